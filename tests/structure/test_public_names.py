@@ -1,0 +1,93 @@
+"""The public names, frozen: adding one is a line here, taking one away is a decision."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import dpacct
+
+PUBLIC = [
+    "Adjacency",
+    "Answer",
+    "ApproxDP",
+    "Assumption",
+    "Gaussian",
+    "Laplace",
+    "Node",
+    "Poisson",
+    "PureDP",
+    "Side",
+    "Strength",
+    "Unit",
+    "WithoutReplacement",
+    "ZCDP",
+    "calibrate",
+    "errors",
+    "from_dict",
+    "from_json",
+    "noise_multiplier",
+]
+
+# The questions that any plan answers.
+QUESTIONS = ("epsilon", "delta", "rdp", "profile", "tradeoff", "compare")
+
+
+def test_the_names_are_these() -> None:
+    assert sorted(dpacct.__all__) == sorted(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_can_be_had(name: str) -> None:
+    assert getattr(dpacct, name) is not None
+    assert name in dir(dpacct)
+
+
+def test_star_import_gives_exactly_these() -> None:
+    space: dict[str, object] = {}
+    exec("from dpacct import *", space)
+    assert sorted(set(space) - {"__builtins__"}) == sorted(PUBLIC)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="Gausian"):
+        dpacct.Gausian  # noqa: B018
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_says_what_it_is(name: str) -> None:
+    thing = getattr(dpacct, name)
+    assert inspect.getdoc(thing), f"dpacct.{name} has no docstring"
+
+
+def is_vocabulary(thing: object) -> bool:
+    return isinstance(thing, enum.EnumMeta) or inspect.ismodule(thing)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_has_an_example(name: str) -> None:
+    """A callable shows its use; a class may show it in a public method instead."""
+    thing = getattr(dpacct, name)
+    if is_vocabulary(thing):
+        return
+    texts = [inspect.getdoc(thing) or ""]
+    if inspect.isclass(thing):
+        texts += [inspect.getdoc(m) or "" for n, m in vars(thing).items() if not n.startswith("_")]
+    assert any(">>>" in text for text in texts), f"dpacct.{name} has no example"
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_each_question_has_an_example(question: str) -> None:
+    assert ">>>" in (inspect.getdoc(getattr(dpacct.Gaussian, question)) or "")
+
+
+def test_the_module_runs_as_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dpacct", "--version"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert dpacct.__version__ in done.stdout

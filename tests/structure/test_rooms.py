@@ -1,0 +1,179 @@
+"""Which room may import which: docs/decisions/0003 and the table below.
+
+Every import counts, also one inside a function and one by `importlib.import_module("dpacct...")`.
+Imports under `if TYPE_CHECKING:` name types and load nothing, so they are exempt, except in
+`engine`, which knows no DP word at all.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.structure.project import ROOT, modules, relative
+
+FOUNDATION = {"vocabulary", "errors", "domain", "answer", "tree"}
+CURVES = FOUNDATION | {"engine", "curves"}
+MECHANISMS = CURVES | {"mechanisms", "certify"}
+SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}
+COMPOSE = SAMPLED | {"theorems", "compose"}
+CALIBRATE = COMPOSE | {"calibrate"}
+REPORT = CALIBRATE | {"report"}
+PUBLIC = {""}  # `import dpacct` and `from dpacct import Name`
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "engine": {"engine"},
+    **{room: FOUNDATION for room in FOUNDATION},
+    "curves": CURVES,
+    "certify": CURVES | {"certify"},
+    "theorems": {"theorems", "curves", "domain", "vocabulary", "errors"},
+    "mechanisms": MECHANISMS,
+    "sampling": MECHANISMS | {"sampling"},
+    "shuffling": MECHANISMS | {"shuffling"},
+    "pate": MECHANISMS | {"pate"},
+    "compose": COMPOSE,
+    "calibrate": CALIBRATE,
+    "verify": CALIBRATE | {"verify"},
+    "report": REPORT,
+    "cli": REPORT | {"verify", "cli"} | PUBLIC,
+    "__main__": {"cli"},
+    "interop": PUBLIC | {"interop"},
+    "dpacct_training": PUBLIC | {"dpacct_training"},
+}
+
+# The one upward edge: a question asked of a tree is answered by compose (docs/decisions/0003).
+NAMED_EXCEPTIONS = {("dpacct.tree", "dpacct.compose.questions")}
+
+MODULES = dict(modules())
+
+
+def room(module: str) -> str:
+    """'dpacct.curves.pairs' -> 'curves'; 'dpacct' -> ''; the training package -> its name."""
+    head, _, rest = module.partition(".")
+    return head if head == "dpacct_training" else rest.partition(".")[0]
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+def statements(node: ast.AST, keep_types: bool) -> Iterator[ast.AST]:
+    """All nodes below `node`, less what stands under `if TYPE_CHECKING:`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and is_type_checking(child.test) and not keep_types:
+            for other in child.orelse:
+                yield other
+                yield from statements(other, keep_types)
+            continue
+        yield child
+        yield from statements(child, keep_types)
+
+
+def imported(name: str, path: Path, source: str) -> Iterator[tuple[int, str]]:
+    """(line, module of this project) for each import in a module's source."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in statements(ast.parse(source), keep_types=room(name) == "engine"):
+        found: list[str] = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            up = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*up, *filter(None, [node.module])]) if node.level else node.module
+            full = [f"{base}.{alias.name}" for alias in node.names]
+            found = [f if f in MODULES else str(base) for f in full]
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func
+            by_name = getattr(called, "attr", getattr(called, "id", ""))
+            if by_name in {"import_module", "__import__"}:
+                found = [str(node.args[0].value)]
+        for target in found:
+            if target.partition(".")[0] in {"dpacct", "dpacct_training"}:
+                yield getattr(node, "lineno", 0), target
+
+
+def breaches(name: str, path: Path, source: str) -> list[str]:
+    """One line for each import that the table does not allow."""
+    here = room(name)
+    if not here:
+        return []  # dpacct/__init__.py hands out everyone's names
+    if here not in MAY_IMPORT:
+        return [
+            f"{relative(path)}: the room {here!r} is not in the table of {relative(Path(__file__))}"
+        ]
+    return [
+        f"{relative(path)}:{line}: {name} imports {target}; {here} may import: "
+        + ", ".join(sorted(r or "dpacct (public names)" for r in MAY_IMPORT[here]))
+        for line, target in imported(name, path, source)
+        if room(target) not in MAY_IMPORT[here] and (name, target) not in NAMED_EXCEPTIONS
+    ]
+
+
+def test_every_import_points_down() -> None:
+    found = [b for name, path in MODULES.items() for b in breaches(name, path, path.read_text())]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_the_table_has_no_cycle() -> None:
+    """Were two rooms of different layers allowed each other, the order would mean nothing."""
+    for upper, below in MAY_IMPORT.items():
+        for lower in below - {upper} - PUBLIC:
+            same_layer = {upper, lower} <= FOUNDATION
+            assert same_layer or upper not in MAY_IMPORT[lower], f"{upper} <-> {lower}"
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("dpacct.engine.contour", "from dpacct.curves import pairs"),
+        ("dpacct.engine.contour", "if TYPE_CHECKING:\n    from dpacct.answer import Answer"),
+        ("dpacct.curves.gaussian", "def f():\n    from ..compose import questions"),
+        (
+            "dpacct.mechanisms.gaussian",
+            "import importlib\nimportlib.import_module('dpacct.cli.main')",
+        ),
+        ("dpacct.tree", "from dpacct.compose import product"),
+        ("dpacct.theorems.balle_wang", "import dpacct.engine.contour"),
+        ("dpacct.compose.product", "from dpacct import calibrate"),
+        ("dpacct.cli.eps", "import dpacct_training"),
+        ("dpacct.sampling.poisson", "import dpacct"),
+        ("dpacct.unheard_of.room", "import math"),
+        ("dpacct_training.clip", "from dpacct.curves import pairs"),
+    ],
+)
+def test_a_forbidden_import_is_seen(
+    name: str, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (
+        "curves",
+        "curves.pairs",
+        "compose",
+        "compose.questions",
+        "compose.product",
+        "calibrate",
+    ):
+        monkeypatch.setitem(MODULES, f"dpacct.{module}", ROOT / "dpacct")
+    assert len(breaches(name, ROOT / "dpacct" / "x.py", source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("dpacct.tree", "def epsilon():\n    from dpacct.compose.questions import epsilon"),
+        ("dpacct.tree", "def epsilon():\n    from dpacct.compose import questions"),
+        ("dpacct.answer", "if TYPE_CHECKING:\n    from dpacct.curves.pairs import Pairs"),
+        (
+            "dpacct.cli.eps",
+            "import dpacct as dp\nfrom dpacct import Gaussian\nfrom . import output",
+        ),
+        ("dpacct_training.clip", "import torch\nfrom dpacct import Gaussian"),
+    ],
+)
+def test_an_allowed_import_is_not(name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("curves.pairs", "compose.questions", "cli", "cli.output"):
+        monkeypatch.setitem(MODULES, f"dpacct.{module}", ROOT / "dpacct")
+    assert breaches(name, ROOT / "dpacct" / "x.py", source) == []
