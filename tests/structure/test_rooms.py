@@ -15,7 +15,7 @@ import pytest
 
 from tests.structure.project import ROOT, modules, relative
 
-FOUNDATION = {"vocabulary", "errors", "domain", "answer", "tree"}
+FOUNDATION = {"vocabulary", "errors", "exact", "domain", "answer", "tree"}
 CURVES = FOUNDATION | {"engine", "curves"}
 MECHANISMS = CURVES | {"mechanisms", "certify"}
 SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}
@@ -108,7 +108,7 @@ def breaches(name: str, path: Path, source: str) -> list[str]:
     return [
         f"{relative(path)}:{line}: {name} imports {target}; {here} may import: "
         + ", ".join(sorted(r or "dpacct (public names)" for r in MAY_IMPORT[here]))
-        for line, target in imported(name, path, source)
+        for line, target in dict.fromkeys(imported(name, path, source))
         if room(target) not in MAY_IMPORT[here] and (name, target) not in NAMED_EXCEPTIONS
     ]
 
