@@ -1,0 +1,233 @@
+"""Answer: a number together with all that is known about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from dpacct.errors import InvalidArgument
+from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
+
+if TYPE_CHECKING:
+    from dpacct.tree import Node
+
+SCHEMA = 1
+"""Version of the JSON form."""
+_NUMBERS = ("value", "lower", "upper", "side", "strength", "method", "log_value")
+_ABOUT = (
+    "quantity",
+    "adjacency",
+    "unit",
+    "basis",
+    "assumptions",
+    "plan",
+    "seconds",
+    "alternatives",
+)
+RESERVED = frozenset(("schema", "command", "error", *_NUMBERS, *_ABOUT))
+"""Keys of the JSON form that `Answer.extra` may not use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A number, the bracket it lies in, and how well that is supported.
+
+    `value` is the best single number; `lower` and `upper` bracket the truth where they are known
+    (None where not). Delta and the like are plain numbers, sigma is in units of the sensitivity,
+    `seconds` in seconds. `log_value` is the natural logarithm of the value where the value itself
+    lies below the range of floats. `float(answer)` is the safe end. Raises `InvalidArgument`
+    unless lower <= value <= upper, and for NaN.
+
+    >>> answer = Answer(quantity="epsilon", value=1.515361916664, lower=1.51536191666,
+    ...                 upper=1.51536191667, side=Side.TWO_SIDED,
+    ...                 strength=Strength.CONVERGED, method="exact")
+    >>> print(answer)
+    epsilon = 1.515361916664 [1.51536191666, 1.51536191667] two-sided, converged (exact), add-remove
+    >>> float(answer)
+    1.51536191667
+    """
+
+    quantity: str
+    value: float
+    lower: float | None = None
+    upper: float | None = None
+    side: Side
+    strength: Strength
+    method: str
+    basis: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    unit: Unit = Unit.RECORD
+    tree: Node | None = field(default=None, repr=False)
+    seconds: float = field(default=0.0, compare=False)
+    alternatives: tuple[Answer, ...] = field(default=(), repr=False)
+    log_value: float | None = None
+    extra: Mapping[str, float | str] = field(default_factory=dict, hash=False)
+    safe_end: Literal["upper", "lower"] = "upper"
+
+    def __post_init__(self) -> None:
+        """Make the ends plain floats, and refuse what contradicts itself."""
+        for name in ("value", "lower", "upper", "seconds", "log_value"):
+            number = getattr(self, name)
+            if number is None:
+                continue
+            number = float(number)
+            if math.isnan(number):
+                raise InvalidArgument(
+                    f"{name} of an answer must be a number, got nan", argument=name
+                )
+            object.__setattr__(self, name, number)
+        for name, kind in (
+            ("side", Side),
+            ("strength", Strength),
+            ("adjacency", Adjacency),
+            ("unit", Unit),
+        ):
+            object.__setattr__(self, name, kind.parse(getattr(self, name), argument=name))
+        low = -math.inf if self.lower is None else self.lower
+        high = math.inf if self.upper is None else self.upper
+        if not low <= self.value <= high:
+            told = (
+                f"lower <= value <= upper must hold, got {self.lower}, {self.value}, {self.upper}"
+            )
+            raise InvalidArgument(told, argument="value")
+        for end, sides in (
+            ("lower", (Side.TWO_SIDED, Side.LOWER)),
+            ("upper", (Side.TWO_SIDED, Side.UPPER)),
+        ):
+            if self.side in sides and getattr(self, end) is None:
+                raise InvalidArgument(
+                    f"an answer of side {self.side} must have {end}, got None", argument=end
+                )
+        if self.strength is Strength.REFUTED:
+            raise InvalidArgument("a refuted number is never an answer", argument="strength")
+        if self.safe_end not in ("upper", "lower"):
+            told = f"safe_end must be 'upper' or 'lower', got {self.safe_end!r}"
+            raise InvalidArgument(told, argument="safe_end")
+        for key in self.extra:
+            if key in RESERVED:
+                raise InvalidArgument(
+                    f"extra must not use the reserved key {key!r}", argument="extra"
+                )
+        object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "extra": dict(self.extra)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, extra=MappingProxyType(state["extra"]))
+
+    def __float__(self) -> float:
+        """The safe end: upper, or lower for step counts; the value where that end is unknown."""
+        end = self.upper if self.safe_end == "upper" else self.lower
+        return self.value if end is None else end
+
+    def __int__(self) -> int:
+        """The safe end as a whole number; raises `InvalidArgument` where it isn't one."""
+        safe = float(self)
+        if not safe.is_integer():
+            raise InvalidArgument(
+                f"{self.quantity} must be whole to become an int, got {safe!r}",
+                argument=self.quantity,
+            )
+        return int(safe)
+
+    def __str__(self) -> str:
+        """One line; the ends are rounded outward, to as many digits as tell them apart."""
+        grade = f"{self.side}, {self.strength} ({self.method}), {self.adjacency}"
+        if self.log_value is not None and self.value < 1e-300:
+            return f"{self.quantity} = {_power_of_ten(self.log_value)} {grade}"
+        digits = self._digits()
+        if self.strength is Strength.ESTIMATE or self.side is Side.NONE:
+            return f"{self.quantity} ~ {_rounded(self.value, 10, ROUND_HALF_EVEN)} {grade}"
+        upper = None if self.upper is None else _rounded(self.upper, digits, ROUND_CEILING)
+        lower = None if self.lower is None else _rounded(self.lower, digits, ROUND_FLOOR)
+        if self.side is Side.UPPER:
+            return f"{self.quantity} <= {upper} {grade}"
+        if self.side is Side.LOWER:
+            return f"{self.quantity} >= {lower} {grade}"
+        if self.lower == self.upper:
+            return f"{self.quantity} = {_rounded(self.value, 17, ROUND_HALF_EVEN)} {grade}"
+        value = _rounded(self.value, digits + 1, ROUND_HALF_EVEN)
+        return f"{self.quantity} = {value} [{lower}, {upper}] {grade}"
+
+    def _digits(self) -> int:
+        """Significant digits of the ends: one more than the bracket fixes; 10 for a single end."""
+        if self.side is not Side.TWO_SIDED or self.lower is None or self.upper is None:
+            return 10
+        size = max(abs(self.lower), abs(self.upper))
+        width = self.upper - self.lower
+        if not 0 < width < math.inf or not 0 < size < math.inf:
+            return 10
+        return min(16, max(4, 1 + math.ceil(-math.log10(width / size))))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form (contracts.md, schema 1), without the command's name.
+
+        An end that is not known is null. JSON has no infinity: an infinite number is the string
+        "inf" or "-inf", which `float` reads. Keys of `extra` stand beside the others; the
+        alternatives carry their own bracket and time.
+        """
+        told: dict[str, Any] = {
+            "schema": SCHEMA,
+            "quantity": self.quantity,
+            **self._numbers(),
+            "adjacency": str(self.adjacency),
+            "unit": str(self.unit),
+            "basis": list(self.basis),
+            "assumptions": [str(assumption) for assumption in self.assumptions],
+            "plan": None if self.tree is None else self.tree.to_dict(),
+            "seconds": self.seconds,
+            "alternatives": [
+                {**other._numbers(), "basis": list(other.basis), "seconds": other.seconds}
+                for other in self.alternatives
+            ],
+        }
+        return told | {key: _json(value) for key, value in self.extra.items()}
+
+    def _numbers(self) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "value": _json(self.value),
+            "lower": _json(self.lower),
+            "upper": _json(self.upper),
+        }
+        told |= {"side": str(self.side), "strength": str(self.strength), "method": self.method}
+        return told if self.log_value is None else told | {"log_value": _json(self.log_value)}
+
+
+def _json(value: float | str | None) -> float | str | None:
+    """A value that JSON can hold: infinities as text."""
+    if isinstance(value, str) or value is None:
+        return value
+    if math.isnan(value):
+        raise InvalidArgument("an answer must not hold nan", argument="extra")
+    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    """`value` to so many significant digits, rounded in the given direction."""
+    if math.isinf(value):
+        return str(value)
+    if value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    # What is rounded is the shortest decimal that reads back as the double, so that an end with few
+    # digits prints as itself and means the same double when it is read again.
+    number = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(value)))
+    plain = -5 <= number.adjusted() <= 15
+    return (
+        format(number.normalize(), "f")
+        if plain
+        else format(number.normalize(), "e").replace("e+", "e")
+    )
+
+
+def _power_of_ten(log_value: float) -> str:
+    """e^log_value as a decimal mantissa and power of ten, for numbers that floats can't hold."""
+    if math.isinf(log_value):
+        return "0" if log_value < 0 else "inf"
+    exponent, fraction = divmod(log_value / math.log(10), 1)
+    return f"{10**fraction:.10g}e{int(exponent)}"

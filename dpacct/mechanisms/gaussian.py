@@ -1,0 +1,190 @@
+"""The Gaussian mechanism: a value of bounded l2 sensitivity, plus normal noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from dpacct.domain import POSITIVE, Number, Real
+from dpacct.errors import InvalidArgument
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.vocabulary import Adjacency, Assumption
+
+if TYPE_CHECKING:
+    from dpacct.curves.gaussian import GaussianPair
+    from dpacct.tree.node import Leaf
+
+_DWORK_ROTH = "Dwork, Roth. The Algorithmic Foundations of Differential Privacy. 2014. Appendix A"
+_BALLE_WANG = "Balle, Wang. Improving the Gaussian Mechanism for Differential Privacy. ICML 2018"
+_DONG = "Dong, Roth, Su. Gaussian Differential Privacy. J. R. Stat. Soc. B 2022. Corollary 3.3"
+
+
+class _Normal(Mechanism):
+    """Normal noise whose precision (1/sigma^2) is a + b * clip_factor^2, a and b exact."""
+
+    def precision(self) -> tuple[Fraction, Fraction]:
+        """(a, b): of the noise given per sensitivity, and of the noise given per clip."""
+        raise NotImplementedError
+
+    def sigma_squared(self, adjacency: Adjacency) -> Fraction:
+        """(Standard deviation / sensitivity)^2 under this adjacency, exactly."""
+        per_sensitivity, per_clip = self.precision()
+        return 1 / (per_sensitivity + per_clip * adjacency.clip_factor**2)
+
+    def base(self, adjacency: Adjacency) -> GaussianPair:
+        """N(0, sigma^2) against N(1, sigma^2)."""
+        from dpacct.curves.gaussian import GaussianPair
+
+        return GaussianPair(square_root(self.sigma_squared(adjacency)))
+
+    def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
+        """Gaussian releases of one sample are one: the weighted mean is a sufficient statistic.
+
+        Its precision is the sum of theirs.
+        """
+        normals = [(leaf, count) for leaf, count in releases if isinstance(leaf, _Normal)]
+        if len(normals) < len(releases):
+            return None
+        per_sensitivity = sum((n * leaf.precision()[0] for leaf, n in normals), Fraction(0))
+        per_clip = sum((n * leaf.precision()[1] for leaf, n in normals), Fraction(0))
+        if not per_clip and (root := exact_root(1 / per_sensitivity)) is not None:
+            return Gaussian(sigma=root)
+        clips = {leaf.clip if isinstance(leaf, Gaussian) else None for leaf, _ in normals}
+        if not per_sensitivity and len(clips) == 1 and (root := exact_root(1 / per_clip)):
+            return Gaussian(noise_multiplier=root, clip=clips.pop())
+        return GaussianStatistic(per_sensitivity=short(per_sensitivity), per_clip=short(per_clip))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Gaussian(_Normal, kind="gaussian"):
+    """The Gaussian mechanism, in exactly one of two forms.
+
+    `sigma` = standard deviation / sensitivity: the sensitivity under whatever adjacency is asked.
+    `noise_multiplier` = standard deviation / `clip`, where what is released is a sum of vectors
+    clipped to l2 norm `clip`: its sensitivity is `clip` under add-remove and zero-out, 2 * `clip`
+    under replace-one. All are positive numbers. Raises `InvalidArgument`.
+
+    >>> Gaussian(noise_multiplier=2, clip=0.5).sigma_under(Adjacency.REPLACE_ONE)
+    1.0
+    """
+
+    sigma: Fraction | None
+    noise_multiplier: Fraction | None
+    clip: Fraction | None
+
+    domains: ClassVar[Mapping[str, Real]] = {
+        "sigma": POSITIVE,
+        "noise_multiplier": POSITIVE,
+        "clip": POSITIVE,
+    }
+    references = (_DWORK_ROTH, _BALLE_WANG, _DONG)
+
+    def __init__(
+        self,
+        *,
+        sigma: Number | None = None,
+        noise_multiplier: Number | None = None,
+        clip: Number | None = None,
+    ) -> None:
+        if (sigma is None) == (noise_multiplier is None):
+            got = "neither" if sigma is None else "both"
+            told = f"Gaussian takes either sigma or noise_multiplier (with clip), got {got}"
+            raise InvalidArgument(told, argument="sigma")
+        if (noise_multiplier is None) != (clip is None):
+            lone, other = ("clip", "sigma") if clip is not None else ("noise_multiplier", "no clip")
+            told = f"noise_multiplier and clip must be given together, got {lone} with {other}"
+            raise InvalidArgument(told, argument="clip")
+        self._keep(sigma=sigma, noise_multiplier=noise_multiplier, clip=clip)
+
+    def precision(self) -> tuple[Fraction, Fraction]:
+        """(a, b) of 1/sigma^2 = a + b * clip_factor^2."""
+        if self.sigma is not None:
+            return self.sigma**-2, Fraction(0)
+        assert self.noise_multiplier is not None
+        return Fraction(0), self.noise_multiplier**-2
+
+    def sigma_under(self, adjacency: Adjacency) -> float:
+        """Standard deviation / sensitivity under this adjacency."""
+        return square_root(self.sigma_squared(adjacency))
+
+    def noise_std(self, adjacency: Adjacency) -> float | None:
+        """Standard deviation of the noise in the units of `clip`; None where `clip` is not known.
+
+        It is noise_multiplier * clip, the same under every adjacency (its sensitivity differs).
+        """
+        if self.noise_multiplier is None or self.clip is None:
+            return None
+        return float(self.noise_multiplier * self.clip)
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """The sensitivity, which the accountant cannot see."""
+        if self.clip is None:
+            told = f"sigma is in units of the l2 sensitivity under {adjacency}"
+        else:
+            times = "" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} * "
+            told = f"the l2 sensitivity under {adjacency} is {times}clip: each unit is clipped once"
+        return (Assumption(told),)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class GaussianStatistic(_Normal, kind="gaussian-statistic"):
+    """What several Gaussian releases on one sample amount to; plans produce it, users need not.
+
+    1/sigma^2 = per_sensitivity + per_clip * clip_factor^2: it keeps sigma^2 exact where sigma is
+    irrational, and both forms of `Gaussian` apart until the adjacency is known.
+    """
+
+    per_sensitivity: Fraction
+    per_clip: Fraction
+
+    domains: ClassVar[Mapping[str, Real]] = {
+        "per_sensitivity": Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False),
+        "per_clip": Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False),
+    }
+    references = Gaussian.references
+
+    def __init__(self, *, per_sensitivity: Number = 0, per_clip: Number = 0) -> None:
+        self._keep(per_sensitivity=per_sensitivity, per_clip=per_clip)
+        if not self.per_sensitivity + self.per_clip:
+            told = "per_sensitivity + per_clip must be positive, got 0"
+            raise InvalidArgument(told, argument="per_sensitivity")
+
+    def precision(self) -> tuple[Fraction, Fraction]:
+        """(a, b) of 1/sigma^2 = a + b * clip_factor^2."""
+        return self.per_sensitivity, self.per_clip
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """The sensitivity, which the accountant cannot see."""
+        return (Assumption(f"each noise is in units of its l2 sensitivity under {adjacency}"),)
+
+
+def short(value: Fraction) -> Fraction:
+    """A precision as it is, or rounded up (the safe side) to 1000 bits: sums of many grow long."""
+    excess = value.denominator.bit_length() - 1000
+    if excess <= 0:
+        return value
+    shift = value.denominator.bit_length() - value.numerator.bit_length() + 1000
+    return Fraction(-((-value.numerator << shift) // value.denominator), 1 << shift)
+
+
+def exact_root(value: Fraction) -> Fraction | None:
+    """The square root of a fraction, where it is one."""
+    over, under = math.isqrt(value.numerator), math.isqrt(value.denominator)
+    root = Fraction(over, under)
+    return root if root * root == value else None
+
+
+def square_root(value: Fraction) -> float:
+    """The square root of a positive fraction as the nearest double, whatever its size.
+
+    >>> square_root(Fraction(1, 4 * 10**600))
+    5e-301
+    """
+    # Scaled so that the integer root has 64 bits or more, whose truncation the float does not see.
+    shift = max(0, 140 - value.numerator.bit_length() + value.denominator.bit_length())
+    shift += shift % 2
+    root = math.isqrt((value.numerator << shift) // value.denominator)
+    return float(Fraction(root, 1 << (shift // 2)))

@@ -1,0 +1,130 @@
+"""Mechanisms of which only a guarantee is known: pure DP, approximate DP, zero-concentrated DP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from dpacct.domain import EPSILON, Number, Real
+from dpacct.errors import Unsupported
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.vocabulary import Adjacency, Assumption
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dpacct.curves.atomic import AtomicPair
+    from dpacct.tree.node import Leaf
+
+_KAIROUZ = "Kairouz, Oh, Viswanath. The Composition Theorem for Differential Privacy. ICML 2015"
+_STORED = {"epsilon": "eps0", "delta": "delta0"}
+
+GUARANTEE = Real(0, typical=(1e-2, 10))
+"""A guarantee's epsilon or rho: positive."""
+FAILURE = Real(0, 1)
+"""A guarantee's delta."""
+
+
+class _Opaque(Mechanism):
+    """A guarantee taken on trust."""
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """That the guarantee holds, for the neighbours that are asked about."""
+        return (Assumption(f"{self!r} holds under {adjacency} for each release"),)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class PureDP(_Opaque, kind="pure-dp"):
+    """Any epsilon-DP mechanism, `epsilon` > 0: the worst is randomised response on one bit.
+
+    Raises `InvalidArgument` out of range.
+
+    >>> PureDP(epsilon=0.1)
+    PureDP(epsilon=0.1)
+    """
+
+    eps0: Fraction  # `epsilon` is the question that every plan answers
+
+    domains: ClassVar[Mapping[str, Real]] = {"epsilon": GUARANTEE}
+    stored = _STORED
+    references = (_KAIROUZ,)
+
+    def __init__(self, *, epsilon: Number) -> None:
+        self._keep(epsilon=epsilon)
+
+    def base(self, adjacency: Adjacency) -> AtomicPair:
+        """Randomised response: log-likelihood ratios of +epsilon and -epsilon."""
+        from dpacct.curves.atomic import AtomicPair
+
+        return AtomicPair.pure(float(self.eps0))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ApproxDP(_Opaque, kind="approx-dp"):
+    """Any (epsilon, delta)-DP mechanism, `epsilon` >= 0, `delta` in (0, 1).
+
+    The worst fails openly with probability delta, and is randomised response otherwise. Raises
+    `InvalidArgument` out of range.
+
+    >>> ApproxDP(epsilon=0.1, delta=1e-6)
+    ApproxDP(epsilon=0.1, delta=0.000001)
+    """
+
+    eps0: Fraction
+    delta0: Fraction
+
+    domains: ClassVar[Mapping[str, Real]] = {"epsilon": EPSILON, "delta": FAILURE}
+    stored = _STORED
+    references = (_KAIROUZ,)
+
+    def __init__(self, *, epsilon: Number, delta: Number) -> None:
+        self._keep(epsilon=epsilon, delta=delta)
+
+    def base(self, adjacency: Adjacency) -> AtomicPair:
+        """Randomised response beside two atoms of infinite loss, of mass delta each way."""
+        from dpacct.curves.atomic import AtomicPair
+
+        return AtomicPair.approximate(float(self.eps0), float(self.delta0))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ZCDP(_Opaque, kind="zcdp"):
+    """Any rho-zero-concentrated DP mechanism, `rho` > 0: Renyi DP at order a is at most a * rho.
+
+    No single pair dominates all of them, so only the Renyi route applies. Raises
+    `InvalidArgument` out of range.
+
+    >>> ZCDP(rho=0.1)
+    ZCDP(rho=0.1)
+    """
+
+    rho: Fraction
+
+    domains: ClassVar[Mapping[str, Real]] = {"rho": GUARANTEE}
+    references = (
+        "Bun, Steinke. Concentrated Differential Privacy: Simplifications, Extensions, and Lower "
+        "Bounds. TCC 2016",
+    )
+    has_pairs = False
+
+    def __init__(self, *, rho: Number) -> None:
+        self._keep(rho=rho)
+
+    def base(self, adjacency: Adjacency) -> NoReturn:
+        """There is none: raises `Unsupported`."""
+        told = f"{self!r} bounds Renyi DP and has no dominating pair: use only method='rdp'"
+        raise Unsupported(told, argument="method")
+
+    def renyi(self, orders: NDArray[np.float64], adjacency: Adjacency) -> NDArray[np.float64]:
+        """Rho * order (Bun-Steinke, Definition 1.1)."""
+        return float(self.rho) * orders
+
+    def in_sample(self, sampler: Any) -> Leaf:
+        """Amplification by sampling needs more than rho: raises `Unsupported`."""
+        if sampler.rate == 1:
+            return self
+        told = f"{self!r} cannot be amplified by sampling: zCDP alone gives no bound for a sample"
+        raise Unsupported(told, argument="plan")

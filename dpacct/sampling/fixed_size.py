@@ -1,0 +1,35 @@
+"""Sampling without replacement: a uniformly random subset of fixed size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpacct.sampling.sampled import Sampler
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    from dpacct.curves.pairs import BasePair, Pairs
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class WithoutReplacement(Sampler, kind="without-replacement"):
+    """A uniform subset of a fixed, public size: `rate` in (0, 1] is its share of all units.
+
+    The size of the data set is public too, so the adjacency is replace-one. Raises
+    `InvalidArgument`.
+
+    >>> import dpacct as dp
+    >>> WithoutReplacement(0.05)(dp.Gaussian(sigma=1)) * 200
+    WithoutReplacement(0.05)(Gaussian(sigma=1)) * 200
+    """
+
+    fixed_adjacency = Adjacency.REPLACE_ONE
+    references = (
+        "Dong, Roth, Su. Gaussian Differential Privacy. J. R. Stat. Soc. B 2022. Theorem 4.2",
+    )
+    drawing = "each sample is a uniformly random subset of the stated share, drawn afresh"
+
+    def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
+        """The dominating pair C_rate of the mechanism's trade-off function."""
+        return base.without_replacement(float(self.rate), adjacency)

@@ -1,0 +1,35 @@
+"""Poisson sampling: each unit tosses its own coin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpacct.sampling.sampled import Sampler
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    from dpacct.curves.pairs import BasePair, Pairs
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Poisson(Sampler, kind="poisson"):
+    """Each unit is in the sample with probability `rate` in (0, 1], independently of all others.
+
+    Every adjacency is possible. The coin covers all that runs while the sample is held: 50 steps
+    under one coin, in 20 rounds, are `Poisson(0.1)(step * 50) * 20`. Raises `InvalidArgument`.
+
+    >>> import dpacct as dp
+    >>> Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+    Poisson(0.01)(Gaussian(sigma=1.1)) * 1000
+    """
+
+    references = (
+        "Zhu, Dong, Wang. Optimal Accounting of Differential Privacy via Characteristic Function. "
+        "AISTATS 2022",
+    )
+    drawing = "each unit is sampled independently, with the stated rate, afresh at each release"
+
+    def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
+        """The mixture with weight `rate` on the differing unit being sampled."""
+        return base.poisson(float(self.rate), adjacency)

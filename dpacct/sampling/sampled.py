@@ -1,0 +1,166 @@
+"""Sampler: how units get into a sample; Sampled: whatever runs while one sample is held."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dpacct.domain import RATE, Number, shown, text
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.mechanisms.mechanism import Mechanism, literal
+from dpacct.tree.combine import know
+from dpacct.tree.facts import Facts
+from dpacct.tree.node import READERS, Fields, Leaf, Node
+from dpacct.tree.saved import nested, read, take
+from dpacct.vocabulary import Adjacency, Assumption
+
+if TYPE_CHECKING:
+    from dpacct.curves.pairs import BasePair, Pairs
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Sampler(ABC):
+    """A way to draw a sample, called on the plan that runs on it. `rate` lies in (0, 1]."""
+
+    rate: Fraction
+
+    kind: ClassVar[str]
+    fixed_adjacency: ClassVar[Adjacency | None] = None
+    references: ClassVar[tuple[str, ...]] = ()
+    drawing: ClassVar[str]  # how the sample is drawn: an assumption of every answer
+
+    def __init__(self, rate: Number) -> None:
+        object.__setattr__(self, "rate", RATE.check("rate", rate))
+
+    def __init_subclass__(cls, kind: str, **more: Any) -> None:
+        """Register the sampler under its name in JSON."""
+        super().__init_subclass__(**more)
+
+        def from_fields(fields: Fields) -> Node:
+            return cls(take(fields, "rate"))(read(take(fields, "of")))
+
+        if READERS.setdefault(kind, from_fields) is not from_fields:
+            raise InvalidArgument(f"the kind of node {kind!r} is taken", argument="kind")
+        cls.kind = kind
+
+    def __call__(self, node: Node) -> Node:
+        """The plan on a sample that is drawn once, and held while all of it runs."""
+        given: object = node
+        if not isinstance(given, Node):
+            told = f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
+            raise InvalidArgument(told, argument="plan")
+        return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)
+
+    @abstractmethod
+    def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
+        """The pairs of one release of this base on a sample."""
+
+    def holding(self, mechanism: Mechanism) -> Leaf:
+        """One release of a mechanism on a sample, as a leaf."""
+        return mechanism if self.rate == 1 else SampledRelease(self, mechanism)
+
+    def within(self, outer: Sampler) -> Self | None:
+        """The one sampler equal to this one on a sample of the other; None if there is none.
+
+        A Poisson sample of a Poisson sample is one, and so for fixed sizes: the rates multiply
+        (for one release; the same held sample is not drawn twice).
+        """
+        return type(self)(self.rate * outer.rate) if type(self) is type(outer) else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({literal(self.rate)})"
+
+
+class _OnSample(Node):
+    """What both nodes below share: a sampler, and what runs on its sample."""
+
+    sampler: Sampler
+    node: Node
+
+    def __post_init__(self) -> None:
+        """One release, unless nothing is left out of the sample."""
+        inner = self.node.facts
+        total = inner.total if self.sampler.rate == 1 else 1
+        own = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
+        know(self, inner._replace(total=total).join(own).above())
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """The sampler's name: in JSON the sampler and what it wraps are one object."""
+        return self.sampler.kind
+
+    def __repr__(self) -> str:
+        return f"{self.sampler!r}({self.node!r})"
+
+    def fields(self) -> Fields:
+        """The rate, and what runs on the sample."""
+        return {"rate": text(self.sampler.rate), "of": nested(self.node)}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Node:
+        """Samplers read themselves."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class Sampled(_OnSample):
+    """A plan on one sample that is drawn once, and held while all of it runs."""
+
+    sampler: Sampler
+    node: Node
+
+    def gather(self) -> Mapping[Leaf, int]:
+        """What it amounts to: a single leaf, or the plan itself where the sample is everything.
+
+        Raises `Unsupported` for a composition under one sample, unless all of it is Gaussian.
+        """
+        inner = self.node.releases()
+        if self.sampler.rate == 1:
+            return dict(inner)
+        first, count = inner[0]
+        leaf = first if len(inner) == 1 and count == 1 else first.fused(inner)
+        if leaf is None:
+            told = "composition under one sample has a closed form for Gaussians only, and the rest"
+            told += f" needs the lattice engine, which is not there yet: got {shown(self.node)}"
+            raise Unsupported(told, argument="plan")
+        return {leaf.in_sample(self.sampler): 1}
+
+
+@dataclass(frozen=True, repr=False)
+class SampledRelease(_OnSample, Leaf):
+    """One release of one mechanism on a sample: a leaf."""
+
+    sampler: Sampler
+    node: Mechanism
+
+    def gather(self) -> Mapping[Leaf, int]:
+        """Itself, or the mechanism where the sample is everything."""
+        return {self.node.in_sample(self.sampler): 1}
+
+    def pairs(self, adjacency: Adjacency) -> Pairs:
+        """The mechanism's pair, amplified."""
+        return self.sampler.pairs(self.node.base(adjacency), adjacency)
+
+    def in_sample(self, sampler: Sampler) -> Leaf:
+        """This release on a sample of a sample; raises `Unsupported` for two kinds of sample."""
+        if sampler.rate == 1:
+            return self
+        both = self.sampler.within(sampler)
+        if both is None:
+            told = (
+                f"a sample of one kind inside a sample of another has no known pair: got {self!r}"
+            )
+            raise Unsupported(f"{told} inside {sampler!r}", argument="plan")
+        return self.node.in_sample(both)
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """The mechanism's, and how the sample is drawn."""
+        drawn = Assumption(self.sampler.drawing)
+        return (*self.node.assumptions(adjacency), drawn)
+
+    def citations(self) -> tuple[str, ...]:
+        """The mechanism's, and the amplification's."""
+        return (*self.node.citations(), *self.sampler.references)

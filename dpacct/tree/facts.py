@@ -1,0 +1,54 @@
+"""What a node knows about itself from the day it is built, and which of it can contradict."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+from dpacct.domain import STEPS
+from dpacct.errors import InvalidArgument
+from dpacct.vocabulary import Adjacency, Unit
+
+MAX_DEPTH = 120
+"""Deepest nesting of a plan: far beyond any real one, and shallow enough for Python's recursion."""
+_Word = TypeVar("_Word", Adjacency, Unit)
+
+
+def _agree(name: str, one: _Word | None, other: _Word | None) -> _Word | None:
+    """The one value that both allow."""
+    if one is not None and other is not None and one is not other:
+        told = f"{name} must be the same throughout a plan, got both {one} and {other}"
+        raise InvalidArgument(told, argument=name)
+    return one if other is None else other
+
+
+class Facts(NamedTuple):
+    """What a node knows about itself from the day it is built."""
+
+    depth: int = 1
+    total: int = 1  # releases, each repetition counted
+    declared: Adjacency | None = None  # with `under`
+    fixed: Adjacency | None = None  # the only one its sampling allows
+    unit: Unit | None = None  # declared with `under`
+
+    def join(self, other: Facts) -> Facts:
+        """The facts of two plans together; `InvalidArgument` where they contradict each other."""
+        return Facts(
+            max(self.depth, other.depth),
+            self.total + other.total,
+            _agree("adjacency", self.declared, other.declared),
+            _agree("adjacency", self.fixed, other.fixed),
+            _agree("unit", self.unit, other.unit),
+        ).checked()
+
+    def above(self, **changed: Any) -> Facts:
+        """The facts of a node over this one."""
+        return self._replace(depth=self.depth + 1, **changed).checked()
+
+    def checked(self) -> Facts:
+        """These facts, if they are possible."""
+        _agree("adjacency", self.declared, self.fixed)
+        STEPS.check("steps", self.total)
+        if self.depth > MAX_DEPTH:
+            told = f"a plan must be at most {MAX_DEPTH} levels deep, got {self.depth}"
+            raise InvalidArgument(told, argument="plan")
+        return self

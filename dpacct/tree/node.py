@@ -1,0 +1,252 @@
+"""Node: what every part of a plan can do; Leaf: a single release."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpacct.domain import Number
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.tree.facts import Facts
+from dpacct.vocabulary import Adjacency, Assumption, Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpacct.answer import Answer
+    from dpacct.curves.pairs import Pairs
+
+SCHEMA = 1
+"""Version of the JSON form of a plan."""
+Fields = dict[str, Any]
+READERS: dict[str, Callable[[Fields], Node]] = {}
+"""How each kind of node is made from its fields: kind in JSON -> reader."""
+
+
+class Node(ABC):
+    """A plan, or a part of one: built from mechanisms, samplers, `+`, `*` and `under`."""
+
+    __array_ufunc__ = None  # a NumPy integer times a node is a repetition, not an array
+    kind: ClassVar[str]
+    facts: Facts
+    binds: ClassVar[int] = 3  # how tightly the printed form holds: 3 a call, 2 a product, 1 a sum
+
+    def __init_subclass__(cls, kind: str | None = None, **more: Any) -> None:
+        """Register the class under its name in JSON: a new node needs no list to be edited."""
+        super().__init_subclass__(**more)
+        if kind is not None:
+            if READERS.setdefault(kind, cls.from_fields) != cls.from_fields:
+                raise InvalidArgument(f"the kind of node {kind!r} is taken", argument="kind")
+            cls.kind = kind
+
+    @abstractmethod
+    def gather(self) -> Mapping[Leaf, int]:
+        """Each leaf, and how often it is released; `releases` keeps the result."""
+
+    @abstractmethod
+    def fields(self) -> Fields:
+        """What this node is made of, as JSON values."""
+
+    @classmethod
+    @abstractmethod
+    def from_fields(cls, fields: Fields) -> Node:
+        """The node made of these values, checked like arguments; takes what it reads out."""
+
+    # --- building
+
+    def __mul__(self, steps: int) -> Node:
+        """Repeat: `steps` independent releases, each on a fresh sample; a whole number to 10^15."""
+        from dpacct.tree.combine import repeated
+
+        return repeated(self, steps)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Node) -> Node:
+        """Compose: this plan, then the other; the second may depend on what the first released."""
+        from dpacct.tree.combine import composed
+
+        return composed(self, other) if isinstance(other, Node) else NotImplemented
+
+    def __radd__(self, other: object) -> Node:
+        """Let `sum(plans)` start from 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def under(self, adjacency: Adjacency | str | None = None, *, unit: Unit | str = "") -> Node:
+        """The same plan with its adjacency (and unit of privacy) declared.
+
+        Raises `InvalidArgument` if another one was declared, or the sampling fixes another one.
+        """
+        from dpacct.tree.combine import Under
+
+        word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")
+        whose = Unit.parse(unit, argument="unit") if unit else None
+        known = self.facts
+        if word in (None, known.declared) and whose in (None, known.unit):
+            return self
+        return Under(self, word, whose)
+
+    # --- reading
+
+    @cached_property
+    def _releases(self) -> tuple[tuple[Leaf, int], ...]:
+        return tuple(self.gather().items())
+
+    def releases(self) -> tuple[tuple[Leaf, int], ...]:
+        """The plan as a multiset: (leaf, count) pairs, equal leaves merged, in order of appearance.
+
+        Raises `Unsupported` for a composition under one sample that has no closed form.
+
+        >>> import dpacct as dp
+        >>> (2 * (dp.Gaussian(sigma=1) * 3 + dp.Laplace(b=2))).releases()
+        ((Gaussian(sigma=1), 6), (Laplace(b=2), 2))
+        """
+        return self._releases
+
+    def equivalent(self, other: Node) -> bool:
+        """Whether both plans release the same leaves equally often, in whatever order."""
+        return dict(self.releases()) == dict(other.releases())
+
+    @property
+    def fixed_adjacency(self) -> Adjacency | None:
+        """The only adjacency the plan's sampling allows; None where any is possible."""
+        return self.facts.fixed
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """What an answer about this plan takes on trust."""
+        told = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]
+        return tuple(dict.fromkeys(assumption for some in told for assumption in some))
+
+    def citations(self) -> tuple[str, ...]:
+        """Where the plan's mechanisms and samplers come from."""
+        told = [leaf.citations() for leaf, _ in self.releases()]
+        return tuple(dict.fromkeys(citation for some in told for citation in some))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON values; numbers are exact text. `from_dict` reads it back."""
+        return {"schema": SCHEMA, "node": self.kind, **self.fields()}
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The plan as JSON text; `from_json` reads it back."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    # --- questions, answered by compose (the one edge that points up)
+
+    def epsilon(
+        self, *, delta: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+    ) -> Answer:
+        """The smallest epsilon for which the plan is (epsilon, delta)-DP.
+
+        `delta` lies in (0, 1). `method` is "auto" (the strongest), "exact", "rdp", "clt", ... or a
+        theorem's id. Raises `InvalidArgument` out of range, `Unsupported` where a method does not
+        apply.
+
+        >>> import dpacct as dp
+        >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+        >>> f"{run.epsilon(delta=1e-5).value:.11f}"
+        '1.51536191666'
+        """
+        from dpacct.compose import questions
+
+        return questions.epsilon(self, delta=delta, method=method, adjacency=adjacency)
+
+    def delta(
+        self, *, epsilon: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+    ) -> Answer:
+        """The smallest delta for which the plan is (epsilon, delta)-DP; `epsilon` >= 0.
+
+        >>> import dpacct as dp
+        >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+        >>> f"{run.delta(epsilon=1.5).value:.9e}"
+        '1.153786735e-05'
+        """
+        from dpacct.compose import questions
+
+        return questions.delta(self, epsilon=epsilon, method=method, adjacency=adjacency)
+
+    def rdp(
+        self, order: ArrayLike, *, adjacency: Adjacency | str | None = None
+    ) -> float | NDArray[np.float64]:
+        """Renyi DP at any real order above 1; an array gives an array.
+
+        >>> import dpacct as dp
+        >>> (dp.Gaussian(sigma=2) * 8).rdp(3)
+        3.0
+        """
+        from dpacct.compose import questions
+
+        return questions.rdp(self, order, adjacency=adjacency)
+
+    def profile(
+        self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
+    ) -> NDArray[np.float64]:
+        """The privacy profile: delta at each of many epsilons."""
+        from dpacct.compose import questions
+
+        return questions.profile(self, epsilons, adjacency=adjacency)
+
+    def tradeoff(
+        self, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
+    ) -> float | NDArray[np.float64]:
+        """Least type II error of any test with type I error alpha, rounded to the safe side."""
+        from dpacct.compose import questions
+
+        return questions.tradeoff(self, alpha, adjacency=adjacency)
+
+    def compare(
+        self,
+        *,
+        delta: Number | None = None,
+        epsilon: Number | None = None,
+        adjacency: Adjacency | str | None = None,
+    ) -> tuple[Answer, ...]:
+        """Every method that applies, the exact one first; give `delta` or `epsilon`."""
+        from dpacct.compose import questions
+
+        return questions.compare(self, delta=delta, epsilon=epsilon, adjacency=adjacency)
+
+
+class Leaf(Node):
+    """A single release: the unit of accounting."""
+
+    has_pairs: ClassVar[bool] = True  # False where only a Renyi curve is known
+
+    def gather(self) -> Mapping[Leaf, int]:
+        """Itself, once."""
+        return {self: 1}
+
+    @abstractmethod
+    def pairs(self, adjacency: Adjacency) -> Pairs:
+        """The dominating pairs of the release; raises `Unsupported` where none is known."""
+
+    def renyi(self, orders: NDArray[np.float64], adjacency: Adjacency) -> NDArray[np.float64]:
+        """Renyi DP at these orders, for a leaf that has nothing better (`has_pairs` is False)."""
+        raise Unsupported(f"{self} gives its Renyi DP through its pairs", argument="method")
+
+    @abstractmethod
+    def in_sample(self, sampler: Any) -> Leaf:
+        """This release inside a sample; raises `Unsupported` where that has no known pair."""
+
+    def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
+        """One leaf worth all of `releases` (this being the first) together, None if unknown."""
+        return None
+
+
+def resolve_adjacency(node: Node, adjacency: Adjacency | str | None = None) -> Adjacency:
+    """The adjacency a question is about: the one asked, else declared, else fixed, else add-remove.
+
+    Raises `InvalidArgument` if the plan declares another one, or its sampling fixes another one.
+    """
+    known = node.facts
+    if adjacency is None:
+        return known.declared or known.fixed or Adjacency.ADD_REMOVE
+    asked = Adjacency.parse(adjacency, argument="adjacency")
+    for needed, why in ((known.declared, "the plan declares"), (known.fixed, "its sampling needs")):
+        if needed is not None and needed is not asked:
+            told = f"adjacency must be {needed}, which {why}, got {asked}"
+            raise InvalidArgument(told, argument="adjacency")
+    return asked

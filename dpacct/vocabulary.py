@@ -1,0 +1,165 @@
+"""The words every answer is written in: adjacency, unit, side, strength, assumption."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from dpacct.errors import InvalidArgument
+
+
+class _Word(StrEnum):
+    """A closed set of words that can be read from text, forgiving case and underscores only."""
+
+    @classmethod
+    def parse(cls, text: object, *, argument: str | None = None) -> Self:
+        """The member that `text` names; `InvalidArgument` lists the choices, with a guess.
+
+        >>> Adjacency.parse("Replace_One")
+        <Adjacency.REPLACE_ONE: 'replace-one'>
+        """
+        name = argument or cls.__name__.lower()
+        choices = [str(member) for member in cls]
+        if isinstance(text, str):
+            wanted = text.strip().lower().replace("_", "-").replace(" ", "-")
+            if wanted in choices:
+                return cls(wanted)
+            close = difflib.get_close_matches(wanted, choices, n=1, cutoff=0.5)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+        else:
+            hint = ""
+        shown = repr(text) if len(repr(text)) <= 60 else repr(text)[:57] + "..."
+        listed = ", ".join(choices[:-1]) + " or " + choices[-1]
+        raise InvalidArgument(f"{name} must be {listed}, got {shown}{hint}", argument=name)
+
+
+class Adjacency(_Word):
+    """Which two data sets count as neighbours.
+
+    `add-remove`: one unit more or fewer; `replace-one`: one unit exchanged for another, the size
+    is public; `zero-out`: one unit's contribution is replaced by zero, the size is public.
+    """
+
+    ADD_REMOVE = "add-remove"
+    REPLACE_ONE = "replace-one"
+    ZERO_OUT = "zero-out"
+
+    @property
+    def clip_factor(self) -> int:
+        """Sensitivity of a sum of vectors clipped to norm C, in units of C.
+
+        Exchanging one vector of norm C for another moves the sum by up to 2C; adding, removing or
+        zeroing one moves it by up to C.
+
+        >>> {str(adjacency): adjacency.clip_factor for adjacency in Adjacency}
+        {'add-remove': 1, 'replace-one': 2, 'zero-out': 1}
+        """
+        return 2 if self is Adjacency.REPLACE_ONE else 1
+
+
+class Unit(_Word):
+    """Whose data the guarantee protects: what one row of the neighbouring data sets is."""
+
+    RECORD = "record"
+    USER = "user"
+    CLIENT = "client"
+    DEVICE = "device"
+    SILO = "silo"
+
+
+class Side(_Word):
+    """On which side of the truth a number is known to lie."""
+
+    TWO_SIDED = "two-sided"
+    UPPER = "upper"
+    LOWER = "lower"
+    NONE = "none"
+
+    def meet(self, other: Side) -> Side:
+        """What is still known after combining a number of this side with one of the other.
+
+        >>> str(Side.TWO_SIDED.meet(Side.UPPER)), str(Side.UPPER.meet(Side.LOWER))
+        ('upper', 'none')
+        """
+        if self is Side.TWO_SIDED:
+            return other
+        if other is Side.TWO_SIDED or other is self:
+            return self
+        return Side.NONE
+
+
+class Strength(_Word):
+    """How well a number is supported, from strongest to weakest; compares by that order.
+
+    `proved`: enclosed by interval arithmetic and explicit error bounds. `converged`: two
+    precisions or methods agree to the stated error. `bound`: a verified theorem evaluated in
+    floating point. `published`: a theorem as printed, not verified here. `estimate`: asymptotic,
+    no guarantee. `refuted`: known to be wrong; never the strength of an answer.
+
+    >>> Strength.PROVED > Strength.BOUND > Strength.ESTIMATE
+    True
+    """
+
+    PROVED = "proved"
+    CONVERGED = "converged"
+    BOUND = "bound"
+    PUBLISHED = "published"
+    ESTIMATE = "estimate"
+    REFUTED = "refuted"
+
+    @property
+    def rank(self) -> int:
+        """0 for the weakest (`refuted`), larger for stronger."""
+        return len(Strength) - 1 - list(Strength).index(self)
+
+    # A StrEnum would compare alphabetically ("bound" < "proved" by luck, "estimate" > "bound"
+    # wrongly).
+    def __lt__(self, other: str) -> bool:
+        return self.rank < Strength.parse(other).rank
+
+    def __le__(self, other: str) -> bool:
+        return self.rank <= Strength.parse(other).rank
+
+    def __gt__(self, other: str) -> bool:
+        return self.rank > Strength.parse(other).rank
+
+    def __ge__(self, other: str) -> bool:
+        return self.rank >= Strength.parse(other).rank
+
+    @staticmethod
+    def weakest(strengths: Iterable[Strength]) -> Strength:
+        """The weakest of some strengths: what a composition of them is worth.
+
+        >>> str(Strength.weakest([Strength.PROVED, Strength.ESTIMATE, Strength.BOUND]))
+        'estimate'
+        """
+        return min(strengths, key=lambda strength: strength.rank)
+
+
+class AssumptionStatus(_Word):
+    """`held` and `violated` were checked; `declared` is the user's word; `unknown` is nobody's."""
+
+    HELD = "held"
+    DECLARED = "declared"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something an answer rests on that the accountant cannot see for itself.
+
+    >>> str(Assumption("the clipped sum has sensitivity 2C", source="replace-one"))
+    'the clipped sum has sensitivity 2C [declared; replace-one]'
+    """
+
+    text: str
+    source: str = ""
+    status: AssumptionStatus = AssumptionStatus.DECLARED
+
+    def __str__(self) -> str:
+        source = f"; {self.source}" if self.source else ""
+        return f"{self.text} [{self.status}{source}]"
