@@ -140,7 +140,8 @@ class Answer:
         """One line; the ends are rounded outward, to as many digits as tell them apart."""
         grade = f"{self.side}, {self.strength} ({self.method}), {self.adjacency}"
         if self.log_value is not None and self.value < 1e-300:
-            return f"{self.quantity} = {_power_of_ten(self.log_value)} {grade}"
+            sign = {Side.UPPER: "<=", Side.LOWER: ">=", Side.NONE: "~"}.get(self.side, "=")
+            return f"{self.quantity} {sign} {_power_of_ten(self.log_value)} {grade}"
         digits = self._digits()
         if self.strength is Strength.ESTIMATE or self.side is Side.NONE:
             return f"{self.quantity} ~ {_rounded(self.value, 10, ROUND_HALF_EVEN)} {grade}"
@@ -230,4 +231,6 @@ def _power_of_ten(log_value: float) -> str:
     if math.isinf(log_value):
         return "0" if log_value < 0 else "inf"
     exponent, fraction = divmod(log_value / math.log(10), 1)
-    return f"{10**fraction:.10g}e{int(exponent)}"
+    mantissa = Context(prec=10).create_decimal(10**fraction)
+    carried = mantissa.adjusted()  # 1 where the mantissa rounds up to ten
+    return f"{mantissa.scaleb(-carried).normalize():f}e{int(exponent) + carried}"

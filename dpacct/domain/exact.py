@@ -98,7 +98,7 @@ def text(value: Fraction) -> str:
         odd, twos = odd // 2, twos + 1
     places = max(twos, fives)
     scaled = abs(value.numerator) * 10**places // value.denominator
-    if odd != 1 or scaled.bit_length() > 12_000:  # the latter: too long for int-to-text
+    if odd != 1 or scaled.bit_length() > 14_000:  # the latter: too long for int-to-text
         return str(value)
     digits = str(scaled)
     significant = digits.rstrip("0") or "0"

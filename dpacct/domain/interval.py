@@ -125,7 +125,7 @@ class _Interval:
     def _window(self) -> tuple[Fraction, Fraction]:
         """Finite ends to draw between: the typical ones, else its own, else a million away."""
         if self.typical:
-            return Fraction(self.typical[0]), Fraction(self.typical[1])
+            return Fraction(str(self.typical[0])), Fraction(str(self.typical[1]))
         low = self.lower if isinstance(self.lower, Fraction) else None
         high = self.upper if isinstance(self.upper, Fraction) else None
         if low is None:
@@ -193,9 +193,10 @@ class Real(_Interval):
         st = _hypothesis().strategies
         low, high = self._window()
         floats = st.floats(float(low), float(high), allow_subnormal=False).map(exact)
-        strategy: SearchStrategy[Fraction] = (
-            st.fractions(low, high, max_denominator=10**6) | floats
-        ).filter(lambda value: self.contains(value) and fits(value))
+        grid = st.integers(0, 10**6).map(lambda step: low + (high - low) * Fraction(step, 10**6))
+        strategy: SearchStrategy[Fraction] = (grid | floats).filter(
+            lambda value: self.contains(value) and fits(value)
+        )
         return strategy
 
 

@@ -72,9 +72,13 @@ class Where:
         """Values for tests: all inside, or one of them (at random) on the boundary or outside."""
         odd = rng.choice(list(self.domains)) if part != "inside" else None
         drawn: dict[str, Fraction | int] = {}
+        outside: dict[str, Fraction | int] = {}
         for name in self._order():
-            known = {key: float(number) for key, number in drawn.items()}
-            drawn[name] = self.domains[name].at(known).draw(rng, part if name == odd else "inside")
+            domain = self.domains[name].at({key: float(number) for key, number in drawn.items()})
+            drawn[name] = domain.draw(rng, "boundary" if name == odd else "inside")
+            if name == odd and part == "outside":
+                outside[name] = domain.draw(rng, part)
+        drawn |= outside  # last, so that ends which depend on it stay sensible
         return {name: drawn[name] for name in self.domains}
 
     def _order(self) -> list[str]:

@@ -71,9 +71,9 @@ class Gaussian(_Normal, kind="gaussian"):
     1.0
     """
 
-    sigma: Fraction | None
-    noise_multiplier: Fraction | None
-    clip: Fraction | None
+    sigma: Fraction | None = None
+    noise_multiplier: Fraction | None = None
+    clip: Fraction | None = None
 
     domains: ClassVar[Mapping[str, Real]] = {
         "sigma": POSITIVE,
@@ -97,7 +97,10 @@ class Gaussian(_Normal, kind="gaussian"):
             lone, other = ("clip", "sigma") if clip is not None else ("noise_multiplier", "no clip")
             told = f"noise_multiplier and clip must be given together, got {lone} with {other}"
             raise InvalidArgument(told, argument="clip")
-        self._keep(sigma=sigma, noise_multiplier=noise_multiplier, clip=clip)
+        if sigma is not None:
+            self._keep(sigma=sigma)
+        else:
+            self._keep(noise_multiplier=noise_multiplier, clip=clip)
 
     def precision(self) -> tuple[Fraction, Fraction]:
         """(a, b) of 1/sigma^2 = a + b * clip_factor^2."""
@@ -166,7 +169,7 @@ def short(value: Fraction) -> Fraction:
     excess = value.denominator.bit_length() - 1000
     if excess <= 0:
         return value
-    shift = value.denominator.bit_length() - value.numerator.bit_length() + 1000
+    shift = max(0, value.denominator.bit_length() - value.numerator.bit_length() + 1000)
     return Fraction(-((-value.numerator << shift) // value.denominator), 1 << shift)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dpacct.domain import Real, exact, text
 from dpacct.tree.facts import Facts
 from dpacct.tree.node import Fields, Leaf
+from dpacct.tree.saved import take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ class Mechanism(Leaf):
     facts = Facts()
 
     def _keep(self, **values: object) -> None:
-        """Check each value that is given against its domain, and store it exactly."""
+        """Check each value against its domain, and store it exactly."""
         for name, value in values.items():
-            number = None if value is None else self.domains[name].check(name, value)
+            number = self.domains[name].check(name, value)
             object.__setattr__(self, self.stored.get(name, name), number)
 
     def _given(self) -> dict[str, Fraction]:
@@ -86,4 +87,6 @@ class Mechanism(Leaf):
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
         """Build from the parameters that are there; the constructor checks them."""
-        return cls(**{name: fields.pop(name) for name in cls.domains if name in fields})
+        optional = cls.__init__.__kwdefaults__ or {}
+        wanted = [name for name in cls.domains if name in fields or name not in optional]
+        return cls(**{name: take(fields, name) for name in wanted})

@@ -70,7 +70,7 @@ class ApproxDP(_Opaque, kind="approx-dp"):
     `InvalidArgument` out of range.
 
     >>> ApproxDP(epsilon=0.1, delta=1e-6)
-    ApproxDP(epsilon=0.1, delta=0.000001)
+    ApproxDP(epsilon=0.1, delta=1e-6)
     """
 
     eps0: Fraction

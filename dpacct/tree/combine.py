@@ -105,11 +105,11 @@ class Under(Node, kind="under"):
 
     node: Node
     adjacency: Adjacency | None = None
-    unit: Unit | None = None
+    whose: Unit | None = None  # `unit` is what every plan answers
 
     def __post_init__(self) -> None:
         """Refuse a second, different declaration."""
-        own = Facts(0, 0, self.adjacency, None, self.unit)
+        own = Facts(0, 0, self.adjacency, None, self.whose)
         know(self, self.node.facts.join(own).above())
 
     def gather(self) -> Mapping[Leaf, int]:
@@ -118,12 +118,12 @@ class Under(Node, kind="under"):
 
     def __repr__(self) -> str:
         words = [repr(str(self.adjacency))] if self.adjacency else []
-        words += [f"unit={str(self.unit)!r}"] if self.unit else []
+        words += [f"unit={str(self.whose)!r}"] if self.whose else []
         return f"{bracketed(self.node, 3)}.under({', '.join(words)})"
 
     def fields(self) -> Fields:
         """The words that are declared, and the plan inside."""
-        words = {"adjacency": self.adjacency, "unit": self.unit}
+        words = {"adjacency": self.adjacency, "unit": self.whose}
         declared = {name: str(word) for name, word in words.items() if word}
         return {**declared, "of": nested(self.node)}
 

@@ -116,6 +116,11 @@ class Node(ABC):
         """The only adjacency the plan's sampling allows; None where any is possible."""
         return self.facts.fixed
 
+    @property
+    def unit(self) -> Unit:
+        """Whose data the plan protects, as declared with `under`; a record's unless declared."""
+        return self.facts.unit or Unit.RECORD
+
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """What an answer about this plan takes on trust."""
         told = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]

@@ -34,7 +34,7 @@ def read(data: Any) -> Node:
         raise _wrong(f"a node of a plan must be an object with the key 'node', got {shown(data)}")
     fields = dict(data)
     kind = take(fields, "node")
-    if kind not in READERS:
+    if not isinstance(kind, str) or kind not in READERS:
         _collect()
     if not isinstance(kind, str) or kind not in READERS:
         close = difflib.get_close_matches(str(kind), READERS, n=1)

@@ -1,0 +1,279 @@
+"""Mechanisms: forms, domains, exactness, and what goes to the engine."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpacct.domain import exact
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.mechanisms.gaussian import Gaussian, GaussianStatistic, exact_root, short, square_root
+from dpacct.mechanisms.laplace import Laplace
+from dpacct.mechanisms.mechanism import Mechanism, literal
+from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP
+from dpacct.tree.node import READERS, Leaf
+from dpacct.vocabulary import Adjacency
+from tests.core.plans import mechanisms
+
+ONE_EACH: list[Mechanism] = [
+    Gaussian(sigma=1.1),
+    Gaussian(noise_multiplier=1.1, clip="0.3"),
+    GaussianStatistic(per_sensitivity="2/3", per_clip=1),
+    Laplace(b=10),
+    PureDP(epsilon=0.1),
+    ApproxDP(epsilon=0.1, delta=1e-6),
+    ZCDP(rho=Fraction(1, 3)),
+]
+PARAMETERS: list[tuple[type[Mechanism], str, dict[str, Any]]] = [
+    (Gaussian, "sigma", {}),
+    (Gaussian, "noise_multiplier", {"clip": 1}),
+    (Gaussian, "clip", {"noise_multiplier": 1}),
+    (Laplace, "b", {}),
+    (PureDP, "epsilon", {}),
+    (ApproxDP, "epsilon", {"delta": 1e-6}),
+    (ApproxDP, "delta", {"epsilon": 1}),
+    (ZCDP, "rho", {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "others"), PARAMETERS)
+@pytest.mark.parametrize(
+    "bad",
+    [-1, math.nan, math.inf, -math.inf, True, "x", 1j, [1], "1e999999999", "1e-400", 1e309],
+)
+def test_bad_parameters_are_refused_by_name(
+    kind: type[Mechanism], name: str, others: dict[str, Any], bad: Any
+) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        kind(**{name: bad, **others})
+    assert caught.value.argument == name
+    assert str(caught.value).startswith(f"{name} must be a number in {kind.domains[name]}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("kind", "name", "others"), PARAMETERS)
+def test_zero_is_refused_but_for_an_epsilon_beside_a_delta(
+    kind: type[Mechanism], name: str, others: dict[str, Any]
+) -> None:
+    if (kind, name) == (ApproxDP, "epsilon"):
+        assert ApproxDP(epsilon=0, delta=1e-6).eps0 == 0
+    else:
+        with pytest.raises(InvalidArgument, match="got 0"):
+            kind(**{name: 0, **others})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"sigma": None},
+        {"sigma": 1, "noise_multiplier": 1},
+        {"sigma": 1, "noise_multiplier": 1, "clip": 1},
+        {"clip": 1},
+        {"noise_multiplier": 1},
+        {"sigma": 1, "clip": 1},
+    ],
+    ids=str,
+)
+def test_gaussian_takes_exactly_one_form(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match=r"Gaussian takes either|must be given together"):
+        Gaussian(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "others"), [p for p in PARAMETERS if p[0] is not Gaussian]
+)
+def test_none_is_no_number(kind: type[Mechanism], name: str, others: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match=f"^{name} must be a number in"):
+        kind(**{name: None, **others})
+
+
+def test_delta_of_a_guarantee_is_below_one() -> None:
+    with pytest.raises(InvalidArgument, match=r"delta must be a number in \(0, 1\), got 1"):
+        ApproxDP(epsilon=1, delta=1)
+
+
+def test_sensitivity_comes_from_clip_and_adjacency() -> None:
+    clipped = Gaussian(noise_multiplier=3, clip="0.5")
+    assert [clipped.sigma_under(a) for a in Adjacency] == [3.0, 1.5, 3.0]
+    assert [clipped.noise_std(a) for a in Adjacency] == [1.5, 1.5, 1.5]
+    given_sigma = Gaussian(sigma=3)
+    assert [given_sigma.sigma_under(a) for a in Adjacency] == [3.0, 3.0, 3.0]
+    assert given_sigma.noise_std(Adjacency.ADD_REMOVE) is None
+    told = [str(a) for a in clipped.assumptions(Adjacency.REPLACE_ONE)]
+    assert told == [
+        "the l2 sensitivity under replace-one is 2 * clip: each unit is clipped once [declared]"
+    ]
+
+
+def test_equality_is_of_what_was_meant() -> None:
+    assert Gaussian(sigma=0.1) == Gaussian(sigma="1/10") == Gaussian(sigma=np.float32(0.1))
+    assert hash(Gaussian(sigma=0.1)) == hash(Gaussian(sigma="0.10"))
+    assert Gaussian(sigma=1) != Gaussian(noise_multiplier=1, clip=1)
+    assert Gaussian(sigma=1) != Laplace(b=1)
+    assert len({Laplace(b=1), Laplace(b=1.0), Laplace(b="1e0"), Laplace(b=2)}) == 2
+
+
+@pytest.mark.parametrize("mechanism", ONE_EACH, ids=repr)
+def test_printed_saved_pickled_and_copied_it_is_the_same(mechanism: Mechanism) -> None:
+    assert eval(repr(mechanism)) == mechanism
+    assert type(mechanism).from_fields(mechanism.fields()) == mechanism
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+    assert copy.deepcopy(mechanism) == mechanism
+    assert mechanism.releases() == ((mechanism, 1),)
+    assert all(isinstance(value, str) for value in mechanism.fields().values())
+
+
+@pytest.mark.parametrize("mechanism", ONE_EACH, ids=repr)
+def test_each_says_where_it_comes_from_and_what_it_assumes(mechanism: Mechanism) -> None:
+    assert mechanism.citations()
+    for adjacency in Adjacency:
+        assumed = mechanism.assumptions(adjacency)
+        assert assumed and all(str(adjacency) in str(each) for each in assumed)
+
+
+@pytest.mark.parametrize("mechanism", ONE_EACH, ids=repr)
+def test_they_cannot_be_changed(mechanism: Mechanism) -> None:
+    name = next(iter(type(mechanism).domains))
+    with pytest.raises(AttributeError):
+        setattr(mechanism, type(mechanism).stored.get(name, name), 7)
+
+
+@given(mechanisms())
+def test_round_trips(mechanism: Mechanism) -> None:
+    assert eval(repr(mechanism)) == mechanism
+    assert type(mechanism).from_fields(mechanism.fields()) == mechanism
+
+
+def test_questions_are_not_hidden_by_parameters() -> None:
+    for mechanism in ONE_EACH:
+        for question in ("epsilon", "delta", "rdp", "profile", "tradeoff", "compare"):
+            assert callable(getattr(mechanism, question))
+
+
+def test_every_file_of_the_room_is_registered() -> None:
+    import dpacct.mechanisms
+
+    assert {type(m).kind for m in ONE_EACH} <= set(READERS)
+    dpacct.mechanisms.load_plugins()
+
+
+def test_adding_a_mechanism_is_defining_it() -> None:
+    class Shifted(Laplace, kind="shifted-for-a-test"):
+        pass
+
+    try:
+        assert READERS["shifted-for-a-test"]({"b": "2"}) == Shifted(b=2)
+        with pytest.raises(InvalidArgument, match="is taken"):
+
+            class Again(Laplace, kind="shifted-for-a-test"):
+                pass
+
+    finally:
+        del READERS["shifted-for-a-test"]
+
+
+# --- Gaussians on one sample are one Gaussian
+
+
+def test_equal_gaussians_fuse_to_sigma_over_root_k() -> None:
+    assert fuse((Gaussian(sigma=3), 9)) == Gaussian(sigma=1)
+    clipped = Gaussian(noise_multiplier=3, clip=2)
+    assert fuse((clipped, 9)) == Gaussian(noise_multiplier=1, clip=2)
+
+
+def test_an_irrational_root_keeps_its_square_exact() -> None:
+    fused = fuse((Gaussian(sigma=1), 3), (Gaussian(sigma=2), 5))
+    assert fused == GaussianStatistic(per_sensitivity="17/4")
+    assert fused.sigma_squared(Adjacency.ADD_REMOVE) == Fraction(4, 17)
+
+
+def test_the_two_forms_stay_apart_until_the_adjacency_is_known() -> None:
+    fused = fuse((Gaussian(sigma=1), 1), (Gaussian(noise_multiplier=1, clip=5), 2))
+    assert fused.sigma_squared(Adjacency.ADD_REMOVE) == Fraction(1, 3)
+    assert fused.sigma_squared(Adjacency.REPLACE_ONE) == Fraction(1, 9)
+    assert fuse((fused, 2)).sigma_squared(Adjacency.REPLACE_ONE) == Fraction(1, 18)
+
+
+def test_different_clips_fuse_to_a_statistic() -> None:
+    one, two = (Gaussian(noise_multiplier=1, clip=clip) for clip in (1, 2))
+    assert fuse((one, 1), (two, 3)) == GaussianStatistic(per_clip=4)
+
+
+def test_only_gaussians_fuse() -> None:
+    assert Gaussian(sigma=1).fused(((Gaussian(sigma=1), 1), (Laplace(b=1), 1))) is None
+    assert Laplace(b=1).fused(((Laplace(b=1), 2),)) is None
+
+
+def test_many_different_gaussians_fuse_on_the_safe_side() -> None:
+    many = tuple((Gaussian(sigma=1 + k / 997), 1 + k) for k in range(2000))
+    fused = fuse(*many)
+    precision = sum(count / leaf.sigma**2 for leaf, count in many if leaf.sigma)
+    assert precision <= fused.precision()[0] <= precision * (1 + Fraction(1, 2**900))
+    assert type(fused).from_fields(fused.fields()) == fused
+
+
+def fuse(*releases: tuple[Leaf, int]) -> Any:
+    return releases[0][0].fused(releases)
+
+
+def test_a_statistic_needs_some_precision() -> None:
+    with pytest.raises(InvalidArgument, match="must be positive, got 0"):
+        GaussianStatistic()
+
+
+# --- numbers
+
+
+@given(st.fractions(Fraction(1, 10**9), 10**9))
+def test_square_roots(value: Fraction) -> None:
+    assert square_root(value) == pytest.approx(math.sqrt(value), rel=4e-16)
+    assert exact_root(value * value) == value
+
+
+@given(st.floats(1e-150, 1e150))
+def test_the_root_of_a_square_is_the_double_itself(value: float) -> None:
+    assert square_root(Fraction(repr(value)) ** 2) == value
+
+
+def test_roots_of_extreme_values() -> None:
+    assert exact_root(Fraction(2)) is None
+    assert square_root(Fraction(1, 10**600)) == 1e-300
+    assert square_root(Fraction(10**600)) == 1e300
+
+
+@given(st.integers(1, 2**3000), st.integers(1, 2**3000))
+def test_short_rounds_up_by_next_to_nothing(over: int, under: int) -> None:
+    value = Fraction(over, under)
+    assert value <= short(value) <= value * (1 + Fraction(1, 2**990))
+
+
+doubles = st.floats(allow_nan=False, allow_infinity=False).map(lambda x: Fraction(repr(x)))
+
+
+@given(st.fractions() | doubles)
+def test_literals_read_back(value: Fraction) -> None:
+    assert exact(eval(literal(value))) == value
+
+
+def test_zcdp_knows_only_its_renyi_curve() -> None:
+    curve = ZCDP(rho=0.25)
+    assert not curve.has_pairs
+    assert curve.renyi(np.array([2.0, 8.0]), Adjacency.ADD_REMOVE).tolist() == [0.5, 2.0]
+    for ask in (curve.pairs, curve.base):
+        with pytest.raises(Unsupported, match=r"^ZCDP\(rho=0.25\) .* only method='rdp'"):
+            ask(Adjacency.ADD_REMOVE)
+
+
+@pytest.mark.parametrize("mechanism", [m for m in ONE_EACH if m.has_pairs], ids=repr)
+def test_the_others_leave_renyi_to_their_pairs(mechanism: Mechanism) -> None:
+    with pytest.raises(Unsupported, match="through its pairs"):
+        mechanism.renyi(np.array([2.0]), Adjacency.ADD_REMOVE)

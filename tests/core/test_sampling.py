@@ -1,0 +1,183 @@
+"""Samplers: rates, what one sample amounts to, and what is passed to the curves."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.mechanisms.gaussian import Gaussian, GaussianStatistic
+from dpacct.mechanisms.laplace import Laplace
+from dpacct.mechanisms.opaque import ZCDP, PureDP
+from dpacct.sampling.fixed_size import WithoutReplacement
+from dpacct.sampling.poisson import Poisson
+from dpacct.sampling.sampled import Sampler
+from dpacct.tree import Node
+from dpacct.tree.node import Leaf
+from dpacct.vocabulary import Adjacency
+from tests.core.plans import gaussians, mechanisms, rates
+
+SAMPLERS: list[type[Sampler]] = [Poisson, WithoutReplacement]
+samplers = st.sampled_from(SAMPLERS)
+M = Gaussian(sigma=1)
+
+
+def only(plan: Node) -> Leaf:
+    ((leaf, count),) = plan.releases()
+    assert count == 1
+    return leaf
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    "rate",
+    [0, -0.1, 1.0000001, "1.1", math.nan, math.inf, True, None, "half", "1e-400", 1j, [0.1]],
+)
+def test_bad_rates_are_refused_by_name(sampler: type[Sampler], rate: Any) -> None:
+    with pytest.raises(InvalidArgument, match=r"^rate must be a number in \(0, 1\]") as caught:
+        sampler(rate)
+    assert caught.value.argument == "rate"
+
+
+@pytest.mark.parametrize(
+    "rate", [0.01, "0.01", "1/100", Fraction(1, 100), np.float32(0.01), "1e-2"]
+)
+def test_rates_are_exact(rate: Any) -> None:
+    assert Poisson(rate) == Poisson("0.01")
+    assert Poisson(rate).rate == Fraction(1, 100)
+    assert Poisson(rate) != WithoutReplacement(rate)
+
+
+@pytest.mark.parametrize("wrong", [None, 1.1, "gaussian", Gaussian, [M]])
+def test_only_plans_are_sampled(wrong: Any) -> None:
+    with pytest.raises(InvalidArgument, match="must be given a plan"):
+        Poisson(0.1)(wrong)
+
+
+@given(samplers, rates, mechanisms())
+def test_a_sampled_mechanism_is_a_leaf(sampler: type[Sampler], rate: Any, inner: Node) -> None:
+    plan = sampler(rate)(inner)
+    assert only(plan) == (inner if rate == 1 else plan)
+
+
+@given(samplers, mechanisms(), st.integers(1, 50))
+def test_a_rate_of_one_samples_nothing_away(sampler: type[Sampler], inner: Node, n: int) -> None:
+    assert sampler(1)(inner * n + M).equivalent(inner * n + M)
+
+
+@given(samplers, rates, gaussians(), st.integers(1, 40))
+def test_k_gaussian_steps_under_one_sample(
+    sampler: type[Sampler], rate: Any, step: Gaussian, k: int
+) -> None:
+    held = sampler(rate)(step * (k * k))
+    if rate == 1:
+        assert held.releases() == (step * (k * k)).releases()
+        return
+    if step.noise_multiplier is None:
+        scaled = Gaussian(sigma=step.sigma / k)  # type: ignore[operator]
+    else:
+        scaled = Gaussian(noise_multiplier=step.noise_multiplier / k, clip=step.clip)
+    assert only(held) == only(sampler(rate)(scaled))
+
+
+def test_the_client_coin_of_the_contract() -> None:
+    plan = Poisson(0.1)(Gaussian(sigma=1.1) * 50) * 20
+    ((leaf, count),) = plan.releases()
+    assert count == 20
+    assert leaf == Poisson(0.1)(GaussianStatistic(per_sensitivity=50 / Fraction("1.21")))
+
+
+def test_order_and_grouping_under_a_sample_do_not_matter() -> None:
+    two = Gaussian(sigma=2)
+    assert only(Poisson(0.1)((M + two) * 3)) == only(Poisson(0.1)(two * 3 + M * 3))
+
+
+@given(samplers, rates, rates, mechanisms())
+def test_a_sample_of_a_sample(sampler: type[Sampler], outer: Any, inner: Any, m: Node) -> None:
+    nested = sampler(outer)(sampler(inner)(m))
+    assert only(nested) == only(sampler(outer * inner)(m))
+
+
+def test_rates_of_nested_samples_do_not_multiply_across_steps() -> None:
+    """A client coin over 50 steps with record coins of their own is not 50 smaller coins (D9)."""
+    with pytest.raises(Unsupported, match="lattice engine") as caught:
+        (Poisson(0.1)(Poisson(0.01)(M) * 50) * 20).releases()
+    assert "Poisson(0.01)(Gaussian(sigma=1)) * 50" in str(caught.value)
+    assert caught.value.argument == "plan"
+
+
+@pytest.mark.parametrize(
+    "inner", [Laplace(b=1) * 2, M + Laplace(b=1), PureDP(epsilon=1) * 3, Laplace(b=1) + M], ids=repr
+)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_other_compositions_under_one_sample_wait(sampler: type[Sampler], inner: Node) -> None:
+    held = sampler(0.5)(inner)
+    with pytest.raises(Unsupported, match="composition under one sample") as caught:
+        (held * 10).releases()
+    assert repr(inner) in str(caught.value) and "\n" not in str(caught.value)
+    assert sampler(1)(inner).releases() == inner.releases()
+
+
+def test_two_kinds_of_sample_do_not_mix() -> None:
+    for outer, inner in ((Poisson, WithoutReplacement), (WithoutReplacement, Poisson)):
+        with pytest.raises(Unsupported, match="another has no known pair"):
+            outer(0.5)(inner(0.5)(M)).releases()
+        assert only(outer(1)(inner(0.5)(M))) == only(inner(0.5)(M))
+        assert only(outer(0.5)(inner(1)(M))) == only(outer(0.5)(M))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_zcdp_is_not_amplified(sampler: type[Sampler]) -> None:
+    with pytest.raises(Unsupported, match="cannot be amplified by sampling"):
+        sampler(0.5)(ZCDP(rho=1)).releases()
+    assert only(sampler(1)(ZCDP(rho=1))) == ZCDP(rho=1)
+
+
+def test_adjacency_that_sampling_fixes() -> None:
+    assert Poisson(0.1)(M).fixed_adjacency is None
+    assert only(Poisson(0.1)(M)).fixed_adjacency is None
+    assert only(WithoutReplacement(0.1)(M)).fixed_adjacency is Adjacency.REPLACE_ONE
+
+
+class Base:
+    """Stands in for a pair of the curves: notes what it is asked."""
+
+    def plain(self) -> Any:
+        return ("plain",)
+
+    def poisson(self, rate: float, adjacency: Adjacency) -> Any:
+        return ("poisson", rate, adjacency)
+
+    def without_replacement(self, rate: float, adjacency: Adjacency) -> Any:
+        return ("without_replacement", rate, adjacency)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_what_the_curves_are_asked(adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Adjacency] = []
+
+    def base(self: Gaussian, under: Adjacency) -> Any:
+        asked.append(under)
+        return Base()
+
+    monkeypatch.setattr(Gaussian, "base", base)
+    assert only(M).pairs(adjacency) == ("plain",)  # type: ignore[comparison-overlap]
+    got: Any = only(Poisson("1/4")(M)).pairs(adjacency)
+    assert got == ("poisson", 0.25, adjacency)
+    got = only(WithoutReplacement("1/4")(M)).pairs(adjacency)
+    assert got == ("without_replacement", 0.25, adjacency)
+    assert asked == [adjacency] * 3
+
+
+def test_assumptions_say_how_the_sample_is_drawn() -> None:
+    told = [str(a) for a in Poisson(0.1)(M).assumptions(Adjacency.ADD_REMOVE)]
+    assert any("sampled independently" in each for each in told)
+    told = [str(a) for a in WithoutReplacement(0.1)(M).assumptions(Adjacency.REPLACE_ONE)]
+    assert any("uniformly random subset" in each for each in told)
+    assert len(Poisson(0.1)(M).citations()) == len(M.citations()) + 1
