@@ -99,9 +99,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _collect() -> None:
-    """Import the rooms whose files bring node kinds; they register themselves (once)."""
+    """Import the rooms whose files bring node kinds, and plug-ins; they register themselves."""
     import dpacct.mechanisms
-    import dpacct.sampling  # noqa: F401
+    import dpacct.sampling
+
+    dpacct.mechanisms.load_plugins()
 
 
 def _wrong(message: str, argument: str = "plan") -> InvalidArgument:

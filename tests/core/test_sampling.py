@@ -98,10 +98,18 @@ def test_order_and_grouping_under_a_sample_do_not_matter() -> None:
     assert only(Poisson(0.1)((M + two) * 3)) == only(Poisson(0.1)(two * 3 + M * 3))
 
 
-@given(samplers, rates, rates, mechanisms())
+fair = st.fractions("1/1000", 1)
+
+
+@given(samplers, fair, fair, mechanisms())
 def test_a_sample_of_a_sample(sampler: type[Sampler], outer: Any, inner: Any, m: Node) -> None:
     nested = sampler(outer)(sampler(inner)(m))
     assert only(nested) == only(sampler(outer * inner)(m))
+
+
+def test_a_rate_that_floats_cannot_hold_is_refused_also_as_a_product() -> None:
+    with pytest.raises(InvalidArgument, match="rate must be a number in"):
+        Poisson("1e-200")(Poisson("1e-200")(M)).releases()
 
 
 def test_rates_of_nested_samples_do_not_multiply_across_steps() -> None:
