@@ -1,0 +1,78 @@
+"""The noise that a target asks for, by each method."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpacct.cli.plan import PlanOptions, repeated, step_count
+from dpacct.errors import DpacctError
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.tree import Node
+
+# Every route that can calibrate; those that do not apply to a plan refuse, and are left out.
+_ROUTES = ("exact", "balle_wang.theorem8", "rdp", "rdp-mironov", "clt")
+
+
+def calibrate_noise(
+    options: PlanOptions, epsilon: Fraction, delta: Fraction, method: str
+) -> Answer:
+    """The smallest sigma (or b) for which the plan is (epsilon, delta)-private, by one method.
+
+    Raises:
+        Unreachable: no amount of noise is enough, or found within the search's range.
+        Unsupported: the method does not apply to the plan.
+    """
+    import dpacct as dp
+
+    count, _ = step_count(options)
+    mechanism = dp.Laplace if options.mechanism == "laplace" else dp.Gaussian
+    name = options.noise_parameter
+
+    def plan(size: float) -> Node:
+        return repeated(options, mechanism(**{name: size}), count)
+
+    started = time.perf_counter()
+    answer = dp.calibrate(
+        plan,
+        epsilon=epsilon,
+        delta=delta,
+        method=method,
+        name=name,
+    )
+    return replace(answer, seconds=time.perf_counter() - started)
+
+
+def all_methods(
+    options: PlanOptions, epsilon: Fraction, delta: Fraction, *, but: str = ""
+) -> tuple[Answer, ...]:
+    """The noise that each method asks for, leaving out `but` and those that do not apply."""
+    answers = []
+    for method in _ROUTES:
+        if method == but:
+            continue
+        try:
+            answers.append(calibrate_noise(options, epsilon, delta, method))
+        except DpacctError:
+            continue
+    return tuple(answers)
+
+
+def in_other_words(answer: Answer, options: PlanOptions) -> dict[str, float]:
+    """The same noise per clip, and in the data's own units when the clipping norm is known.
+
+    The sensitivity of a clipped sum is clip_factor * clip (twice the clip under replace-one).
+    """
+    factor = answer.adjacency.clip_factor
+    safe = float(answer)
+    sizes = {} if options.mechanism == "laplace" else {"noise_multiplier": factor * safe}
+    if options.clip is not None:
+        # One float up: a product may be rounded down, and less noise is not what was asked for.
+        size = math.nextafter(factor * safe * float(options.clip), math.inf)
+        sizes["noise_scale" if options.mechanism == "laplace" else "noise_std"] = size
+    return sizes

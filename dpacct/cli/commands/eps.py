@@ -1,0 +1,51 @@
+"""`dpacct eps`: the epsilon of a plan at a given delta."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from dpacct.cli import options
+from dpacct.cli.command import ExampleCommand
+from dpacct.cli.output import show
+from dpacct.cli.plan import PlanOptions, whole
+
+
+@click.command(
+    "eps",
+    cls=ExampleCommand,
+    rank=20,
+    short_help="The epsilon of a plan.",
+    examples=(
+        "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
+        "eps --noise-multiplier 0.8 --batch-size 256 --dataset-size 60000 --epochs 60 --delta 1e-5",
+        "eps --sigma 3 --rate 0.2 --rounds 100 --delta 975^-1.1 --unit client",
+        "eps --sigma 2 --sampling uniform --rate 0.05 --steps 200 --delta 1e-6 --json",
+        "eps --mechanism laplace --b 10 --steps 30 --delta 1e-6",
+        "eps --sigma 4 --delta 1e-5 --quiet",
+    ),
+)
+@options.noise_options
+@options.sampling_options
+@options.steps_options
+@options.delta_option(required=True)
+@options.meaning_options
+@options.answer_options
+def command(delta: Fraction, method: str, as_json: bool, quiet: bool, **values: Any) -> None:
+    """Compute the epsilon that a plan spends at a given delta.
+
+    The number printed is the safe end of what is known, rounded up.
+    """
+    node, notes = whole(PlanOptions.take(values))
+    answer = node.epsilon(delta=delta, method=method)
+    show(
+        "eps",
+        answer,
+        as_json=as_json,
+        quiet=quiet,
+        meaning=f"at delta {float(delta):.6g}",
+        notes=notes,
+        hint="dpacct compare, with the same options, shows what other methods say.",
+    )

@@ -1,0 +1,79 @@
+"""`dpacct noise`: the smallest noise that meets a target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from dpacct.cli import options
+from dpacct.cli.calibration import all_methods, calibrate_noise, in_other_words
+from dpacct.cli.command import ExampleCommand
+from dpacct.cli.output import show
+from dpacct.cli.plan import PlanOptions, check_mechanism, step_count
+from dpacct.cli.rounding import rounded
+from dpacct.cli.table import aligned
+from dpacct.cli.text import grade, relation, safe_number
+
+
+@click.command(
+    "noise",
+    cls=ExampleCommand,
+    rank=10,
+    short_help="The smallest noise that meets a target.",
+    examples=(
+        "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000",
+        "noise --eps 7 --delta 1000^-1.1 --rate 0.01 --steps 1000 --clip 0.5",
+        "noise --eps 2 --delta 1e-6 --batch-size 256 --dataset-size 60000 --epochs 60 --json",
+        "noise --eps 4 --delta 1e-5 --sampling uniform --rate 0.05 --rounds 200 --unit client",
+        "noise --eps 1 --delta 1e-6 --mechanism laplace --steps 10",
+        "noise --eps 1 --delta 1e-5 --quiet",
+    ),
+)
+@options.wanted_noise_options
+@options.sampling_options
+@options.steps_options
+@options.epsilon_option(required=True)
+@options.delta_option(required=True)
+@options.meaning_options
+@options.answer_options
+def command(
+    epsilon: Fraction, delta: Fraction, method: str, as_json: bool, quiet: bool, **values: Any
+) -> None:
+    """Compute the smallest noise with which a plan is (epsilon, delta)-private.
+
+    Gaussian noise is answered as sigma (standard deviation / sensitivity), as the noise multiplier
+    (standard deviation / clip) and, with --clip, as a standard deviation; Laplace noise as b
+    (scale / sensitivity). All are rounded up; below stands what other methods would ask for.
+    """
+    plan = PlanOptions.take(values)
+    check_mechanism(plan)
+    _, note = step_count(plan)
+    answer = calibrate_noise(plan, epsilon, delta, method)
+    others = () if quiet else all_methods(plan, epsilon, delta, but=answer.method)
+    sizes = in_other_words(answer, plan)
+    answer = replace(answer, alternatives=others, extra={**answer.extra, **sizes})
+    table = [
+        (
+            other.method,
+            f"{relation(other)} {safe_number(other)}",
+            rounded(float(other) / float(answer), "nearest", 5),
+            grade(other),
+        )
+        for other in others
+    ]
+    more = [f"  {name.replace('_', ' ')} = {rounded(size, 'up')}" for name, size in sizes.items()]
+    if table:
+        more += ["", "other methods would ask for"]
+        more += aligned(("method", answer.quantity, "ratio", "grade"), table)
+    show(
+        "noise",
+        answer,
+        as_json=as_json,
+        quiet=quiet,
+        meaning=f"for epsilon {float(epsilon):.6g} at delta {float(delta):.6g}",
+        notes=[note] if note else [],
+        more=more,
+    )

@@ -1,0 +1,125 @@
+"""Turns whatever went wrong into one sentence, an exit code and, under --json, an object."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+
+import click
+
+from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.suggest import did_you_mean
+from dpacct.cli.values import option_name
+from dpacct.errors import DpacctError
+
+SCHEMA = 1
+
+# What the Python interface calls an argument, and the option that carries it here.
+_OPTIONS = {
+    "epsilon": "--eps",
+    "steps": "--steps",
+    "count": "--steps",
+    "n": "--steps",
+    "sample_rate": "--rate",
+    "order": "--from",
+    "orders": "--from",
+    "alpha": "--from",
+    "epsilons": "--from",
+}
+_SAME = ("delta", "sigma", "noise_multiplier", "clip", "b", "rate", "adjacency", "method", "unit")
+_OPTIONS |= {name: "--" + name.replace("_", "-") for name in _SAME}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a command gave no answer."""
+
+    status: int
+    kind: str
+    message: str
+    argument: str | None = None
+
+    def to_json(self) -> str:
+        """The error object of the contracts, on one line."""
+        error = {
+            "code": int(self.status),
+            "kind": self.kind,
+            "message": self.message,
+            "argument": self.argument,
+        }
+        return json.dumps({"schema": SCHEMA, "error": error})
+
+    def show(self, *, as_json: bool) -> None:
+        """Print the failure where it belongs: JSON on stdout, a sentence on stderr."""
+        if as_json:
+            click.echo(self.to_json())
+        else:
+            click.echo(f"error: {self.message}", err=True)
+
+
+def describe(error: BaseException) -> Failure:
+    """The failure that an exception amounts to; anything unforeseen is an internal error."""
+    if isinstance(error, DpacctError):
+        argument = _OPTIONS.get(error.argument or "", error.argument)
+        return Failure(error.exit_code, error.kind, _sentence(str(error)), argument)
+    if isinstance(error, Refusal):
+        return Failure(error.status, error.kind, _sentence(error.message), error.argument)
+    if isinstance(error, click.ClickException):
+        return _usage(error)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Failure(ExitStatus.INTERRUPTED, "interrupted", "interrupted.")
+    return _internal(error)
+
+
+def _usage(error: click.ClickException) -> Failure:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "dpacct"
+    argument: str | None = None
+    if isinstance(error, click.NoSuchOption):
+        argument = error.option_name
+        known = [] if context is None else options_of(context.command)
+        if isinstance(getattr(context, "command", None), click.Group):
+            message = f"{command} has no option {argument} before the command's name"
+            message += did_you_mean(argument, known)
+        else:
+            message = f"{command} has no option {argument}" + did_you_mean(argument, known)
+    elif isinstance(error, click.MissingParameter):
+        argument = option_name(error.param)
+        detail = getattr(error.param, "help", None)
+        message = f"{command} needs {argument}" + (f": {detail}" if detail else "")
+    elif isinstance(error, click.BadOptionUsage):
+        argument, message = error.option_name, error.format_message()
+    elif isinstance(error, click.BadParameter):
+        argument, message = option_name(error.param), error.format_message()
+    else:
+        message = error.format_message()
+    return Failure(ExitStatus.USAGE, "usage", _sentence(message), argument)
+
+
+def _internal(error: BaseException) -> Failure:
+    if os.environ.get("DPACCT_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    text = " ".join(str(error).split())[:200]
+    return Failure(
+        ExitStatus.INTERNAL,
+        "internal",
+        f"dpacct failed inside itself ({type(error).__name__}: {text}), which is a bug: please"
+        " report this command with the traceback that DPACCT_DEBUG=1 prints.",
+    )
+
+
+def options_of(command: click.Command) -> list[str]:
+    """Every spelling of every option of a command, `--help` included."""
+    names = [opt for p in command.params if isinstance(p, click.Option) for opt in p.opts]
+    return [*names, "--help"]
+
+
+def _sentence(message: str) -> str:
+    """One line that ends in a full stop."""
+    line = " ".join(message.split())
+    return line if line.endswith((".", "?", "!")) else line + "."

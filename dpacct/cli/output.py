@@ -1,0 +1,96 @@
+"""Where an answer goes: words or JSON on stdout, notes and hints on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpacct.cli import text
+from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.failure import SCHEMA
+from dpacct.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+
+
+def payload(command: str, answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """The JSON object of an answer (contracts, schema 1)."""
+    body: dict[str, Any] = {"schema": SCHEMA, "command": command}
+    body |= answer.to_dict()
+    return body | ({"notes": list(notes)} if notes else {})
+
+
+def write_json(body: Mapping[str, Any]) -> None:
+    """One JSON document on stdout; NaN and infinity are not JSON and would be a bug of ours."""
+    click.echo(json.dumps(body, indent=2, allow_nan=False))
+
+
+def write_lines(lines: Sequence[str]) -> None:
+    """Text on stdout."""
+    click.echo("\n".join(lines))
+
+
+def note(line: str) -> None:
+    """Something beside the answer, on stderr."""
+    click.echo(line, err=True)
+
+
+def must_be_finite(answer: Answer) -> Answer:
+    """The answer, unless it is infinite: that is no guarantee, so there is nothing to print.
+
+    Raises:
+        Refusal: with the exit code of an unreachable target.
+    """
+    if math.isfinite(float(answer)):
+        return answer
+    raise Refusal(
+        f"no finite {answer.quantity} holds for this plan at this target.",
+        kind="unreachable",
+        status=ExitStatus.UNREACHABLE,
+    )
+
+
+def show(
+    command: str,
+    answer: Answer,
+    *,
+    as_json: bool,
+    quiet: bool,
+    meaning: str = "",
+    notes: Sequence[str] = (),
+    more: Sequence[str] = (),
+    hint: str = "",
+) -> None:
+    """Print one answer.
+
+    Args:
+        command: the command's name, for JSON.
+        answer: what to print.
+        as_json: print the contracts' object instead of words.
+        quiet: print the bare safe number.
+        meaning: what the number is at, in parentheses behind it.
+        notes: what was rounded or decided on the way; part of the answer's meaning.
+        more: lines after the grade, such as a table.
+        hint: what to try next; goes to stderr.
+    """
+    must_be_finite(answer)
+    if as_json:
+        write_json(payload(command, answer, notes))
+        return
+    if quiet:
+        if text.is_estimate(answer):
+            note("note: this is an estimate, not a bound.")
+        for line in notes:
+            note(f"note: {line}.")
+        click.echo(text.safe_number(answer))
+        return
+    lines = [text.answer_line(answer, meaning), *text.detail_lines(answer)]
+    lines += [f"  note: {line}" for line in notes]
+    write_lines([*lines, *more])
+    if hint:
+        note(f"hint: {hint}")

@@ -1,0 +1,137 @@
+"""The `dpacct` program: finds its commands by file name, and lets no error out as a traceback."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from dpacct.cli import commands, failure
+from dpacct.cli.command import ExampleCommand
+from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.suggest import did_you_mean
+
+COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
+
+
+class Root(click.Group):
+    """The group of all commands; a command's module is imported only when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order of their ranks."""
+        return sorted(_names(), key=lambda name: (_load(name).rank, name))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        return _load(cmd_name) if cmd_name in _names() else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, but an unknown command is answered with the one it resembles."""
+        name = args[0]
+        if name not in _names() and not name.startswith("-") and not ctx.resilient_parsing:
+            raise Refusal(
+                f"dpacct has no command {name[:40]!r}" + did_you_mean(name, _names()), "COMMAND"
+            )
+        return super().resolve_command(ctx, args)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the program and exit with its code; `run` is the same without exiting."""
+        sys.exit(self.run(sys.argv[1:] if args is None else args, **extra))
+
+    def run(self, args: Sequence[str], **extra: Any) -> int:
+        """Run one command line; returns the exit code."""
+        words = list(args)
+        if COMPLETE_VARIABLE in os.environ:  # a shell is asking what could come next
+            self._main_shell_completion(extra, "dpacct", COMPLETE_VARIABLE)
+        try:
+            with warnings.catch_warnings():
+                # A warning is for us to read: to the user it is neither answer nor error.
+                if os.environ.get("DPACCT_DEBUG") != "1":
+                    warnings.simplefilter("ignore")
+                with self.make_context("dpacct", words, **extra) as context:
+                    self.invoke(context)
+            sys.stdout.flush()
+        except click.exceptions.Exit as leaving:
+            return leaving.exit_code
+        except BrokenPipeError:
+            return _hang_up()
+        except (Exception, KeyboardInterrupt) as error:
+            return _fail(error, as_json="--json" in args)
+        return ExitStatus.OK
+
+
+def _fail(error: BaseException, *, as_json: bool) -> int:
+    what = failure.describe(error)
+    try:
+        what.show(as_json=as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _hang_up()
+    return int(what.status)
+
+
+def _hang_up() -> int:
+    """Whoever read our output has left (`dpacct ... | head -1`): that is no error to talk about."""
+    # Python flushes stdout once more at exit, which would complain; give it somewhere to write.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitStatus.BROKEN_PIPE
+
+
+def _names() -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(commands.__path__)]
+
+
+def _load(name: str) -> ExampleCommand:
+    module = importlib.import_module(f"{commands.__name__}.{name}")
+    command: ExampleCommand = module.command
+    return command
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"dpacct {version('dpacct')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Root,
+    no_args_is_help=False,
+    invoke_without_command=True,
+    context_settings={"max_content_width": 100, "help_option_names": ["--help", "-h"]},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+@click.pass_context
+def root(ctx: click.Context) -> None:
+    """An exact accountant for differential privacy.
+
+    Each command answers one question about a training plan or a single release. Numbers may be
+    written as expressions, such as 1e-5, 256/60000 or 1000^-1.1; --json answers to a program.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -1,0 +1,93 @@
+"""An answer in words: the answer line, its grade, its bracket, its assumptions.
+
+Numbers are rounded towards the safe side, so what is printed is still true.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dpacct.cli.rounding import Direction, power_of_ten, rounded
+from dpacct.vocabulary import Side, Strength
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.tree import Node
+
+# A bracket narrower than this is one number to any reader of twelve digits.
+_TIGHT = 1e-9
+
+
+def is_estimate(answer: Answer) -> bool:
+    """Whether the number bounds nothing."""
+    return answer.strength is Strength.ESTIMATE or answer.side is Side.NONE
+
+
+def relation(answer: Answer) -> str:
+    """The sign between the quantity and its number: =, <=, >= or ~."""
+    if is_estimate(answer):
+        return "~"
+    if answer.side is Side.TWO_SIDED:
+        if answer.lower is None or answer.upper is None:
+            return "="
+        wide = answer.upper - answer.lower > _TIGHT * abs(answer.upper)
+        return ("<=" if answer.safe_end == "upper" else ">=") if wide else "="
+    return "<=" if answer.side is Side.UPPER else ">="
+
+
+def safe_number(answer: Answer) -> str:
+    """The safe end, rounded to its safe side; an estimate has none and is rounded to nearest."""
+    direction: Direction = "nearest"
+    if not is_estimate(answer):
+        direction = "up" if answer.safe_end == "upper" else "down"
+    if answer.log_value is not None and float(answer) < 1e-300:
+        return power_of_ten(answer.log_value, direction)
+    if float(answer).is_integer() and abs(float(answer)) < 1e16:
+        return str(int(float(answer)))
+    return rounded(float(answer), direction)
+
+
+def grade(answer: Answer) -> str:
+    """`two-sided, converged`."""
+    return f"{answer.side}, {answer.strength}"
+
+
+def answer_line(answer: Answer, meaning: str = "") -> str:
+    """`epsilon = 1.51536191667   (at delta 1e-5)`."""
+    line = f"{answer.quantity} {relation(answer)} {safe_number(answer)}"
+    return f"{line}   ({meaning})" if meaning else line
+
+
+def detail_lines(answer: Answer) -> list[str]:
+    """Everything that is known about the answer beyond its number, one item to a line."""
+    meaning = f"adjacency {answer.adjacency}; unit {answer.unit}"
+    lines = [f"  {grade(answer)}; method {answer.method}; {meaning}"]
+    lines += _bracket(answer)
+    if answer.tree is not None:
+        lines.append(f"  plan: {plan_line(answer.tree)}")
+    lines += [f"  basis: {source}" for source in answer.basis]
+    lines += [f"  assumes: {assumption}" for assumption in answer.assumptions]
+    return lines
+
+
+def plan_line(plan: Node, width: int = 300) -> str:
+    """The plan as it would be typed in Python; a very long one is cut."""
+    line = str(plan)
+    return line if len(line) <= width else line[: width - 4] + " ..."
+
+
+def _bracket(answer: Answer) -> Iterable[str]:
+    if answer.lower is None or answer.upper is None or answer.lower == answer.upper:
+        return []
+    if not math.isfinite(answer.lower) or not math.isfinite(answer.upper):
+        return []
+    digits = 12
+    size = max(abs(answer.lower), abs(answer.upper))
+    width = answer.upper - answer.lower
+    if width > 0 and size > 0:
+        # Two digits past where the ends part, so that a narrow bracket is seen to be one.
+        digits = min(16, max(6, 2 + math.ceil(math.log10(size / width))))
+    low, high = rounded(answer.lower, "down", digits), rounded(answer.upper, "up", digits)
+    return [f"  between {low} and {high}"]

@@ -1,0 +1,150 @@
+"""Nonsense is answered by one sentence that names option, value and range; never by a number."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.cli.runner import Run, line, run
+
+EPS = "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5"
+NOISE = "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000"
+DELTA = "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5"
+STEPS = "steps --sigma 1.1 --rate 0.01 --eps 2 --delta 1e-5"
+UNIFORM = "eps --sigma 1 --sampling uniform --rate .1 --steps 2 --delta .1"
+NOT_FINITE = ("nan", "NaN", "inf", "-inf", "1e400", "1e-400", "9^9^9^9")
+JUNK = ("abc", "", "1e", "1,5", "--", "0x10", "1/0", "1 2", "None", "[]", "1e-5 # comment")
+
+BAD_VALUES = {
+    "--sigma": (EPS, ("0", "-1", "-1.1", *NOT_FINITE, *JUNK)),
+    "--rate": (EPS, ("0", "-0.1", "1.0000001", "2", *NOT_FINITE, *JUNK)),
+    "--steps": (EPS, ("0", "-1", "1.5", "1e-3", "1e16", *NOT_FINITE, *JUNK)),
+    "--delta": (EPS, ("0", "1", "-1e-5", "1.5", *NOT_FINITE, *JUNK)),
+    "--eps": (DELTA, ("-1", "-1e-9", *NOT_FINITE, *JUNK)),
+    "--clip": (NOISE + " --clip 1", ("0", "-1", *NOT_FINITE, *JUNK)),
+    "--adjacency": (EPS + " --adjacency add-remove", ("", "remove", "replace_one", "7")),
+    "--sampling": (EPS + " --sampling poisson", ("", "Poison", "bernoulli")),
+    "--unit": (EPS + " --unit record", ("", "records", "person")),
+    "--method": (EPS + " --method exact", ("", "exat", "prv", "theorem")),
+    "--mechanism": (EPS + " --mechanism gaussian", ("", "gauss", "laplacian")),
+    "--batch-size": (
+        "eps --sigma 1 --steps 9 --delta 1e-5 --dataset-size 100 --batch-size 10",
+        ("0", "101", "1.5", "-1", *NOT_FINITE, *JUNK),
+    ),
+    "--epochs": (
+        "eps --sigma 1 --delta 1e-5 --rate 0.1 --epochs 3",
+        ("0", "-1", "1e300", *NOT_FINITE, *JUNK),
+    ),
+    "--b": (
+        "eps --mechanism laplace --b 10 --delta 1e-5",
+        ("0", "-1", *NOT_FINITE, *JUNK),
+    ),
+}
+CASES = [(option, value) for option, (_, values) in BAD_VALUES.items() for value in values]
+
+
+def with_value(command: str, option: str, value: str) -> list[str]:
+    words = command.split()
+    words[words.index(option) + 1] = value
+    return words
+
+
+def is_one_sentence(failed: Run) -> None:
+    """Nothing on stdout, one line on stderr, no trace of Python."""
+    assert failed.stdout == ""
+    assert failed.stderr.startswith("error: ") and failed.stderr.count("\n") == 1, failed.stderr
+    assert failed.stderr.rstrip()[-1] in ".?" and len(failed.stderr) < 300
+    assert "Traceback" not in failed.stderr and "Error" not in failed.stderr
+
+
+@pytest.mark.parametrize(("option", "value"), CASES)
+def test_a_bad_value(option: str, value: str) -> None:
+    words = with_value(BAD_VALUES[option][0], option, value)
+    failed = run(*words)
+    assert failed.code == 2
+    is_one_sentence(failed)
+    assert option in failed.stderr
+    assert re.search(r"must be|needs a value|--epochs must", failed.stderr)
+
+    told = run(*words, "--json")
+    assert told.code == 2 and told.stderr == ""
+    error = told.json["error"]
+    assert told.json["schema"] == 1 and error["code"] == 2
+    assert error["argument"] == option and error["message"] in failed.stderr
+
+
+@pytest.mark.parametrize("base", [EPS, NOISE, DELTA, STEPS])
+def test_the_examples_above_are_good(base: str) -> None:
+    assert line(base).code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("eps --sigma 1 --noise-multiplier 1 --delta 1e-5", "--sigma"),
+        ("eps --delta 1e-5", "--sigma"),
+        ("eps --sigma 1 --clip 1 --delta 1e-5", "--clip"),
+        ("eps --sigma 1 --rate 0.1 --delta 1e-5", "--steps"),
+        ("eps --sigma 1 --rate 0.1 --steps 10 --epochs 1 --delta 1e-5", "--steps"),
+        ("eps --sigma 1 --epochs 1 --delta 1e-5", "--epochs"),
+        (
+            "eps --sigma 1 --steps 3 --rate 0.1 --batch-size 1 --dataset-size 9 --delta 1e-5",
+            "--rate",
+        ),
+        ("eps --sigma 1 --steps 3 --batch-size 1 --delta 1e-5", "--dataset-size"),
+        ("eps --sigma 1 --steps 3 --dataset-size 9 --delta 1e-5", "--batch-size"),
+        ("eps --sigma 1 --steps 3 --sampling poisson --delta 1e-5", "--rate"),
+        ("eps --sigma 1 --steps 3 --sampling uniform --delta 1e-5", "--rate"),
+        ("eps --sigma 1 --steps 3 --sampling none --rate 0.5 --delta 1e-5", "--sampling"),
+        ("eps --sigma 1 --b 1 --delta 1e-5", "--b"),
+        ("eps --mechanism laplace --sigma 1 --delta 1e-5", "--sigma"),
+        ("eps --mechanism laplace --noise-multiplier 1 --b 1 --delta 1e-5", "--noise-multiplier"),
+        ("eps --mechanism laplace --delta 1e-5", "--b"),
+        ("eps --mechanism staircase --delta 1e-5", "--mechanism"),
+        ("eps --sigma 1", "--delta"),
+        ("delta --sigma 1", "--eps"),
+        ("noise --eps 1", "--delta"),
+        ("noise --delta 1e-5", "--eps"),
+        ("steps --sigma 1 --eps 1", "--delta"),
+        ("compare --sigma 1", "--delta"),
+        ("compare --sigma 1 --eps 1 --delta 1e-5", "--eps"),
+        ("compare --eps 1", "--sigma"),
+        ("compare", "--eps"),
+        ("eps --sigma 1 --sigma 2 --delta 1e-5", "--sigma"),
+        ("eps --sigma 1 --delta 1e-5 --delta=1e-5", "--delta"),
+        ("eps --sigma 1 --steps 2 --rounds 3 --delta 1e-5", "--rounds"),
+        ("eps --sigma --delta 1e-5", "--sigma"),
+        ("eps --sigma 1 --delta", "--delta"),
+        ("eps --sigma 1 --delta 1e-5 --nonsense 3", "--nonsense"),
+        (f"{UNIFORM} --adjacency add-remove", "--adjacency"),
+    ],
+)  # fmt: skip
+def test_both_neither_or_unknown(command: str, option: str) -> None:
+    failed = line(command)
+    assert failed.code == 2
+    is_one_sentence(failed)
+    assert option in failed.stderr or command.startswith(UNIFORM)
+    told = line(command + " --json")
+    assert told.code == 2 and told.json["error"]["argument"] == option
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "steps --sigma 0.3 --eps 0.1 --delta 1e-5",  # one step is too much already
+        "noise --eps 0 --delta 1e-300 --mechanism laplace --steps 1000000",
+    ],
+)
+def test_an_unreachable_target(command: str) -> None:
+    failed = line(command)
+    assert failed.code == 4
+    is_one_sentence(failed)
+    told = line(command + " --json").json["error"]
+    assert told["code"] == 4 and told["kind"] == "unreachable"
+
+
+def test_stray_words() -> None:
+    for command in ("eps 1.1 --delta 1e-5", "nonsense", "eps --sigma 1 --delta 1e-5 -- --json"):
+        failed = line(command)
+        assert failed.code == 2

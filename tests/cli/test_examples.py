@@ -1,0 +1,44 @@
+"""Every example in a command's --help runs and answers."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from dpacct.cli.root import _load, _names
+from tests.cli.runner import PLAN, line, run
+
+EXAMPLES = [example for name in _names() for example in _load(name).examples]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(PLAN, encoding="utf-8")
+    words = shlex.split(example)
+    done = run(*words)
+    assert done.code == 0, done.stderr
+    assert done.stdout or (tmp_path / words[-1]).stat().st_size > 1000
+    if "--json" in words:
+        assert done.json["schema"] == 1
+
+
+@pytest.mark.parametrize("name", _names())
+def test_help_shows_the_examples(name: str) -> None:
+    shown = line(f"{name} --help")
+    assert shown.code == 0
+    command = _load(name)
+    assert command.examples, f"{name} has no example"
+    for example in command.examples:
+        assert f"dpacct {example}\n" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 110
+
+
+def test_help_lists_every_command() -> None:
+    shown = line("--help").stdout
+    places = [shown.index(f"\n  {name} ") for name in ("noise", "eps", "delta", "steps", "compare")]
+    assert places == sorted(places)
+    assert all(f"\n  {name}" in shown for name in _names())
+    assert line("").stdout == shown

@@ -1,0 +1,130 @@
+"""compose: plans from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dpacct as dp
+from tests.cli.runner import PLAN, Run, run
+
+NESTED = """
+delta = "1000^-1.1"
+adjacency = "add-remove"
+unit = "client"
+
+[[step]]          # a client coin per round, 50 local steps under each
+rate = 0.1
+repeat = 20
+[[step.inner]]
+noise_multiplier = 8
+clip = 0.5
+repeat = 50
+
+[[step]]
+mechanism = "approx-dp"
+epsilon = 0.1
+delta = 1e-7
+"""
+
+
+@pytest.fixture
+def compose(tmp_path: Path) -> object:
+    def ask(text: str | bytes, *words: str, name: str = "plan.toml") -> Run:
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return run("compose", str(path), *words)
+
+    return ask
+
+
+def test_the_same_as_in_python(compose) -> None:  # type: ignore[no-untyped-def]
+    node = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000 + dp.Laplace(b=20)
+    body = compose(PLAN, "--json").json
+    assert body["command"] == "compose" and body["quantity"] == "epsilon"
+    assert body["upper"] == float(node.epsilon(delta=1e-5))
+    assert dp.from_dict(body["plan"]) == node
+    assert compose(PLAN, "--eps", "2", "--json").json["upper"] == float(node.delta(epsilon=2))
+    assert (
+        compose(node.to_json(), "--delta", "1e-5", "--json", name="p.json").json["upper"]
+        == (body["upper"])
+    )
+
+
+def test_nested_steps(compose) -> None:  # type: ignore[no-untyped-def]
+    local = dp.Gaussian(noise_multiplier=8, clip=0.5) * 50
+    node = dp.Poisson(0.1)(local) * 20 + dp.ApproxDP(epsilon=0.1, delta=1e-7)
+    body = compose(NESTED, "--json").json
+    assert body["upper"] == float(node.epsilon(delta=1000**-1.1)) or body["upper"] == pytest.approx(
+        float(node.epsilon(delta=1000**-1.1)), rel=1e-12
+    )
+    assert (body["unit"], body["adjacency"]) == ("client", "add-remove")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[[step]]\nsigma = 1\nsampling = 'poisson'", "step 1: sampling poisson needs a rate"),
+        ("[[step]]\nsigmaa = 1", "step 1: unknown key 'sigmaa'; did you mean sigma?"),
+        ("detla = 0.1\n[[step]]\nsigma = 1", "unknown key 'detla'; did you mean delta?"),
+        (
+            "[[step]]\nsigma = 1\n[[step]]\nsigma = -1",
+            "step 2: sigma must be a number above 0; got",
+        ),
+        ("[[step]]\nsigma = nan", "step 1: sigma must be"),
+        ("[[step]]\nsigma = inf", "step 1: sigma must be"),
+        ("[[step]]\nsigma = true", "step 1: sigma must be a number or a text; got true"),
+        ("[[step]]\nsigma = [1]", "step 1: sigma must be a number or a text"),
+        ("[[step]]\nsigma = 1\nrepeat = 0", "step 1: repeat must be a whole number"),
+        ("[[step]]\nsigma = 1\nrepeat = 1.5", "step 1: repeat must be a whole number"),
+        ("[[step]]\nsigma = 1\nrate = 2", "step 1: rate must be"),
+        ("[[step]]\nsigma = 1\nrate = 1\nsampling = 'none'", "contradicts the rate"),
+        ("[[step]]\nsigma = 1\nb = 1", "step 1: give mechanism"),
+        ("[[step]]\nmechanism = 'gaussian'\nb = 1", "gaussian takes sigma or"),
+        ("[[step]]\nmechanism = 'gauss'", "did you mean gaussian?"),
+        ("[[step]]\nmechanism = 'laplace'", "laplace takes b; got none of them"),
+        ("[[step]]\nrate = 0.5", "step 1: give mechanism"),
+        ("[[step]]\nsigma = 1\n[[step.inner]]\nsigma = 1", "step 1: sigma belongs into an inner"),
+        ("[[step]]\n[[step.inner]]\nsigma = 0", "step 1, inner 1: sigma must be"),
+        ("[[step]]\ninner = 3", "inner must be one or more [[inner]] tables"),
+        ("step = []", "step must be one or more"),
+        ("step = 3", "step must be one or more"),
+        ("step = [3]", "step 1 must be a table"),
+        ("", "has no [[step]]"),
+        ("delta = 1e-5", "has no [[step]]"),
+        ("[[step]\nsigma = 1", "is not TOML"),
+        ("[[step]]\nsigma = 1\nsigma = 2", "is not TOML"),
+        ("delta = 0\n[[step]]\nsigma = 1", "delta must be"),
+        ("delta = 0.1\nepsilon = 1\n[[step]]\nsigma = 1", "epsilon or delta, not both"),
+        ("[[step]]\nsigma = 1", "give --delta or --eps"),
+        ("adjacency = 'swap'\n[[step]]\nsigma = 1", "did you mean replace-one?"),
+        ("[[step]]\nsigma = 9" + "9" * 5000, "a number is too long"),
+        (b"\xff\xfe\x00", "is not text in UTF-8"),
+        ("{", "plan"),
+        ('{"schema": 1}', "plan"),
+        ('{"schema": 99, "node": "gaussian", "sigma": "1"}', "schema"),
+        ("[[step]]" + "\n[[step.inner]]" * 3, "inner 1: give mechanism"),
+        ("a=" + "[" * 5000, "is not TOML"),
+    ],
+)
+def test_a_bad_file(compose, text: str | bytes, says: str) -> None:  # type: ignore[no-untyped-def]
+    failed = compose(text)
+    assert failed.code == 2 and failed.stdout == ""
+    assert failed.stderr.count("\n") == 1 and len(failed.stderr) < 400
+    assert says in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert compose(text, "--json").json["error"]["code"] == 2
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    for path in (str(tmp_path), str(tmp_path / "none.toml"), "a\0b"):
+        failed = run("compose", path)
+        assert failed.code == 2 and "cannot read" in failed.stderr
+
+
+def test_options_win_over_the_file(compose) -> None:  # type: ignore[no-untyped-def]
+    here = compose(PLAN, "--delta", "1e-6", "--quiet").stdout
+    assert float(here) > float(compose(PLAN, "--quiet").stdout)
+    clash = compose("adjacency = 'add-remove'\n" + PLAN, "--adjacency", "replace-one")
+    assert clash.code == 2 and "adjacency" in clash.stderr

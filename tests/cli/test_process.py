@@ -1,0 +1,107 @@
+"""In a process of its own: start-up time, pipes, signals, no colours, no warnings."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runner import process
+
+EPS = ["eps", "--sigma", "1.1", "--rate", "0.01", "--steps", "1000", "--delta", "1e-5"]
+BUDGET = 0.6  # seconds from a cold start, issue 2
+
+
+def quickest(*words: str, cache: Path, runs: int = 6) -> float:
+    """The best of several runs, compiled as after installing; a busy machine can only add."""
+    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(cache)}
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        assert process(*words, **compiled).code == 0
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], EPS], ids=" ".join)
+def test_cold_start(words: list[str], tmp_path: Path) -> None:
+    seconds = quickest(*words, cache=tmp_path)
+    assert seconds <= BUDGET, f"dpacct {' '.join(words)} took {seconds:.2f} s"
+
+
+def test_a_question_loads_no_more_than_it_needs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "dpacct", *EPS], capture_output=True, text=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    late = {"rich", "matplotlib", "sympy", "mpmath", "flint", "scipy.stats", "scipy.optimize"}
+    assert not loaded & late
+
+
+def test_help_loads_no_numbers_at_all() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "dpacct", "--help"],
+        capture_output=True,
+        text=True,
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "click" in loaded
+    assert not loaded & {"numpy", "scipy", "rich", "matplotlib"}
+
+
+def test_no_colour_codes_and_no_warnings() -> None:
+    for words in (EPS, ["compare", *EPS[1:]], ["eps", "--help"], ["eps", "--nope"]):
+        done = process(*words, PYTHONWARNINGS="default", FORCE_COLOR="1")
+        assert "\x1b" not in done.stdout + done.stderr
+        assert "Warning" not in done.stderr
+
+
+def test_stdout_has_the_answer_and_stderr_the_rest() -> None:
+    done = process(*EPS)
+    assert re.match(r"epsilon = 1\.515361916\d+ ", done.stdout)
+    assert done.stderr.startswith("hint: ")
+    assert process(*EPS, "--quiet").stderr == ""
+
+
+def test_any_folder_and_any_locale(tmp_path: Path) -> None:
+    done = process(*EPS, cwd=tmp_path, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.code == 0
+    assert done.stdout.isascii()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_a_reader_that_leaves_is_no_error() -> None:
+    # Unbuffered, Python itself takes a write cut short for a whole one.
+    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    command = f"{sys.executable} -m dpacct curve --sigma 2 --points 100000 --kind rdp"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -1; echo ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        env=buffered,
+    )
+    assert done.stdout.splitlines() == ["order,epsilon", "141"]
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_is_130(tmp_path: Path) -> None:
+    fifo = tmp_path / "plan.toml"
+    os.mkfifo(fifo)  # nobody writes: the command waits until it is interrupted
+    started = subprocess.Popen(
+        [sys.executable, "-m", "dpacct", "compose", str(fifo)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.5)
+    started.send_signal(signal.SIGINT)
+    stdout, stderr = started.communicate(timeout=20)
+    assert started.returncode == 130
+    assert stdout == "" and stderr == "error: interrupted.\n"

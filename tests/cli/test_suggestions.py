@@ -1,0 +1,85 @@
+"""Did you mean ...? And: completion, version."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.runner import line
+
+
+@pytest.mark.parametrize(
+    ("command", "meant"),
+    [
+        ("epsilon --sigma 1", "eps"),
+        ("nosie --eps 1", "noise"),
+        ("comprae", "compare"),
+        ("eps --detla 1e-5", "--delta"),
+        ("eps --Delta 1e-5", "--delta"),
+        ("eps --sgima 1 --delta 1e-5", "--sigma"),
+        ("eps --noise_multiplier 1", "--noise-multiplier"),
+        ("eps --sampling-rate=0.1", "--rate"),
+        ("eps --q 0.1", "--rate"),
+        ("eps --num-steps 10", "--steps"),
+        ("noise --target-epsilon 3", "--eps"),
+        ("noise --max-grad-norm 3", "--clip"),
+        ("curve --knd rdp", "--kind"),
+        ("eps --sigma 1 --delta .1 --adjacency replace_one", "replace-one"),
+        ("eps --sigma 1 --delta .1 --adjacency substitute", "replace-one"),
+        ("eps --sigma 1 --delta .1 --method pld", "exact"),
+        ("eps --sigma 1 --delta .1 --sampling poison", "poisson"),
+        ("curve --kind trade-off --sigma 1", "tradeoff"),
+        ("completion bahs", "bash"),
+        ("--vresion", "--version"),
+    ],
+)
+def test_a_near_miss(command: str, meant: str) -> None:
+    failed = line(command)
+    assert failed.code == 2
+    assert f"did you mean {meant}?" in failed.stderr
+    assert failed.stderr.count("\n") == 1
+
+
+def test_options_come_after_the_command() -> None:
+    assert "before the command's name" in line("--sigma 1 eps").stderr
+    assert "before the command's name" in line("--json eps").json["error"]["message"]
+
+
+def test_no_guess_where_nothing_is_near() -> None:
+    assert "did you mean" not in line("eps --xyzzy 1").stderr
+
+
+def test_version() -> None:
+    from importlib.metadata import version
+
+    assert line("--version").stdout == f"dpacct {version('dpacct')}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(shell: str) -> None:
+    script = line(f"completion {shell}").stdout
+    assert "_DPACCT_COMPLETE" in script and f"{shell}_complete" in script
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("dpacct ", "noise"),
+        ("dpacct com", "compose"),
+        ("dpacct eps --sam", "--sampling"),
+        ("dpacct eps --adjacency rep", "replace-one"),
+        ("dpacct curve --kind ", "tradeoff"),
+    ],
+)
+def test_completion_answers(words: str, expected: str) -> None:
+    """What the script asks of the program when the user presses tab."""
+    count = len(words.split(" ")) - 1
+    asked = {"_DPACCT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+    done = subprocess.run(
+        [sys.executable, "-m", "dpacct"], env=os.environ | asked, capture_output=True, text=True
+    )
+    assert f"plain,{expected}" in done.stdout.split()
+    assert done.stderr == ""
