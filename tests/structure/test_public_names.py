@@ -11,7 +11,17 @@ import pytest
 
 import dpacct
 
-PUBLIC = [
+ERRORS = [
+    "AssumptionViolated",
+    "DpacctError",
+    "InvalidArgument",
+    "MissingExtra",
+    "NotCertified",
+    "OutsideDomain",
+    "Unreachable",
+    "Unsupported",
+]
+NAMES = [
     "Adjacency",
     "Answer",
     "ApproxDP",
@@ -27,11 +37,11 @@ PUBLIC = [
     "WithoutReplacement",
     "ZCDP",
     "calibrate",
-    "errors",
     "from_dict",
     "from_json",
     "noise_multiplier",
 ]
+PUBLIC = [*ERRORS, *NAMES, "__version__"]
 
 # The questions that any plan answers.
 QUESTIONS = ("epsilon", "delta", "rdp", "profile", "tradeoff", "compare")
@@ -47,6 +57,10 @@ def test_each_can_be_had(name: str) -> None:
     assert name in dir(dpacct)
 
 
+def test_errors_are_errors() -> None:
+    assert all(issubclass(getattr(dpacct, name), dpacct.DpacctError) for name in ERRORS)
+
+
 def test_star_import_gives_exactly_these() -> None:
     space: dict[str, object] = {}
     exec("from dpacct import *", space)
@@ -58,21 +72,17 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         dpacct.Gausian  # noqa: B018
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", ERRORS + NAMES)
 def test_each_says_what_it_is(name: str) -> None:
     thing = getattr(dpacct, name)
     assert inspect.getdoc(thing), f"dpacct.{name} has no docstring"
 
 
-def is_vocabulary(thing: object) -> bool:
-    return isinstance(thing, enum.EnumMeta) or inspect.ismodule(thing)
-
-
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", NAMES)
 def test_each_has_an_example(name: str) -> None:
     """A callable shows its use; a class may show it in a public method instead."""
     thing = getattr(dpacct, name)
-    if is_vocabulary(thing):
+    if isinstance(thing, enum.EnumMeta):  # its members are its use
         return
     texts = [inspect.getdoc(thing) or ""]
     if inspect.isclass(thing):
