@@ -1,0 +1,76 @@
+"""dpacct: how much privacy a computation costs, and how much noise it needs; exactly.
+
+The public names load on first use, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer as Answer
+    from dpacct.calibrate import calibrate as calibrate
+    from dpacct.calibrate import noise_multiplier as noise_multiplier
+    from dpacct.errors import AssumptionViolated as AssumptionViolated
+    from dpacct.errors import DpacctError as DpacctError
+    from dpacct.errors import InvalidArgument as InvalidArgument
+    from dpacct.errors import MissingExtra as MissingExtra
+    from dpacct.errors import NotCertified as NotCertified
+    from dpacct.errors import OutsideDomain as OutsideDomain
+    from dpacct.errors import Unreachable as Unreachable
+    from dpacct.errors import Unsupported as Unsupported
+    from dpacct.mechanisms.gaussian import Gaussian as Gaussian
+    from dpacct.mechanisms.laplace import Laplace as Laplace
+    from dpacct.mechanisms.opaque import ZCDP as ZCDP
+    from dpacct.mechanisms.opaque import ApproxDP as ApproxDP
+    from dpacct.mechanisms.opaque import PureDP as PureDP
+    from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
+    from dpacct.sampling.poisson import Poisson as Poisson
+    from dpacct.tree import Node as Node
+    from dpacct.tree import from_dict as from_dict
+    from dpacct.tree import from_json as from_json
+    from dpacct.vocabulary import Adjacency as Adjacency
+    from dpacct.vocabulary import Assumption as Assumption
+    from dpacct.vocabulary import Side as Side
+    from dpacct.vocabulary import Strength as Strength
+    from dpacct.vocabulary import Unit as Unit
+
+_ROOMS = {
+    "answer": ("Answer",),
+    "calibrate": ("calibrate", "noise_multiplier"),
+    "errors": (
+        "AssumptionViolated",
+        "DpacctError",
+        "InvalidArgument",
+        "MissingExtra",
+        "NotCertified",
+        "OutsideDomain",
+        "Unreachable",
+        "Unsupported",
+    ),
+    "mechanisms.gaussian": ("Gaussian",),
+    "mechanisms.laplace": ("Laplace",),
+    "mechanisms.opaque": ("ApproxDP", "PureDP", "ZCDP"),
+    "sampling.fixed_size": ("WithoutReplacement",),
+    "sampling.poisson": ("Poisson",),
+    "tree": ("Node", "from_dict", "from_json"),
+    "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dpacct' has no attribute {name!r}")
+    module = import_module(f"dpacct.{_HOME[name]}")
+    value = globals()[name] = getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

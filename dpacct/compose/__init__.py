@@ -1,0 +1,1 @@
+"""From a plan to its composed curves, and from those to answers."""

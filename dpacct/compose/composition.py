@@ -1,0 +1,165 @@
+"""A plan as products of moment functions: one list of (law, count) per direction and side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpacct.curves.pairs import Pairs
+from dpacct.engine import invert
+from dpacct.engine.invert import Solved
+from dpacct.engine.law import Law
+from dpacct.engine.stable import Floats
+from dpacct.errors import Unsupported
+from dpacct.tree import Leaf, Node
+from dpacct.vocabulary import Adjacency
+
+Laws = list[tuple[Law, float]]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of the neighbouring relation: finite losses, and the mass that escapes.
+
+    delta(eps) = 1 - kept + kept * delta_finite(eps - shift): kept is the P-mass of finite losses, and
+    shift restores the scale that renormalising P and Q to their common support took away.
+    """
+
+    laws: Laws
+    log_kept: float
+    shift: float
+
+    @classmethod
+    def of(cls, laws: Laws) -> Direction:
+        kept = sum(n * math.log1p(-law.infinite_mass) for law, n in laws)
+        lost = sum(n * math.log1p(-law.lost_mass) for law, n in laws)
+        return cls(laws, kept, kept - lost)
+
+    def log_delta(self, epsilon: float) -> Solved:
+        solved = invert.log_delta(self.laws, epsilon - self.shift)
+        return solved if self.log_kept == 0.0 else self._mixed(solved)
+
+    def _mixed(self, solved: Solved) -> Solved:
+        def mix(log_finite: float) -> float:
+            return math.log(-math.expm1(self.log_kept) + math.exp(self.log_kept + log_finite))
+
+        return Solved(mix(solved.value), mix(solved.lower), mix(solved.upper), solved.resolved)
+
+    def epsilon(self, log_target: float) -> Solved:
+        if self.log_kept < 0.0:
+            excess = math.exp(log_target) + math.expm1(self.log_kept)
+            if excess <= 0.0:
+                return Solved(math.inf, math.inf, math.inf)
+            log_target = math.log(excess) - self.log_kept
+        found = invert.epsilon(self.laws, log_target, -self.shift)
+        return Solved(
+            *(max(0.0, end + self.shift) for end in (found.value, found.lower, found.upper)),
+            resolved=found.resolved,
+        )
+
+    def surely_below(self, log_target: float, epsilon: float) -> bool:
+        """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
+        if self.log_kept < 0.0 or not math.isfinite(epsilon):
+            return False
+        return invert.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
+
+    def log_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        values, errors = invert.log_profile(self.laws, epsilons - self.shift)
+        if self.log_kept < 0.0:
+            values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
+        return values, errors
+
+    def log_moment(self, s: float) -> float:
+        """log E_P[e^{sL}] of the composition, s > 0."""
+        if self.log_kept < 0.0:
+            return math.inf
+        total = sum(n * law.prepare(s, s).cumulants(s).log_moment for law, n in self.laws)
+        return total + s * self.shift
+
+
+class Composition:
+    """The composed laws of a plan under one adjacency."""
+
+    def __init__(self, node: Node, adjacency: Adjacency) -> None:
+        self.node = node
+        self.adjacency = adjacency
+        self.releases: tuple[tuple[Leaf, int], ...] = node.releases()
+
+    @cached_property
+    def pairs(self) -> list[tuple[Pairs, int]]:
+        """The pairs of each leaf; raises `Unsupported` where a leaf has none."""
+        return [(leaf.pairs(self.adjacency), count) for leaf, count in self.releases]
+
+    @cached_property
+    def renyi_only(self) -> list[tuple[Leaf, int]]:
+        """Leaves of which only a Renyi curve is known."""
+        return [(leaf, count) for leaf, count in self.releases if not leaf.has_pairs]
+
+    @staticmethod
+    def _directions(sides: Sequence[tuple[tuple[Law, ...], int]]) -> list[Direction]:
+        most = max((len(laws) for laws, _ in sides), default=1)
+        found = []
+        for k in range(most):
+            merged: dict[Law, int] = {}
+            for laws, count in sides:
+                law = laws[min(k, len(laws) - 1)]
+                merged[law] = merged.get(law, 0) + count
+            found.append(Direction.of([(law, float(n)) for law, n in merged.items()]))
+        return found
+
+    @cached_property
+    def upper(self) -> list[Direction]:
+        """Directions whose worst dominates the plan."""
+        return self._directions([(pairs.upper, count) for pairs, count in self.pairs])
+
+    @cached_property
+    def lower(self) -> list[Direction] | None:
+        """Directions that some data sets realise; None where `upper` itself is realised."""
+        if all(pairs.lower is None for pairs, _ in self.pairs):
+            return None
+        return self._directions([(pairs.lower or pairs.upper, n) for pairs, n in self.pairs])
+
+    @cached_property
+    def renyi_directions(self) -> list[Direction]:
+        """Directions of the leaves that have pairs."""
+        sides = [
+            (leaf.pairs(self.adjacency).upper, n) for leaf, n in self.releases if leaf.has_pairs
+        ]
+        return self._directions(sides)
+
+    def log_moment(self, direction: Direction, s: float) -> float:
+        """s times the Renyi divergence of order s + 1 of the whole plan, in one direction."""
+        total = direction.log_moment(s) if direction.laws else 0.0
+        for leaf, count in self.renyi_only:
+            total += count * s * float(leaf.renyi(np.array([s + 1.0]), self.adjacency)[0])
+        return total
+
+    def renyi(self, order: float) -> float:
+        """Renyi DP at a real order above 1: the worse direction."""
+        s = order - 1.0
+        return max(self.log_moment(direction, s) for direction in self.renyi_directions) / s
+
+    @cached_property
+    def gaussian_mu(self) -> float | None:
+        """mu of the plan if all of it is plain Gaussian, else None."""
+        parts = [(pairs.gaussian_mu, n) for pairs, n in self.pairs]
+        if any(mu is None for mu, _ in parts):
+            return None
+        return math.sqrt(sum(n * mu * mu for mu, n in parts if mu is not None))
+
+    @cached_property
+    def clt_mu(self) -> float:
+        """mu of the Gaussian limit of the composition."""
+        total = sum(n * pairs.clt_mu_squared for pairs, n in self.pairs)
+        if not math.isfinite(total):
+            raise Unsupported("clt does not apply: the limit's mu is infinite", argument="method")
+        return math.sqrt(total)
+
+    @cached_property
+    def basis(self) -> tuple[str, ...]:
+        """Which theorems the pairs rest on."""
+        return tuple(dict.fromkeys(line for pairs, _ in self.pairs for line in pairs.basis))

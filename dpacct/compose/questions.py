@@ -1,0 +1,187 @@
+"""The questions that every plan answers: epsilon, delta, Renyi, profile, trade-off, comparison."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpacct.answer import Answer
+from dpacct.compose.composition import Composition
+from dpacct.compose.routes import ROUTES, named
+from dpacct.compose.routes.route import Finding, Route
+from dpacct.domain import DELTA, EPSILON, Number, Real, ln
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.tree import Node, resolve_adjacency
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+ORDER = Real(1, math.inf, typical=(1.1, 64))
+"""A Renyi order."""
+
+
+def _routes(plan: Composition, method: str) -> list[Route]:
+    if method != "auto":
+        return [named(method)]
+    return [ROUTES["rdp"]] if plan.renyi_only else [ROUTES["exact"]]
+
+
+def _answer(
+    plan: Composition, quantity: str, finding: Finding, route: Route, started: float
+) -> Answer:
+    node = plan.node
+    value, lower, upper = finding.value, finding.lower, finding.upper
+    log_value = None
+    if quantity == "delta":
+        log_value = value
+        value, lower, upper = _power(value), _power(lower, down=True), _power(upper, up=True)
+    return Answer(
+        quantity=quantity,
+        value=value,
+        lower=lower,
+        upper=upper,
+        side=finding.side,
+        strength=finding.strength,
+        method=route.name,
+        basis=finding.basis,
+        assumptions=node.assumptions(plan.adjacency),
+        adjacency=plan.adjacency,
+        unit=node.unit,
+        tree=node,
+        seconds=time.perf_counter() - started,
+        log_value=log_value if log_value is not None and math.isfinite(log_value) else None,
+    )
+
+
+def _power(log_value: float | None, *, up: bool = False, down: bool = False) -> float | None:
+    """e^{log_value} as a probability, rounded outwards where an end is asked for."""
+    if log_value is None:
+        return None
+    value = math.exp(log_value)
+    if up:
+        return min(1.0, math.nextafter(value, 1.0))
+    return max(0.0, math.nextafter(value, 0.0)) if down else value
+
+
+def epsilon(
+    node: Node, *, delta: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+) -> Answer:
+    """See `Node.epsilon`."""
+    started = time.perf_counter()
+    log_delta = ln(DELTA.check("delta", delta))
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    route = _routes(plan, method)[0]
+    return _answer(plan, "epsilon", route.epsilon(plan, log_delta), route, started)
+
+
+def delta(
+    node: Node, *, epsilon: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+) -> Answer:
+    """See `Node.delta`."""
+    started = time.perf_counter()
+    exact = EPSILON.check("epsilon", epsilon)
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    route = _routes(plan, method)[0]
+    return _answer(plan, "delta", route.log_delta(plan, float(exact)), route, started)
+
+
+def safe_log_delta(
+    node: Node, epsilon: float, *, method: str = "auto", adjacency: Adjacency | str | None = None
+) -> tuple[Answer, float]:
+    """Delta's answer, and the log of its safe end (of its value, where no end is known)."""
+    started = time.perf_counter()
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    route = _routes(plan, method)[0]
+    finding = route.log_delta(plan, epsilon)
+    end = finding.value if finding.upper is None else finding.upper
+    return _answer(plan, "delta", finding, route, started), end
+
+
+def rdp(
+    node: Node, order: ArrayLike, *, adjacency: Adjacency | str | None = None
+) -> float | NDArray[np.float64]:
+    """See `Node.rdp`."""
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    orders = _checked("order", order, ORDER)
+    values = np.array([plan.renyi(one) for one in orders.ravel().tolist()]).reshape(orders.shape)
+    return float(values) if values.ndim == 0 else values
+
+
+def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.float64]:
+    """An array of floats, each in the domain."""
+    if isinstance(values, str | Fraction):
+        return np.asarray(float(domain.check(name, values)))
+    array = np.asarray(values)
+    if array.dtype == object or array.dtype.kind in "US":
+        flat = [float(domain.check(name, one)) for one in array.ravel().tolist()]
+        return np.array(flat).reshape(array.shape)
+    if array.dtype.kind not in "iuf":
+        raise InvalidArgument(
+            f"{name} must be numbers in {domain}, got {values!r:.60}", argument=name
+        )
+    array = array.astype(np.float64)
+    for one in array.ravel().tolist():
+        domain.check(name, one)
+    return array
+
+
+def profile(
+    node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
+) -> NDArray[np.float64]:
+    """See `Node.profile`: the upper end of each delta."""
+    array = np.atleast_1d(_checked("epsilon", epsilons, EPSILON))
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    return np.exp(log_profile(plan, array.ravel())).reshape(array.shape)
+
+
+def log_profile(plan: Composition, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log of an upper end of delta at each epsilon."""
+    if plan.renyi_only:
+        return np.array([ROUTES["rdp"].log_delta(plan, e).value for e in epsilons.tolist()])
+    best = np.full(epsilons.shape, -np.inf)
+    for direction in plan.upper:
+        values, errors = direction.log_profile(epsilons)
+        best = np.maximum(best, values + np.log1p(np.minimum(errors, 1.0)))
+    return np.minimum(best, 0.0)
+
+
+def tradeoff(
+    node: Node, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
+) -> float | NDArray[np.float64]:
+    """See `Node.tradeoff`."""
+    from dpacct.compose.tradeoff import curve
+
+    array = _checked("alpha", alpha, Real(0, 1, "both"))
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    values = curve(lambda e: log_profile(plan, e), array.ravel()).reshape(array.shape)
+    return float(values) if values.ndim == 0 else values
+
+
+def compare(
+    node: Node,
+    *,
+    delta: Number | None = None,
+    epsilon: Number | None = None,
+    adjacency: Adjacency | str | None = None,
+) -> tuple[Answer, ...]:
+    """See `Node.compare`."""
+    if (delta is None) == (epsilon is None):
+        got = "neither" if delta is None else "both"
+        raise InvalidArgument(f"compare takes either delta or epsilon, got {got}", argument="delta")
+    answers = []
+    for name in ROUTES:
+        try:
+            if delta is not None:
+                answers.append(node.epsilon(delta=delta, method=name, adjacency=adjacency))
+            elif epsilon is not None:
+                answers.append(node.delta(epsilon=epsilon, method=name, adjacency=adjacency))
+        except Unsupported as refusal:
+            last = refusal
+    if not answers:
+        raise last
+    return tuple(answers)

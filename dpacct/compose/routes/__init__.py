@@ -1,0 +1,29 @@
+"""Ways to an answer, by name: one file per family. Each applies or refuses; none reinterprets."""
+
+from __future__ import annotations
+
+import difflib
+
+from dpacct.errors import InvalidArgument
+
+from .closed_form import BalleWang
+from .exact import Exact
+from .limit import CentralLimit
+from .renyi import CANONNE, MIRONOV
+from .route import Route
+
+ROUTES: dict[str, Route] = {
+    route.name: route for route in (Exact(), BalleWang(), CANONNE, MIRONOV, CentralLimit())
+}
+"""Every method, the strongest first."""
+
+
+def named(method: str) -> Route:
+    """The route of that name; raises `InvalidArgument` with the choices."""
+    if isinstance(method, str) and method in ROUTES:
+        return ROUTES[method]
+    choices = ["auto", *ROUTES]
+    close = difflib.get_close_matches(str(method), choices, n=1, cutoff=0.5)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    listed = ", ".join(choices[:-1]) + " or " + choices[-1]
+    raise InvalidArgument(f"method must be {listed}, got {method!r:.60}{hint}", argument="method")

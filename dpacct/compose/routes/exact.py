@@ -1,0 +1,85 @@
+"""The exact route: moments of the dominating pairs inverted on a contour in the complex plane."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpacct.compose.composition import Composition, Direction
+from dpacct.engine.invert import Solved
+from dpacct.vocabulary import Side, Strength
+
+from .route import Finding, Route
+
+_INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
+_BRACKET = "moment bound (Canonne, Kamath, Steinke 2020) above, a single step below"
+# relative error up to which an answer is called converged
+CONVERGED = 1e-9
+
+
+class Exact(Route):
+    """Composition of the dominating pairs, to rounding."""
+
+    name = "exact"
+
+    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        def worst(directions: list[Direction]) -> Solved:
+            best: Solved | None = None
+            for direction in directions:
+                if best is not None and direction.surely_below(log_delta, best.lower):
+                    continue
+                best = _larger(best, direction.epsilon(log_delta))
+            assert best is not None
+            return best
+
+        return self._finding(plan, worst, relative=True)
+
+    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        def worst(directions: list[Direction]) -> Solved:
+            best: Solved | None = None
+            for direction in directions:
+                if best is not None and direction.surely_below(best.lower, epsilon):
+                    continue
+                best = _larger(best, direction.log_delta(epsilon))
+            assert best is not None
+            return best
+
+        return self._finding(plan, worst, relative=False)
+
+    def _finding(
+        self, plan: Composition, worst: Callable[[list[Direction]], Solved], relative: bool
+    ) -> Finding:
+        upper = worst(plan.upper)
+        lower = upper if plan.lower is None else worst(plan.lower)
+        resolved = upper.resolved and lower.resolved
+        accurate = resolved and max(_error(upper, relative), _error(lower, relative)) <= CONVERGED
+        return Finding(
+            value=upper.value,
+            lower=min(lower.lower, upper.value),
+            upper=upper.upper,
+            side=Side.TWO_SIDED,
+            strength=Strength.CONVERGED if accurate else Strength.BOUND,
+            basis=(*plan.basis, _INVERSION, *(() if resolved else (_BRACKET,))),
+        )
+
+
+def _error(solved: Solved, relative: bool) -> float:
+    if solved.value == solved.lower == solved.upper:
+        return 0.0
+    half = 0.5 * (solved.upper - solved.lower)
+    return half / solved.value if relative and solved.value > 0.0 else half
+
+
+def _larger(one: Solved | None, other: Solved) -> Solved:
+    """The larger of two answers; its ends are those of the maximum."""
+    if one is None:
+        return other
+    first, second = (one, other) if one.value >= other.value else (other, one)
+    if second.upper == -math.inf:
+        return first
+    return Solved(
+        first.value,
+        min(first.value, max(first.lower, second.lower)),
+        max(first.upper, second.upper),
+        first.resolved and (second.resolved or second.upper <= first.lower),
+    )

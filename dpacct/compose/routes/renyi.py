@@ -1,0 +1,58 @@
+"""The Renyi route: moments of real order, optimised continuously, and a published conversion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpacct.compose.composition import Composition, Direction
+from dpacct.engine.minimum import minimum
+from dpacct.theorems import canonne2020, mironov2017
+from dpacct.vocabulary import Side, Strength
+
+from .route import Finding, Route
+
+
+@dataclass(frozen=True)
+class Renyi(Route):
+    """Upper bounds from moments; `at_epsilon` and `at_delta` are the conversion, per order."""
+
+    name: str
+    basis: str
+    at_delta: Callable[[float, float, float], float]  # (log moment, s, log delta) -> epsilon
+    at_epsilon: Callable[[float, float, float], float]  # (log moment, s, epsilon) -> log delta
+
+    def _best(
+        self, plan: Composition, convert: Callable[[float, float, float], float], x: float
+    ) -> float:
+        def for_direction(direction: Direction) -> float:
+            def bound(log_s: float) -> float:
+                s = math.exp(log_s)
+                moment = plan.log_moment(direction, s)
+                return convert(moment, s, x) if math.isfinite(moment) else math.inf
+
+            return minimum(bound, math.log(1e-8), math.log(1e12))
+
+        return max(for_direction(direction) for direction in plan.renyi_directions)
+
+    def _finding(self, value: float) -> Finding:
+        return Finding(value, None, value, Side.UPPER, Strength.BOUND, (self.basis,))
+
+    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        value = self._best(plan, self.at_delta, log_delta)
+        return self._finding(max(0.0, value) * (1.0 + 1e-13))
+
+    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        return self._finding(min(0.0, self._best(plan, self.at_epsilon, epsilon) + 1e-13))
+
+
+CANONNE = Renyi(
+    "rdp",
+    "Canonne, Kamath, Steinke 2020, Proposition 12",
+    canonne2020.epsilon,
+    canonne2020.log_delta,
+)
+MIRONOV = Renyi(
+    "rdp-mironov", "Mironov 2017, Proposition 3", mironov2017.epsilon, mironov2017.log_delta
+)

@@ -1,0 +1,1 @@
+"""From a dominating pair of distributions to the curves of its privacy loss."""

@@ -1,0 +1,204 @@
+"""Privacy-loss laws of the Laplace mechanism, plain and sampled.
+
+With lam = 1/b, the loss l of Laplace(1, b) against Laplace(0, b) has under the second (Q) atoms
+1/2 at -lam and e^{-lam}/2 at +lam, and density e^{-(lam+l)/2}/4 between.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
+from dpacct.engine.stable import Complexes, Floats
+from dpacct.vocabulary import Adjacency
+
+from .amplify import Direction, amplified
+from .gaussian_laws import log_ratio, log_ratio_complex
+from .pairs import Pairs
+from .panels import panel_nodes
+
+
+@dataclass(frozen=True)
+class LaplaceLaw:
+    """Loss law of one release with scale b (per sensitivity), in one direction."""
+
+    b: float
+    rate: float
+    direction: Direction
+
+    infinite_mass = 0.0
+    lost_mass = 0.0
+    has_density = True
+    tilt_hint = math.inf
+
+    @property
+    def plain_frequency(self) -> float:
+        return 40.0 / min(self.lam, 1.0)
+
+    @property
+    def lam(self) -> float:
+        return 1.0 / self.b
+
+    def _mapped(self, base_loss: Floats, log_q: Floats) -> tuple[Floats, Floats]:
+        """Base losses and log Q-masses -> losses and log P-masses of this law."""
+        if self.direction is Direction.PLAIN:
+            return base_loss, log_q + base_loss
+        log_r = log_ratio(self.rate, base_loss)
+        if self.direction is Direction.REMOVE:
+            return log_r, log_q + log_r
+        if self.direction is Direction.ADD:
+            return -log_r, log_q
+        kept = base_loss > 0.0
+        log_r, log_q = log_r[kept], log_q[kept]
+        return np.concatenate((log_r, -log_r)), np.concatenate((log_q + log_r, log_q))
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        lam = self.lam
+        losses, masses = self._mapped(
+            np.array([lam, -lam]), np.array([-lam - math.log(2.0), -math.log(2.0)])
+        )
+        if self.direction is Direction.SYMMETRIC:
+            # no evidence: (1-q) (1 - e^{-lam/2}) of the mass, exactly
+            rest = (1.0 - self.rate) * -math.expm1(-0.5 * lam)
+            if rest > 0.0:
+                losses, masses = np.append(losses, 0.0), np.append(masses, math.log(rest))
+        return Atoms(losses, masses)
+
+    @cached_property
+    def variance_hint(self) -> float:
+        nodes = self.nodes(0.0, 1.0, 0.0)
+        return float(np.exp(nodes.log_weights) @ np.square(nodes.losses))
+
+    def prepare(self, c_low: float, c_high: float) -> QuadratureFamily:
+        return QuadratureFamily(self, c_low, c_high)
+
+    def nodes(self, c_low: float, c_high: float, t: float) -> Nodes:
+        lam = self.lam
+        low = 0.0 if self.direction is Direction.SYMMETRIC else -lam
+        # 12 radians (or nats) a panel, and r = 1 - q + q e^l is smooth on the scale pi
+        widths = math.ceil((lam - low) * max((c_high + t + 1.0) / 12.0, 0.5))
+        x, log_w = panel_nodes(np.linspace(low, lam, widths + 1))
+        losses, weights = self._mapped(x, log_w - 0.5 * (lam + x) - math.log(4.0))
+        return Nodes(
+            np.concatenate((losses, self.atoms.losses)),
+            np.concatenate((weights, self.atoms.log_masses)),
+        )
+
+    def damped_nodes(self, c: float, z: Complexes) -> tuple[Complexes, Complexes]:
+        """l on arcs that leave the ends of the interval at an angle, to where |r^{it}| is damped."""
+        t = float(np.abs(z.imag).max())
+        lam = self.lam
+        low = 0.0 if self.direction is Direction.SYMMETRIC else -lam
+        length = lam - low
+        width = min(length, 1.0, 12.0 / (c + 1.0))
+        fine = min(width, 6.0 / t)
+        graded = fine * 2.0 ** np.arange(0, math.ceil(math.log2(max(width / fine, 1.0))) + 1)
+        graded = np.append(0.0, graded[graded < 0.5 * length])
+        middle = np.linspace(
+            graded[-1],
+            length - graded[-1],
+            max(2, math.ceil((length - 2.0 * graded[-1]) / width) + 1),
+        )
+        edges = low + np.unique(np.concatenate((graded, middle, length - graded)))
+        x, log_w = panel_nodes(edges)
+        turn = min(1.0, length)
+        left, right = np.exp(-(x - low) / turn), np.exp(-(lam - x) / turn)
+        rise = 1.3 * (1.0 - left) * (1.0 - right)
+        slope = (1.3 / turn) * (left * (1.0 - right) - right * (1.0 - left))
+
+        def arc(sign: float) -> tuple[Complexes, Complexes]:
+            point = x + 1j * sign * rise
+            return point, log_w + np.log(1.0 + 1j * sign * slope) - 0.5 * (lam + point) - math.log(
+                4.0
+            )
+
+        sign = -1.0 if self.direction is Direction.ADD else 1.0
+        point, log_q = arc(sign)
+        if self.direction is Direction.PLAIN:
+            losses, weights = point, log_q + point
+        else:
+            log_r = log_ratio_complex(self.rate, point)
+            losses, weights = sign * log_r, (log_q if sign < 0.0 else log_q + log_r)
+        if self.direction is Direction.SYMMETRIC:
+            point, log_q = arc(-1.0)
+            losses = np.concatenate((losses, -log_ratio_complex(self.rate, point)))
+            weights = np.concatenate((weights, log_q))
+        return np.concatenate((losses, self.atoms.losses)), np.concatenate(
+            (weights, self.atoms.log_masses)
+        )
+
+    def bend(self, c: float) -> Bend | None:
+        return None
+
+    def _dense_base(self, e: Floats) -> tuple[Floats, Floats]:
+        """Profile of the part without atoms: (1 - u)^2/2 with u = e^{(eps - lam)/2}, |eps| <= lam."""
+        lam = self.lam
+        inside = np.clip(e, -lam, lam)
+        rest = -np.expm1(0.5 * (inside - lam))
+        below = e < -lam
+        mass = -0.5 * math.expm1(-lam)
+        growth = np.exp(np.minimum(e, 0.0))
+        value = np.where(below, mass * -np.expm1(np.minimum(e, 0.0)), 0.5 * rest * rest)
+        slope = np.where(below, -mass * growth, np.where(e >= lam, 0.0, -0.5 * rest * (1.0 - rest)))
+        return value, slope
+
+    def _base(self, e: Floats) -> tuple[Floats, Floats]:
+        """Profile of the plain mechanism: 1 - e^{(eps - lam)/2} for |eps| <= lam."""
+        lam = self.lam
+        value = np.where(
+            e < -lam, -np.expm1(np.minimum(e, 0.0)), -np.expm1(0.5 * (np.clip(e, -lam, lam) - lam))
+        )
+        return value, np.zeros_like(value)
+
+    def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        half = math.exp(-0.5 * self.lam)
+        mass = (0.5 * (1.0 - half), 0.5 * half * (1.0 - half))
+        return amplified(self._dense_base, mass, self.rate, self.direction, epsilons)
+
+    def log_one_step(self, epsilon: float) -> tuple[float, float] | None:
+        half = math.exp(-0.5 * self.lam)
+        # (P, Q)-mass of positive loss, atoms included
+        mass = (1.0 - 0.5 * half, 0.5 * half)
+        value, _ = amplified(self._base, mass, self.rate, self.direction, np.array([epsilon]))
+        return (math.log(value[0]), 4e-15) if value[0] > 0.0 else (-math.inf, 0.0)
+
+    def epsilon_one_step(self, log_target: float) -> tuple[float, float] | None:
+        return None
+
+
+@dataclass(frozen=True)
+class LaplacePair:
+    """Laplace(1, b) against Laplace(0, b)."""
+
+    b: float
+
+    def _law(self, direction: Direction, rate: float = 1.0) -> LaplaceLaw:
+        return LaplaceLaw(self.b, rate, direction)
+
+    def plain(self) -> Pairs:
+        law = self._law(Direction.PLAIN)
+        return Pairs((law,), ("Laplace loss law, closed form",), clt_mu_squared=law.variance_hint)
+
+    def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
+        remove, add = self._law(Direction.REMOVE, rate), self._law(Direction.ADD, rate)
+        if adjacency is Adjacency.REPLACE_ONE:
+            half = LaplacePair(2.0 * self.b)
+            lower = (half._law(Direction.REMOVE, rate), half._law(Direction.ADD, rate))
+            return self._replace_one(rate, lower)
+        basis = ("Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair",)
+        return Pairs((remove, add), basis, clt_mu_squared=remove.variance_hint)
+
+    def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
+        return self._replace_one(
+            rate, (self._law(Direction.REMOVE, rate), self._law(Direction.ADD, rate))
+        )
+
+    def _replace_one(self, rate: float, lower: tuple[LaplaceLaw, ...]) -> Pairs:
+        upper = self._law(Direction.SYMMETRIC, rate)
+        basis = ("Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function",)
+        return Pairs((upper,), basis, lower, upper.variance_hint)

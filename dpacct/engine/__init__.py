@@ -1,0 +1,1 @@
+"""Numbers only: moment functions in, probabilities out. Nothing here imports another dpacct room."""

@@ -1,0 +1,270 @@
+"""delta(epsilon) of a composition: the trapezoid rule on the vertical line through the saddle.
+
+    delta(eps) = (1/2 pi i) int M(s) e^{-s eps} / (s (s+1)) ds,  Re s = c > 0,  M = prod M_i^{T_i}
+
+(Theorem 3.1 of Alghamdi et al., ICML 2023). On the line, the sum over a lattice of step h is the exact
+integral of the loss law folded with period 2 pi/h; the folded copies are bounded in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .law import Family
+from .stable import Complexes, Floats
+
+ALIAS_TOLERANCE = 1e-14
+TAIL_TOLERANCE = 1e-14
+FIRST_BLOCK = 16
+# shifts of the line tried in the aliasing bound, in units of the Gaussian optimum
+_SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
+
+Families = Sequence[tuple[Family, float]]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Cumulants of the composition at a real abscissa c."""
+
+    c: float
+    log_moment: float
+    mean: float
+    variance: float
+
+    @property
+    def curvature(self) -> float:
+        """F''(c), F(s) = log M(s) - s eps - log s - log(1+s)."""
+        return self.variance + 1.0 / self.c**2 + 1.0 / (1.0 + self.c) ** 2
+
+    @property
+    def saddle_epsilon(self) -> float:
+        """The epsilon whose saddle is c."""
+        return self.mean - 1.0 / self.c - 1.0 / (1.0 + self.c)
+
+    def height(self, epsilon: float) -> float:
+        """F(c)."""
+        return self.log_moment - self.c * epsilon - math.log(self.c) - math.log1p(self.c)
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        """Gaussian (saddle-point) estimate of log delta from the line at c."""
+        gap = epsilon - self.saddle_epsilon
+        spread = 2.0 * math.pi * self.curvature
+        return self.height(epsilon) - 0.5 * math.log(spread) - 0.5 * gap * gap / self.curvature
+
+
+def totals(families: Families, c: float) -> Totals:
+    log_moment = mean = variance = 0.0
+    for family, count in families:
+        one = family.cumulants(c)
+        log_moment += count * one.log_moment
+        mean += count * one.mean
+        variance += count * one.variance
+    return Totals(c, log_moment, mean, variance)
+
+
+def log_payoff_peak(c: Floats) -> Floats:
+    """log sup_y (1 - e^{-y})_+ e^{-cy} = log(c^c / (1+c)^{1+c}): delta <= M(c) e^{-c eps} e^{this}."""
+    return c * np.log(c / (1.0 + c)) - np.log1p(c)
+
+
+def step_size(families: Families, total: Totals, epsilons: Sequence[float]) -> float:
+    """The largest step whose folded copies are below ALIAS_TOLERANCE * delta at each epsilon.
+
+    With f(eps) = delta(eps) continued to all real eps, the rule returns
+    sum_k e^{2 pi k c/h} f(eps + 2 pi k/h), and f(e) <= M(c') e^{-c' e} c'^c'/(1+c')^{1+c'} for every
+    c' > 0. Taking c' = c + a for k > 0 and c - a for k < 0, the k-th copy is at most e^{-2 pi |k| a/h}
+    times the bound at eps and c'. For k < 0 also f <= 1, the case c' = 0.
+    """
+    c = total.c
+    need = -math.log(ALIAS_TOLERANCE) + math.log(4.0)
+    unit = math.sqrt(2.0 * need / total.curvature)
+    right = min(unit, 1.4 * c) * _SHIFTS
+    left = min(unit, 0.97 * c) * _SHIFTS / _SHIFTS[-1]
+    cs = np.concatenate((c + right, c - left))
+    bound = log_payoff_peak(cs)
+    for family, count in families:
+        bound += count * family.log_moments(cs)
+    shifts = np.concatenate((right, left))
+    steps = []
+    for epsilon in epsilons:
+        log_delta = total.log_delta_estimate(epsilon)
+        excess = bound - cs * epsilon - log_delta
+        candidates = 2.0 * math.pi * shifts / np.maximum(need + excess, 1.0)
+        from_one = 2.0 * math.pi * c / max(need - log_delta, 1.0)
+        steps.append(min(float(candidates[:6].max()), max(float(candidates[6:].max()), from_one)))
+    return min(steps)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """log delta, d log delta / d epsilon, and an estimate of the relative error of delta."""
+
+    log_delta: Floats
+    slope: Floats
+    relative_error: Floats
+
+
+@dataclass(frozen=True)
+class RawReading:
+    """Sums over the contour in units of e^{heights}: the integral, and the integral times s."""
+
+    heights: Floats
+    value: Floats
+    moment: Floats
+    size: Floats
+
+
+class Line:
+    """The tabulated integrand on a contour through c; good for every epsilon whose saddle is near c.
+
+    `displacements` are s - c, `weights` are ds/(2 pi i) folded onto the upper half plane, and
+    `log_integrand` is log of M(s) e^{-zm} / (s(s+1)) relative to its value at c.
+    """
+
+    def __init__(
+        self,
+        total: Totals,
+        displacements: Complexes,
+        weights: Complexes,
+        log_integrand: Complexes,
+        error: float,
+    ) -> None:
+        self.total = total
+        self._z = displacements
+        self._weights = weights
+        self._log_integrand = log_integrand
+        self._error = error  # absolute, in units of e^{F(c)}
+
+    @property
+    def node_count(self) -> int:
+        return int(self._z.size)
+
+    @property
+    def exact(self) -> bool:
+        """Whether delta is a finite sum of kinked terms, on which Newton's method may stumble."""
+        return False
+
+    def _raw(self, epsilons: Floats) -> RawReading:
+        total = self.total
+        c = total.c
+        gap = total.mean - epsilons
+        terms = self._weights * np.exp(np.multiply.outer(gap, self._z) + self._log_integrand)
+        return RawReading(
+            heights=total.log_moment - c * epsilons - math.log(c) - math.log1p(c),
+            value=terms.real.sum(axis=1),
+            moment=(terms * (c + self._z)).real.sum(axis=1),
+            size=np.abs(terms.real).sum(axis=1),
+        )
+
+    def _reading(
+        self, epsilons: Floats, heights: Floats, value: Floats, moment: Floats, size: Floats
+    ) -> Reading:
+        total = self.total
+        positive = value > 0.0
+        safe = np.where(positive, value, 1.0)
+        scale = abs(total.log_moment) + total.c * (np.abs(epsilons) + abs(total.mean))
+        error = (self._error + 2e-15 * size) / safe + ALIAS_TOLERANCE + 8e-16 * scale
+        return Reading(
+            np.where(positive, heights + np.log(safe), -np.inf),
+            -moment / safe,
+            np.where(positive, error, np.inf),
+        )
+
+    def read(self, epsilons: Floats) -> Reading:
+        raw = self._raw(epsilons)
+        return self._reading(epsilons, raw.heights, raw.value, raw.moment, raw.size)
+
+
+def tabulate(families: Families, c: float, z: Complexes) -> Complexes:
+    value = np.zeros(z.shape, dtype=np.complex128)
+    for family, count in families:
+        value += count * family.centred_log_ratio(c, z)
+    return value - np.log((1.0 + z / c) * (1.0 + z / (1.0 + c)))
+
+
+def straight_line(
+    families: Families, total: Totals, epsilons: Sequence[float], most: int
+) -> Line | None:
+    """Trapezoid rule on Re s = c; None if it needs more than `most` nodes."""
+    c = total.c
+    step = step_size(families, total, epsilons)
+    blocks = [np.zeros(1, dtype=np.complex128)]
+    first, size = 1, FIRST_BLOCK
+    while True:
+        t = step * np.arange(first, first + size)
+        value = tabulate(families, c, 1j * t)
+        blocks.append(value)
+        first += size
+        # the integrand falls at least as t^-2 from here on; the sum itself is about 1/sqrt(2 pi F'')
+        tail = math.exp(float(value.real[-8:].max())) * max(float(t[-1]), c) / math.pi
+        if tail * math.sqrt(2.0 * math.pi * total.curvature) < TAIL_TOLERANCE:
+            break
+        if first > most:
+            return None
+        size = min(2 * size, 512)
+    weights = np.full(first, step / math.pi, dtype=np.complex128)
+    weights[0] *= 0.5
+    return Line(total, 1j * step * np.arange(first), weights, np.concatenate(blocks), tail)
+
+
+def bent_contour(families: Families, total: Totals, epsilon: float) -> Line | None:
+    """Trapezoid rule in y on s = c + i tau + sign * slope (sqrt(tau^2 + b^2) - b), tau = a sinh y.
+
+    Where M(s) decays slowly on the vertical line because losses pile up at one edge, the integrand there
+    behaves as e^{s (edge - eps)}, and decays exponentially once Re s moves away from the pile. The step
+    is halved until the sum settles. None if the laws do not allow a common bend.
+    """
+    bends = [family.bend(total.c) for family, _ in families]
+    signs = {bend.sign for bend in bends if bend is not None}
+    if len(signs) != 1:
+        return None
+    lean = signs.pop() * min(bend.slope for bend in bends if bend is not None)
+    c = total.c
+    width = 1.0 / math.sqrt(total.curvature)
+    scale = 3.0 * width
+    bow = max(0.5 * c, 4.0 * width)
+
+    def table(y: Floats) -> tuple[Complexes, Complexes, Complexes]:
+        tau = scale * np.sinh(y)
+        root = np.sqrt(tau * tau + bow * bow)
+        z = lean * (root - bow) + 1j * tau
+        derivative = (lean * tau / root + 1j) * (scale * np.cosh(y))
+        return z, derivative / (1j * math.pi), tabulate(families, c, z)
+
+    step = 0.125
+    unit = math.sqrt(2.0 * math.pi * total.curvature)
+    # march outwards until the integrand is dead at this epsilon
+    tables = []
+    first = 0
+    while True:
+        y = step * np.arange(first, first + 16)
+        z, weight, value = table(y)
+        tables.append((z, weight, value))
+        size = np.abs(weight) * np.exp((value + z * (total.mean - epsilon)).real)
+        first += 16
+        if float(size[-4:].max()) * unit < TAIL_TOLERANCE:
+            break
+        if first > 512:
+            return None
+    z, weight, value = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+    weight[0] *= 0.5
+    previous = math.inf
+    while True:
+        sums = (weight * np.exp(z * (total.mean - epsilon) + value)).real
+        estimate = step * float(sums.sum())
+        change = abs(estimate - previous)
+        if change <= 1e-12 * abs(estimate):
+            return Line(total, z, step * weight, value, change)
+        if z.size > 6000:
+            return Line(total, z, step * weight, value, change)
+        previous = estimate
+        middle = table(step * (np.arange(z.size) + 0.5))
+        z, weight, value = (
+            np.stack((old, new), axis=1).ravel()
+            for old, new in zip((z, weight, value), middle, strict=True)
+        )
+        step *= 0.5

@@ -1,0 +1,299 @@
+"""Answers from laws: log delta at an epsilon, epsilon at a log delta, a whole profile; each with its error.
+
+What the contour cannot resolve in double precision (the loss has a gap that epsilon falls into, so that the
+real tilt centres nothing there) is bracketed by closed-form bounds instead, and marked so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .contour import Families, Line, Totals, bent_contour, log_payoff_peak, straight_line
+from .lattice import atomic_mass, lattice_line
+from .minimum import minimum
+from .saddle import Laws, Saddle, first_guess
+from .stable import Floats
+
+# nodes that the vertical line may use before another contour is tried, and at the very most
+FEW_NODES = 400
+MOST_NODES = 1 << 14
+# log of the tilted mass of the atoms below which they need no care of their own
+LEAST_ATOMS = -40.0
+# a reading worse than this is not an answer
+_USABLE = 1e-3
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A value with the ends it lies between; `resolved` is False where the ends are mere bounds."""
+
+    value: float
+    lower: float
+    upper: float
+    resolved: bool = True
+
+
+def contour_for(laws: Laws, families: Families, total: Totals, epsilon: float) -> Line | None:
+    """The cheapest contour through total.c that resolves the integral at epsilon."""
+    if atomic_mass(laws, families, total) > LEAST_ATOMS:
+        return lattice_line(laws, families, total, epsilon, MOST_NODES)
+    line = straight_line(families, total, (epsilon,), FEW_NODES)
+    if line is None:
+        line = bent_contour(families, total, epsilon)
+    if line is None:
+        line = straight_line(families, total, (epsilon,), MOST_NODES)
+    return line
+
+
+def chernoff(laws: Laws, saddle: Saddle, epsilon: float, c: float) -> float:
+    """log of inf_c M(c) e^{-c eps} c^c/(1+c)^{1+c}, an upper bound of delta for every c > 0."""
+    best = math.inf
+    for factor in (0.5, 0.8, 1.0, 1.25, 2.0):
+        total = saddle.at(c * factor)
+        peak = float(log_payoff_peak(np.float64(total.c)))
+        best = min(best, total.log_moment - total.c * epsilon + peak)
+    return best
+
+
+def _one_step(laws: Laws, epsilon: float) -> tuple[float, float] | None:
+    if len(laws) == 1 and laws[0][1] == 1:
+        return laws[0][0].log_one_step(epsilon)
+    return None
+
+
+def _floor(laws: Laws, epsilon: float) -> float:
+    """A lower bound of log delta: any single step, by post-processing of the rest."""
+    known = [law.log_one_step(epsilon) for law, _ in laws]
+    return max((one[0] for one in known if one is not None), default=-math.inf)
+
+
+def log_delta(laws: Laws, epsilon: float) -> Solved:
+    """log of E[(1 - e^{epsilon - L})_+] for the sum L of independent losses, finite part only."""
+    closed = _one_step(laws, epsilon)
+    if closed is not None:
+        return Solved(closed[0], closed[0] - closed[1], closed[0] + closed[1])
+    c = first_guess(laws, -10.0 - abs(epsilon))
+    saddle = Saddle(laws, c)
+    total = saddle.for_epsilon(epsilon, c)
+    line = contour_for(laws, saddle.families, total, epsilon)
+    if line is not None:
+        reading = line.read(np.array([epsilon]))
+        error = float(reading.relative_error[0])
+        value = float(reading.log_delta[0])
+        if error < _USABLE:
+            return Solved(value, value + math.log1p(-error), value + math.log1p(error))
+    upper = min(0.0, chernoff(laws, saddle, epsilon, total.c))
+    return Solved(upper, min(upper, _floor(laws, epsilon)), upper, resolved=False)
+
+
+def log_delta_bound(laws: Laws, epsilon: float, log_target: float) -> float:
+    """A cheap upper bound of log delta: Chernoff's, at the tilts that matter near the target."""
+    c = first_guess(laws, log_target)
+    saddle = Saddle(laws, c)
+    best = math.inf
+    for _ in range(6):
+        total = saddle.at(c)
+        peak = float(log_payoff_peak(np.float64(c)))
+        best = min(best, total.log_moment - c * epsilon + peak)
+        if best < log_target:
+            break
+        # Newton for the saddle of the bound, in log c
+        gap = total.mean - epsilon + math.log(c / (1.0 + c))
+        slope = c * total.variance + 1.0 / (1.0 + c)
+        c *= math.exp(max(-1.5, min(1.5, -gap / slope)))
+    return best
+
+
+def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
+    """The epsilon >= floor at which log delta equals the target; floor where delta(floor) is below it."""
+    if len(laws) == 1 and laws[0][1] == 1 and floor == 0.0:
+        found = _epsilon_one_step(laws, log_target)
+        if found is not None:
+            return found
+    c = first_guess(laws, log_target)
+    saddle = Saddle(laws, c)
+    aim = log_target
+    for _ in range(5):
+        total = saddle.for_log_delta(aim, c)
+        c = total.c
+        line = contour_for(laws, saddle.families, total, total.saddle_epsilon)
+        if line is None:
+            break
+        if line.exact:
+            return _kinked(laws, line, log_target, floor)
+        solved = _newton(line, total, log_target, floor)
+        if solved is not None:
+            return solved
+        reading = line.read(np.array([total.saddle_epsilon]))
+        miss = float(reading.log_delta[0]) - log_target
+        if not (math.isfinite(miss) and float(reading.relative_error[0]) < 0.1):
+            break
+        aim = min(aim - miss, -1e-6)
+    return _epsilon_bracket(laws, saddle, log_target, c, floor)
+
+
+def _newton(line: Line, total: Totals, log_target: float, floor: float) -> Solved | None:
+    """Newton on log delta along one line; None if it leaves the region the line is good for."""
+    value = total.saddle_epsilon
+    width = math.sqrt(total.curvature)
+    previous = math.inf
+    for _ in range(40):
+        reading = line.read(np.array([value]))
+        error = float(reading.relative_error[0])
+        if not error < 0.3:
+            return None
+        slope = float(reading.slope[0])
+        gap = log_target - float(reading.log_delta[0])
+        step = gap / slope
+        if abs(step) > 3.0 * width + 0.5 * abs(value):
+            return None
+        if abs(gap) <= max(1e-13, 0.02 * error) or abs(step) >= 0.5 * previous and abs(gap) < 1e-9:
+            if error > _USABLE:
+                return None
+            value += step
+            margin = (error + abs(gap)) / -slope + 4e-16 * abs(value)
+            if value + margin <= floor:
+                return Solved(floor, floor, floor)
+            return Solved(max(floor, value), max(floor, value - margin), value + margin)
+        previous = abs(step)
+        value += step
+    return None
+
+
+def _kinked(laws: Laws, line: Line, log_target: float, floor: float) -> Solved:
+    """Root of a sum of kinked terms; the line holds the lattice points around its own saddle."""
+
+    def read(e: float) -> tuple[float, float]:
+        reading = line.read(np.array([e]))
+        error = float(reading.relative_error[0])
+        return float(reading.log_delta[0]), error if math.isfinite(error) else 0.0
+
+    low = line.total.saddle_epsilon
+    step = math.sqrt(line.total.curvature)
+    while read(low)[0] <= log_target:
+        low -= step
+        if low < floor:
+            low = floor
+            if log_delta(laws, floor).value <= log_target:
+                return Solved(floor, floor, floor)
+            break
+        step *= 1.5
+    return bracketed_root(lambda e: max(read(e)[0], -1e300) - log_target, read, low)
+
+
+def _epsilon_one_step(laws: Laws, log_target: float) -> Solved | None:
+    law = laws[0][0]
+    at_zero = law.log_one_step(0.0)
+    if at_zero is None:
+        return None
+    if at_zero[0] <= log_target:
+        return Solved(0.0, 0.0, 0.0)
+    direct = law.epsilon_one_step(log_target)
+    if direct is not None:
+        return Solved(direct[0], max(0.0, direct[0] - direct[1]), direct[0] + direct[1])
+
+    def gap(e: float) -> float:
+        value = law.log_one_step(e)
+        assert value is not None
+        return max(value[0], -1e300) - log_target
+
+    return bracketed_root(gap, lambda e: law.log_one_step(e))
+
+
+def bracketed_root(
+    gap: Callable[[float], float],
+    read: Callable[[float], tuple[float, float] | None],
+    start: float = 0.0,
+) -> Solved:
+    """Root of a decreasing function above `start`, by doubling steps, then secant and bisection."""
+    low, f_low, step = start, gap(start), 1.0
+    high = low + step
+    f_high = gap(high)
+    while f_high > 0.0:
+        low, f_low = high, f_high
+        step *= 2.0
+        high += step
+        f_high = gap(high)
+    for _ in range(200):
+        if high - low <= 2e-15 * abs(high) + 1e-300:
+            break
+        middle = 0.5 * (low + high)
+        if abs(f_low) < 1e6 and abs(f_high) < 1e6:
+            secant = high - f_high * (high - low) / (f_high - f_low)
+            middle = min(max(secant, low + 0.01 * (high - low)), high - 0.01 * (high - low))
+        value = gap(middle)
+        if value > 0.0:
+            low, f_low = middle, value
+        else:
+            high, f_high = middle, value
+    found = read(high)
+    assert found is not None
+    shift = max(high * 1e-6, 1e-12)
+    further = read(high + shift)
+    slope = (found[0] - further[0]) / shift if further is not None else 1.0
+    margin = (found[1] / slope if slope > 0.0 else 0.0) + 1e-14 * high + (high - low)
+    return Solved(high, high - margin, high + margin)
+
+
+def _epsilon_bracket(
+    laws: Laws, saddle: Saddle, log_target: float, c: float, floor: float
+) -> Solved:
+    """Chernoff's epsilon, min over c of (log M(c) + log peak - log delta)/c, above; one step below."""
+
+    def bound(log_c: float) -> float:
+        total = saddle.at(math.exp(log_c))
+        return (
+            total.log_moment + float(log_payoff_peak(np.float64(total.c))) - log_target
+        ) / total.c
+
+    upper = max(floor, minimum(bound, math.log(c) - 12.0, math.log(c) + 12.0))
+    lower = floor
+    for law, _ in laws:
+        one = _epsilon_one_step([(law, 1.0)], log_target)
+        if one is not None:
+            lower = max(lower, one.lower)
+    return Solved(upper, min(lower, upper), upper, resolved=False)
+
+
+def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
+    """Log delta at many epsilons, and its error: few lines, each read at all the epsilons near its saddle."""
+    order = np.argsort(epsilons)
+    values = np.full(epsilons.shape, np.nan)
+    errors = np.full(epsilons.shape, np.inf)
+    pending = [int(i) for i in order]
+    saddle: Saddle | None = None
+    c = first_guess(laws, -10.0)
+    single = len(laws) == 1 and laws[0][1] == 1 and laws[0][0].log_one_step(1.0) is not None
+    while pending:
+        first = float(epsilons[pending[0]])
+        if single:
+            line, width = None, 0.0
+        else:
+            saddle = saddle or Saddle(laws, c)
+            total = saddle.for_epsilon(first, c)
+            # move on by 2.5 widths: e^{-3} of the saddle's height is all that is lost at the near edge
+            width = 2.5 * math.sqrt(total.curvature)
+            if float(epsilons[pending[-1]]) > first + 0.5 * width:
+                total = saddle.for_epsilon(first + 0.8 * width, total.c)
+            c = total.c
+            line = contour_for(laws, saddle.families, total, first)
+        if line is not None:
+            group = [i for i in pending if epsilons[i] <= first + 2.0 * width]
+            reading = line.read(epsilons[group])
+            good = reading.relative_error < 1e-9
+            if bool(good[0]):
+                stop = len(group) if bool(good.all()) else int(np.argmin(good))
+                chosen = group[:stop]
+                values[chosen] = reading.log_delta[:stop]
+                errors[chosen] = reading.relative_error[:stop]
+                pending = pending[stop:]
+                continue
+        solved = log_delta(laws, first)
+        values[pending[0]] = solved.value
+        errors[pending[0]] = math.expm1(min(solved.upper - solved.lower, 50.0))
+        pending = pending[1:]
+    return values, errors

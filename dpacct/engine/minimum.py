@@ -1,0 +1,47 @@
+"""Minimum of a function of one variable with a single valley, by scan and golden section."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+
+def minimum(function: Callable[[float], float], low: float, high: float) -> float:
+    """The smallest value found on [low, high]; the function may be inf far from its valley.
+
+    >>> round(minimum(lambda x: (x - 1.0) ** 2 + 3.0, -10.0, 10.0), 9)
+    3.0
+    """
+    # the valley first: coarse steps from the middle outwards, following the descent
+    step = 1.0
+    x = 0.5 * (low + high)
+    here = function(x)
+    while True:
+        left, right = function(x - step), function(x + step)
+        if left < here and left <= right and x - step > low:
+            x, here = x - step, left
+        elif right < here and x + step < high:
+            x, here = x + step, right
+        elif not math.isfinite(here) and x - step > low:
+            x, here = x - step, left
+        elif not math.isfinite(here):
+            return math.inf
+        else:
+            break
+    a, b = x - step, x + step
+    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
+    x1, x2 = b - ratio * (b - a), a + ratio * (b - a)
+    f1, f2 = function(x1), function(x2)
+    best = min(here, f1, f2)
+    # near the minimum the value is flat to second order: 1e-7 in x is 1e-14 in the value
+    while b - a > 1e-7:
+        if f1 < f2:
+            b, x2, f2 = x2, x1, f1
+            x1 = b - ratio * (b - a)
+            f1 = function(x1)
+        else:
+            a, x1, f1 = x1, x2, f2
+            x2 = a + ratio * (b - a)
+            f2 = function(x2)
+        best = min(best, f1, f2)
+    return best

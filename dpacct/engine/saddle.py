@@ -1,0 +1,80 @@
+"""The abscissa of the line: the saddle of the integrand for a given epsilon, or for a given delta."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from .contour import Families, Totals, totals
+from .law import Law
+
+Laws = Sequence[tuple[Law, float]]
+
+_SPAN = 2.5
+
+
+class Saddle:
+    """Newton's method for log c, with the laws prepared over a range of tilts around the guess."""
+
+    def __init__(self, laws: Laws, c: float) -> None:
+        self._laws = laws
+        self._prepare(c)
+
+    def _prepare(self, c: float) -> None:
+        self._low, self._high = c / _SPAN, c * _SPAN
+        self.families: Families = [
+            (law.prepare(self._low, self._high), count) for law, count in self._laws
+        ]
+
+    def at(self, c: float) -> Totals:
+        if not self._low <= c <= self._high:
+            self._prepare(c)
+        return totals(self.families, c)
+
+    def solve(
+        self, gap: Callable[[Totals], tuple[float, float]], c: float, tolerance: float
+    ) -> Totals:
+        """Find c where gap = 0; gap increases in c and returns its value and d gap/d log c."""
+        low, high = 0.0, math.inf
+        for _ in range(200):
+            total = self.at(c)
+            value, slope = gap(total)
+            if abs(value) <= tolerance:
+                return total
+            if value > 0.0:
+                high = c
+            else:
+                low = c
+            move = (
+                max(-2.0, min(2.0, -value / slope)) if slope > 0.0 else math.copysign(1.0, -value)
+            )
+            proposal = c * math.exp(move)
+            if not low < proposal < high:
+                proposal = math.sqrt(low * high) if low > 0.0 else 0.5 * high
+            if proposal == c or (math.isfinite(high) and high - low <= 1e-13 * high):
+                return total
+            c = proposal
+        return total
+
+    def for_log_delta(self, log_delta: float, c: float) -> Totals:
+        """d log delta/d eps = -c at the saddle and d eps/d c = F'', so d log delta/d log c = -c^2 F''."""
+
+        def gap(total: Totals) -> tuple[float, float]:
+            estimate = total.log_delta_estimate(total.saddle_epsilon)
+            return log_delta - estimate, total.c**2 * total.curvature
+
+        return self.solve(gap, c, 0.3)
+
+    def for_epsilon(self, epsilon: float, c: float) -> Totals:
+        def gap(total: Totals) -> tuple[float, float]:
+            scale = 1.0 / math.sqrt(total.curvature)
+            return (total.saddle_epsilon - epsilon) * scale, total.c / scale
+
+        return self.solve(gap, c, 0.1)
+
+
+def first_guess(laws: Laws, log_delta: float) -> float:
+    """c of a Gaussian mechanism with the same variance: about sqrt(2 log 1/delta)/mu."""
+    variance = sum(count * law.variance_hint for law, count in laws)
+    guess = (math.sqrt(max(-2.0 * log_delta, 0.0)) + 0.3) / math.sqrt(max(variance, 1e-300))
+    return min(guess, *(law.tilt_hint for law, _ in laws))

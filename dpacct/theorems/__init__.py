@@ -1,0 +1,1 @@
+"""Published bounds, one file per paper; everything else calls them."""
