@@ -20,6 +20,8 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # How long it took differs between runs, and so may the blanks that line a table up.
 TIME = re.compile(r"[<~]?\d+(?:\.\d+)?(?:e-\d+)?\s?(?:ns|µs|us|ms|s)\b")
 SECONDS = re.compile(r'("seconds": )[-+.\de]+')
+# Past ten digits the mathematics library and the processor may differ.
+LONG = re.compile(r"\d+\.\d{10,}(?:e[-+]?\d+)?")
 RULE = re.compile(r"[-─━=]{3,}")
 
 
@@ -74,8 +76,9 @@ def run(command: str) -> str:
 
 
 def normal(text: str) -> str:
-    """Without timings and alignment."""
+    """Without timings and alignment, and with numbers to ten digits."""
     text = RULE.sub("---", SECONDS.sub(r"\1<time>", TIME.sub("<time>", text)))
+    text = LONG.sub(lambda number: f"{float(number.group()):.10g}", text)
     return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
 
 
