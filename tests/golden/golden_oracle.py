@@ -1,0 +1,198 @@
+"""Front end of the golden oracle: delta(eps) and eps(delta), each evaluated twice.
+
+The two evaluations use different abscissas c, Gauss-Legendre orders, panel widths, inner lines and
+inner steps; `digits` is the number of digits to which they agree.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from flint import arb
+from golden_contour import Contour, Plan
+from golden_nodes import LEVEL, OracleError
+
+
+@dataclass(frozen=True)
+class Result:
+    """`value` (decimal string, as many digits as agree, at most 34) and the agreement."""
+
+    value: str
+    digits: int
+    c: float
+    nodes: int
+    log10_delta: float
+
+
+def decimals(x: arb, digits: int) -> str:
+    return str(x.mid().str(max(digits, 3), radius=False))
+
+
+def agreement(a: arb, b: arb) -> int:
+    gap = abs(a - b).mid() + abs(a).rad() + abs(b).rad()
+    if gap == 0:
+        return 40
+    return int(min(40.0, -float((gap / abs(a)).log().mid()) / math.log(10)))
+
+
+def peak_over(plan: Plan, c: float, eps: float, log_delta: float) -> float:
+    """How far the integrand at the abscissa lies above delta, in nats."""
+    return plan.cumulants(c)[0] - c * eps - math.log(c) - log_delta
+
+
+def delta(plan: Plan, eps: str) -> Result:
+    """delta at eps (decimal string), or value '0' when every loss lies below eps."""
+    e = float(eps)
+    if plan.bend == -1 and e >= sum(n * p.edge for p, n in plan.parts):
+        return Result("0", 40, 0.0, 0, -math.inf)
+    c = plan.saddle(eps=e)
+    digits, extra = 0, 0.0
+    while extra < 1200:
+        LEVEL.set(extra)
+        try:
+            first = plan.contour(c, e, 0)
+            d1, _ = first.moments(arb(eps))
+            second = plan.contour(plan.second_abscissa(c), e, 1)
+            d2, _ = second.moments(arb(eps))
+        finally:
+            LEVEL.set(0.0)
+        digits = agreement(d1, d2)
+        if digits >= 31:
+            break
+        extra = extra * 1.5 + 60 if digits < 2 else extra + 2.31 * (35 - digits)
+    if digits < 8:
+        raise OracleError(f"only {digits} digits agree")
+    return Result(
+        decimals(d1, min(34, digits)), digits, c, len(first.s), float(d1.log().mid()) / math.log(10)
+    )
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """eps for the given delta, and delta at eps rounded to a short decimal."""
+
+    eps: str
+    eps_digits: int
+    eps_short: str
+    delta_short: str
+    delta_digits: int
+    delta_at_zero: str
+    condition: float  # |d log delta / d log eps|
+    nodes: int
+
+
+def short(eps: arb, digits: int = 12) -> str:
+    return f"{float(eps.mid()):.{digits - 1}e}"
+
+
+def invert(plan: Plan, target: arb, guess: float) -> tuple[arb, Contour, float]:
+    """eps with delta(eps) = target: Newton on log delta inside a bracket, fixed nodes.
+
+    The contour is made again when eps has moved away from the one it was made for.
+    """
+    log_t = target.log()
+    lt = float(log_t.mid())
+    lo, hi = arb(0), arb(math.inf)
+    eps = arb(guess)
+    made_for = -math.inf
+    for _ in range(12):
+        e = max(float(eps.mid()), 1e-300)
+        c = plan.saddle(eps=e)
+        extra = max(0.0, peak_over(plan, c, e, lt) - 8.0) if e != made_for else 0.0
+        if extra > 1500:
+            raise OracleError(f"the integrand is e^{extra:.0f} above delta")
+        LEVEL.set(extra)
+        first = plan.contour(c, e, 0)
+        made_for = e
+        for _ in range(200):
+            d, g = first.moments(eps)
+            noise = arb(first.info["peak"] - LEVEL.dead + 12).exp()
+            if not d > noise:
+                hi = eps.mid()
+                eps = ((lo + hi) / 2).mid()
+                continue
+            step = (d.log() - log_t) * d / g
+            if d > target:
+                lo = max(lo, eps.mid())
+            else:
+                hi = min(hi, eps.mid())
+            new = (eps - step).mid()
+            if not (lo <= new <= hi):
+                new = ((lo + hi) / 2).mid() if hi.is_finite() else 2 * eps.mid()
+            done = abs(new - eps) < abs(new) * arb(10) ** -42 or abs(step) < abs(d.rad() / g)
+            eps = new
+            if done:
+                break
+        else:
+            raise OracleError("Newton did not converge")
+        moved = abs(float(eps) - e) * c
+        short_of = peak_over(plan, plan.saddle(eps=float(eps)), float(eps), lt) - 10 - LEVEL.extra
+        if moved < 40 and short_of < 2:
+            return eps, first, c
+        lo, hi = arb(0), arb(math.inf)
+    raise OracleError("eps keeps moving")
+
+
+def epsilon(plan: Plan, delta_target: str) -> Inversion:
+    """Newton's method on log delta with fixed nodes; then everything again on a second contour."""
+    target = arb(delta_target)
+    log_target = target.log()
+    c = plan.saddle(log_delta=float(log_target.mid()))
+    guess = plan._guess(c)[0]
+    zero = ""
+    if guess < 0.3 / c or float(target.mid()) > 0.02:
+        zero = delta(plan, "0").value
+        if arb(zero) <= target:
+            return Inversion("0", 40, "0", zero, 30, zero, 0.0, 0)
+    start = guess
+    for clean in (True, False):
+        set_cut(plan, float(log_target.mid()) if clean else None)
+        try:
+            c = plan.saddle(log_delta=float(log_target.mid()))
+            guess = max(plan._guess(c)[0], start, 1e-3 / c) if clean else max(start, 1e-3 / c)
+            check_cut(plan, c)
+            eps, first, c = invert(plan, target, guess)
+            check_cut(plan, c)
+            second = plan.contour(plan.second_abscissa(c), float(eps), 1)
+            return report(eps, first, second, target, zero)
+        except OracleError:
+            if not clean:
+                raise
+        finally:
+            LEVEL.set(0.0)
+            set_cut(plan, None)
+    raise OracleError("unreachable")
+
+
+def set_cut(plan: Plan, log_delta: float | None) -> None:
+    """Cut each step's absurd tail: e^-95 of delta in all (None: no cut)."""
+    for p, n in plan.parts:
+        if hasattr(p, "cut"):
+            mass = -math.inf if log_delta is None else log_delta - 95 - math.log(n * 10)
+            p.cut(mass)
+
+
+def check_cut(plan: Plan, c: float) -> None:
+    if not all(p.cut_is_clean(c) for p, _ in plan.parts if hasattr(p, "cut_is_clean")):
+        raise OracleError("the cut is not clean")
+
+
+def report(eps: arb, first: Contour, second: Contour, target: arb, zero: str) -> Inversion:
+    """Compare the two contours at eps and at the short eps."""
+    d1, g1 = first.moments(eps)
+    d2, _ = second.moments(eps)
+    # the difference of the two deltas, carried over to eps by the slope
+    gap = abs((d2 - d1) / g1) + abs((d1 - target) / g1) + abs(d1.rad() / g1)
+    ratio = float((gap.mid() / eps + arb(10) ** -40).log().mid()) / math.log(10)
+    eps_digits = int(min(40.0, -ratio))
+    if eps_digits < 8:
+        raise OracleError(f"only {eps_digits} digits of eps agree")
+    eps_short = short(eps)
+    s1, _ = first.moments(arb(eps_short))
+    s2, _ = second.moments(arb(eps_short))
+    return Inversion(
+        decimals(eps, min(34, eps_digits)), eps_digits, eps_short,
+        decimals(s1, min(34, agreement(s1, s2))), agreement(s1, s2), zero,
+        abs(float((g1 * eps / d1).mid())), len(first.s),
+    )  # fmt: skip

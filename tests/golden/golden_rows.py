@@ -1,0 +1,134 @@
+"""Rows of the golden tables: one plan in, one JSON-ready dict out."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import pathlib
+import platform
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import flint
+import mpmath
+from golden_closed import gaussian, sampled_gaussian, sampled_laplace, solve_epsilon
+from golden_contour import Plan
+from golden_nodes import PREC_BITS, OracleError, SampledGaussian
+from golden_oracle import epsilon
+from mpmath import mp, mpf
+
+HERE = pathlib.Path(__file__).parent
+Row = dict[str, Any]
+
+
+class Timeout(OracleError):
+    """The plan took too long."""
+
+
+def with_limit(seconds: int, work: Callable[[], Row]) -> Row:
+    def ring(*_: object) -> None:
+        raise Timeout(f"more than {seconds} s")
+
+    old = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        return work()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, old)
+
+
+def digits(x: mpf, n: int = 34) -> str:
+    return str(mp.nstr(x, n, strip_zeros=False))
+
+
+def closed_side(delta_of: Callable[[mpf], mpf], delta: str) -> Row:
+    """One direction from a closed form."""
+    eps = solve_epsilon(delta_of, mpf(delta))
+    if eps == 0:
+        return {"epsilon": "0", "delta_at_zero": digits(delta_of(mpf(0)))}
+    short = f"{float(eps):.11e}"
+    d = delta_of(mpf(short))
+    slope = (mp.log(delta_of(eps * (1 + mpf(10) ** -20))) - mp.log(delta_of(eps))) * mpf(10) ** 20
+    return {
+        "epsilon": digits(eps),
+        "digits": 34,
+        "short_epsilon": short,
+        "delta_at_short": digits(d),
+        "condition": float(mp.nstr(abs(slope), 6)),
+    }
+
+
+def contour_side(plan: Plan, delta: str) -> Row:
+    """One direction by two contours."""
+    r = epsilon(plan, delta)
+    if r.eps == "0":
+        return {"epsilon": "0", "delta_at_zero": r.delta_at_zero}
+    return {
+        "epsilon": r.eps,
+        "digits": r.eps_digits,
+        "short_epsilon": r.eps_short,
+        "delta_at_short": r.delta_short,
+        "delta_digits": r.delta_digits,
+        "condition": float(f"{r.condition:.6g}"),
+        "nodes": r.nodes,
+    }
+
+
+def join(row: Row) -> Row:
+    """The answer is the worse direction."""
+    eps = {d: mpf(row[d]["epsilon"]) for d in ("remove", "add")}
+    worst = max(eps, key=lambda d: (eps[d], d == "remove"))
+    row["direction"] = worst
+    row["epsilon"] = row[worst]["epsilon"]
+    return row
+
+
+def poisson_gaussian(sigma: str, q: str, steps: int, delta: str) -> Row:
+    row: Row = {"sigma": sigma, "q": q, "T": steps, "delta": delta}
+    start = time.process_time()
+    if mpf(q) == 1:
+        mu = mp.sqrt(steps) / mpf(sigma)
+        row["remove"] = row["add"] = closed_side(lambda e: gaussian(mu, e), delta)
+        row["method"] = "closed"
+    elif steps == 1:
+        for d in ("remove", "add"):
+            row[d] = closed_side(lambda e, d=d: sampled_gaussian(sigma, q, e, d), delta)  # type: ignore[misc]
+        row["method"] = "closed"
+    else:
+        for d in ("remove", "add"):
+            row[d] = contour_side(Plan([(SampledGaussian(sigma, q, d), steps)]), delta)
+        row["method"] = "contour"
+    row["seconds"] = round(time.process_time() - start, 2)
+    return join(row)
+
+
+def laplace_one(b: str, q: str, delta: str) -> Row:
+    row: Row = {"b": b, "q": q, "T": 1, "delta": delta, "method": "closed"}
+    for d in ("remove", "add"):
+        row[d] = closed_side(lambda e, d=d: sampled_laplace(b, q, e, d), delta)  # type: ignore[misc]
+    return join(row)
+
+
+def header(generator: str, seed: int | None, note: str) -> Row:
+    return {
+        "generator": f"tests/golden/{generator}",
+        "method": "two contours, Gauss-Legendre panels, complex inner line (golden_contour.py); "
+        "closed forms for T = 1 and q = 1 (golden_closed.py). Shares no code with dpacct.",
+        "precision_bits": PREC_BITS,
+        "mpmath_digits": mp.dps,
+        "versions": {
+            "python": platform.python_version(),
+            "python-flint": flint.__version__,
+            "mpmath": mpmath.__version__,
+        },
+        "seed": seed,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "note": note,
+    }
+
+
+def save(name: str, data: Row) -> None:
+    (HERE / name).write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
