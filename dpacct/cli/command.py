@@ -42,10 +42,11 @@ class ExampleCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options, section by section in the order they were declared."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
+        options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        for param in sorted(options, key=lambda p: not isinstance(p, SectionOption)):
             record = param.get_help_record(ctx)
             if record is not None:
-                section = getattr(param, "section", "Other")
+                section = param.section if isinstance(param, SectionOption) else "Other"
                 sections.setdefault(section, []).append(record)
         for section, records in sections.items():
             with formatter.section(section):

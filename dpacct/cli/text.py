@@ -29,12 +29,24 @@ def relation(answer: Answer) -> str:
     """The sign between the quantity and its number: =, <=, >= or ~."""
     if is_estimate(answer):
         return "~"
-    if answer.side is Side.TWO_SIDED:
-        if answer.lower is None or answer.upper is None:
-            return "="
-        wide = answer.upper - answer.lower > _TIGHT * abs(answer.upper)
-        return ("<=" if answer.safe_end == "upper" else ">=") if wide else "="
-    return "<=" if answer.side is Side.UPPER else ">="
+    bound = "<=" if answer.safe_end == "upper" else ">="
+    if answer.side is not Side.TWO_SIDED:
+        return bound
+    return "=" if is_tight(answer) else bound
+
+
+def is_tight(answer: Answer) -> bool:
+    """Whether the two ends are one number to a reader of what is printed."""
+    if answer.lower is None or answer.upper is None or _below_floats(answer):
+        return True
+    if answer.safe_end == "lower" and answer.upper - answer.lower == 1:
+        return True  # whole numbers: the most that is within, and the least that is not
+    return answer.upper - answer.lower <= _TIGHT * abs(answer.upper)
+
+
+def _below_floats(answer: Answer) -> bool:
+    """Whether only the logarithm still tells the number."""
+    return answer.log_value is not None and float(answer) < 1e-300
 
 
 def safe_number(answer: Answer) -> str:
@@ -42,7 +54,7 @@ def safe_number(answer: Answer) -> str:
     direction: Direction = "nearest"
     if not is_estimate(answer):
         direction = "up" if answer.safe_end == "upper" else "down"
-    if answer.log_value is not None and float(answer) < 1e-300:
+    if answer.log_value is not None and _below_floats(answer):
         return power_of_ten(answer.log_value, direction)
     if float(answer).is_integer() and abs(float(answer)) < 1e16:
         return str(int(float(answer)))
@@ -80,6 +92,8 @@ def plan_line(plan: Node, width: int = 300) -> str:
 
 def _bracket(answer: Answer) -> Iterable[str]:
     if answer.lower is None or answer.upper is None or answer.lower == answer.upper:
+        return []
+    if _below_floats(answer) or (answer.safe_end == "lower" and is_tight(answer)):
         return []
     if not math.isfinite(answer.lower) or not math.isfinite(answer.upper):
         return []

@@ -33,6 +33,7 @@ def test_help_shows_the_examples(name: str) -> None:
     assert command.examples, f"{name} has no example"
     for example in command.examples:
         assert f"dpacct {example}\n" in shown.stdout
+    assert "\\b" not in shown.stdout and "\b" not in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 110
 
 

@@ -17,13 +17,13 @@ from dpacct.cli.values import Choice
 )
 @click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    r"""Print the script that completes dpacct's commands, options and choices in a shell.
+    """Print the script that completes dpacct's commands, options and choices in a shell.
 
     \b
     bash: dpacct completion bash >> ~/.bashrc
     zsh:  dpacct completion zsh >> ~/.zshrc
     fish: dpacct completion fish > ~/.config/fish/completions/dpacct.fish
-    """
+    """  # noqa: D301 (\b tells click to leave the lines as they are)
     from click.shell_completion import ShellComplete, get_completion_class
 
     from dpacct.cli.root import COMPLETE_VARIABLE, root

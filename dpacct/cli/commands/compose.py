@@ -40,7 +40,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    r"""Compute the epsilon (or, with --eps, the delta) of the plan in a file; "-" is stdin.
+    """Compute the epsilon (or, with --eps, the delta) of the plan in a file; "-" is stdin.
 
     \b
     A plan, in TOML, is a list of steps, which may differ in everything:
@@ -54,7 +54,7 @@ def command(
       b = 20
 
     docs/plan-format.md has the rest. --delta and --eps take precedence over what the file asks.
-    """
+    """  # noqa: D301 (\b tells click to leave the lines as they are)
     file = read_plan(plan)
     node = file.node
     if adjacency is not None or unit is not None:
