@@ -25,6 +25,6 @@ def test_format() -> None:
     check("ruff", "format", "--check", "--diff", ".")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 def test_types() -> None:
     check("mypy")
