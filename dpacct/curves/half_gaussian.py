@@ -37,6 +37,7 @@ class SymmetricGaussianLaw:
     infinite_mass = 0.0
     lost_mass = 0.0
     has_density = True
+    cuttable = None
     # the point mass at 0 lies below every epsilon: bending the contour away from it disposes of it
     atoms = NO_ATOMS
 
@@ -74,8 +75,8 @@ class SymmetricGaussianLaw:
         return -0.5 * x * x - LOG_NORMAL, -log_r
 
     def _panel_width(self, c: float, t: float) -> float:
-        """Twelve radians or nats a panel, inside the strip where r has no zero."""
-        return min(1.0, 1.5 * self.sigma, 12.0 * self.sigma / max(t + 0.5 * c, 1e-300))
+        """At most 24 radians or nats a panel, and r has no zero within 1.2 half-widths."""
+        return min(2.0, 3.0 * self.sigma, 24.0 * self.sigma / max(t + 0.5 * c, 1e-300))
 
     def _ends(self, c_low: float, c_high: float, t: float) -> tuple[float, float]:
         """Where the favoured and the mirrored half become negligible."""

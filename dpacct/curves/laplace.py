@@ -34,6 +34,7 @@ class LaplaceLaw:
     lost_mass = 0.0
     has_density = True
     tilt_hint = math.inf
+    cuttable = None
 
     @property
     def plain_frequency(self) -> float:

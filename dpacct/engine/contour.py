@@ -19,7 +19,13 @@ from .stable import Complexes, Floats
 
 ALIAS_TOLERANCE = 1e-14
 TAIL_TOLERANCE = 1e-14
+# relative error granted to every reading: the inner rules are good to about 1e-13
+_FLOOR = 1e-12
 FIRST_BLOCK = 16
+MOST_BENT_NODES = 2500
+# the bent contour is settled when its error, estimated from the last halving, is below this part
+_SETTLED = 1e-11
+_SQUARED_MARGIN = 100.0
 # shifts of the line tried in the aliasing bound, in units of the Gaussian optimum
 _SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
 
@@ -167,7 +173,10 @@ class Line:
         positive = value > 0.0
         safe = np.where(positive, value, 1.0)
         scale = abs(total.log_moment) + total.c * (np.abs(epsilons) + abs(total.mean))
-        error = (self._error + 2e-15 * size) / safe + ALIAS_TOLERANCE + 8e-16 * scale
+        # the folded copies were held below a part of the estimate, which the integral may undercut
+        estimates = np.array([total.log_delta_estimate(epsilon) for epsilon in epsilons.tolist()])
+        alias = ALIAS_TOLERANCE * np.exp(np.minimum(estimates - heights, 0.0))
+        error = (self._error + alias + 1e-14 * size) / safe + _FLOOR + 8e-16 * scale
         return Reading(
             np.where(positive, heights + np.log(safe), -np.inf),
             -moment / safe,
@@ -235,32 +244,32 @@ def bent_contour(families: Families, total: Totals, epsilon: float) -> Line | No
         derivative = (lean * tau / root + 1j) * (scale * np.cosh(y))
         return z, derivative / (1j * math.pi), tabulate(families, c, z)
 
-    step = 0.125
+    def dead(z: Complexes, weight: Complexes, value: Complexes) -> bool:
+        log_size = np.log(np.abs(weight)) + (value + z * gap).real
+        return float(log_size.max()) < math.log(TAIL_TOLERANCE / unit)
+
+    gap = total.mean - epsilon
     unit = math.sqrt(2.0 * math.pi * total.curvature)
-    # march outwards until the integrand is dead at this epsilon
+    step = 0.125
     tables = []
-    first = 0
-    while True:
-        y = step * np.arange(first, first + 16)
-        z, weight, value = table(y)
-        tables.append((z, weight, value))
-        size = np.abs(weight) * np.exp((value + z * (total.mean - epsilon)).real)
-        first += 16
-        if float(size[-4:].max()) * unit < TAIL_TOLERANCE:
+    for first in range(0, 640, 16):
+        tables.append(table(step * np.arange(first, first + 16, dtype=np.float64)))
+        if dead(*(part[-4:] for part in tables[-1])):
             break
-        if first > 512:
-            return None
+    else:
+        return None
     z, weight, value = (np.concatenate(parts) for parts in zip(*tables, strict=True))
     weight[0] *= 0.5
     previous = math.inf
     while True:
-        sums = (weight * np.exp(z * (total.mean - epsilon) + value)).real
-        estimate = step * float(sums.sum())
+        terms = weight * np.exp(z * gap + value)
+        estimate = step * float(terms.real.sum())
         change = abs(estimate - previous)
-        if change <= 1e-12 * abs(estimate):
-            return Line(total, z, step * weight, value, change)
-        if z.size > 6000:
-            return Line(total, z, step * weight, value, change)
+        # halving the step squares the error of the trapezoid rule, up to the sum's own cancellation
+        squared = change * change / max(step * float(np.abs(terms.real).sum()), 1e-300)
+        error = min(change, _SQUARED_MARGIN * squared)
+        if error <= _SETTLED * abs(estimate) or z.size > MOST_BENT_NODES:
+            return Line(total, z, step * weight, value, error)
         previous = estimate
         middle = table(step * (np.arange(z.size) + 0.5))
         z, weight, value = (

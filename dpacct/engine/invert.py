@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .contour import Families, Line, Totals, bent_contour, log_payoff_peak, straight_line
+from .jumps import epsilon_by_jumps, log_delta_by_jumps
 from .lattice import atomic_mass, lattice_line
 from .minimum import minimum
 from .saddle import Laws, Saddle, first_guess
@@ -85,6 +86,12 @@ def log_delta(laws: Laws, epsilon: float) -> Solved:
         error = float(reading.relative_error[0])
         value = float(reading.log_delta[0])
         if error < _USABLE:
+            return Solved(value, value + math.log1p(-error), value + math.log1p(error))
+    law, count = laws[0]
+    if len(laws) == 1 and law.cuttable is not None:
+        found = log_delta_by_jumps(law.cuttable, count, epsilon, total.c)
+        if found is not None and found.relative_error[0] < _USABLE:
+            error, value = float(found.relative_error[0]), float(found.log_delta[0])
             return Solved(value, value + math.log1p(-error), value + math.log1p(error))
     upper = min(0.0, chernoff(laws, saddle, epsilon, total.c))
     return Solved(upper, min(upper, _floor(laws, epsilon)), upper, resolved=False)
@@ -251,6 +258,13 @@ def _epsilon_bracket(
         ) / total.c
 
     upper = max(floor, minimum(bound, math.log(c) - 12.0, math.log(c) + 12.0))
+    law, count = laws[0]
+    if len(laws) == 1 and law.cuttable is not None and upper > floor:
+        total = saddle.for_epsilon(upper, c)
+        found = epsilon_by_jumps(law.cuttable, count, log_target, total.c, floor, upper)
+        if found is not None:
+            value, margin = found
+            return Solved(value, max(floor, value - margin), value + margin)
     lower = floor
     for law, _ in laws:
         one = _epsilon_one_step([(law, 1.0)], log_target)

@@ -115,6 +115,11 @@ class Law(Protocol):
         """A tilt above which the far tail of L takes over; the first guess stays below it."""
         ...
 
+    @property
+    def cuttable(self) -> JumpLaw | None:
+        """The law as one that can be cut along an axis, where its loss may have a gap."""
+        ...
+
     def prepare(self, c_low: float, c_high: float) -> Family:
         """Moments for real tilts in a range."""
         ...
@@ -129,6 +134,28 @@ class Law(Protocol):
 
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """E[(1 - e^{epsilon - L})_+] over the part without atoms, and its derivative."""
+        ...
+
+
+@dataclass(frozen=True)
+class Positions:
+    """A rule for the law along an axis: positions, losses increasing along it, and log P-weights."""
+
+    x: Floats
+    losses: Floats
+    log_weights: Floats
+
+
+class JumpLaw(Protocol):
+    """A law that can be cut along an axis on which losses increase."""
+
+    @property
+    def piece_width(self) -> float:
+        """Width of a piece over which the loss is nearly linear."""
+        ...
+
+    def positions(self, frequency: float) -> Positions:
+        """A rule far into the tail of jumps, for phases of up to this many radians per unit of the axis."""
         ...
 
 

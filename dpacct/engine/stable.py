@@ -43,13 +43,17 @@ def sine_minus_identity(u: Floats) -> Floats:
 
 def exp_minus_linear_complex(u: Complexes) -> Complexes:
     """e^u - 1 - u for complex u with bounded real part, to full relative accuracy near 0."""
-    small = np.abs(u) < 0.5
-    near = np.where(small, u, 0.0)
+    result = np.exp(u)
+    result -= 1.0
+    result -= u
+    small = np.abs(u.real) + np.abs(u.imag) < 0.5
+    near = u[small]
     series = np.full_like(near, _EXPONENTIAL_TAIL[0])
     for coefficient in _EXPONENTIAL_TAIL[1:]:
         series *= near
         series += coefficient
-    return np.where(small, near * near * series, np.exp(u) - 1.0 - u)
+    result[small] = near * near * series
+    return result
 
 
 def log1p_complex(real: Floats, imaginary: Floats) -> Complexes:

@@ -1,0 +1,413 @@
+"""Plans whose loss has a gap: few large jumps over a bulk of small steps, each counted apart.
+
+Where one record in a thousand rounds can lose more than all rounds together, E[e^{cL}] at the tilt that
+epsilon asks for is led by jumps far beyond epsilon, and the contour cancels by hundreds of nats. So the
+law of a step is cut, smoothly, into a bulk A and narrow pieces C_1, C_2, ... of the axis, and
+
+    M^T = sum over k of  T!/((T-|k|)! prod k_i!)  A^{T-|k|} prod C_i^{k_i}.
+
+Every term is positive and is integrated on a line through its own saddle, where nothing cancels; terms
+that Chernoff's bound shows to be negligible are left out, and their bounds are charged to the error.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .contour import Families, Line, Reading, Totals, log_payoff_peak, straight_line, totals
+from .law import Bend, Cumulants, JumpLaw, Positions
+from .stable import (
+    Complexes,
+    Floats,
+    exp_minus_linear,
+    log1p_complex,
+    log_sum_exp,
+    sine_minus_identity,
+)
+
+MOST_JUMPS = 6
+# half-width of the smooth steps, in piece widths
+BLUR = 0.6
+MOST_TERMS = 220
+# nats below the leading term at which a term is left out
+_LEFT_OUT = 30.0
+_NODES = 2000
+# tilts, over that of the uncut law, at whose valley the bulk is made to end
+_EDGES = (60.0, 12.0, 300.0, 2.5, 1.0, 1500.0)
+_CHUNK = 1 << 18
+_NEGLIGIBLE = 44.0
+# relative error at which an expansion is good enough
+_ACCURATE = 1e-10
+
+
+def _steep(u: Floats) -> Floats:
+    """Argument of a normal cdf that makes a smooth step: it falls as e^{-e^{2|u|}/4}, faster than any
+    e^{cL} can grow, and is analytic, with no growth, in the strip |Im u| < pi/4."""
+    result: Floats = math.sqrt(2.0) * np.sinh(np.clip(u, -200.0, 200.0))
+    return result
+
+
+class _Part:
+    """A part of the law: its weights times a smooth window of the axis. Moments are not 1 at 0."""
+
+    def __init__(self, law: JumpLaw) -> None:
+        self._law = law
+        self._x, self._losses, self._log_weights = self._cut(law.positions(0.0))
+
+    def _log_window(self, x: Floats) -> Floats:
+        raise NotImplementedError
+
+    def _cut(self, rule: Positions) -> tuple[Floats, Floats, Floats]:
+        log_weights = rule.log_weights + self._log_window(rule.x)
+        kept = log_weights > -1e4
+        return rule.x[kept], rule.losses[kept], log_weights[kept]
+
+    def log_moments(self, cs: Floats) -> Floats:
+        tilted = np.multiply.outer(cs, self._losses) + self._log_weights
+        peak = tilted.max(axis=1)
+        result: Floats = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
+        return result
+
+    def cumulants(self, c: float) -> Cumulants:
+        tilted = c * self._losses + self._log_weights
+        total = log_sum_exp(tilted)
+        weights = np.exp(tilted - total)
+        mean = float(weights @ self._losses)
+        return Cumulants(total, mean, float(weights @ (self._losses - mean) ** 2))
+
+    def bend(self, c: float) -> Bend | None:
+        return None
+
+    def _steepness(self, c: float) -> float:
+        """Largest d loss/d x where the tilted part has weight."""
+        tilted = c * self._losses + self._log_weights
+        near = np.flatnonzero(tilted > float(tilted.max()) - _NEGLIGIBLE)
+        first, last = max(int(near[0]) - 1, 0), min(int(near[-1]) + 2, tilted.size)
+        return float((np.diff(self._losses[first:last]) / np.diff(self._x[first:last])).max())
+
+    def centred_log_ratio(self, c: float, z: Complexes) -> Complexes:
+        t = z.imag
+        rule = self._law.positions(float(t.max()) * self._steepness(c))
+        _, losses, log_weights = self._cut(rule)
+        tilted = c * losses + log_weights
+        kept = tilted > float(tilted.max()) - _NEGLIGIBLE
+        losses, tilted = losses[kept], tilted[kept]
+        if t.size > 8 and t.size * losses.size > _CHUNK:
+            halves = (z[: z.size // 2], z[z.size // 2 :])
+            return np.concatenate([self.centred_log_ratio(c, part) for part in halves])
+        weights = np.exp(tilted - log_sum_exp(tilted))
+        u = np.multiply.outer(t, losses - self.cumulants(c).mean)
+        half = np.sin(0.5 * u)
+        return log1p_complex(-2.0 * ((half * half) @ weights), sine_minus_identity(u) @ weights)
+
+
+class Piece(_Part):
+    """The law between two places of the axis, blurred at both."""
+
+    def __init__(self, law: JumpLaw, low: float, high: float, blur: float) -> None:
+        self._low, self._high, self._blur = low, high, blur
+        super().__init__(law)
+
+    def _log_window(self, x: Floats) -> Floats:
+        """log(step(x - low) - step(x - high)), from whichever side does not cancel."""
+        from scipy.special import log_ndtr
+
+        up = _steep((x - self._low) / self._blur)
+        down = _steep((x - self._high) / self._blur)
+        right = up + down > 0.0
+        large = log_ndtr(np.where(right, -down, up))
+        small = log_ndtr(np.where(right, -up, down))
+        result: Floats = large + np.log1p(-np.exp(small - large))
+        return result
+
+
+class Bulk(_Part):
+    """The law left of a place. Its moments stay accurate relative to M_A - 1, for any number of steps."""
+
+    def __init__(self, law: JumpLaw, high: float, blur: float) -> None:
+        self._high, self._blur = high, blur
+        super().__init__(law)
+        from scipy.special import log_ndtr
+
+        rule = law.positions(0.0)
+
+        outside = np.exp(rule.log_weights + log_ndtr(_steep((rule.x - high) / blur)))
+        weights = np.exp(rule.log_weights)
+        divergence = float(weights @ exp_minus_linear(-rule.losses))
+        self._inner = np.exp(self._log_weights)
+        self._missing = float(outside.sum())
+        self._drift = divergence - float(outside @ rule.losses)  # E[L; A], from E[L] = KL(P||Q)
+
+    def _log_window(self, x: Floats) -> Floats:
+        from scipy.special import log_ndtr
+
+        result: Floats = log_ndtr(-_steep((x - self._high) / self._blur))
+        return result
+
+    def log_moments(self, cs: Floats) -> Floats:
+        y = np.multiply.outer(cs, self._losses)
+        plain = super().log_moments(cs)
+        near = plain < 1.0
+        y = y[near]
+        large = y > 30.0
+        second = exp_minus_linear(np.where(large, 0.0, y)) @ self._inner
+        far = np.where(large, np.exp(np.minimum(y + self._log_weights, 1.0)), 0.0)
+        linear = np.where(large, 1.0 + y, 0.0) @ self._inner
+        plain[near] = np.log1p(
+            second + far.sum(axis=1) - linear + cs[near] * self._drift - self._missing
+        )
+        return plain
+
+    def cumulants(self, c: float) -> Cumulants:
+        plain = super().cumulants(c)
+        if plain.log_moment > 1.0:
+            return plain
+        y = c * self._losses
+        excess = np.where(
+            y > 1.0, np.exp(y + self._log_weights) - self._inner, np.expm1(np.minimum(y, 1.0)) * self._inner
+        )
+        mean = self._drift + float(excess @ self._losses)
+        log_moment = float(self.log_moments(np.array([c]))[0])
+        return Cumulants(log_moment, mean / math.exp(log_moment), plain.variance)
+
+
+@dataclass(frozen=True)
+class Term:
+    """So many jumps in each of some pieces, the rest of the steps in the bulk."""
+
+    pieces: tuple[int, ...]
+    log_count: float
+
+
+def valley(law: JumpLaw, c: float) -> float | None:
+    """Where the density tilted by e^{cL} is lowest between the bulk and a rise beyond it; None without a rise."""
+    rule = law.positions(0.0)
+    tilted = rule.log_weights + c * rule.losses
+    start = int(np.argmax(rule.log_weights))
+    right = tilted[start:]
+    fallen = np.flatnonzero(np.maximum.accumulate(right) - right > 3.0)
+    if not fallen.size:
+        return None
+    after = right[fallen[0] :]
+    rises = np.flatnonzero(after > np.minimum.accumulate(after) + 1.0)
+    if not rises.size:
+        return None
+    return float(rule.x[start + fallen[0] + int(np.argmin(after[: int(rises[0]) + 1]))])
+
+
+class JumpExpansion:
+    """The expansion of one law's T-fold sum, with the bulk ending at `edge`."""
+
+    def __init__(self, law: JumpLaw, count: float, edge: float, c: float) -> None:
+        self._law, self._count, self._c = law, count, c
+        width = law.piece_width
+        blur = BLUR * width
+        self.bulk = Bulk(law, edge, blur)
+        top = float(law.positions(0.0).x[-1])
+        edges = np.append(np.arange(edge, max(top, edge + width), width), top + 30.0)
+        self.pieces = [Piece(law, float(a), float(b), blur) for a, b in itertools.pairwise(edges)]
+        self._grid = c * np.geomspace(1e-5, 30.0, 90)
+        bulk = self.bulk.log_moments(self._grid)
+        self._bulk_moments = count * bulk
+        self._jumps = np.stack([piece.log_moments(self._grid) for piece in self.pieces]) - bulk
+
+    def _bound(self, term: Term, epsilon: float) -> float:
+        """Chernoff's bound of a term, on the grid of tilts."""
+        jumps = sum(self._jumps[i] for i in term.pieces)
+        level = self._bulk_moments + jumps - self._grid * epsilon + log_payoff_peak(self._grid)
+        return term.log_count + float(np.min(level))
+
+    def _log_count(self, pieces: tuple[int, ...]) -> float:
+        total = sum(math.log(self._count - j) for j in range(len(pieces)))
+        return total - sum(math.lgamma(pieces.count(i) + 1.0) for i in set(pieces))
+
+    def terms(self, epsilon: float) -> tuple[list[Term], float] | None:
+        """Terms worth integrating, and log of a bound of all others; None if they are too many."""
+        level = -self._grid * epsilon + log_payoff_peak(self._grid) + self._bulk_moments
+        y = math.log(self._count) + np.logaddexp.reduce(self._jumps, axis=0)
+        found: list[tuple[float, Term]] = []
+        left_out: list[float] = []
+        best = -math.inf
+        for k in range(min(MOST_JUMPS, int(self._count)) + 1):
+            # all terms of k or more jumps: y^k/k! e^y at each tilt
+            rest = float(np.min(level + k * y - math.lgamma(k + 1.0) + np.exp(np.minimum(y, 500.0))))
+            if rest < best - _LEFT_OUT:
+                left_out.append(rest)
+                break
+            useful = [
+                i
+                for i in range(len(self.pieces))
+                if k == 0 or self._room(i, k, level, y) > best - _LEFT_OUT - 5.0
+            ]
+            if math.comb(len(useful) + k - 1, k) > 6000:
+                return None
+            for pieces in itertools.combinations_with_replacement(useful, k):
+                term = Term(pieces, self._log_count(pieces))
+                bound = self._bound(term, epsilon)
+                best = max(best, bound)
+                found.append((bound, term))
+        else:
+            return None
+        kept = [term for bound, term in found if bound > best - _LEFT_OUT]
+        left_out += [bound for bound, _ in found if bound <= best - _LEFT_OUT]
+        rest = float(np.logaddexp.reduce(left_out)) if left_out else -math.inf
+        return (kept, rest) if len(kept) <= MOST_TERMS else None
+
+    def _room(self, i: int, k: int, level: Floats, y: Floats) -> float:
+        """Bound of all terms of k jumps of which one is in piece i."""
+        others = (k - 1) * y - math.lgamma(float(k)) + math.log(self._count)
+        return float(np.min(level + self._jumps[i] + others))
+
+    def integrate(self, epsilon: float) -> JumpLine | None:
+        """Lines for all terms; None if there are too many, or one does not converge."""
+        chosen = self.terms(epsilon)
+        if chosen is None:
+            return None
+        terms, left_out = chosen
+        lines = []
+        for term in terms:
+            parts: list[tuple[Bulk | Piece, float]] = [
+                (self.bulk, self._count - len(term.pieces)),
+                *((self.pieces[i], float(term.pieces.count(i))) for i in sorted(set(term.pieces))),
+            ]
+            families: Families = [(part, n) for part, n in parts if n > 0.0]
+            total = self._term_saddle(families, epsilon)
+            line = straight_line(families, total, (epsilon,), _NODES)
+            if line is None:
+                return None
+            lines.append((term.log_count, line))
+        return JumpLine(lines, left_out)
+
+    def _estimate(self, epsilon: float) -> float | None:
+        """About log delta: the sum of the bounds of the terms."""
+        chosen = self.terms(epsilon)
+        if chosen is None:
+            return None
+        return log_sum_exp(np.array([self._bound(term, epsilon) for term in chosen[0]]))
+
+    def solve(self, log_target: float, low: float, high: float) -> tuple[float, float] | None:
+        """Epsilon in [low, high] for the target, with its error: bisection on bounds, then Newton."""
+        bottom, top = low, high
+        for _ in range(14):
+            middle = 0.5 * (bottom + top) if bottom > 0.1 * top else math.sqrt(max(bottom, 1e-3 * top) * top)
+            estimate = self._estimate(middle)
+            if estimate is None:
+                return None
+            # a bound exceeds its integral by two nats or so
+            if estimate - 2.0 > log_target:
+                bottom = middle
+            else:
+                top = middle
+        value = 0.5 * (bottom + top)
+        line, built = None, math.nan
+        for _ in range(30):
+            if line is None:
+                line, built = self.integrate(value), value
+                if line is None:
+                    return None
+            reading = line.read(value)
+            error, slope = float(reading.relative_error[0]), float(reading.slope[0])
+            if not error < 1e-2:
+                if built == value:
+                    return None
+                line = None
+                continue
+            gap = log_target - float(reading.log_delta[0])
+            if abs(gap) <= max(1e-13, 0.05 * error):
+                return value, (error + abs(gap)) / -slope
+            step = gap / slope
+            # keep inside the bracket, and do not trust a slope far away
+            step = max(-0.5 * value, min(step, value))
+            value += step
+            if abs(step * slope) > 1.0:
+                line = None
+        return None
+
+    def _term_saddle(self, families: Families, epsilon: float) -> Totals:
+        c, low, high = self._c, 0.0, math.inf
+        for _ in range(100):
+            total = totals(families, c)
+            gap = total.saddle_epsilon - epsilon
+            if abs(gap) <= 0.05 * math.sqrt(total.curvature):
+                return total
+            if gap > 0.0:
+                high = c
+            else:
+                low = c
+            proposal = c * math.exp(max(-2.0, min(2.0, -gap / (c * total.curvature))))
+            if not low < proposal < high:
+                proposal = math.sqrt(low * high) if low > 0.0 else 0.5 * high
+            if proposal == c or proposal > 1e14:
+                return total
+            c = proposal
+        return total
+
+
+class JumpLine:
+    """Readings of all terms together."""
+
+    def __init__(self, lines: Sequence[tuple[float, Line]], left_out: float) -> None:
+        self._lines = lines
+        self._left_out = left_out
+
+    def read(self, epsilon: float) -> Reading:
+        """log delta, slope and relative error near the epsilon of the expansion."""
+        at = np.array([epsilon])
+        readings = [(log_count, line.read(at)) for log_count, line in self._lines]
+        logs = np.array([count + float(reading.log_delta[0]) for count, reading in readings])
+        total = log_sum_exp(logs) if np.isfinite(logs).any() else -math.inf
+        share = np.exp(logs - total)
+        slope = sum(s * float(r.slope[0]) for s, (_, r) in zip(share, readings, strict=True))
+        error = sum(s * float(r.relative_error[0]) for s, (_, r) in zip(share, readings, strict=True) if s)
+        error += math.exp(min(self._left_out - total, 0.0))
+        return Reading(np.array([total]), np.array([slope]), np.array([error]))
+
+
+def expansions(law: JumpLaw, count: float, c: float) -> Iterator[JumpExpansion]:
+    """Expansions with the bulk ending at various places, the most promising first.
+
+    `c` is the saddle of the uncut law, which jumps lead. A narrow bulk has no gap of its own but leaves
+    many terms; a wide one the reverse. Where no valley is in reach, the axis ends before any jump.
+    """
+    top = float(law.positions(0.0).x[-1])
+    tried: list[float] = []
+    for factor in _EDGES:
+        found = valley(law, c * factor)
+        edge = top if found is None else found
+        if all(abs(edge - other) > 0.3 * law.piece_width for other in tried):
+            tried.append(edge)
+            yield JumpExpansion(law, count, edge, c)
+
+
+def log_delta_by_jumps(law: JumpLaw, count: float, epsilon: float, c: float) -> Reading | None:
+    """log delta at epsilon, by the first expansion that is accurate (else the best one); or None."""
+    best: Reading | None = None
+    for expansion in expansions(law, count, c):
+        line = expansion.integrate(epsilon)
+        if line is None:
+            continue
+        reading = line.read(epsilon)
+        if best is None or reading.relative_error[0] < best.relative_error[0]:
+            best = reading
+        if reading.relative_error[0] < _ACCURATE:
+            break
+    return best
+
+
+def epsilon_by_jumps(
+    law: JumpLaw, count: float, log_target: float, c: float, low: float, high: float
+) -> tuple[float, float] | None:
+    """Epsilon between low and high at which log delta is the target, and its error; or None."""
+    best: tuple[float, float] | None = None
+    for expansion in expansions(law, count, c):
+        found = expansion.solve(log_target, low, high)
+        if found is not None and (best is None or found[1] < best[1]):
+            best = found
+        if best is not None and best[1] <= _ACCURATE * best[0]:
+            break
+    return best
