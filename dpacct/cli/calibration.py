@@ -1,4 +1,4 @@
-"""The noise that a target asks for, by each method."""
+"""The noise that a target asks for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpacct.cli.plan import PlanOptions, repeated, step_count
-from dpacct.errors import DpacctError
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.tree import Node
-
-# Every route that can calibrate; those that do not apply to a plan refuse, and are left out.
-_ROUTES = ("exact", "balle_wang.theorem8", "rdp", "rdp-mironov", "clt")
 
 
 def calibrate_noise(
@@ -46,21 +42,6 @@ def calibrate_noise(
         name=name,
     )
     return replace(answer, seconds=time.perf_counter() - started)
-
-
-def all_methods(
-    options: PlanOptions, epsilon: Fraction, delta: Fraction, *, but: str = ""
-) -> tuple[Answer, ...]:
-    """The noise that each method asks for, leaving out `but` and those that do not apply."""
-    answers = []
-    for method in _ROUTES:
-        if method == but:
-            continue
-        try:
-            answers.append(calibrate_noise(options, epsilon, delta, method))
-        except DpacctError:
-            continue
-    return tuple(answers)
 
 
 def in_other_words(answer: Answer, options: PlanOptions) -> dict[str, float]:

@@ -69,6 +69,8 @@ def test_an_answer(command: str) -> None:
     assert (lower is None or lower <= body["value"]) and (upper is None or body["value"] <= upper)
     for other in body["alternatives"]:
         assert other.keys() >= PLAIN
+    methods = [body["method"], *(other["method"] for other in body["alternatives"])]
+    assert len(set(methods)) == len(methods) and {"exact", "rdp", "clt"} <= set(methods)
     assert from_dict(body["plan"]).to_dict() == body["plan"]
     assert all(isinstance(text, str) for text in body["basis"] + body["assumptions"])
 

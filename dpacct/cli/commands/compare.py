@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpacct.cli import options
-from dpacct.cli.calibration import all_methods
+from dpacct.cli.alternatives import by_every_method
+from dpacct.cli.calibration import calibrate_noise
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import must_be_finite, write_json, write_lines
@@ -98,7 +99,7 @@ def _ask(
         )
     check_mechanism(plan)
     _, note = step_count(plan)
-    answers = all_methods(plan, epsilon, delta)
+    answers = by_every_method(lambda method: calibrate_noise(plan, epsilon, delta, method))
     if not answers:
         raise Refusal("no method can calibrate this plan.", kind="unsupported")
     return answers, [note] if note else []

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpacct.cli import options
+from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, whole
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
 
 
 @click.command(
@@ -38,7 +43,13 @@ def command(epsilon: Fraction, method: str, as_json: bool, quiet: bool, **values
     floats is printed as a power of ten.
     """
     node, notes = whole(PlanOptions.take(values))
-    answer = node.delta(epsilon=epsilon, method=method)
+
+    def ask(method: str) -> Answer:
+        return node.delta(epsilon=epsilon, method=method)
+
+    answer = ask(method)
+    if as_json:
+        answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     show(
         "delta",
         answer,

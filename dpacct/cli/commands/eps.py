@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpacct.cli import options
+from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, whole
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
 
 
 @click.command(
@@ -39,7 +44,13 @@ def command(delta: Fraction, method: str, as_json: bool, quiet: bool, **values: 
     The number printed is the safe end of what is known, rounded up.
     """
     node, notes = whole(PlanOptions.take(values))
-    answer = node.epsilon(delta=delta, method=method)
+
+    def ask(method: str) -> Answer:
+        return node.epsilon(delta=delta, method=method)
+
+    answer = ask(method)
+    if as_json:
+        answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     show(
         "eps",
         answer,

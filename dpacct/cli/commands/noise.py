@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpacct.cli import options
-from dpacct.cli.calibration import all_methods, calibrate_noise, in_other_words
+from dpacct.cli.alternatives import by_every_method
+from dpacct.cli.calibration import calibrate_noise, in_other_words
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, check_mechanism, step_count
 from dpacct.cli.rounding import rounded
 from dpacct.cli.table import aligned
 from dpacct.cli.text import grade, relation, safe_number
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
 
 
 @click.command(
@@ -51,8 +55,12 @@ def command(
     plan = PlanOptions.take(values)
     check_mechanism(plan)
     _, note = step_count(plan)
-    answer = calibrate_noise(plan, epsilon, delta, method)
-    others = () if quiet else all_methods(plan, epsilon, delta, but=answer.method)
+
+    def ask(method: str) -> Answer:
+        return calibrate_noise(plan, epsilon, delta, method)
+
+    answer = ask(method)
+    others = () if quiet else by_every_method(ask, but=answer.method)
     sizes = in_other_words(answer, plan)
     answer = replace(answer, alternatives=others, extra={**answer.extra, **sizes})
     table = [

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpacct.cli import options
+from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, mechanism, repeated, sampling_rate
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
 
 
 @click.command(
@@ -42,14 +46,20 @@ def command(
 
     plan = PlanOptions.take(values)
     noise = mechanism(plan)
-    answer = calibrate(
-        lambda count: repeated(plan, noise, int(count)),
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        integer=True,
-        name="steps",
-    )
+
+    def ask(method: str) -> Answer:
+        return calibrate(
+            lambda count: repeated(plan, noise, int(count)),
+            epsilon=epsilon,
+            delta=delta,
+            method=method,
+            integer=True,
+            name="steps",
+        )
+
+    answer = ask(method)
+    if as_json:
+        answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     rate = sampling_rate(plan)
     if rate is not None:
         answer = replace(answer, extra={**answer.extra, "epochs": float(answer) * float(rate)})
