@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -42,6 +44,21 @@ class Curve:
     def horizontal(self) -> str:
         """The name of the first column."""
         return next(iter(self.columns))
+
+    def must_be_finite(self) -> None:
+        """Refuse a curve that leaves the range of floats: a gap in it would read as a number.
+
+        Raises:
+            Refusal: with the exit code of a value that is withheld.
+        """
+        for name, column in self.columns.items():
+            if not all(math.isfinite(value) for value in column):
+                raise Refusal(
+                    f"{name} is not finite on all of this axis; narrow it with --from and --to.",
+                    "--from",
+                    kind="not-certified",
+                    status=ExitStatus.WITHHELD,
+                )
 
     def to_csv(self) -> str:
         """A header and one line per point; numbers read back to the same floats."""

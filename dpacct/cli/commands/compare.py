@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,8 @@ def command(epsilon: Fraction | None, delta: Fraction | None, as_json: bool, **v
     """
     plan = PlanOptions.take(values)
     answers, notes = _ask(plan, epsilon, delta)
-    answers = tuple(must_be_finite(answer) for answer in answers)
+    must_be_finite(answers[0])
+    answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
     gaps = [_gap(answer, answers[0]) for answer in answers]
     if as_json:
         write_json(_payload(answers, gaps, notes))
@@ -106,12 +108,11 @@ def _ask(
 
 
 def _gap(answer: Answer, reference: Answer) -> float | None:
-    """The relative distance to the reference's value; None where that is zero."""
-    if reference.value == 0:
-        if answer.log_value is None or reference.log_value is None:
-            return None
-        return None
-    return answer.value / reference.value - 1
+    """The relative distance to the reference's value; None where no float can tell it."""
+    if answer.log_value is not None and reference.log_value is not None:
+        difference = answer.log_value - reference.log_value
+        return math.expm1(difference) if difference < 700 else None
+    return answer.value / reference.value - 1 if reference.value else None
 
 
 def _payload(

@@ -99,6 +99,7 @@ def command(
         curve = curve_data.tradeoff(node, span, adjacency)
     else:
         curve = curve_data.rdp(node, span, adjacency)
+    curve.must_be_finite()
     for line in notes:
         note(f"note: {line}.")
     body = {"schema": SCHEMA, "command": "curve", **curve.to_dict()}
