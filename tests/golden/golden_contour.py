@@ -143,9 +143,15 @@ class Plan:
         sd = math.sqrt(k2)
         hi, lo = math.inf, -math.inf
         for theta in np.exp(np.linspace(math.log(0.05 / sd), math.log(60 / sd), 24)):
-            hi = min(hi, (self.cumulants(c + theta)[0] - k0 + self._tail()) / theta)
-            if c - theta > -1e9:
-                lo = max(lo, -(self.cumulants(c - theta)[0] - k0 + self._tail()) / theta)
+            for sign in (1, -1):
+                try:
+                    bound = (self.cumulants(c + sign * theta)[0] - k0 + self._tail()) / theta
+                except OracleError:  # a tilt that no float can follow: no bound from it
+                    continue
+                if sign == 1:
+                    hi = min(hi, bound)
+                else:
+                    lo = max(lo, -bound)
         edge = sum(n * p.edge for p, n in self.parts)
         if self.bend == 1:
             lo = max(lo, edge)
@@ -257,7 +263,12 @@ class Plan:
                 width, w_b = 2 * width, 2 * w_b
                 taus = [2 * tau for tau in taus]
                 babies = [[[b * b for b in row] for row in table] for table in babies]
-        out.info = {"peak": peak, "c": c, "panels": panels, "inner": [len(es.w) for _, _, es in sums]}
+        out.info = {
+            "peak": peak,
+            "c": c,
+            "panels": panels,
+            "inner": [len(es.w) for _, _, es in sums],
+        }
         if not ended:
             self._ray(out, sums, c, base, width, eps, peak, variant, add, rule)
         return out

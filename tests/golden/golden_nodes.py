@@ -64,6 +64,7 @@ class Level:
 LEVEL = Level()
 LEVEL.set(0.0)
 
+
 @dataclass
 class ExpSum:
     """M(s) = sum_j w_j e^{s l_j} for Im s >= 0; `near` marks the nodes kept on the bent ray.
@@ -191,6 +192,8 @@ class SampledGaussian:
         """
         sd = 1 / self.sigma
         e = c + 1 if self.remove else -c
+        if abs(e) * sd > 1e15:
+            raise OracleError(f"the tilt c = {c:.3g} reaches too far")
 
         def log_g(y: float) -> float:
             return self._log_g(y, e)
@@ -203,9 +206,9 @@ class SampledGaussian:
             y = min(y, y_new)
         top = log_g(y)
         lo = hi = y
-        while (g := log_g(hi)) > top - 190 - LEVEL.extra:
+        while hi < self.y_cut and (g := log_g(hi)) > top - 190 - LEVEL.extra:
             top = max(top, g)
-            hi += sd
+            hi += sd + 1e-9 * abs(hi)
         if e > 0:
             lo = min(lo, self.mu)
             top = max(top, log_g(lo))
@@ -220,7 +223,7 @@ class SampledGaussian:
         hi = min(hi, self.y_cut)
         while (g := log_g(lo)) > top - 190 - LEVEL.extra:
             top = max(top, g)
-            lo -= sd
+            lo -= sd + 1e-9 * abs(lo)
         return lo, hi
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
@@ -231,9 +234,10 @@ class SampledGaussian:
             raise OracleError(f"the tilt c = {c:.3g} reaches too far")
         y = np.arange(lo, hi + h, h)
         loss = math.log1p(-self.q) + np.logaddexp(0, y)
-        log_w = math.log(self.sigma * h / math.sqrt(2 * math.pi)) - (
-            self.sigma * (y - self.mu)
-        ) ** 2 / 2
+        log_w = (
+            math.log(self.sigma * h / math.sqrt(2 * math.pi))
+            - (self.sigma * (y - self.mu)) ** 2 / 2
+        )
         if self.remove:
             log_w = log_w + loss
         else:
@@ -244,7 +248,9 @@ class SampledGaussian:
         total = float(e.sum())
         m1 = float((e * loss).sum()) / total
         m2 = float((e * (loss - m1) ** 2).sum()) / total
-        if abs(top + math.log(total)) < 0.5:  # M near 1: its difference from 1, without cancellation
+        if (
+            abs(top + math.log(total)) < 0.5
+        ):  # M near 1: its difference from 1, without cancellation
             w, x = np.exp(log_w), c * loss
             part = np.where(x < 30, w * np.expm1(np.minimum(x, 30)), np.exp(a) - w)
             k = math.log1p(float(part.sum()) / float(w.sum()))
@@ -261,9 +267,10 @@ class SampledGaussian:
         lo, hi = self._window(c)
         v = lo + h * np.arange(int((hi - lo) / h) + 2)
         ell = math.log1p(-self.q) + softplus(v + 1j * eta)
-        log_w = math.log(self.sigma * h / math.sqrt(2 * math.pi)) - self.sigma**2 * (
-            (v - self.mu) ** 2 - eta**2
-        ) / 2
+        log_w = (
+            math.log(self.sigma * h / math.sqrt(2 * math.pi))
+            - self.sigma**2 * ((v - self.mu) ** 2 - eta**2) / 2
+        )
         if self.remove:
             log_w = log_w + ell.real
         re, im = (ell.real if self.remove else -ell.real), ell.imag

@@ -93,11 +93,16 @@ def invert(plan: Plan, target: arb, guess: float) -> tuple[arb, Contour, float]:
     """
     log_t = target.log()
     lt = float(log_t.mid())
-    lo, hi = arb(0), arb(math.inf)
-    eps = arb(guess)
+    edge = math.inf  # no loss above: add direction
+    if plan.bend == -1:
+        edge = sum(n * p.edge for p, n in plan.parts)
+    lo, hi = arb(0), arb(edge)
+    eps = arb(guess if guess < edge else edge / 2)
     made_for = -math.inf
     for _ in range(12):
         e = max(float(eps.mid()), 1e-300)
+        if e >= edge:
+            raise OracleError("eps is not resolved below the highest loss")
         c = plan.saddle(eps=e)
         extra = max(0.0, peak_over(plan, c, e, lt) - 8.0) if e != made_for else 0.0
         if extra > 1500:
@@ -130,39 +135,54 @@ def invert(plan: Plan, target: arb, guess: float) -> tuple[arb, Contour, float]:
         short_of = peak_over(plan, plan.saddle(eps=float(eps)), float(eps), lt) - 10 - LEVEL.extra
         if moved < 40 and short_of < 2:
             return eps, first, c
-        lo, hi = arb(0), arb(math.inf)
+        lo, hi = arb(0), arb(edge)
     raise OracleError("eps keeps moving")
 
 
-def epsilon(plan: Plan, delta_target: str) -> Inversion:
-    """Newton's method on log delta with fixed nodes; then everything again on a second contour."""
+def epsilon(plan: Plan, delta_target: str, hint: Inversion | None = None) -> Inversion:
+    """Newton's method on log delta with fixed nodes; then everything again on a second contour.
+
+    `hint` is the answer of the other direction: delta(0) is the total variation distance, the same
+    for both, and its eps is one more place to start from.
+    """
     target = arb(delta_target)
-    log_target = target.log()
-    c = plan.saddle(log_delta=float(log_target.mid()))
+    log_t = float(target.log().mid())
+    c = plan.saddle(log_delta=log_t)
     guess = plan._guess(c)[0]
-    zero = ""
-    if guess < 0.3 / c or float(target.mid()) > 0.02:
+    zero = hint.delta_at_zero if hint else ""
+    if hint and hint.eps == "0":
+        return hint
+    if not hint and (guess < 0.3 / c or float(target.mid()) > 0.02):
         zero = delta(plan, "0").value
         if arb(zero) <= target:
             return Inversion("0", 40, "0", zero, 30, zero, 0.0, 0)
-    start = guess
-    for clean in (True, False):
-        set_cut(plan, float(log_target.mid()) if clean else None)
+    starts: list[tuple[bool, float | None]] = [(True, None), (False, None)]
+    if hint:
+        starts.append((False, float(hint.eps)))
+    best: Inversion | None = None
+    for cut, start in starts:
+        set_cut(plan, log_t if cut else None)
         try:
-            c = plan.saddle(log_delta=float(log_target.mid()))
-            guess = max(plan._guess(c)[0], start, 1e-3 / c) if clean else max(start, 1e-3 / c)
+            if start is None:
+                c = plan.saddle(log_delta=log_t)
+                start = max(plan._guess(c)[0], 1e-3 / c)
             check_cut(plan, c)
-            eps, first, c = invert(plan, target, guess)
+            eps, first, c = invert(plan, target, start)
             check_cut(plan, c)
             second = plan.contour(plan.second_abscissa(c), float(eps), 1)
-            return report(eps, first, second, target, zero)
-        except OracleError:
-            if not clean:
-                raise
+            found = report(eps, first, second, target, zero)
+            if best is None or found.eps_digits > best.eps_digits:
+                best = found
+            if best.eps_digits >= 30:
+                return best
+        except OracleError as err:
+            last = err
         finally:
             LEVEL.set(0.0)
             set_cut(plan, None)
-    raise OracleError("unreachable")
+    if best is None:
+        raise last
+    return best
 
 
 def set_cut(plan: Plan, log_delta: float | None) -> None:

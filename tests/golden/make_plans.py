@@ -13,14 +13,17 @@ import time
 from collections.abc import Callable, Iterator
 
 from flint import arb
-from golden_closed import fixed_size_gaussian
+from golden_closed import fixed_size_gaussian, sampled_laplace
 from golden_contour import Plan
 from golden_fixed import FixedSizeGaussian
-from golden_nodes import OracleError, PlainGaussian, SampledGaussian
+from golden_laplace import LaplaceStep, plain_by_residues, two_steps
+from golden_nodes import LEVEL, OracleError, PlainGaussian, SampledGaussian
+from golden_oracle import delta
 from golden_rows import (
     HERE,
     Row,
     closed_side,
+    contour_both,
     contour_side,
     header,
     join,
@@ -28,7 +31,7 @@ from golden_rows import (
     save,
     with_limit,
 )
-from mpmath import mpf
+from mpmath import mp, mpf
 
 SEED = 20240502
 NAME = "plans.json"
@@ -80,6 +83,10 @@ def cached(section: str) -> dict[str, Row]:
     rows = json.loads(path.read_text())["sections"].get(section, {}).get("rows", [])
     out = {}
     for row in rows:
+        if section == "laplace":
+            key = [row["method"], row["b"], row["q"], row["T"], row["epsilon"]]
+            out[json.dumps(key)] = row
+            continue
         head = [row["parts"]] if "parts" in row else [row["sigma"], row["q"], row["T"]]
         sides = (row[k].get("digits", 34) for k in ("remove", "add", "upper", "lower") if k in row)
         if min(sides) >= 30:
@@ -89,7 +96,7 @@ def cached(section: str) -> dict[str, Row]:
 
 def fill(
     section: str, count: int, seed: int, draws: Iterator[tuple[str, tuple[object, ...]]],
-    work: Callable[..., Row], zeros: float = 0.05, limit: int = 150,
+    work: Callable[..., Row], zeros: float = 0.05, limit: int = 100,
 ) -> None:  # fmt: skip
     """Draw until `count` rows are there, at most a share `zeros` of them with eps = 0; save often."""
     rows: list[Row] = []
@@ -118,10 +125,16 @@ def fill(
             row["remove"].get("digits"), row["add"].get("digits"),
             f"{time.process_time() - start:.0f} s", flush=True,
         )  # fmt: skip
-        if len(rows) % 25 == 0 or len(rows) == count:
+        if len(rows) % 10 == 0 or len(rows) == count:
             path = HERE / NAME
             data = json.loads(path.read_text()) if path.exists() else {"sections": {}}
-            data["header"] = header("make_plans.py", SEED, NOTE)
+            data["header"] = header(
+                NAME.replace(".json", ".py")
+                .replace("plans", "make_plans")
+                .replace("rare", "make_rare"),
+                SEED,
+                NOTE,
+            )
             data["sections"][section] = {
                 "seed": seed,
                 "rows": rows,
@@ -173,20 +186,78 @@ def hetero_draws(rng: random.Random) -> Iterator[tuple[str, tuple[object, ...]]]
 
 def hetero_row(parts: list[list[object]], delta: str) -> Row:
     row: Row = {"parts": parts, "delta": delta, "method": "contour"}
-    for d in ("remove", "add"):
-        steps = [
-            (
-                PlainGaussian(str(s)) if mpf(str(q)) == 1 else SampledGaussian(str(s), str(q), d),
-                int(str(n)),
-            )
-            for s, q, n in parts
-        ]
-        row[d] = contour_side(Plan(steps), delta)
+
+    def plan_of(d: str) -> Plan:
+        steps = []
+        for s, q, n in parts:
+            plain = mpf(str(q)) == 1
+            step = PlainGaussian(str(s)) if plain else SampledGaussian(str(s), str(q), d)
+            steps.append((step, int(str(n))))
+        return Plan(steps)
+
+    row |= contour_both(plan_of, delta)
     return join(row)
 
 
+def laplace_draws(rng: random.Random) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """(method, (b, q, T, eps)): eps between the mean loss and the largest one."""
+    while True:
+        for how in ("closed", "residues", "residues", "pairs", "contour"):
+            b = log_uniform(rng, 0.3, 50)
+            q = 1.0 if how == "residues" or rng.random() < 0.3 else log_uniform(rng, 1e-3, 0.9)
+            if how == "closed":
+                steps = 1
+            elif how == "pairs":
+                steps = 2
+            elif how == "residues":
+                steps = round(log_uniform(rng, 3, 400))
+            else:  # the atoms' share of M^T must be dead
+                steps = int(float(f"{log_uniform(rng, 400 * max(b, 1), 1e8):.3g}"))
+            top = steps * math.log1p(q * math.expm1(1 / b))
+            _, mean, var = LaplaceStep(text(b), text(q), "remove").cumulants(0.0)
+            reach = steps * mean + rng.uniform(0.2, 12) * math.sqrt(steps * var)
+            yield (
+                how,
+                (how, text(b), text(q), steps, f"{min(reach, rng.uniform(0.1, 0.9) * top):.5g}"),
+            )
+
+
+def laplace_row(how: str, b: str, q: str, steps: int, eps: str) -> Row:
+    """delta at eps, both directions (q = 1: one and the same)."""
+    row: Row = {"b": b, "q": q, "T": steps, "epsilon": eps, "method": how}
+    tiny = mpf(10) ** -18
+    for d in ("remove", "add"):
+
+        def at(e: mpf, d: str = d) -> mpf:
+            e_text = str(mp.nstr(e, 80))
+            if how == "closed":
+                return sampled_laplace(b, q, e, d)
+            if how == "pairs":
+                return two_steps(b, q, e_text, d)
+            if how == "residues":
+                LEVEL.set(300 + 6.0 * steps)
+                try:
+                    value = plain_by_residues(b, steps, e_text)
+                    if value.rad() > abs(value) * arb(10) ** -50:
+                        raise OracleError("residues: not enough bits")
+                    return mpf(str(value.mid().str(70, radius=False)))
+                finally:
+                    LEVEL.set(0.0)
+            return mpf(delta(Plan([(LaplaceStep(b, q, d), steps)]), e_text).value)
+
+        value = at(mpf(eps))
+        step = tiny if how != "contour" else mpf(10) ** -12
+        slope = abs(mp.log(at(mpf(eps) * (1 + step))) - mp.log(value)) / step if value > 0 else 0
+        row[d] = {"delta": mp.nstr(value, 30), "condition": float(mp.nstr(mpf(slope), 5))}
+    worst = max(("remove", "add"), key=lambda d: mpf(row[d]["delta"]))
+    row["delta"], row["condition"] = row[worst]["delta"], row[worst]["condition"]
+    row["direction"] = worst
+    return row
+
+
 def main(sections: list[str]) -> None:
-    assert arb("0.1") is not None
+    if "laplace" in sections:
+        fill("laplace", 40, SEED + 3, laplace_draws(random.Random(SEED + 3)), laplace_row)
     if "box" in sections:
         fill("box", 300, SEED, box(random.Random(SEED)), poisson_gaussian)
     if "fixed" in sections:
@@ -196,4 +267,4 @@ def main(sections: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["box", "fixed", "hetero", "laplace"])
+    main(sys.argv[1:] or ["laplace", "box", "fixed", "hetero"])
