@@ -1,0 +1,89 @@
+"""Balls (midpoint and radius) from exact numbers, and exact ends back from balls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+from flint import acb, arb, ctx, fmpq
+
+from dpacct.domain import ln
+
+Exact = Fraction | int | float
+"""What a ball is made of, with no error beyond the working precision; a float is binary."""
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Work with so many bits inside the block."""
+    before = ctx.prec
+    ctx.prec = bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+def ball(value: Exact) -> arb:
+    """A ball that contains the value.
+
+    >>> bool(ball(Fraction(1, 3)) * 3 == 1), (ball(Fraction(1, 3)) * 3).overlaps(arb(1))
+    (False, True)
+    """
+    if isinstance(value, Fraction):
+        return arb(fmpq(value.numerator, value.denominator))
+    return arb(value)
+
+
+def fraction(end: arb) -> Fraction:
+    """An exact ball as a fraction."""
+    mantissa, exponent = (int(part) for part in end.man_exp())
+    return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
+
+
+def spread(radius: arb) -> acb:
+    """The square around 0 that contains the disc of this radius."""
+    side = arb(0, radius.upper())
+    return acb(side, side)
+
+
+def disc(size: arb) -> arb:
+    """The interval [-size, size]."""
+    return arb(0, size.upper())
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """A proven interval [lower, upper] with exact ends.
+
+    >>> Enclosure(Fraction(1, 2), Fraction(3, 4)).relative_width
+    0.3333333333333333
+    """
+
+    lower: Fraction
+    upper: Fraction
+
+    @classmethod
+    def of(cls, value: arb) -> Enclosure:
+        """The interval that a ball stands for."""
+        return cls(fraction(value.lower()), fraction(value.upper()))
+
+    @property
+    def relative_width(self) -> float:
+        """(upper - lower)/upper; 0 for the point 0."""
+        return float((self.upper - self.lower) / self.upper) if self.upper else 0.0
+
+    def within(self, low: Fraction, high: Fraction) -> Enclosure:
+        """The part inside [low, high]."""
+        return Enclosure(max(self.lower, low), min(self.upper, high))
+
+    def join(self, other: Enclosure) -> Enclosure:
+        """Encloses the larger of the two enclosed numbers."""
+        return Enclosure(max(self.lower, other.lower), max(self.upper, other.upper))
+
+    @property
+    def log_middle(self) -> float:
+        """Natural logarithm of the middle, also below the range of floats."""
+        return ln((self.lower + self.upper) / 2)

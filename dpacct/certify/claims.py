@@ -1,0 +1,128 @@
+"""Statements that a certificate is made of, and their re-checking from scratch.
+
+A claim says: in one direction of one plan, delta(epsilon) <= bound (or >=). It carries what the
+proof needs; `holds` evaluates the proof again with more bits, from the plan's text. No search is
+imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from flint import arb
+
+from dpacct.domain import exact, text
+from dpacct.errors import InvalidArgument
+from dpacct.tree import from_json
+from dpacct.vocabulary import Adjacency
+
+from .balls import Enclosure, ball, precision
+from .line import Contour, Line
+from .plan import Laws, Sides, read_plan
+from .whole import chernoff, closed_form, largest_loss, rules_from_json
+
+AT_MOST, AT_LEAST = "at most", "at least"
+_MORE_BITS = 32
+
+
+def decimal(value: Fraction, digits: int, up: bool) -> str:
+    """A decimal of so many significant digits, on the stated side of the value.
+
+    >>> decimal(Fraction(2, 3), 4, up=True), decimal(Fraction(2, 3), 4, up=False)
+    ('0.6667', '0.6666')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    context.Emin, context.Emax = -999_999, 999_999
+    return str(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One proven inequality; `plan` is JSON text, epsilon and bound exact text."""
+
+    plan: str
+    adjacency: str
+    side: str  # "upper" or "lower": which pairs of the plan
+    direction: int
+    epsilon: str
+    relation: str
+    bound: str
+    evidence: dict[str, Any]
+    terms: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The claim as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Claim:
+        """Read what `to_json` wrote; raises `InvalidArgument`."""
+        try:
+            return cls(**fields)
+        except TypeError as error:
+            told = f"a certificate's claim is malformed: {error}"
+            raise InvalidArgument(told, argument="certificate") from None
+
+    def holds(self) -> bool:
+        """Whether the proof, evaluated again, gives the bound."""
+        laws = _laws(self.plan, self.adjacency, self.side)[self.direction]
+        bound = number(self.bound)
+        found = prove(laws, number(self.epsilon), self.evidence)
+        if self.relation == AT_MOST:
+            return found.upper <= bound
+        return self.relation == AT_LEAST and found.lower >= bound
+
+
+def number(written: str) -> Fraction:
+    """Exact text as a fraction; raises `InvalidArgument`."""
+    value = exact(written)
+    if value is None:
+        raise InvalidArgument(f"not a number in a certificate: {written!r}", argument="certificate")
+    return value
+
+
+@cache
+def sides(plan: str, adjacency: str) -> Sides:
+    """The laws of a plan given as JSON text."""
+    return read_plan(from_json(plan), Adjacency.parse(adjacency))
+
+
+def _laws(plan: str, adjacency: str, side: str) -> tuple[Laws, ...]:
+    both = sides(plan, adjacency)
+    return both.upper if side == "upper" or both.lower is None else both.lower
+
+
+def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
+    """delta(epsilon) of one direction, enclosed by the proof that the evidence describes."""
+    with precision(int(evidence["bits"]) + _MORE_BITS):
+        e = ball(epsilon)
+        form = evidence["form"]
+        if form == "ceiling" and largest_loss(laws) <= e:
+            return Enclosure(Fraction(0), Fraction(0))
+        if form == "closed":
+            value = closed_form(laws, e)
+            if value is not None:
+                return Enclosure.of(value).within(Fraction(0), Fraction(1))
+        if form == "moment bound":
+            rules = rules_from_json(laws, evidence["rules"])
+            value = chernoff(laws, rules, arb(evidence["c"]), e)
+            return Enclosure(Fraction(0), Enclosure.of(value).upper)
+        if form == "contour":
+            rules = rules_from_json(laws, evidence["rules"])
+            contour = Contour(**evidence["contour"])
+            steps = [
+                (law.prepare(arb(contour.c), rule), count)
+                for (law, count), rule in zip(laws, rules, strict=True)
+            ]
+            value = Line(steps, contour).delta(e)
+            return Enclosure.of(value).within(Fraction(0), Fraction(1))
+    raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
+
+
+def exact_text(value: Fraction) -> str:
+    """A fraction as text that is read back exactly."""
+    return text(value)

@@ -1,0 +1,155 @@
+"""One direction of a plan: delta(eps) enclosed, to a width that is asked for, or withheld."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dpacct.domain import ln
+from dpacct.engine import invert
+from dpacct.errors import NotCertified
+
+from .balls import Enclosure, ball, precision
+from .line import Line
+from .plan import Laws
+from .search import Aim, FloatLaws, Seeker, propose, tilt_for_bound
+from .whole import chernoff, closed_form, largest_loss, rules_to_json
+
+_TRIALS = 6
+_MOST_NATS = 140.0
+
+
+class Direction:
+    """Laws in exact numbers, the same in floats for the search, and what was built from them."""
+
+    def __init__(self, laws: Laws, float_laws: FloatLaws) -> None:
+        self.laws, self._float_laws = laws, float_laws
+        self._line: Line | None = None
+        self._bits = 0
+        self.evidence: dict[str, Any] = {}
+        self._line_evidence: dict[str, Any] = {}
+
+    def _closed(self, epsilon: Fraction, width: float) -> Enclosure | None:
+        """Closed forms, with as much precision as their cancellation takes."""
+        bits = 96 + math.ceil(-math.log2(width))
+        while bits < 200_000:
+            with precision(bits):
+                e = ball(epsilon)
+                if largest_loss(self.laws) <= e:
+                    self.evidence = {"form": "ceiling", "bits": bits}
+                    return Enclosure(Fraction(0), Fraction(0))
+                value = closed_form(self.laws, e)
+                if value is None:
+                    return None
+                if value > 0:
+                    found = Enclosure.of(value).within(Fraction(0), Fraction(1))
+                    if found.relative_width <= width:
+                        self.evidence = {"form": "closed", "bits": bits}
+                        return found
+            bits *= 2
+        raise NotCertified("a closed form cancels beyond 200,000 bits: the value is withheld")
+
+    def enclose(self, epsilon: Fraction, width: float, log_delta: float | None = None) -> Enclosure:
+        """delta(epsilon) within a relative width; raises `NotCertified`."""
+        closed = self._closed(epsilon, width)
+        if closed is not None:
+            return closed
+        if self._line is not None:
+            found = self._read(epsilon)
+            if found.relative_width <= width:
+                return found
+        seeker = Seeker(self._float_laws, float(epsilon), log_delta)
+        nats = -math.log(width) + 2.5
+        guess = seeker.log_delta
+        for _ in range(_TRIALS):
+            found = self._build(seeker, Aim(float(epsilon), guess, nats), epsilon)
+            if found.relative_width <= width:
+                return found
+            if found.lower > 0 and ln(found.lower) > guess - 3.0:
+                nats += max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
+            else:  # the estimate was far too high, and the sum drowned in its errors
+                guess = min(guess, ln(found.upper) if found.upper > 0 else guess) - 12.0
+        raise NotCertified(
+            f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
+        )
+
+    def _build(self, seeker: Seeker, aim: Aim, epsilon: Fraction) -> Enclosure:
+        proposal, self._line = propose(seeker, self.laws, aim)
+        self._bits = proposal.bits
+        self._line_evidence = {
+            "form": "contour",
+            "bits": proposal.bits,
+            "contour": asdict(proposal.contour),
+            "rules": rules_to_json(proposal.rules),
+        }
+        return self._read(epsilon)
+
+    def decide(self, epsilon: Fraction, target: Fraction) -> bool | None:
+        """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
+        verdict = None if self._line is None else self._compare(self._read(epsilon), target)
+        if verdict is None and self._line is None and self.at_most(epsilon, target):
+            return True
+        seeker: Seeker | None = None
+        nats = 7.0
+        while verdict is None and nats < _MOST_NATS:
+            closed = self._closed(epsilon, math.exp(-nats))
+            if closed is not None:
+                verdict = self._compare(closed, target)
+            else:
+                seeker = seeker or Seeker(self._float_laws, float(epsilon), ln(target))
+                found = self._build(seeker, Aim(float(epsilon), ln(target), nats), epsilon)
+                verdict = self._compare(found, target)
+            nats += 10.0
+        return verdict
+
+    @staticmethod
+    def _compare(found: Enclosure, target: Fraction) -> bool | None:
+        return True if found.upper <= target else False if found.lower > target else None
+
+    def _read(self, epsilon: Fraction) -> Enclosure:
+        assert self._line is not None
+        self.evidence = self._line_evidence
+        with precision(self._bits):
+            value = self._line.delta(ball(epsilon))
+            return Enclosure.of(value).within(Fraction(0), Fraction(1))
+
+    def terms(self, epsilon: Fraction) -> dict[str, str]:
+        """The sum and each error term, as text, for a certificate."""
+        if self._line is None:
+            return {}
+        with precision(self._bits):
+            told = self._line.terms(ball(epsilon))
+            return {name: value.str(20, radius=True) for name, value in told.items()}
+
+    def float_epsilon(self, log_target: float) -> float:
+        """The fast engine's epsilon at this log delta: where the search starts."""
+        return invert.epsilon(self._float_laws, log_target).value
+
+    def float_slope(self, epsilon: float, log_target: float) -> float:
+        """About -d log delta/d epsilon."""
+        return Seeker(self._float_laws, epsilon, log_target).total.c
+
+    def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
+        """Whether a cheap bound, eq. (10), proves delta(epsilon) <= target."""
+        with precision(96):
+            if largest_loss(self.laws) <= ball(epsilon):
+                self.evidence = {"form": "ceiling", "bits": 96}
+                return True
+        found = tilt_for_bound(self._float_laws, self.laws, float(epsilon), ln(target))
+        if found is None:
+            return False
+        c, rules, bits = found
+        with precision(bits):
+            if not chernoff(self.laws, rules, arb(c), ball(epsilon)) <= ball(target):
+                return False
+        self.evidence = {
+            "form": "moment bound",
+            "bits": bits,
+            "c": c,
+            "rules": rules_to_json(rules),
+        }
+        return True

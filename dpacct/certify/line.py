@@ -1,0 +1,173 @@
+"""The proof: delta(eps) enclosed by a finite sum on Re s = c, and a bound for each thing left out.
+
+    delta(eps) = S - aliasing + tail,   S = (h/pi) [F(c)/2 + sum_{k<=n} Re F(c + ikh)],
+    F(s) = M(s) e^{-s eps} / (s (s+1)),   0 <= aliasing <= eq. (2),   |tail| <= eq. (3).
+
+This module knows nothing of how c, h, n and the rules were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from flint import acb, arb
+
+from dpacct.engine.stable import Floats
+
+from .balls import disc
+
+
+class Prepared(Protocol):
+    """One step's law, ready for the line Re s = c."""
+
+    @property
+    def at_c(self) -> arb:
+        """M(c)."""
+        ...
+
+    def moment(self, y: arb) -> arb:
+        """Encloses M(y), real y > 0."""
+        ...
+
+    def row(self, step: arb, count: int) -> list[acb]:
+        """Encloses M(c + i k step), k = 0 .. count."""
+        ...
+
+    def deficit(self, t: arb) -> arb:
+        """Lower bound of -log|M(c + it')/M(c)| for all t' >= t."""
+        ...
+
+    def float_deficit(self, t: Floats) -> Floats:
+        """The same in floats: for the search, never for the proof."""
+        ...
+
+
+class BallLaw(Protocol):
+    """One step's law in exact numbers; equal laws are equal and hash alike."""
+
+    def one_step(self, epsilon: arb) -> arb:
+        """Delta of a single step in closed form, any real epsilon."""
+        ...
+
+    def ceiling(self) -> arb:
+        """The largest loss, possibly +infinity."""
+        ...
+
+    def prepare(self, c: arb, rule: Any) -> Prepared:
+        """The law ready for the line Re s = c, with a rule from the search."""
+        ...
+
+    def rule_from_json(self, fields: dict[str, Any]) -> Any:
+        """A rule as a certificate holds it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Contour:
+    """Every free choice of the outer integral; floats stand for their exact binary values."""
+
+    c: float
+    step: float
+    count: int
+    up: float  # a of eq. (2) for copies above eps
+    down: float  # a of eq. (2) for copies below eps, less than c; 0: delta <= 1 instead
+    doublings: int  # the tail is cut at tau, 2 tau, 4 tau, ...
+
+
+Steps = Sequence[tuple[Prepared, int]]
+
+
+def payoff_peak(y: arb) -> arb:
+    """sup_u (1 - e^{-u})_+ e^{-yu} = y^y/(1+y)^{1+y}, at e^u = (1+y)/y."""
+    return (y * y.log() - (1 + y) * (1 + y).log()).exp()
+
+
+def power(moment: acb, count: int) -> acb:
+    """moment^count; where the logarithm would straddle its cut, only the modulus is kept."""
+    if count <= 64:
+        return moment**count
+    if moment.real > 0 or moment.imag > 0 or moment.imag < 0:
+        return (count * moment.log()).exp()
+    size = abs(moment).upper() ** count
+    return acb(disc(size), disc(size))
+
+
+@dataclass
+class Line:
+    """The tabulated composition on Re s = c: good for every epsilon near the saddle's."""
+
+    steps: Steps
+    contour: Contour
+    _table: list[acb] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Tabulate M(s)/(s (s+1)), eps left out."""
+        contour = self.contour
+        c, h = arb(contour.c), arb(contour.step)
+        table = [acb(1)] * (contour.count + 1)
+        for law, count in self.steps:
+            row = law.row(h, contour.count)
+            table = [a * power(b, count) for a, b in zip(table, row, strict=True)]
+        for k in range(contour.count + 1):
+            s = acb(c, k * h)
+            table[k] = table[k] / (s * (s + 1))
+        self._table = table
+        self._decays = self._tail_factor()
+        self._ends = self._alias_factors()
+
+    def _tail_factor(self) -> arb:
+        """(1/pi) M(c) sum over [t_i, t_{i+1}] of e^{-deficit(t_i)} int dt/t^2, eq. (3)."""
+        t = self.contour.count * arb(self.contour.step)
+        total = arb(0)
+        for i in range(self.contour.doublings + 1):
+            lost = sum((count * law.deficit(t) for law, count in self.steps), arb(0))
+            share = 1 / (2 * t) if i < self.contour.doublings else 1 / t
+            total += (-lost).exp() * share
+            t = 2 * t
+        return (total * self._moment(arb(self.contour.c)) / arb.pi()).upper()
+
+    def _moment(self, y: arb) -> arb:
+        log = sum((count * law.moment(y).log() for law, count in self.steps), arb(0))
+        return log.exp()
+
+    def _alias_factors(self) -> tuple[arb, arb]:
+        c, h = arb(self.contour.c), arb(self.contour.step)
+        two_pi = 2 * arb.pi()
+
+        def factor(y: arb, a: arb) -> arb:
+            return self._moment(y) * payoff_peak(y) / (two_pi * a / h).expm1()
+
+        up, down = arb(self.contour.up), arb(self.contour.down)
+        above = factor(c + up, up)
+        if self.contour.down > 0.0:
+            return above, factor(c - down, down)
+        return above, 1 / (two_pi * c / h).expm1()
+
+    def terms(self, epsilon: arb) -> dict[str, arb]:
+        """The sum, and an upper bound of each error, at this epsilon."""
+        contour = self.contour
+        c, h = arb(contour.c), arb(contour.step)
+        # e^{-s eps} along the line, by repeated multiplication
+        turn, factor = (acb(0, -h * epsilon)).exp(), (-c * epsilon).exp()
+        total, value = self._table[0].real * factor / 2, acb(factor)
+        for entry in self._table[1:]:
+            value = value * turn
+            total += (entry * value).real
+        below = self._ends[1]
+        if contour.down > 0.0:
+            below = below * (-(c - arb(contour.down)) * epsilon).exp()
+        return {
+            "sum": total * h / arb.pi(),
+            "aliasing above": (self._ends[0] * (-(c + arb(contour.up)) * epsilon).exp()).upper(),
+            "aliasing below": below.upper(),
+            "tail": (self._decays * factor).upper(),
+        }
+
+    def delta(self, epsilon: arb) -> arb:
+        """An enclosure of the value at one epsilon."""
+        terms = self.terms(epsilon)
+        aliasing = terms["aliasing above"] + terms["aliasing below"]
+        high = terms["sum"] + disc(terms["tail"])
+        return high.union(high - aliasing.upper())

@@ -1,0 +1,181 @@
+"""Where to put the contour, and how fine the rules must be: floats, the fast engine, no proof.
+
+Whatever comes out of here is only a proposal: `line` and the laws prove a bound for any choice, and
+a bad one makes the interval wide, never wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb
+
+from dpacct.engine.contour import Totals, log_payoff_peak
+from dpacct.engine.law import Law
+from dpacct.engine.saddle import Saddle, first_guess
+from dpacct.engine.stable import Floats
+from dpacct.errors import NotCertified
+
+from .balls import precision
+from .line import BallLaw, Contour, Line, Prepared
+from .rules import Wanted, propose_rule
+
+_SHIFTS = np.array([0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
+MOST_NODES = 40_000
+MOST_DOUBLINGS = 40
+_BLOCK = 1e8  # matrix entries, about 20 s
+
+FloatLaws = Sequence[tuple[Law, float]]
+BallLaws = Sequence[tuple[BallLaw, int]]
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What the sum must reach: relative accuracy e^{-nats} of a delta near e^{log_delta}."""
+
+    epsilon: float
+    log_delta: float
+    nats: float
+
+
+class Seeker:
+    """Saddle and moments of one direction, kept between trials."""
+
+    def __init__(self, laws: FloatLaws, epsilon: float, log_delta: float | None) -> None:
+        guess = first_guess(laws, -10.0 - abs(epsilon) if log_delta is None else log_delta)
+        self._saddle = Saddle(laws, guess)
+        self.total: Totals = self._saddle.for_epsilon(epsilon, guess)
+        self.log_delta = self.total.log_delta_estimate(epsilon) if log_delta is None else log_delta
+
+    def bound(self, cs: Floats, epsilon: float) -> Floats:
+        """Log of M(c) e^{-c eps} c^c/(1+c)^{1+c}, an upper bound of delta for every c."""
+        value = log_payoff_peak(cs) - cs * epsilon
+        for family, count in self._saddle.families:
+            value += count * family.log_moments(cs)
+        return value
+
+    def step(self, aim: Aim) -> tuple[float, float, float]:
+        """(h, up, down) of eq. (2), for a share of the error budget."""
+        c = self.total.c
+        unit = math.sqrt(2.0 * (aim.nats + 5.0) / self.total.curvature)
+        best: list[tuple[float, float]] = []
+        for sign, reach in ((1.0, 2.0 * min(unit, 2.0 * c)), (-1.0, min(1.5 * unit, 0.98 * c))):
+            shifts = reach * _SHIFTS
+            bound = self.bound(c + sign * shifts, aim.epsilon)
+            nats = np.logaddexp(0.0, bound - aim.log_delta + aim.nats + 2.0)
+            steps = 2.0 * math.pi * shifts / nats
+            k = int(np.nanargmax(steps))
+            best.append((float(steps[k]), float(shifts[k])))
+        (h_up, up), (h_down, down) = best
+        h_one = 2.0 * math.pi * c / (aim.nats + 2.0 - aim.log_delta)
+        if h_one > h_down:
+            h_down, down = h_one, 0.0
+        return min(h_up, h_down), up, down
+
+
+def _count_nodes(
+    height: float, step: float, aim: Aim, deficit: Callable[[Floats], Floats]
+) -> tuple[int, int]:
+    """(n, doublings): the fewest nodes whose tail, eq. (3), is within the budget."""
+    doubled: Floats = np.ldexp(1.0, np.arange(MOST_DOUBLINGS + 1))
+
+    def tail(count: int) -> tuple[float, int]:
+        t: Floats = count * step * doubled
+        logs = height - deficit(t) - np.log(t * math.pi) - aim.log_delta + aim.nats
+        # closing the tail at t_i costs its whole remainder there
+        closing = np.logaddexp.accumulate(logs - math.log(2.0))
+        totals = np.concatenate(([logs[0]], np.logaddexp(closing[:-1], logs[1:])))
+        k = int(np.argmax(totals < 0.0)) if bool((totals < 0.0).any()) else int(np.argmin(totals))
+        return float(totals[k]), k
+
+    high = 8
+    while tail(high)[0] > 0.0:
+        high *= 2
+        if high > MOST_NODES:
+            raise NotCertified(
+                f"the contour integral needs more than {MOST_NODES} nodes for a proof: the losses"
+                " pile up (rare hits), and the value is withheld"
+            )
+    low = high // 2
+    while high - low > max(1, high // 50):
+        middle = (low + high) // 2
+        low, high = (middle, high) if tail(middle)[0] > 0.0 else (low, middle)
+    return high, tail(high)[1]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Everything a proof needs beyond the plan."""
+
+    contour: Contour
+    rules: tuple[object, ...]
+    bits: int
+
+
+def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
+    """A contour and rules for this aim, and the line built on them."""
+    c = seeker.total.c
+    step, up, down = seeker.step(aim)
+    height = seeker.total.log_moment - c * aim.epsilon  # log M(c) e^{-c eps}
+    cancelled = max(0.0, height - math.log(max(c * (1.0 + c), 1e-300)) - aim.log_delta)
+    most = max(count for _, count in laws)
+    nats = aim.nats + cancelled + math.log(most) + 3.0
+    wanted = Wanted(c, max(c - down, 1e-3 * c) if down else c, c + up, nats, most, aim.nats)
+    rules, prepared, bits = [], [], 64 + math.ceil((nats + 8.0) / math.log(2.0))
+    with precision(bits):
+        for law, count in laws:
+            rule, lift = propose_rule(law, wanted._replace(steps=count))
+            rules.append(rule)
+            bits = max(bits, 64 + math.ceil((nats + lift + 8.0) / math.log(2.0)))
+    with precision(bits):
+        prepared = [
+            (law.prepare(arb(c), rule), n) for (law, n), rule in zip(laws, rules, strict=True)
+        ]
+        count, doublings = _count_nodes(height, step, aim, _decay(prepared))
+        width = max(getattr(law, "node_count", 1) for law, _ in prepared)
+        if count * width > _BLOCK:
+            raise NotCertified(f"the proof needs {count} x {width} terms: the value is withheld")
+        contour = Contour(c, step, count, up, down, doublings)
+        line = Line(prepared, contour)
+    return Proposal(contour, tuple(rules), bits), line
+
+
+def _decay(steps: Sequence[tuple[Prepared, int]]) -> Callable[[Floats], Floats]:
+    """A float view of the proven envelope (the proof evaluates its own)."""
+
+    def deficit(t: Floats) -> Floats:
+        total = np.zeros(t.shape)
+        for law, count in steps:
+            total += count * law.float_deficit(t)
+        return total
+
+    return deficit
+
+
+_TILTS = (1.0, 0.7, 1.5, 2.2, 3.3, 5.0, 8.0, 14.0)
+
+
+def tilt_for_bound(
+    float_laws: FloatLaws, laws: BallLaws, epsilon: float, log_target: float
+) -> tuple[float, list[object], int] | None:
+    """(c, rules, bits) at which the moment bound, eq. (10), should be below the target, or None."""
+    guess = first_guess(float_laws, log_target)
+    best, tilt = math.inf, 0.0
+    for factor in _TILTS:
+        c = guess * factor
+        total = sum(n * law.prepare(c, c).cumulants(c).log_moment for law, n in float_laws)
+        value = total - c * epsilon + float(log_payoff_peak(np.array([c]))[0])
+        if value < best:
+            best, tilt = value, c
+    if not best < log_target - 1e-6:
+        return None
+    most = max(count for _, count in laws)
+    nats = 14.0 + math.log(most)
+    bits = 64 + math.ceil((nats + 20.0) / math.log(2.0))
+    with precision(bits):
+        wanted = Wanted(tilt, tilt, tilt, nats, most, nats)
+        rules = [propose_rule(law, wanted)[0] for law, _ in laws]
+    return tilt, rules, bits

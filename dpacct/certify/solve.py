@@ -1,0 +1,239 @@
+"""delta(eps), eps(delta) and boundary parameters of a plan, each with the claims that prove it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dpacct.domain import ln
+from dpacct.errors import NotCertified
+from dpacct.tree import Node
+from dpacct.vocabulary import Adjacency
+
+from .balls import Enclosure
+from .claims import AT_LEAST, AT_MOST, Claim, decimal, exact_text
+from .direction import Direction
+from .plan import read_plan
+from .search import FloatLaws
+
+_NEWTON = 12
+
+
+@dataclass
+class Certified:
+    """A proven interval, and the claims it follows from."""
+
+    lower: Fraction
+    upper: Fraction
+    claims: list[Claim] = field(default_factory=list)
+
+    @property
+    def relative_width(self) -> float:
+        """(upper - lower)/upper."""
+        return Enclosure(self.lower, self.upper).relative_width
+
+
+class Plan:
+    """A plan under one adjacency, ready for questions.
+
+    `float_upper` and `float_lower` are the fast engine's laws, one list per direction: they steer
+    the search.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        adjacency: Adjacency,
+        float_upper: Sequence[FloatLaws],
+        float_lower: Sequence[FloatLaws] | None,
+    ) -> None:
+        self.text, self.adjacency = node.to_json(), adjacency
+        laws = read_plan(node, adjacency)
+        self.upper = [Direction(a, b) for a, b in zip(laws.upper, float_upper, strict=True)]
+        self.lower = None
+        if laws.lower is not None and float_lower is not None:
+            self.lower = [Direction(a, b) for a, b in zip(laws.lower, float_lower, strict=True)]
+
+    def _claim(
+        self, side: str, k: int, direction: Direction, epsilon: Fraction, relation: str, bound: str
+    ) -> Claim:
+        contour = direction.evidence["form"] == "contour"
+        return Claim(
+            plan=self.text,
+            adjacency=str(self.adjacency),
+            side=side,
+            direction=k,
+            epsilon=exact_text(epsilon),
+            relation=relation,
+            bound=bound,
+            evidence=direction.evidence,
+            terms=direction.terms(epsilon) if contour else {},
+        )
+
+    # --- delta
+
+    def delta(self, epsilon: Fraction, width: float) -> Certified:
+        """The least delta at epsilon, enclosed; raises `NotCertified`."""
+        digits = max(3, math.ceil(-math.log10(width))) + 6
+        found = self._largest("upper", self.upper, epsilon, width, digits)
+        if self.lower is not None:
+            below = self._largest("lower", self.lower, epsilon, width, digits)
+            lower = [claim for claim in below.claims if claim.relation == AT_LEAST]
+            upper = [claim for claim in found.claims if claim.relation == AT_MOST]
+            return Certified(below.lower, found.upper, upper + lower)
+        return found
+
+    def _largest(
+        self, side: str, directions: list[Direction], epsilon: Fraction, width: float, digits: int
+    ) -> Certified:
+        """The larger delta of several directions; a cheap bound settles those clearly below."""
+        enclosures: dict[int, Enclosure] = {}
+        best = Fraction(0)
+        for k, direction in enumerate(directions):
+            if best > 0 and direction.at_most(epsilon, best):
+                continue
+            enclosures[k] = direction.enclose(epsilon, width)
+            best = max(best, enclosures[k].lower)
+        leader = max(enclosures, key=lambda k: enclosures[k].lower)
+        upper = Fraction(decimal(max(e.upper for e in enclosures.values()), digits, up=True))
+        lower = Fraction(decimal(enclosures[leader].lower, digits, up=False))
+        claims = [
+            self._claim(side, k, d, epsilon, AT_MOST, exact_text(upper))
+            for k, d in enumerate(directions)
+        ]
+        at_least = exact_text(lower)
+        claims.append(self._claim(side, leader, directions[leader], epsilon, AT_LEAST, at_least))
+        return Certified(lower, upper, claims)
+
+    def meets(self, epsilon: Fraction, target: Fraction) -> tuple[bool | None, list[Claim]]:
+        """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
+        if all(direction.decide(epsilon, target) for direction in self.upper):
+            told = exact_text(target)
+            return True, [
+                self._claim("upper", k, d, epsilon, AT_MOST, told) for k, d in enumerate(self.upper)
+            ]
+        directions = self.upper if self.lower is None else self.lower
+        for k, direction in enumerate(directions):
+            if direction.decide(epsilon, target) is False:
+                side = "upper" if self.lower is None else "lower"
+                told = exact_text(target)
+                return False, [self._claim(side, k, direction, epsilon, AT_LEAST, told)]
+        return None, []
+
+    # --- epsilon
+
+    def epsilon(self, target: Fraction, width: float) -> Certified:
+        """Encloses the least epsilon >= 0 with delta(epsilon) <= target; raises `NotCertified`."""
+        above = self._root("upper", self.upper, target, width)
+        if self.lower is None:
+            return above
+        below = self._root("lower", self.lower, target, width)
+        lower = [claim for claim in below.claims if claim.relation == AT_LEAST]
+        upper = [claim for claim in above.claims if claim.relation == AT_MOST]
+        return Certified(below.lower, above.upper, upper + lower)
+
+    def _root(
+        self, side: str, directions: list[Direction], target: Fraction, width: float
+    ) -> Certified:
+        guesses = [direction.float_epsilon(ln(target)) for direction in directions]
+        order = sorted(range(len(directions)), key=lambda k: -guesses[k])
+        low = high = Fraction(0)
+        leader: int | None = None
+        for k in order:
+            # a clear crossing needs no look at the floor first
+            if guesses[k] <= max(float(high), 1e-3) and directions[k].decide(high, target):
+                continue
+            low, high = _crossing(directions[k], guesses[k], target, width)
+            leader = k
+        told = exact_text(target)
+        claims = []
+        for k, direction in enumerate(directions):
+            if not direction.decide(high, target):
+                raise NotCertified(f"epsilon {float(high):.6g} could not be proven sufficient")
+            claims.append(self._claim(side, k, direction, high, AT_MOST, told))
+        if leader is not None:
+            if directions[leader].decide(low, target) is not False:
+                raise NotCertified(f"epsilon {float(low):.6g} could not be proven insufficient")
+            claims.append(self._claim(side, leader, directions[leader], low, AT_LEAST, told))
+        return Certified(low, high, claims)
+
+
+def _crossing(
+    direction: Direction, guess: float, target: Fraction, width: float
+) -> tuple[Fraction, Fraction]:
+    """Two epsilons, one proven too small and one proven large enough, a relative `width` apart."""
+    log_target = ln(target)
+    x = max(Fraction(guess), Fraction(1, 10**9))
+    slope = direction.float_slope(float(x), log_target)
+    previous: tuple[Fraction, float] | None = None
+    for _ in range(4):
+        fine = min(1e-2, slope * float(x) * width / 8.0)
+        for _ in range(_NEWTON):
+            found = direction.enclose(x, fine, log_target)
+            middle = (found.lower + found.upper) / 2
+            gap = _log_ratio(middle, target)
+            if abs(gap) <= fine:
+                break
+            if previous is not None and previous[1] != gap and abs(gap) < 1.0:
+                secant = (previous[1] - gap) / float(x - previous[0])
+                slope = secant if secant > 0.0 else slope
+            previous = (x, gap)
+            move = Fraction(gap / slope)
+            x = _short(x + max(move, -x / 2), width)
+        low, high = (
+            _short(x * (1 - Fraction(width) * 9 / 20), width),
+            _short(x * (1 + Fraction(width) * 9 / 20), width),
+        )
+        enough = direction.enclose(high, fine, log_target).upper <= target
+        if enough and direction.enclose(low, fine, log_target).lower > target:
+            return low, high
+        slope /= 4.0
+    raise NotCertified(f"epsilon could not be enclosed to a relative width of {width:.1e}")
+
+
+def _log_ratio(value: Fraction, target: Fraction) -> float:
+    ratio = (value - target) / target
+    if abs(ratio) < Fraction(1, 4):
+        return math.log1p(float(ratio))
+    return (ln(value) if value > 0 else -1e6) - ln(target)
+
+
+def _short(value: Fraction, width: float) -> Fraction:
+    """A decimal near the value, with two digits more than the width needs."""
+    digits = max(6, math.ceil(-math.log10(width)) + 3)
+    return Fraction(decimal(value, digits, up=True))
+
+
+def boundary(
+    build: Callable[[Fraction], Plan],
+    guess: float,
+    epsilon: Fraction,
+    target: Fraction,
+    width: float,
+) -> tuple[Certified, bool]:
+    """(enclosure, whether more is safer) of the parameter at which a plan just meets the target.
+
+    One end is proven to meet delta(epsilon) <= target, the other proven not to; the guess is moved
+    by the proven gaps at its two sides until both hold.
+    """
+    half = Fraction(width) * 9 / 20
+    x = Fraction(guess)
+    for _ in range(_NEWTON):
+        low, high = _short(x * (1 - half), width), _short(x * (1 + half), width)
+        (at_low, first), (at_high, second) = (
+            build(low).meets(epsilon, target),
+            build(high).meets(epsilon, target),
+        )
+        if at_low is not None and at_high is not None and at_low != at_high:
+            return Certified(low, high, first + second), at_high
+        # both on one side: move along the secant of log delta
+        deltas = [build(end).delta(epsilon, width / 100.0) for end in (low, high)]
+        a, b = (_log_ratio((d.lower + d.upper) / 2, target) for d in deltas)
+        if a == b:
+            break
+        x = _short(low - (high - low) * Fraction(a / (b - a)), width * 1e-2)
+        if x <= 0:
+            break
+    raise NotCertified(f"the boundary near {guess:.10g} could not be enclosed")
