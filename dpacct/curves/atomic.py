@@ -51,16 +51,18 @@ class AtomicLaw:
     def variance_hint(self) -> float:
         return float(np.exp(self.log_masses) @ np.square(self.losses))
 
-    def prepare(self, c_low: float, c_high: float) -> QuadratureFamily:
-        return QuadratureFamily(self, c_low, c_high)
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> QuadratureFamily:
+        return QuadratureFamily(self, c_low, c_high, reach)
 
-    def nodes(self, c_low: float, c_high: float, t: float) -> Nodes:
+    def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:
         return Nodes(np.array(self.losses), np.array(self.log_masses))
 
-    def damped_nodes(self, c: float, z: Complexes) -> tuple[Complexes, Complexes]:
+    def damped_nodes(
+        self, c: float, z: Complexes, reach: float
+    ) -> tuple[Complexes, Complexes]:
         return np.array(self.losses, dtype=complex), np.array(self.log_masses, dtype=complex)
 
-    def bend(self, c: float) -> Bend | None:
+    def bend(self, c: float, reach: float) -> Bend | None:
         return None
 
     def log_one_step(self, epsilon: float) -> tuple[float, float] | None:

@@ -51,7 +51,7 @@ class GaussianLaw:
     def variance_hint(self) -> float:
         return self.mu * self.mu
 
-    def prepare(self, c_low: float, c_high: float) -> GaussianLaw:
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> GaussianLaw:
         return self
 
     def cumulants(self, c: float) -> Cumulants:
@@ -67,6 +67,9 @@ class GaussianLaw:
     def bend(self, c: float) -> Bend | None:
         # e^{mu^2 z^2/2} decays wherever |Re z| < |Im z|
         return Bend(0.0, 0.25)
+
+    def cut_weight(self, c: float) -> float:
+        return 0.0
 
     def log_one_step(self, epsilon: float) -> tuple[float, float] | None:
         return None
@@ -128,9 +131,9 @@ class SampledGaussianLaw:
         """Height (units of the noise) of the complex nodes: arg r -> shift/sigma, |phi| grows by e^2 at most."""
         return min(2.0, 1.35 * self.sigma)
 
-    def bend(self, c: float) -> Bend:
+    def bend(self, c: float, reach: float) -> Bend:
         """Losses pile up at log(1-q) (remove: below eps, so to the right; add: above, to the left)."""
-        largest = float(np.abs(self.nodes(c, c, 0.0).losses).max())
+        largest = float(np.abs(self.nodes(c, c, 0.0, reach).losses).max())
         slope = min(0.25, 0.5 * self._shift / (self.sigma * max(largest, 1e-300)))
         return Bend(1.0 if self.remove else -1.0, slope)
 
@@ -138,7 +141,9 @@ class SampledGaussianLaw:
     def plain_frequency(self) -> float:
         return 40.0 * self.sigma
 
-    def damped_nodes(self, c: float, z: Complexes) -> tuple[Complexes, Complexes]:
+    def damped_nodes(
+        self, c: float, z: Complexes, reach: float
+    ) -> tuple[Complexes, Complexes]:
         """x on a line Im x = y where |r^z| falls as e^{-|t| arg r}.
 
         On it |phi| grows by e^{y^2/2}: y <= 2 keeps the cancellation below e^2. The trapezoid rule has
@@ -147,7 +152,7 @@ class SampledGaussianLaw:
         sigma = self.sigma
         shift = self._shift
         frequency = float(np.abs(z.imag).max())
-        intervals = self._intervals(c, c, frequency)
+        intervals = self._intervals(c, c, frequency, reach)
         growth = float(self._growth(c, intervals, np.array([2.0 * shift]))[0])
         step = 2.0 * math.pi * shift / (_INNER_NATS + growth)
         x = uniform_nodes(intervals, step)
@@ -158,8 +163,8 @@ class SampledGaussianLaw:
         log_phi = -0.5 * w * w + (math.log(step) - LOG_NORMAL)
         return (log_r, log_phi + log_r) if self.remove else (-log_r, log_phi)
 
-    def prepare(self, c_low: float, c_high: float) -> QuadratureFamily:
-        return QuadratureFamily(self, c_low, c_high)
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> QuadratureFamily:
+        return QuadratureFamily(self, c_low, c_high, reach)
 
     def _density(self, x: Floats) -> tuple[Floats, Floats]:
         log_r = log_ratio(self.rate, x / self.sigma - 0.5 / self.sigma**2)
@@ -197,24 +202,32 @@ class SampledGaussianLaw:
         nats = _INNER_NATS + self._growth(c_high, intervals, ds) + t * ds / self.sigma
         return float((2.0 * math.pi * ds / nats).max())
 
-    def _intervals(self, c_low: float, c_high: float, t: float) -> list[tuple[float, float]]:
+    def _intervals(
+        self, c_low: float, c_high: float, t: float, reach: float
+    ) -> list[tuple[float, float]]:
         sigma = self.sigma
         edge = 12.0
         if self.remove:
             centres = [(c + 1.0) / sigma for c in (c_low, c_high)]
-            low, high = -edge, centres[-1] + edge
+            low, high = -edge, min(centres[-1] + edge, reach + 1.0 / sigma)
         else:
             centres = [-c / sigma for c in (c_low, c_high)]
-            low, high = centres[-1] - edge, 1.0 / sigma + edge
-        reach = max(1.0, c_high, t)
-        return scan(low, high, centres, (-1.0, 0.0, c_low, c_high), reach, self._density)
+            low, high = max(centres[-1] - edge, -reach), 1.0 / sigma + edge
+        scale = max(1.0, c_high, t)
+        tilts = (-1.0, 0.0, c_low, c_high)
+        return scan(low, high, centres, tilts, scale, self._density)
 
-    def nodes(self, c_low: float, c_high: float, t: float) -> Nodes:
-        intervals = self._intervals(c_low, c_high, t)
+    def nodes(self, c_low: float, c_high: float, t: float, reach: float) -> Nodes:
+        intervals = self._intervals(c_low, c_high, t, reach)
         step = self._step(c_high, t, intervals)
         x = uniform_nodes(intervals, step)
         log_weights, losses = self._density(x)
-        return Nodes(losses, log_weights + math.log(step))
+        cut = None
+        if self.remove and float(x[-1]) > reach + 1.0 / self.sigma - 2.0 * step:
+            cut = x.size - 1
+        elif not self.remove and float(x[0]) < 2.0 * step - reach:
+            cut = 0
+        return Nodes(losses, log_weights + math.log(step), cut)
 
     @property
     def cuttable(self) -> JumpLaw | None:

@@ -63,8 +63,8 @@ class SymmetricGaussianLaw:
     def plain_frequency(self) -> float:
         return 40.0 * self.sigma
 
-    def prepare(self, c_low: float, c_high: float) -> QuadratureFamily:
-        return QuadratureFamily(self, c_low, c_high)
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> QuadratureFamily:
+        return QuadratureFamily(self, c_low, c_high, reach)
 
     def _favoured(self, x: Floats) -> tuple[Floats, Floats]:
         log_r = log_ratio(self.rate, x / self.sigma - 0.5 / self.sigma**2)
@@ -78,23 +78,24 @@ class SymmetricGaussianLaw:
         """At most 24 radians or nats a panel, and r has no zero within 1.2 half-widths."""
         return min(2.0, 3.0 * self.sigma, 24.0 * self.sigma / max(t + 0.5 * c, 1e-300))
 
-    def _ends(self, c_low: float, c_high: float, t: float) -> tuple[float, float]:
+    def _ends(self, c_low: float, c_high: float, t: float, reach: float) -> tuple[float, float]:
         """Where the favoured and the mirrored half become negligible."""
         edge = self.edge
         tilts = (-1.0, 0.0, c_low, c_high)
-        reach = max(1.0, c_high, t)
+        scale = max(1.0, c_high, t)
         centres = [(c + 1.0) / self.sigma for c in (c_low, c_high)]
-        favoured = scan(edge, centres[-1] + edge + 12.0, centres, tilts, reach, self._favoured)
+        top = min(centres[-1] + edge + 12.0, reach + edge + 1.0 / self.sigma)
+        favoured = scan(edge, top, centres, tilts, scale, self._favoured)
         mirrored = scan(
             edge, edge + 1.0 / self.sigma + 12.0, [edge, edge], tilts, reach, self._mirrored
         )
         return favoured[-1][1], mirrored[-1][1]
 
-    def nodes(self, c_low: float, c_high: float, t: float) -> Nodes:
+    def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:
         width = self._panel_width(c_high, t)
         losses, weights = [np.zeros(1)], [np.array([self.log_rest])]
         halves = (self._favoured, self._mirrored)
-        for half, end in zip(halves, self._ends(c_low, c_high, t), strict=True):
+        for half, end in zip(halves, self._ends(c_low, c_high, t, reach), strict=True):
             count = max(1, math.ceil((end - self.edge) / width))
             x, log_w = panel_nodes(np.linspace(self.edge, end, count + 1))
             log_p, loss = half(x)
@@ -106,11 +107,13 @@ class SymmetricGaussianLaw:
     def _shift(self) -> float:
         return min(2.0, 1.35 * self.sigma)
 
-    def bend(self, c: float) -> Bend:
-        largest = float(np.abs(self.nodes(c, c, 0.0).losses).max())
+    def bend(self, c: float, reach: float) -> Bend:
+        largest = float(np.abs(self.nodes(c, c, 0.0, reach).losses).max())
         return Bend(1.0, min(0.25, 0.25 * self._shift / (self.sigma * max(largest, 1e-300))))
 
-    def damped_nodes(self, c: float, z: Complexes) -> tuple[Complexes, Complexes]:
+    def damped_nodes(
+        self, c: float, z: Complexes, reach: float
+    ) -> tuple[Complexes, Complexes]:
         """Both halves on paths that leave the edge at an angle, up (log r) and down (-log r)."""
         t = float(np.abs(z.imag).max())
         width = self._panel_width(c, 0.0)
@@ -118,13 +121,13 @@ class SymmetricGaussianLaw:
         turn = min(1.0, self.sigma)
         losses = [np.zeros(1, dtype=complex)]
         weights = [np.array([self.log_rest], dtype=complex)]
-        for sign, end in zip((1.0, -1.0), self._ends(c, c, t), strict=True):
-            reach = end - self.edge
+        for sign, end in zip((1.0, -1.0), self._ends(c, c, t, reach), strict=True):
+            length = end - self.edge
             graded = fine * 2.0 ** np.arange(0, max(1, math.ceil(math.log2(width / fine)) + 1))
-            graded = graded[graded < min(width, reach)]
+            graded = graded[graded < min(width, length)]
             start = float(graded[-1]) if graded.size else 0.0
-            count = max(1, math.ceil((reach - start) / width))
-            even = np.linspace(start, reach, count + 1)
+            count = max(1, math.ceil((length - start) / width))
+            even = np.linspace(start, length, count + 1)
             edges = np.concatenate(([0.0], graded[:-1], even)) if graded.size else even
             u, log_w = panel_nodes(edges)
             decay = np.exp(-u / turn)

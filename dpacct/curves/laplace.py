@@ -75,10 +75,10 @@ class LaplaceLaw:
         nodes = self.nodes(0.0, 1.0, 0.0)
         return float(np.exp(nodes.log_weights) @ np.square(nodes.losses))
 
-    def prepare(self, c_low: float, c_high: float) -> QuadratureFamily:
-        return QuadratureFamily(self, c_low, c_high)
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> QuadratureFamily:
+        return QuadratureFamily(self, c_low, c_high, reach)
 
-    def nodes(self, c_low: float, c_high: float, t: float) -> Nodes:
+    def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:
         lam = self.lam
         low = 0.0 if self.direction is Direction.SYMMETRIC else -lam
         # 12 radians (or nats) a panel, and r = 1 - q + q e^l is smooth on the scale pi
@@ -90,7 +90,9 @@ class LaplaceLaw:
             np.concatenate((weights, self.atoms.log_masses)),
         )
 
-    def damped_nodes(self, c: float, z: Complexes) -> tuple[Complexes, Complexes]:
+    def damped_nodes(
+        self, c: float, z: Complexes, reach: float
+    ) -> tuple[Complexes, Complexes]:
         """l on arcs that leave the ends of the interval at an angle, to where |r^{it}| is damped."""
         t = float(np.abs(z.imag).max())
         lam = self.lam
@@ -133,7 +135,7 @@ class LaplaceLaw:
             (weights, self.atoms.log_masses)
         )
 
-    def bend(self, c: float) -> Bend | None:
+    def bend(self, c: float, reach: float) -> Bend | None:
         return None
 
     def _dense_base(self, e: Floats) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ NEGLIGIBLE = 42.0
 def scan_points(low: float, high: float, centres: Sequence[float], spacing: float = 0.5) -> Floats:
     """Coarse points on [low, high]: dense near the origin and near each centre, geometric between."""
     reach = 60.0
-    pieces = [np.arange(max(low, -reach), min(high, reach) + spacing, spacing)]
+    pieces = [np.append(np.arange(max(low, -reach), min(high, reach), spacing), min(high, reach))]
     for centre in centres:
         if abs(centre) > reach - 14.0:
             pieces.append(np.arange(centre - 14.0, centre + 14.0 + spacing, spacing))
@@ -27,7 +27,8 @@ def scan_points(low: float, high: float, centres: Sequence[float], spacing: floa
         pieces.append(np.geomspace(reach, high, 80))
     if low < -reach:
         pieces.append(-np.geomspace(reach, -low, 80))
-    return np.unique(np.concatenate(pieces))
+    points = np.unique(np.concatenate(pieces))
+    return points[(points >= low) & (points <= high)]
 
 
 def kept_intervals(

@@ -16,16 +16,24 @@ from .contour import Families, Line, Totals, bent_contour, log_payoff_peak, stra
 from .jumps import epsilon_by_jumps, log_delta_by_jumps
 from .lattice import atomic_mass, lattice_line
 from .minimum import minimum
-from .saddle import Laws, Saddle, first_guess
+from .saddle import Laws, Saddle, first_guess, reach_for
 from .stable import Floats
 
+# log delta down to which tails are kept where delta is not known beforehand
+_LEAST_LOG_DELTA = -750.0
 # nodes that the vertical line may use before another contour is tried, and at the very most
 FEW_NODES = 400
 MOST_NODES = 1 << 14
 # log of the tilted mass of the atoms below which they need no care of their own
 LEAST_ATOMS = -40.0
+# relative weight at the end of a cut-off tail up to which the cut does no harm
+_CUT_WEIGHT = 1e-14
 # a reading worse than this is not an answer
 _USABLE = 1e-3
+
+
+# far from a saddle moments overflow, and what overflows is refused by its error, not by a warning
+_quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class Solved:
 
 def contour_for(laws: Laws, families: Families, total: Totals, epsilon: float) -> Line | None:
     """The cheapest contour through total.c that resolves the integral at epsilon."""
+    if max(family.cut_weight(total.c) for family, _ in families) > _CUT_WEIGHT:
+        return None
     if atomic_mass(laws, families, total) > LEAST_ATOMS:
         return lattice_line(laws, families, total, epsilon, MOST_NODES)
     line = straight_line(families, total, (epsilon,), FEW_NODES)
@@ -72,13 +82,14 @@ def _floor(laws: Laws, epsilon: float) -> float:
     return max((one[0] for one in known if one is not None), default=-math.inf)
 
 
+@_quiet
 def log_delta(laws: Laws, epsilon: float) -> Solved:
     """log of E[(1 - e^{epsilon - L})_+] for the sum L of independent losses, finite part only."""
     closed = _one_step(laws, epsilon)
     if closed is not None:
         return Solved(closed[0], closed[0] - closed[1], closed[0] + closed[1])
     c = first_guess(laws, -10.0 - abs(epsilon))
-    saddle = Saddle(laws, c)
+    saddle = Saddle(laws, c, reach_for(laws, _LEAST_LOG_DELTA))
     total = saddle.for_epsilon(epsilon, c)
     line = contour_for(laws, saddle.families, total, epsilon)
     if line is not None:
@@ -97,6 +108,7 @@ def log_delta(laws: Laws, epsilon: float) -> Solved:
     return Solved(upper, min(upper, _floor(laws, epsilon)), upper, resolved=False)
 
 
+@_quiet
 def log_delta_bound(laws: Laws, epsilon: float, log_target: float) -> float:
     """A cheap upper bound of log delta: Chernoff's, at the tilts that matter near the target."""
     c = first_guess(laws, log_target)
@@ -115,6 +127,7 @@ def log_delta_bound(laws: Laws, epsilon: float, log_target: float) -> float:
     return best
 
 
+@_quiet
 def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
     """The epsilon >= floor at which log delta equals the target; floor where delta(floor) is below it."""
     if len(laws) == 1 and laws[0][1] == 1 and floor == 0.0:
@@ -122,7 +135,7 @@ def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
         if found is not None:
             return found
     c = first_guess(laws, log_target)
-    saddle = Saddle(laws, c)
+    saddle = Saddle(laws, c, reach_for(laws, log_target))
     aim = log_target
     for _ in range(5):
         total = saddle.for_log_delta(aim, c)
@@ -273,6 +286,7 @@ def _epsilon_bracket(
     return Solved(upper, min(lower, upper), upper, resolved=False)
 
 
+@_quiet
 def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
     """Log delta at many epsilons, and its error: few lines, each read at all the epsilons near its saddle."""
     order = np.argsort(epsilons)
@@ -287,7 +301,7 @@ def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
         if single:
             line, width = None, 0.0
         else:
-            saddle = saddle or Saddle(laws, c)
+            saddle = saddle or Saddle(laws, c, reach_for(laws, _LEAST_LOG_DELTA))
             total = saddle.for_epsilon(first, c)
             # move on by 2.5 widths: e^{-3} of the saddle's height is all that is lost at the near edge
             width = 2.5 * math.sqrt(total.curvature)

@@ -83,6 +83,9 @@ class _Part:
     def bend(self, c: float) -> Bend | None:
         return None
 
+    def cut_weight(self, c: float) -> float:
+        return 0.0
+
     def _steepness(self, c: float) -> float:
         """Largest d loss/d x where the tilted part has weight."""
         tilted = c * self._losses + self._log_weights
@@ -103,7 +106,10 @@ class _Part:
         weights = np.exp(tilted - log_sum_exp(tilted))
         u = np.multiply.outer(t, losses - self.cumulants(c).mean)
         half = np.sin(0.5 * u)
-        return log1p_complex(-2.0 * ((half * half) @ weights), sine_minus_identity(u) @ weights)
+        return log1p_complex(
+            -2.0 * np.einsum("ij,ij,j->i", half, half, weights),
+            np.einsum("ij,j->i", sine_minus_identity(u), weights),
+        )
 
 
 class Piece(_Part):

@@ -81,6 +81,10 @@ class Family(Protocol):
         """How the contour through c may leave the vertical line; None if it may not."""
         ...
 
+    def cut_weight(self, c: float) -> float:
+        """Relative weight of the law, tilted by c, where its tail was cut off."""
+        ...
+
 
 class Law(Protocol):
     """The law of one step's privacy loss. Hashable: equal laws are composed by adding their counts."""
@@ -120,8 +124,8 @@ class Law(Protocol):
         """The law as one that can be cut along an axis, where its loss may have a gap."""
         ...
 
-    def prepare(self, c_low: float, c_high: float) -> Family:
-        """Moments for real tilts in a range."""
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
+        """Moments for real tilts in a range; P-tails beyond `reach` deviations may be left out."""
         ...
 
     def log_one_step(self, epsilon: float) -> tuple[float, float] | None:
@@ -165,6 +169,7 @@ class Nodes:
 
     losses: Floats
     log_weights: Floats
+    cut: int | None = None  # node at which a tail was cut off, where one was
 
 
 class QuadratureFamily:
@@ -174,11 +179,13 @@ class QuadratureFamily:
     (t = 0) serve every cumulant in the range, finer ones are made as frequencies ask for them.
     """
 
-    def __init__(self, source: NodeSource, c_low: float, c_high: float) -> None:
+    def __init__(
+        self, source: NodeSource, c_low: float, c_high: float, reach: float = math.inf
+    ) -> None:
         self._source = source
-        self._c_low = c_low
-        self._c_high = c_high
-        nodes = source.nodes(c_low, c_high, 0.0)
+        self._reach = reach
+        nodes = source.nodes(c_low, c_high, 0.0, reach)
+        self._cut = nodes.cut
         self._losses = nodes.losses
         self._log_weights = nodes.log_weights
         self._weights = np.exp(nodes.log_weights)
@@ -232,12 +239,19 @@ class QuadratureFamily:
             [self._off_the_line(c, mean, part) for part in np.array_split(z, -(-z.size // 16))]
         )
 
+    def cut_weight(self, c: float) -> float:
+        """Relative weight of the law, tilted by c, where its tail was cut off."""
+        if self._cut is None:
+            return 0.0
+        tilted = c * self._losses + self._log_weights
+        return math.exp(float(tilted[self._cut]) - log_sum_exp(tilted))
+
     def bend(self, c: float) -> Bend | None:
-        return self._source.bend(c)
+        return self._source.bend(c, self._reach)
 
     def _on_the_line(self, c: float, mean: float, t: Floats) -> Complexes:
         """Real nodes: E[e^{iu} - 1 - iu] = E[-2 sin^2(u/2)] + i E[sin u - u], u = t (L - m)."""
-        nodes = self._source.nodes(c, c, float(np.abs(t).max()))
+        nodes = self._source.nodes(c, c, float(np.abs(t).max()), self._reach)
         if t.size > 8 and t.size * nodes.losses.size > _CHUNK:
             halves = (t[: t.size // 2], t[t.size // 2 :])
             return np.concatenate([self._on_the_line(c, mean, part) for part in halves])
@@ -245,15 +259,19 @@ class QuadratureFamily:
         weights = np.exp(tilted_log - log_sum_exp(tilted_log))
         u = np.multiply.outer(t, nodes.losses - mean)
         half = np.sin(0.5 * u)
-        return log1p_complex(-2.0 * ((half * half) @ weights), sine_minus_identity(u) @ weights)
+        return log1p_complex(
+            -2.0 * np.einsum("ij,ij,j->i", half, half, weights),
+            np.einsum("ij,j->i", sine_minus_identity(u), weights),
+        )
 
     def _off_the_line(self, c: float, mean: float, z: Complexes) -> Complexes:
         """Complex nodes, on which e^{zL} is damped instead of oscillating."""
-        losses, log_weights = self._source.damped_nodes(c, z)
+        losses, log_weights = self._source.damped_nodes(c, z, self._reach)
         log_moment = self.cumulants(c).log_moment
         weights = np.exp(log_weights + c * losses - log_moment)
         u = np.multiply.outer(z, losses - mean)
-        total = exp_minus_linear_complex(u) @ weights
+        # einsum, not @: BLAS would start threads for a product this small
+        total = np.einsum("ij,j->i", exp_minus_linear_complex(u), weights)
         return log1p_complex(total.real, total.imag)
 
 
@@ -265,14 +283,14 @@ class NodeSource(Protocol):
         """Frequencies up to this one are cheap on real nodes."""
         ...
 
-    def nodes(self, c_low: float, c_high: float, t: float) -> Nodes:
+    def nodes(self, c_low: float, c_high: float, t: float, reach: float) -> Nodes:
         """A rule good for tilts in [c_low, c_high], tilts -1 and 0, and frequencies up to t."""
         ...
 
-    def damped_nodes(self, c: float, z: Complexes) -> tuple[Complexes, Complexes]:
+    def damped_nodes(self, c: float, z: Complexes, reach: float) -> tuple[Complexes, Complexes]:
         """Losses and log weights on a complex path where e^{zL} is damped."""
         ...
 
-    def bend(self, c: float) -> Bend | None:
+    def bend(self, c: float, reach: float) -> Bend | None:
         """How the contour through c may leave the vertical line."""
         ...

@@ -16,14 +16,15 @@ _SPAN = 2.5
 class Saddle:
     """Newton's method for log c, with the laws prepared over a range of tilts around the guess."""
 
-    def __init__(self, laws: Laws, c: float) -> None:
+    def __init__(self, laws: Laws, c: float, reach: float = math.inf) -> None:
         self._laws = laws
+        self._reach = reach
         self._prepare(c)
 
     def _prepare(self, c: float) -> None:
         self._low, self._high = c / _SPAN, c * _SPAN
         self.families: Families = [
-            (law.prepare(self._low, self._high), count) for law, count in self._laws
+            (law.prepare(self._low, self._high, self._reach), count) for law, count in self._laws
         ]
 
     def at(self, c: float) -> Totals:
@@ -78,3 +79,9 @@ def first_guess(laws: Laws, log_delta: float) -> float:
     variance = sum(count * law.variance_hint for law, count in laws)
     guess = (math.sqrt(max(-2.0 * log_delta, 0.0)) + 0.3) / math.sqrt(max(variance, 1e-300))
     return min(guess, *(law.tilt_hint for law, _ in laws))
+
+
+def reach_for(laws: Laws, log_delta: float) -> float:
+    """Deviations of the noise beyond which all tails together are below e^{-40} of delta."""
+    steps = sum(count for _, count in laws)
+    return math.sqrt(2.0 * (40.0 - log_delta + math.log(steps)))
