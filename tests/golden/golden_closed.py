@@ -99,7 +99,7 @@ def solve_epsilon(delta_of: Callable[[mpf], mpf], delta: mpf) -> mpf:
     while delta_of(hi) > delta:
         lo, hi = hi, 2 * hi
     target = mp.log(delta)
-    f_lo, f_hi = mp.log(delta_of(lo)) - target, None
+    f_lo, f_hi, side = mp.log(delta_of(lo)) - target, None, 0
     tol = mp.mpf(10) ** (-(mp.dps - 25))
     for it in range(400):  # bisection, then regula falsi of the Illinois kind
         if f_hi is None or it < 8:

@@ -11,8 +11,8 @@ integrand has died (natural end), or, when the composed loss has a narrow spike 
 at all) that keeps M from decaying, C is bent at height t1 into the half plane where the spike's
 exponential dies: to the right for a lowest loss (remove), to the left for a highest loss (add).
 Beyond t1 only the `near` nodes of each moment function (the spike and its shoulder, in complex
-position) are kept; the dropped ones are below e^-(LEVEL.dead) there, which is checked, and every kept one
-decays along the bend.
+position) are kept; the dropped ones are below e^-(LEVEL.dead) there, which is checked, and every
+kept one decays along the bend.
 
 The abscissa c is a free parameter: two runs with different c, panels, inner lines and inner steps
 must give the same digits.
@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 from flint import acb, acb_mat, arb
-
 from golden_nodes import LEVEL, ExpSum, OracleError
 
 N_GL = (32, 37)

@@ -1,4 +1,4 @@
-"""Sampling without replacement (replace-one): the pair C_p(G_mu) of Dong, Roth and Su, mu = 1/sigma.
+"""Sampling without replacement, replace-one: the pair C_p(G_mu) of Dong-Roth-Su, mu = 1/sigma.
 
 Re-derived: the trade-off curve of p N(mu,1) + (1-p) N(0,1) against N(0,1) is followed while its
 slope is steeper than -1, i.e. for thresholds x > mu/2; its mirror image is the other end; the chord
@@ -70,9 +70,8 @@ class FixedSizeGaussian:
         k = big + math.log(total)
         if abs(k) < 0.5 and big == 0.0:
             w0 = np.exp(log_w)
-            k = math.log1p(
-                float((w0 * (np.exp(loss) * np.expm1(c * loss) + np.expm1(-c * loss))).sum())
-            )
+            x = np.clip(c * loss, -600.0, 600.0)  # beyond, the weight has underflown
+            k = math.log1p(float((w0 * (np.exp(loss) * np.expm1(x) + np.expm1(-x))).sum()))
         return k, m1, m2
 
     def nodes(self, c: float, variant: int) -> ExpSum:

@@ -3,8 +3,10 @@
 Base loss l in [-lam, lam], lam = 1/b: under N0 an atom 1/2 at -lam, an atom e^{-lam}/2 at lam and
 the density e^{-(l+lam)/2}/4 between; sampled, r = 1-q+q e^l, loss log r (remove), -log r (add).
 
- * `plain_by_residues`: q = 1, any T, exact.  M(s) = e^{lam s} (s+1)/(2s+1) + e^{-lam(s+1)} s/(2s+1),
-   so M^T is a finite sum of exponentials times rational functions: close each to its side.
+ * `plain_by_residues`: q = 1, any T, exact.
+   M(s) = e^{lam s} (s+1)/(2s+1) + e^{-lam(s+1)} s/(2s+1), so M^T is a
+   finite sum of exponentials times rational
+   functions: close each to its side.
  * `two_steps`: T = 2, any q: E[delta_1(eps - L)] in real space, mpmath quadrature.
  * `LaplaceStep`: for Plan, when T is so large that the atoms' share of M^T is dead.
 """
@@ -12,9 +14,10 @@ the density e^{-(l+lam)/2}/4 between; sampled, r = 1-q+q e^l, loss log r (remove
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
-from flint import acb, arb
+from flint import acb, arb, arb_poly
 from golden_closed import sampled_laplace
 from golden_contour import gauss_legendre
 from golden_nodes import LEVEL, ExpSum
@@ -58,8 +61,8 @@ class LaplaceStep:
         lam, eta = self.lam_b, (1.2, 1.0)[variant]
         rule = gauss_legendre(int((40, 46)[variant] * LEVEL.factor))
         rise = [0.0] + [eta * 2.0 ** (j - 8) for j in range(9)]
-        legs = [(acb(-lam, x), acb(-lam, y)) for x, y in zip(rise, rise[1:], strict=False)]
-        legs += [(acb(lam, y), acb(lam, x)) for x, y in zip(rise, rise[1:], strict=False)]
+        legs = [(acb(-lam, x), acb(-lam, y)) for x, y in pairwise(rise)]
+        legs += [(acb(lam, y), acb(lam, x)) for x, y in pairwise(rise)]
         flat = max(1, math.ceil(2 * self.lam))
         legs += [
             (acb(-lam + 2 * lam * j / flat, eta), acb(-lam + 2 * lam * (j + 1) / flat, eta))
@@ -107,7 +110,7 @@ def two_steps(b: str, q: str, eps: str, direction: str) -> mpf:
 
 
 def plain_by_residues(b: str, steps: int, eps: str) -> arb:
-    """q = 1, independent of any contour: residues at 0, -1 and -1/2 (order T) of every lattice term.
+    """q = 1, no contour at all: residues at 0, -1 and -1/2 (order T) of every lattice term.
 
     M = e^{lam s} (s+1)/(2s+1) + e^{-lam(s+1)} s/(2s+1); lattice points 2k - T above eps/lam are
     closed to the left, where the poles are, the others to the right, where there is none.
@@ -134,12 +137,10 @@ def _residues(p: int, m: int, n: int, x: arb) -> arb:
         total += (arb(-1)) ** m * (arb(-1)) ** n * (-x).exp()
     # at s = -1/2 + u: coefficient of u^{n-1} in (1/2+u)^p (u-1/2)^m e^{xu} e^{-x/2} 2^{-n}
     half = arb(1) / 2
-    f = _power(half, p, n)
-    g = _power(-half, m, n)
     ex = [arb(1)]
     for j in range(1, n):
         ex.append(ex[-1] * x / j)
-    fg = [sum((f[i] * g[j - i] for i in range(j + 1)), arb(0)) for j in range(n)]
+    fg = arb_poly(_power(half, p, n)) * arb_poly(_power(-half, m, n))
     coeff = sum((fg[j] * ex[n - 1 - j] for j in range(n)), arb(0))
     return total + coeff * (-x / 2).exp() / arb(2) ** n
 

@@ -6,6 +6,8 @@ on the real axis and the outer one a trapezoid in t on a vertical line, with its
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from mpmath import mp, mpc, mpf
 
 
@@ -81,7 +83,7 @@ def delta_fixed_size(sigma: str, p_text: str, steps: int, eps: str, dps: int = 3
         losses, weights = [], []
         nodes = _legendre(24)
         edges = [mpf(k) / 4 for k in range(53)]
-        for lo, hi in zip(edges, edges[1:], strict=False):
+        for lo, hi in pairwise(edges):
             for x, w in nodes:
                 z = lo + (hi - lo) * x
                 loss = mp.log(1 + p * mp.expm1(z))

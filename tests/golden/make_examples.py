@@ -16,7 +16,7 @@ from golden_fixed import FixedSizeGaussian
 from golden_laplace import plain_by_residues
 from golden_mpmath import delta_fixed_size, delta_sampled
 from golden_nodes import LEVEL, SampledGaussian
-from golden_oracle import delta, epsilon
+from golden_oracle import delta
 from golden_rows import Row, contour_both, digits, header, join, save
 from mpmath import mp, mpf
 
@@ -190,7 +190,9 @@ def main(only: list[str]) -> None:
         row["claimed_relative_error"] = float(mpf(row["claimed"]) / mpf(row["epsilon"]) - 1)
     for k, args in enumerate(CALIBRATION):
         examples[f"sigma-{k}"] = timed(f"sigma-{k}", lambda a=args: calibrated(*a))  # type: ignore[misc]
-    note = "claimed: as printed in issue 2, engine.md or peers.md; claimed_relative_error = claimed/value - 1"
+    note = (
+        "claimed: as in issue 2, engine.md or peers.md; claimed_relative_error: claimed/value - 1"
+    )
     save("examples.json", {"header": header("make_examples.py", None, note), "examples": examples})
 
 

@@ -1,6 +1,7 @@
-"""Make plans.json: random plans of the box with their truth.  Run: python make_plans.py [section ...]
+"""Make plans.json: random plans of the box with their truth.  Run: make_plans.py [section ...]
 
 Sections are kept apart, so that one of them can be made again: box, fixed, hetero, laplace.
+Rows already in the file are kept, so a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def box(rng: random.Random) -> Iterator[tuple[str, tuple[str, str, int, str]]]:
 
 
 def cached(section: str) -> dict[str, Row]:
-    """Rows already in the table with 30 digits, by their inputs (start afresh: delete the table)."""
+    """Rows already in the table with 30 digits, by their inputs (afresh: delete the table)."""
     path = HERE / NAME
     if not path.exists():
         return {}
@@ -98,7 +99,7 @@ def fill(
     section: str, count: int, seed: int, draws: Iterator[tuple[str, tuple[object, ...]]],
     work: Callable[..., Row], zeros: float = 0.05, limit: int = 100,
 ) -> None:  # fmt: skip
-    """Draw until `count` rows are there, at most a share `zeros` of them with eps = 0; save often."""
+    """Draw until `count` rows are there, at most a share `zeros` with eps = 0; save often."""
     rows: list[Row] = []
     failed: list[Row] = []
     start = time.process_time()
@@ -149,8 +150,8 @@ def fill(
 def fixed_draws(rng: random.Random) -> Iterator[tuple[str, tuple[object, ...]]]:
     for k in range(10**6):
         steps = 1 if k % 10 == 0 else int(float(f"{log_uniform(rng, 2, 1e6):.3g}"))
-        q = log_uniform(rng, max(1e-5, 0.3 / steps), 0.6)
-        sigma = log_uniform(rng, 0.3, 30)
+        q = log_uniform(rng, max(1e-3, min(0.5, 1 / steps)), 0.6)
+        sigma = log_uniform(rng, 0.5, 30)
         yield "fixed-size", (text(sigma), text(q), steps, draw_delta(rng, 1e-100))
 
 

@@ -223,7 +223,7 @@ def test_contour_rows_again() -> None:
         for r in section("box")
         if r["method"] == "contour"
         and 0.7 <= float(r["sigma"]) <= 100
-        and 30 <= float(r["q"]) * r["T"]
+        and float(r["q"]) * r["T"] >= 30
         and float(r["q"]) > 1e-3
         and float(r["delta"]) > 1e-60
         and r["epsilon"] != "0"
