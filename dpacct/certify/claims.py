@@ -21,6 +21,7 @@ from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure, ball, precision
+from .lattice_line import LatticeLine
 from .line import Contour, Line
 from .plan import Laws, Sides, read_plan
 from .whole import chernoff, closed_form, largest_loss, rules_from_json
@@ -111,14 +112,19 @@ def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
             rules = rules_from_json(laws, evidence["rules"])
             value = chernoff(laws, rules, arb(evidence["c"]), e)
             return Enclosure(Fraction(0), Enclosure.of(value).upper)
-        if form == "contour":
+        if form in ("contour", "contour less atoms"):
             rules = rules_from_json(laws, evidence["rules"])
             contour = Contour(**evidence["contour"])
             steps = [
                 (law.prepare(arb(contour.c), rule), count)
                 for (law, count), rule in zip(laws, rules, strict=True)
             ]
-            value = Line(steps, contour).delta(e)
+            line = (
+                Line(steps, contour)
+                if form == "contour"
+                else LatticeLine(steps, contour, law=laws[0][0])
+            )
+            value = line.delta(e)
             return Enclosure.of(value).within(Fraction(0), Fraction(1))
     raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
 

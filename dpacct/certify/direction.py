@@ -7,6 +7,7 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from flint import arb
 
 from dpacct.domain import ln
@@ -21,6 +22,7 @@ from .whole import chernoff, closed_form, largest_loss, rules_to_json
 
 _TRIALS = 6
 _MOST_NATS = 140.0
+_NOTHING = Fraction(1, 10**1000)
 
 
 class Direction:
@@ -45,6 +47,9 @@ class Direction:
                 value = closed_form(self.laws, e)
                 if value is None:
                     return None
+                if value < ball(_NOTHING):  # eps at the largest loss: no precision tells it from 0
+                    self.evidence = {"form": "closed", "bits": bits}
+                    return Enclosure.of(value).within(Fraction(0), Fraction(1))
                 if value > 0:
                     found = Enclosure.of(value).within(Fraction(0), Fraction(1))
                     if found.relative_width <= width:
@@ -81,7 +86,7 @@ class Direction:
         proposal, self._line = propose(seeker, self.laws, aim)
         self._bits = proposal.bits
         self._line_evidence = {
-            "form": "contour",
+            "form": "contour less atoms" if proposal.less_atoms else "contour",
             "bits": proposal.bits,
             "contour": asdict(proposal.contour),
             "rules": rules_to_json(proposal.rules),
@@ -127,7 +132,8 @@ class Direction:
 
     def float_epsilon(self, log_target: float) -> float:
         """The fast engine's epsilon at this log delta: where the search starts."""
-        return invert.epsilon(self._float_laws, log_target).value
+        with np.errstate(all="ignore"):
+            return invert.epsilon(self._float_laws, log_target).value
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
         """About -d log delta/d epsilon."""
@@ -139,6 +145,8 @@ class Direction:
             if largest_loss(self.laws) <= ball(epsilon):
                 self.evidence = {"form": "ceiling", "bits": 96}
                 return True
+            if closed_form(self.laws, ball(epsilon)) is not None:
+                return False  # which is cheap enough
         found = tilt_for_bound(self._float_laws, self.laws, float(epsilon), ln(target))
         if found is None:
             return False

@@ -27,6 +27,8 @@ def profile(mu_squared: arb, epsilon: arb) -> arb:
 def sampled_profile(mu_squared: arb, rate: arb, remove: bool, epsilon: arb) -> arb:
     """One sampled step: q D(eps') with e^eps' = 1 + (e^eps - 1)/q, or w D(eps''), eq. (9)."""
     if remove:
+        if epsilon < 0 and epsilon.expm1() / rate <= -1:
+            return -epsilon.expm1()
         return rate * profile(mu_squared, (epsilon.expm1() / rate).log1p())
     weight = 1 - (1 - rate) * epsilon.exp()
     if weight <= 0:

@@ -106,16 +106,21 @@ class Line:
         """Tabulate M(s)/(s (s+1)), eps left out."""
         contour = self.contour
         c, h = arb(contour.c), arb(contour.step)
-        table = [acb(1)] * (contour.count + 1)
-        for law, count in self.steps:
-            row = law.row(h, contour.count)
-            table = [a * power(b, count) for a, b in zip(table, row, strict=True)]
+        table = self._fill()
         for k in range(contour.count + 1):
             s = acb(c, k * h)
             table[k] = table[k] / (s * (s + 1))
         self._table = table
         self._decays = self._tail_factor()
         self._ends = self._alias_factors()
+
+    def _fill(self) -> list[acb]:
+        contour = self.contour
+        table = [acb(1)] * (contour.count + 1)
+        for law, count in self.steps:
+            row = law.row(arb(contour.step), contour.count)
+            table = [a * power(b, count) for a, b in zip(table, row, strict=True)]
+        return table
 
     def _tail_factor(self) -> arb:
         """(1/pi) M(c) sum over [t_i, t_{i+1}] of e^{-deficit(t_i)} int dt/t^2, eq. (3)."""

@@ -16,7 +16,11 @@ from dpacct.errors import Unsupported
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency
 
+from . import atomic, laplace
+from .atomic import AtomicStep
 from .gaussian import PlainGaussian
+from .half_gaussian import SymmetricGaussian
+from .laplace import LaplaceStep
 from .line import BallLaw
 from .sampled_gaussian import SampledGaussian
 
@@ -57,23 +61,85 @@ def _gaussian(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
     return BallPairs((PlainGaussian(1 / _sigma_squared(fields, adjacency)),))
 
 
+def _remove_add(sigma_squared: Fraction, rate: Fraction) -> tuple[BallLaw, ...]:
+    return SampledGaussian(sigma_squared, rate, True), SampledGaussian(sigma_squared, rate, False)
+
+
 def _poisson_gaussian(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
-    sigma_squared = _sigma_squared(fields, adjacency)
+    square = _sigma_squared(fields, adjacency)
     if adjacency is Adjacency.REPLACE_ONE:
-        raise Unsupported("Poisson sampling under replace-one has no certified form yet")
-    return BallPairs(
-        (
-            SampledGaussian(sigma_squared, rate, True),
-            SampledGaussian(sigma_squared, rate, False),
-        )
-    )
+        # below: a unit that is absent or present, at half the distance of two that are exchanged
+        return BallPairs((SymmetricGaussian(square, rate),), _remove_add(4 * square, rate))
+    return BallPairs(_remove_add(square, rate))
 
 
-PLAIN: dict[str, Reader] = {"gaussian": _gaussian, "gaussian-statistic": _gaussian}
+def _uniform_gaussian(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
+    square = _sigma_squared(fields, adjacency)
+    return BallPairs((SymmetricGaussian(square, rate),), _remove_add(square, rate))
+
+
+def _laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
+    return BallPairs((LaplaceStep(_number(fields, "b"), Fraction(1), laplace.PLAIN),))
+
+
+def _two_laplace(b: Fraction, rate: Fraction) -> tuple[BallLaw, ...]:
+    return LaplaceStep(b, rate, laplace.REMOVE), LaplaceStep(b, rate, laplace.ADD)
+
+
+def _poisson_laplace(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
+    b = _number(fields, "b")
+    if adjacency is Adjacency.REPLACE_ONE:
+        return BallPairs((LaplaceStep(b, rate, laplace.SYMMETRIC),), _two_laplace(2 * b, rate))
+    return BallPairs(_two_laplace(b, rate))
+
+
+def _uniform_laplace(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
+    b = _number(fields, "b")
+    return BallPairs((LaplaceStep(b, rate, laplace.SYMMETRIC),), _two_laplace(b, rate))
+
+
+def _guarantee(fields: Mapping[str, Any], rate: Fraction, kind: str) -> AtomicStep:
+    delta = _number(fields, "delta") if "delta" in fields else Fraction(0)
+    return AtomicStep(_number(fields, "epsilon"), delta, rate, kind)
+
+
+def _opaque(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
+    return BallPairs((_guarantee(fields, Fraction(1), atomic.PLAIN),))
+
+
+def _poisson_opaque(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
+    if adjacency is Adjacency.REPLACE_ONE:
+        upper = (_guarantee(fields, rate, atomic.SYMMETRIC),)
+        return BallPairs(upper, (_guarantee(fields, rate, atomic.REMOVE),))
+    kinds = (atomic.REMOVE, atomic.ADD)
+    return BallPairs(tuple(_guarantee(fields, rate, kind) for kind in kinds))
+
+
+def _uniform_opaque(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
+    upper = (_guarantee(fields, rate, atomic.SYMMETRIC),)
+    kinds = (atomic.REMOVE, atomic.ADD)
+    return BallPairs(upper, tuple(_guarantee(fields, rate, kind) for kind in kinds))
+
+
+PLAIN: dict[str, Reader] = {
+    "pure-dp": _opaque,
+    "approx-dp": _opaque,
+    "gaussian": _gaussian,
+    "gaussian-statistic": _gaussian,
+    "laplace": _laplace,
+}
 """Kind of mechanism -> its laws."""
 SAMPLED: dict[tuple[str, str], Amplifier] = {
     ("poisson", "gaussian"): _poisson_gaussian,
     ("poisson", "gaussian-statistic"): _poisson_gaussian,
+    ("poisson", "laplace"): _poisson_laplace,
+    ("poisson", "pure-dp"): _poisson_opaque,
+    ("poisson", "approx-dp"): _poisson_opaque,
+    ("without-replacement", "pure-dp"): _uniform_opaque,
+    ("without-replacement", "approx-dp"): _uniform_opaque,
+    ("without-replacement", "gaussian"): _uniform_gaussian,
+    ("without-replacement", "gaussian-statistic"): _uniform_gaussian,
+    ("without-replacement", "laplace"): _uniform_laplace,
 }
 """(Kind of sampler, kind of mechanism) -> the laws of one release on a sample."""
 

@@ -9,8 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dpacct.engine.stable import Floats
+from dpacct.errors import NotCertified, Unsupported
 
+from .branches import PanelRule
 from .gaussian import PlainGaussian
+from .half_gaussian import SymmetricGaussian
+from .laplace import SYMMETRIC, LaplaceStep
 from .sampled_gaussian import GaussianRule, Grid, SampledGaussian
 
 _CELLS = 48
@@ -28,12 +32,14 @@ class Wanted(NamedTuple):
     nats: float
     steps: int
     outer_nats: float
+    frequency: float = 0.0
 
 
 @singledispatch
 def propose_rule(law: object, wanted: Wanted) -> tuple[object, float]:
     """A rule for the law, and the nats that its own cancellation costs."""
-    raise TypeError(f"no rule for {law!r}")
+    told = "guarantees taken on trust are certified among themselves only, not beside noise"
+    raise Unsupported(told, argument="method")
 
 
 @propose_rule.register
@@ -71,8 +77,6 @@ def _(law: SampledGaussian, wanted: Wanted) -> tuple[GaussianRule, float]:
     first = math.floor(min(float(x[kept][0]), -1.0) / step) - 2
     last = math.ceil(max(float(x[kept][-1]), 1.0) / step) + 2
     if last - first > _MOST_INNER:
-        from dpacct.errors import NotCertified
-
         raise NotCertified(f"the inner rule needs {last - first} nodes: the value is withheld")
     power = tilts[1]
     value = power * log_r - 0.5 * x * x
@@ -107,3 +111,52 @@ def _shift_and_step(sigma: float, rate: float, remove: bool, wanted: Wanted) -> 
     steps = 2.0 * math.pi * shifts / nats
     k = int(np.argmax(steps))
     return float(shifts[k]), float(steps[k])
+
+
+_RHO = 4.0
+_TALL, _WIDE = 0.5 * (_RHO - 1.0 / _RHO), 0.5 * (_RHO + 1.0 / _RHO)
+_ROOM = 26.0  # nats by which the ellipse may exceed the panel
+
+
+def _panels(mu: float, length: float, wanted: Wanted) -> tuple[int, int]:
+    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12)."""
+    pull = mu * (wanted.frequency * _TALL + (wanted.high + 2.0) * (_WIDE - 1.0)) + 0.5
+    half = min(0.75 * math.pi / (mu * _TALL), 1.2, 0.7 * _ROOM / pull)
+    nodes = math.ceil((wanted.nats + _ROOM + 4.0) / (2.0 * math.log(_RHO)))
+    return max(1, math.ceil(0.5 * length / half)), nodes
+
+
+@propose_rule.register
+def _(law: SymmetricGaussian, wanted: Wanted) -> tuple[PanelRule, float]:
+    mu = 1.0 / math.sqrt(law.sigma_squared)
+    depth = wanted.nats + 4.0
+    reach = math.sqrt(2.0 * depth) + 2.0
+    start, rate = 0.5 * mu, float(law.rate)
+    ends, cell_ends = [], []
+    for sign in (1.0, -1.0):
+        x = np.linspace(start, (wanted.high + 2.0) * mu + reach, 4000)
+        log_r = log_ratio(mu, rate, x)
+        last, body = 0.0, 0.0
+        for tilt in (wanted.low, wanted.c, wanted.high):
+            value = ((tilt + 1.0) if sign > 0 else -tilt) * log_r - 0.5 * x * x
+            last = max(last, float(x[value > value.max() - depth][-1]))
+            if tilt == wanted.c:
+                body = float(x[value > value.max() - 10.0][-1])
+        if sign > 0:
+            last = max(last, (wanted.high + 1.0) * mu + 1.0)
+            body = max(body, (wanted.c + 2.0) * mu + 0.5)
+        ends.append(last)
+        cell_ends.append(body)
+    counts = [_panels(mu, end - start, wanted) for end in ends]
+    panels = (counts[0][0], counts[1][0])
+    return PanelRule(panels, tuple(ends), counts[0][1], _RHO, _CELLS, tuple(cell_ends)), 0.0
+
+
+@propose_rule.register
+def _(law: LaplaceStep, wanted: Wanted) -> tuple[PanelRule, float]:
+    lam = 1.0 / float(law.b)
+    symmetric = law.kind == SYMMETRIC
+    panels, nodes = _panels(1.0, lam if symmetric else 2.0 * lam, wanted)
+    count = 2 if symmetric else 1
+    zeros = (0.0,) * count
+    return PanelRule((panels,) * count, zeros, nodes, _RHO, _CELLS, zeros), 0.0

@@ -20,6 +20,8 @@ from dpacct.engine.stable import Floats
 from dpacct.errors import NotCertified
 
 from .balls import precision
+from .branches import PanelRule, PreparedBranches
+from .lattice_line import LatticeLine
 from .line import BallLaw, Contour, Line, Prepared
 from .rules import Wanted, propose_rule
 
@@ -46,15 +48,17 @@ class Seeker:
 
     def __init__(self, laws: FloatLaws, epsilon: float, log_delta: float | None) -> None:
         guess = first_guess(laws, -10.0 - abs(epsilon) if log_delta is None else log_delta)
-        self._saddle = Saddle(laws, guess)
-        self.total: Totals = self._saddle.for_epsilon(epsilon, guess)
+        with np.errstate(all="ignore"):
+            self._saddle = Saddle(laws, guess)
+            self.total: Totals = self._saddle.for_epsilon(epsilon, guess)
         self.log_delta = self.total.log_delta_estimate(epsilon) if log_delta is None else log_delta
 
     def bound(self, cs: Floats, epsilon: float) -> Floats:
         """Log of M(c) e^{-c eps} c^c/(1+c)^{1+c}, an upper bound of delta for every c."""
         value = log_payoff_peak(cs) - cs * epsilon
-        for family, count in self._saddle.families:
-            value += count * family.log_moments(cs)
+        with np.errstate(all="ignore"):
+            for family, count in self._saddle.families:
+                value += count * family.log_moments(cs)
         return value
 
     def step(self, aim: Aim) -> tuple[float, float, float]:
@@ -113,6 +117,7 @@ class Proposal:
     contour: Contour
     rules: tuple[object, ...]
     bits: int
+    less_atoms: bool
 
 
 def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
@@ -124,23 +129,68 @@ def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
     most = max(count for _, count in laws)
     nats = aim.nats + cancelled + math.log(most) + 3.0
     wanted = Wanted(c, max(c - down, 1e-3 * c) if down else c, c + up, nats, most, aim.nats)
-    rules, prepared, bits = [], [], 64 + math.ceil((nats + 8.0) / math.log(2.0))
+    bits = 64 + math.ceil((nats + 8.0) / math.log(2.0))
+    rules, bits = _rules(laws, wanted, bits)
+    with precision(bits):
+        prepared = _prepare(laws, rules, c)
+        count, doublings, less_atoms = _nodes(prepared, height, step, aim)
+    contour = Contour(c, step, count, up, down, doublings)
+    if any(isinstance(rule, PanelRule) for rule in rules):
+        # these rules depend on the highest frequency
+        rules, bits = _rules(laws, wanted._replace(frequency=count * step), bits)
+    with precision(bits):
+        prepared = _prepare(laws, rules, c)
+        width = max(getattr(law, "node_count", 1) for law, _ in prepared)
+        if count * width > _BLOCK:
+            raise NotCertified(f"the proof needs {count} x {width} terms: the value is withheld")
+        line = (
+            LatticeLine(prepared, contour, law=laws[0][0])
+            if less_atoms
+            else Line(prepared, contour)
+        )
+    return Proposal(contour, tuple(rules), bits, less_atoms), line
+
+
+def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[object], int]:
+    rules = []
     with precision(bits):
         for law, count in laws:
             rule, lift = propose_rule(law, wanted._replace(steps=count))
             rules.append(rule)
-            bits = max(bits, 64 + math.ceil((nats + lift + 8.0) / math.log(2.0)))
-    with precision(bits):
-        prepared = [
-            (law.prepare(arb(c), rule), n) for (law, n), rule in zip(laws, rules, strict=True)
-        ]
-        count, doublings = _count_nodes(height, step, aim, _decay(prepared))
-        width = max(getattr(law, "node_count", 1) for law, _ in prepared)
-        if count * width > _BLOCK:
-            raise NotCertified(f"the proof needs {count} x {width} terms: the value is withheld")
-        contour = Contour(c, step, count, up, down, doublings)
-        line = Line(prepared, contour)
-    return Proposal(contour, tuple(rules), bits), line
+            bits = max(bits, 64 + math.ceil((wanted.nats + lift + 8.0) / math.log(2.0)))
+    return rules, bits
+
+
+def _prepare(laws: BallLaws, rules: list[object], c: float) -> list[tuple[Prepared, int]]:
+    return [(law.prepare(arb(c), rule), n) for (law, n), rule in zip(laws, rules, strict=True)]
+
+
+def _nodes(
+    prepared: Sequence[tuple[Prepared, int]], height: float, step: float, aim: Aim
+) -> tuple[int, int, bool]:
+    """(n, doublings, whether the point masses are taken out)."""
+    lonely = prepared[0][0] if len(prepared) == 1 else None
+    try:
+        return *_count_nodes(height, step, aim, _decay(prepared)), False
+    except NotCertified:
+        if not isinstance(lonely, PreparedBranches):
+            raise
+    steps = prepared[0][1]
+    v, atoms, whole = (float(x) for x in (lonely.variation(), lonely.atoms_at_c(), lonely.at_c))
+    count = 8.0
+    while count < MOST_NODES:
+        tau = count * step
+        log_tail = (
+            height
+            + math.log(0.5 * steps * (steps - 1.0))
+            + (steps - 2.0) * math.log((atoms + v / tau) / whole)
+            + 2.0 * math.log(v / (tau * whole))
+            - math.log(3.0 * math.pi * tau)
+        )
+        if log_tail < aim.log_delta - aim.nats:
+            return math.ceil(count), 0, True
+        count *= 1.05
+    raise NotCertified("the point masses of the loss decay too slowly: the value is withheld")
 
 
 def _decay(steps: Sequence[tuple[Prepared, int]]) -> Callable[[Floats], Floats]:
@@ -166,7 +216,8 @@ def tilt_for_bound(
     best, tilt = math.inf, 0.0
     for factor in _TILTS:
         c = guess * factor
-        total = sum(n * law.prepare(c, c).cumulants(c).log_moment for law, n in float_laws)
+        with np.errstate(all="ignore"):
+            total = sum(n * law.prepare(c, c).cumulants(c).log_moment for law, n in float_laws)
         value = total - c * epsilon + float(log_payoff_peak(np.array([c]))[0])
         if value < best:
             best, tilt = value, c

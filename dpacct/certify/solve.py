@@ -59,7 +59,7 @@ class Plan:
     def _claim(
         self, side: str, k: int, direction: Direction, epsilon: Fraction, relation: str, bound: str
     ) -> Claim:
-        contour = direction.evidence["form"] == "contour"
+        contour = str(direction.evidence["form"]).startswith("contour")
         return Claim(
             plan=self.text,
             adjacency=str(self.adjacency),

@@ -8,6 +8,8 @@ from typing import Any
 
 from flint import arb
 
+from .atomic import AtomicStep, finite_sum
+from .laplace import LaplaceStep
 from .line import payoff_peak
 from .plan import Laws
 
@@ -21,7 +23,10 @@ def closed_form(laws: Laws, epsilon: arb) -> arb | None:
     """delta(eps) where one formula gives it; None elsewhere."""
     if len(laws) == 1 and laws[0][1] == 1:
         return laws[0][0].one_step(epsilon)
-    return None
+    if len(laws) == 1 and isinstance(laws[0][0], LaplaceStep):
+        return laws[0][0].repeated(laws[0][1], epsilon)
+    atomic = [(law, count) for law, count in laws if isinstance(law, AtomicStep)]
+    return finite_sum(atomic, epsilon) if len(atomic) == len(laws) else None
 
 
 def chernoff(laws: Laws, rules: Sequence[object], c: arb, epsilon: arb) -> arb:

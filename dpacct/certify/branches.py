@@ -1,0 +1,293 @@
+"""Laws made of point masses and of smooth branches between two ends, in balls.
+
+A branch is an interval of x with density e^{W(x)} under Q, loss +-log r, r = 1 - q + q e^l, l
+linear in x; P has density e^W r on a favoured branch, e^W on its mirror image. The sampled Laplace
+and C_q of both mechanisms are of this kind. Equation numbers: docs/theory/certificate.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from flint import acb, arb, ctx
+
+from dpacct.engine.stable import Floats
+
+from .balls import spread
+from .envelope import Layers, layers
+from .expsum import ExpSum
+
+
+@dataclass(frozen=True)
+class Branch:
+    """log e^W = base + linear x - square x^2/2 on [start, end]; l = slope x - offset."""
+
+    start: arb
+    end: arb | None  # None: to infinity, which needs square = 1
+    base: arb
+    linear: arb
+    square: int
+    slope: arb
+    offset: arb
+    rate: arb
+    favoured: bool
+
+    def log_r(self, x: arb) -> arb:
+        """log(1 - q + q e^l)."""
+        value: arb = (self.rate * (self.slope * x - self.offset).expm1()).log1p()
+        return value
+
+    def loss(self, x: arb) -> arb:
+        """The privacy loss at x."""
+        value = self.log_r(x)
+        return value if self.favoured else -value
+
+    def log_weight(self, x: Any) -> Any:
+        """W(x), real or complex."""
+        return self.base + self.linear * x - self.square * x * x / 2
+
+    def log_density(self, x: arb, kappa: arb, value: arb) -> arb:
+        """log f, f = e^W r^kappa / (slope q e^l) the density of the loss; `value` is log r."""
+        outer = self.slope * x - self.offset + (self.slope * self.rate).log()
+        found: arb = self.log_weight(x) - outer + kappa * value
+        return found
+
+    def log_size(self, panel: tuple[arb, arb, arb], y: arb, t: arb) -> arb:
+        """Upper bound of log|e^W r^{..}| on |Im| <= height, low <= Re <= high, eq. (12)."""
+        low, high, height = panel
+        angle = self.slope * height
+        if not angle < arb.pi():
+            return arb.pos_inf()
+        nearest = low if low > 0 else (high if high < 0 else arb(0))
+        size = self.base + height * height * self.square / 2 + t * angle
+        size += larger(self.linear * low, self.linear * high)
+        size -= self.square * nearest * nearest / 2
+        if self.favoured:
+            return size + (y + 1) * self.log_r(high)
+        return size - y * (self.log_r(low) + (angle / 2).cos().log())
+
+
+@dataclass(frozen=True)
+class PanelRule:
+    """Gauss-Legendre panels on each branch; ellipses of parameter rho bound the error."""
+
+    panels: tuple[int, ...]
+    ends: tuple[float, ...]  # where an infinite branch is cut off; else unused
+    nodes: int
+    rho: float
+    cells: int
+    cell_ends: tuple[float, ...]
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> PanelRule:
+        """Read what `dataclasses.asdict` wrote."""
+        told: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in fields.items()
+        }
+        return cls(**told)
+
+
+def larger(a: arb, b: arb) -> arb:
+    """The larger of two, or a ball around it."""
+    return a if a > b else b if b > a else a.max(b)
+
+
+@lru_cache(maxsize=64)
+def _legendre(count: int, bits: int) -> list[tuple[arb, arb]]:
+    return [arb.legendre_p_root(count, k, weight=True) for k in range(count)]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a law is made of: finite point masses (loss, P-mass), and branches."""
+
+    atoms: tuple[tuple[arb, arb], ...]
+    branches: tuple[Branch, ...]
+
+
+class PreparedBranches:
+    """Moments by panels, and decay by layers, along Re s = c."""
+
+    def __init__(self, parts: Parts, c: arb, rule: PanelRule) -> None:
+        self.c, self.rule, self.parts = c, rule, parts
+        losses: list[acb] = [acb(loss) for loss, _ in parts.atoms]
+        weights: list[acb] = [acb(mass.log()) for _, mass in parts.atoms]
+        self._panels: list[list[tuple[arb, arb]]] = []
+        for k, branch in enumerate(parts.branches):
+            edges = self._edges(k, branch)
+            self._panels.append(edges)
+            for middle, half in edges:
+                for x, w in _legendre(rule.nodes, ctx.prec):
+                    point = middle + half * x
+                    log_r = branch.log_r(point)
+                    weight = branch.log_weight(point) + (half * w).log()
+                    losses.append(acb(log_r if branch.favoured else -log_r))
+                    weights.append(acb(weight + log_r if branch.favoured else weight))
+        self._frequency = arb(0)
+        self._sum = ExpSum(losses, weights, self.slack)
+        self.at_c = self.moment(c)
+        self._layers: Layers | None = None
+
+    @property
+    def node_count(self) -> int:
+        """Nodes of the inner rule."""
+        return len(self._sum.losses)
+
+    def _edges(self, k: int, branch: Branch) -> list[tuple[arb, arb]]:
+        """(middle, half width) of each panel."""
+        end = arb(self.rule.ends[k]) if branch.end is None else branch.end
+        half = (end - branch.start) / (2 * self.rule.panels[k])
+        return [(branch.start + (2 * j + 1) * half, half) for j in range(self.rule.panels[k])]
+
+    def slack(self, y: arb) -> tuple[arb, arb]:
+        """Error of the panels, eq. (12), and of the cut-off, eq. (13), at the frequency in use."""
+        rho, count = arb(self.rule.rho), self.rule.nodes
+        wide, tall = (rho + 1 / rho) / 2, (rho - 1 / rho) / 2
+        total = arb(0)
+        for branch, panels in zip(self.parts.branches, self._panels, strict=True):
+            for middle, half in panels:
+                box = (middle - half * wide, middle + half * wide, half * tall)
+                total += half * branch.log_size(box, y, self._frequency).exp()
+            if branch.end is None:
+                middle, half = panels[-1]
+                total += _beyond(branch, middle + half, y) / _panel_factor(rho, count)
+        return arb(0), total * _panel_factor(rho, count)
+
+    def moment(self, y: arb) -> arb:
+        """M(y), real y > 0."""
+        before, self._frequency = self._frequency, arb(0)
+        found = self._sum.moment(y)
+        self._frequency = before
+        return found
+
+    def row(self, step: arb, count: int) -> list[acb]:
+        """M(c + i k step), k = 0 .. count."""
+        self._frequency = (step * count).upper()
+        return self._sum.row(self.c, step, count, self.at_c)
+
+    def atom_row(self, step: arb, count: int) -> list[acb]:
+        """The part of the point masses alone, exactly."""
+        found = []
+        for k in range(count + 1):
+            s = acb(self.c, k * step)
+            found.append(sum((mass * (s * loss).exp() for loss, mass in self.parts.atoms), acb(0)))
+        return found
+
+    def atoms_at_c(self) -> arb:
+        """Tilted mass of the atoms: their share of M(c), not normalised."""
+        return sum((mass * (self.c * loss).exp() for loss, mass in self.parts.atoms), arb(0))
+
+    def deficit(self, t: arb) -> arb:
+        """Lower bound of -log|M(c + it')/M(c)|, t' >= t, eq. (7)."""
+        return self.layers.deficit(t)
+
+    def float_deficit(self, t: Floats) -> Floats:
+        """`deficit` in floats, for the search."""
+        return self.layers.float_deficit(t)
+
+    def staircase(self) -> tuple[list[arb], list[arb]]:
+        """(edges, heights): the tilted density of the loss is at least this, by branches."""
+        edges: list[arb] = []
+        heights: list[arb] = []
+        order = sorted(
+            range(len(self.parts.branches)), key=lambda k: self.parts.branches[k].favoured
+        )
+        for k in order:
+            branch = self.parts.branches[k]
+            end = arb(self.rule.cell_ends[k]) if branch.end is None else branch.end
+            step = (end - branch.start) / self.rule.cells
+            points = [branch.start + j * step for j in range(self.rule.cells + 1)]
+            here, levels = self._levels(branch, points)
+            if not branch.favoured:
+                here, levels = here[::-1], levels[::-1]
+            if edges:
+                gap = here[0] - edges[-1]
+                if gap > 0 or gap < 0 or not gap.contains(0):
+                    heights.append(arb(0))
+                    edges += here
+                else:
+                    edges += here[1:]
+            else:
+                edges += here
+            heights += levels
+        return edges, heights
+
+    def _levels(self, branch: Branch, points: Sequence[arb]) -> tuple[list[arb], list[arb]]:
+        """As for the sampled Gaussian: tangents of the convex log r, ends of what is concave."""
+        kappa = self.c + 2 if branch.favoured else 1 - self.c
+        log_m = self.at_c.log()
+        values = [branch.log_r(x) for x in points]
+        levels = []
+        for j in range(len(points) - 1):
+            a, b = points[j], points[j + 1]
+            at_a, at_b = values[j], values[j + 1]
+            if kappa > 0:
+                middle = (a + b) / 2
+                growth = branch.rate * (branch.slope * middle - branch.offset).exp()
+                slope = branch.slope * growth / (1 - branch.rate + growth)
+                value = branch.log_r(middle)
+                at_a, at_b = value + slope * (a - middle), value + slope * (b - middle)
+            low, high = (branch.log_density(x, kappa, v) for x, v in ((a, at_a), (b, at_b)))
+            least = low if low < high else high if high < low else low.min(high)
+            levels.append((least - log_m).exp().lower())
+        return [v if branch.favoured else -v for v in values], levels
+
+    def variation(self) -> arb:
+        """Upper bound of the total variation of the tilted density, unnormalised, eq. (17)."""
+        total = arb(0)
+        for k, branch in enumerate(self.parts.branches):
+            kappa = self.c + 2 if branch.favoured else 1 - self.c
+            infinite = branch.end is None
+            end = arb(self.rule.cell_ends[k]) if branch.end is None else branch.end
+            ends = [
+                branch.log_density(x, kappa, branch.log_r(x)).exp() for x in (branch.start, end)
+            ]
+            if not infinite:  # W - l is linear: one critical point at most, a minimum
+                total += 2 * (ends[0] + ends[1])
+                continue
+            # three critical points at most: two peaks
+            total += 2 * ends[0] + 4 * self._peak(branch, kappa, end)
+        return total.upper()
+
+    def _peak(self, branch: Branch, kappa: arb, end: arb) -> arb:
+        """Upper bound of the density on an infinite branch: -x^2/2 - l falls, log r rises."""
+        if not end > kappa * branch.slope:
+            return arb.pos_inf()
+        step = (end - branch.start) / self.rule.cells
+        highest = arb(0)
+        for j in range(self.rule.cells):
+            low, high = branch.start + j * step, branch.start + (j + 1) * step
+            value = branch.log_r(high if kappa > 0 else low)
+            highest = larger(highest, branch.log_density(low, kappa, value).exp())
+        return highest
+
+    @property
+    def layers(self) -> Layers:
+        """Uniform layers below the tilted density of the loss."""
+        if self._layers is None:
+            self._layers = layers(*self.staircase())
+        return self._layers
+
+
+def _panel_factor(rho: arb, count: int) -> arb:
+    """(64/15) rho^{-2n}/(1 - rho^{-2}), per unit of half width and of size on the ellipse."""
+    return arb(64) / 15 * rho ** (-2 * count) / (1 - rho ** (-2))
+
+
+def _beyond(branch: Branch, end: arb, y: arb) -> arb:
+    """Bound of the branch beyond its last panel, eq. (13): the slope of log r is at most mu."""
+    if branch.favoured:
+        rate = end - (y + 1) * branch.slope - branch.linear
+        size = branch.log_weight(end) + (y + 1) * branch.log_r(end)
+    else:
+        rate, size = end - branch.linear, branch.log_weight(end) - y * branch.log_r(end)
+    return size.exp() / rate if rate > 0 else arb.pos_inf()
+
+
+def widened(value: acb, error: arb) -> acb:
+    """The ball around a value with this error."""
+    return value + spread(error)

@@ -1,0 +1,62 @@
+"""Repeated steps whose point masses matter: what does not decay is taken out in closed form.
+
+With M = A + C (point masses, branches), the line integral is taken of
+R = M^T - A^T - T A^{T-1} C = sum_{k>=2} binom(T,k) A^{T-k} C^k, and the rest added back exactly:
+eq. (14) to (16) of docs/theory/certificate.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flint import acb, arb
+
+from .branches import PreparedBranches
+from .fold import folded, stick
+from .line import BallLaw, Line
+
+
+@dataclass
+class LatticeLine(Line):
+    """One law, repeated; `law` gives the one-step closed form."""
+
+    law: BallLaw | None = None
+
+    def _fill(self) -> list[acb]:
+        one, count = self._only()
+        h, n = arb(self.contour.step), self.contour.count
+        table = []
+        for whole, atoms in zip(one.row(h, n), one.atom_row(h, n), strict=True):
+            fewer = atoms ** (count - 1)
+            table.append(whole**count - fewer * (atoms + count * (whole - atoms)))
+        return table
+
+    def _only(self) -> tuple[PreparedBranches, int]:
+        ((one, count),) = self.steps
+        assert isinstance(one, PreparedBranches)
+        return one, count
+
+    def _tail_factor(self) -> arb:
+        """Eq. (15): (1/pi) binom(T, 2) (A + V/tau)^{T-2} V^2/(3 tau^3)."""
+        one, count = self._only()
+        tau = self.contour.count * arb(self.contour.step)
+        v = one.variation()
+        pairs = arb(count) * (count - 1) / 2
+        base = one.atoms_at_c() + v / tau
+        return (pairs * base ** (count - 2) * v * v / (3 * tau**3 * arb.pi())).upper()
+
+    def closed(self, epsilon: arb) -> arb:
+        """delta of A^T and of T A^{T-1} C, eq. (16)."""
+        one, count = self._only()
+        assert self.law is not None
+        atoms = one.parts.atoms
+        total = sum((mass * stick(epsilon - loss) for loss, mass in folded(atoms, count)), arb(0))
+        for loss, mass in folded(atoms, count - 1):
+            e = epsilon - loss
+            branch = self.law.one_step(e) - sum((m * stick(e - x) for x, m in atoms), arb(0))
+            total += count * mass * branch
+        return total
+
+    def delta(self, epsilon: arb) -> arb:
+        """An enclosure of the value at one epsilon."""
+        return super().delta(epsilon) + self.closed(epsilon)
