@@ -29,7 +29,7 @@ class Effort:
 
 
 QUICK = Effort(rounds=2, budget=3.0, limit=10.0)
-FULL = Effort(rounds=4, budget=6.0, limit=30.0)
+FULL = Effort(rounds=3, budget=6.0, limit=30.0)
 
 #: A round repeats a fast question until about this many seconds are spent, but no more often than
 #: this.
@@ -74,7 +74,7 @@ def rows(case: Case, workers: list[Worker], effort: Effort) -> list[dict[str, An
             first = firsts[worker.name]
             if first["status"] != "ok" or first["cpu"][0] * (index + 2) > effort.budget:
                 continue
-            wanted = int(ROUND_SECONDS / max(first["cpu"][0], 1e-6))
+            wanted = int(ROUND_SECONDS / max(first["wall"][0], 1e-6))
             repeats = max(1, min(ROUND_REPEATS, wanted))
             start = 1 + index * ROUND_REPEATS
             later = worker.ask(case.question, start, repeats, effort.limit)
