@@ -12,8 +12,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer as Answer
-    from dpacct.calibrate import calibrate as calibrate
-    from dpacct.calibrate import noise_multiplier as noise_multiplier
+    from dpacct.calibration import calibrate as calibrate
+    from dpacct.calibration import noise_multiplier as noise_multiplier
     from dpacct.errors import AssumptionViolated as AssumptionViolated
     from dpacct.errors import DpacctError as DpacctError
     from dpacct.errors import InvalidArgument as InvalidArgument
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "answer": ("Answer",),
-    "calibrate": ("calibrate", "noise_multiplier"),
+    "calibration": ("calibrate", "noise_multiplier"),
     "errors": (
         "AssumptionViolated",
         "DpacctError",
@@ -61,7 +61,7 @@ _ROOMS = {
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
-__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

@@ -50,16 +50,24 @@ class Direction:
         return Solved(mix(solved.value), mix(solved.lower), mix(solved.upper), solved.resolved)
 
     def epsilon(self, log_target: float) -> Solved:
+        if self.log_kept == 0.0:
+            return self._epsilon(log_target)
+        # what is left of delta beside the open failures is a difference: move the target by its rounding
+        value = self._epsilon(log_target)
+        lower, upper = self._epsilon(log_target + 1e-14), self._epsilon(log_target - 1e-14)
+        return Solved(value.value, lower.lower, upper.upper, value.resolved)
+
+    def _epsilon(self, log_target: float) -> Solved:
         if self.log_kept < 0.0:
             excess = math.exp(log_target) + math.expm1(self.log_kept)
             if excess <= 0.0:
                 return Solved(math.inf, math.inf, math.inf)
             log_target = math.log(excess) - self.log_kept
         found = invert.epsilon(self.laws, log_target, -self.shift)
-        return Solved(
-            *(max(0.0, end + self.shift) for end in (found.value, found.lower, found.upper)),
-            resolved=found.resolved,
+        value, lower, upper = (
+            max(0.0, end + self.shift) for end in (found.value, found.lower, found.upper)
         )
+        return Solved(value, lower, upper, found.resolved)
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""

@@ -120,6 +120,9 @@ def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.float64]:
     if array.dtype == object or array.dtype.kind in "US":
         flat = [float(domain.check(name, one)) for one in array.ravel().tolist()]
         return np.array(flat).reshape(array.shape)
+    flags = (bool, np.bool_)
+    if isinstance(values, list | tuple) and any(isinstance(one, flags) for one in values):
+        raise InvalidArgument(f"{name} must be numbers in {domain}, got a bool", argument=name)
     if array.dtype.kind not in "iuf":
         raise InvalidArgument(
             f"{name} must be numbers in {domain}, got {values!r:.60}", argument=name
@@ -147,6 +150,9 @@ def log_profile(plan: Composition, epsilons: NDArray[np.float64]) -> NDArray[np.
     for direction in plan.upper:
         values, errors = direction.log_profile(epsilons)
         best = np.maximum(best, values + np.log1p(np.minimum(errors, 1.0)))
+    # delta falls with epsilon, so a bound at a smaller epsilon holds at a larger one
+    order = np.argsort(epsilons)
+    best[order] = np.minimum.accumulate(best[order])
     return np.minimum(best, 0.0)
 
 

@@ -11,9 +11,13 @@ from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats
 from dpacct.vocabulary import Adjacency
 
-from .pairs import Pairs
+from .amplify import Direction
+from .pairs import FIXED_SIZE, POISSON, Pairs
 
-_KAIROUZ = "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every (epsilon, delta)-DP step is post-processed randomised response"
+_KAIROUZ = (
+    "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every (epsilon, delta)-DP step is post-processed "
+    "randomised response"
+)
 
 
 @dataclass(frozen=True)
@@ -31,21 +35,25 @@ class AtomicLaw:
     plain_frequency = math.inf
 
     @classmethod
-    def of(cls, p: list[float], q: list[float]) -> AtomicLaw:
-        """The law of log p/q under p; outcomes of equal loss are merged."""
-        infinite = sum(a for a, b in zip(p, q, strict=True) if b == 0.0)
-        lost = sum(b for a, b in zip(p, q, strict=True) if a == 0.0)
+    def of(
+        cls, losses: list[float], masses: list[float], infinite: float = 0.0, lost: float = 0.0
+    ) -> AtomicLaw:
+        """Losses and P-masses of the finite outcomes; P and Q are renormalised to them."""
+        shift = math.log1p(-infinite) - math.log1p(-lost)
         merged: dict[float, float] = {}
-        for a, b in zip(p, q, strict=True):
-            if a > 0.0 and b > 0.0:
-                loss = math.log(a / (1.0 - infinite)) - math.log(b / (1.0 - lost))
-                merged[loss] = merged.get(loss, 0.0) + a / (1.0 - infinite)
-        losses = sorted(merged)
-        return cls(tuple(losses), tuple(math.log(merged[x]) for x in losses), infinite, lost)
+        for loss, mass in zip(losses, masses, strict=True):
+            if mass > 0.0:
+                merged[loss - shift] = merged.get(loss - shift, 0.0) + mass / (1.0 - infinite)
+        ordered = sorted(merged)
+        return cls(tuple(ordered), tuple(math.log(merged[x]) for x in ordered), infinite, lost)
 
     @property
     def atoms(self) -> Atoms:
         return Atoms(np.array(self.losses), np.array(self.log_masses))
+
+    @property
+    def largest_loss(self) -> float:
+        return max(self.losses)
 
     @property
     def variance_hint(self) -> float:
@@ -57,9 +65,7 @@ class AtomicLaw:
     def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:
         return Nodes(np.array(self.losses), np.array(self.log_masses))
 
-    def damped_nodes(
-        self, c: float, z: Complexes, reach: float
-    ) -> tuple[Complexes, Complexes]:
+    def damped_nodes(self, c: float, z: Complexes, reach: float) -> tuple[Complexes, Complexes]:
         return np.array(self.losses, dtype=complex), np.array(self.log_masses, dtype=complex)
 
     def bend(self, c: float, reach: float) -> Bend | None:
@@ -82,49 +88,70 @@ class AtomicLaw:
 
 @dataclass(frozen=True)
 class AtomicPair:
-    """Outcome probabilities (p, q) of a symmetric pair: swapping p and q permutes the outcomes."""
+    """A symmetric pair: outcomes of loss +-l for each l of `losses`, with Q-masses, and open failures.
 
-    p: tuple[float, ...]
-    q: tuple[float, ...]
+    `masses` are the Q-masses of the outcomes of loss +l; those of loss -l weigh e^l as much. With
+    probability `failure` each distribution yields an outcome that the other never does.
+    """
+
+    losses: tuple[float, ...]
+    masses: tuple[float, ...]
+    failure: float = 0.0
 
     @classmethod
     def pure(cls, epsilon: float) -> AtomicPair:
+        """Randomised response at epsilon."""
         return cls.approximate(epsilon, 0.0)
 
     @classmethod
     def approximate(cls, epsilon: float, delta: float) -> AtomicPair:
         """Randomised response at epsilon, beside an open failure of probability delta each way."""
-        high = (1.0 - delta) / (1.0 + math.exp(-epsilon))
-        low = (1.0 - delta) * math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
-        return cls((delta, high, low, 0.0), (0.0, low, high, delta))
+        shrink = math.exp(-epsilon)
+        return cls((epsilon,), ((1.0 - delta) * shrink / (1.0 + shrink),), delta)
 
-    def _clt(self, p: list[float], q: list[float]) -> float:
-        return AtomicLaw.of(p, q).variance_hint
+    def _outcomes(self) -> list[tuple[float, float]]:
+        """(loss, Q-mass) of every outcome that both distributions yield."""
+        pairs = list(zip(self.losses, self.masses, strict=True))
+        return pairs + [(-loss, mass * math.exp(loss)) for loss, mass in pairs]
+
+    def _law(self, direction: Direction, rate: float = 1.0) -> AtomicLaw:
+        outcomes, failure = self._outcomes(), self.failure
+        if direction is Direction.PLAIN:
+            losses = [loss for loss, _ in outcomes]
+            masses = [mass * math.exp(loss) for loss, mass in outcomes]
+            return AtomicLaw.of(losses, masses, failure, failure)
+        ratios = [(math.log1p(rate * math.expm1(loss)), mass) for loss, mass in outcomes]
+        absent = math.log1p(-rate) if rate < 1.0 else -math.inf  # loss where only Q yields
+        if direction is Direction.SYMMETRIC:
+            favoured = [(r, mass) for r, mass in ratios if r > 0.0]
+            losses = [r for r, _ in favoured] + [-r for r, _ in favoured] + [0.0]
+            masses = [mass * math.exp(r) for r, mass in favoured] + [mass for _, mass in favoured]
+            rest = 1.0 - sum(masses) - rate * failure
+            return AtomicLaw.of(losses, [*masses, max(rest, 0.0)], rate * failure, rate * failure)
+        if failure and rate < 1.0:
+            ratios.append((absent, failure))
+        if direction is Direction.REMOVE:
+            losses, masses = [r for r, _ in ratios], [m * math.exp(r) for r, m in ratios]
+            lost = failure if rate == 1.0 else 0.0
+            return AtomicLaw.of(losses, masses, rate * failure, lost)
+        infinite = failure if rate == 1.0 else 0.0
+        losses, masses = [-r for r, _ in ratios], [m for _, m in ratios]
+        return AtomicLaw.of(losses, masses, infinite, rate * failure)
 
     def plain(self) -> Pairs:
-        law = AtomicLaw.of(list(self.p), list(self.q))
+        """One step without sampling."""
+        law = self._law(Direction.PLAIN)
         return Pairs((law,), (_KAIROUZ,), clt_mu_squared=law.variance_hint)
 
     def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
-        mixed = [(1.0 - rate) * b + rate * a for a, b in zip(self.p, self.q, strict=True)]
+        """One step on a Poisson sample."""
         if adjacency is Adjacency.REPLACE_ONE:
-            upper = self._symmetric(rate)
-            return Pairs(
-                (upper,), (_KAIROUZ,), (AtomicLaw.of(mixed, list(self.q)),), upper.variance_hint
-            )
-        laws = (AtomicLaw.of(mixed, list(self.q)), AtomicLaw.of(list(self.q), mixed))
-        return Pairs(laws, (_KAIROUZ,), clt_mu_squared=laws[0].variance_hint)
-
-    def _symmetric(self, rate: float) -> AtomicLaw:
-        """C_rate: outcomes that favour p, their mirror images, and no evidence for the rest."""
-        favoured = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a > b]
-        high = [rate * a + (1.0 - rate) * b for a, b in favoured]
-        low = [b for _, b in favoured]
-        rest = 1.0 - sum(high) - sum(low)
-        return AtomicLaw.of([*high, *low, max(rest, 0.0)], [*low, *high, max(rest, 0.0)])
+            return self.without_replacement(rate, adjacency)
+        laws = (self._law(Direction.REMOVE, rate), self._law(Direction.ADD, rate))
+        return Pairs(laws, (_KAIROUZ, POISSON), clt_mu_squared=laws[0].variance_hint)
 
     def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
-        upper = self._symmetric(rate)
-        mixed = [(1.0 - rate) * b + rate * a for a, b in zip(self.p, self.q, strict=True)]
-        lower = (AtomicLaw.of(mixed, list(self.q)), AtomicLaw.of(list(self.q), mixed))
-        return Pairs((upper,), (_KAIROUZ,), lower, upper.variance_hint)
+        """One step on a sample of fixed size; some mechanism realises the lower pair."""
+        upper = self._law(Direction.SYMMETRIC, rate)
+        lower = (self._law(Direction.REMOVE, rate), self._law(Direction.ADD, rate))
+        return Pairs((upper,), (_KAIROUZ, FIXED_SIZE), lower, upper.variance_hint)

@@ -9,7 +9,7 @@ from dpacct.vocabulary import Adjacency
 
 from .gaussian_laws import GaussianLaw, SampledGaussianLaw
 from .half_gaussian import SymmetricGaussianLaw
-from .pairs import Pairs
+from .pairs import FIXED_SIZE, POISSON, Pairs
 
 
 def _normal_cdf(x: float) -> float:
@@ -38,7 +38,7 @@ class GaussianPair:
             lower = (SampledGaussianLaw(half, rate, True), SampledGaussianLaw(half, rate, False))
             return self._symmetric(rate, lower)
         basis = (
-            "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair",
+            POISSON,
             "add and remove composed apart, the worse reported",
         )
         # Bu, Dong, Long, Su 2020: mu = q sqrt(T (e^{1/sigma^2} - 1))
@@ -54,7 +54,7 @@ class GaussianPair:
 
     def _symmetric(self, rate: float, lower: tuple[SampledGaussianLaw, ...]) -> Pairs:
         basis = (
-            "Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function, composed exactly (upper)",
+            f"{FIXED_SIZE}, composed exactly (upper)",
             "the realisable pair ((1-q) N(0) + q N(1), N(0)), composed exactly (lower)",
         )
         mu = 1.0 / self.sigma

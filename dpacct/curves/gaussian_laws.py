@@ -16,7 +16,6 @@ from dpacct.engine.invert import epsilon, log_delta
 from dpacct.engine.jumps import BLUR
 from dpacct.engine.law import (
     NO_ATOMS,
-    Atoms,
     Bend,
     Cumulants,
     JumpLaw,
@@ -45,6 +44,7 @@ class GaussianLaw:
     atoms = NO_ATOMS
 
     tilt_hint = math.inf
+    largest_loss = math.inf
     cuttable = None
 
     @property
@@ -114,6 +114,10 @@ class SampledGaussianLaw:
     has_density = True
     atoms = NO_ATOMS
 
+    @property
+    def largest_loss(self) -> float:
+        return math.inf if self.remove else -math.log1p(-self.rate)
+
     @cached_property
     def variance_hint(self) -> float:
         # chi^2 = q^2 (e^{1/sigma^2} - 1) is the variance for small losses; cap it where it explodes
@@ -141,9 +145,7 @@ class SampledGaussianLaw:
     def plain_frequency(self) -> float:
         return 40.0 * self.sigma
 
-    def damped_nodes(
-        self, c: float, z: Complexes, reach: float
-    ) -> tuple[Complexes, Complexes]:
+    def damped_nodes(self, c: float, z: Complexes, reach: float) -> tuple[Complexes, Complexes]:
         """x on a line Im x = y where |r^z| falls as e^{-|t| arg r}.
 
         On it |phi| grows by e^{y^2/2}: y <= 2 keeps the cancellation below e^2. The trapezoid rule has
@@ -191,7 +193,8 @@ class SampledGaussianLaw:
 
     def _step(self, c_high: float, t: float, intervals: list[tuple[float, float]]) -> float:
         """Step of the trapezoid rule from the strip bound (docs/theory/engine.md): on Im x = d, |r^{it}|
-        grows by e^{|t| d/sigma}; d < pi sigma keeps r away from 0."""
+        grows by e^{|t| d/sigma}; d < pi sigma keeps r away from 0.
+        """
         limit = 0.97 * math.pi * self.sigma
         d = min(math.sqrt(2.0 * _INNER_NATS), limit)
         ds = (

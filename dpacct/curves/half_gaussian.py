@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.law import NO_ATOMS, Atoms, Bend, Nodes, QuadratureFamily
+from dpacct.engine.law import NO_ATOMS, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats
 
 from .gaussian_laws import (
@@ -38,6 +38,7 @@ class SymmetricGaussianLaw:
     lost_mass = 0.0
     has_density = True
     cuttable = None
+    largest_loss = math.inf
     # the point mass at 0 lies below every epsilon: bending the contour away from it disposes of it
     atoms = NO_ATOMS
 
@@ -111,9 +112,7 @@ class SymmetricGaussianLaw:
         largest = float(np.abs(self.nodes(c, c, 0.0, reach).losses).max())
         return Bend(1.0, min(0.25, 0.25 * self._shift / (self.sigma * max(largest, 1e-300))))
 
-    def damped_nodes(
-        self, c: float, z: Complexes, reach: float
-    ) -> tuple[Complexes, Complexes]:
+    def damped_nodes(self, c: float, z: Complexes, reach: float) -> tuple[Complexes, Complexes]:
         """Both halves on paths that leave the edge at an angle, up (log r) and down (-log r)."""
         t = float(np.abs(z.imag).max())
         width = self._panel_width(c, 0.0)

@@ -18,7 +18,7 @@ from dpacct.vocabulary import Adjacency
 
 from .amplify import Direction, amplified
 from .gaussian_laws import log_ratio, log_ratio_complex
-from .pairs import Pairs
+from .pairs import FIXED_SIZE, POISSON, Pairs
 from .panels import panel_nodes
 
 
@@ -70,6 +70,10 @@ class LaplaceLaw:
                 losses, masses = np.append(losses, 0.0), np.append(masses, math.log(rest))
         return Atoms(losses, masses)
 
+    @property
+    def largest_loss(self) -> float:
+        return float(self.atoms.losses.max())
+
     @cached_property
     def variance_hint(self) -> float:
         nodes = self.nodes(0.0, 1.0, 0.0)
@@ -81,25 +85,28 @@ class LaplaceLaw:
     def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:
         lam = self.lam
         low = 0.0 if self.direction is Direction.SYMMETRIC else -lam
-        # 12 radians (or nats) a panel, and r = 1 - q + q e^l is smooth on the scale pi
-        widths = math.ceil((lam - low) * max((c_high + t + 1.0) / 12.0, 0.5))
-        x, log_w = panel_nodes(np.linspace(low, lam, widths + 1))
+        # 12 radians a panel; r = 1 - q + q e^l is smooth on the scale pi; a steep tilt lives at an end
+        count = math.ceil((lam - low) * max((t + 1.0) / 12.0, 0.5))
+        edges = np.linspace(low, lam, count + 1)
+        finest, width = 8.0 / (c_high + 1.0), (lam - low) / count
+        if finest < width:
+            graded = finest * 2.0 ** np.arange(math.ceil(math.log2(width / finest)))
+            edges = np.unique(np.concatenate((edges, low + graded, lam - graded)))
+        x, log_w = panel_nodes(edges)
         losses, weights = self._mapped(x, log_w - 0.5 * (lam + x) - math.log(4.0))
         return Nodes(
             np.concatenate((losses, self.atoms.losses)),
             np.concatenate((weights, self.atoms.log_masses)),
         )
 
-    def damped_nodes(
-        self, c: float, z: Complexes, reach: float
-    ) -> tuple[Complexes, Complexes]:
+    def damped_nodes(self, c: float, z: Complexes, reach: float) -> tuple[Complexes, Complexes]:
         """l on arcs that leave the ends of the interval at an angle, to where |r^{it}| is damped."""
         t = float(np.abs(z.imag).max())
         lam = self.lam
         low = 0.0 if self.direction is Direction.SYMMETRIC else -lam
         length = lam - low
-        width = min(length, 1.0, 12.0 / (c + 1.0))
-        fine = min(width, 6.0 / t)
+        width = min(length, 1.0)
+        fine = min(width, 6.0 / t, 8.0 / (c + 1.0))
         graded = fine * 2.0 ** np.arange(0, math.ceil(math.log2(max(width / fine, 1.0))) + 1)
         graded = np.append(0.0, graded[graded < 0.5 * length])
         middle = np.linspace(
@@ -193,8 +200,7 @@ class LaplacePair:
             half = LaplacePair(2.0 * self.b)
             lower = (half._law(Direction.REMOVE, rate), half._law(Direction.ADD, rate))
             return self._replace_one(rate, lower)
-        basis = ("Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair",)
-        return Pairs((remove, add), basis, clt_mu_squared=remove.variance_hint)
+        return Pairs((remove, add), (POISSON,), clt_mu_squared=remove.variance_hint)
 
     def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
         return self._replace_one(
@@ -203,5 +209,4 @@ class LaplacePair:
 
     def _replace_one(self, rate: float, lower: tuple[LaplaceLaw, ...]) -> Pairs:
         upper = self._law(Direction.SYMMETRIC, rate)
-        basis = ("Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function",)
-        return Pairs((upper,), basis, lower, upper.variance_hint)
+        return Pairs((upper,), (FIXED_SIZE,), lower, upper.variance_hint)

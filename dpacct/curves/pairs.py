@@ -8,6 +8,9 @@ from typing import Protocol
 from dpacct.engine.law import Law
 from dpacct.vocabulary import Adjacency
 
+POISSON = "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair"
+FIXED_SIZE = "Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function"
+
 
 @dataclass(frozen=True)
 class Pairs:

@@ -6,9 +6,11 @@ from functools import cache
 
 import numpy as np
 
+from dpacct.engine.law import TooFine
 from dpacct.engine.stable import Floats
 
 POINTS = 20
+MOST_PANELS = 20_000
 
 
 @cache
@@ -19,6 +21,8 @@ def _legendre() -> tuple[Floats, Floats]:
 
 def panel_nodes(edges: Floats) -> tuple[Floats, Floats]:
     """Nodes and log weights of a rule of POINTS nodes on each panel between consecutive edges."""
+    if edges.size > MOST_PANELS:
+        raise TooFine
     nodes, weights = _legendre()
     half = 0.5 * np.diff(edges)
     middle = 0.5 * (edges[1:] + edges[:-1])

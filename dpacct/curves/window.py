@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dpacct.engine.law import TooFine
 from dpacct.engine.stable import Floats
 
 NEGLIGIBLE = 42.0
+MOST_NODES = 400_000
 
 
 def scan_points(low: float, high: float, centres: Sequence[float], spacing: float = 0.5) -> Floats:
@@ -56,6 +58,8 @@ def kept_intervals(
 
 def uniform_nodes(intervals: list[tuple[float, float]], step: float) -> Floats:
     """Points of the lattice step * Z inside the intervals (the trapezoid rule on the whole line)."""
+    if sum(b - a for a, b in intervals) > MOST_NODES * step:
+        raise TooFine
     pieces = [np.arange(np.ceil(a / step), np.floor(b / step) + 1.0) for a, b in intervals]
     return np.unique(np.concatenate(pieces)) * step
 

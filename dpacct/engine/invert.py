@@ -15,6 +15,7 @@ import numpy as np
 from .contour import Families, Line, Totals, bent_contour, log_payoff_peak, straight_line
 from .jumps import epsilon_by_jumps, log_delta_by_jumps
 from .lattice import atomic_mass, lattice_line
+from .law import TooFine
 from .minimum import minimum
 from .saddle import Laws, Saddle, first_guess, reach_for
 from .stable import Floats
@@ -46,17 +47,20 @@ class Solved:
     resolved: bool = True
 
 
-def contour_for(laws: Laws, families: Families, total: Totals, epsilon: float) -> Line | None:
-    """The cheapest contour through total.c that resolves the integral at epsilon."""
+def contour_for(
+    laws: Laws, families: Families, total: Totals, epsilons: Sequence[float]
+) -> Line | None:
+    """The cheapest contour through total.c that resolves the integral at these epsilons."""
     if max(family.cut_weight(total.c) for family, _ in families) > _CUT_WEIGHT:
         return None
     if atomic_mass(laws, families, total) > LEAST_ATOMS:
-        return lattice_line(laws, families, total, epsilon, MOST_NODES)
-    line = straight_line(families, total, (epsilon,), FEW_NODES)
+        return lattice_line(laws, families, total, epsilons, MOST_NODES)
+    line = straight_line(families, total, epsilons, FEW_NODES)
+    # a bend to the right is for epsilons above most of the loss
+    if line is None and total.c * math.sqrt(total.variance) > 0.5:
+        line = bent_contour(families, total, epsilons)
     if line is None:
-        line = bent_contour(families, total, epsilon)
-    if line is None:
-        line = straight_line(families, total, (epsilon,), MOST_NODES)
+        line = straight_line(families, total, epsilons, MOST_NODES)
     return line
 
 
@@ -70,10 +74,37 @@ def chernoff(laws: Laws, saddle: Saddle, epsilon: float, c: float) -> float:
     return best
 
 
+def _between(log_value: float, error: float) -> Solved:
+    """A log probability with its relative error."""
+    if log_value == -math.inf:
+        return Solved(log_value, log_value, log_value)
+    value = min(log_value, 0.0)
+    return Solved(value, value + math.log1p(-error), min(0.0, value + math.log1p(error)))
+
+
+def _largest_loss(laws: Laws) -> float:
+    """Supremum of the loss of the composition."""
+    return sum(count * law.largest_loss for law, count in laws)
+
+
 def _one_step(laws: Laws, epsilon: float) -> tuple[float, float] | None:
     if len(laws) == 1 and laws[0][1] == 1:
         return laws[0][0].log_one_step(epsilon)
     return None
+
+
+def _log_one_minus(log_rest: float) -> float:
+    return math.log1p(-math.exp(log_rest)) if log_rest < -1e-12 else -math.inf
+
+
+def _mirrored_chernoff(laws: Laws, epsilon: float) -> float:
+    """log of min over c in [-1, 0] of M(c) e^{-c eps}."""
+    prepared = [(law.prepare(-1.0, 0.0), count) for law, count in laws]
+    best = 0.0
+    for c in (-1e-6, -1e-5, -1e-4, -1e-3, -1e-2, -0.1, -0.3, -0.5, -0.7, -0.9, -1.0):
+        moment = sum(count * family.cumulants(c).log_moment for family, count in prepared)
+        best = min(best, moment - c * epsilon)
+    return best
 
 
 def _floor(laws: Laws, epsilon: float) -> float:
@@ -87,32 +118,74 @@ def log_delta(laws: Laws, epsilon: float) -> Solved:
     """log of E[(1 - e^{epsilon - L})_+] for the sum L of independent losses, finite part only."""
     closed = _one_step(laws, epsilon)
     if closed is not None:
-        return Solved(closed[0], closed[0] - closed[1], closed[0] + closed[1])
+        return _between(closed[0], closed[1])
+    if epsilon >= _largest_loss(laws):
+        return Solved(-math.inf, -math.inf, -math.inf)
+    try:
+        return _log_delta(laws, epsilon)
+    except TooFine:
+        # no contour: what holds without one, at tilts that can still be had
+        upper = min(0.0, _modest_bound(laws, epsilon))
+        return Solved(upper, min(upper, _floor(laws, epsilon)), upper, resolved=False)
+
+
+def _modest_bound(laws: Laws, epsilon: float) -> float:
+    """Chernoff's bound of log delta over a few tilts, as far up as the rules reach."""
+    best = math.inf
+    c = 1e-3 * first_guess(laws, -10.0)
+    for _ in range(40):
+        try:
+            total = Saddle(laws, c).at(c)
+        except TooFine:
+            break
+        peak = float(log_payoff_peak(np.float64(c)))
+        bound = total.log_moment - c * epsilon + peak
+        if bound > best:
+            break
+        best = bound
+        c *= 1.6
+    return best
+
+
+def _log_delta(laws: Laws, epsilon: float) -> Solved:
     c = first_guess(laws, -10.0 - abs(epsilon))
     saddle = Saddle(laws, c, reach_for(laws, _LEAST_LOG_DELTA))
     total = saddle.for_epsilon(epsilon, c)
-    line = contour_for(laws, saddle.families, total, epsilon)
+    line = contour_for(laws, saddle.families, total, (epsilon,))
     if line is not None:
         reading = line.read(np.array([epsilon]))
         error = float(reading.relative_error[0])
         value = float(reading.log_delta[0])
-        if error < _USABLE:
-            return Solved(value, value + math.log1p(-error), value + math.log1p(error))
+        if error < _USABLE and value < math.log1p(error):
+            return _between(value, error)
     law, count = laws[0]
     if len(laws) == 1 and law.cuttable is not None:
         found = log_delta_by_jumps(law.cuttable, count, epsilon, total.c)
         if found is not None and found.relative_error[0] < _USABLE:
-            error, value = float(found.relative_error[0]), float(found.log_delta[0])
-            return Solved(value, value + math.log1p(-error), value + math.log1p(error))
+            return _between(float(found.log_delta[0]), float(found.relative_error[0]))
     upper = min(0.0, chernoff(laws, saddle, epsilon, total.c))
-    return Solved(upper, min(upper, _floor(laws, epsilon)), upper, resolved=False)
+    lower = min(upper, _floor(laws, epsilon))
+    if epsilon < total.mean:
+        # 1 - delta = E[min(1, e^{eps - L})] <= M(c) e^{-c eps} for -1 <= c <= 0
+        lower = max(lower, _log_one_minus(_mirrored_chernoff(laws, epsilon)))
+    return Solved(upper, lower, upper, resolved=upper - lower < _USABLE)
 
 
 @_quiet
 def log_delta_bound(laws: Laws, epsilon: float, log_target: float) -> float:
     """A cheap upper bound of log delta: Chernoff's, at the tilts that matter near the target."""
+    if epsilon >= _largest_loss(laws):
+        return -math.inf
     c = first_guess(laws, log_target)
-    saddle = Saddle(laws, c)
+    best = math.inf
+    try:
+        saddle = Saddle(laws, c)
+        return _chernoff_search(saddle, epsilon, log_target, c)
+    except TooFine:
+        return best
+
+
+def _chernoff_search(saddle: Saddle, epsilon: float, log_target: float, c: float) -> float:
     best = math.inf
     for _ in range(6):
         total = saddle.at(c)
@@ -130,21 +203,31 @@ def log_delta_bound(laws: Laws, epsilon: float, log_target: float) -> float:
 @_quiet
 def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
     """The epsilon >= floor at which log delta equals the target; floor where delta(floor) is below it."""
+    largest = _largest_loss(laws)
+    if largest <= floor:
+        return Solved(floor, floor, floor)
+    if not any(law.has_density for law, _ in laws):
+        return _epsilon_on_lattice(laws, log_target, floor, largest)
     if len(laws) == 1 and laws[0][1] == 1 and floor == 0.0:
         found = _epsilon_one_step(laws, log_target)
         if found is not None:
             return found
+    try:
+        return _epsilon(laws, log_target, floor)
+    except TooFine:
+        return Solved(largest, floor, largest, resolved=False)
+
+
+def _epsilon(laws: Laws, log_target: float, floor: float) -> Solved:
     c = first_guess(laws, log_target)
     saddle = Saddle(laws, c, reach_for(laws, log_target))
     aim = log_target
     for _ in range(5):
         total = saddle.for_log_delta(aim, c)
         c = total.c
-        line = contour_for(laws, saddle.families, total, total.saddle_epsilon)
+        line = contour_for(laws, saddle.families, total, (total.saddle_epsilon,))
         if line is None:
             break
-        if line.exact:
-            return _kinked(laws, line, log_target, floor)
         solved = _newton(line, total, log_target, floor)
         if solved is not None:
             return solved
@@ -171,7 +254,7 @@ def _newton(line: Line, total: Totals, log_target: float, floor: float) -> Solve
         step = gap / slope
         if abs(step) > 3.0 * width + 0.5 * abs(value):
             return None
-        if abs(gap) <= max(1e-13, 0.02 * error) or abs(step) >= 0.5 * previous and abs(gap) < 1e-9:
+        if abs(gap) <= max(1e-13, 0.02 * error) or (abs(step) >= 0.5 * previous and abs(gap) < 1e-9):
             if error > _USABLE:
                 return None
             value += step
@@ -184,25 +267,19 @@ def _newton(line: Line, total: Totals, log_target: float, floor: float) -> Solve
     return None
 
 
-def _kinked(laws: Laws, line: Line, log_target: float, floor: float) -> Solved:
-    """Root of a sum of kinked terms; the line holds the lattice points around its own saddle."""
+def _epsilon_on_lattice(laws: Laws, log_target: float, floor: float, largest: float) -> Solved:
+    """Root of a sum of kinked terms between floor and the largest loss, where it is 0."""
 
     def read(e: float) -> tuple[float, float]:
-        reading = line.read(np.array([e]))
-        error = float(reading.relative_error[0])
-        return float(reading.log_delta[0]), error if math.isfinite(error) else 0.0
+        solved = log_delta(laws, e)
+        return solved.value, 0.5 * (
+            solved.upper - solved.lower
+        ) if solved.upper > -math.inf else 0.0
 
-    low = line.total.saddle_epsilon
-    step = math.sqrt(line.total.curvature)
-    while read(low)[0] <= log_target:
-        low -= step
-        if low < floor:
-            low = floor
-            if log_delta(laws, floor).value <= log_target:
-                return Solved(floor, floor, floor)
-            break
-        step *= 1.5
-    return bracketed_root(lambda e: max(read(e)[0], -1e300) - log_target, read, low)
+    if read(floor)[0] <= log_target:
+        return Solved(floor, floor, floor)
+    # bisect on whole readings: each has its own lattice window
+    return bracketed_root(lambda e: max(read(e)[0], -1e300) - log_target, read, floor, largest)
 
 
 def _epsilon_one_step(laws: Laws, log_target: float) -> Solved | None:
@@ -228,23 +305,27 @@ def bracketed_root(
     gap: Callable[[float], float],
     read: Callable[[float], tuple[float, float] | None],
     start: float = 0.0,
+    end: float | None = None,
 ) -> Solved:
     """Root of a decreasing function above `start`, by doubling steps, then secant and bisection."""
     low, f_low, step = start, gap(start), 1.0
-    high = low + step
+    high = low + step if end is None else end
     f_high = gap(high)
     while f_high > 0.0:
         low, f_low = high, f_high
         step *= 2.0
         high += step
         f_high = gap(high)
-    for _ in range(200):
+    for trial in range(300):
         if high - low <= 2e-15 * abs(high) + 1e-300:
             break
         middle = 0.5 * (low + high)
-        if abs(f_low) < 1e6 and abs(f_high) < 1e6:
+        if trial % 3 < 2 and f_low < 1e6 and f_high > -1e6:
             secant = high - f_high * (high - low) / (f_high - f_low)
-            middle = min(max(secant, low + 0.01 * (high - low)), high - 0.01 * (high - low))
+            narrow = 0.002 * (high - low)
+            # alternate sides of the secant's guess, so that both ends close in
+            secant += narrow if trial % 3 else -narrow
+            middle = min(max(secant, low + narrow), high - narrow)
         value = gap(middle)
         if value > 0.0:
             low, f_low = middle, value
@@ -283,12 +364,22 @@ def _epsilon_bracket(
         one = _epsilon_one_step([(law, 1.0)], log_target)
         if one is not None:
             lower = max(lower, one.lower)
-    return Solved(upper, min(lower, upper), upper, resolved=False)
+    return Solved(upper, min(lower, upper), upper, resolved=upper == floor)
 
 
 @_quiet
 def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
     """Log delta at many epsilons, and its error: few lines, each read at all the epsilons near its saddle."""
+    try:
+        return _log_profile(laws, epsilons)
+    except TooFine:
+        return np.array([log_delta(laws, e).upper for e in epsilons.tolist()]), np.zeros(
+            epsilons.shape
+        )
+
+
+def _log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
+    largest = _largest_loss(laws)
     order = np.argsort(epsilons)
     values = np.full(epsilons.shape, np.nan)
     errors = np.full(epsilons.shape, np.inf)
@@ -298,9 +389,8 @@ def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
     single = len(laws) == 1 and laws[0][1] == 1 and laws[0][0].log_one_step(1.0) is not None
     while pending:
         first = float(epsilons[pending[0]])
-        if single:
-            line, width = None, 0.0
-        else:
+        line, width = None, 0.0
+        if not single and first < largest:
             saddle = saddle or Saddle(laws, c, reach_for(laws, _LEAST_LOG_DELTA))
             total = saddle.for_epsilon(first, c)
             # move on by 2.5 widths: e^{-3} of the saddle's height is all that is lost at the near edge
@@ -308,7 +398,8 @@ def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
             if float(epsilons[pending[-1]]) > first + 0.5 * width:
                 total = saddle.for_epsilon(first + 0.8 * width, total.c)
             c = total.c
-            line = contour_for(laws, saddle.families, total, first)
+            last = min(float(epsilons[pending[-1]]), first + 2.0 * width)
+            line = contour_for(laws, saddle.families, total, (first, last))
         if line is not None:
             group = [i for i in pending if epsilons[i] <= first + 2.0 * width]
             reading = line.read(epsilons[group])
@@ -320,8 +411,8 @@ def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
                 errors[chosen] = reading.relative_error[:stop]
                 pending = pending[stop:]
                 continue
-        solved = log_delta(laws, first)
-        values[pending[0]] = solved.value
-        errors[pending[0]] = math.expm1(min(solved.upper - solved.lower, 50.0))
+        # the upper end, to which no error needs adding
+        values[pending[0]] = log_delta(laws, first).upper
+        errors[pending[0]] = 0.0
         pending = pending[1:]
     return values, errors

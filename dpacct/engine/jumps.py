@@ -47,7 +47,8 @@ _ACCURATE = 1e-10
 
 def _steep(u: Floats) -> Floats:
     """Argument of a normal cdf that makes a smooth step: it falls as e^{-e^{2|u|}/4}, faster than any
-    e^{cL} can grow, and is analytic, with no growth, in the strip |Im u| < pi/4."""
+    e^{cL} can grow, and is analytic, with no growth, in the strip |Im u| < pi/4.
+    """
     result: Floats = math.sqrt(2.0) * np.sinh(np.clip(u, -200.0, 200.0))
     return result
 
@@ -175,7 +176,9 @@ class Bulk(_Part):
             return plain
         y = c * self._losses
         excess = np.where(
-            y > 1.0, np.exp(y + self._log_weights) - self._inner, np.expm1(np.minimum(y, 1.0)) * self._inner
+            y > 1.0,
+            np.exp(y + self._log_weights) - self._inner,
+            np.expm1(np.minimum(y, 1.0)) * self._inner,
         )
         mean = self._drift + float(excess @ self._losses)
         log_moment = float(self.log_moments(np.array([c]))[0])
@@ -241,7 +244,9 @@ class JumpExpansion:
         best = -math.inf
         for k in range(min(MOST_JUMPS, int(self._count)) + 1):
             # all terms of k or more jumps: y^k/k! e^y at each tilt
-            rest = float(np.min(level + k * y - math.lgamma(k + 1.0) + np.exp(np.minimum(y, 500.0))))
+            rest = float(
+                np.min(level + k * y - math.lgamma(k + 1.0) + np.exp(np.minimum(y, 500.0)))
+            )
             if rest < best - _LEFT_OUT:
                 left_out.append(rest)
                 break
@@ -300,7 +305,11 @@ class JumpExpansion:
         """Epsilon in [low, high] for the target, with its error: bisection on bounds, then Newton."""
         bottom, top = low, high
         for _ in range(14):
-            middle = 0.5 * (bottom + top) if bottom > 0.1 * top else math.sqrt(max(bottom, 1e-3 * top) * top)
+            middle = (
+                0.5 * (bottom + top)
+                if bottom > 0.1 * top
+                else math.sqrt(max(bottom, 1e-3 * top) * top)
+            )
             estimate = self._estimate(middle)
             if estimate is None:
                 return None
@@ -369,7 +378,9 @@ class JumpLine:
         total = log_sum_exp(logs) if np.isfinite(logs).any() else -math.inf
         share = np.exp(logs - total)
         slope = sum(s * float(r.slope[0]) for s, (_, r) in zip(share, readings, strict=True))
-        error = sum(s * float(r.relative_error[0]) for s, (_, r) in zip(share, readings, strict=True) if s)
+        error = sum(
+            s * float(r.relative_error[0]) for s, (_, r) in zip(share, readings, strict=True) if s
+        )
         error += math.exp(min(self._left_out - total, 0.0))
         return Reading(np.array([total]), np.array([slope]), np.array([error]))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .contour import TAIL_TOLERANCE, Families, Line, Reading, Totals, step_size
+from .contour import Families, Line, Reading, Totals, step_size
 from .law import Atoms, Law
 from .stable import Complexes, Floats, log_sum_exp
 
@@ -26,6 +26,12 @@ Laws = Sequence[tuple[Law, float]]
 # lattice points kept hold more than e^{-45} of the largest tilted mass
 _WINDOW = 45.0
 MOST_POINTS = 3_000_000
+# the remainder falls slowly, as t^-4: twelve digits of it are enough
+_TAIL = 1e-12
+# so few points are kept whole
+_FEW = 2000
+# points at most of a sum over three and more masses
+_MANY = 60_000
 _ORIGIN = Atoms(np.zeros(1), np.zeros(1))
 
 
@@ -41,18 +47,18 @@ def _power(atoms: Atoms, count: int, c: float) -> Atoms | None:
     if losses.size == 1:
         return Atoms(count * losses, count * masses)
     if losses.size > 2:
-        result: Atoms | None = _ORIGIN
-        # multinomial as nested binomials would need T^2 points; only small counts are worth it
-        if math.comb(count + losses.size - 1, losses.size - 1) > MOST_POINTS:
+        if math.comb(count + losses.size - 1, losses.size - 1) > _MANY:
             return None
-        for _ in range(count):
-            result = _sum(result, atoms, c) if result is not None else None
-        return result
+        half = _power(atoms, count // 2, c)
+        whole = _sum(half, half, c) if half is not None else None
+        return _sum(whole, atoms, c) if whole is not None and count % 2 else whole
     tilted = masses + c * losses
     share = 1.0 / (1.0 + math.exp(min(float(tilted[1] - tilted[0]), 700.0)))  # of atom 0
     centre = count * share
     reach = math.sqrt(2.0 * _WINDOW * count * share * (1.0 - share)) + 2.0 * _WINDOW
     low, high = max(0, int(centre - reach)), min(count, int(centre + reach) + 1)
+    if count <= _FEW:
+        low, high = 0, count
     if high - low > MOST_POINTS:
         return None
     k = np.arange(low, high + 1, dtype=np.float64)
@@ -132,14 +138,11 @@ def _terms(laws: Laws, c: float) -> list[Term] | None:
 class LatticeLine(Line):
     """A line for the remainder R, with the closed form of the rest added to each reading."""
 
-    def __init__(self, terms: list[Term], *line: Any) -> None:
+    def __init__(self, terms: list[Term], steps: float, *line: Any) -> None:
         super().__init__(*line)
         self._terms = terms
-
-    @property
-    def exact(self) -> bool:
-        """Whether the sum over point masses is all there is."""
-        return self._z.size == 0
+        # binomial coefficients come from log-gamma, whose size is about T log T
+        self._floor += 1e-15 * steps * math.log(steps + 1.0)
 
     def _closed_form(self, epsilon: float, height: float) -> tuple[float, float]:
         """delta and its epsilon-derivative from the terms, over e^{height}."""
@@ -169,18 +172,64 @@ class LatticeLine(Line):
         return self._reading(epsilons, rest.heights, value, moment, rest.size + np.abs(value))
 
 
+class PeriodicLine(Line):
+    """Two point masses, many steps: losses lie on a lattice of spacing d, and one period of t is enough.
+
+    With x0 the first lattice point above eps, sum_n e^{-s(x0 + nd)} (1 - e^{eps - x0 - nd}) sums to
+
+        e^{-s x0} (1/(1 - e^{-sd}) - e^{eps - x0}/(1 - e^{-(s+1)d})),
+
+    which takes the place of e^{-s eps}/(s(s+1)) in an integral over |t| <= pi/d.
+    """
+
+    def __init__(self, law: Law, count: float, families: Families, total: Totals) -> None:
+        losses = law.atoms.losses
+        self._first = count * float(losses.min())
+        self._spacing = float(np.ptp(losses))
+        spread = math.sqrt(total.variance)
+        period = 2.0 * math.pi / self._spacing
+        # Gaussian decay of M^T: 9 deviations, or the whole period; the rule is exact up to aliasing
+        reach = min(9.5 / spread, 0.5 * period)
+        nodes = 64 if reach < 0.5 * period else 512
+        t = (np.arange(nodes) + 0.5) * (reach / nodes)
+        family, _ = families[0]
+        table = count * family.centred_log_ratio(total.c, 1j * t)
+        weights = np.full(nodes, self._spacing * reach / nodes / math.pi, dtype=np.complex128)
+        super().__init__(total, 1j * t, weights, table, 1e-15 * self._spacing / spread)
+
+    def read(self, epsilons: Floats) -> Reading:
+        d, total = self._spacing, self.total
+        c = total.c
+        steps = np.floor((epsilons - self._first) / d) + 1.0
+        gap = self._first + steps * d - epsilons
+        s = c + self._z
+        front = 1.0 / -np.expm1(-s * d)
+        back = np.multiply.outer(np.exp(-gap), 1.0 / -np.expm1(-(s + 1.0) * d))
+        shift = np.multiply.outer(total.mean - epsilons - gap, self._z)
+        common = self._weights * np.exp(shift + self._log_integrand)
+        value = (common * (front - back)).real.sum(axis=1)
+        size = np.abs(common * front).sum(axis=1)
+        heights = total.log_moment - c * (epsilons + gap)
+        moment = (common * back).real.sum(axis=1)
+        return self._reading(epsilons, heights, value, moment, size)
+
+
 def lattice_line(
-    laws: Laws, families: Families, total: Totals, epsilon: float, most: int
-) -> LatticeLine | None:
+    laws: Laws, families: Families, total: Totals, epsilons: Sequence[float], most: int
+) -> Line | None:
     """Closed form of the atoms, and the trapezoid rule for the rest, on Re s = c."""
     c = total.c
+    law, count = laws[0]
+    if len(laws) == 1 and not law.has_density and law.atoms.losses.size == 2 and count > _FEW:
+        return PeriodicLine(law, count, families, total)
     terms = _terms(laws, c)
     if terms is None:
         return None
+    steps = max(count for _, count in laws)
     none = np.empty(0, dtype=np.complex128)
     if not any(law.has_density for law, _ in laws):
-        return LatticeLine(terms, total, none, none, none, 0.0)
-    step = step_size(families, total, (epsilon,))
+        return LatticeLine(terms, steps, total, none, none, none, 0.0)
+    step = step_size(families, total, epsilons)
     pieces = [
         (law, count, family.cumulants(c))
         for (law, count), (family, _) in zip(laws, families, strict=True)
@@ -220,7 +269,7 @@ def lattice_line(
         first += size
         # the envelope: point masses make the size of R swing, so look at a long stretch of it
         tail = float(np.abs(value).max()) * max(float(t[-1]), c) / math.pi
-        if tail * unit < TAIL_TOLERANCE or first > most:
+        if tail * unit < _TAIL or first > most:
             break
         size = min(2 * size, 4096)
     table = np.concatenate(blocks)
@@ -228,4 +277,4 @@ def lattice_line(
         log_table = np.where(table == 0.0, -800.0, np.log(table))
     weights = np.full(first, step / math.pi, dtype=np.complex128)
     weights[0] *= 0.5
-    return LatticeLine(terms, total, 1j * step * np.arange(first), weights, log_table, tail)
+    return LatticeLine(terms, steps, total, 1j * step * np.arange(first), weights, log_table, tail)

@@ -66,6 +66,10 @@ class Bend:
     slope: float
 
 
+class TooFine(ArithmeticError):
+    """A rule would need more nodes than are worth having: the tilt is far outside the useful range."""
+
+
 class Family(Protocol):
     """A law prepared for real tilts in a range (and any frequency)."""
 
@@ -107,6 +111,11 @@ class Law(Protocol):
     @property
     def has_density(self) -> bool:
         """Whether there is anything but point masses."""
+        ...
+
+    @property
+    def largest_loss(self) -> float:
+        """Supremum of the loss."""
         ...
 
     @property
@@ -235,9 +244,18 @@ class QuadratureFamily:
         frequency = float(np.abs(z.imag).max())
         if not z.real.any() and frequency <= self._source.plain_frequency:
             return self._on_the_line(c, mean, z.imag)
-        return np.concatenate(
-            [self._off_the_line(c, mean, part) for part in np.array_split(z, -(-z.size // 16))]
-        )
+        return self._in_parts(c, mean, z)
+
+    def _in_parts(self, c: float, mean: float, z: Complexes) -> Complexes:
+        """Off the line, in parts whose frequencies share one rule and whose tables fit the cache."""
+        frequencies = np.abs(z.imag)
+        if z.size > 16 and (
+            z.size * self._losses.size > _CHUNK >> 2
+            or float(frequencies[-1]) > 2.0 * float(frequencies[0])
+        ):
+            halves = (z[: z.size // 2], z[z.size // 2 :])
+            return np.concatenate([self._in_parts(c, mean, part) for part in halves])
+        return self._off_the_line(c, mean, z)
 
     def cut_weight(self, c: float) -> float:
         """Relative weight of the law, tilted by c, where its tail was cut off."""

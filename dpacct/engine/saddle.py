@@ -49,7 +49,7 @@ class Saddle:
             move = (
                 max(-2.0, min(2.0, -value / slope)) if slope > 0.0 else math.copysign(1.0, -value)
             )
-            proposal = c * math.exp(move)
+            proposal = min(max(c * math.exp(move), 1e-140), 1e140)
             if not low < proposal < high:
                 proposal = math.sqrt(low * high) if low > 0.0 else 0.5 * high
             if proposal == c or (math.isfinite(high) and high - low <= 1e-13 * high):

@@ -20,7 +20,7 @@ CURVES = FOUNDATION | {"engine", "curves"}
 MECHANISMS = CURVES | {"mechanisms", "certify"}
 SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}
 COMPOSE = SAMPLED | {"theorems", "compose"}
-CALIBRATE = COMPOSE | {"calibrate"}
+CALIBRATE = COMPOSE | {"calibration"}
 REPORT = CALIBRATE | {"report"}
 PUBLIC = {""}  # `import dpacct` and `from dpacct import Name`
 
@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "shuffling": MECHANISMS | {"shuffling"},
     "pate": MECHANISMS | {"pate"},
     "compose": COMPOSE,
-    "calibrate": CALIBRATE,
+    "calibration": CALIBRATE,
     "verify": CALIBRATE | {"verify"},
     "report": REPORT,
     "cli": REPORT | {"verify", "cli"} | PUBLIC,
@@ -143,7 +143,7 @@ def test_the_table_has_no_cycle() -> None:
         ),
         ("dpacct.tree.node", "from dpacct.compose import product"),
         ("dpacct.theorems.balle_wang", "import dpacct.engine.contour"),
-        ("dpacct.compose.product", "from dpacct import calibrate"),
+        ("dpacct.compose.product", "from dpacct import calibration"),
         ("dpacct.cli.eps", "import dpacct_training"),
         ("dpacct.sampling.poisson", "import dpacct"),
         ("dpacct.unheard_of.room", "import math"),
@@ -159,7 +159,7 @@ def test_a_forbidden_import_is_seen(
         "compose",
         "compose.questions",
         "compose.product",
-        "calibrate",
+        "calibration",
     ):
         monkeypatch.setitem(MODULES, f"dpacct.{module}", ROOT / "dpacct")
     assert len(breaches(name, ROOT / "dpacct" / "x.py", source)) == 1

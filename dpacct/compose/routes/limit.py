@@ -19,7 +19,7 @@ class CentralLimit(Route):
     name = "clt"
 
     def _law(self, plan: Composition) -> GaussianLaw:
-        if not plan.clt_mu > 0.0:
+        if not plan.clt_mu > 1e-100:
             raise Unsupported("clt does not apply: the limit's mu is zero", argument="method")
         return GaussianLaw(plan.clt_mu)
 
