@@ -1,6 +1,7 @@
-"""Settings that every test shares: Hypothesis profiles and a picture-less matplotlib."""
+"""What every test shares: Hypothesis profiles, a picture-less matplotlib, a memory limit."""
 
 import os
+import sys
 
 from hypothesis import HealthCheck, settings
 
@@ -15,3 +16,12 @@ settings.register_profile(
     "search", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+# An array that grows without bound fails its own test, and does not take the machine down with it.
+if sys.platform == "linux":
+    import resource
+
+    MEMORY = 8 * 2**30  # bytes of address space, here and in each process that a test starts
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY or soft > MEMORY:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
