@@ -171,32 +171,34 @@ def _real(
 def _narrow(
     excess: Callable[[float], float], safe: float, fs: float, unsafe: float, fu: float
 ) -> tuple[float, float]:
-    """Close a bracket: secant steps in log x that end a hair on either side of the root."""
+    """Close a bracket: secant steps in log x through the last two trials, each a hair past the root.
+
+    The hair lies on the side that was not tried last, so that both ends close in.
+    """
+    older, newer = (safe, fs), (unsafe, fu)
     for trial in range(_MOST_TRIALS):
         gap = math.log(unsafe / safe)
         if abs(gap) <= WIDTH:
             break
-        # secant in log x; aim beyond the root by a quarter of the wanted width, on the wider side
-        part = fs / (fs - fu) if math.isfinite(fs - fu) else 0.5
-        aim = part * gap
-        nudge = math.copysign(0.3 * WIDTH, gap)
-        if trial % 3 == 2 and abs(gap) > 1e-3:
-            aim = 0.5 * gap
-        elif part < 0.5:
-            aim += nudge
-        else:
-            aim -= nudge
-        aim = math.copysign(min(max(abs(aim), 0.3 * WIDTH), abs(gap) - 0.3 * WIDTH), gap)
-        x = safe * math.exp(aim)
+        rise = newer[1] - older[1]
+        run = math.log(newer[0] / older[0])
+        step = -newer[1] * run / rise if rise and math.isfinite(rise) else math.inf
+        towards = math.copysign(1.0, -gap if newer[1] > 0.0 else gap)  # from the newer to the other
+        hair = towards * (0.3 * WIDTH + 0.02 * abs(step)) if math.isfinite(step) else 0.0
+        x = newer[0] * math.exp(step + hair) if abs(step) < 50.0 else math.nan
+        low, high = min(safe, unsafe), max(safe, unsafe)
+        if not low < x < high or trial % 8 == 7:
+            x = safe * math.exp(0.5 * gap)
         f = excess(x)
+        older, newer = newer, (x, f)
         if f <= 0.0:
             if x == safe:
                 break
-            safe, fs = x, f
+            safe = x
         else:
             if x == unsafe:
                 break
-            unsafe, fu = x, f
+            unsafe = x
     return safe, unsafe
 
 

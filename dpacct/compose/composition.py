@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from dpacct.curves.pairs import Pairs
-from dpacct.engine import invert
+from dpacct.engine import invert, profile
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law
 from dpacct.engine.stable import Floats
@@ -76,7 +76,7 @@ class Direction:
         return invert.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
 
     def log_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        values, errors = invert.log_profile(self.laws, epsilons - self.shift)
+        values, errors = profile.log_profile(self.laws, epsilons - self.shift)
         if self.log_kept < 0.0:
             values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
         return values, errors

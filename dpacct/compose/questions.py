@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def _answer(
     log_value = None
     if quantity == "delta":
         log_value = value
-        value, lower, upper = _power(value), _power(lower, down=True), _power(upper, up=True)
+        value, lower, upper = math.exp(value), _power(lower, down=True), _power(upper, up=True)
     return Answer(
         quantity=quantity,
         value=value,
@@ -104,7 +104,7 @@ def safe_log_delta(
 
 def rdp(
     node: Node, order: ArrayLike, *, adjacency: Adjacency | str | None = None
-) -> float | NDArray[np.float64]:
+) -> float | NDArray[np.floating[Any]]:
     """See `Node.rdp`."""
     plan = Composition(node, resolve_adjacency(node, adjacency))
     orders = _checked("order", order, ORDER)
@@ -112,7 +112,7 @@ def rdp(
     return float(values) if values.ndim == 0 else values
 
 
-def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.float64]:
+def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.floating[Any]]:
     """An array of floats, each in the domain."""
     if isinstance(values, str | Fraction):
         return np.asarray(float(domain.check(name, values)))
@@ -135,14 +135,17 @@ def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.float64]:
 
 def profile(
     node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
-) -> NDArray[np.float64]:
+) -> NDArray[np.floating[Any]]:
     """See `Node.profile`: the upper end of each delta."""
     array = np.atleast_1d(_checked("epsilon", epsilons, EPSILON))
     plan = Composition(node, resolve_adjacency(node, adjacency))
-    return np.exp(log_profile(plan, array.ravel())).reshape(array.shape)
+    deltas: NDArray[np.floating[Any]] = np.exp(log_profile(plan, array.ravel()))
+    return np.reshape(deltas, array.shape)
 
 
-def log_profile(plan: Composition, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_profile(
+    plan: Composition, epsilons: NDArray[np.floating[Any]]
+) -> NDArray[np.floating[Any]]:
     """Log of an upper end of delta at each epsilon."""
     if plan.renyi_only:
         return np.array([ROUTES["rdp"].log_delta(plan, e).value for e in epsilons.tolist()])
@@ -153,12 +156,12 @@ def log_profile(plan: Composition, epsilons: NDArray[np.float64]) -> NDArray[np.
     # delta falls with epsilon, so a bound at a smaller epsilon holds at a larger one
     order = np.argsort(epsilons)
     best[order] = np.minimum.accumulate(best[order])
-    return np.minimum(best, 0.0)
+    return np.asarray(np.minimum(best, 0.0))
 
 
 def tradeoff(
     node: Node, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
-) -> float | NDArray[np.float64]:
+) -> float | NDArray[np.floating[Any]]:
     """See `Node.tradeoff`."""
     from dpacct.compose.tradeoff import curve
 

@@ -20,7 +20,8 @@ def _lines(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
     room = -np.expm1(np.minimum(log_delta, 0.0))
     steep = room - np.multiply.outer(alpha, np.exp(epsilons))
     flat = np.exp(-epsilons) * (room - alpha[:, None])
-    return np.maximum(steep, flat)
+    better: Floats = np.maximum(steep, flat)
+    return better
 
 
 def curve(log_profile: LogProfile, alpha: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """What sampling does to one step: profiles of amplified pairs from the profile of a symmetric base.
 
-With D(eps) = E[(1 - e^{eps - L})_+] of the base pair (P, Q), D(-eps) = 1 - e^{-eps} + e^{-eps} D(eps), q the rate:
+With D(eps) = E[(1 - e^{eps - L})_+] of the base pair (P, Q), q the rate, and
+D(-eps) = 1 - e^{-eps} + e^{-eps} D(eps):
 
     remove  ((1-q)Q + qP, Q):  q D(eps'),               e^{eps'} = (e^eps - 1 + q)/q   while e^eps > 1 - q
     add     (Q, (1-q)Q + qP):  w D(eps''),  w = 1 - (1-q) e^eps, e^{eps''} = q e^eps / w   while w > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpacct.errors import OutsideDomain
 from dpacct.vocabulary import Adjacency
 
 from .gaussian_laws import GaussianLaw, SampledGaussianLaw
@@ -18,9 +19,17 @@ def _normal_cdf(x: float) -> float:
 
 @dataclass(frozen=True)
 class GaussianPair:
-    """`sigma` = standard deviation / sensitivity."""
+    """`sigma` = standard deviation / sensitivity.
+
+    Raises `OutsideDomain` where 1/sigma^2 leaves the range of floats.
+    """
 
     sigma: float
+
+    def __post_init__(self) -> None:
+        if not 1e-100 <= self.sigma <= 1e100:
+            told = f"sigma must be in [1e-100, 1e100], got {self.sigma:g}"
+            raise OutsideDomain(told, argument="sigma")
 
     def plain(self) -> Pairs:
         mu = 1.0 / self.sigma

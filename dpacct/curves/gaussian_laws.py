@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from dpacct.engine.invert import epsilon, log_delta
-from dpacct.engine.jumps import BLUR
+from dpacct.engine.jump_parts import BLUR
 from dpacct.engine.law import (
     NO_ATOMS,
     Bend,
@@ -132,7 +132,7 @@ class SampledGaussianLaw:
 
     @property
     def _shift(self) -> float:
-        """Height (units of the noise) of the complex nodes: arg r -> shift/sigma, |phi| grows by e^2 at most."""
+        """Height of the complex nodes: arg r -> shift/sigma, and |phi| grows by e^2 at most."""
         return min(2.0, 1.35 * self.sigma)
 
     def bend(self, c: float, reach: float) -> Bend:
@@ -163,7 +163,9 @@ class SampledGaussianLaw:
         loss = w / sigma - 0.5 / sigma**2
         log_r = log_ratio_complex(self.rate, loss)
         log_phi = -0.5 * w * w + (math.log(step) - LOG_NORMAL)
-        return (log_r, log_phi + log_r) if self.remove else (-log_r, log_phi)
+        log_weights: Complexes = log_phi + (log_r if self.remove else 0.0)
+        losses: Complexes = log_r if self.remove else -log_r
+        return losses, log_weights
 
     def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> QuadratureFamily:
         return QuadratureFamily(self, c_low, c_high, reach)
@@ -189,11 +191,13 @@ class SampledGaussianLaw:
         base = 1.0 - self.rate
         square = base * base + 2.0 * base * np.multiply.outer(np.cos(angles), v) + v * v
         sizes = (level - 0.5 * c * np.log(np.maximum(square, 1e-300))).max(axis=1)
-        return growth + (sizes[1:] - sizes[0])
+        total: Floats = growth + (sizes[1:] - sizes[0])
+        return total
 
     def _step(self, c_high: float, t: float, intervals: list[tuple[float, float]]) -> float:
-        """Step of the trapezoid rule from the strip bound (docs/theory/engine.md): on Im x = d, |r^{it}|
-        grows by e^{|t| d/sigma}; d < pi sigma keeps r away from 0.
+        """Step of the trapezoid rule, from the strip bound of docs/theory/engine.md.
+
+        On Im x = d, |r^{it}| grows by e^{|t| d/sigma}; d < pi sigma keeps r away from 0.
         """
         limit = 0.97 * math.pi * self.sigma
         d = min(math.sqrt(2.0 * _INNER_NATS), limit)

@@ -94,7 +94,8 @@ class SymmetricGaussianLaw:
 
     def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:
         width = self._panel_width(c_high, t)
-        losses, weights = [np.zeros(1)], [np.array([self.log_rest])]
+        losses: list[Floats] = [np.zeros(1)]
+        weights: list[Floats] = [np.array([self.log_rest])]
         halves = (self._favoured, self._mirrored)
         for half, end in zip(halves, self._ends(c_low, c_high, t, reach), strict=True):
             count = max(1, math.ceil((end - self.edge) / width))
@@ -118,8 +119,8 @@ class SymmetricGaussianLaw:
         width = self._panel_width(c, 0.0)
         fine = min(width, 6.0 * self.sigma / t)
         turn = min(1.0, self.sigma)
-        losses = [np.zeros(1, dtype=complex)]
-        weights = [np.array([self.log_rest], dtype=complex)]
+        losses: list[Complexes] = [np.zeros(1, dtype=complex)]
+        weights: list[Complexes] = [np.array([self.log_rest], dtype=complex)]
         for sign, end in zip((1.0, -1.0), self._ends(c, c, t, reach), strict=True):
             length = end - self.edge
             graded = fine * 2.0 ** np.arange(0, max(1, math.ceil(math.log2(width / fine)) + 1))

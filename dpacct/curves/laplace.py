@@ -14,6 +14,7 @@ import numpy as np
 
 from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats
+from dpacct.errors import OutsideDomain
 from dpacct.vocabulary import Adjacency
 
 from .amplify import Direction, amplified
@@ -130,7 +131,8 @@ class LaplaceLaw:
         sign = -1.0 if self.direction is Direction.ADD else 1.0
         point, log_q = arc(sign)
         if self.direction is Direction.PLAIN:
-            losses, weights = point, log_q + point
+            losses: Complexes = point
+            weights: Complexes = log_q + point
         else:
             log_r = log_ratio_complex(self.rate, point)
             losses, weights = sign * log_r, (log_q if sign < 0.0 else log_q + log_r)
@@ -183,9 +185,13 @@ class LaplaceLaw:
 
 @dataclass(frozen=True)
 class LaplacePair:
-    """Laplace(1, b) against Laplace(0, b)."""
+    """Laplace(1, b) against Laplace(0, b). Raises `OutsideDomain` for an absurd scale."""
 
     b: float
+
+    def __post_init__(self) -> None:
+        if not 1e-100 <= self.b <= 1e100:
+            raise OutsideDomain(f"b must be in [1e-100, 1e100], got {self.b:g}", argument="b")
 
     def _law(self, direction: Direction, rate: float = 1.0) -> LaplaceLaw:
         return LaplaceLaw(self.b, rate, direction)

@@ -41,7 +41,7 @@ def kept_intervals(
     `reach` is the largest tilt or frequency: |L| below 1/reach counts as (reach L)^2, the size of
     the second-order differences.
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         damping = 2.0 * np.minimum(0.0, np.log(reach * np.abs(losses)))
     kept = np.zeros(points.shape, dtype=bool)
     for tilt in tilts:
@@ -53,7 +53,10 @@ def kept_intervals(
     kept[1:] |= kept[:-1].copy()
     kept[:-1] |= kept[1:].copy()
     edges = np.flatnonzero(np.diff(np.concatenate(([0], kept.astype(np.int8), [0]))))
-    return [(float(points[a]), float(points[b - 1])) for a, b in zip(edges[::2], edges[1::2])]
+    return [
+        (float(points[a]), float(points[b - 1]))
+        for a, b in zip(edges[::2], edges[1::2], strict=True)
+    ]
 
 
 def uniform_nodes(intervals: list[tuple[float, float]], step: float) -> Floats:

@@ -63,6 +63,7 @@ class Totals:
 
 
 def totals(families: Families, c: float) -> Totals:
+    """Cumulants of a product of moment functions."""
     log_moment = mean = variance = 0.0
     for family, count in families:
         one = family.cumulants(c)
@@ -75,6 +76,11 @@ def totals(families: Families, c: float) -> Totals:
 def log_payoff_peak(c: Floats) -> Floats:
     """log sup_y (1 - e^{-y})_+ e^{-cy} = log(c^c / (1+c)^{1+c}): delta <= M(c) e^{-c eps} e^{this}."""
     return c * np.log(c / (1.0 + c)) - np.log1p(c)
+
+
+def log_peak(c: float) -> float:
+    """The same at one c."""
+    return float(log_payoff_peak(np.array(c)))
 
 
 def step_size(families: Families, total: Totals, epsilons: Sequence[float]) -> float:
@@ -185,6 +191,7 @@ class Line:
 
 
 def tabulate(families: Families, c: float, z: Complexes) -> Complexes:
+    """Log of the integrand at c + z relative to c, without its linear phase."""
     value = np.zeros(z.shape, dtype=np.complex128)
     for family, count in families:
         value += count * family.centred_log_ratio(c, z)
@@ -197,7 +204,7 @@ def straight_line(
     """Trapezoid rule on Re s = c; None if it needs more than `most` nodes."""
     c = total.c
     step = step_size(families, total, epsilons)
-    blocks = [np.zeros(1, dtype=np.complex128)]
+    blocks: list[Complexes] = [np.zeros(1, dtype=np.complex128)]
     first, size = 1, FIRST_BLOCK
     while True:
         t = step * np.arange(first, first + size)
@@ -263,7 +270,8 @@ def bent_contour(families: Families, total: Totals, epsilons: Sequence[float]) -
         change = np.abs(estimate - previous)
         error = change
         if bool((error <= _SETTLED * np.abs(estimate)).all()) or z.size > MOST_BENT_NODES:
-            return Line(total, z, step * weight, value, float(error.max()) + TAIL_TOLERANCE / unit)
+            scaled: Complexes = weight * complex(step)
+            return Line(total, z, scaled, value, float(error.max()) + TAIL_TOLERANCE / unit)
         previous = estimate
         middle = table(step * (np.arange(z.size) + 0.5))
         z, weight, value = (

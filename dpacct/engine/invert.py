@@ -12,16 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .contour import Families, Line, Totals, bent_contour, log_payoff_peak, straight_line
+from .contour import Families, Line, Totals, bent_contour, log_peak, straight_line
 from .jumps import epsilon_by_jumps, log_delta_by_jumps
 from .lattice import atomic_mass, lattice_line
 from .law import TooFine
 from .minimum import minimum
 from .saddle import Laws, Saddle, first_guess, reach_for
-from .stable import Floats
 
 # log delta down to which tails are kept where delta is not known beforehand
-_LEAST_LOG_DELTA = -750.0
+LEAST_LOG_DELTA = -750.0
 # nodes that the vertical line may use before another contour is tried, and at the very most
 FEW_NODES = 400
 MOST_NODES = 1 << 14
@@ -34,7 +33,7 @@ _USABLE = 1e-3
 
 
 # far from a saddle moments overflow, and what overflows is refused by its error, not by a warning
-_quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
+quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def chernoff(laws: Laws, saddle: Saddle, epsilon: float, c: float) -> float:
     best = math.inf
     for factor in (0.5, 0.8, 1.0, 1.25, 2.0):
         total = saddle.at(c * factor)
-        peak = float(log_payoff_peak(np.float64(total.c)))
+        peak = log_peak(total.c)
         best = min(best, total.log_moment - total.c * epsilon + peak)
     return best
 
@@ -82,7 +81,7 @@ def _between(log_value: float, error: float) -> Solved:
     return Solved(value, value + math.log1p(-error), min(0.0, value + math.log1p(error)))
 
 
-def _largest_loss(laws: Laws) -> float:
+def largest_loss(laws: Laws) -> float:
     """Supremum of the loss of the composition."""
     return sum(count * law.largest_loss for law, count in laws)
 
@@ -113,13 +112,13 @@ def _floor(laws: Laws, epsilon: float) -> float:
     return max((one[0] for one in known if one is not None), default=-math.inf)
 
 
-@_quiet
+@quiet
 def log_delta(laws: Laws, epsilon: float) -> Solved:
     """log of E[(1 - e^{epsilon - L})_+] for the sum L of independent losses, finite part only."""
     closed = _one_step(laws, epsilon)
     if closed is not None:
         return _between(closed[0], closed[1])
-    if epsilon >= _largest_loss(laws):
+    if epsilon >= largest_loss(laws):
         return Solved(-math.inf, -math.inf, -math.inf)
     try:
         return _log_delta(laws, epsilon)
@@ -138,7 +137,7 @@ def _modest_bound(laws: Laws, epsilon: float) -> float:
             total = Saddle(laws, c).at(c)
         except TooFine:
             break
-        peak = float(log_payoff_peak(np.float64(c)))
+        peak = log_peak(c)
         bound = total.log_moment - c * epsilon + peak
         if bound > best:
             break
@@ -149,7 +148,7 @@ def _modest_bound(laws: Laws, epsilon: float) -> float:
 
 def _log_delta(laws: Laws, epsilon: float) -> Solved:
     c = first_guess(laws, -10.0 - abs(epsilon))
-    saddle = Saddle(laws, c, reach_for(laws, _LEAST_LOG_DELTA))
+    saddle = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA))
     total = saddle.for_epsilon(epsilon, c)
     line = contour_for(laws, saddle.families, total, (epsilon,))
     if line is not None:
@@ -171,10 +170,10 @@ def _log_delta(laws: Laws, epsilon: float) -> Solved:
     return Solved(upper, lower, upper, resolved=upper - lower < _USABLE)
 
 
-@_quiet
+@quiet
 def log_delta_bound(laws: Laws, epsilon: float, log_target: float) -> float:
     """A cheap upper bound of log delta: Chernoff's, at the tilts that matter near the target."""
-    if epsilon >= _largest_loss(laws):
+    if epsilon >= largest_loss(laws):
         return -math.inf
     c = first_guess(laws, log_target)
     best = math.inf
@@ -189,7 +188,7 @@ def _chernoff_search(saddle: Saddle, epsilon: float, log_target: float, c: float
     best = math.inf
     for _ in range(6):
         total = saddle.at(c)
-        peak = float(log_payoff_peak(np.float64(c)))
+        peak = log_peak(c)
         best = min(best, total.log_moment - c * epsilon + peak)
         if best < log_target:
             break
@@ -200,10 +199,10 @@ def _chernoff_search(saddle: Saddle, epsilon: float, log_target: float, c: float
     return best
 
 
-@_quiet
+@quiet
 def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
     """The epsilon >= floor at which log delta equals the target; floor where delta(floor) is below it."""
-    largest = _largest_loss(laws)
+    largest = largest_loss(laws)
     if largest <= floor:
         return Solved(floor, floor, floor)
     if not any(law.has_density for law, _ in laws):
@@ -219,8 +218,19 @@ def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
 
 
 def _epsilon(laws: Laws, log_target: float, floor: float) -> Solved:
-    c = first_guess(laws, log_target)
-    saddle = Saddle(laws, c, reach_for(laws, log_target))
+    guess = first_guess(laws, log_target)
+    saddle, c = Saddle(laws, guess, reach_for(laws, log_target)), guess
+    solved, c = _epsilon_on_contours(laws, saddle, log_target, floor, c)
+    if solved is None:
+        # a tail that a moderate delta may do without can matter to the tilt: try with all of it
+        solved, _ = _epsilon_on_contours(laws, Saddle(laws, guess), log_target, floor, guess)
+    return solved or _epsilon_bracket(laws, saddle, log_target, c, floor)
+
+
+def _epsilon_on_contours(
+    laws: Laws, saddle: Saddle, log_target: float, floor: float, c: float
+) -> tuple[Solved | None, float]:
+    """Newton on lines through saddles that are corrected until the line is good at the answer."""
     aim = log_target
     for _ in range(5):
         total = saddle.for_log_delta(aim, c)
@@ -230,13 +240,13 @@ def _epsilon(laws: Laws, log_target: float, floor: float) -> Solved:
             break
         solved = _newton(line, total, log_target, floor)
         if solved is not None:
-            return solved
+            return solved, c
         reading = line.read(np.array([total.saddle_epsilon]))
         miss = float(reading.log_delta[0]) - log_target
         if not (math.isfinite(miss) and float(reading.relative_error[0]) < 0.1):
             break
         aim = min(aim - miss, -1e-6)
-    return _epsilon_bracket(laws, saddle, log_target, c, floor)
+    return None, c
 
 
 def _newton(line: Line, total: Totals, log_target: float, floor: float) -> Solved | None:
@@ -254,7 +264,9 @@ def _newton(line: Line, total: Totals, log_target: float, floor: float) -> Solve
         step = gap / slope
         if abs(step) > 3.0 * width + 0.5 * abs(value):
             return None
-        if abs(gap) <= max(1e-13, 0.02 * error) or (abs(step) >= 0.5 * previous and abs(gap) < 1e-9):
+        if abs(gap) <= max(1e-13, 0.02 * error) or (
+            abs(step) >= 0.5 * previous and abs(gap) < 1e-9
+        ):
             if error > _USABLE:
                 return None
             value += step
@@ -347,9 +359,7 @@ def _epsilon_bracket(
 
     def bound(log_c: float) -> float:
         total = saddle.at(math.exp(log_c))
-        return (
-            total.log_moment + float(log_payoff_peak(np.float64(total.c))) - log_target
-        ) / total.c
+        return (total.log_moment + log_peak(total.c) - log_target) / total.c
 
     upper = max(floor, minimum(bound, math.log(c) - 12.0, math.log(c) + 12.0))
     law, count = laws[0]
@@ -365,54 +375,3 @@ def _epsilon_bracket(
         if one is not None:
             lower = max(lower, one.lower)
     return Solved(upper, min(lower, upper), upper, resolved=upper == floor)
-
-
-@_quiet
-def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
-    """Log delta at many epsilons, and its error: few lines, each read at all the epsilons near its saddle."""
-    try:
-        return _log_profile(laws, epsilons)
-    except TooFine:
-        return np.array([log_delta(laws, e).upper for e in epsilons.tolist()]), np.zeros(
-            epsilons.shape
-        )
-
-
-def _log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
-    largest = _largest_loss(laws)
-    order = np.argsort(epsilons)
-    values = np.full(epsilons.shape, np.nan)
-    errors = np.full(epsilons.shape, np.inf)
-    pending = [int(i) for i in order]
-    saddle: Saddle | None = None
-    c = first_guess(laws, -10.0)
-    single = len(laws) == 1 and laws[0][1] == 1 and laws[0][0].log_one_step(1.0) is not None
-    while pending:
-        first = float(epsilons[pending[0]])
-        line, width = None, 0.0
-        if not single and first < largest:
-            saddle = saddle or Saddle(laws, c, reach_for(laws, _LEAST_LOG_DELTA))
-            total = saddle.for_epsilon(first, c)
-            # move on by 2.5 widths: e^{-3} of the saddle's height is all that is lost at the near edge
-            width = 2.5 * math.sqrt(total.curvature)
-            if float(epsilons[pending[-1]]) > first + 0.5 * width:
-                total = saddle.for_epsilon(first + 0.8 * width, total.c)
-            c = total.c
-            last = min(float(epsilons[pending[-1]]), first + 2.0 * width)
-            line = contour_for(laws, saddle.families, total, (first, last))
-        if line is not None:
-            group = [i for i in pending if epsilons[i] <= first + 2.0 * width]
-            reading = line.read(epsilons[group])
-            good = reading.relative_error < 1e-9
-            if bool(good[0]):
-                stop = len(group) if bool(good.all()) else int(np.argmin(good))
-                chosen = group[:stop]
-                values[chosen] = reading.log_delta[:stop]
-                errors[chosen] = reading.relative_error[:stop]
-                pending = pending[stop:]
-                continue
-        # the upper end, to which no error needs adding
-        values[pending[0]] = log_delta(laws, first).upper
-        errors[pending[0]] = 0.0
-        pending = pending[1:]
-    return values, errors

@@ -20,169 +20,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from .contour import Families, Line, Reading, Totals, log_payoff_peak, straight_line, totals
-from .law import Bend, Cumulants, JumpLaw, Positions
-from .stable import (
-    Complexes,
-    Floats,
-    exp_minus_linear,
-    log1p_complex,
-    log_sum_exp,
-    sine_minus_identity,
-)
+from .jump_parts import BLUR, Bulk, Piece
+from .law import JumpLaw
+from .stable import Floats, log_sum_exp
 
 MOST_JUMPS = 6
-# half-width of the smooth steps, in piece widths
-BLUR = 0.6
 MOST_TERMS = 220
 # nats below the leading term at which a term is left out
 _LEFT_OUT = 30.0
 _NODES = 2000
 # tilts, over that of the uncut law, at whose valley the bulk is made to end
 _EDGES = (60.0, 12.0, 300.0, 2.5, 1.0, 1500.0)
-_CHUNK = 1 << 18
-_NEGLIGIBLE = 44.0
 # relative error at which an expansion is good enough
 _ACCURATE = 1e-10
-
-
-def _steep(u: Floats) -> Floats:
-    """Argument of a normal cdf that makes a smooth step: it falls as e^{-e^{2|u|}/4}, faster than any
-    e^{cL} can grow, and is analytic, with no growth, in the strip |Im u| < pi/4.
-    """
-    result: Floats = math.sqrt(2.0) * np.sinh(np.clip(u, -200.0, 200.0))
-    return result
-
-
-class _Part:
-    """A part of the law: its weights times a smooth window of the axis. Moments are not 1 at 0."""
-
-    def __init__(self, law: JumpLaw) -> None:
-        self._law = law
-        self._x, self._losses, self._log_weights = self._cut(law.positions(0.0))
-
-    def _log_window(self, x: Floats) -> Floats:
-        raise NotImplementedError
-
-    def _cut(self, rule: Positions) -> tuple[Floats, Floats, Floats]:
-        log_weights = rule.log_weights + self._log_window(rule.x)
-        kept = log_weights > -1e4
-        return rule.x[kept], rule.losses[kept], log_weights[kept]
-
-    def log_moments(self, cs: Floats) -> Floats:
-        tilted = np.multiply.outer(cs, self._losses) + self._log_weights
-        peak = tilted.max(axis=1)
-        result: Floats = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
-        return result
-
-    def cumulants(self, c: float) -> Cumulants:
-        tilted = c * self._losses + self._log_weights
-        total = log_sum_exp(tilted)
-        weights = np.exp(tilted - total)
-        mean = float(weights @ self._losses)
-        return Cumulants(total, mean, float(weights @ (self._losses - mean) ** 2))
-
-    def bend(self, c: float) -> Bend | None:
-        return None
-
-    def cut_weight(self, c: float) -> float:
-        return 0.0
-
-    def _steepness(self, c: float) -> float:
-        """Largest d loss/d x where the tilted part has weight."""
-        tilted = c * self._losses + self._log_weights
-        near = np.flatnonzero(tilted > float(tilted.max()) - _NEGLIGIBLE)
-        first, last = max(int(near[0]) - 1, 0), min(int(near[-1]) + 2, tilted.size)
-        return float((np.diff(self._losses[first:last]) / np.diff(self._x[first:last])).max())
-
-    def centred_log_ratio(self, c: float, z: Complexes) -> Complexes:
-        t = z.imag
-        rule = self._law.positions(float(t.max()) * self._steepness(c))
-        _, losses, log_weights = self._cut(rule)
-        tilted = c * losses + log_weights
-        kept = tilted > float(tilted.max()) - _NEGLIGIBLE
-        losses, tilted = losses[kept], tilted[kept]
-        if t.size > 8 and t.size * losses.size > _CHUNK:
-            halves = (z[: z.size // 2], z[z.size // 2 :])
-            return np.concatenate([self.centred_log_ratio(c, part) for part in halves])
-        weights = np.exp(tilted - log_sum_exp(tilted))
-        u = np.multiply.outer(t, losses - self.cumulants(c).mean)
-        half = np.sin(0.5 * u)
-        return log1p_complex(
-            -2.0 * np.einsum("ij,ij,j->i", half, half, weights),
-            np.einsum("ij,j->i", sine_minus_identity(u), weights),
-        )
-
-
-class Piece(_Part):
-    """The law between two places of the axis, blurred at both."""
-
-    def __init__(self, law: JumpLaw, low: float, high: float, blur: float) -> None:
-        self._low, self._high, self._blur = low, high, blur
-        super().__init__(law)
-
-    def _log_window(self, x: Floats) -> Floats:
-        """log(step(x - low) - step(x - high)), from whichever side does not cancel."""
-        from scipy.special import log_ndtr
-
-        up = _steep((x - self._low) / self._blur)
-        down = _steep((x - self._high) / self._blur)
-        right = up + down > 0.0
-        large = log_ndtr(np.where(right, -down, up))
-        small = log_ndtr(np.where(right, -up, down))
-        result: Floats = large + np.log1p(-np.exp(small - large))
-        return result
-
-
-class Bulk(_Part):
-    """The law left of a place. Its moments stay accurate relative to M_A - 1, for any number of steps."""
-
-    def __init__(self, law: JumpLaw, high: float, blur: float) -> None:
-        self._high, self._blur = high, blur
-        super().__init__(law)
-        from scipy.special import log_ndtr
-
-        rule = law.positions(0.0)
-
-        outside = np.exp(rule.log_weights + log_ndtr(_steep((rule.x - high) / blur)))
-        weights = np.exp(rule.log_weights)
-        divergence = float(weights @ exp_minus_linear(-rule.losses))
-        self._inner = np.exp(self._log_weights)
-        self._missing = float(outside.sum())
-        self._drift = divergence - float(outside @ rule.losses)  # E[L; A], from E[L] = KL(P||Q)
-
-    def _log_window(self, x: Floats) -> Floats:
-        from scipy.special import log_ndtr
-
-        result: Floats = log_ndtr(-_steep((x - self._high) / self._blur))
-        return result
-
-    def log_moments(self, cs: Floats) -> Floats:
-        y = np.multiply.outer(cs, self._losses)
-        plain = super().log_moments(cs)
-        near = plain < 1.0
-        y = y[near]
-        large = y > 30.0
-        second = exp_minus_linear(np.where(large, 0.0, y)) @ self._inner
-        far = np.where(large, np.exp(np.minimum(y + self._log_weights, 1.0)), 0.0)
-        linear = np.where(large, 1.0 + y, 0.0) @ self._inner
-        plain[near] = np.log1p(
-            second + far.sum(axis=1) - linear + cs[near] * self._drift - self._missing
-        )
-        return plain
-
-    def cumulants(self, c: float) -> Cumulants:
-        plain = super().cumulants(c)
-        if plain.log_moment > 1.0:
-            return plain
-        y = c * self._losses
-        excess = np.where(
-            y > 1.0,
-            np.exp(y + self._log_weights) - self._inner,
-            np.expm1(np.minimum(y, 1.0)) * self._inner,
-        )
-        mean = self._drift + float(excess @ self._losses)
-        log_moment = float(self.log_moments(np.array([c]))[0])
-        return Cumulants(log_moment, mean / math.exp(log_moment), plain.variance)
 
 
 @dataclass(frozen=True)
@@ -194,7 +44,7 @@ class Term:
 
 
 def valley(law: JumpLaw, c: float) -> float | None:
-    """Where the density tilted by e^{cL} is lowest between the bulk and a rise beyond it; None without a rise."""
+    """Where the density tilted by e^{cL} is lowest between the bulk and a rise beyond it, if any."""
     rule = law.positions(0.0)
     tilted = rule.log_weights + c * rule.losses
     start = int(np.argmax(rule.log_weights))
@@ -236,7 +86,7 @@ class JumpExpansion:
         return total - sum(math.lgamma(pieces.count(i) + 1.0) for i in set(pieces))
 
     def terms(self, epsilon: float) -> tuple[list[Term], float] | None:
-        """Terms worth integrating, and log of a bound of all others; None if they are too many."""
+        """Terms worth integrating, and log of a bound of the others; None: too many."""
         level = -self._grid * epsilon + log_payoff_peak(self._grid) + self._bulk_moments
         y = math.log(self._count) + np.logaddexp.reduce(self._jumps, axis=0)
         found: list[tuple[float, Term]] = []

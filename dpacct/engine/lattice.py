@@ -257,7 +257,8 @@ def lattice_line(
                     if j != i:
                         others = others * atomic[j] ** other_count
                 result = result - others
-        return result / ((1.0 + z / c) * (1.0 + z / (1.0 + c)))
+        payoff = (1.0 + z / c) * (1.0 + z / (1.0 + c))
+        return np.asarray(result / payoff, dtype=np.complex128)
 
     blocks = [remainder(np.zeros(1, dtype=np.complex128))]
     first, size = 1, 64

@@ -223,7 +223,7 @@ class QuadratureFamily:
             spread = losses - mean
             variance = float(tilted @ (spread * spread)) / total
             return Cumulants(peak + math.log(total), mean, variance)
-        first, second, tilted = self._excess(np.float64(c))
+        first, second, tilted = self._excess(np.array(c))
         moment_minus_one = c * self._divergence + float(second.sum())
         moment = 1.0 + moment_minus_one
         mean = (self._divergence + float(first @ losses)) / moment
@@ -235,9 +235,11 @@ class QuadratureFamily:
         tilted_log = np.multiply.outer(cs, self._losses) + self._log_weights
         peak = tilted_log.max(axis=1)
         if float(peak.max()) > _LARGE:
-            return peak + np.log(np.exp(tilted_log - peak[:, None]).sum(axis=1))
+            large: Floats = peak + np.log(np.exp(tilted_log - peak[:, None]).sum(axis=1))
+            return large
         second = self._excess(cs)[1]
-        return np.log1p(cs * self._divergence + second.sum(axis=1))
+        result: Floats = np.log1p(cs * self._divergence + second.sum(axis=1))
+        return result
 
     def centred_log_ratio(self, c: float, z: Complexes) -> Complexes:
         mean = self.cumulants(c).mean

@@ -82,6 +82,6 @@ def first_guess(laws: Laws, log_delta: float) -> float:
 
 
 def reach_for(laws: Laws, log_delta: float) -> float:
-    """Deviations of the noise beyond which all tails together are below e^{-40} of delta."""
+    """Deviations of the noise beyond which all tails together are below e^{-50} of delta."""
     steps = sum(count for _, count in laws)
-    return math.sqrt(2.0 * (40.0 - log_delta + math.log(steps)))
+    return math.sqrt(2.0 * (50.0 - log_delta + math.log(steps)))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Complexes = npt.NDArray[np.complex128]
+Floats = npt.NDArray[np.floating[Any]]
+Complexes = npt.NDArray[np.complexfloating[Any, Any]]
 
 # Taylor coefficients, highest order first, for Horner evaluation inside the radius given below.
 _EXPONENTIAL_TAIL = [1.0 / np.prod(np.arange(1.0, n + 1)) for n in range(14, 1, -1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,9 +26,9 @@ _DONG = "Dong, Roth, Su. Gaussian Differential Privacy. J. R. Stat. Soc. B 2022.
 class _Normal(Mechanism):
     """Normal noise whose precision (1/sigma^2) is a + b * clip_factor^2, a and b exact."""
 
+    @abstractmethod
     def precision(self) -> tuple[Fraction, Fraction]:
         """(a, b): of the noise given per sensitivity, and of the noise given per clip."""
-        raise NotImplementedError
 
     def sigma_squared(self, adjacency: Adjacency) -> Fraction:
         """(Standard deviation / sensitivity)^2 under this adjacency, exactly."""

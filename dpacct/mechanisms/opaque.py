@@ -118,7 +118,9 @@ class ZCDP(_Opaque, kind="zcdp"):
         told = f"{self!r} bounds Renyi DP and has no dominating pair: use only method='rdp'"
         raise Unsupported(told, argument="method")
 
-    def renyi(self, orders: NDArray[np.float64], adjacency: Adjacency) -> NDArray[np.float64]:
+    def renyi(
+        self, orders: NDArray[np.floating[Any]], adjacency: Adjacency
+    ) -> NDArray[np.floating[Any]]:
         """Rho * order (Bun-Steinke, Definition 1.1)."""
         return float(self.rho) * orders
 

@@ -101,8 +101,8 @@ class _OnSample(Node):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Node:
-        """Samplers read themselves."""
-        raise NotImplementedError
+        """Samplers read themselves: under this name nothing is ever saved."""
+        raise InvalidArgument(f"a sampled plan must name its sampler, got {fields!r}")
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 
 def log_delta(log_moment: float, s: float, epsilon: float) -> float:
     """Proposition 3, solved for delta: log delta = (order - 1)(rdp - eps), order = s + 1.
@@ -19,6 +17,7 @@ def log_delta(log_moment: float, s: float, epsilon: float) -> float:
 def epsilon(log_moment: float, s: float, log_delta: float) -> float:
     """Proposition 3: eps = rdp + log(1/delta)/(order - 1), order = s + 1.
 
+    >>> import math
     >>> round(epsilon(7.0, 7.0, math.log(1e-5)), 9)
     2.644703638
     """

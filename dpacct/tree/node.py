@@ -175,7 +175,7 @@ class Node(ABC):
 
     def rdp(
         self, order: ArrayLike, *, adjacency: Adjacency | str | None = None
-    ) -> float | NDArray[np.float64]:
+    ) -> float | NDArray[np.floating[Any]]:
         """Renyi DP at any real order above 1; an array gives an array.
 
         >>> import dpacct as dp
@@ -188,16 +188,27 @@ class Node(ABC):
 
     def profile(
         self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
-    ) -> NDArray[np.float64]:
-        """The privacy profile: delta at each of many epsilons."""
+    ) -> NDArray[np.floating[Any]]:
+        """The privacy profile: the upper end of delta at each of many epsilons >= 0.
+
+        >>> import dpacct as dp
+        >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+        >>> [f"{delta:.3e}" for delta in run.profile([0, 1, 2])]
+        ['1.403e-01', '7.669e-04', '7.866e-08']
+        """
         from dpacct.compose import questions
 
         return questions.profile(self, epsilons, adjacency=adjacency)
 
     def tradeoff(
         self, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
-    ) -> float | NDArray[np.float64]:
-        """Least type II error of any test with type I error alpha, rounded to the safe side."""
+    ) -> float | NDArray[np.floating[Any]]:
+        """Least type II error of any test with type I error alpha in [0, 1], on the safe side.
+
+        >>> import dpacct as dp
+        >>> f"{dp.Gaussian(sigma=1).tradeoff(0.05):.6f}"
+        '0.740489'
+        """
         from dpacct.compose import questions
 
         return questions.tradeoff(self, alpha, adjacency=adjacency)
@@ -209,7 +220,12 @@ class Node(ABC):
         epsilon: Number | None = None,
         adjacency: Adjacency | str | None = None,
     ) -> tuple[Answer, ...]:
-        """Every method that applies, the exact one first; give `delta` or `epsilon`."""
+        """Every method that applies, the exact one first; give `delta` or `epsilon`.
+
+        >>> import dpacct as dp
+        >>> [answer.method for answer in dp.Gaussian(sigma=1).compare(delta=1e-5)]
+        ['exact', 'balle_wang.theorem8', 'rdp', 'rdp-mironov', 'clt']
+        """
         from dpacct.compose import questions
 
         return questions.compare(self, delta=delta, epsilon=epsilon, adjacency=adjacency)
@@ -228,7 +244,9 @@ class Leaf(Node):
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The dominating pairs of the release; raises `Unsupported` where none is known."""
 
-    def renyi(self, orders: NDArray[np.float64], adjacency: Adjacency) -> NDArray[np.float64]:
+    def renyi(
+        self, orders: NDArray[np.floating[Any]], adjacency: Adjacency
+    ) -> NDArray[np.floating[Any]]:
         """Renyi DP at these orders, for a leaf that has nothing better (`has_pairs` is False)."""
         raise Unsupported(f"{self} gives its Renyi DP through its pairs", argument="method")
 

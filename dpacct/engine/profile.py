@@ -1,0 +1,63 @@
+"""A whole privacy profile: few contours, each read at all the epsilons near its saddle."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .invert import LEAST_LOG_DELTA, contour_for, largest_loss, log_delta, quiet
+from .law import TooFine
+from .saddle import Laws, Saddle, first_guess, reach_for
+from .stable import Floats
+
+
+@quiet
+def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
+    """Log delta at many epsilons, and its error: few lines, each read at all the epsilons near its saddle."""
+    try:
+        return _log_profile(laws, epsilons)
+    except TooFine:
+        return np.array([log_delta(laws, e).upper for e in epsilons.tolist()]), np.zeros(
+            epsilons.shape
+        )
+
+
+def _log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
+    largest = largest_loss(laws)
+    order = np.argsort(epsilons)
+    values = np.full(epsilons.shape, np.nan)
+    errors = np.full(epsilons.shape, np.inf)
+    pending = [int(i) for i in order]
+    saddle: Saddle | None = None
+    c = first_guess(laws, -10.0)
+    single = len(laws) == 1 and laws[0][1] == 1 and laws[0][0].log_one_step(1.0) is not None
+    while pending:
+        first = float(epsilons[pending[0]])
+        line, width = None, 0.0
+        if not single and first < largest:
+            saddle = saddle or Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA))
+            total = saddle.for_epsilon(first, c)
+            # move on by 2.5 widths: e^{-3} of the saddle's height is all that is lost at the near edge
+            width = 2.5 * math.sqrt(total.curvature)
+            if float(epsilons[pending[-1]]) > first + 0.5 * width:
+                total = saddle.for_epsilon(first + 0.8 * width, total.c)
+            c = total.c
+            last = min(float(epsilons[pending[-1]]), first + 2.0 * width)
+            line = contour_for(laws, saddle.families, total, (first, last))
+        if line is not None:
+            group = [i for i in pending if epsilons[i] <= first + 2.0 * width]
+            reading = line.read(epsilons[group])
+            good = reading.relative_error < 1e-9
+            if bool(good[0]):
+                stop = len(group) if bool(good.all()) else int(np.argmin(good))
+                chosen = group[:stop]
+                values[chosen] = reading.log_delta[:stop]
+                errors[chosen] = reading.relative_error[:stop]
+                pending = pending[stop:]
+                continue
+        # the upper end, to which no error needs adding
+        values[pending[0]] = log_delta(laws, first).upper
+        errors[pending[0]] = 0.0
+        pending = pending[1:]
+    return values, errors
