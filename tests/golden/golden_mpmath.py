@@ -81,7 +81,7 @@ def delta_fixed_size(sigma: str, p_text: str, steps: int, eps: str, dps: int = 3
     with mp.workdps(dps):
         mu, p, e = 1 / mpf(sigma), mpf(p_text), mpf(eps)
         losses, weights = [], []
-        nodes = _legendre(24)
+        nodes = legendre_rule(24)
         edges = [mpf(k) / 4 for k in range(53)]
         for lo, hi in pairwise(edges):
             for x, w in nodes:
@@ -105,7 +105,7 @@ def delta_fixed_size(sigma: str, p_text: str, steps: int, eps: str, dps: int = 3
         return total * h / mp.pi
 
 
-def _legendre(n: int) -> list[tuple[mpf, mpf]]:
+def legendre_rule(n: int) -> list[tuple[mpf, mpf]]:
     """Gauss-Legendre nodes and weights on [0, 1] by Newton on the recurrence."""
     out = []
     for k in range(n):

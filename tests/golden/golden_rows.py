@@ -61,18 +61,25 @@ def closed_side(delta_of: Callable[[mpf], mpf], delta: str) -> Row:
     }
 
 
+MIN_DIGITS = 8
+"""A number to which the two evaluations agree less well is left out of the tables."""
+
+
 def side_of(r: Inversion) -> Row:
+    """One direction's entry. delta_at_short is left out where eps sits so close to the highest loss
+    (add direction) that 12 digits of eps do not resolve delta."""
     if r.eps == "0":
         return {"epsilon": "0", "delta_at_zero": r.delta_at_zero}
-    return {
+    out: Row = {
         "epsilon": r.eps,
         "digits": r.eps_digits,
         "short_epsilon": r.eps_short,
-        "delta_at_short": r.delta_short,
-        "delta_digits": r.delta_digits,
         "condition": float(f"{r.condition:.6g}"),
         "nodes": r.nodes,
     }
+    if r.delta_digits >= MIN_DIGITS:
+        out |= {"delta_at_short": r.delta_short, "delta_digits": r.delta_digits}
+    return out
 
 
 def contour_side(plan: Plan, delta: str) -> Row:

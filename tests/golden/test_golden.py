@@ -55,73 +55,110 @@ def step(row: Row) -> dp.Node:
     return mechanism if row["q"] == "1" else dp.Poisson(row["q"])(mechanism)
 
 
-def check(answer: dp.Answer, truth: mpf, condition: float, *, ends: bool = True) -> None:
-    """The rule of the module's docstring. `condition`: |d log answer / d log inputs|."""
+def plan(row: Row) -> dp.Node:
+    """The row's plan as dpacct's tree."""
+    if "parts" not in row:
+        return step(row) * row["T"]
+    nodes = [step({"sigma": s, "q": q}) * n for s, q, n in row["parts"]]
+    total = nodes[0]
+    for node in nodes[1:]:
+        total = total + node
+    return total
+
+
+ANSWERS: dict[tuple[str, str], dp.Answer] = {}
+
+
+def epsilon_of(row: Row) -> dp.Answer:
+    """dpacct's epsilon for the row, asked once for all tests."""
+    key = (label(row), json.dumps(row.get("parts")))
+    if key not in ANSWERS:
+        ANSWERS[key] = plan(row).epsilon(delta=float(row["delta"]))
+    return ANSWERS[key]
+
+
+def holds(answer: dp.Answer, truth: mpf, condition: float) -> bool:
+    """Whether the answer's bracket holds the truth, but for the rounding of the inputs."""
     slack = ROUNDING * (1 + condition)
-    error = abs(mpf(answer.value) / truth - 1) if truth else mpf(abs(answer.value))
     lower = answer.lower if answer.lower is not None else 0.0
     upper = answer.upper if answer.upper is not None else float("inf")
-    inside = lower * (1 - slack) <= truth * (1 + ROUNDING) and truth <= upper * (1 + slack)
+    return bool(lower * (1 - slack) <= truth <= upper * (1 + slack))
+
+
+def check(answer: dp.Answer, truth: mpf, condition: float) -> None:
+    """Right to 1e-9, or graded down and holding the truth. `condition`: |d log answer / d log x|."""
+    slack = ROUNDING * (1 + condition)
+    error = abs(mpf(answer.value) / truth - 1) if truth else mpf(abs(answer.value))
     graded_down = answer.strength < Strength.CONVERGED
-    if ends:
-        assert inside, f"truth {mp.nstr(truth, 17)} outside [{lower}, {upper}]: {answer}"
-    assert error <= TOLERANCE + slack or (graded_down and inside), (
+    assert error <= TOLERANCE + slack or (graded_down and holds(answer, truth, condition)), (
         f"off by {mp.nstr(error, 3)} (truth {mp.nstr(truth, 17)}, condition {condition:.3g}): "
         f"{answer}"
     )
 
 
-def check_both_ways(node: dp.Node, row: Row) -> None:
+def check_both_ways(row: Row) -> None:
     """eps at the row's delta, and delta at the short eps of the worse direction."""
-    check(node.epsilon(delta=float(row["delta"])), mpf(row["epsilon"]), 4.0)
+    check(epsilon_of(row), mpf(row["epsilon"]), 4.0)
     side = row[row["direction"]]
     if row["epsilon"] != "0":
-        short = float(side["short_epsilon"])
-        check(node.delta(epsilon=short), mpf(side["delta_at_short"]), 4 * side["condition"])
+        answer = plan(row).delta(epsilon=float(side["short_epsilon"]))
+        check(answer, mpf(side["delta_at_short"]), 4 * side["condition"])
 
 
 @pytest.mark.parametrize("row", section("box"), ids=label)
 def test_box(row: Row) -> None:
-    check_both_ways(step(row) * row["T"], row)
+    check_both_ways(row)
 
 
 @pytest.mark.parametrize("row", section("hetero"), ids=label)
 def test_heterogeneous(row: Row) -> None:
-    nodes = [step({"sigma": s, "q": q}) * n for s, q, n in row["parts"]]
-    total = nodes[0]
-    for node in nodes[1:]:
-        total = total + node
-    check_both_ways(total, row)
+    check_both_ways(row)
 
 
 @pytest.mark.parametrize("row", section("fixed"), ids=label)
 def test_without_replacement(row: Row) -> None:
-    """Upper end: C_p; lower end: the realisable pair."""
+    """Upper end: C_p; lower end: the realisable pair. Wider only when graded down."""
     node = dp.WithoutReplacement(row["q"])(dp.Gaussian(sigma=row["sigma"])) * row["T"]
     answer = node.epsilon(delta=float(row["delta"]))
     assert answer.lower is not None and answer.upper is not None
-    check(answer, mpf(row["upper"]["epsilon"]), 4.0, ends=False)
     upper, lower = mpf(row["upper"]["epsilon"]), mpf(row["lower"]["epsilon"])
-    assert upper * (1 - mpf(ROUNDING)) <= answer.upper <= upper * (1 + 4 * mpf(TOLERANCE))
-    assert lower * (1 - 4 * mpf(TOLERANCE)) <= answer.lower <= lower * (1 + 4 * mpf(ROUNDING))
+    assert answer.upper >= upper * (1 - 5 * mpf(ROUNDING)), (answer, upper)
+    assert answer.lower <= lower * (1 + 5 * mpf(ROUNDING)), (answer, lower)
+    if answer.strength >= Strength.CONVERGED:
+        assert answer.upper <= upper * (1 + 4 * mpf(TOLERANCE)), (answer, upper)
+        assert answer.lower >= lower * (1 - 4 * mpf(TOLERANCE)), (answer, lower)
 
 
 @pytest.mark.parametrize("row", section("laplace"), ids=label)
 def test_laplace(row: Row) -> None:
-    node = step(row) * row["T"]
-    answer = node.delta(epsilon=float(row["epsilon"]))
+    answer = plan(row).delta(epsilon=float(row["epsilon"]))
     check(answer, mpf(row["delta"]), 4 * row["condition"])
 
 
 @pytest.mark.parametrize("row", rare_rows(), ids=label)
 def test_rare_hits(row: Row) -> None:
-    node = step(row) * row["T"]
     try:
-        answer = node.epsilon(delta=float(row["delta"]))
+        answer = epsilon_of(row)
     except Unsupported as refusal:
         assert str(refusal)
         return
     check(answer, mpf(row["epsilon"]), 4.0)
+
+
+@pytest.mark.parametrize("name", ["box", "hetero", "rare"])
+def test_brackets_hold_the_truth(name: str) -> None:
+    """Whatever its grade, an answer's [lower, upper] holds the truth."""
+    misses = []
+    rows = rare_rows() if name == "rare" else section(name)
+    for row in rows:
+        truth = mpf(row["epsilon"])
+        try:
+            answer = epsilon_of(row)
+        except Unsupported:
+            continue
+        if not holds(answer, truth, 4.0):
+            misses.append(f"{label(row)}: truth {mp.nstr(truth, 17)}, {answer}")
+    assert not misses, f"{len(misses)} of {len(rows)}:\n" + "\n".join(misses[:10])
 
 
 def number(text: str) -> float:
@@ -143,6 +180,7 @@ def test_named_epsilon(name: str) -> None:
     answer = node.epsilon(delta=number(row["delta"]))
     check(answer, mpf(row["epsilon"]), 4.0)
     assert abs(answer.value / float(row["epsilon"]) - 1) <= 1e-10
+    assert holds(answer, mpf(row["epsilon"]), 4.0)
 
 
 def test_named_delta() -> None:
@@ -161,7 +199,9 @@ def test_named_other_mechanisms() -> None:
         (dp.PureDP(epsilon="0.1") * 1000, "rr-1000"),
         (dp.Gaussian(sigma=30) * 1000, "gaussian-1000"),
     ):
-        check(node.epsilon(delta=1e-6), mpf(rows[name]["epsilon"]), 10.0)
+        answer = node.epsilon(delta=1e-6)
+        check(answer, mpf(rows[name]["epsilon"]), 10.0)
+        assert holds(answer, mpf(rows[name]["epsilon"]), 10.0)
 
 
 CALIBRATED = {k: v for k, v in table("examples.json").get("examples", {}).items() if "sigma-" in k}
@@ -187,7 +227,10 @@ def load(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    # the golden modules name each other without a package
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(HERE))
+        spec.loader.exec_module(module)
     return module
 
 
@@ -215,6 +258,19 @@ def test_one_step_rows_again() -> None:
                 delta = closed.sampled_gaussian(row["sigma"], row["q"], eps, side)
                 slack = mpf(10) ** -32 * (1 + row[side]["condition"])
                 assert abs(delta / mpf(row["delta"]) - 1) < slack
+
+
+def test_two_step_rows_again() -> None:
+    """T = 2 in real space: one integral over the closed form of the other step, no inversion."""
+    real = load("golden_realspace").two_steps
+    rows = [r for r in section("box") + rare_rows() if r["T"] == 2 and r["epsilon"] != "0"]
+    assert rows
+    for row in rows[:3]:
+        side = row["remove"]
+        value = real(row["sigma"], row["q"], side["short_epsilon"], "remove", 34)
+        with mp.workdps(40):
+            gap = abs(value / mpf(side["delta_at_short"]) - 1)
+            assert gap < mpf(10) ** -18, (row, gap)
 
 
 def test_contour_rows_again() -> None:
