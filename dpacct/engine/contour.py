@@ -178,7 +178,7 @@ class Line:
         # the folded copies were held below a part of the estimate, which the integral may undercut
         estimates = np.array([total.log_delta_estimate(epsilon) for epsilon in epsilons.tolist()])
         alias = ALIAS_TOLERANCE * np.exp(np.minimum(estimates - heights, 0.0))
-        error = (self._error + alias + 1e-14 * size) / safe + self._floor + 8e-16 * scale
+        error = (self._error + alias + 1e-14 * size) / safe + self._floor + 2e-14 * scale
         return Reading(
             np.where(positive, heights + np.log(safe), -np.inf),
             -moment / safe,

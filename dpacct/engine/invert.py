@@ -50,7 +50,8 @@ def contour_for(
     laws: Laws, families: Families, total: Totals, epsilons: Sequence[float]
 ) -> Line | None:
     """The cheapest contour through total.c that resolves the integral at these epsilons."""
-    if max(family.cut_weight(total.c) for family, _ in families) > _CUT_WEIGHT:
+    # of all steps together: one step in 10^11 that reaches the cut is too many
+    if max(count * family.cut_weight(total.c) for family, count in families) > _CUT_WEIGHT:
         return None
     if atomic_mass(laws, families, total) > LEAST_ATOMS:
         return lattice_line(laws, families, total, epsilons, MOST_NODES)
@@ -270,7 +271,7 @@ def _newton(line: Line, total: Totals, log_target: float, floor: float) -> Solve
             if error > _USABLE:
                 return None
             value += step
-            margin = (error + abs(gap)) / -slope + 4e-16 * abs(value)
+            margin = (error + abs(gap)) / -slope + 1e-12 * abs(value)
             if value + margin <= floor:
                 return Solved(floor, floor, floor)
             return Solved(max(floor, value), max(floor, value - margin), value + margin)
