@@ -67,7 +67,9 @@ class Enclosure:
 
     @classmethod
     def of(cls, value: arb) -> Enclosure:
-        """The interval that a ball stands for."""
+        """The interval that a ball of a probability stands for; [0, 1] where nothing is known."""
+        if not value.is_finite():
+            return cls(Fraction(0), Fraction(1))
         return cls(fraction(value.lower()), fraction(value.upper()))
 
     @property

@@ -12,7 +12,7 @@ from flint import arb
 
 from dpacct.domain import ln
 from dpacct.engine import invert
-from dpacct.errors import NotCertified
+from dpacct.errors import DpacctError, NotCertified
 
 from .balls import Enclosure, ball, precision
 from .line import Line
@@ -57,6 +57,12 @@ class Direction:
                         return found
             bits *= 2
         raise NotCertified("a closed form cancels beyond 200,000 bits: the value is withheld")
+
+    @property
+    def closed(self) -> bool:
+        """Whether a closed form gives delta."""
+        with precision(96):
+            return closed_form(self.laws, arb(1)) is not None
 
     def enclose(self, epsilon: Fraction, width: float, log_delta: float | None = None) -> Enclosure:
         """delta(epsilon) within a relative width; raises `NotCertified`."""
@@ -132,12 +138,19 @@ class Direction:
 
     def float_epsilon(self, log_target: float) -> float:
         """The fast engine's epsilon at this log delta: where the search starts."""
-        with np.errstate(all="ignore"):
-            return invert.epsilon(self._float_laws, log_target).value
+        try:
+            with np.errstate(all="ignore"):
+                found = invert.epsilon(self._float_laws, log_target).value
+        except (ArithmeticError, ValueError, MemoryError, DpacctError, RuntimeError):
+            return math.nan
+        return found
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
         """About -d log delta/d epsilon."""
-        return Seeker(self._float_laws, epsilon, log_target).total.c
+        try:
+            return Seeker(self._float_laws, epsilon, log_target).total.c
+        except (ArithmeticError, ValueError, MemoryError, DpacctError, RuntimeError):
+            return 1.0 / max(epsilon, 1e-300)
 
     def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
         """Whether a cheap bound, eq. (10), proves delta(epsilon) <= target."""

@@ -67,31 +67,28 @@ class Layers:
 
 
 def layers(edges: Sequence[arb], heights: Sequence[arb]) -> Layers:
-    """Cut the region below a staircase into uniform layers, after lowering it to one peak.
+    """Cut the region below a staircase into uniform layers, the widest first.
 
-    Cell j is [edges[j], edges[j+1]] with density at least heights[j].
+    Cell j is [edges[j], edges[j+1]] with density at least heights[j]. Below the lowest cell of a run
+    lies one layer as wide as the run; what is above it falls into two runs.
     """
     lows = [max_zero(height.lower()) for height in heights]
-    peak = max(range(len(lows)), key=lambda j: float(lows[j]))
-    for j in range(peak - 1, -1, -1):
-        lows[j] = lows[j] if lows[j] < lows[j + 1] else lows[j + 1]
-    for j in range(peak + 1, len(lows)):
-        lows[j] = lows[j] if lows[j] < lows[j - 1] else lows[j - 1]
     masses, widths = [], []
-    first, last, level = 0, len(lows) - 1, arb(0)
-    while first <= last:
-        left = bool(lows[first] < lows[last])
-        following = lows[first] if left else lows[last]
-        if following > level:
-            width = (edges[last + 1] - edges[first]).lower()
-            if width > 0:
-                masses.append(((following - level) * width).lower())
-                widths.append(width)
-                level = following
-        if left:
-            first += 1
-        else:
-            last -= 1
+    runs = [(0, len(lows), arb(0))]
+    while runs:
+        first, end, level = runs.pop()
+        if first == end:
+            continue
+        lowest = first
+        for j in range(first, end):
+            if lows[j] < lows[lowest]:
+                lowest = j
+        width = (edges[end] - edges[first]).lower()
+        if lows[lowest] > level and width > 0:
+            masses.append(((lows[lowest] - level) * width).lower())
+            widths.append(width)
+            level = lows[lowest]
+        runs += [(first, lowest, level), (lowest + 1, end, level)]
     return Layers(tuple(masses), tuple(widths))
 
 

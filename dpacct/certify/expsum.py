@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from flint import acb, acb_mat, arb
 
-from .balls import disc, spread
+from .balls import spread
 
 Slack = Callable[[arb], tuple[arb, arb]]
 """Real tilt y -> (rho, kappa): |sum - M(y + it)| <= rho M(y) + kappa for the frequencies in use."""
@@ -51,12 +51,9 @@ class ExpSum:
         powers = [(turn * x).exp() for x in self._x]
         babies = math.isqrt(count) + 1
         giants = count // babies + 1
-        columns = [[acb(1)] * len(powers)]
-        for _ in range(babies):
-            columns.append([a * b for a, b in zip(columns[-1], powers, strict=True)])
-        rows, leap = [weights], columns.pop()
-        for _ in range(giants - 1):
-            rows.append([a * b for a, b in zip(rows[-1], leap, strict=True)])
+        columns = _powers(powers, babies + 1)
+        leaps = _powers(columns.pop(), giants)
+        rows = [[a * b for a, b in zip(weights, leap, strict=True)] for leap in leaps]
         left = acb_mat(giants, len(powers), [a for row in rows for a in row])
         right = acb_mat(babies, len(powers), [a for column in columns for a in column])
         product = left * right.transpose()
@@ -66,6 +63,14 @@ class ExpSum:
         return found
 
 
-def hull(value: arb, slack: arb) -> arb:
-    """The ball widened by +- slack."""
-    return value + disc(slack)
+def _powers(base: list[acb], count: int) -> list[list[acb]]:
+    """base^0 .. base^(count-1), elementwise, each as a product of two halves.
+
+    Multiplying a box by a rotation widens it by up to sqrt 2, so a chain of k products would widen
+    its boxes exponentially; with halves the factor is a power of k.
+    """
+    found = [[acb(1)] * len(base), base]
+    for k in range(2, count):
+        half = found[k // 2]
+        found.append([a * b for a, b in zip(half, found[k - k // 2], strict=True)])
+    return found[:count]

@@ -154,12 +154,11 @@ class Line:
         """The sum, and an upper bound of each error, at this epsilon."""
         contour = self.contour
         c, h = arb(contour.c), arb(contour.step)
-        # e^{-s eps} along the line, by repeated multiplication
-        turn, factor = (acb(0, -h * epsilon)).exp(), (-c * epsilon).exp()
-        total, value = self._table[0].real * factor / 2, acb(factor)
-        for entry in self._table[1:]:
-            value = value * turn
-            total += (entry * value).real
+        factor = (-c * epsilon).exp()
+        total = self._table[0].real / 2
+        for k in range(1, contour.count + 1):
+            total += (self._table[k] * acb(0, -k * h * epsilon).exp()).real
+        total *= factor
         below = self._ends[1]
         if contour.down > 0.0:
             below = below * (-(c - arb(contour.down)) * epsilon).exp()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,8 +80,8 @@ def _(law: SampledGaussian, wanted: Wanted) -> tuple[GaussianRule, float]:
         raise NotCertified(f"the inner rule needs {last - first} nodes: the value is withheld")
     power = tilts[1]
     value = power * log_r - 0.5 * x * x
-    body = x[value > value.max() - 10.0]
-    cells = Grid(float(body[0]), float(body[-1] - body[0]) / _CELLS, _CELLS)
+    # a rare hit counts T times, so the layers look for it where it is T times smaller
+    cells = _segments(x, value > value.max() - 10.0 - math.log(wanted.steps))
     far_shift, far = 0.0, None
     if wanted.steps <= _FEW_STEPS:
         far_shift = min(1.2 * sigma, 3.0)
@@ -90,6 +90,17 @@ def _(law: SampledGaussian, wanted: Wanted) -> tuple[GaussianRule, float]:
         end = max(float(body[-1]), power * mu + 3.0, 3.0)
         far = Grid(start, (end - start) / _FAR_CELLS, _FAR_CELLS)
     return GaussianRule(shift, step, first, last, cells, far_shift, far), lift
+
+
+def _segments(x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid, ...]:
+    """A grid of cells on each stretch of kept points, all together few."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], kept.astype(np.int8), [0]))))
+    found = []
+    for a, b in zip(edges[::2], edges[1::2], strict=True):
+        start, end = float(x[a]) - 0.1, float(x[b - 1]) + 0.1
+        count = min(max(_CELLS, math.ceil((end - start) / 0.35)), 4 * _CELLS)
+        found.append(Grid(start, (end - start) / count, count))
+    return tuple(found[:4])
 
 
 def _scan(low: float, high: float) -> Floats:

@@ -48,7 +48,7 @@ class GaussianRule:
     step: float
     first: int
     last: int
-    cells: Grid
+    cells: tuple[Grid, ...]
     far_shift: float = 0.0
     far: Grid | None = None
 
@@ -59,7 +59,7 @@ class GaussianRule:
         return cls(
             **{
                 **fields,
-                "cells": Grid(**fields["cells"]),
+                "cells": tuple(Grid(**cells) for cells in fields["cells"]),
                 "far": None if far is None else Grid(**far),
             }
         )
@@ -121,7 +121,7 @@ class PreparedGaussian:
             weight = scale - z * z / 2
             losses.append(log_r if self.remove else -log_r)
             weights.append(weight + log_r if self.remove else weight)
-            growth = growth * ratio
+            growth = growth * ratio  # real, so the boxes stay tight
         return ExpSum(losses, weights, self.slack)
 
     def moment(self, y: arb) -> arb:
@@ -247,26 +247,33 @@ class PreparedGaussian:
         -x^2/2 is concave and log r convex: kappa > 0 takes the tangent of log r at the middle of
         the cell, so that what is left is concave, and a concave function is least at an end.
         """
-        points = self.rule.cells.points()
         kappa = self.c + 2 if self.remove else 1 - self.c
         base = (self._norm / (self.mu * self.q * self.at_c)).log()
-        log_r = [self._log_r(x) for x in points]
 
         def level(x: arb, value: arb) -> arb:
             return base - x * x / 2 - self.mu * x + self._half + kappa * value
 
-        heights = []
-        for j in range(len(points) - 1):
-            a, b = points[j], points[j + 1]
-            at_a, at_b = log_r[j], log_r[j + 1]
-            if kappa > 0:
-                middle = (a + b) / 2
-                value, slope = self._log_r(middle), self._slope(middle)
-                at_a, at_b = value + slope * (a - middle), value + slope * (b - middle)
-            heights.append(least(level(a, at_a), level(b, at_b)).exp().lower())
-        if self.remove:
-            return layers(log_r, heights)
-        return layers([-value for value in reversed(log_r)], heights[::-1])
+        masses: list[arb] = []
+        widths: list[arb] = []
+        for grid in self.rule.cells:
+            points = grid.points()
+            log_r = [self._log_r(x) for x in points]
+            heights = []
+            for j in range(len(points) - 1):
+                a, b = points[j], points[j + 1]
+                at_a, at_b = log_r[j], log_r[j + 1]
+                if kappa > 0:
+                    middle = (a + b) / 2
+                    value, slope = self._log_r(middle), self._slope(middle)
+                    at_a, at_b = value + slope * (a - middle), value + slope * (b - middle)
+                heights.append(least(level(a, at_a), level(b, at_b)).exp().lower())
+            if self.remove:
+                found = layers(log_r, heights)
+            else:
+                found = layers([-value for value in reversed(log_r)], heights[::-1])
+            masses += found.masses
+            widths += found.widths
+        return Layers(tuple(masses), tuple(widths))
 
     def _damped(self, t: arb) -> arb:
         """Eq. (8): |M(c + it)| <= e^{y^2/2} int phi |r(x + iy)|^p e^{-t theta(x)} dx, by cells."""

@@ -25,7 +25,7 @@ from .lattice_line import LatticeLine
 from .line import BallLaw, Contour, Line, Prepared
 from .rules import Wanted, propose_rule
 
-_SHIFTS = np.array([0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
+_SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
 MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
 _BLOCK = 1e8  # matrix entries, about 20 s

@@ -137,13 +137,13 @@ class Plan:
     def _root(
         self, side: str, directions: list[Direction], target: Fraction, width: float
     ) -> Certified:
-        guesses = [direction.float_epsilon(ln(target)) for direction in directions]
+        guesses = [_start(direction, target) for direction in directions]
         order = sorted(range(len(directions)), key=lambda k: -guesses[k])
         low = high = Fraction(0)
         leader: int | None = None
         for k in order:
             # a clear crossing needs no look at the floor first
-            if guesses[k] <= max(float(high), 1e-3) and directions[k].decide(high, target):
+            if guesses[k] <= max(float(high), 1e-9) and directions[k].decide(high, target):
                 continue
             low, high = _crossing(directions[k], guesses[k], target, width)
             leader = k
@@ -160,12 +160,26 @@ class Plan:
         return Certified(low, high, claims)
 
 
+def _start(direction: Direction, target: Fraction) -> float:
+    """The fast engine's epsilon; where it has none, one found by bisection among proven answers."""
+    guess = direction.float_epsilon(ln(target))
+    if math.isfinite(guess):
+        return guess
+    low, high = -30.0, 10.0  # of log10 epsilon
+    for _ in range(16):
+        middle = (low + high) / 2
+        x = Fraction(10.0**middle)
+        safe = direction.decide(x, target) if direction.closed else direction.at_most(x, target)
+        low, high = (low, middle) if safe else (middle, high)
+    return float(10.0**high)
+
+
 def _crossing(
     direction: Direction, guess: float, target: Fraction, width: float
 ) -> tuple[Fraction, Fraction]:
     """Two epsilons, one proven too small and one proven large enough, a relative `width` apart."""
     log_target = ln(target)
-    x = max(Fraction(guess), Fraction(1, 10**9))
+    x = Fraction(guess)
     slope = direction.float_slope(float(x), log_target)
     previous: tuple[Fraction, float] | None = None
     for _ in range(4):

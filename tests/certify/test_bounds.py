@@ -1,0 +1,220 @@
+"""Both sides of each bound of docs/theory/certificate.md, evaluated at high precision."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from flint import acb, arb
+
+from dpacct.certify.atomic import AtomicStep, finite_sum
+from dpacct.certify.balls import ball, precision
+from dpacct.certify.branches import PanelRule
+from dpacct.certify.envelope import flatness
+from dpacct.certify.half_gaussian import SymmetricGaussian
+from dpacct.certify.laplace import ADD, PLAIN, REMOVE, SYMMETRIC, LaplaceStep
+from dpacct.certify.lattice_line import LatticeLine
+from dpacct.certify.line import Contour, Line, payoff_peak
+from dpacct.certify.sampled_gaussian import SampledGaussian
+from tests.certify.plans import at, fine, laws
+
+BITS = 240
+EXACT = 1e-30
+CASES = laws(8, seed=3)
+
+
+def ids(case: tuple[SampledGaussian, float]) -> str:
+    law, tilt = case
+    side = "remove" if law.remove else "add"
+    return f"{side}-{float(law.sigma_squared):.3g}-{float(law.rate):.3g}-{tilt}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_inner_step_eq_4(case: tuple[SampledGaussian, float]) -> None:
+    """Coarser and coarser rules stay within what eq. (4) allows, at any frequency."""
+    law, tilt = case
+    with precision(BITS):
+        truth = fine(law, tilt)
+        sigma = float(law.sigma_squared) ** 0.5
+        for factor in (10.0, 14.0, 20.0):
+            shift = min(0.45 * sigma, 1.0)
+            step = 2 * 3.1416 * shift / factor
+            reach = int((14 + (tilt + 3) / sigma) / step)
+            rule = replace(
+                truth.rule, shift=shift, step=step, first=-int(14 / step), last=reach
+            )
+            coarse = law.prepare(arb(tilt), rule)
+            relative, absolute = coarse.slack(arb(tilt))
+            for t in (0.3, 5.0, 40.0):
+                exact, raw = at(truth, t), sum_at(coarse, t)
+                assert abs(raw - exact) <= relative * truth.at_c + absolute
+                assert at(coarse, t).overlaps(exact)
+
+
+def sum_at(prepared: object, t: float) -> acb:
+    """The rule's bare sum at c + it."""
+    nodes = prepared._sum  # type: ignore[attr-defined]
+    s = acb(prepared.c, t)  # type: ignore[attr-defined]
+    return sum(
+        ((w + s * x).exp() for w, x in zip(nodes.log_weights, nodes.losses, strict=True)), acb(0)
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_cut_eq_5_and_6(case: tuple[SampledGaussian, float]) -> None:
+    """What a short window leaves out is within the bound, on each side."""
+    law, tilt = case
+    with precision(BITS):
+        long = fine(law, tilt)
+        whole = sum_at(long, 3.0)
+        rule = long.rule
+        checked = 0
+        for part in (0.15, 0.25, 0.4, 0.6, 0.8):
+            for first, last in ((int(part * rule.first), rule.last), (rule.first, int(part * rule.last))):
+                short = law.prepare(arb(tilt), replace(rule, first=first, last=last))
+                bound = short._cut(arb(tilt))
+                if bound.is_finite() and bound > EXACT:
+                    checked += 1
+                    assert abs(sum_at(short, 3.0) - whole) <= bound * (1 + EXACT)
+        assert checked
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_layers_eq_7_and_damping_eq_8(case: tuple[SampledGaussian, float]) -> None:
+    """-log|M(c + it)/M(c)| is at least the proven deficit of every earlier t."""
+    law, tilt = case
+    with precision(BITS):
+        one = fine(law, tilt)
+        scale = 1.0 / max(float(law.rate), 0.02)
+        ts = [scale * 0.1 * 2.0**k for k in range(12)]
+        sizes = [-(abs(at(one, t)) / one.at_c).log() for t in ts]
+        for i, t in enumerate(ts):
+            for proven in (one.layers.deficit(arb(t)), one._damped(arb(t))):
+                for later in sizes[i:]:
+                    assert proven <= later.upper()
+        assert one.layers.deficit(arb(ts[-1])) > 0.05
+        assert one._damped(arb(ts[-1])) > 0.05
+
+
+def test_flatness_is_below_one_minus_sinc_and_grows() -> None:
+    grid = [0.01 * 1.05**k for k in range(200)]
+    values = [flatness(arb(u)) for u in grid]
+    assert all(a <= b for a, b in zip(values, values[1:], strict=False))
+    for i, u in enumerate(grid):
+        for later in grid[i::7]:
+            assert values[i] <= (1 - abs(arb(later).sinc())).upper(), (u, later)
+
+
+@pytest.mark.parametrize("case", CASES[:4], ids=ids)
+def test_aliasing_eq_2_is_one_sided(case: tuple[SampledGaussian, float]) -> None:
+    """The sum over a coarse lattice lies above the integral, by no more than eq. (2)."""
+    law, tilt = case
+    with precision(BITS):
+        one = fine(law, tilt)
+        steps = 200
+        spread = float(abs(one.moment(arb(tilt)).log())) * steps + 1.0
+        epsilon = arb(0.7 * spread / (tilt + 1))
+        reach = 60.0 / max(float(law.rate), 0.02)
+        exact = Line([(one, steps)], Contour(tilt, reach / 2400, 2400, 0.4 * tilt, 0.4 * tilt, 2))
+        truth = exact.terms(epsilon)["sum"]
+        for count in (24, 60, 150):
+            contour = Contour(tilt, reach / count, count, 0.3 * tilt, 0.3 * tilt, 2)
+            terms = Line([(one, steps)], contour).terms(epsilon)
+            gap = terms["sum"] - truth
+            rounding = arb(truth) * 1e-20
+            assert gap > -rounding
+            assert gap <= terms["aliasing above"] + terms["aliasing below"] + rounding
+
+
+@pytest.mark.parametrize("case", CASES[:4], ids=ids)
+def test_tail_eq_3(case: tuple[SampledGaussian, float]) -> None:
+    """What stands beyond the last node is below the bound."""
+    law, tilt = case
+    with precision(BITS):
+        one = fine(law, tilt)
+        h = 2.0 / max(float(law.rate), 0.02) / 20
+        long = Line([(one, 30)], Contour(tilt, h, 1200, 0.3 * tilt, 0.3 * tilt, 1))
+        for count in (5, 20, 80, 300):
+            short = Line([(one, 30)], Contour(tilt, h, count, 0.3 * tilt, 0.3 * tilt, 3))
+            left = sum((abs(z) for z in long._table[count + 1 :]), arb(0)) * h / arb.pi()
+            assert left <= short._decays
+
+
+def test_payoff_peak() -> None:
+    """sup_u (1 - e^{-u})_+ e^{-yu} is attained, and nowhere exceeded."""
+    for y in (0.01, 0.5, 3.0, 80.0):
+        best = arb((1 + y) / y).log()
+        assert abs(payoff_peak(arb(y)) - (1 - (-best).exp()) * (-y * best).exp()) < 1e-12
+        for u in (0.01, 0.1, 1.0, 5.0):
+            assert (1 - arb(-u).exp()) * arb(-y * u).exp() <= payoff_peak(arb(y)).upper()
+
+
+RULE = PanelRule((12, 12), (24.0, 24.0), 60, 2.0, 40, (8.0, 8.0))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        SymmetricGaussian(Fraction(2), Fraction(1, 5)),
+        LaplaceStep(Fraction(1, 2), Fraction(1, 5), REMOVE),
+        LaplaceStep(Fraction(1), Fraction(1, 3), ADD),
+        LaplaceStep(Fraction(3), Fraction(1), PLAIN),
+        LaplaceStep(Fraction(1), Fraction(1, 10), SYMMETRIC),
+    ],
+    ids=lambda law: f"{type(law).__name__}-{getattr(law, 'kind', '')}",
+)
+def test_panels_eq_12_13_and_variation_eq_17(law: LaplaceStep | SymmetricGaussian) -> None:
+    branches = 2 if isinstance(law, SymmetricGaussian) or law.kind == SYMMETRIC else 1
+    with precision(BITS):
+        c = arb(2)
+        full = replace(RULE, panels=RULE.panels[:branches], ends=RULE.ends[:branches])
+        exact = law.prepare(c, full)
+        v = exact.variation()
+        for nodes, panels in ((6, 3), (10, 4), (16, 6)):
+            coarse = law.prepare(c, replace(full, nodes=nodes, panels=(panels,) * branches))
+            for t in (0.5, 4.0, 12.0):
+                truth = exact.row(arb(t), 1)[1]
+                coarse.row(arb(t), 1)
+                assert abs(sum_at(coarse, t) - truth) <= coarse.slack(c)[1] + arb(1e-25)
+        for t in (0.5, 4.0, 12.0):
+            smooth = exact.row(arb(t), 1)[1] - exact.atom_row(arb(t), 1)[1]
+            assert abs(smooth) <= v / t
+            assert exact.deficit(arb(t)) <= -(abs(exact.row(arb(t), 1)[1]) / exact.at_c).log()
+
+
+def test_two_ways_to_the_repeated_laplace() -> None:
+    """Residues, eq. (11), against the contour less its atoms, eq. (14) to (16)."""
+    law = LaplaceStep(Fraction(2), Fraction(1), PLAIN)
+    with precision(120):
+        rule = PanelRule((40,), (0.0,), 40, 3.0, 40, (0.0,))
+        for count, epsilon in ((3, 0.8), (8, 2.0)):
+            one = law.prepare(arb(3), rule)
+            contour = Contour(3.0, 0.3, 500, 2.0, 2.0, 0)
+            line = LatticeLine([(one, count)], contour, law=law)
+            found, exact = line.delta(arb(epsilon)), law.repeated(count, arb(epsilon))
+            assert exact is not None
+            assert found.overlaps(exact)
+            assert float(found.rad()) < 1e-4 * float(exact)
+
+
+def test_finite_sums_eq_18_against_every_outcome() -> None:
+    """Four draws, spelled out: sum over outcomes of (P - e^eps Q)_+."""
+    draw = random.Random(7)
+    for kind in ("plain", "remove", "add", "symmetric"):
+        step = AtomicStep(Fraction(7, 10), Fraction(1, 50), Fraction(1, 4), kind)
+        if kind == "plain":
+            step = replace(step, rate=Fraction(1))
+        epsilon = arb(draw.uniform(0.05, 1.0))
+        with precision(120):
+            total = arb(0)
+            for combination in product(step.outcomes(), repeat=4):
+                p, q = arb(1), arb(1)
+                for a, b in combination:
+                    p, q = p * a, q * b
+                gap = p - epsilon.exp() * q
+                total += gap if gap > 0 else arb(0)
+            assert abs(total - finite_sum([(step, 4)], epsilon)) < 1e-25
+            assert ball(Fraction(1, 3)).contains(ball(Fraction(1, 3)).mid())
