@@ -9,8 +9,6 @@ from fractions import Fraction
 
 from flint import acb, arb, ctx, fmpq
 
-from dpacct.domain import ln
-
 Exact = Fraction | int | float
 """What a ball is made of, with no error beyond the working precision; a float is binary."""
 
@@ -70,22 +68,13 @@ class Enclosure:
         """The interval that a ball of a probability stands for; [0, 1] where nothing is known."""
         if not value.is_finite():
             return cls(Fraction(0), Fraction(1))
-        return cls(fraction(value.lower()), fraction(value.upper()))
+        lower, upper = value.lower(), value.upper()
+        return cls(
+            fraction(lower) if lower > 0 else Fraction(0),
+            max(Fraction(0), fraction(upper)) if upper < 1 and upper > -1 else Fraction(1),
+        )
 
     @property
     def relative_width(self) -> float:
         """(upper - lower)/upper; 0 for the point 0."""
         return float((self.upper - self.lower) / self.upper) if self.upper else 0.0
-
-    def within(self, low: Fraction, high: Fraction) -> Enclosure:
-        """The part inside [low, high]."""
-        return Enclosure(max(self.lower, low), min(self.upper, high))
-
-    def join(self, other: Enclosure) -> Enclosure:
-        """Encloses the larger of the two enclosed numbers."""
-        return Enclosure(max(self.lower, other.lower), max(self.upper, other.upper))
-
-    @property
-    def log_middle(self) -> float:
-        """Natural logarithm of the middle, also below the range of floats."""
-        return ln((self.lower + self.upper) / 2)

@@ -107,7 +107,7 @@ def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
         if form == "closed":
             value = closed_form(laws, e)
             if value is not None:
-                return Enclosure.of(value).within(Fraction(0), Fraction(1))
+                return Enclosure.of(value)
         if form == "moment bound":
             rules = rules_from_json(laws, evidence["rules"])
             value = chernoff(laws, rules, arb(evidence["c"]), e)
@@ -125,7 +125,7 @@ def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
                 else LatticeLine(steps, contour, law=laws[0][0])
             )
             value = line.delta(e)
-            return Enclosure.of(value).within(Fraction(0), Fraction(1))
+            return Enclosure.of(value)
     raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
 
 

@@ -49,9 +49,9 @@ class Direction:
                     return None
                 if value < ball(_NOTHING):  # eps at the largest loss: no precision tells it from 0
                     self.evidence = {"form": "closed", "bits": bits}
-                    return Enclosure.of(value).within(Fraction(0), Fraction(1))
+                    return Enclosure.of(value)
                 if value > 0:
-                    found = Enclosure.of(value).within(Fraction(0), Fraction(1))
+                    found = Enclosure.of(value)
                     if found.relative_width <= width:
                         self.evidence = {"form": "closed", "bits": bits}
                         return found
@@ -126,7 +126,7 @@ class Direction:
         self.evidence = self._line_evidence
         with precision(self._bits):
             value = self._line.delta(ball(epsilon))
-            return Enclosure.of(value).within(Fraction(0), Fraction(1))
+            return Enclosure.of(value)
 
     def terms(self, epsilon: Fraction) -> dict[str, str]:
         """The sum and each error term, as text, for a certificate."""

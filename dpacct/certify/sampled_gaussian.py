@@ -196,7 +196,7 @@ class PreparedGaussian:
         """
         total, a = arb(0), start
         while not a > power * self.mu + 1:
-            b = a + a * arb(0.05) + arb(0.25)
+            b = a + a * arb(0.02) + arb(0.25)
             crowd = ((b - a) / step + 1) * (-a * a / 2 + power * self._log_r(b)).exp()
             rate = a - power * self._slope(b)
             if rate > 0:

@@ -26,6 +26,8 @@ from .line import BallLaw, Contour, Line, Prepared
 from .rules import Wanted, propose_rule
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
+_RETREATS = (0.98, 0.93, 0.85, 0.7, 0.5)
+_FEW = 60.0
 MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
 _BLOCK = 1e8  # matrix entries, about 20 s
@@ -60,6 +62,33 @@ class Seeker:
             for family, count in self._saddle.families:
                 value += count * family.log_moments(cs)
         return value
+
+    def settle(self, aim: Aim) -> tuple[float, float, float]:
+        """Move the line where few nodes do, and return (h, up, down) there.
+
+        Just below a tilt at which rare large losses take over, the saddle is flat: a line further
+        left costs little in height, and far larger steps are possible on it.
+        """
+        best, chosen = self._effort(aim, self.total), self.total
+        if best > _FEW:
+            for factor in _RETREATS:
+                with np.errstate(all="ignore"):
+                    total = self._saddle.at(self.total.c * factor)
+                effort = self._effort(aim, total)
+                if effort < 0.8 * best:
+                    best, chosen = effort, total
+        self.total = chosen
+        return self.step(aim)
+
+    def _effort(self, aim: Aim, total: Totals) -> float:
+        """About the number of nodes on the line through total.c, were the tilted loss normal."""
+        kept, self.total = self.total, total
+        step = self.step(aim)[0]
+        self.total = kept
+        excess = total.height(aim.epsilon) - aim.log_delta
+        if not math.isfinite(excess):
+            return math.inf
+        return math.sqrt(2.0 * (aim.nats + max(0.0, excess)) / total.curvature) / step
 
     def step(self, aim: Aim) -> tuple[float, float, float]:
         """(h, up, down) of eq. (2), for a share of the error budget."""
@@ -122,8 +151,8 @@ class Proposal:
 
 def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
     """A contour and rules for this aim, and the line built on them."""
+    step, up, down = seeker.settle(aim)
     c = seeker.total.c
-    step, up, down = seeker.step(aim)
     height = seeker.total.log_moment - c * aim.epsilon  # log M(c) e^{-c eps}
     cancelled = max(0.0, height - math.log(max(c * (1.0 + c), 1e-300)) - aim.log_delta)
     most = max(count for _, count in laws)
@@ -216,8 +245,11 @@ def tilt_for_bound(
     best, tilt = math.inf, 0.0
     for factor in _TILTS:
         c = guess * factor
-        with np.errstate(all="ignore"):
-            total = sum(n * law.prepare(c, c).cumulants(c).log_moment for law, n in float_laws)
+        try:
+            with np.errstate(all="ignore"):
+                total = sum(n * law.prepare(c, c).cumulants(c).log_moment for law, n in float_laws)
+        except (ArithmeticError, MemoryError):
+            continue  # a tilt far outside the useful range
         value = total - c * epsilon + float(log_payoff_peak(np.array([c]))[0])
         if value < best:
             best, tilt = value, c

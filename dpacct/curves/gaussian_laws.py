@@ -238,7 +238,8 @@ class SampledGaussianLaw:
 
     @property
     def cuttable(self) -> JumpLaw | None:
-        return self if self.remove else None
+        # pieces as narrow as sigma: below this the axis would need tens of thousands of nodes
+        return self if self.remove and self.sigma >= 0.15 else None
 
     @property
     def piece_width(self) -> float:

@@ -21,6 +21,8 @@ ALIAS_TOLERANCE = 1e-14
 TAIL_TOLERANCE = 1e-14
 # relative error granted to every reading: the inner rules are good to about 1e-13
 _FLOOR = 1e-12
+# the same where the integrand was so reluctant to decay that a thousand nodes were needed
+_HARD_FLOOR = 5e-10
 FIRST_BLOCK = 16
 MOST_BENT_NODES = 4000
 # the bent contour is settled when the last halving of its step changed less than this part; the error
@@ -150,7 +152,7 @@ class Line:
         self._weights = weights
         self._log_integrand = log_integrand
         self._error = error  # absolute, in units of e^{F(c)}
-        self._floor = _FLOOR
+        self._floor = _FLOOR if displacements.size < 1000 else _HARD_FLOOR
 
     @property
     def node_count(self) -> int:

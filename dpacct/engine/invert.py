@@ -129,8 +129,11 @@ def log_delta(laws: Laws, epsilon: float) -> Solved:
         return Solved(upper, min(upper, _floor(laws, epsilon)), upper, resolved=False)
 
 
-def _modest_bound(laws: Laws, epsilon: float) -> float:
-    """Chernoff's bound of log delta over a few tilts, as far up as the rules reach."""
+def _modest_bound(laws: Laws, given: float, *, at_delta: bool = False) -> float:
+    """Chernoff's bound over a few tilts, as far up as the rules reach.
+
+    Of log delta at the epsilon `given`, or of epsilon at the log delta `given`.
+    """
     best = math.inf
     c = 1e-3 * first_guess(laws, -10.0)
     for _ in range(40):
@@ -138,8 +141,8 @@ def _modest_bound(laws: Laws, epsilon: float) -> float:
             total = Saddle(laws, c).at(c)
         except TooFine:
             break
-        peak = log_peak(c)
-        bound = total.log_moment - c * epsilon + peak
+        level = total.log_moment + log_peak(c)
+        bound = (level - given) / c if at_delta else level - c * given
         if bound > best:
             break
         best = bound
@@ -215,7 +218,8 @@ def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
     try:
         return _epsilon(laws, log_target, floor)
     except TooFine:
-        return Solved(largest, floor, largest, resolved=False)
+        upper = min(largest, max(floor, _modest_bound(laws, log_target, at_delta=True)))
+        return Solved(upper, floor, upper, resolved=False)
 
 
 def _epsilon(laws: Laws, log_target: float, floor: float) -> Solved:

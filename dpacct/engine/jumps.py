@@ -25,12 +25,12 @@ from .law import JumpLaw
 from .stable import Floats, log_sum_exp
 
 MOST_JUMPS = 6
-MOST_TERMS = 220
+MOST_TERMS = 100
 # nats below the leading term at which a term is left out
 _LEFT_OUT = 30.0
 _NODES = 2000
 # tilts, over that of the uncut law, at whose valley the bulk is made to end
-_EDGES = (60.0, 12.0, 300.0, 2.5, 1.0, 1500.0)
+_EDGES = (60.0, 12.0, 300.0, 2.5)
 # relative error granted to every reading: cuts at different places agree to about 1e-10
 _FLOOR = 5e-10
 # relative error at which an expansion is good enough

@@ -52,6 +52,8 @@ NO_ATOMS = Atoms(np.empty(0), np.empty(0))
 _LARGE = 200.0
 # entries of the (frequency, node) tables held at once
 _CHUNK = 1 << 18
+# damped nodes at most: a thousand frequencies of them take a second
+_MOST_DAMPED = 3000
 
 
 @dataclass(frozen=True)
@@ -287,6 +289,8 @@ class QuadratureFamily:
     def _off_the_line(self, c: float, mean: float, z: Complexes) -> Complexes:
         """Complex nodes, on which e^{zL} is damped instead of oscillating."""
         losses, log_weights = self._source.damped_nodes(c, z, self._reach)
+        if losses.size > _MOST_DAMPED:
+            raise TooFine
         log_moment = self.cumulants(c).log_moment
         weights = np.exp(log_weights + c * losses - log_moment)
         u = np.multiply.outer(z, losses - mean)
