@@ -1,0 +1,45 @@
+"""docs/benchmarks.md says what results.json says, and results.json answers the cases of today."""
+
+from __future__ import annotations
+
+from tests.benchmarks import make_table
+
+RESULTS = make_table.read()
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = make_table.PAGE.read_text(encoding="utf-8")
+    assert make_table.render(page, RESULTS) == page, "run tests/benchmarks/make_table.py"
+
+
+def test_every_block_is_on_the_page() -> None:
+    page = make_table.PAGE.read_text(encoding="utf-8")
+    assert {found[2] for found in make_table.BLOCK.finditer(page)} == set(make_table.BLOCKS)
+
+
+def test_every_case_was_run_and_has_a_truth() -> None:
+    ids = {case.id for case in make_table.cases()}
+    assert {row["case"] for row in RESULTS["rows"]} == ids
+    assert set(make_table.truths()) == ids
+
+
+def test_dpacct_answered_all_and_never_below_the_truth() -> None:
+    ours = [row for row in RESULTS["rows"] if row["peer"] == make_table.OURS]
+    assert ours
+    for row in ours:
+        assert row["status"] == "ok", row
+        assert not row["below"], row
+
+
+def test_dpacct_agrees_with_the_independent_truths() -> None:
+    """To nine digits; calibration may sit on the safe side by 1e-6. W6 and W7 hold hard plans."""
+    for row in RESULTS["rows"]:
+        if row["peer"] == make_table.OURS and row["case"][:2] not in ("W6", "W7"):
+            limit = 1e-6 if row["case"].startswith("W4") else 1e-9
+            assert max(row["gap"]) <= limit, row
+
+
+def test_gaps_read_well() -> None:
+    shown = {0.0: "0", 5.4e-6: "+5e-06", -0.0008: "-8e-04", 0.131: "+13.1 %", -0.5: "-50.0 %"}
+    shown |= {2.4: "×3.4", float("inf"): "inf", -1.2: "negative"}
+    assert {gap: make_table.one_gap(gap) for gap in shown} == shown

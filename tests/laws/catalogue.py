@@ -1,0 +1,279 @@
+"""What the laws range over: every mechanism x sampling x adjacency, with drawn parameters.
+
+A new mechanism needs one line in `MECHANISMS`, a new sampler none; `test_catalogue.py` says so when
+a line is missing. Parameters are drawn from the domain objects that check them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dpacct as dp
+import dpacct.sampling
+from dpacct.answer import Answer
+from dpacct.domain import RATE, Real, exact, fits
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.sampling.sampled import Sampler
+from dpacct.tree import Node
+from dpacct.vocabulary import Adjacency, Strength
+
+SECONDS = float(os.environ.get("DPACCT_LAW_SECONDS", "3"))
+"""Processor time that one example of a law may take; it is interrupted there."""
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Fail after SECONDS of processor time (a busy machine doesn't count)."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"took more than {SECONDS:g} s of processor time")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A mechanism, and for each parameter to draw whether more of it is more private (+1) or less
+    (-1), or neither (0)."""
+
+    make: type[Mechanism]
+    parameters: Mapping[str, int]
+    least: Mapping[str, float] = field(default_factory=dict)  # nothing below this is drawn
+
+    def values(self) -> st.SearchStrategy[dict[str, Fraction]]:
+        """All parameters."""
+        return st.fixed_dictionaries(
+            {
+                name: numbers(self.make.domains[name], self.least.get(name, 0.0))
+                for name in self.parameters
+            }
+        )
+
+    def __str__(self) -> str:
+        return self.make.kind
+
+
+MECHANISMS = (
+    Kind(dp.Gaussian, {"sigma": +1}, least={"sigma": 0.2}),
+    Kind(dp.Laplace, {"b": +1}, least={"b": 0.05}),
+    Kind(dp.PureDP, {"epsilon": -1}),
+    Kind(dp.ApproxDP, {"epsilon": -1, "delta": -1}),
+    Kind(dp.ZCDP, {"rho": -1}),
+)
+SAMPLERS: tuple[type[Sampler] | None, ...] = (None, *Sampler.__subclasses__())
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A plan that was drawn, kept as its parameters so that one of them can be changed."""
+
+    kind: Kind
+    sampler: type[Sampler] | None
+    adjacency: Adjacency
+    values: Mapping[str, Fraction]
+    rate: Fraction
+    steps: int
+
+    @property
+    def step(self) -> Node:
+        """One release."""
+        bare = self.kind.make(**self.values)
+        return bare if self.sampler is None else self.sampler(self.rate)(bare)
+
+    @property
+    def node(self) -> Node:
+        return self.step * self.steps
+
+    def but(self, **changes: Any) -> Drawn:
+        """The same plan with a parameter, the rate or the number of steps changed."""
+        own = {name: changes.pop(name) for name in list(changes) if name in ("rate", "steps")}
+        return dataclasses.replace(self, values={**self.values, **changes}, **own)
+
+    def epsilon(self, delta: float | str, method: str = "auto") -> Answer:
+        return self.node.epsilon(delta=delta, method=method, adjacency=self.adjacency)
+
+    def delta(self, epsilon: float | str, method: str = "auto") -> Answer:
+        return self.node.delta(epsilon=epsilon, method=method, adjacency=self.adjacency)
+
+    def __repr__(self) -> str:
+        return f"({self.node!r}).under('{self.adjacency}')"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How Hypothesis prints a failing example: so that it can be pasted."""
+        printer.text(repr(self))
+
+
+@dataclass(frozen=True, repr=False)
+class Combination:
+    """One cell of the product."""
+
+    kind: Kind
+    sampler: type[Sampler] | None
+    adjacency: Adjacency
+
+    def __str__(self) -> str:
+        sampled = "all" if self.sampler is None else self.sampler.kind
+        return f"{self.kind}-{sampled}-{self.adjacency}"
+
+    __repr__ = __str__
+
+    @property
+    def offered(self) -> bool:
+        """Whether it has an answer; the others are refused."""
+        if self.sampler is None:
+            return True
+        return self.kind.make.has_pairs and (self.sampler.fixed_adjacency in (None, self.adjacency))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the dominating pair is realised, so that the bracket is as narrow as rounding."""
+        return self.kind.make.has_pairs and (
+            self.sampler is None or self.adjacency is not Adjacency.REPLACE_ONE
+        )
+
+    def plans(self, *, common: bool = False) -> st.SearchStrategy[Drawn]:
+        """Plans of this cell; `common`: without rare hits (T q >= 1 or T = 1), as users' are."""
+        drawn = drawn_plan(self)
+        return drawn.filter(usual) if common else drawn
+
+
+@st.composite
+def drawn_plan(draw: st.DrawFn, cell: Combination) -> Drawn:
+    rate = draw(rates) if cell.sampler else Fraction(1)
+    return Drawn(
+        cell.kind, cell.sampler, cell.adjacency, draw(cell.kind.values()), rate, draw(steps)
+    )
+
+
+CELLS = tuple(
+    Combination(kind, sampler, adjacency)
+    for kind in MECHANISMS
+    for sampler in SAMPLERS
+    for adjacency in Adjacency
+)
+OFFERED = tuple(cell for cell in CELLS if cell.offered)
+# without sampling, the adjacency changes nothing for noise given per sensitivity: one is enough
+DISTINCT = tuple(cell for cell in OFFERED if cell.sampler or cell.adjacency is Adjacency.ADD_REMOVE)
+PAIRED = tuple(cell for cell in DISTINCT if cell.kind.make.has_pairs)
+EXACT = tuple(cell for cell in PAIRED if cell.exact)
+
+
+def usual(plan: Drawn) -> bool:
+    """Not a plan of rare hits: more than one step, and fewer than one hit expected in all."""
+    return plan.steps == 1 or plan.steps * plan.rate >= 1
+
+
+def short(value: float | Fraction) -> Fraction:
+    """Four digits: a failing example should be readable."""
+    number = exact(f"{float(value):.4g}")
+    assert number is not None
+    return number
+
+
+def numbers(domain: Real, least: float = 0.0) -> st.SearchStrategy[Fraction]:
+    """Positive values of a domain: its own random draws (which hug both ends), and its corners."""
+    seeds = st.integers(0, 2**32 - 1)
+    drawn = seeds.map(lambda seed: short(domain.draw(random.Random(seed))))
+    return (drawn | domain.strategy().map(short)).filter(
+        lambda value: value > 0 and value >= least and domain.contains(value) and fits(value)
+    )
+
+
+def powers(low: float, high: float) -> st.SearchStrategy[float]:
+    """10^x, x uniform, to four digits."""
+    return st.floats(low, high).map(lambda x: float(f"{10**x:.4g}"))
+
+
+rates = numbers(RATE, 1e-8) | powers(-4, 0).map(short)
+steps = st.just(1) | st.integers(2, 20) | powers(0, 8).map(int)
+deltas = powers(-14, math.log10(0.3)) | powers(-300, math.log10(0.3))
+epsilons = powers(-3, 2)
+
+
+def over(cells: tuple[Combination, ...]) -> pytest.MarkDecorator:
+    """Run a law on each of these cells."""
+    return pytest.mark.parametrize("cell", cells, ids=str)
+
+
+def law(*, share: float = 0.08, **strategies: Any) -> Callable[[Callable[..., None]], Any]:
+    """A property, tried on a share of the profile's examples, each within the time limit."""
+
+    def decorate(check: Callable[..., None]) -> Any:
+        @functools.wraps(check)
+        def timed(*args: Any, **kwargs: Any) -> None:
+            with limited():
+                check(*args, **kwargs)
+
+        count = max(2, round(share * settings.default.max_examples)) if settings.default else 4
+        quiet = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+        chosen = settings(max_examples=count, suppress_health_check=quiet)
+        return chosen(given(**strategies)(timed))
+
+    return decorate
+
+
+def ends(answer: Answer) -> tuple[float, float]:
+    """What is certain: the bracket, with the trivial ends where there is none."""
+    lower = 0.0 if answer.lower is None else answer.lower
+    return lower, math.inf if answer.upper is None else answer.upper
+
+
+def relative_width(answer: Answer) -> float:
+    lower, upper = ends(answer)
+    if upper == lower:
+        return 0.0
+    return (upper - lower) / answer.value if answer.value > 0.0 else math.inf
+
+
+def converged(*answers: Answer) -> bool:
+    return all(answer.strength >= Strength.CONVERGED for answer in answers)
+
+
+def not_more(one: Answer, other: Answer) -> None:
+    """`one` is at most `other`: as far as is certain, and between converged values to 1e-8."""
+    assert ends(one)[0] <= ends(other)[1], f"{one} is above {other}"
+    if converged(one, other) and one.side == other.side:
+        for mine, theirs in ((one.value, other.value), (one.upper, other.upper)):
+            assert mine is not None
+            assert theirs is not None
+            assert mine <= theirs * (1 + 1e-8) + 1e-300, f"{one} is above {other}"
+
+
+def same(one: Answer, other: Answer) -> None:
+    """Both brackets hold the same number."""
+    not_more(one, other)
+    not_more(other, one)
+
+
+def total(parts: Sequence[Node]) -> Node:
+    """The plans one after the other, as Python's own `sum` composes them."""
+    plan = sum(parts)
+    assert isinstance(plan, Node)
+    return plan
+
+
+def leaves(parent: type[Any]) -> Iterator[type[Any]]:
+    """All classes below one, itself included."""
+    yield parent
+    for child in parent.__subclasses__():
+        yield from leaves(child)

@@ -1,0 +1,111 @@
+"""What an answer claims about itself: ends, grade, saved form; and that it never is nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.answer import Answer
+from dpacct.vocabulary import Side, Strength
+from tests.laws.catalogue import (
+    DISTINCT,
+    OFFERED,
+    PAIRED,
+    Combination,
+    converged,
+    deltas,
+    ends,
+    epsilons,
+    law,
+    over,
+    relative_width,
+)
+
+WIDEST = 2e-9
+"""Relative width of a converged bracket, at most: 1e-9 to either side."""
+
+
+def is_sound(answer: Answer, *, exact: bool) -> None:
+    lower, upper = ends(answer)
+    numbers = (answer.value, lower, upper, float(answer))
+    assert not any(math.isnan(number) for number in numbers)
+    assert 0.0 <= lower <= answer.value <= upper
+    assert float(answer) == upper or answer.upper is None
+    if answer.quantity == "delta":
+        assert answer.value <= 1.0
+        # a value that has left the range of floats has its logarithm, unless it is zero itself
+        if answer.log_value is not None and answer.value > 1e-300:
+            assert math.isclose(
+                math.log(answer.value), answer.log_value, rel_tol=1e-9, abs_tol=1e-9
+            )
+    if exact and answer.side is Side.TWO_SIDED and converged(answer):
+        narrow = math.isinf(answer.value) or upper < 1e-300 or relative_width(answer) <= WIDEST
+        assert narrow, f"{answer} is not as narrow as it claims"
+    json.dumps(answer.to_dict(), allow_nan=False)
+
+
+@over(DISTINCT)
+@law(data=st.data(), delta=deltas, epsilon=epsilons, share=0.16)
+def test_every_answer_is_sound(
+    cell: Combination, data: st.DataObject, delta: float, epsilon: float
+) -> None:
+    plan = data.draw(cell.plans())
+    is_sound(plan.epsilon(delta), exact=cell.exact)
+    is_sound(plan.delta(epsilon), exact=cell.exact)
+    is_sound(plan.delta(0), exact=cell.exact)
+
+
+@over(PAIRED)
+@law(data=st.data(), delta=deltas, share=0.16)
+def test_common_plans_converge(cell: Combination, data: st.DataObject, delta: float) -> None:
+    """Where T q >= 1 or T = 1 the exact route reaches its 1e-9, and says so."""
+    plan = data.draw(cell.plans(common=True))
+    assert converged(plan.epsilon(delta))
+
+
+@over(OFFERED)
+@law(data=st.data(), delta=deltas)
+def test_json_round_trip_gives_the_same_answer(
+    cell: Combination, data: st.DataObject, delta: float
+) -> None:
+    plan = data.draw(cell.plans())
+    node = plan.node.under(plan.adjacency)
+    again = dp.from_json(node.to_json())
+    assert again == node
+    assert dp.from_dict(json.loads(json.dumps(node.to_dict()))) == node
+    one, two = node.epsilon(delta=delta), again.epsilon(delta=delta)
+    assert (one.value, one.lower, one.upper) == (two.value, two.lower, two.upper)
+    assert one.adjacency is two.adjacency is plan.adjacency
+
+
+@over(DISTINCT)
+@law(data=st.data(), asked=st.lists(epsilons, min_size=1, max_size=5))
+def test_the_profile_is_delta(cell: Combination, data: st.DataObject, asked: list[float]) -> None:
+    """The same upper ends, in the order asked, and 0 among them."""
+    plan = data.draw(cell.plans(common=True))
+    profile = plan.node.profile([*asked, 0.0], adjacency=plan.adjacency)
+    assert profile.shape == (len(asked) + 1,)
+    assert not np.isnan(profile).any()
+    for epsilon, found in zip([*asked, 0.0], profile.tolist(), strict=True):
+        answer = plan.delta(epsilon)
+        lower, upper = ends(answer)
+        assert lower * (1 - 1e-9) <= found, f"profile {found} below {answer} at {epsilon}"
+        assert found <= upper * (1 + 1e-8) + 1e-300, f"profile {found} above {answer} at {epsilon}"
+
+
+@over(DISTINCT)
+@law(data=st.data(), delta=deltas)
+def test_compare_lists_the_strongest_first(
+    cell: Combination, data: st.DataObject, delta: float
+) -> None:
+    plan = data.draw(cell.plans(common=True))
+    answers = plan.node.compare(delta=delta, adjacency=plan.adjacency)
+    assert answers[0].method == ("exact" if cell.kind.make.has_pairs else "rdp")
+    assert answers[0].value == plan.epsilon(delta).value
+    for answer in answers:
+        assert answer.seconds >= 0.0
+        assert (answer.method == "clt") == (answer.strength is Strength.ESTIMATE)

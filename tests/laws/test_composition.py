@@ -1,0 +1,115 @@
+"""Composition is a multiset: order, grouping and ways to write a repetition change nothing."""
+
+from __future__ import annotations
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.answer import Answer
+from dpacct.tree import Node
+from tests.laws.catalogue import (
+    DISTINCT,
+    PAIRED,
+    Combination,
+    Drawn,
+    converged,
+    deltas,
+    ends,
+    epsilons,
+    law,
+    not_more,
+    numbers,
+    over,
+    powers,
+    same,
+    total,
+)
+
+few = st.integers(2, 4)
+
+
+def asked(plan: Node, drawn: Drawn, delta: float) -> Answer:
+    return plan.epsilon(delta=delta, adjacency=drawn.adjacency)
+
+
+def identical(one: Answer, other: Answer) -> None:
+    """The same plan written in two ways: the same releases, hence the same floats."""
+    assert (one.value, one.lower, one.upper) == (other.value, other.lower, other.upper)
+    assert one.strength is other.strength
+
+
+@over(DISTINCT)
+@law(data=st.data(), n=few, m=few, delta=deltas)
+def test_a_repetition_is_so_many_copies(
+    cell: Combination, data: st.DataObject, n: int, m: int, delta: float
+) -> None:
+    drawn = data.draw(cell.plans()).but(steps=1)
+    step = drawn.step
+    whole = asked(step * (n * m), drawn, delta)
+    for copies in (
+        total([step] * (n * m)),
+        (step * n) * m,
+        m * (n * step),
+        step * (n * m - 1) + step,
+        step + step * (n * m - 1),
+        total([step * n] * m),
+    ):
+        identical(asked(copies, drawn, delta), whole)
+
+
+@over(PAIRED)
+@law(data=st.data(), delta=deltas, epsilon=epsilons)
+def test_commutes_and_associates(
+    cell: Combination, data: st.DataObject, delta: float, epsilon: float
+) -> None:
+    one, two = data.draw(cell.plans(common=True)), data.draw(cell.plans(common=True))
+    third = dp.Gaussian(sigma=data.draw(numbers(dp.Gaussian.domains["sigma"])))
+    a, b = one.but(steps=min(one.steps, 1000)).node, two.but(steps=min(two.steps, 50)).node
+    left = asked((a + b) + third, one, delta)
+    for other in (a + (b + third), b + a + third, third + b + a, a + third + b):
+        same(asked(other, one, delta), left)
+    # and a plan costs no less than either half
+    not_more(asked(a, one, delta), left)
+    not_more(asked(b, one, delta), left)
+
+
+@law(
+    share=0.5,
+    sigmas=st.lists(st.tuples(powers(-0.5, 1.5), st.integers(1, 50)), min_size=1, max_size=4),
+    rate=powers(-3, 0),
+    steps=st.integers(1, 10**4),
+    delta=deltas,
+)
+def test_gaussians_under_one_coin_are_one_gaussian(
+    sigmas: list[tuple[float, int]], rate: float, steps: int, delta: float
+) -> None:
+    """Their weighted mean is a sufficient statistic, of precision sum n/sigma^2."""
+    assume(steps == 1 or steps * rate >= 1)
+    inner = total([dp.Gaussian(sigma=sigma) * count for sigma, count in sigmas])
+    sigma = sum(count / sigma**2 for sigma, count in sigmas) ** -0.5
+    nested = dp.Poisson(rate)(inner) * steps
+    one = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps).epsilon(delta=delta)
+    same(nested.epsilon(delta=delta), one)
+    # and never more than a fresh coin for each: those are revealed less by each release
+    if sum(count for _, count in sigmas) > 1 and converged(one) and one.value > 0:
+        fresh = total([dp.Poisson(rate)(dp.Gaussian(sigma=s)) * (n * steps) for s, n in sigmas])
+        assert ends(fresh.epsilon(delta=delta))[0] <= ends(one)[1]
+
+
+@over(tuple(cell for cell in PAIRED if cell.sampler))
+@law(data=st.data(), delta=deltas)
+def test_a_sample_of_everything_is_no_sample(
+    cell: Combination, data: st.DataObject, delta: float
+) -> None:
+    drawn = data.draw(cell.plans(common=True)).but(rate=1)
+    bare = drawn.kind.make(**drawn.values) * drawn.steps
+    identical(asked(drawn.node, drawn, delta), asked(bare, drawn, delta))
+
+
+@over(tuple(cell for cell in PAIRED if cell.sampler))
+@law(data=st.data(), delta=deltas)
+def test_sampling_never_costs_more(cell: Combination, data: st.DataObject, delta: float) -> None:
+    drawn = data.draw(cell.plans())
+    bare = drawn.kind.make(**drawn.values) * drawn.steps
+    not_more(asked(drawn.node, drawn, delta), asked(bare, drawn, delta))

@@ -1,0 +1,86 @@
+"""Continuity: as noise grows privacy becomes free, as it vanishes there is none; rates near 1."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import strategies as st
+
+import dpacct as dp
+from tests.laws.catalogue import (
+    PAIRED,
+    Combination,
+    deltas,
+    ends,
+    epsilons,
+    law,
+    not_more,
+    over,
+    powers,
+)
+
+NOISY = tuple(cell for cell in PAIRED if str(cell.kind) in ("gaussian", "laplace"))
+
+
+@over(NOISY)
+@law(data=st.data(), delta=powers(-12, -1))
+def test_epsilon_falls_to_zero_as_the_noise_grows(
+    cell: Combination, data: st.DataObject, delta: float
+) -> None:
+    """No floor (D12). eps <= T/b for Laplace; (T/2 + sqrt(2 T log 1/delta)/sigma)/sigma here."""
+    plan = data.draw(cell.plans()).but(steps=10)
+    (name,) = plan.values
+    for scale in (10**3, 10**6, 10**9):
+        noisy = plan.but(**{name: scale})
+        bound = max(10 / scale, (5 / scale + math.sqrt(20 * math.log(1 / delta))) / scale)
+        found = ends(noisy.epsilon(delta))
+        assert found[0] <= bound * (1 + 1e-9)
+        assert noisy.epsilon(delta).value <= bound * (1 + 1e-6)
+        # delta(0) is total variation: sqrt(KL/2)
+        assert noisy.delta(0).value <= 10 / scale
+
+
+@law(share=0.5, delta=powers(-12, -1))
+def test_epsilon_explodes_as_the_noise_vanishes(delta: float) -> None:
+    """delta >= P(loss > 2 eps)(1 - e^{-eps}) makes eps at least about half the mean loss."""
+    for sigma in (0.1, 0.03, 0.01):
+        assert ends(dp.Gaussian(sigma=sigma).epsilon(delta=delta))[0] >= 0.5 / sigma**2
+        laplace = 1 / sigma + 2 * math.log1p(-delta)
+        assert ends(dp.Laplace(b=sigma).epsilon(delta=delta))[1] >= laplace * (1 - 1e-14)
+
+
+@law(share=0.3, sigma=powers(-0.3, 1), steps=st.integers(1, 10**4), delta=deltas)
+def test_rates_near_one_tend_to_no_sampling(sigma: float, steps: int, delta: float) -> None:
+    bare = (dp.Gaussian(sigma=sigma) * steps).epsilon(delta=delta)
+    previous = None
+    for rate in ("0.9", "0.999", "0.99999", "0.999999999"):
+        near = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps).epsilon(delta=delta)
+        not_more(near, bare)
+        if previous is not None:
+            not_more(previous, near)
+        previous = near
+    assert previous is not None
+    assert previous.value == pytest.approx(bare.value, rel=1e-6, abs=1e-9)
+
+
+@law(share=0.3, b=powers(-1, 2), steps=st.just(1), delta=powers(-12, -0.6))
+def test_laplace_rates_near_one_tend_to_no_sampling(b: float, steps: int, delta: float) -> None:
+    bare = (dp.Laplace(b=b) * steps).epsilon(delta=delta)
+    near = (dp.Poisson("0.999999999")(dp.Laplace(b=b)) * steps).epsilon(delta=delta)
+    not_more(near, bare)
+    assert near.value == pytest.approx(bare.value, rel=1e-6, abs=1e-8)
+
+
+@over(PAIRED)
+@law(data=st.data(), epsilon=epsilons)
+def test_a_small_step_makes_a_small_difference(
+    cell: Combination, data: st.DataObject, epsilon: float
+) -> None:
+    """log delta has slope above -(1 + its own tail): a hair in epsilon is a hair in delta."""
+    plan = data.draw(cell.plans(common=True))
+    one, two = plan.delta(epsilon), plan.delta(epsilon * (1 + 1e-9))
+    if one.strength is two.strength:
+        assert two.value <= one.value * (1 + 1e-8) + 1e-300
+        # delta(eps) - delta(eps') <= e^{eps'} - e^eps, and convexity bounds its fall
+        assert one.value - two.value <= (math.expm1(epsilon * 1.1e-9) * math.exp(epsilon)) + 1e-9

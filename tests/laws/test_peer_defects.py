@@ -1,0 +1,199 @@
+"""Defects D1-D13 reproduced in other accountants, each as a law here.
+
+`test_d13` is tests/structure/test_readme.py and test_examples.py: every command and example of the
+README runs as a test.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.vocabulary import Side, Strength
+from tests.laws.catalogue import (
+    DISTINCT,
+    Combination,
+    converged,
+    deltas,
+    ends,
+    law,
+    limited,
+    not_more,
+    over,
+    powers,
+    same,
+    total,
+)
+
+
+def test_d01_repeated_randomised_response_counts_its_repetitions() -> None:
+    """dp-accounting's PLD accountant forgot the count of a repeated randomised response."""
+    step = dp.PureDP(epsilon=math.log(3))
+    repeated, listed = step * 20, total([step] * 20)
+    assert repeated.epsilon(delta=1e-6).value == listed.epsilon(delta=1e-6).value
+    assert repeated.epsilon(delta=1e-6).value > 10 * step.epsilon(delta=1e-6).value
+
+
+@over(DISTINCT)
+@law(data=st.data(), delta=deltas)
+def test_d02_every_count_counts(cell: Combination, data: st.DataObject, delta: float) -> None:
+    """dp-accounting's RDP accountant forgot the count of a repeated exponential mechanism."""
+    step = data.draw(cell.plans()).but(steps=1).step
+    for method in ("auto", "rdp"):
+        listed = total([step * 7, *[step] * 93])
+        one, hundred, counted = (
+            plan.epsilon(delta=delta, method=method, adjacency=cell.adjacency)
+            for plan in (step, step * 100, listed)
+        )
+        not_more(one, hundred)
+        assert hundred.value == counted.value
+
+
+@law(share=0.4, multiplier=powers(-0.3, 1), steps=st.integers(1, 500), delta=deltas)
+def test_d03_all_routes_use_the_same_sensitivity(
+    multiplier: float, steps: int, delta: float
+) -> None:
+    """dp-accounting's RDP and PLD accountants differ by 2 in it under replace-one."""
+    plan = dp.Gaussian(noise_multiplier=multiplier, clip=3) * steps
+    for adjacency, factor in (("add-remove", 1), ("zero-out", 1), ("replace-one", 2)):
+        truth = (dp.Gaussian(sigma=multiplier / factor) * steps).epsilon(delta=delta)
+        answers = plan.compare(delta=delta, adjacency=adjacency)
+        for answer in answers:
+            if answer.strength > Strength.ESTIMATE:
+                assert ends(truth)[0] <= ends(answer)[1]
+        same(answers[0], truth)
+        sharp = next(a for a in answers if a.method == "rdp")
+        assert ends(sharp)[1] <= 2 * ends(truth)[1] + 2  # of the same order: no lost factor
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.nan, "nan", "inf"])
+def test_d04_what_is_not_finite_is_an_error(bad: float | str) -> None:
+    """dp-accounting's RDP accountant said epsilon 0 for a NaN sigma."""
+    for make in (
+        lambda: dp.Gaussian(sigma=bad),
+        lambda: dp.Laplace(b=bad),
+        lambda: dp.PureDP(epsilon=bad),
+        lambda: dp.ZCDP(rho=bad),
+        lambda: dp.Poisson(bad),
+    ):
+        with pytest.raises(dp.InvalidArgument):
+            make()
+
+
+@pytest.mark.parametrize("bad", [2, -1, 0, 1, 1.5, "1", "-1e-5"])
+def test_d05_delta_lies_in_its_range(bad: float | str) -> None:
+    """dp-accounting took delta = 2 (epsilon 0) and -1 (infinite)."""
+    plan = dp.Poisson(0.1)(dp.Gaussian(sigma=1)) * 10
+    for method in ("auto", "rdp", "clt"):
+        with pytest.raises(dp.InvalidArgument, match="delta"):
+            plan.epsilon(delta=bad, method=method)
+
+
+@law(share=0.2, b=powers(-0.5, 1.5), rate=powers(-2, -0.3), delta=powers(-9, -2))
+def test_d06_laplace_falls_with_its_scale_and_with_the_rate(
+    b: float, rate: float, delta: float
+) -> None:
+    """pfl's PRV accountant inverted the scale and ignored the sampling."""
+
+    def once(b: float, rate: float) -> dp.Answer:
+        return dp.Poisson(rate)(dp.Laplace(b=b)).epsilon(delta=delta)
+
+    not_more(once(2 * b, rate), once(b, rate))
+    not_more(once(b, rate), once(b, 1))
+    if once(b, rate).value > 0:
+        assert ends(once(b, rate))[1] < ends(once(b, 1))[0]
+        assert ends(once(2 * b, rate))[1] < ends(once(b, rate))[0]
+
+
+@law(share=0.2, epsilon=powers(-0.5, 1), rate=powers(-2, 0), steps=st.integers(1, 3000))
+def test_d07_calibration_never_overshoots(epsilon: float, rate: float, steps: int) -> None:
+    """pfl's calibration returned a sigma that spends 2.00003 of 2."""
+    sigma = dp.noise_multiplier(epsilon=epsilon, delta=1e-6, sample_rate=rate, steps=steps)
+    plan = dp.Poisson(rate)(dp.Gaussian(noise_multiplier=sigma, clip=1)) * steps
+    assert ends(plan.delta(epsilon=epsilon))[1] <= 1e-6
+    assert plan.epsilon(delta=1e-6).value <= epsilon * (1 + 1e-9)
+
+
+@law(share=0.3, eps0=powers(-2, 0.5), delta0=powers(-8, -3), count=st.integers(2, 200))
+def test_d08_composition_agrees_with_the_published_form(
+    eps0: float, delta0: float, count: int
+) -> None:
+    """SmartNoise mistranscribed Kairouz, Oh, Viswanath 2015, Theorem 3.4, which bounds theorem 3.3.
+
+    With x = eps0 and a slack d: eps = min(T x, a + x sqrt(2T log(e + x sqrt(T)/d)),
+    a + x sqrt(2T log 1/d)), a = T x (e^x - 1)/(e^x + 1), at delta 1 - (1 - delta0)^T (1 - d).
+    """
+    slack = 1e-6
+    total = -math.expm1(count * math.log1p(-delta0) + math.log1p(-slack))
+    drift = count * eps0 * math.expm1(eps0) / (math.exp(eps0) + 1)
+    spread = eps0 * math.sqrt(2 * count)
+    first = drift + spread * math.sqrt(math.log(math.e + eps0 * math.sqrt(count) / slack))
+    second = drift + spread * math.sqrt(math.log(1 / slack))
+    published = min(count * eps0, first, second)
+    answer = (dp.ApproxDP(epsilon=eps0, delta=delta0) * count).epsilon(delta=total)
+    assert ends(answer)[0] <= published * (1 + 1e-9)
+
+
+@law(share=0.2, sigma=powers(0, 1), rate=powers(-1.5, -0.3), inner=st.integers(2, 30))
+def test_d09_a_coin_held_over_local_steps_is_not_a_coin_per_step(
+    sigma: float, rate: float, inner: int
+) -> None:
+    """FL4Health multiplied the rates: 5.1 where the coin per round costs 48.2."""
+    rounds, delta = 20, 1e-5
+    held = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma) * inner) * rounds).epsilon(delta=delta)
+    one = dp.Poisson(rate)(dp.Gaussian(sigma=sigma / math.sqrt(inner))) * rounds
+    same(held, one.epsilon(delta=delta))
+    fresh = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * (inner * rounds)).epsilon(delta=delta)
+    not_more(fresh, held)
+    if converged(held) and held.value > 0.01:
+        assert ends(fresh)[1] < ends(held)[0]
+
+
+def test_d10_the_limit_is_never_a_bound() -> None:
+    """The Gaussian limit said 4.07 where the truth is 6.09, as if it were a bound."""
+    plan = dp.Poisson("0.0042")(dp.Gaussian(sigma="0.6")) * 1500
+    limit, exact = plan.epsilon(delta=1e-6, method="clt"), plan.epsilon(delta=1e-6)
+    assert limit.value < 0.9 * ends(exact)[0]  # it can lie far below the truth ...
+    assert limit.strength is Strength.ESTIMATE  # ... so it has no side,
+    assert limit.side is Side.NONE
+    assert limit.upper is None
+    assert "~" in str(limit)
+    assert plan.epsilon(delta=1e-6).method == "exact"  # and is nobody's default
+
+
+def test_d11_the_classical_gaussian_formula_is_nobody_s_default() -> None:
+    """Flower's sigma = sqrt(2 log(1.25/delta))/eps is proved for eps < 1, and fails from 8.42."""
+    for epsilon in (2.0, 8.42, 20.0, 100.0):
+        classical = math.sqrt(2 * math.log(1.25 / 1e-5)) / epsilon
+        sigma = dp.noise_multiplier(epsilon=epsilon, delta=1e-5, sampling="none")
+        assert ends(dp.Gaussian(sigma=sigma).delta(epsilon=epsilon))[1] <= 1e-5
+        private = ends(dp.Gaussian(sigma=classical).delta(epsilon=epsilon))[1] <= 1e-5
+        assert private == (sigma <= classical)
+    # here it isn't private, and the accountant sees it
+    classical = math.sqrt(2 * math.log(1.25 / 1e-5)) / 8.5
+    assert ends(dp.Gaussian(sigma=classical).delta(epsilon=8.5))[0] > 1e-5
+
+
+def test_d12_no_floor_and_no_hang() -> None:
+    """Opacus' epsilon never falls below 0.1029, a grid of orders being all it looks at."""
+    with limited():
+        for method in ("auto", "rdp"):
+            previous = math.inf
+            for sigma in (10, 100, 1000, 10**4, 10**6):
+                plan = dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000
+                found = plan.epsilon(delta=1e-5, method=method)
+                assert ends(found)[1] < previous
+                previous = ends(found)[1] + 1e-300
+            assert previous < 1e-5
+
+
+def test_d13_the_readme_is_a_test() -> None:
+    """prv_accountant's README does not run. Ours does, in tests/structure."""
+    structure = Path(__file__).parents[1] / "structure"
+    for name in ("test_readme.py", "test_examples.py"):
+        assert "README" in (structure / name).read_text()
