@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from flint import acb, arb
@@ -43,9 +43,7 @@ def test_inner_step_eq_4(case: tuple[SampledGaussian, float]) -> None:
             shift = min(0.45 * sigma, 1.0)
             step = 2 * 3.1416 * shift / factor
             reach = int((14 + (tilt + 3) / sigma) / step)
-            rule = replace(
-                truth.rule, shift=shift, step=step, first=-int(14 / step), last=reach
-            )
+            rule = replace(truth.rule, shift=shift, step=step, first=-int(14 / step), last=reach)
             coarse = law.prepare(arb(tilt), rule)
             relative, absolute = coarse.slack(arb(tilt))
             for t in (0.3, 5.0, 40.0):
@@ -73,7 +71,10 @@ def test_cut_eq_5_and_6(case: tuple[SampledGaussian, float]) -> None:
         rule = long.rule
         checked = 0
         for part in (0.15, 0.25, 0.4, 0.6, 0.8):
-            for first, last in ((int(part * rule.first), rule.last), (rule.first, int(part * rule.last))):
+            for first, last in (
+                (int(part * rule.first), rule.last),
+                (rule.first, int(part * rule.last)),
+            ):
                 short = law.prepare(arb(tilt), replace(rule, first=first, last=last))
                 bound = short._cut(arb(tilt))
                 if bound.is_finite() and bound > EXACT:
@@ -102,7 +103,7 @@ def test_layers_eq_7_and_damping_eq_8(case: tuple[SampledGaussian, float]) -> No
 def test_flatness_is_below_one_minus_sinc_and_grows() -> None:
     grid = [0.01 * 1.05**k for k in range(200)]
     values = [flatness(arb(u)) for u in grid]
-    assert all(a <= b for a, b in zip(values, values[1:], strict=False))
+    assert all(a <= b for a, b in pairwise(values))
     for i, u in enumerate(grid):
         for later in grid[i::7]:
             assert values[i] <= (1 - abs(arb(later).sinc())).upper(), (u, later)

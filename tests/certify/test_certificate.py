@@ -1,0 +1,143 @@
+"""Certificates: written, read, checked; tampered ones fail; the check shares no search."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import dpacct as dp
+from dpacct.certify.check import check
+from dpacct.compose import certified
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.vocabulary import Side, Strength
+
+run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+PLANS = {
+    "sampled": run,
+    "plain": dp.Gaussian(sigma=3) * 7,
+    "one-step": dp.Poisson(0.3)(dp.Gaussian(sigma=1)),
+    "fixed-size": dp.WithoutReplacement(0.05)(dp.Gaussian(sigma=1)) * 200,
+    "laplace": dp.Laplace(b=10) * 40,
+    "laplace-many": dp.Laplace(b=10) * 2000,
+    "laplace-sampled": dp.Poisson(0.1)(dp.Laplace(b=1)) * 300,
+    "opaque": dp.ApproxDP(epsilon=0.1, delta=1e-8) * 20 + dp.PureDP(epsilon=0.3) * 4,
+    "mixed": run + dp.Laplace(b=4) * 5 + dp.Gaussian(sigma=8),
+}
+
+
+def stored(told: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(json.dumps(told))
+    return read
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_every_kind_of_plan_gives_a_certificate_that_holds(name: str) -> None:
+    node = PLANS[name]
+    found = certified.epsilon(node, delta=1e-5)
+    assert found.answer.strength is Strength.PROVED
+    assert found.answer.side is Side.TWO_SIDED
+    assert all(holds for _, holds in check(stored(found.certificate)))
+    at = certified.delta(node, epsilon=1)
+    assert all(holds for _, holds in check(stored(at.certificate)))
+
+
+def test_a_parameter_has_one_end_that_meets_the_target_and_one_that_does_not() -> None:
+    found = certified.parameter(
+        lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000,
+        guess=0.611546,
+        epsilon=7,
+        delta=1e-5,
+        name="sigma",
+    )
+    told = stored(found.certificate)
+    assert all(holds for _, holds in check(told))
+    assert told["question"]["safe_end"] == "upper"
+    assert float(told["upper"]) / float(told["lower"]) - 1 < 1e-9
+
+
+def broken(told: dict[str, Any], change: str) -> dict[str, Any]:
+    told = copy.deepcopy(told)
+    if change == "lower end raised":
+        told["lower"] = told["upper"]
+    elif change == "upper end lowered":
+        told["upper"] = told["lower"]
+    elif change == "a direction left out":
+        told["claims"] = [c for c in told["claims"] if c["direction"] == 0]
+    elif change == "another plan":
+        told["claims"][0]["plan"] = told["claims"][0]["plan"].replace("1.1", "1.2")
+    elif change == "a bound lowered":
+        told["claims"][0]["bound"] = "1e-6"
+    elif change == "fewer nodes":
+        told["claims"][0]["evidence"]["contour"]["count"] = 3
+    elif change == "a coarser step":
+        told["claims"][0]["evidence"]["contour"]["step"] *= 4
+    else:
+        told["claims"][0]["evidence"]["rules"][0]["step"] *= 3
+    return told
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "lower end raised",
+        "upper end lowered",
+        "a direction left out",
+        "another plan",
+        "a bound lowered",
+        "fewer nodes",
+        "a coarser step",
+        "a coarser inner rule",
+    ],
+)
+def test_a_certificate_that_was_tampered_with_fails(change: str) -> None:
+    told = stored(certified.epsilon(run, delta=1e-5).certificate)
+    assert all(holds for _, holds in check(told))
+    assert not all(holds for _, holds in check(broken(told, change)))
+
+
+@pytest.mark.parametrize("told", [{}, [], {"kind": "dpacct-certificate", "schema": 1}])
+def test_what_is_no_certificate_is_refused(told: object) -> None:
+    with pytest.raises(InvalidArgument):
+        check(told)
+
+
+def test_the_check_imports_no_search() -> None:
+    program = (
+        "import sys, dpacct.certify.check\n"
+        "bad = [m for m in sys.modules if m in ('dpacct.certify.search', 'dpacct.certify.rules',"
+        " 'dpacct.certify.solve', 'dpacct.engine.saddle', 'dpacct.engine.contour',"
+        " 'dpacct.engine.invert')]\n"
+        "assert not bad, bad"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_balls_are_loaded_only_when_asked_for() -> None:
+    program = (
+        "import sys, dpacct as dp\n"
+        "dp.Gaussian(sigma=1).epsilon(delta=1e-5, method='exact')\n"
+        "assert 'flint' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_method_by_name() -> None:
+    answer = run.epsilon(delta=1e-5, method="certified")
+    assert answer.strength is Strength.PROVED
+    assert answer.lower is not None
+    assert answer.upper is not None
+    assert answer.lower <= 1.51536191666448 <= answer.upper
+    assert answer.upper / answer.lower - 1 < 1e-9
+    at = run.delta(epsilon=1.5, method="certified")
+    assert at.lower is not None
+    assert at.lower <= 1.1537867345632738e-05 <= float(at)
+
+
+def test_a_guarantee_beside_noise_is_refused() -> None:
+    with pytest.raises(Unsupported):
+        certified.epsilon(dp.PureDP(epsilon=0.1) + dp.Gaussian(sigma=5), delta=1e-5)
