@@ -12,6 +12,7 @@ from dpacct.cli.plan import PlanOptions, repeated, step_count
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.compose.certified import Proven
     from dpacct.tree import Node
 
 
@@ -42,6 +43,29 @@ def calibrate_noise(
         name=name,
     )
     return replace(answer, seconds=time.perf_counter() - started)
+
+
+def certified_noise(
+    options: PlanOptions, epsilon: Fraction, delta: Fraction, digits: int
+) -> Proven:
+    """One sigma (or b) proven to meet the target, and a slightly smaller one proven not to.
+
+    Raises:
+        Unreachable: no amount of noise is enough.
+        NotCertified: there is no proof to that many digits.
+    """
+    import dpacct as dp
+    from dpacct.compose.certified import parameter
+
+    count, _ = step_count(options)
+    mechanism = dp.Laplace if options.mechanism == "laplace" else dp.Gaussian
+    name = options.noise_parameter
+
+    def plan(size: Fraction) -> Node:
+        return repeated(options, mechanism(**{name: size}), count)
+
+    guess = calibrate_noise(options, epsilon, delta, "exact").value
+    return parameter(plan, guess=guess, epsilon=epsilon, delta=delta, digits=digits, name=name)
 
 
 def in_other_words(answer: Answer, options: PlanOptions) -> dict[str, float]:

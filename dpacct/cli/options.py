@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpacct.cli.command import option, stack
-from dpacct.cli.values import COUNT, DELTA, EPSILON, POSITIVE, RATE, STEPS, Choice
+from dpacct.cli.values import COUNT, DELTA, DIGITS, EPSILON, POSITIVE, RATE, STEPS, Choice, FilePath
 from dpacct.vocabulary import Adjacency, Unit
 
 MECHANISMS = ("gaussian", "laplace", "staircase")
@@ -167,5 +167,23 @@ method_option = option(
     default="auto",
     show_default=True,
     help="How to compute it; auto takes the strongest that applies.",
+)
+proof_options = stack(
+    [
+        option(
+            "--digits",
+            section=_OUTPUT,
+            type=DIGITS,
+            metavar="N",
+            help="Certify so many digits (9 where a certificate is asked for).",
+        ),
+        option(
+            "--certificate",
+            section=_OUTPUT,
+            type=FilePath(),
+            metavar="FILE",
+            help="Certify, and write the proof as JSON; dpacct verify checks it.",
+        ),
+    ]
 )
 answer_options = stack([method_option, json_option, quiet_option])

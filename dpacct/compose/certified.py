@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
 from dpacct.domain import DELTA, EPSILON, Integer, Number, ln, text
+from dpacct.errors import NotCertified
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -212,3 +213,57 @@ def parameter(
     told = certificate("parameter", question, text(found.lower), text(found.upper), found.claims)
     answer = _answer(name, found, composition, started, digits, safe_end)
     return Proven(answer, told)
+
+
+def whole_parameter(
+    build: Callable[[int], Node],
+    *,
+    guess: int,
+    epsilon: Number,
+    delta: Number,
+    adjacency: Adjacency | str | None = None,
+    name: str = "steps",
+) -> Proven:
+    """The largest whole number that meets the target, proven, with the next one proven not to.
+
+    Privacy must not grow with the number; `guess` is what `dpacct.calibrate` finds. Raises
+    `NotCertified` where the guess is more than a few off, or too close to call.
+
+    >>> import dpacct as dp
+    >>> found = whole_parameter(
+    ...     lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6)
+    >>> int(found.answer)
+    22
+    """
+    from dpacct.certify.check import certificate
+    from dpacct.certify.solve import Certified
+
+    started = time.perf_counter()
+    at, target = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
+
+    def composed(count: int) -> Composition:
+        node = build(count)
+        return Composition(node, resolve_adjacency(node, adjacency))
+
+    for count in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
+        if count < 1:
+            continue
+        enough, first = prepared(composed(count)).meets(at, target)
+        short, second = prepared(composed(count + 1)).meets(at, target)
+        if enough and short is False:
+            break
+    else:
+        raise NotCertified(f"no number of {name} near {guess} is proven to be the largest")
+    found = Certified(Fraction(count), Fraction(count + 1), first + second)
+    composition = composed(count)
+    question = {
+        "epsilon": text(at),
+        "delta": text(target),
+        "parameter": name,
+        "meets": composition.node.to_json(),
+        "fails": build(count + 1).to_json(),
+        "safe_end": "lower",
+    }
+    told = certificate("parameter", question, str(count), str(count + 1), found.claims)
+    answer = _answer(name, found, composition, started, DIGITS, "lower")
+    return Proven(replace(answer, value=float(count)), told)

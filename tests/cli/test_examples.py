@@ -18,6 +18,8 @@ def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
     words = shlex.split(example)
+    if words[0] == "verify":
+        assert line("eps --sigma 4 --delta 1e-5 --certificate out.json").code == 0
     done = run(*words)
     assert done.code == 0, done.stderr
     assert done.stdout or (tmp_path / words[-1]).stat().st_size > 1000

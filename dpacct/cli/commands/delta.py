@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import options
+from dpacct.cli import options, proof
 from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         "delta --sigma 1 --sampling uniform --rate 0.05 --steps 200 --eps 5",
         "delta --sigma 1 --rate 0.01 --steps 1000 --eps 200 --json",
         "delta --mechanism laplace --b 20 --steps 100 --eps 2",
+        "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5 --digits 20",
     ),
 )
 @options.noise_options
@@ -36,7 +37,16 @@ if TYPE_CHECKING:
 @options.epsilon_option(required=True)
 @options.meaning_options
 @options.answer_options
-def command(epsilon: Fraction, method: str, as_json: bool, quiet: bool, **values: Any) -> None:
+@options.proof_options
+def command(
+    epsilon: Fraction,
+    method: str,
+    as_json: bool,
+    quiet: bool,
+    digits: Fraction | None,
+    certificate: str | None,
+    **values: Any,
+) -> None:
     """Compute the smallest delta for which a plan is (epsilon, delta)-private.
 
     The number printed is the safe end of what is known, rounded up. A delta below the range of
@@ -47,7 +57,14 @@ def command(epsilon: Fraction, method: str, as_json: bool, quiet: bool, **values
     def ask(method: str) -> Answer:
         return node.delta(epsilon=epsilon, method=method)
 
-    answer = ask(method)
+    if proof.wanted(method, digits, certificate):
+        from dpacct.compose import certified
+
+        answer = proof.answer(
+            lambda n: certified.delta(node, epsilon=epsilon, digits=n), digits, certificate
+        )
+    else:
+        answer = ask(method)
     if as_json:
         answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     show(
@@ -57,5 +74,6 @@ def command(epsilon: Fraction, method: str, as_json: bool, quiet: bool, **values
         quiet=quiet,
         meaning=f"at epsilon {float(epsilon):.6g}",
         notes=notes,
+        more=proof.ends(answer, digits),
         hint="dpacct compare, with the same options, shows what other methods say.",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import options
+from dpacct.cli import options, proof
 from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         "eps --sigma 2 --sampling uniform --rate 0.05 --steps 200 --delta 1e-6 --json",
         "eps --mechanism laplace --b 10 --steps 30 --delta 1e-6",
         "eps --sigma 4 --delta 1e-5 --quiet",
+        "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5 --certificate out.json",
     ),
 )
 @options.noise_options
@@ -38,7 +39,16 @@ if TYPE_CHECKING:
 @options.delta_option(required=True)
 @options.meaning_options
 @options.answer_options
-def command(delta: Fraction, method: str, as_json: bool, quiet: bool, **values: Any) -> None:
+@options.proof_options
+def command(
+    delta: Fraction,
+    method: str,
+    as_json: bool,
+    quiet: bool,
+    digits: Fraction | None,
+    certificate: str | None,
+    **values: Any,
+) -> None:
     """Compute the epsilon that a plan spends at a given delta.
 
     The number printed is the safe end of what is known, rounded up.
@@ -48,7 +58,14 @@ def command(delta: Fraction, method: str, as_json: bool, quiet: bool, **values: 
     def ask(method: str) -> Answer:
         return node.epsilon(delta=delta, method=method)
 
-    answer = ask(method)
+    if proof.wanted(method, digits, certificate):
+        from dpacct.compose import certified
+
+        answer = proof.answer(
+            lambda n: certified.epsilon(node, delta=delta, digits=n), digits, certificate
+        )
+    else:
+        answer = ask(method)
     if as_json:
         answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     show(
@@ -58,5 +75,6 @@ def command(delta: Fraction, method: str, as_json: bool, quiet: bool, **values: 
         quiet=quiet,
         meaning=f"at delta {float(delta):.6g}",
         notes=notes,
+        more=proof.ends(answer, digits),
         hint="dpacct compare, with the same options, shows what other methods say.",
     )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import options
+from dpacct.cli import options, proof
 from dpacct.cli.alternatives import by_every_method
-from dpacct.cli.calibration import calibrate_noise, in_other_words
+from dpacct.cli.calibration import calibrate_noise, certified_noise, in_other_words
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, check_mechanism, step_count
@@ -43,8 +43,16 @@ if TYPE_CHECKING:
 @options.delta_option(required=True)
 @options.meaning_options
 @options.answer_options
+@options.proof_options
 def command(
-    epsilon: Fraction, delta: Fraction, method: str, as_json: bool, quiet: bool, **values: Any
+    epsilon: Fraction,
+    delta: Fraction,
+    method: str,
+    as_json: bool,
+    quiet: bool,
+    digits: Fraction | None,
+    certificate: str | None,
+    **values: Any,
 ) -> None:
     """Compute the smallest noise with which a plan is (epsilon, delta)-private.
 
@@ -59,7 +67,12 @@ def command(
     def ask(method: str) -> Answer:
         return calibrate_noise(plan, epsilon, delta, method)
 
-    answer = ask(method)
+    if proof.wanted(method, digits, certificate):
+        answer = proof.answer(
+            lambda n: certified_noise(plan, epsilon, delta, n), digits, certificate
+        )
+    else:
+        answer = ask(method)
     others = () if quiet else by_every_method(ask, but=answer.method)
     sizes = in_other_words(answer, plan)
     answer = replace(answer, alternatives=others, extra={**answer.extra, **sizes})
@@ -73,6 +86,7 @@ def command(
         for other in others
     ]
     more = [f"  {name.replace('_', ' ')} = {rounded(size, 'up')}" for name, size in sizes.items()]
+    more += proof.ends(answer, digits)
     if table:
         more += ["", "other methods would ask for"]
         more += aligned(("method", answer.quantity, "ratio", "grade"), table)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import options
+from dpacct.cli import options, proof
 from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
@@ -35,8 +35,16 @@ if TYPE_CHECKING:
 @options.delta_option(required=True)
 @options.meaning_options
 @options.answer_options
+@options.proof_options
 def command(
-    epsilon: Fraction, delta: Fraction, method: str, as_json: bool, quiet: bool, **values: Any
+    epsilon: Fraction,
+    delta: Fraction,
+    method: str,
+    as_json: bool,
+    quiet: bool,
+    digits: Fraction | None,
+    certificate: str | None,
+    **values: Any,
 ) -> None:
     """Compute the most steps that stay within (epsilon, delta).
 
@@ -57,7 +65,22 @@ def command(
             name="steps",
         )
 
-    answer = ask(method)
+    if proof.wanted(method, digits, certificate):
+        from dpacct.compose.certified import whole_parameter
+
+        answer = proof.answer(
+            lambda n: whole_parameter(
+                lambda count: repeated(plan, noise, count),
+                guess=int(float(ask("exact"))),
+                epsilon=epsilon,
+                delta=delta,
+                name="steps",
+            ),
+            digits,
+            certificate,
+        )
+    else:
+        answer = ask(method)
     if as_json:
         answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     rate = sampling_rate(plan)
