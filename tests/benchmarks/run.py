@@ -120,12 +120,12 @@ def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The new results, with what only the old run has.
 
     An old row keeps the commit and the seconds of its run, but not its ratio: ratios are between
-    times of one run. A peer that had longer then than it was given now keeps its old answer.
+    times of one run. What now ran out of time keeps what it did then, when it may have been given longer.
     """
     rows = {(row["case"], row["peer"]): row for row in new["rows"]}
     for row in old["rows"]:
         key = (row["case"], row["peer"])
-        if key not in rows or (rows[key]["status"] == "timeout" and row["status"] == "ok"):
+        if key not in rows or (rows[key]["status"] == "timeout"):
             kept = {name: value for name, value in row.items() if name != "ratio"}
             rows[key] = {"earlier": old["commit"], **kept}
     order = {case.id: index for index, case in enumerate(cases())}
