@@ -7,7 +7,8 @@ a bad one makes the interval wide, never wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,12 +46,23 @@ class Aim:
     nats: float
 
 
+@contextmanager
+def searching() -> Iterator[None]:
+    """Floats may overflow while searching; where the engine gives up, there is no proof."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (ArithmeticError, MemoryError) as error:
+        told = "no contour was found for a proof: the value is withheld"
+        raise NotCertified(told) from error
+
+
 class Seeker:
     """Saddle and moments of one direction, kept between trials."""
 
     def __init__(self, laws: FloatLaws, epsilon: float, log_delta: float | None) -> None:
-        guess = first_guess(laws, -10.0 - abs(epsilon) if log_delta is None else log_delta)
-        with np.errstate(all="ignore"):
+        with searching():
+            guess = first_guess(laws, -10.0 - abs(epsilon) if log_delta is None else log_delta)
             self._saddle = Saddle(laws, guess)
             self.total: Totals = self._saddle.for_epsilon(epsilon, guess)
         self.log_delta = self.total.log_delta_estimate(epsilon) if log_delta is None else log_delta
@@ -151,7 +163,8 @@ class Proposal:
 
 def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
     """A contour and rules for this aim, and the line built on them."""
-    step, up, down = seeker.settle(aim)
+    with searching():
+        step, up, down = seeker.settle(aim)
     c = seeker.total.c
     height = seeker.total.log_moment - c * aim.epsilon  # log M(c) e^{-c eps}
     cancelled = max(0.0, height - math.log(max(c * (1.0 + c), 1e-300)) - aim.log_delta)
@@ -162,7 +175,8 @@ def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
     rules, bits = _rules(laws, wanted, bits)
     with precision(bits):
         prepared = _prepare(laws, rules, c)
-        count, doublings, less_atoms = _nodes(prepared, height, step, aim)
+        with searching():
+            count, doublings, less_atoms = _nodes(prepared, height, step, aim)
     contour = Contour(c, step, count, up, down, doublings)
     if any(isinstance(rule, PanelRule) for rule in rules):
         # these rules depend on the highest frequency
