@@ -54,7 +54,9 @@ def test_one_order_of_renyi_is_a_bound(
     rdp = plan.node.rdp(order, adjacency=plan.adjacency)
     assert isinstance(rdp, float)
     assert rdp >= 0.0
-    assume(math.isfinite(rdp))
+    if math.isinf(rdp):  # mass that escapes to infinite loss has no Renyi bound
+        assert plan.epsilon(delta, "rdp").value == math.inf
+        return
     by_hand = rdp + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
     best = ends(plan.epsilon(delta, "rdp"))[1]
     assert best <= max(by_hand, 0.0) * (1 + 1e-6) + 1e-9

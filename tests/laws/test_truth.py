@@ -104,7 +104,7 @@ def coins(epsilon: mp.mpf, rate: mp.mpf, count: int, at: mp.mpf) -> mp.mpf:
     eps0=powers(-2, 0.7),
     rate=some_rates,
     count=st.integers(1, 150),
-    part=st.floats(0, 0.95),
+    part=st.just(0.0) | st.floats(0.001, 0.95),
 )
 def test_composed_pure_dp_is_a_binomial_sum(
     eps0: float, rate: str, count: int, part: float
@@ -117,6 +117,32 @@ def test_composed_pure_dp_is_a_binomial_sum(
         plan = (node if rate == "1" else dp.Poisson(rate)(node)) * count
         slope = 1 + epsilon / (1 - part) ** 2 + count * eps0
         holds(plan.delta(epsilon=epsilon), truth, ROUNDING * (1 + slope**2))
+
+
+@law(
+    share=0.5,
+    eps0=powers(-2, 0.5),
+    count=st.integers(200, 6000),
+    deviations=st.floats(-12, 12),
+)
+def test_thousands_of_coins(eps0: float, count: int, deviations: float) -> None:
+    """Far below the mean loss, and far above, where delta is 1 and where it is tiny."""
+    mean = count * eps0 * math.tanh(eps0 / 2)
+    epsilon = float(f"{mean + deviations * eps0 * math.sqrt(count) / math.cosh(eps0 / 2):.6g}")
+    assume(0 <= epsilon < 0.9 * count * eps0)
+    plan = dp.PureDP(epsilon=eps0) * count
+    with mp.workdps(40):
+        high = 1 / (1 + mp.exp(-mp.mpf(repr(eps0))))
+        first = int(mp.floor((mp.mpf(repr(epsilon)) / mp.mpf(repr(eps0)) + count) / 2)) + 1
+        term = mp.binomial(count, first) * high**first * (1 - high) ** (count - first)
+        truth = mp.mpf(0)
+        for k in range(first, count + 1):
+            truth -= term * mp.expm1(mp.mpf(repr(epsilon)) - (2 * k - count) * mp.mpf(repr(eps0)))
+            term *= mp.mpf(count - k) / (k + 1) * high / (1 - high)
+        slope = 1 + epsilon * abs(deviations) + count * eps0
+        holds(plan.delta(epsilon=epsilon), truth, ROUNDING * (1 + slope**2))
+        top = plan.profile([0.5 * epsilon, epsilon, epsilon * 1.01 + 0.1])[1]
+        assert top == pytest.approx(plan.delta(epsilon=epsilon).upper, rel=1e-8)
 
 
 @law(share=0.4, eps0=powers(-2, 0.7), delta0=powers(-9, -1), count=st.integers(1, 60))
