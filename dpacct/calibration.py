@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, EPSILON, RATE, STEPS, Number, Real, ln
@@ -19,6 +20,8 @@ from dpacct.vocabulary import Adjacency, Side
 
 # relative width of the final bracket of a real parameter
 WIDTH = 2e-10
+# of the bracket from rough trials, which are themselves no better
+_ROUGH_WIDTH = 0.1
 _LEAST, _MOST = 1e-12, 1e15
 _MOST_TRIALS = 200
 
@@ -83,7 +86,7 @@ def calibrate(
     if integer:
         safe, unsafe = _whole(excess, int(low), int(high))
     else:
-        safe, unsafe = _real(excess, low, high)
+        safe, unsafe = _quickly(build, target, excess, low, high) or _real(excess, low, high)
     if safe is None:
         told = (
             f"no {name} from {low:g} to {high:g} meets epsilon {target.epsilon:g} at "
@@ -134,10 +137,77 @@ def _memo(build: Callable[..., Node], target: _Target) -> Callable[[float], floa
     return excess
 
 
+def _quickly(
+    build: Callable[..., Node],
+    target: _Target,
+    excess: Callable[[float], float],
+    low: float,
+    high: float,
+) -> tuple[float, float] | None:
+    """The same as `_real` in four or five evaluations, all but one of them of one direction only.
+
+    Rough trials give a start and a slope, secant steps on the leading direction the rest. None where
+    the plan has no rough value, or its delta is not as smooth as that.
+    """
+    from dpacct.compose.trials import Trials
+
+    middle = min(max(1.0, low), high)
+    if not Trials.apply(build(middle), target.method):
+        return None
+    trials = Trials(target.epsilon, target.adjacency)
+    aim = _score(target.log_delta)
+
+    @cache
+    def rough(x: float) -> float:
+        value = trials.rough(build(x))
+        if math.isnan(value):
+            raise _NotSmooth
+        return aim - _score(value)
+
+    def leading(x: float) -> float:
+        return aim - _score(trials.one_direction(build(x)))
+
+    try:
+        ends = _real(rough, low, high, _ROUGH_WIDTH)
+    except _NotSmooth:
+        return None
+    if ends[0] is None or ends[1] is None or abs(math.log(ends[0] / ends[1])) > _ROUGH_WIDTH:
+        return None
+    safe, unsafe = ends
+    run = math.log(unsafe / safe)
+    f_safe = rough(safe)
+    slope = (rough(unsafe) - f_safe) / run
+    if not (math.isfinite(slope) and slope * run > 0.0):
+        return None
+    half = math.copysign(0.4 * WIDTH, -run)  # into safety
+    x = safe * math.exp(-f_safe / slope)
+    f, move = leading(x), math.inf
+    for _ in range(6):
+        # Newton to the root and a little into safety; its error is about this move times the last one
+        last, move = move, half - f / slope
+        following = x * math.exp(move)
+        if not (abs(move) < _ROUGH_WIDTH and low <= following <= high):
+            return None
+        arrives = abs(move * last) < 0.1 * WIDTH
+        value = excess(following) if arrives else leading(following)
+        past = value / slope  # how far in log x beyond the root
+        if arrives and 0.0 <= past / half < 1.5:
+            beyond = following * math.exp(-past - half)
+            return (following, beyond) if leading(beyond) > 0.0 else None
+        if abs(move) > 1e-9 and value != f:
+            slope = (value - f) / move
+        x, f = following, value
+    return None
+
+
+class _NotSmooth(ArithmeticError):
+    """A rough trial has no value."""
+
+
 def _real(
-    excess: Callable[[float], float], low: float, high: float
+    excess: Callable[[float], float], low: float, high: float, width: float = WIDTH
 ) -> tuple[float | None, float | None]:
-    """(safe, unsafe) ends of a bracket of relative width WIDTH."""
+    """(safe, unsafe) ends of a bracket of relative width `width`."""
     x = min(max(1.0, low), high)
     f = excess(x)
     # which way is safe: look a little further
@@ -165,11 +235,16 @@ def _real(
         a, fa = edge, end
         b, fb = following, excess(following)
     safe, fs, unsafe, fu = (a, fa, b, fb) if fa <= 0.0 else (b, fb, a, fa)
-    return _narrow(excess, safe, fs, unsafe, fu)
+    return _narrow(excess, safe, fs, unsafe, fu, width)
 
 
 def _narrow(
-    excess: Callable[[float], float], safe: float, fs: float, unsafe: float, fu: float
+    excess: Callable[[float], float],
+    safe: float,
+    fs: float,
+    unsafe: float,
+    fu: float,
+    width: float,
 ) -> tuple[float, float]:
     """Close a bracket: secant steps in log x through the last two trials, each a hair past the root.
 
@@ -178,13 +253,13 @@ def _narrow(
     older, newer = (safe, fs), (unsafe, fu)
     for trial in range(_MOST_TRIALS):
         gap = math.log(unsafe / safe)
-        if abs(gap) <= WIDTH:
+        if abs(gap) <= width:
             break
         rise = newer[1] - older[1]
         run = math.log(newer[0] / older[0])
         step = -newer[1] * run / rise if rise and math.isfinite(rise) else math.inf
         towards = math.copysign(1.0, -gap if newer[1] > 0.0 else gap)  # from the newer to the other
-        hair = towards * (0.3 * WIDTH + 0.02 * abs(step)) if math.isfinite(step) else 0.0
+        hair = towards * (0.3 * width + 0.02 * abs(step)) if math.isfinite(step) else 0.0
         x = newer[0] * math.exp(step + hair) if abs(step) < 50.0 else math.nan
         low, high = min(safe, unsafe), max(safe, unsafe)
         if not low < x < high or trial % 8 == 7:

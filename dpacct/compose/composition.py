@@ -39,15 +39,22 @@ class Direction:
         lost = sum(n * math.log1p(-law.lost_mass) for law, n in laws)
         return cls(laws, kept, kept - lost)
 
-    def log_delta(self, epsilon: float) -> Solved:
-        solved = invert.log_delta(self.laws, epsilon - self.shift)
-        return solved if self.log_kept == 0.0 else self._mixed(solved)
+    def log_delta(self, epsilon: float, tilt: float | None = None) -> Solved:
+        solved = invert.log_delta(self.laws, epsilon - self.shift, tilt)
+        if self.log_kept == 0.0:
+            return solved
+        ends = (self._mixed(end) for end in (solved.value, solved.lower, solved.upper))
+        return Solved(*ends, solved.resolved)
 
-    def _mixed(self, solved: Solved) -> Solved:
-        def mix(log_finite: float) -> float:
-            return math.log(-math.expm1(self.log_kept) + math.exp(self.log_kept + log_finite))
+    def _mixed(self, log_finite: float) -> float:
+        if self.log_kept == 0.0:
+            return log_finite
+        return math.log(-math.expm1(self.log_kept) + math.exp(self.log_kept + log_finite))
 
-        return Solved(mix(solved.value), mix(solved.lower), mix(solved.upper), solved.resolved)
+    def estimate(self, epsilon: float, tilt: float | None = None) -> tuple[float, float]:
+        """Saddle-point estimate of log delta, and the tilt it was made at."""
+        value, tilt = invert.log_delta_estimate(self.laws, epsilon - self.shift, tilt)
+        return self._mixed(value), tilt
 
     def epsilon(self, log_target: float) -> Solved:
         if self.log_kept == 0.0:

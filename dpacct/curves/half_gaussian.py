@@ -97,13 +97,17 @@ class SymmetricGaussianLaw:
         losses: list[Floats] = [np.zeros(1)]
         weights: list[Floats] = [np.array([self.log_rest])]
         halves = (self._favoured, self._mirrored)
-        for half, end in zip(halves, self._ends(c_low, c_high, t, reach), strict=True):
+        ends = self._ends(c_low, c_high, t, reach)
+        for half, end in zip(halves, ends, strict=True):
             count = max(1, math.ceil((end - self.edge) / width))
             x, log_w = panel_nodes(np.linspace(self.edge, end, count + 1))
             log_p, loss = half(x)
             losses.append(loss)
             weights.append(log_p + log_w)
-        return Nodes(np.concatenate(losses), np.concatenate(weights))
+        last = losses[1].size  # of the favoured half: where its tail ends
+        limit = reach + self.edge + 1.0 / self.sigma
+        cut = last if ends[0] > limit - 1e-9 else None
+        return Nodes(np.concatenate(losses), np.concatenate(weights), cut)
 
     @property
     def _shift(self) -> float:

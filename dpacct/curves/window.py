@@ -29,7 +29,7 @@ def scan_points(low: float, high: float, centres: Sequence[float], spacing: floa
         pieces.append(np.geomspace(reach, high, 80))
     if low < -reach:
         pieces.append(-np.geomspace(reach, -low, 80))
-    points = np.unique(np.concatenate(pieces))
+    points = np.unique(np.concatenate(pieces)) if len(pieces) > 1 else pieces[0]
     return points[(points >= low) & (points <= high)]
 
 
@@ -43,12 +43,9 @@ def kept_intervals(
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         damping = 2.0 * np.minimum(0.0, np.log(reach * np.abs(losses)))
-    kept = np.zeros(points.shape, dtype=bool)
-    for tilt in tilts:
-        value = log_weights + tilt * losses
-        kept |= value > float(value.max()) - NEGLIGIBLE
-        damped = value + damping
-        kept |= damped > float(damped.max()) - NEGLIGIBLE
+    tilted = log_weights + np.multiply.outer(np.array(tilts), losses)
+    values = np.concatenate((tilted, tilted + damping))
+    kept = (values > values.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
     # widen by one scan point each side, so that the edge itself is negligible
     kept[1:] |= kept[:-1].copy()
     kept[:-1] |= kept[1:].copy()
@@ -64,7 +61,8 @@ def uniform_nodes(intervals: list[tuple[float, float]], step: float) -> Floats:
     if sum(b - a for a, b in intervals) > MOST_NODES * step:
         raise TooFine
     pieces = [np.arange(np.ceil(a / step), np.floor(b / step) + 1.0) for a, b in intervals]
-    return np.unique(np.concatenate(pieces)) * step
+    nodes = np.unique(np.concatenate(pieces)) if len(pieces) > 1 else pieces[0]
+    return nodes * step
 
 
 def scan(

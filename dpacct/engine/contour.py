@@ -23,7 +23,6 @@ TAIL_TOLERANCE = 1e-14
 _FLOOR = 1e-12
 # the same where the integrand was so reluctant to decay that a thousand nodes were needed
 _HARD_FLOOR = 5e-10
-FIRST_BLOCK = 16
 MOST_BENT_NODES = 4000
 # the bent contour is settled when the last halving of its step changed less than this part; the error
 # left is far smaller, but by how much depends on the plan
@@ -207,19 +206,25 @@ def straight_line(
     c = total.c
     step = step_size(families, total, epsilons)
     blocks: list[Complexes] = [np.zeros(1, dtype=np.complex128)]
-    first, size = 1, FIRST_BLOCK
+    # few blocks, for each makes an inner rule of its own: first what a Gaussian M needs, then what the decay
+    # so far promises
+    wanted = math.log(TAIL_TOLERANCE / math.sqrt(2.0 * math.pi * total.curvature))
+    enough = math.sqrt(-2.0 * math.log(TAIL_TOLERANCE) / max(total.variance, 1e-300)) / step
+    first, size = 1, math.ceil(min(1.5 * enough + 8.0, 64.0))
     while True:
         t = step * np.arange(first, first + size)
         value = tabulate(families, c, 1j * t)
         blocks.append(value)
         first += size
         # the integrand falls at least as t^-2 from here on; the sum itself is about 1/sqrt(2 pi F'')
-        tail = math.exp(min(float(value.real[-8:].max()), 500.0)) * max(float(t[-1]), c) / math.pi
-        if tail * math.sqrt(2.0 * math.pi * total.curvature) < TAIL_TOLERANCE:
+        log_tail = float(value.real[-8:].max()) + math.log(max(float(t[-1]), c) / math.pi)
+        if log_tail < wanted:
             break
         if first > most:
             return None
-        size = min(2 * size, 512)
+        missing = wanted / min(log_tail, 0.4 * wanted) - 1.0 if wanted < 0.0 else 1.0
+        size = min(math.ceil(max(missing, 0.15) * first), 512)
+    tail = math.exp(log_tail)
     weights = np.full(first, step / math.pi, dtype=np.complex128)
     weights[0] *= 0.5
     return Line(total, 1j * step * np.arange(first), weights, np.concatenate(blocks), tail)

@@ -114,15 +114,18 @@ def _floor(laws: Laws, epsilon: float) -> float:
 
 
 @quiet
-def log_delta(laws: Laws, epsilon: float) -> Solved:
-    """log of E[(1 - e^{epsilon - L})_+] for the sum L of independent losses, finite part only."""
+def log_delta(laws: Laws, epsilon: float, tilt: float | None = None) -> Solved:
+    """log of E[(1 - e^{epsilon - L})_+] for the sum L of independent losses, finite part only.
+
+    `tilt` is a guess of the saddle, where a similar question has been answered.
+    """
     closed = _one_step(laws, epsilon)
     if closed is not None:
         return _between(closed[0], closed[1])
     if epsilon >= largest_loss(laws):
         return Solved(-math.inf, -math.inf, -math.inf)
     try:
-        return _log_delta(laws, epsilon)
+        return _log_delta(laws, epsilon, tilt)
     except TooFine:
         # no contour: what holds without one, at tilts that can still be had
         upper = min(0.0, _modest_bound(laws, epsilon))
@@ -150,8 +153,23 @@ def _modest_bound(laws: Laws, given: float, *, at_delta: bool = False) -> float:
     return best
 
 
-def _log_delta(laws: Laws, epsilon: float) -> Solved:
-    c = first_guess(laws, -10.0 - abs(epsilon))
+@quiet
+def log_delta_estimate(
+    laws: Laws, epsilon: float, tilt: float | None = None
+) -> tuple[float, float]:
+    """Saddle-point estimate of log delta (a part in a hundred, not a bound), and the saddle."""
+    closed = _one_step(laws, epsilon)
+    if closed is not None:
+        return closed[0], math.nan
+    if epsilon >= largest_loss(laws):
+        return -math.inf, math.nan
+    c = tilt or first_guess(laws, -10.0 - abs(epsilon))
+    total = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA)).for_epsilon(epsilon, c)
+    return min(0.0, total.log_delta_estimate(epsilon)), total.c
+
+
+def _log_delta(laws: Laws, epsilon: float, tilt: float | None) -> Solved:
+    c = tilt or first_guess(laws, -10.0 - abs(epsilon))
     saddle = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA))
     total = saddle.for_epsilon(epsilon, c)
     line = contour_for(laws, saddle.families, total, (epsilon,))
