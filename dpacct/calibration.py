@@ -168,12 +168,11 @@ def _quickly(
         return aim - _score(trials.one_direction(build(x)))
 
     try:
-        ends = _real(rough, low, high, _ROUGH_WIDTH)
+        safe, unsafe = _real(rough, low, high, _ROUGH_WIDTH)
     except _NotSmooth:
         return None
-    if ends[0] is None or ends[1] is None or abs(math.log(ends[0] / ends[1])) > _ROUGH_WIDTH:
+    if safe is None or unsafe is None or abs(math.log(safe / unsafe)) > _ROUGH_WIDTH:
         return None
-    safe, unsafe = ends
     run = math.log(unsafe / safe)
     f_safe = rough(safe)
     slope = (rough(unsafe) - f_safe) / run
