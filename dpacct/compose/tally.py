@@ -1,0 +1,117 @@
+"""Tally: log moments and open failures that adaptively chosen releases have added up to.
+
+For one direction of the neighbouring relation and one s = order - 1, with L_n the loss of the first
+n releases and m_n the sum of their log moments (each bounded given what came before),
+
+    e^{s L_n - m_n}   is a supermartingale under P, of mean at most 1,
+
+however the releases were chosen (Feldman, Zrnic 2021). Filter and odometer both rest on it. An
+outcome that is impossible under Q counts apart, as in the approximate zCDP of Whitehouse et al. 2023.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import add
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from dpacct.compose.composition import Composition
+from dpacct.domain import Number, Real, exact, shown
+from dpacct.engine.law import TooFine
+from dpacct.errors import InvalidArgument
+from dpacct.tree import Node, resolve_adjacency
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    from dpacct.compose.composition import Direction
+
+_Told = TypeVar("_Told")
+
+ORDER = Real(1, math.inf, typical=(1.1, 64))
+"""A Renyi order."""
+ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0)
+"""Orders used where none are named: a plan near the budget has its best order among them or close by."""
+SLACK = 1e-12
+"""Relative rounding that every sum of moments is widened by."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one plan adds, for each direction: log moments per order, and the mass of open failures."""
+
+    log_moments: tuple[tuple[float, ...], ...]
+    failures: tuple[float, ...]
+
+    def __add__(self, other: Cost) -> Cost:
+        # a plan of one direction costs the same in both
+        most = range(max(len(self.failures), len(other.failures)))
+        moments = tuple(
+            tuple(map(add, _of(self.log_moments, k), _of(other.log_moments, k))) for k in most
+        )
+        failures = tuple(_of(self.failures, k) + _of(other.failures, k) for k in most)
+        return Cost(moments, failures)
+
+
+def _of(told: Sequence[_Told], k: int) -> _Told:
+    return told[min(k, len(told) - 1)]
+
+
+def nothing(orders: Sequence[float]) -> Cost:
+    """The cost of no release."""
+    return Cost(((0.0,) * len(orders),), (0.0,))
+
+
+def cost(node: Node, orders: Sequence[float], adjacency: Adjacency) -> Cost:
+    """What a plan adds at these orders; raises `Unsupported` where nothing is known."""
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    moments, failures = [], []
+    for direction in plan.renyi_directions:
+        moments.append(tuple(_log_moment(plan, direction, order - 1.0) for order in orders))
+        failed = sum(n * law.infinite_mass for law, n in direction.laws)
+        failures.append(min(1.0, failed * (1.0 + SLACK)))
+    return Cost(tuple(moments), tuple(failures))
+
+
+def _log_moment(plan: Composition, direction: Direction, s: float) -> float:
+    """log E[e^{sL}] under P given that nothing failed openly, against all of Q; never below 0."""
+    try:
+        total = sum(n * law.prepare(s, s).cumulants(s).log_moment for law, n in direction.laws)
+    except TooFine:
+        return math.inf
+    # shift = log kept - log(1 - lost): without the first term it restores the scale of Q alone
+    total += s * (direction.shift - direction.log_kept)
+    for leaf, count in plan.renyi_only:
+        total += count * s * float(leaf.renyi(np.array([s + 1.0]), plan.adjacency)[0])
+    return math.inf if math.isnan(total) else max(0.0, total) * (1.0 + SLACK)
+
+
+def checked_orders(orders: Sequence[Number] | None) -> tuple[float, ...]:
+    """Orders above 1, increasing; raises `InvalidArgument` for none, and for bad ones."""
+    if orders is None:
+        return ORDERS
+    if isinstance(orders, str) or not isinstance(orders, Sequence) or not orders:
+        told = f"orders must be a list of numbers above 1, got {shown(orders)}"
+        raise InvalidArgument(told, argument="orders")
+    return tuple(sorted({float(ORDER.check("orders", order)) for order in orders}))
+
+
+def kept_failures(failures: Number, delta: Fraction) -> Fraction:
+    """The part of delta kept for open failures; raises `InvalidArgument` unless in [0, delta)."""
+    part = exact(failures)
+    if part is None or not 0 <= part < delta * (1 - Fraction(1, 10**6)):
+        told = f"failures must be a number in [0, delta), got {shown(failures)}"
+        raise InvalidArgument(told, argument="failures")
+    return part
+
+
+def checked_plan(node: object) -> Node:
+    """A plan, or one sentence."""
+    if isinstance(node, Node):
+        return node
+    told = f"what is spent must be a plan such as Gaussian(sigma=1), got {shown(node)}"
+    raise InvalidArgument(told, argument="plan")

@@ -1,0 +1,196 @@
+"""Filter and odometer against every run of an adaptive adversary, summed outcome by outcome."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.compose.tally import Cost, cost, nothing
+
+Choice = Callable[[tuple[int, ...]], float]
+MENU = (0.1, 0.3, 0.6, 1.0)
+
+
+def greedy(history: tuple[int, ...]) -> float:
+    """Bold after outcomes that favoured P, timid after others."""
+    return MENU[min(3, max(0, 1 + sum(history)))]
+
+
+def contrary(history: tuple[int, ...]) -> float:
+    return MENU[min(3, max(0, 1 - sum(history)))]
+
+
+def alternate(history: tuple[int, ...]) -> float:
+    return MENU[(len(history) + (history[-1] if history else 0)) % 4]
+
+
+def runs(choose: Choice, allowed: Callable[[list[float]], bool], depth: int) -> list[tuple]:
+    """(log P, log Q, releases) of every outcome of randomised responses chosen from the history.
+
+    What is not allowed is passed over for the smallest one, and where that is refused the run stops.
+    """
+    done = []
+    open_runs: list[tuple[tuple[int, ...], float, float, list[float]]] = [((), 0.0, 0.0, [])]
+    while open_runs:
+        history, log_p, log_q, made = open_runs.pop()
+        options = [e for e in (choose(history), MENU[0]) if allowed([*made, e])]
+        if not options or len(history) == depth:
+            done.append((log_p, log_q, made))
+            continue
+        epsilon = options[0]
+        high, low = -math.log1p(math.exp(-epsilon)), -math.log1p(math.exp(epsilon))
+        for sign, p, q in ((1, high, low), (-1, low, high)):
+            step = ((*history, sign), log_p + p, log_q + q, [*made, epsilon])
+            open_runs.append(step)
+    return done
+
+
+def true_delta(budget: dp.Filter, choose: Choice, share: float = 1.0) -> float:
+    """Delta at the filter's epsilon of everything the adversary releases, exactly."""
+    prices = {e: cost(dp.PureDP(epsilon=e), budget.orders, budget.adjacency) for e in MENU}
+
+    def allowed(made: list[float]) -> bool:
+        total: Cost = nothing(budget.orders)
+        for e in made:
+            total = total + prices[e]
+        return budget._share(total) <= share
+
+    outcomes = runs(choose, allowed, 11)
+    assert math.fsum(math.exp(p) for p, _, _ in outcomes) == pytest.approx(1.0)
+    epsilon = float(budget.epsilon)
+    return math.fsum(max(0.0, math.exp(p) - math.exp(epsilon + q)) for p, q, _ in outcomes)
+
+
+@pytest.mark.parametrize("choose", [greedy, contrary, alternate])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "orders"),
+    [(0.5, 0.2, [3]), (0.2, 0.3, [3]), (0.5, 0.2, [6]), (1, 0.05, [6]), (1, 0.2, None)],
+)
+def test_no_adaptive_choice_breaks_the_filter(
+    choose: Choice, epsilon: float, delta: float, orders: list[float] | None
+) -> None:
+    assert 0.0 < true_delta(dp.Filter(epsilon=epsilon, delta=delta, orders=orders), choose) <= delta
+
+
+def test_a_filter_that_lets_twice_as_much_pass_is_broken() -> None:
+    """So the law above can fail."""
+    assert true_delta(dp.Filter(epsilon=0.5, delta=0.2, orders=[3]), greedy, share=2.0) > 0.2
+
+
+@pytest.mark.parametrize("choose", [greedy, contrary, alternate])
+@pytest.mark.parametrize("delta", [0.2, 0.01])
+def test_the_odometer_holds_at_all_times_at_once(choose: Choice, delta: float) -> None:
+    readings: dict[tuple[float, ...], float] = {}
+
+    def reading(made: list[float]) -> float:
+        key = tuple(sorted(made))
+        if key not in readings:
+            odometer = dp.Odometer(delta=delta)
+            for e in key:
+                odometer.spend(dp.PureDP(epsilon=e))
+            readings[key] = odometer.spent().value
+        return readings[key]
+
+    # a run counts as broken from the first time its loss is above the reading
+    broken = 0.0
+    stack: list[tuple[tuple[int, ...], float, float, list[float]]] = [((), 0.0, 0.0, [])]
+    while stack:
+        history, log_p, loss, made = stack.pop()
+        if made and loss > reading(made):
+            broken += math.exp(log_p)
+            continue
+        if len(history) == 9:
+            continue
+        epsilon = choose(history)
+        for sign in (1, -1):
+            log = -math.log1p(math.exp(-sign * epsilon))
+            stack.append(((*history, sign), log_p + log, loss + sign * epsilon, [*made, epsilon]))
+    assert broken <= delta
+
+
+def test_a_refused_release_is_not_recorded() -> None:
+    budget = dp.Filter(epsilon=1, delta=1e-6)
+    step = dp.Gaussian(sigma=30)
+    most = budget.at_most(step)
+    assert most > 1
+    budget.spend(step * most)
+    before, plan = budget.spent(), budget.plan
+    assert budget.would_exceed(step)
+    with pytest.raises(dp.Unreachable, match="what is left of the budget of epsilon = 1"):
+        budget.spend(step)
+    assert (budget.spent(), budget.plan) == (before, plan)
+    assert not budget.would_exceed(dp.Gaussian(sigma=1000))
+
+
+@given(count=st.integers(1, 40))
+def test_what_fits_in_advance_costs_at_most_the_budget(count: int) -> None:
+    """The releases of a full filter, had they been fixed in advance, cost less than the budget."""
+    step = dp.Poisson("0.02")(dp.Gaussian(sigma=1.5 + count / 20))
+    budget = dp.Filter(epsilon=1, delta=1e-5, expecting=step)
+    run = step * budget.at_most(step)
+    assert float(run.epsilon(delta=1e-5)) <= 1.0
+    # the one order was chosen well: the Renyi route with its best order allows hardly more
+    assert run.epsilon(delta=1e-5, method="rdp").value > 0.95
+
+
+def test_replaying_gives_the_same_state() -> None:
+    def play() -> dp.Filter:
+        budget = dp.Filter(epsilon=2, delta=1e-6, failures=1e-7)
+        for node in (dp.Gaussian(sigma=9), dp.ApproxDP(epsilon=0.1, delta=1e-8), dp.ZCDP(rho=0.01)):
+            budget.spend(node)
+        return budget
+
+    assert play().spent() == play().spent()
+    assert play().plan == play().plan
+
+
+def test_open_failures_have_their_own_part() -> None:
+    failing = dp.ApproxDP(epsilon=0.01, delta=1e-7)
+    assert dp.Filter(epsilon=2, delta=1e-6).would_exceed(failing)
+    assert dp.Filter(epsilon=2, delta=1e-6, failures=5e-7).at_most(failing) == 5
+    # on a Poisson sample a failure is as rare as the unit is sampled
+    sampled = dp.Poisson(0.1)(failing)
+    assert dp.Filter(epsilon=2, delta=1e-6, failures=5e-7).at_most(sampled) == 50
+    odometer = dp.Odometer(delta=1e-6, failures=2e-7)
+    odometer.spend(failing * 2)
+    with pytest.raises(dp.Unreachable, match="open failures"):
+        odometer.spend(failing)
+
+
+def test_the_guarantee_says_what_it_is() -> None:
+    budget = dp.Filter(epsilon="0.1", delta=1e-6, orders=[200.5])
+    budget.spend(dp.Gaussian(sigma=1000))
+    told = budget.guarantee()
+    assert (told.value, str(told.side), str(told.strength)) == (0.1, "upper", "bound")
+    assert any("Feldman" in line for line in told.basis)
+    assert told.tree == dp.Gaussian(sigma=1000)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "argument"),
+    [
+        ({"epsilon": 0, "delta": 1e-6}, "epsilon"),
+        ({"epsilon": math.nan, "delta": 1e-6}, "epsilon"),
+        ({"epsilon": 1, "delta": 1}, "delta"),
+        ({"epsilon": 1, "delta": 1e-6, "orders": []}, "orders"),
+        ({"epsilon": 1, "delta": 1e-6, "orders": [1]}, "orders"),
+        ({"epsilon": 1, "delta": 1e-6, "orders": "12"}, "orders"),
+        ({"epsilon": 1, "delta": 1e-6, "failures": 1e-6}, "failures"),
+        ({"epsilon": 1, "delta": 1e-6, "failures": math.nan}, "failures"),
+        ({"epsilon": 0.001, "delta": 1e-6, "orders": [2]}, "epsilon"),
+        ({"epsilon": 1, "delta": 1e-6, "orders": [2], "expecting": dp.PureDP(epsilon=1)}, "orders"),
+        ({"epsilon": 1, "delta": 1e-6, "expecting": 3}, "plan"),
+        ({"epsilon": 1, "delta": 1e-6, "adjacency": "x"}, "adjacency"),
+    ],
+    ids=str,
+)
+def test_wrong_use_gets_one_sentence(wrong: dict, argument: str) -> None:
+    with pytest.raises(dp.InvalidArgument) as caught:
+        dp.Filter(**wrong)
+    assert caught.value.argument == argument
+    assert "\n" not in str(caught.value)
