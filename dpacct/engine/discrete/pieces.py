@@ -1,0 +1,88 @@
+"""Pieces: a pair of distributions cut up, with the range of the loss in each; what brings them.
+
+This is all that the lattice engine asks of a mechanism. Let (P, Q) be the pair and L = log dP/dQ.
+A piece is a set of outcomes (or a share of one): its mass under P and under Q, and two numbers that
+enclose L on it. Knowing no more, the engine spreads the piece to lattice points outside the range
+for the upper bound, and shrinks it to one point for the lower (docs/theory/lattice.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpacct.engine.stable import Floats
+
+NO_LOSSES: Floats = np.empty(0)
+ROUNDING = 8e-15
+"""What the logs of masses and losses are taken to be off by, unless a source knows better."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A pair (P, Q) as pieces: log masses, and an enclosure of the loss on each.
+
+    `low` may be -inf and `high` +inf. A piece without Q-mass has log_q = -inf and both ends +inf (the
+    loss is infinite there), one without P-mass log_p = -inf: it is ignored. Masses sum to 1 under
+    P, and to 1 under Q, up to `slack`, which bounds the absolute error of each log mass (so the relative
+    error of each mass) and of each end of a loss.
+    """
+
+    log_p: Floats
+    log_q: Floats
+    low: Floats
+    high: Floats
+    slack: float = ROUNDING
+
+    @staticmethod
+    def join(*parts: Pieces) -> Pieces:
+        """The pieces of all parts together."""
+        return Pieces(
+            np.concatenate([part.log_p for part in parts]),
+            np.concatenate([part.log_q for part in parts]),
+            np.concatenate([part.low for part in parts]),
+            np.concatenate([part.high for part in parts]),
+            max(part.slack for part in parts),
+        )
+
+    @staticmethod
+    def points(losses: Floats, log_p: Floats, slack: float = ROUNDING) -> Pieces:
+        """Point masses at these losses (finite, or +inf) with these log P-masses."""
+        log_q = np.where(np.isposinf(losses), -math.inf, log_p - losses)
+        return Pieces(log_p, log_q, losses, losses, slack)
+
+
+class DiscreteSource(Protocol):
+    """The law of a privacy loss, ready to be cut. Hashable and immutable: equal sources are one law.
+
+    A continuous law is cut at the losses `edges` (increasing), and what lies outside the first and the
+    last edge is a piece with an infinite end; a law of finitely many outcomes returns its outcomes as
+    points, whatever the edges. A source that can only be bracketed (a composition used as one step)
+    returns, for `upper`, pieces of a pair whose profile lies nowhere below the truth, and for
+    not `upper`, nowhere above it; all others ignore the flag.
+    """
+
+    @property
+    def atoms(self) -> Floats:
+        """Losses of finite point masses to which the lattice is to be aligned; few, or none."""
+        ...
+
+    @property
+    def only_atoms(self) -> bool:
+        """Whether finite point masses at `atoms` (and infinite losses) are all there is."""
+        ...
+
+    def centre(self) -> tuple[float, float]:
+        """A typical loss and a typical deviation from it (positive), of the bulk under P: a hint."""
+        ...
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """Losses outside which P has less than e^log_mass at each end (roughly; a hint, finite)."""
+        ...
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """The law, cut at these losses where it is continuous."""
+        ...
