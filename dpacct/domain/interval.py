@@ -250,6 +250,8 @@ class Integer(_Interval):
     def draw(self, rng: Random, part: Part = "inside") -> int:
         """As `Real.draw`, on whole numbers."""
         low, high = self._ends()
+        if high < low:  # an end that depends on other arguments may leave nothing
+            raise self._no(part)
         if part == "inside":
             uniform = rng.random() < 0.5
             span = high - low

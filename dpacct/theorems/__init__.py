@@ -1,1 +1,1 @@
-"""Published bounds, one file per paper; everything else calls them."""
+"""Published bounds, one file per paper, each with its verdict; everything else calls them."""

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+from dpacct.domain import Real, Where
+from dpacct.theorems.entry import Entry, Paper, Vector, at, theorem
+from dpacct.theorems.grade import Status, Verdict
+from dpacct.vocabulary import Side
+
+PAPER = Paper("mironov2017", "Renyi Differential Privacy", "Mironov", 2017, "CSF")
+
 
 def log_delta(log_moment: float, s: float, epsilon: float) -> float:
     """Proposition 3, solved for delta: log delta = (order - 1)(rdp - eps), order = s + 1.
@@ -22,3 +31,31 @@ def epsilon(log_moment: float, s: float, log_delta: float) -> float:
     2.644703638
     """
     return (log_moment - log_delta) / s
+
+
+@theorem(
+    Entry(
+        id="mironov2017.proposition3",
+        locus="Proposition 3",
+        claim="An (alpha, rho)-RDP mechanism is (rho + log(1/delta)/(alpha - 1), delta)-DP.",
+        maths=r"\varepsilon=\rho+\frac{\log(1/\delta)}{\alpha-1}",
+        verdict=Verdict.HOLDS,
+        status=Status.SEARCHED,
+        side=Side.UPPER,
+        domain=Where(
+            alpha=Real(1, typical=(1.01, 300)),
+            rho=Real(0, typical=(1e-6, 30)),
+            delta=Real(0, 1, typical=(1e-12, 0.5)),
+        ),
+        looseness="always above canonne2020.proposition12",
+        relies_on=("canonne2020.proposition12",),
+        vectors=(Vector(at(rho=1, alpha=8, delta="1e-5"), 2.644703637853),),
+    )
+)
+def proposition3(alpha: float, rho: float, delta: float) -> float:
+    """Epsilon at this delta.
+
+    >>> round(proposition3(8.0, 1.0, 1e-5), 9)
+    2.644703638
+    """
+    return epsilon(rho * (alpha - 1.0), alpha - 1.0, math.log(delta))

@@ -1,0 +1,104 @@
+"""`dpacct tables`: the numbers that the papers print, recomputed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpacct.cli import options
+from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.output import write_lines
+from dpacct.cli.table import aligned
+from dpacct.cli.values import Choice
+
+if TYPE_CHECKING:
+    from dpacct.verify.printed import Row
+
+HEADER = ("paper", "table", "cell", "printed", "computed", "matches", "truth", "note")
+
+
+@click.command(
+    "tables",
+    cls=ExampleCommand,
+    rank=78,
+    short_help="The papers' printed numbers, recomputed.",
+    examples=("tables dp_fed_ls --no-truth", "tables dp_fed_ls --no-truth --markdown"),
+)
+@click.argument("paper", required=False, metavar="[PAPER]")
+@option(
+    "--truth/--no-truth",
+    "exact",
+    default=True,
+    show_default=True,
+    section="What is computed",
+    help="Also compute the exact two-sided value of what the paper ran.",
+)
+@option(
+    "--format",
+    "style",
+    type=Choice(("text", "markdown")),
+    default="text",
+    section="Output",
+    help="text, or a Markdown table.",
+)
+@option("--markdown", is_flag=True, section="Output", help="The same as --format markdown.")
+@options.json_option
+def command(paper: str | None, exact: bool, style: str, markdown: bool, as_json: bool) -> None:
+    """Recompute every printed number that a calculator can produce.
+
+    Beside what is printed stands what comes out under the conventions that reproduce the table, the
+    exact two-sided truth, and the reason where they differ.
+    """
+    from dpacct.verify.printed import rows
+
+    found = list(rows(paper, exact=exact))
+    if as_json:
+        import json
+
+        click.echo(json.dumps([_json(row) for row in found], indent=2, allow_nan=False))
+        return
+    cells = [_text(row) for row in found]
+    if markdown or style == "markdown":
+        lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+        write_lines([*lines, *("| " + " | ".join(row) + " |" for row in cells)])
+        return
+    matched = sum(row.matches for row in found)
+    notes = list(dict.fromkeys(row.cell.note for row in found if row.cell.note))
+    numbered = [(*row[:-1], str(notes.index(row[-1]) + 1) if row[-1] else "") for row in cells]
+    write_lines(aligned(HEADER, numbered, indent=0))
+    write_lines(["", f"{matched} of {len(found)} numbers come out as printed"])
+    write_lines([f"note {index}: {text}" for index, text in enumerate(notes, 1)])
+
+
+def _json(row: Row) -> dict[str, Any]:
+    exact = None if row.exact is None else {"lower": row.exact[0], "upper": row.exact[1]}
+    return {
+        "paper": row.cell.paper,
+        "table": row.cell.table,
+        "cell": row.cell.cell,
+        "inputs": {name: str(value) for name, value in row.cell.inputs.items()},
+        "printed": float(row.cell.printed),
+        "computed": row.computed,
+        "matches_printed": row.matches,
+        "exact": exact,
+        "note": row.cell.note,
+    }
+
+
+def _text(row: Row) -> tuple[str, ...]:
+    exact = "" if row.exact is None else f"[{row.exact[0]:.5g}, {row.exact[1]:.5g}]"
+    if row.exact is not None and row.exact[1] - row.exact[0] <= 1e-6 * row.exact[1]:
+        exact = f"{row.exact[0]:.6g}"
+    told = "yes" if row.matches else "NO"
+    cell = row.cell
+    return (
+        cell.paper,
+        cell.table,
+        cell.cell,
+        cell.printed,
+        f"{row.computed:.6g}",
+        told,
+        exact,
+        cell.note,
+    )

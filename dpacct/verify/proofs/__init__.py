@@ -1,0 +1,1 @@
+"""Machine-checked proofs, one file per paper: sympy, or ball arithmetic over a whole range."""

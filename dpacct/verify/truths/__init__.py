@@ -1,0 +1,1 @@
+"""Truths, one file per paper: what the statements of `dpacct.theorems` are compared with."""
