@@ -54,7 +54,7 @@ def test_digits_are_printed() -> None:
         ("eps --sigma 1 --delta 1e-5 --digits 2", 2, "from 3 to 300"),
         ("eps --sigma 1 --delta 1e-5 --certificate /no/such/place", 2, "cannot write"),
         ("verify --certificate /no/such/file", 2, "cannot read"),
-        ("verify", 2, "--certificate"),
+        ("verify dp_fed_ls.eq15 --certificate out.json", 2, "--certificate"),
         ("delta --sigma 0.2 --rate 0.01 --steps 1000 --eps 3 --method certified", 8, "withheld"),
     ],
 )
