@@ -14,14 +14,21 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer as Answer
     from dpacct.calibration import calibrate as calibrate
     from dpacct.calibration import noise_multiplier as noise_multiplier
+    from dpacct.compose.filter import Filter as Filter
+    from dpacct.compose.odometer import Odometer as Odometer
     from dpacct.errors import AssumptionViolated as AssumptionViolated
+    from dpacct.errors import BudgetExceeded as BudgetExceeded
     from dpacct.errors import DpacctError as DpacctError
     from dpacct.errors import InvalidArgument as InvalidArgument
+    from dpacct.errors import LedgerBusy as LedgerBusy
+    from dpacct.errors import LedgerDamaged as LedgerDamaged
     from dpacct.errors import MissingExtra as MissingExtra
     from dpacct.errors import NotCertified as NotCertified
     from dpacct.errors import OutsideDomain as OutsideDomain
     from dpacct.errors import Unreachable as Unreachable
     from dpacct.errors import Unsupported as Unsupported
+    from dpacct.ledger.execution import Execution as Execution
+    from dpacct.ledger.ledger import Ledger as Ledger
     from dpacct.mechanisms.gaussian import Gaussian as Gaussian
     from dpacct.mechanisms.laplace import Laplace as Laplace
     from dpacct.mechanisms.opaque import ZCDP as ZCDP
@@ -41,16 +48,23 @@ if TYPE_CHECKING:
 _ROOMS = {
     "answer": ("Answer",),
     "calibration": ("calibrate", "noise_multiplier"),
+    "compose.filter": ("Filter",),
+    "compose.odometer": ("Odometer",),
     "errors": (
         "AssumptionViolated",
+        "BudgetExceeded",
         "DpacctError",
         "InvalidArgument",
+        "LedgerBusy",
+        "LedgerDamaged",
         "MissingExtra",
         "NotCertified",
         "OutsideDomain",
         "Unreachable",
         "Unsupported",
     ),
+    "ledger.execution": ("Execution",),
+    "ledger.ledger": ("Ledger",),
     "mechanisms.gaussian": ("Gaussian",),
     "mechanisms.laplace": ("Laplace",),
     "mechanisms.opaque": ("ApproxDP", "PureDP", "ZCDP"),

@@ -81,3 +81,23 @@ class NotCertified(DpacctError):
 
     kind = "not-certified"
     exit_code = 8
+
+
+class BudgetExceeded(Unreachable):
+    """A release does not fit into what is left of a budget; nothing was recorded."""
+
+    kind = "budget-exceeded"
+
+
+class LedgerDamaged(DpacctError):
+    """A ledger's file is not as it was written: changed, cut short, reordered, or another file."""
+
+    kind = "ledger-damaged"
+    exit_code = 2
+
+
+class LedgerBusy(DpacctError):
+    """Another process held a ledger for longer than one was willing to wait."""
+
+    kind = "ledger-busy"
+    exit_code = 1

@@ -1,0 +1,1 @@
+"""The ledger: a file that knows what was spent before the noise is released."""

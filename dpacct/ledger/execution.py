@@ -1,0 +1,217 @@
+"""Execution: what really ran, and whether that is what was accounted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dpacct.domain import Integer, Real, shown
+from dpacct.errors import AssumptionViolated, InvalidArgument
+from dpacct.mechanisms.gaussian import Gaussian
+from dpacct.mechanisms.laplace import Laplace
+from dpacct.sampling.fixed_size import WithoutReplacement
+from dpacct.sampling.poisson import Poisson
+from dpacct.sampling.sampled import SampledRelease, Sampler
+from dpacct.tree import Leaf, Node, resolve_adjacency
+from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus
+
+CHANCE = 1e-9
+"""A check fails where a correct run would look like this with at most this probability."""
+_HELD, _VIOLATED = AssumptionStatus.HELD, AssumptionStatus.VIOLATED
+_UNKNOWN = AssumptionStatus.UNKNOWN
+_COUNT = Integer(0, 10**15)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """What was measured of a run; leave out what is not known, and it is reported as unknown.
+
+    `steps`: noisy releases, that is how often noise was drawn and its result used (not
+    micro-batches). `population`: units in the data set. `batch_sizes`: units in each sample, before
+    any of them is dropped. `noise_multiplier`: the least standard deviation (for Laplace: scale) /
+    clip that was added. `weights`: factors a unit's clipped contribution was multiplied with.
+    `noise_draws`: how often noise was drawn in all, where that is not once per step. Raises
+    `InvalidArgument`.
+
+    >>> import dpacct as dp
+    >>> ran = Execution(steps=100, population=1000, batch_sizes=[10] * 100)
+    >>> for check in ran.compare(dp.Poisson(0.01)(dp.Gaussian(sigma=1)) * 100)[:2]:
+    ...     print(check.status, check.text)
+    held no more steps ran than were accounted
+    violated each unit was sampled by its own coin
+    """
+
+    steps: int
+    population: int | None = None
+    batch_sizes: Sequence[int] | None = None
+    noise_multiplier: float | None = None
+    weights: Sequence[float] | None = None
+    noise_draws: int | None = None
+
+    def __post_init__(self) -> None:
+        _COUNT.check("steps", self.steps)
+        for name in ("population", "noise_draws"):
+            if getattr(self, name) is not None:
+                _COUNT.check(name, getattr(self, name))
+        sizes = [_COUNT.check("batch_sizes", size) for size in self.batch_sizes or ()]
+        if self.population is not None and sizes and max(sizes) > self.population:
+            told = f"batch_sizes must be at most population, {self.population}, got {max(sizes)}"
+            raise InvalidArgument(told, argument="batch_sizes")
+        for weight in self.weights or ():
+            Real(-math.inf, math.inf).check("weights", weight)
+        if self.noise_multiplier is not None:
+            Real(0, math.inf, "left").check("noise_multiplier", self.noise_multiplier)
+
+    def compare(
+        self, plan: Node | None, adjacency: Adjacency | str | None = None
+    ) -> tuple[Assumption, ...]:
+        """Each assumption that can be checked, as held, violated or unknown; `source` says why."""
+        factor = 1 if plan is None else resolve_adjacency(plan, adjacency).clip_factor
+        leaves = () if plan is None else plan.releases()
+        accounted = 0 if plan is None else plan.facts.total
+        sampler, mechanism = _shape(leaves)
+        return tuple(
+            [
+                self._steps(accounted),
+                self._coins(sampler),
+                self._rate(sampler),
+                self._noise(mechanism, factor),
+                self._draws(),
+                self._weights(),
+            ]
+        )
+
+    # --- the checks
+
+    def _steps(self, accounted: int) -> Assumption:
+        told = f"{self.steps} ran, {accounted} were accounted"
+        return _check("no more steps ran than were accounted", told, self.steps <= accounted)
+
+    def _coins(self, sampler: Sampler | None) -> Assumption:
+        """Poisson samples vary in size, fixed ones do not: a shuffled epoch is neither."""
+        sizes = self.batch_sizes
+        if isinstance(sampler, WithoutReplacement):
+            text = "every sample had the same size"
+            if not sizes:
+                return _unknown(text, "batch_sizes were not measured")
+            return _check(text, f"sizes from {min(sizes)} to {max(sizes)}", len(set(sizes)) == 1)
+        text = "each unit was sampled by its own coin"
+        if not isinstance(sampler, Poisson):
+            return _unknown(text, "the plan is not one kind of Poisson-sampled step")
+        if not sizes or self.population is None:
+            return _unknown(text, "batch_sizes and population were not measured")
+        chance = steadiness(sizes, self.population, float(sampler.rate))
+        told = (
+            f"sizes from {min(sizes)} to {max(sizes)}; coins are so steady with chance {chance:.1e}"
+        )
+        return _check(text, told, chance > CHANCE)
+
+    def _rate(self, sampler: Sampler | None) -> Assumption:
+        text = "the sampling rate was at most the accounted one"
+        if sampler is None:
+            return _unknown(text, "the plan does not have one rate")
+        if not self.batch_sizes or not self.population:
+            return _unknown(text, "batch_sizes and population were not measured")
+        rate, trials = float(sampler.rate), self.population * len(self.batch_sizes)
+        seen = sum(self.batch_sizes) / trials
+        told = f"{seen:.6g} was seen, {rate:.6g} was accounted"
+        if isinstance(sampler, WithoutReplacement):
+            return _check(text, told, max(self.batch_sizes) <= sampler.rate * self.population)
+        return _check(text, told, excess(seen, rate, trials) > CHANCE)
+
+    def _noise(self, mechanism: Leaf | None, factor: int) -> Assumption:
+        text = "the noise was at least the accounted one"
+        accounted = None
+        if isinstance(mechanism, Gaussian):
+            sigma = mechanism.sigma
+            accounted = mechanism.noise_multiplier if sigma is None else sigma * factor
+        elif isinstance(mechanism, Laplace):
+            accounted = mechanism.b * factor
+        if accounted is None or self.noise_multiplier is None:
+            return _unknown(text, "noise_multiplier was not measured, or the plan has several")
+        told = f"{self.noise_multiplier:.6g} was added, {float(accounted):.6g} was accounted"
+        # What is set in a program went through a double or two: the last digits are not a breach.
+        enough = self.noise_multiplier >= float(accounted) * (1 - 1e-12)
+        return _check(text, told, enough)
+
+    def _draws(self) -> Assumption:
+        text = "noise was drawn once per step, not once per micro-batch"
+        if self.noise_draws is None:
+            return _unknown(text, "noise_draws were not counted")
+        told = f"{self.noise_draws} draws in {self.steps} steps"
+        return _check(text, told, self.noise_draws == self.steps)
+
+    def _weights(self) -> Assumption:
+        text = "no weight raised a unit's contribution above its clip"
+        if self.weights is None:
+            return _unknown(text, "weights were not measured")
+        most = max((abs(weight) for weight in self.weights), default=0.0)
+        return _check(text, f"the largest weight was {most:.6g}", most <= 1)
+
+
+def _check(text: str, told: str, fine: bool) -> Assumption:
+    return Assumption(text, f"checked: {told}", _HELD if fine else _VIOLATED)
+
+
+def _unknown(text: str, why: str) -> Assumption:
+    return Assumption(text, why, _UNKNOWN)
+
+
+def _shape(leaves: Iterable[tuple[Leaf, int]]) -> tuple[Sampler | None, Leaf | None]:
+    """The one sampler and the one mechanism of all leaves; None where they differ."""
+    samplers = {leaf.sampler if isinstance(leaf, SampledRelease) else None for leaf, _ in leaves}
+    inner = {leaf.node if isinstance(leaf, SampledRelease) else leaf for leaf, _ in leaves}
+    return (
+        samplers.pop() if len(samplers) == 1 else None,
+        inner.pop() if len(inner) == 1 else None,
+    )
+
+
+def excess(seen: float, rate: float, trials: int) -> float:
+    """A bound on the chance that independent coins of `rate` come up as often as `seen`.
+
+    Chernoff (Hoeffding 1963, Theorem 1): P[mean >= seen] <= exp(-trials KL(seen || rate)).
+
+    >>> excess(0.01, 0.01, 1000), excess(0.02, 0.01, 10**5) < 1e-100
+    (1.0, True)
+    """
+    if seen <= rate:
+        return 1.0
+    if rate == 0.0:
+        return 0.0
+    divergence = seen * math.log(seen / rate)
+    if seen < 1.0:
+        divergence += (1.0 - seen) * math.log((1.0 - seen) / (1.0 - rate))
+    return math.exp(-trials * divergence)
+
+
+def steadiness(sizes: Sequence[int], population: int, rate: float) -> float:
+    """About how likely coins of `rate` make batch sizes that vary as little as these.
+
+    Sum of squared deviations over the variance of a batch size is nearly chi-squared with one
+    degree of freedom less than there are batches. The last batch is left out of the run, as a
+    loader may cut it short.
+
+    >>> steadiness([10] * 50, 1000, 0.01) < 1e-20, steadiness([7, 12, 9, 14, 10], 1000, 0.01) > 0.1
+    (True, True)
+    """
+    from scipy.special import chdtr
+
+    kept = list(sizes[:-1]) if len(sizes) > 2 else list(sizes)
+    variance = population * rate * (1.0 - rate)
+    if len(kept) < 2 or variance == 0.0:
+        return 1.0
+    mean = sum(kept) / len(kept)
+    spread = sum((size - mean) ** 2 for size in kept) / variance
+    # batch sizes are whole: a spread below one unit's worth is what a small variance gives anyway
+    granular = 0.25 * len(kept) / variance if variance < 1.0 else 0.0
+    return float(chdtr(len(kept) - 1, spread + granular))
+
+
+def demand(checks: Iterable[Assumption]) -> None:
+    """Raise `AssumptionViolated` for the first check that failed."""
+    for check in checks:
+        if check.status is _VIOLATED:
+            told = f"violated: {check.text} ({shown(check.source, 120)})"
+            raise AssumptionViolated(told, argument="execution")

@@ -1,0 +1,343 @@
+"""Ledger: a budget kept in a file, where a release is counted before its noise is drawn."""
+
+from __future__ import annotations
+
+import functools
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+
+from dpacct.answer import Answer
+from dpacct.domain import shown
+from dpacct.errors import BudgetExceeded, InvalidArgument, LedgerDamaged
+from dpacct.ledger import rules
+from dpacct.ledger.budget import Budget
+from dpacct.ledger.execution import Execution
+from dpacct.ledger.remaining import Remaining
+from dpacct.ledger.rule import Rule, epsilon
+from dpacct.ledger.store import Record, Store
+from dpacct.tree import Node, from_dict
+from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
+
+VERSION = 1
+"""Version of the file's form."""
+P = ParamSpec("P")
+T = TypeVar("T")
+_READING = Assumption(
+    "the plan recorded so far is read as if it had been fixed in advance; "
+    "what holds whatever was chosen on the way is the budget",
+    source="ledger",
+)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof that an intent is on the disk: its line in the ledger, and what it covers."""
+
+    number: int
+    plan: Node
+
+
+class _Wish(NamedTuple):
+    """What a ledger was opened with."""
+
+    budget: Any
+    plan: Node | None
+    adaptive: bool | None
+    expecting: Node | None
+    adjacency: Adjacency | str | None
+    unit: Unit | str | None
+
+    def first_line(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """The first line of a new ledger made with these."""
+        plan, adjacency, unit = self.plan, self.adjacency, self.unit
+        if self.budget is None:
+            told = f"budget must be given for the new ledger {shown(str(path))}, got None"
+            raise InvalidArgument(told, argument="budget")
+        if plan is not None:
+            adjacency = adjacency or plan.facts.declared or plan.fixed_adjacency
+            unit = unit or plan.facts.unit
+        budget = Budget.of(self.budget, adjacency, unit)
+        rule = rules.made(budget, plan=plan, adaptive=self.adaptive, expecting=self.expecting)
+        return {
+            "ledger": "dpacct",
+            "version": VERSION,
+            "id": uuid.uuid4().hex,
+            "made": _now(),
+            "by": f"dpacct {metadata.version('dpacct')}",
+            "budget": budget.to_dict(),
+            **rule.to_dict(),
+        }
+
+
+class Ledger:
+    """A privacy budget in a file, shared by every process that opens it.
+
+    A release is counted, durably, *before* its noise is drawn: after a crash each intent counts as
+    spent. `budget` is (epsilon, delta), needed where the file is new. The rule is one of three. By
+    default parameters may depend on earlier outputs, and a privacy filter decides; it is tighter for
+    runs like `expecting`. With `plan` they are drawn from a plan declared now, and its exact
+    composition has to fit. With `adaptive=False` you declare that nothing is chosen after looking at
+    an output. Raises `LedgerDamaged` for a file
+    that was changed, cut short, reordered or is no ledger; `BudgetExceeded` where a plan is too
+    much; `InvalidArgument` if the file was made with another budget or rule.
+
+    >>> import tempfile, dpacct as dp
+    >>> step = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with dp.Ledger(folder + "/run.ledger", budget=(1.6, 1e-5), plan=step * 1000) as ledger:
+    ...         with ledger.release(step * 10):
+    ...             noisy = "what the ten steps release"
+    ...         ledger.would_exceed(step * 990), ledger.would_exceed(step * 991)
+    (False, True)
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        budget: tuple[Any, Any] | dict[str, Any] | None = None,
+        plan: Node | None = None,
+        adaptive: bool | None = None,
+        expecting: Node | None = None,
+        adjacency: Adjacency | str | None = None,
+        unit: Unit | str | None = None,
+        timeout: float = 60.0,
+        read_only: bool = False,
+    ) -> None:
+        wish = _Wish(budget, plan, adaptive, expecting, adjacency, unit)
+        if not read_only and not os.path.exists(path):
+            wish.first_line(path)  # what cannot become a ledger leaves no file behind
+        self._store = Store(path, writable=not read_only, timeout=timeout)
+        self._ended: dict[int, str] = {}
+        self._rule: Rule | None = None
+        self._seen = self._repaired = 0
+        self.intents: list[Record] = []
+        """The line of every intent, in order."""
+        self.events: list[Record] = []
+        """Other lines: what was repaired, observed, closed."""
+        self.outcomes: dict[int, str] = {}
+        """How intents ended, by line number: "released" or "failed"; absent where nobody said."""
+        try:
+            with self._store.session():
+                if not self._store.records:
+                    self._store.append(wish.first_line(path))
+                self._replay()
+            self._agree(wish)
+        except BaseException:
+            self._store.close()
+            raise
+
+    # --- making and reading the file
+
+    def _replay(self) -> None:
+        """Count the lines that were appended since, by whichever process."""
+        for record in self._store.records[self._seen :]:
+            self._count(record)
+            self._seen += 1
+        news = self._store.repaired[self._repaired :]
+        self._repaired += len(news)
+        if self._store.writable:
+            for number in news:
+                self._append(event="recovered", line=number)
+
+    def _count(self, record: Record) -> None:
+        if record["n"] == 0:
+            if record.get("version") != VERSION:
+                told = f"the ledger {str(self.path)!r} has the version {shown(record['version'])}"
+                raise LedgerDamaged(f"{told}, and this dpacct reads {VERSION}", argument="path")
+            budget = Budget.from_dict(record["budget"])
+            self._rule = rules.read(budget, record)
+            return
+        for number, outcome in record.get("ended", {}).items():
+            self.outcomes[int(number)] = outcome
+        if "intent" in record:
+            self._known.record(from_dict(record["intent"]))
+            self.intents.append(record)
+        else:
+            self.events.append(record)
+
+    @property
+    def _known(self) -> Rule:
+        assert self._rule is not None  # the first line was read
+        return self._rule
+
+    def _agree(self, wish: _Wish) -> None:
+        """Refuse to reopen a ledger as another one."""
+        kept = self.budget
+        asked = Budget.of(
+            (kept.epsilon, kept.delta) if wish.budget is None else wish.budget,
+            wish.adjacency or kept.adjacency,
+            wish.unit or kept.unit,
+        )
+        if asked != kept:
+            told = f"budget must be the ledger's own, {kept}, got {asked}"
+            raise InvalidArgument(told, argument="budget")
+        rules.wanted(self._known, plan=wish.plan, adaptive=wish.adaptive, expecting=wish.expecting)
+
+    def _append(self, **fields: Any) -> Record:
+        ended = {str(number): outcome for number, outcome in self._ended.items()}
+        more = {"ended": ended} if ended else {}
+        record = self._store.append({"at": _now(), "pid": os.getpid(), **fields, **more})
+        self._ended.clear()
+        self._count(record)
+        self._seen += 1
+        return record
+
+    # --- asking
+
+    @property
+    def path(self) -> Path:
+        """Where the file is; its head is beside it."""
+        return self._store.path
+
+    @property
+    def header(self) -> Record:
+        """The first line: who made the ledger, when, and its budget."""
+        return self._store.records[0]
+
+    @property
+    def mark(self) -> str:
+        """The last line's checksum: noted elsewhere, it tells whether a file was rolled back."""
+        return self._store.mark
+
+    @property
+    def budget(self) -> Budget:
+        """What must not be exceeded."""
+        return self._known.budget
+
+    @property
+    def rule(self) -> str:
+        """Which rule decides: "adaptive", "planned" or "fixed"."""
+        return self._known.name
+
+    @property
+    def recovered(self) -> tuple[int, ...]:
+        """Lines that a crash had left unfinished; each of them is counted."""
+        written = [event["line"] for event in self.events if event["event"] == "recovered"]
+        return tuple(dict.fromkeys([*written, *self._store.repaired]))
+
+    @property
+    def plan(self) -> Node | None:
+        """All that was counted, composed; None where nothing was."""
+        return self._known.plan
+
+    def refresh(self) -> Self:
+        """Read what other processes have appended."""
+        with self._store.session():
+            self._replay()
+        return self
+
+    def would_exceed(self, plan: Node) -> bool:
+        """Whether releasing `plan` now would exceed the budget; records nothing."""
+        plan = self.budget.check(plan)
+        self.refresh()
+        return not self._known.fits(plan)
+
+    def spent(self) -> Answer:
+        """Epsilon of what was counted, at the budget's delta, read as a plan fixed in advance."""
+        answer = epsilon(self.refresh().plan, self.budget)
+        if self.plan is None:
+            return answer
+        return replace(answer, assumptions=(*answer.assumptions, _READING))
+
+    def guarantee(self) -> Answer:
+        """The statement that holds whenever the releases stop: the budget, and on what it rests."""
+        self.refresh()
+        found = self._known.guarantee()
+        checks = self.checks()
+        return replace(found, assumptions=(*found.assumptions, *checks))
+
+    @property
+    def remaining(self) -> Remaining:
+        """What is left, in epsilon, share, steps and noise."""
+        return Remaining(self._known, self.refresh)
+
+    # --- spending
+
+    def spend(self, plan: Node, *, label: str = "") -> Receipt:
+        """Count `plan`, durably; draw its noise only after this returned.
+
+        Raises `BudgetExceeded`, and records nothing, where it does not fit.
+        """
+        plan = self.budget.check(plan)
+        with self._store.session():
+            self._replay()
+            if not self._known.fits(plan):
+                told = f"{shown(plan)} does not fit into what is left of {self.budget}"
+                raise BudgetExceeded(told, argument="plan")
+            record = self._append(intent=plan.to_dict(), **({"label": label} if label else {}))
+        return Receipt(record["n"], plan)
+
+    def end(self, receipt: Receipt, outcome: str = "released") -> None:
+        """Note how an intent ended, with the next line or at closing; it stays spent either way."""
+        self._ended[receipt.number] = outcome
+
+    @contextmanager
+    def release(self, plan: Node, *, label: str = "") -> Iterator[Receipt]:
+        """Count `plan`, then run the block that draws its noise; an error does not give it back."""
+        receipt = self.spend(plan, label=label)
+        try:
+            yield receipt
+        except BaseException:
+            self.end(receipt, "failed")
+            raise
+        self.end(receipt)
+
+    def charged(self, plan: Node, *, label: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
+        """Decorate a function that releases noise: each call counts `plan` first."""
+
+        def decorate(function: Callable[P, T]) -> Callable[P, T]:
+            @functools.wraps(function)
+            def counted(*args: P.args, **kwargs: P.kwargs) -> T:
+                with self.release(plan, label=label or function.__name__):
+                    return function(*args, **kwargs)
+
+            return counted
+
+        return decorate
+
+    # --- what ran
+
+    def observe(self, ran: Execution) -> tuple[Assumption, ...]:
+        """Compare what ran with what was counted, and keep the result in the ledger."""
+        with self._store.session():
+            self._replay()
+            checks = ran.compare(self.plan, self.budget.adjacency)
+            found = [[c.text, c.source, str(c.status)] for c in checks]
+            self._append(event="observed", checks=found)
+        return checks
+
+    def checks(self) -> tuple[Assumption, ...]:
+        """What `observe` found, the last result of each check."""
+        latest: dict[str, Assumption] = {}
+        for event in self.events:
+            for text, source, status in event.get("checks", ()):
+                latest[text] = Assumption(text, source, AssumptionStatus.parse(status))
+        return tuple(latest.values())
+
+    def close(self) -> None:
+        """Write what is known of outcomes, and mark the file as finished with, for now."""
+        if self._store.writable and self._store.is_open:
+            with self._store.session():
+                self._replay()
+                if self._ended:
+                    self._append(event="closed")
+                self._store.settle()
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

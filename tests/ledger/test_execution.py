@@ -1,0 +1,118 @@
+"""What ran against what was accounted: correct runs pass, each kind of mistake is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpacct as dp
+from dpacct.ledger.execution import demand, excess
+from tests.ledger.ledgers import BUDGET
+
+N, RATE, STEPS = 5000, 0.02, 300
+PLAN = dp.Poisson(RATE)(dp.Gaussian(noise_multiplier=1.1, clip=1)) * STEPS
+STEP, COINS, SHARE, NOISE, DRAWS, WEIGHT = range(6)
+WORDS = ["held", "violated", "unknown"]
+
+
+def poisson_sizes(seed: int, rate: float = RATE) -> list[int]:
+    return [int(b) for b in np.random.default_rng(seed).binomial(N, rate, STEPS)]
+
+
+def statuses(**measured: object) -> list[str]:
+    ran = dp.Execution(**{"steps": STEPS, "population": N, **measured})
+    return [str(check.status) for check in ran.compare(PLAN)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_correct_run_is_held(seed: int) -> None:
+    found = statuses(
+        batch_sizes=poisson_sizes(seed), noise_multiplier=1.1, noise_draws=STEPS, weights=[1, 0.5]
+    )
+    assert found == ["held"] * 6
+
+
+@pytest.mark.parametrize(
+    ("measured", "check"),
+    [
+        ({"steps": STEPS + 1}, STEP),
+        ({"batch_sizes": [100] * STEPS}, COINS),  # fixed batches
+        ({"batch_sizes": [100] * (STEPS - 1) + [37]}, COINS),  # shuffled epochs, a short last one
+        ({"batch_sizes": [99, 101] * (STEPS // 2)}, COINS),
+        ({"batch_sizes": poisson_sizes(1, 2 * RATE)}, SHARE),  # the world size was forgotten
+        ({"batch_sizes": poisson_sizes(1, 1.1 * RATE)}, SHARE),
+        ({"noise_multiplier": 1.09}, NOISE),
+        ({"noise_multiplier": 0.0}, NOISE),
+        ({"noise_draws": 4 * STEPS}, DRAWS),  # micro-batches
+        ({"weights": [1.0, 1.0, 3.0]}, WEIGHT),  # class weights after clipping
+        ({"weights": [0.5, -1.5]}, WEIGHT),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_violated(measured: dict[str, object], check: int) -> None:
+    assert statuses(**measured)[check] == "violated"
+
+
+def test_what_was_not_measured_is_unknown() -> None:
+    assert statuses() == ["held", *["unknown"] * 5]
+
+
+def test_fixed_size_samples() -> None:
+    plan = dp.WithoutReplacement("0.02")(dp.Gaussian(noise_multiplier=1, clip=1)) * 10
+    exact = dp.Execution(steps=10, population=N, batch_sizes=[100] * 10).compare(plan)
+    assert [str(exact[i].status) for i in (COINS, SHARE)] == ["held", "held"]
+    larger = dp.Execution(steps=10, population=N, batch_sizes=[101] * 10).compare(plan)
+    assert str(larger[SHARE].status) == "violated"
+    varying = dp.Execution(steps=10, population=N, batch_sizes=poisson_sizes(0)[:10]).compare(plan)
+    assert str(varying[COINS].status) == "violated"
+
+
+def test_noise_is_compared_in_units_of_the_clip() -> None:
+    """Under replace-one sigma is std / (2 clip)."""
+    plan = dp.Gaussian(sigma=1).under("replace-one")
+    for multiplier, status in ((2.0, "held"), (1.9, "violated")):
+        ran = dp.Execution(steps=1, noise_multiplier=multiplier)
+        assert str(ran.compare(plan)[NOISE].status) == status
+
+
+def test_the_rate_bound_is_a_bound() -> None:
+    """Chernoff's is never below the exact tail of the binomial law."""
+    from scipy.special import bdtrc
+
+    for count in range(1, 60):
+        exact = bdtrc(count - 1, 100, 0.1)  # P[X >= count]
+        assert excess(count / 100, 0.1, 100) >= exact * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"steps": -1},
+        {"steps": 1.5},
+        {"steps": 1, "population": 10, "batch_sizes": [11]},
+        {"steps": 1, "weights": [float("nan")]},
+        {"steps": 1, "noise_multiplier": float("nan")},
+        {"steps": 1, "batch_sizes": [True]},
+    ],
+    ids=str,
+)
+def test_a_bad_measurement_is_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(dp.InvalidArgument):
+        dp.Execution(**bad)
+
+
+def test_the_ledger_keeps_what_was_observed(tmp_path: Path) -> None:
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=PLAN * 2) as ledger:
+        ledger.spend(PLAN)
+        fine = dp.Execution(steps=STEPS, population=N, batch_sizes=poisson_sizes(3))
+        demand(ledger.observe(fine))
+        wrong = dp.Execution(steps=STEPS, population=N, batch_sizes=[100] * STEPS)
+        checks = ledger.observe(wrong)
+        with pytest.raises(dp.AssumptionViolated, match="coin"):
+            demand(checks)
+    with dp.Ledger(tmp_path / "a") as ledger:
+        told = {a.text: str(a.status) for a in ledger.guarantee().assumptions}
+        assert told["each unit was sampled by its own coin"] == "violated"
+        assert told["no more steps ran than were accounted"] == "held"

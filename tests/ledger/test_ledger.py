@@ -1,0 +1,240 @@
+"""What a ledger answers, under each of its three rules."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+import dpacct as dp
+from tests.ledger.ledgers import BUDGET, OTHER, STEP, small
+
+RULES = [{}, {"expecting": STEP}, {"adaptive": False}, {"plan": STEP * 100 + OTHER * 4}]
+NAMES = ["adaptive", "expecting", "fixed", "planned"]
+each_rule = pytest.mark.parametrize("rule", RULES, ids=NAMES)
+
+
+@each_rule
+def test_spending_to_the_end(tmp_path: Path, rule: dict[str, object]) -> None:
+    """`remaining.steps` is how many spends are granted, exactly; then none is, and none is kept."""
+    ledger = dp.Ledger(tmp_path / "a", budget=BUDGET, **rule)
+    block = STEP if "plan" in rule else STEP * 1000
+    left = ledger.remaining.steps(block)
+    assert left >= 1
+    for done in range(left):
+        assert not ledger.would_exceed(block)
+        ledger.spend(block)
+        assert ledger.remaining.steps(block) == left - done - 1
+    assert ledger.would_exceed(block)
+    with pytest.raises(dp.BudgetExceeded, match="does not fit"):
+        ledger.spend(block)
+    assert len(ledger.intents) == left
+    assert float(ledger.spent()) <= BUDGET[0]
+    ledger.close()
+    with dp.Ledger(tmp_path / "a") as again:
+        assert again.would_exceed(block) and again.plan == block * left
+        assert again.guarantee().upper == BUDGET[0]
+
+
+def test_spent_is_the_plans_own_epsilon(tmp_path: Path) -> None:
+    small(tmp_path / "a")
+    ledger = dp.Ledger(tmp_path / "a")
+    whole = STEP * 11 + OTHER
+    answer = ledger.spent()
+    assert answer.upper == whole.epsilon(delta=BUDGET[1], method="exact").upper
+    assert any("as if it had been fixed in advance" in a.text for a in answer.assumptions)
+    assert ledger.remaining.epsilon == pytest.approx(BUDGET[0] - answer.upper, abs=1e-12)
+
+
+def test_nothing_spent_is_zero(tmp_path: Path) -> None:
+    with dp.Ledger(tmp_path / "a", budget=BUDGET) as ledger:
+        assert float(ledger.spent()) == 0.0 and ledger.remaining.epsilon == BUDGET[0]
+        assert ledger.remaining.share == 1.0 and ledger.plan is None
+
+
+@pytest.mark.parametrize("rule", RULES[:3], ids=NAMES[:3])
+def test_remaining_noise_is_the_boundary(tmp_path: Path, rule: dict[str, object]) -> None:
+    """With it the steps fit; with a thousandth less they do not."""
+
+    def build(sigma: float) -> dp.Node:
+        return dp.Poisson(0.01)(dp.Gaussian(sigma=sigma))
+
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, **rule) as ledger:
+        ledger.spend(STEP * 500)
+        sigma = float(ledger.remaining.noise(build, steps=4000))
+        assert not ledger.would_exceed(build(sigma) * 4000)
+        assert ledger.would_exceed(build(0.999 * sigma) * 4000)
+
+
+def test_remaining_noise_of_a_planned_ledger_is_refused(tmp_path: Path) -> None:
+    with (
+        dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP) as ledger,
+        pytest.raises(dp.Unsupported, match="declared"),
+    ):
+        ledger.remaining.noise(lambda sigma: dp.Gaussian(sigma=sigma))
+
+
+def test_a_planned_ledger_takes_any_order_and_no_stranger(tmp_path: Path) -> None:
+    plan = STEP * 3 + OTHER * 2 + dp.Poisson(0.1)(dp.Gaussian(sigma=5) * 4) * 2
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=plan) as ledger:
+        for part in (OTHER, STEP * 2, dp.Poisson(0.1)(dp.Gaussian(sigma=2.5)), OTHER, STEP):
+            ledger.spend(part)  # four releases of sigma 5 on one sample are one of sigma 2.5
+        assert ledger.would_exceed(STEP) and ledger.would_exceed(OTHER)
+        assert ledger.would_exceed(dp.Gaussian(sigma=1e6))
+
+
+def test_a_plan_that_costs_too_much_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(dp.BudgetExceeded, match="declared plan"):
+        dp.Ledger(tmp_path / "a", budget=(0.1, 1e-5), plan=STEP * 10_000)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"budget": (5, 1e-5)},
+        {"budget": (4, 1e-6)},
+        {"adjacency": "replace-one"},
+        {"unit": "user"},
+        {"adaptive": True},
+        {"plan": STEP},
+        {"expecting": STEP},
+    ],
+    ids=str,
+)
+def test_reopening_as_another_ledger_is_refused(tmp_path: Path, wish: dict[str, object]) -> None:
+    small(tmp_path / "a")
+    with pytest.raises(dp.InvalidArgument):
+        dp.Ledger(tmp_path / "a", **wish)
+    dp.Ledger(tmp_path / "a", budget=("4.0", "0.00001"), adaptive=False).close()
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"budget": None},
+        {"budget": 4},
+        {"budget": (4, 0)},
+        {"budget": (float("nan"), 1e-5)},
+        {"budget": {"epsilon": 4}},
+        {"plan": STEP, "adaptive": False},
+        {"plan": STEP, "expecting": STEP},
+        {"expecting": STEP, "adaptive": False},
+        {"plan": dp.WithoutReplacement(0.1)(dp.Gaussian(sigma=9)), "adjacency": "add-remove"},
+    ],
+    ids=str,
+)
+def test_a_bad_wish_is_refused(tmp_path: Path, wish: dict[str, object]) -> None:
+    with pytest.raises(dp.InvalidArgument):
+        dp.Ledger(tmp_path / "a", **{"budget": BUDGET, **wish})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_charged_is_refused(tmp_path: Path) -> None:
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, adaptive=False) as ledger:
+        with pytest.raises(dp.InvalidArgument, match="replace-one"):
+            ledger.spend(dp.WithoutReplacement(0.1)(dp.Gaussian(sigma=9)))
+        with pytest.raises(dp.InvalidArgument, match="unit"):
+            ledger.spend(STEP.under(unit="user"))
+        with pytest.raises(dp.InvalidArgument, match="plan must be"):
+            ledger.spend(0.5)
+        assert ledger.plan is None
+
+
+def test_the_adjacency_is_the_plans(tmp_path: Path) -> None:
+    plan = dp.WithoutReplacement(0.1)(dp.Gaussian(sigma=9)).under(unit="client")
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=plan) as ledger:
+        assert (ledger.budget.adjacency, ledger.budget.unit) == ("replace-one", "client")
+        assert ledger.spent().unit == "client"
+
+
+def test_the_block_and_the_decorator(tmp_path: Path) -> None:
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, adaptive=False) as ledger:
+
+        @ledger.charged(OTHER)
+        def histogram(bins: int) -> list[int]:
+            """Counts."""
+            assert ledger.plan is not None  # it was counted before this runs
+            return [0] * bins
+
+        assert histogram(3) == [0, 0, 0] and histogram.__doc__ == "Counts."
+        with ledger.release(STEP * 2, label="training") as receipt:
+            assert receipt.number == 2
+    with dp.Ledger(tmp_path / "a") as ledger:
+        assert [record.get("label") for record in ledger.intents] == ["histogram", "training"]
+        assert ledger.outcomes == {1: "released", 2: "released"}
+
+
+def test_two_open_ledgers_of_one_process_and_threads(tmp_path: Path) -> None:
+    """Every object sees what the others spent; threads share one object."""
+    one = dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 50)
+    two = dp.Ledger(tmp_path / "a")
+    one.spend(STEP * 10)
+    assert two.remaining.steps(STEP) == 40
+    refused = []
+
+    def work() -> None:
+        for _ in range(15):
+            try:
+                two.spend(STEP)
+            except dp.BudgetExceeded as error:
+                refused.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 20 and one.would_exceed(STEP)
+    assert one.plan == STEP * 50
+
+
+def test_a_forked_child_takes_a_lock_of_its_own(tmp_path: Path) -> None:
+    """It shares its parent's open file, and would share the lock with it."""
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 5) as ledger:
+        ledger.spend(STEP)
+        child = os.fork()
+        if child == 0:
+            ledger.spend(STEP)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert ledger.remaining.steps(STEP) == 3
+
+
+def test_a_ledger_that_is_held_is_waited_for_so_long(tmp_path: Path) -> None:
+    holder = dp.Ledger(tmp_path / "a", budget=BUDGET)
+    with holder._store.session(), pytest.raises(dp.LedgerBusy, match="another process"):
+        dp.Ledger(tmp_path / "a", timeout=0.05)
+
+
+def test_reading_changes_nothing(tmp_path: Path) -> None:
+    small(tmp_path / "a", closed=False)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with dp.Ledger(tmp_path / "a", read_only=True) as ledger:
+        assert len(ledger.intents) == 3
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
+    ledger = small(tmp_path / "a")
+    with pytest.raises(dp.InvalidArgument, match="was closed"):
+        ledger.spend(STEP)
+    ledger.close()  # twice does no harm
+
+
+@pytest.mark.parametrize("name", ["no/such/folder/a", "."])
+def test_a_path_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
+    with pytest.raises((dp.InvalidArgument, dp.LedgerDamaged)):
+        dp.Ledger(tmp_path / name, budget=BUDGET)
+
+
+def test_more_than_the_budget_is_no_guarantee(tmp_path: Path) -> None:
+    """As another version's arithmetic might have let pass: counted, and nothing is promised."""
+    with dp.Ledger(tmp_path / "a", budget=(1, 1e-5), adaptive=False) as ledger:
+        with ledger._store.session():
+            ledger._append(intent=(STEP * 10_000).to_dict())
+        with pytest.raises(dp.NotCertified, match="more than its budget"):
+            ledger.guarantee()
+        assert ledger.remaining.steps(STEP) == 0 and ledger.remaining.epsilon == 0.0
