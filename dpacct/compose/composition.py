@@ -43,8 +43,8 @@ class Direction:
         solved = invert.log_delta(self.laws, epsilon - self.shift, tilt)
         if self.log_kept == 0.0:
             return solved
-        ends = (self._mixed(end) for end in (solved.value, solved.lower, solved.upper))
-        return Solved(*ends, solved.resolved)
+        value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
+        return Solved(value, lower, upper, solved.resolved)
 
     def _mixed(self, log_finite: float) -> float:
         if self.log_kept == 0.0:

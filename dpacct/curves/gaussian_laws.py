@@ -249,8 +249,9 @@ class SampledGaussianLaw:
     def positions(self, frequency: float) -> Positions:
         """The axis of the noise, to where a single jump is rarer than e^{-840}."""
         sigma = self.sigma
-        # the strip of the smooth steps (half of it, for e^{1/4} of growth), of r, and of the density
-        d = min(0.7 * BLUR * self.piece_width, 0.97 * math.pi * sigma)
+        # a part of the strip of the smooth steps: towards its edge they no longer hold down the bulk beside
+        # a piece; the strips of r and of the density are wider
+        d = min(0.49 * BLUR * self.piece_width, 0.97 * math.pi * sigma)
         step = 2.0 * math.pi / (_INNER_NATS / d + 0.5 * d + frequency)
         x = step * np.arange(math.floor(-10.0 / step), math.ceil((41.0 + 1.0 / sigma) / step) + 1.0)
         log_weights, losses = self._density(x)

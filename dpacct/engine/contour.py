@@ -220,7 +220,9 @@ def straight_line(
         log_tail = float(value.real[-8:].max()) + math.log(max(float(t[-1]), c) / math.pi)
         if log_tail < wanted:
             break
-        if first > most:
+        # a decay that would be too late even if it went on like a Gaussian's
+        slow = first * math.sqrt(wanted / min(log_tail, -1e-9)) if wanted < 0.0 else 0.0
+        if first > most or (first > 0.2 * most and slow > 2.0 * most):
             return None
         missing = wanted / min(log_tail, 0.4 * wanted) - 1.0 if wanted < 0.0 else 1.0
         size = min(math.ceil(max(missing, 0.15) * first), 512)

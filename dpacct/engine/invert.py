@@ -18,6 +18,7 @@ from .lattice import atomic_mass, lattice_line
 from .law import TooFine
 from .minimum import minimum
 from .saddle import Laws, Saddle, first_guess, reach_for
+from .stable import log_sum_exp
 
 # log delta down to which tails are kept where delta is not known beforehand
 LEAST_LOG_DELTA = -750.0
@@ -233,11 +234,23 @@ def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
         found = _epsilon_one_step(laws, log_target)
         if found is not None:
             return found
+    if floor == 0.0 and _surely_zero(laws, log_target):
+        return Solved(0.0, 0.0, 0.0)
     try:
         return _epsilon(laws, log_target, floor)
     except TooFine:
         upper = min(largest, max(floor, _modest_bound(laws, log_target, at_delta=True)))
         return Solved(upper, floor, upper, resolved=False)
+
+
+def _surely_zero(laws: Laws, log_target: float) -> bool:
+    """Whether delta(0), a total variation, is below the target because those of the steps add up to less."""
+    spread = math.sqrt(sum(count * law.variance_hint for law, count in laws))
+    if log_target < math.log(max(0.05 * spread, 1e-300)):
+        return False  # hardly
+    known = [(law.log_one_step(0.0), count) for law, count in laws]
+    parts = [one[0] + one[1] + math.log(count) for one, count in known if one is not None]
+    return len(parts) == len(known) and log_sum_exp(np.array(parts)) < log_target
 
 
 def _epsilon(laws: Laws, log_target: float, floor: float) -> Solved:

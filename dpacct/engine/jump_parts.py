@@ -89,7 +89,8 @@ class Part(ABC):
             halves = (z[: z.size // 2], z[z.size // 2 :])
             return np.concatenate([self.centred_log_ratio(c, part) for part in halves])
         weights = np.exp(tilted - log_sum_exp(tilted))
-        u = np.multiply.outer(t, losses - self.cumulants(c).mean)
+        # about the mean of this very rule: i t times a difference of means would outlive the decay
+        u = np.multiply.outer(t, losses - float(weights @ losses))
         half = np.sin(0.5 * u)
         return log1p_complex(
             -2.0 * np.einsum("ij,ij,j->i", half, half, weights),

@@ -77,18 +77,21 @@ class JumpExpansion:
         self._bulk_moments = count * bulk
         self._jumps = np.stack([piece.log_moments(self._grid) for piece in self.pieces]) - bulk
 
-    def _bound(self, term: Term, epsilon: float) -> float:
-        """Chernoff's bound of a term, on the grid of tilts."""
-        jumps = sum(self._jumps[i] for i in term.pieces)
-        level = self._bulk_moments + jumps - self._grid * epsilon + log_payoff_peak(self._grid)
-        return term.log_count + float(np.min(level))
+    def _bounds(self, choices: Sequence[tuple[int, ...]], level: Floats) -> list[float]:
+        """Chernoff's bounds of terms with equally many jumps, on the grid of tilts."""
+        if not choices:
+            return []
+        chosen = np.array(choices, dtype=np.intp).reshape(len(choices), -1)
+        least = (self._jumps[chosen].sum(axis=1) + level).min(axis=1)
+        bounds: list[float] = least.tolist()
+        return bounds
 
     def _log_count(self, pieces: tuple[int, ...]) -> float:
         total = sum(math.log(self._count - j) for j in range(len(pieces)))
         return total - sum(math.lgamma(pieces.count(i) + 1.0) for i in set(pieces))
 
-    def terms(self, epsilon: float) -> tuple[list[Term], float] | None:
-        """Terms worth integrating, and log of a bound of the others; None: too many."""
+    def terms(self, epsilon: float) -> tuple[list[tuple[float, Term]], float] | None:
+        """Terms worth integrating, each with its bound, and log of a bound of the others; None: too many."""
         level = -self._grid * epsilon + log_payoff_peak(self._grid) + self._bulk_moments
         y = math.log(self._count) + np.logaddexp.reduce(self._jumps, axis=0)
         found: list[tuple[float, Term]] = []
@@ -109,14 +112,14 @@ class JumpExpansion:
             ]
             if math.comb(len(useful) + k - 1, k) > 6000:
                 return None
-            for pieces in itertools.combinations_with_replacement(useful, k):
+            choices = list(itertools.combinations_with_replacement(useful, k))
+            for pieces, bound in zip(choices, self._bounds(choices, level), strict=True):
                 term = Term(pieces, self._log_count(pieces))
-                bound = self._bound(term, epsilon)
-                best = max(best, bound)
-                found.append((bound, term))
+                found.append((bound + term.log_count, term))
+                best = max(best, bound + term.log_count)
         else:
             return None
-        kept = [term for bound, term in found if bound > best - _LEFT_OUT]
+        kept = [one for one in found if one[0] > best - _LEFT_OUT]
         left_out += [bound for bound, _ in found if bound <= best - _LEFT_OUT]
         rest = float(np.logaddexp.reduce(left_out)) if left_out else -math.inf
         return (kept, rest) if len(kept) <= MOST_TERMS else None
@@ -133,12 +136,8 @@ class JumpExpansion:
             return None
         terms, left_out = chosen
         lines = []
-        for term in terms:
-            parts: list[tuple[Bulk | Piece, float]] = [
-                (self.bulk, self._count - len(term.pieces)),
-                *((self.pieces[i], float(term.pieces.count(i))) for i in sorted(set(term.pieces))),
-            ]
-            families: Families = [(part, n) for part, n in parts if n > 0.0]
+        for _, term in terms:
+            families = self._families(term)
             total = self._term_saddle(families, epsilon)
             line = straight_line(families, total, (epsilon,), _NODES)
             if line is None:
@@ -146,31 +145,50 @@ class JumpExpansion:
             lines.append((term.log_count, line))
         return JumpLine(lines, left_out)
 
-    def _estimate(self, epsilon: float) -> float | None:
-        """About log delta: the sum of the bounds of the terms."""
+    def _families(self, term: Term) -> Families:
+        parts: list[tuple[Bulk | Piece, float]] = [
+            (self.bulk, self._count - len(term.pieces)),
+            *((self.pieces[i], float(term.pieces.count(i))) for i in sorted(set(term.pieces))),
+        ]
+        return [(part, n) for part, n in parts if n > 0.0]
+
+    def _bounded(self, epsilon: float) -> float | None:
+        """A little above log delta: the sum of the bounds of the terms."""
+        chosen = self.terms(epsilon)
+        return None if chosen is None else log_sum_exp(np.array([one[0] for one in chosen[0]]))
+
+    def _estimate(self, epsilon: float) -> float:
+        """About log delta: saddle-point estimates of the terms that matter to a part in a hundred."""
         chosen = self.terms(epsilon)
         if chosen is None:
-            return None
-        return log_sum_exp(np.array([self._bound(term, epsilon) for term in chosen[0]]))
+            return math.nan
+        most = max(bound for bound, _ in chosen[0])
+        logs = [
+            term.log_count
+            + self._term_saddle(self._families(term), epsilon).log_delta_estimate(epsilon)
+            for bound, term in chosen[0]
+            if bound > most - 5.0
+        ]
+        return log_sum_exp(np.array(logs))
 
     def solve(self, log_target: float, low: float, high: float) -> tuple[float, float] | None:
         """Epsilon in [low, high] for the target, with its error: bisection on bounds, then Newton."""
         bottom, top = low, high
-        for _ in range(14):
+        for _ in range(8):
             middle = (
                 0.5 * (bottom + top)
                 if bottom > 0.1 * top
                 else math.sqrt(max(bottom, 1e-3 * top) * top)
             )
-            estimate = self._estimate(middle)
-            if estimate is None:
+            bound = self._bounded(middle)
+            if bound is None:
                 return None
             # a bound exceeds its integral by two nats or so
-            if estimate - 2.0 > log_target:
+            if bound - 2.0 > log_target:
                 bottom = middle
             else:
                 top = middle
-        value = 0.5 * (bottom + top)
+        value = self._closer(log_target, bottom, top)
         line, built = None, math.nan
         for _ in range(30):
             if line is None:
@@ -194,6 +212,21 @@ class JumpExpansion:
             if abs(step * slope) > 1.0:
                 line = None
         return None
+
+    def _closer(self, log_target: float, bottom: float, top: float) -> float:
+        """About the epsilon for the target: secant steps on estimates."""
+        older, newer = top, 0.5 * (bottom + top)
+        f_older, f_newer = self._estimate(older), self._estimate(newer)
+        for _ in range(5):
+            slope = (f_newer - f_older) / (newer - older)
+            step = (log_target - f_newer) / slope if slope < 0.0 else math.nan
+            if not abs(step) < 0.5 * newer:
+                break
+            older, f_older, newer = newer, f_newer, newer + step
+            if abs(slope * step) < 0.1:
+                break
+            f_newer = self._estimate(newer)
+        return newer
 
     def _term_saddle(self, families: Families, epsilon: float) -> Totals:
         c, low, high = self._c, 0.0, math.inf
@@ -244,10 +277,9 @@ def expansions(law: JumpLaw, count: float, c: float) -> Iterator[JumpExpansion]:
     many terms; a wide one the reverse. Where no valley is in reach, the axis ends before any jump.
     """
     top = float(law.positions(0.0).x[-1])
+    valleys = [found for factor in _EDGES if (found := valley(law, c * factor)) is not None]
     tried: list[float] = []
-    for factor in _EDGES:
-        found = valley(law, c * factor)
-        edge = top if found is None else found
+    for edge in (*valleys, top):
         if all(abs(edge - other) > 0.3 * law.piece_width for other in tried):
             tried.append(edge)
             yield JumpExpansion(law, count, edge, c)

@@ -247,7 +247,7 @@ class QuadratureFamily:
         mean = self.cumulants(c).mean
         frequency = float(np.abs(z.imag).max())
         if not z.real.any() and frequency <= self._source.plain_frequency:
-            return self._on_the_line(c, mean, z.imag)
+            return self._on_the_line(c, z.imag)
         return self._in_parts(c, mean, z)
 
     def _in_parts(self, c: float, mean: float, z: Complexes) -> Complexes:
@@ -271,15 +271,16 @@ class QuadratureFamily:
     def bend(self, c: float) -> Bend | None:
         return self._source.bend(c, self._reach)
 
-    def _on_the_line(self, c: float, mean: float, t: Floats) -> Complexes:
+    def _on_the_line(self, c: float, t: Floats) -> Complexes:
         """Real nodes: E[e^{iu} - 1 - iu] = E[-2 sin^2(u/2)] + i E[sin u - u], u = t (L - m)."""
         nodes = self._source.nodes(c, c, float(np.abs(t).max()), self._reach)
         if t.size > 8 and t.size * nodes.losses.size > _CHUNK:
             halves = (t[: t.size // 2], t[t.size // 2 :])
-            return np.concatenate([self._on_the_line(c, mean, part) for part in halves])
+            return np.concatenate([self._on_the_line(c, part) for part in halves])
         tilted_log = c * nodes.losses + nodes.log_weights
         weights = np.exp(tilted_log - log_sum_exp(tilted_log))
-        u = np.multiply.outer(t, nodes.losses - mean)
+        # about the mean of this very rule: i t times a difference of means would outlive the decay
+        u = np.multiply.outer(t, nodes.losses - float(weights @ nodes.losses))
         half = np.sin(0.5 * u)
         return log1p_complex(
             -2.0 * np.einsum("ij,ij,j->i", half, half, weights),

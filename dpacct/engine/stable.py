@@ -29,16 +29,21 @@ def _horner(coefficients: list[Any], x: Floats) -> Floats:
 
 def exp_minus_linear(y: Floats) -> Floats:
     """e^y - 1 - y, to full relative accuracy for every y that does not overflow."""
+    result: Floats = np.asarray(np.expm1(y) - y)
     small = np.abs(y) < 0.5
-    series = y * y * _horner(_EXPONENTIAL_TAIL, np.where(small, y, 0.0))
-    return np.where(small, series, np.expm1(y) - y)
+    near = np.asarray(y)[small]
+    result[small] = near * near * _horner(_EXPONENTIAL_TAIL, near)
+    return result
 
 
 def sine_minus_identity(u: Floats) -> Floats:
     """sin(u) - u, to full relative accuracy."""
+    result: Floats = np.asarray(np.sin(u) - u)
     small = np.abs(u) < 0.75
-    square = np.where(small, u * u, 0.0)
-    return np.where(small, u * square * _horner(_SINE_TAIL, square), np.sin(u) - u)
+    near = np.asarray(u)[small]
+    square = near * near
+    result[small] = near * square * _horner(_SINE_TAIL, square)
+    return result
 
 
 def exp_minus_linear_complex(u: Complexes) -> Complexes:

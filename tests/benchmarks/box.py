@@ -33,6 +33,7 @@ class Plan:
     rate: float
     steps: int
     delta: float
+    method: str = "exact"
 
     @property
     def rare(self) -> bool:
@@ -47,7 +48,7 @@ class Plan:
         """Build the plan and ask dpacct for epsilon."""
         mechanism = dp.Gaussian(sigma=self.sigma)
         step = mechanism if self.rate == 1 else dp.Poisson(self.rate)(mechanism)
-        return (step * self.steps).epsilon(delta=self.delta)
+        return (step * self.steps).epsilon(delta=self.delta, method=self.method)
 
 
 @dataclass(frozen=True)
