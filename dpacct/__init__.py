@@ -29,11 +29,17 @@ if TYPE_CHECKING:
     from dpacct.errors import Unsupported as Unsupported
     from dpacct.ledger.execution import Execution as Execution
     from dpacct.ledger.ledger import Ledger as Ledger
+    from dpacct.mechanisms.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
+    from dpacct.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
+    from dpacct.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
     from dpacct.mechanisms.gaussian import Gaussian as Gaussian
     from dpacct.mechanisms.laplace import Laplace as Laplace
     from dpacct.mechanisms.opaque import ZCDP as ZCDP
     from dpacct.mechanisms.opaque import ApproxDP as ApproxDP
     from dpacct.mechanisms.opaque import PureDP as PureDP
+    from dpacct.mechanisms.randomized_response import LocalRandomizer as LocalRandomizer
+    from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
+    from dpacct.mechanisms.staircase import Staircase as Staircase
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
     from dpacct.sampling.poisson import Poisson as Poisson
     from dpacct.tree import Node as Node
@@ -65,9 +71,14 @@ _ROOMS = {
     ),
     "ledger.execution": ("Execution",),
     "ledger.ledger": ("Ledger",),
+    "mechanisms.discrete_gaussian": ("DiscreteGaussian",),
+    "mechanisms.discrete_laplace": ("DiscreteLaplace",),
+    "mechanisms.exponential": ("ExponentialMechanism",),
     "mechanisms.gaussian": ("Gaussian",),
     "mechanisms.laplace": ("Laplace",),
     "mechanisms.opaque": ("ApproxDP", "PureDP", "ZCDP"),
+    "mechanisms.randomized_response": ("LocalRandomizer", "RandomizedResponse"),
+    "mechanisms.staircase": ("Staircase",),
     "sampling.fixed_size": ("WithoutReplacement",),
     "sampling.poisson": ("Poisson",),
     "tree": ("Node", "from_dict", "from_json"),

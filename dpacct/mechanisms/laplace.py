@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.domain import POSITIVE, Number, Real
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from dpacct.curves.laplace import LaplacePair
 
 
@@ -42,6 +45,21 @@ class Laplace(Mechanism, kind="laplace"):
         from dpacct.curves.laplace import LaplacePair
 
         return LaplacePair(float(self.b))
+
+    def sample(
+        self, size: int | tuple[int, ...] | None = None, *, rng: object = None
+    ) -> NDArray[np.floating[Any]]:
+        """Noise in units of the sensitivity; `rng` is a numpy Generator, a seed, or None.
+
+        In floating point, which an attacker who sees every bit can exploit (Mironov 2012). Raises
+        `InvalidArgument`.
+
+        >>> Laplace(b=2).sample(3, rng=1).shape
+        (3,)
+        """
+        from dpacct.mechanisms.draw import laplace
+
+        return laplace(float(self.b), size, rng)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.domain import Real, exact, text
+from dpacct.domain import Integer, Real, exact, text
 from dpacct.tree.facts import Facts
 from dpacct.tree.node import Fields, Leaf
 from dpacct.tree.saved import take
@@ -37,7 +37,7 @@ class Mechanism(Leaf):
     A subclass is a frozen dataclass of exact fractions (None for a form that is not used).
     """
 
-    domains: ClassVar[Mapping[str, Real]]
+    domains: ClassVar[Mapping[str, Real | Integer]]
     stored: ClassVar[Mapping[str, str]] = {}  # parameter -> attribute, where the names differ
     references: ClassVar[tuple[str, ...]] = ()
     facts = Facts()

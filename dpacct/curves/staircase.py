@@ -1,0 +1,85 @@
+"""The staircase mechanism's pair at any shift: three losses, and only the weight of one depends on it.
+
+The density is a e^{-k lam} on level k: |x| < nu for k = 0, and k - 1 + nu <= |x| < k + nu. Moving it by
+d <= 1 (the sensitivity) changes the level of any x by at most one, so the loss is lam, 0 or -lam.
+Let P0 be the mass of the points that keep their level. P and Q both sum to 1 and P+ = e^lam Q+,
+P- = e^-lam Q-, hence P+ = (1 - P0) / (1 + e^-lam): the pair is randomised response at lam, shown with
+probability 1 - P0 and replaced by nothing otherwise. A pair of smaller P0 therefore dominates
+(throw its outcome away now and then), and P0 falls with d, so the full shift is the worst one:
+
+    P0(d) = a [(2 nu - d)_+  +  e^-lam (d - 2 nu)_+  +  2 (1 - d) e^-lam / (1 - e^-lam)],
+    P0'(d) = -a - 2 a e^-lam / (1 - e^-lam)  or  a e^-lam - 2 a e^-lam / (1 - e^-lam),  both negative.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from .atomic import AtomicPair
+from .outcomes import OutcomePair
+
+_BASIS = (
+    "Geng, Viswanath 2014: staircase noise; its pair at the full shift dominates every smaller one "
+    "(docs/theory/mechanisms.md)"
+)
+
+
+def best_nu(lam: float) -> float:
+    """The share of a step at which the density first falls that minimises E|noise| (Geng-Viswanath).
+
+    >>> best_nu(0.0), round(best_nu(2.0), 9)
+    (0.5, 0.268941421)
+    """
+    return 1.0 / (1.0 + math.exp(0.5 * lam))
+
+
+def height(lam: float, nu: float) -> float:
+    """The density at 0, for a sensitivity of 1: a = (1 - b) / (2 (nu + b (1 - nu))), b = e^-lam."""
+    fall = math.exp(-lam)
+    return -math.expm1(-lam) / (2.0 * (nu + fall * (1.0 - nu)))
+
+
+def unmoved(lam: float, nu: float, shift: float = 1.0) -> float:
+    """P0: the mass of the points whose level a shift in [0, 1] leaves as it was.
+
+    >>> unmoved(1.0, 0.5), unmoved(1.0, 0.5, 0.0)
+    (0.0, 1.0)
+    """
+    if shift == 0.0:
+        return 1.0
+    fall = math.exp(-lam)
+    near = max(0.0, 2.0 * nu - shift) + fall * max(0.0, shift - 2.0 * nu)
+    far = 2.0 * (1.0 - shift) * fall / -math.expm1(-lam)
+    return height(lam, nu) * (near + far)
+
+
+def at_shift(lam: float, nu: float, shift: float = 1.0) -> AtomicPair:
+    """The noise against itself moved by `shift` sensitivities, shift in (0, 1]."""
+    kept = unmoved(lam, nu, shift)
+    fall = math.exp(-lam)
+    return AtomicPair((lam, 0.0), ((1.0 - kept) * fall / (1.0 + fall), 0.5 * kept))
+
+
+@cache
+def staircase_pair(lam: float, nu: float) -> OutcomePair:
+    """The dominating pair, and the one at half the shift."""
+    return OutcomePair(at_shift(lam, nu), _BASIS, at_shift(lam, nu, 0.5))
+
+
+def mean_size(lam: float, nu: float) -> float:
+    """E|noise| in units of the sensitivity.
+
+    >>> round(mean_size(1.0, best_nu(1.0)), 12), round(0.5 / math.sinh(0.5), 12)
+    (0.959517375667, 0.959517375667)
+    """
+    fall, lost = math.exp(-lam), -math.expm1(-lam)
+    return height(lam, nu) * (nu * nu + 2.0 * fall * (1.0 / lost + nu - 0.5) / lost)
+
+
+def mean_square(lam: float, nu: float) -> float:
+    """E noise^2 in units of the squared sensitivity."""
+    fall, lost = math.exp(-lam), -math.expm1(-lam)
+    m = nu - 0.5  # the middle of level k is k + m
+    levels = (1.0 + fall) / lost**2 + 2.0 * m / lost + m * m + 1.0 / 12.0
+    return 2.0 * height(lam, nu) * (nu**3 / 3.0 + fall / lost * levels)

@@ -1,0 +1,80 @@
+"""The discrete Laplace mechanism: a whole number, plus two-sided geometric noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpacct.domain import Integer, Number, Real
+from dpacct.errors import InvalidArgument
+from dpacct.mechanisms.mechanism import Mechanism, literal
+from dpacct.vocabulary import Adjacency, Assumption
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dpacct.curves.outcomes import OutcomePair
+
+SHIFT = Integer(1, 10_000)
+"""The sensitivity of a whole number."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
+    """Whole-number noise, x with probability proportional to e^{-|x| / scale}.
+
+    `scale` > 0 and the whole number `sensitivity` (1 to 10,000) are both in units of the released
+    number, which is whole; scale / sensitivity lies in [0.002, 10^6]. One release is
+    (sensitivity / scale)-DP. Raises `InvalidArgument`.
+
+    >>> DiscreteLaplace(scale=10)
+    DiscreteLaplace(scale=10, sensitivity=1)
+    """
+
+    scale: Fraction
+    sensitivity: Fraction
+
+    domains: ClassVar[Mapping[str, Real | Integer]] = {
+        "scale": Real("0.002", 10**10, "both", typical=(1e-1, 1e2)),
+        "sensitivity": SHIFT,
+    }
+    references = (
+        "Ghosh, Roughgarden, Sundararajan. Universally Utility-Maximizing Privacy Mechanisms. STOC "
+        "2009",
+        "Canonne, Kamath, Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020",
+    )
+
+    def __init__(self, *, scale: Number, sensitivity: Number = 1) -> None:
+        self._keep(scale=scale, sensitivity=sensitivity)
+        ratio = self.scale / self.sensitivity
+        if not Fraction("0.002") <= ratio <= 10**6:
+            told = "scale / sensitivity must be a number in [0.002, 1000000], got "
+            raise InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
+
+    def base(self, adjacency: Adjacency) -> OutcomePair:
+        """The noise against itself moved by the sensitivity."""
+        from dpacct.curves.discrete_laplace import discrete_laplace_pair
+
+        return discrete_laplace_pair(float(self.scale), int(self.sensitivity))
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """The sensitivity, which the accountant cannot see."""
+        told = f"one whole number is released, of sensitivity {self.sensitivity} under {adjacency}"
+        return (Assumption(told),)
+
+    def sample(
+        self, size: int | tuple[int, ...] | None = None, *, rng: object = None
+    ) -> NDArray[np.integer[Any]]:
+        """Noise, from exact coins; `rng` is a seed, random.Random, numpy Generator, or None.
+
+        None takes the system's entropy: the choice for a release. Raises `InvalidArgument`.
+
+        >>> DiscreteLaplace(scale=2).sample(4, rng=1).dtype
+        dtype('int64')
+        """
+        from dpacct.mechanisms.exact_draw import discrete_laplace, many
+
+        return many(lambda uniform: discrete_laplace(self.scale, uniform), size, rng)

@@ -1,0 +1,101 @@
+"""Discrete noise from exact coins: no floating point enters, so no bit of it leaks.
+
+Canonne, Kamath, Steinke, The Discrete Gaussian for Differential Privacy (NeurIPS 2020), Algorithms 1
+to 3. All that is asked of the source is a uniform whole number below n.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpacct.domain import shown
+from dpacct.errors import InvalidArgument
+from dpacct.mechanisms.draw import shape
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Below = Callable[[int], int]
+"""n -> a uniform whole number in [0, n)."""
+
+
+def below(rng: object) -> Below:
+    """Uniform whole numbers: of the system's entropy (None), a seed, random.Random or a Generator."""
+    if rng is None:
+        return random.SystemRandom().randrange
+    if isinstance(rng, int) and not isinstance(rng, bool) and rng >= 0:
+        return random.Random(rng).randrange
+    if isinstance(rng, random.Random):
+        return rng.randrange
+    take = getattr(rng, "bytes", None)
+    if take is not None and hasattr(rng, "bit_generator"):
+        return lambda n: _by_rejection(take, n)
+    told = "rng must be a seed >= 0, a random.Random, a numpy Generator, or None"
+    raise InvalidArgument(f"{told}, got {shown(rng)}", argument="rng")
+
+
+def _by_rejection(take: Callable[[int], bytes], n: int) -> int:
+    bits = (n - 1).bit_length()
+    size = (bits + 7) // 8
+    while True:
+        value = int.from_bytes(take(size), "big") >> (8 * size - bits) if bits else 0
+        if value < n:
+            return value
+
+
+def coin(chance: Fraction, uniform: Below) -> bool:
+    """True with this probability, exactly."""
+    return uniform(chance.denominator) < chance.numerator
+
+
+def exponential_coin(gamma: Fraction, uniform: Below) -> bool:
+    """True with probability e^-gamma, gamma >= 0 (Algorithm 1)."""
+    while gamma > 1:
+        if not exponential_coin(Fraction(1), uniform):
+            return False
+        gamma -= 1
+    k = 1
+    while coin(gamma / k, uniform):
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_laplace(scale: Fraction, uniform: Below) -> int:
+    """x with probability proportional to e^{-|x| / scale} (Algorithm 2, scale = t/s)."""
+    t, s = scale.numerator, scale.denominator
+    while True:
+        u = uniform(t)
+        if not exponential_coin(Fraction(u, t), uniform):
+            continue
+        v = 0
+        while exponential_coin(Fraction(1), uniform):
+            v += 1
+        size = (u + t * v) // s
+        negative = coin(Fraction(1, 2), uniform)
+        if not (negative and size == 0):
+            return -size if negative else size
+
+
+def discrete_gaussian(variance: Fraction, uniform: Below) -> int:
+    """x with probability proportional to e^{-x^2 / (2 variance)} (Algorithm 3)."""
+    t = math.isqrt(variance.numerator // variance.denominator) + 1
+    while True:
+        y = discrete_laplace(Fraction(t), uniform)
+        excess = abs(y) - variance / t
+        if exponential_coin(excess * excess / (2 * variance), uniform):
+            return y
+
+
+def many(one: Callable[[Below], int], size: object, rng: object) -> NDArray[np.integer[Any]]:
+    """An array of draws, of 64-bit integers where they fit (they do but once in an age)."""
+    import numpy as np
+
+    uniform, wanted = below(rng), shape(size)
+    count = math.prod(wanted) if isinstance(wanted, tuple) else 1 if wanted is None else wanted
+    drawn = np.array([one(uniform) for _ in range(count)], dtype=np.int64)
+    return drawn.reshape(() if wanted is None else wanted)

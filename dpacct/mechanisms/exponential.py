@@ -1,0 +1,52 @@
+"""The exponential mechanism: a choice, each with probability by the exponential of its score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from dpacct.domain import Integer, Number, Real
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.mechanisms.staircase import EPS0
+from dpacct.vocabulary import Adjacency, Assumption
+
+if TYPE_CHECKING:
+    from dpacct.curves.bounded_range import BoundedRangePair
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ExponentialMechanism(Mechanism, kind="exponential"):
+    """A choice with probability proportional to e^{eps0 score / (2 sensitivity of the score)}.
+
+    Its privacy losses lie in an interval of length eps0, which is less than what eps0-DP allows;
+    anything of that bounded range is covered: where every score can only grow (or only shrink),
+    e^{eps0 score / sensitivity}, and report-noisy-max with exponential or Gumbel noise. eps0 in
+    (0, 500]. Raises `InvalidArgument`.
+
+    >>> ExponentialMechanism(eps0="0.1")
+    ExponentialMechanism(eps0=0.1)
+    """
+
+    eps0: Fraction
+
+    domains: ClassVar[Mapping[str, Real | Integer]] = {"eps0": EPS0}
+    references = (
+        "McSherry, Talwar. Mechanism Design via Differential Privacy. FOCS 2007",
+        "Dong, Durfee, Rogers. Optimal Differential Privacy Composition for Exponential Mechanisms. "
+        "ICML 2020",
+    )
+
+    def __init__(self, *, eps0: Number) -> None:
+        self._keep(eps0=eps0)
+
+    def base(self, adjacency: Adjacency) -> BoundedRangePair:
+        """The pair that dominates every mechanism of range eps0."""
+        from dpacct.curves.bounded_range import BoundedRangePair
+
+        return BoundedRangePair(float(self.eps0))
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """The score's sensitivity, which the accountant cannot see."""
+        return (Assumption(f"the losses of each choice span at most eps0 under {adjacency}"),)

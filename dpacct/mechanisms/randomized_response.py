@@ -1,0 +1,121 @@
+"""Randomised response, and what any local randomiser of the same epsilon is worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpacct.domain import Integer, Number, Real, shown
+from dpacct.errors import InvalidArgument
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.mechanisms.staircase import EPS0
+from dpacct.vocabulary import Adjacency, Assumption
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dpacct.curves.outcomes import OutcomePair
+
+_WARNER = (
+    "Warner. Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias. JASA "
+    "1965; k answers: Kairouz, Bonawitz, Ramage. Discrete Distribution Estimation under Local "
+    "Privacy. ICML 2016"
+)
+_KAIROUZ = (
+    "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every epsilon-DP step is post-processed randomised "
+    "response"
+)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class RandomizedResponse(Mechanism, kind="randomized-response"):
+    """One of `k` answers: the true one e^eps0 times as likely as each other one.
+
+    `eps0` in (0, 500], `k` a whole number from 2 to 10^9. Raises `InvalidArgument`.
+
+    >>> RandomizedResponse(eps0=1, k=4)
+    RandomizedResponse(eps0=1, k=4)
+    """
+
+    eps0: Fraction
+    k: Fraction
+
+    domains: ClassVar[Mapping[str, Real | Integer]] = {"eps0": EPS0, "k": Integer(2, 10**9)}
+    references = (_WARNER,)
+
+    def __init__(self, *, eps0: Number, k: Number = 2) -> None:
+        self._keep(eps0=eps0, k=k)
+
+    def base(self, adjacency: Adjacency) -> OutcomePair:
+        """Two true answers: losses eps0, -eps0, and 0 for every other answer."""
+        from dpacct.curves.atomic import AtomicPair
+        from dpacct.curves.outcomes import OutcomePair
+
+        fall, others = math.exp(-float(self.eps0)), int(self.k) - 1
+        lie = fall / (1.0 + others * fall)  # the probability of each answer that is not true
+        pair = AtomicPair((float(self.eps0), 0.0), (lie, 0.5 * (others - 1) * lie))
+        return OutcomePair(pair, "randomised response: the two answers, and all others alike")
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """Whose answer it is."""
+        return (Assumption("each unit's one answer is randomised on its own"),)
+
+    def sample(self, answers: object, *, rng: object = None) -> NDArray[np.integer[Any]]:
+        """Randomised answers for true ones from 0 to k - 1; `rng` as in `Staircase.sample`.
+
+        Raises `InvalidArgument`.
+
+        >>> RandomizedResponse(eps0=20, k=3).sample([0, 1, 2], rng=1)
+        array([0, 1, 2])
+        """
+        import numpy as np
+
+        from dpacct.mechanisms.draw import generator
+
+        true, k = np.asarray(answers), int(self.k)
+        if true.dtype.kind not in "iu" or (true.size and not 0 <= true.min() <= true.max() < k):
+            told = f"answers must be whole numbers in [0, {k - 1}], got {shown(answers)}"
+            raise InvalidArgument(told, argument="answers")
+        source = generator(rng)
+        fall = math.exp(-float(self.eps0))
+        honest = source.random(true.shape) < 1.0 / (1.0 + (k - 1) * fall)
+        other = source.integers(1, k, size=true.shape)
+        return np.asarray(np.where(honest, true, (true + other) % k))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class LocalRandomizer(Mechanism, kind="local-randomizer"):
+    """Any eps0-locally-DP randomiser of one unit's value, eps0 in (0, 500]; nothing else is known.
+
+    The worst is randomised response on one bit. Raises `InvalidArgument`.
+
+    >>> LocalRandomizer(eps0=0.5)
+    LocalRandomizer(eps0=0.5)
+    """
+
+    eps0: Fraction
+
+    domains: ClassVar[Mapping[str, Real | Integer]] = {"eps0": EPS0}
+    references = (
+        "Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith. What Can We Learn Privately? FOCS "
+        "2008",
+        "Kairouz, Oh, Viswanath. The Composition Theorem for Differential Privacy. ICML 2015",
+    )
+
+    def __init__(self, *, eps0: Number) -> None:
+        self._keep(eps0=eps0)
+
+    def base(self, adjacency: Adjacency) -> OutcomePair:
+        """Randomised response at eps0."""
+        from dpacct.curves.atomic import AtomicPair
+        from dpacct.curves.outcomes import OutcomePair
+
+        return OutcomePair(AtomicPair.pure(float(self.eps0)), _KAIROUZ)
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """What it is taken to be."""
+        return (Assumption(f"{self!r} sees one unit's value only, and is eps0-DP in it"),)

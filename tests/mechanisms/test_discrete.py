@@ -1,0 +1,164 @@
+"""Randomised response, discrete Laplace and Gaussian: against their probability tables, in fifty digits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+import dpacct as dp
+from tests.mechanisms import oracle
+
+
+def response(eps0: str, k: int) -> oracle.Table:
+    """All k answers, for true answers 0 and 1."""
+    lie = 1 / (mp.exp(mpf(eps0)) + k - 1)
+    true = mp.exp(mpf(eps0)) * lie
+    return [true, *[lie] * (k - 1)], [lie, true, *[lie] * (k - 2)]
+
+
+def laplace(scale: str, shift: int, reach: int) -> oracle.Table:
+    """Every whole number up to `reach` on either side, and all beyond as one outcome each."""
+    fall = mp.exp(-1 / mpf(scale))
+    peak = (1 - fall) / (1 + fall)
+
+    def row(centre: int) -> list[mpf]:
+        inside = [peak * fall ** abs(x - centre) for x in range(-reach, reach + shift + 1)]
+        beyond = [fall ** (reach + centre + 1), fall ** (reach + shift - centre + 1)]
+        return [*inside, *(part / (1 + fall) for part in beyond)]
+
+    return row(0), row(shift)
+
+
+def gaussian(scale: str, shift: int, reach: int) -> oracle.Table:
+    """Every whole number of weight that matters."""
+
+    def row(centre: int) -> list[mpf]:
+        places = range(-reach, reach + shift + 1)
+        weights = [mp.exp(-((x - centre) ** 2) / (2 * mpf(scale) ** 2)) for x in places]
+        total = mp.nsum(lambda x: mp.exp(-(x**2) / (2 * mpf(scale) ** 2)), [-mp.inf, mp.inf])
+        return [w / total for w in weights]
+
+    return row(shift), row(0)
+
+
+CASES = [
+    (dp.RandomizedResponse(eps0="1.2"), response("1.2", 2)),
+    (dp.RandomizedResponse(eps0="0.1", k=5), response("0.1", 5)),
+    (dp.RandomizedResponse(eps0=4, k=7), response("4", 7)),
+    (dp.LocalRandomizer(eps0="0.7"), response("0.7", 2)),
+    (dp.DiscreteLaplace(scale=2), laplace("2", 1, 1)),
+    (dp.DiscreteLaplace(scale="1.5", sensitivity=4), laplace("1.5", 4, 0)),
+    (dp.DiscreteLaplace(scale="0.3", sensitivity=3), laplace("0.3", 3, 0)),
+    (dp.DiscreteGaussian(scale="0.6"), gaussian("0.6", 1, 16)),
+    (dp.DiscreteGaussian(scale="1.1", sensitivity=2), gaussian("1.1", 2, 28)),
+]
+IDS = [repr(mechanism) for mechanism, _ in CASES]
+
+
+@pytest.mark.parametrize(("mechanism", "table"), CASES, ids=IDS)
+@pytest.mark.parametrize("epsilon", ["0.03", "0.5", "2"])
+def test_one_release(mechanism: dp.Node, table: oracle.Table, epsilon: str) -> None:
+    truth = oracle.two_sided(table, 1, mpf(epsilon))
+    answer = mechanism.delta(epsilon=epsilon)
+    assert oracle.agrees(answer.value, truth, 1e-12)
+    rate = "0.3"
+    truth = oracle.two_sided(oracle.poisson(table, mpf(rate)), 1, mpf(epsilon))
+    assert oracle.agrees(dp.Poisson(rate)(mechanism).delta(epsilon=epsilon).value, truth, 1e-12)
+    truth = oracle.delta(oracle.symmetric_thinned(table, mpf(rate)), 1, mpf(epsilon))
+    fixed = dp.WithoutReplacement(rate)(mechanism).delta(epsilon=epsilon)
+    assert oracle.agrees(fixed.value, truth, 1e-12)
+
+
+@pytest.mark.parametrize(("mechanism", "table"), CASES, ids=IDS)
+def test_two_releases_lie_in_the_bracket(mechanism: dp.Node, table: oracle.Table) -> None:
+    truth = oracle.two_sided(table, 2, mpf("0.5"))
+    answer = (mechanism * 2).delta(epsilon="0.5")
+    assert answer.lower <= truth <= answer.upper
+
+
+@pytest.mark.parametrize(("mechanism", "table"), CASES, ids=IDS)
+@pytest.mark.parametrize("order", [1.3, 2, 7.5])
+def test_renyi(mechanism: dp.Node, table: oracle.Table, order: float) -> None:
+    truth = oracle.renyi(table, mpf(order))
+    assert oracle.agrees(float(mechanism.rdp(order)), truth, 1e-12)
+    mixed = oracle.poisson(table, mpf("0.2"))
+    truth = max(oracle.renyi(mixed, mpf(order)), oracle.renyi(mixed[::-1], mpf(order)))
+    assert oracle.agrees(float(dp.Poisson("0.2")(mechanism).rdp(order)), truth, 1e-11)
+
+
+@pytest.mark.parametrize(("sampler"), [None, dp.Poisson("0.3"), dp.WithoutReplacement("0.3")])
+@pytest.mark.parametrize(("mechanism", "table"), CASES[:3], ids=IDS[:3])
+def test_many_responses_are_the_multinomial_sum(
+    sampler: object, mechanism: dp.Node, table: oracle.Table
+) -> None:
+    # answers that lie alike are one outcome
+    merged = [[row[0], row[1], mp.fsum(row[2:])] for row in table]
+    pair: oracle.Table = (merged[0], merged[1])
+    node = mechanism
+    if isinstance(sampler, dp.Poisson):
+        pair, node = oracle.poisson(pair, mpf("0.3")), sampler(mechanism)
+    elif sampler is not None:
+        pair, node = oracle.symmetric_thinned(pair, mpf("0.3")), sampler(mechanism)  # type: ignore
+    truth = oracle.two_sided(pair, 8, mpf("0.4"))
+    assert oracle.agrees((node * 8).delta(epsilon="0.4").value, truth, 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("finer", "coarser"),
+    [
+        (dp.DiscreteGaussian(scale=8, sensitivity=8), dp.Gaussian(sigma=1)),
+        (dp.DiscreteGaussian(scale=40), dp.Gaussian(sigma=40)),
+        (dp.DiscreteLaplace(scale=2000, sensitivity=1000), dp.Laplace(b=2)),
+    ],
+)
+def test_fine_noise_tends_to_the_continuous(finer: dp.Node, coarser: dp.Node) -> None:
+    one, other = finer.epsilon(delta=1e-5).value, coarser.epsilon(delta=1e-5).value
+    assert one == pytest.approx(other, rel=0.02)
+    assert finer.rdp(5) == pytest.approx(coarser.rdp(5), rel=1e-3)
+
+
+@given(scale=st.floats(0.6, 30), shift=st.integers(1, 12), order=st.floats(1.01, 100))
+def test_the_discrete_gaussian_is_as_concentrated_as_the_continuous(
+    scale: float, shift: int, order: float
+) -> None:
+    """Canonne, Kamath, Steinke 2020, Proposition 5: (shift/scale)^2/2-zCDP."""
+    rdp = dp.DiscreteGaussian(scale=scale, sensitivity=shift).rdp(order)
+    assert rdp <= order * (shift / scale) ** 2 / 2 * (1 + 1e-11)
+
+
+@given(eps0=st.floats(0.01, 10), k=st.integers(2, 1000))
+def test_more_answers_are_less_telling(eps0: float, k: int) -> None:
+    few, many = dp.RandomizedResponse(eps0=eps0, k=k), dp.RandomizedResponse(eps0=eps0, k=k + 1)
+    epsilon = eps0 / 2
+    assert many.delta(epsilon=epsilon).value <= few.delta(epsilon=epsilon).value * (1 + 1e-12)
+    assert few.delta(epsilon=eps0).value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "argument", "told"),
+    [
+        (lambda: dp.RandomizedResponse(eps0=1, k=1), "k", r"k must be a whole number in \[2, "),
+        (lambda: dp.RandomizedResponse(eps0=1, k=2.5), "k", "whole number"),
+        (lambda: dp.RandomizedResponse(eps0=501), "eps0", r"eps0 must be a number in \(0, 500\]"),
+        (lambda: dp.Staircase(eps0=1, nu=1.5), "nu", r"nu must be a number in \[0, 1\]"),
+        (lambda: dp.Staircase(eps0=float("nan")), "eps0", "got nan"),
+        (lambda: dp.DiscreteGaussian(scale=3, sensitivity=0), "sensitivity", "whole number"),
+        (lambda: dp.DiscreteGaussian(scale=1, sensitivity=90), "scale", "at least 0.05"),
+        (lambda: dp.DiscreteLaplace(scale=1, sensitivity=900), "scale", "scale / sensitivity"),
+        (lambda: dp.ExponentialMechanism(eps0=0), "eps0", "got 0"),
+    ],
+)
+def test_wrong_use_gets_one_sentence(make: object, argument: str, told: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=told) as caught:
+        make()  # type: ignore[operator]
+    assert caught.value.argument == argument
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mechanism", [m for m, _ in CASES], ids=IDS)
+def test_saved_and_read_it_is_the_same(mechanism: dp.Node) -> None:
+    for plan in (mechanism, dp.Poisson("0.1")(mechanism) * 7):
+        assert dp.from_json(plan.to_json()) == plan
+        assert eval(repr(plan), vars(dp)) == plan
