@@ -12,6 +12,7 @@ from dpacct.vocabulary import Adjacency, Unit
 MECHANISMS = ("gaussian", "laplace", "staircase")
 SAMPLINGS = ("poisson", "uniform", "none")
 METHODS = ("auto", "certified", "exact", "rdp", "rdp-mironov", "clt", "balle_wang.theorem8")
+METHODS += ("dp_fed_ls.theorem1", "dp_fed_ls.theorem2")
 
 Decorator = Callable[[Any], Any]
 

@@ -13,7 +13,7 @@ class Comparison:
     """A claim, and the two ends of the truth in the same unit.
 
     >>> Comparison(1.0, 1.5, 1.6).excess(Side.UPPER)  # the truth is at least half as large again
-    0.3333333333333333
+    0.4054651081081644
     >>> Comparison(2.0, 1.5, 1.6).excess(Side.UPPER) < 0
     True
     """
@@ -23,7 +23,7 @@ class Comparison:
     upper: float
 
     def excess(self, side: Side) -> float:
-        """By how much the claim is missed, relative to the larger number: positive if violated."""
+        """By how much the claim is missed, as the logarithm of a ratio: positive if violated."""
         if math.isnan(self.claimed):
             return math.inf
         if side is Side.UPPER:
@@ -36,9 +36,17 @@ class Comparison:
 
 
 def _relative(larger: float, smaller: float) -> float:
-    """(larger - smaller) / size; infinite bounds are beyond everything finite."""
+    """log(larger/smaller) where both have one sign, else their difference relative to the larger."""
     if larger == smaller:
         return 0.0
-    if math.isinf(larger) or math.isinf(smaller):
-        return math.copysign(1.0, 1.0 if larger > smaller else -1.0)
-    return (larger - smaller) / max(abs(larger), abs(smaller))
+    if math.isinf(larger) or math.isinf(smaller):  # beyond everything finite
+        return math.copysign(1e3, 1.0 if larger > smaller else -1.0)
+    if larger == 0.0 < smaller:
+        return -1e3  # as far as it can be
+    if larger == 0.0 or smaller == 0.0 or (larger > 0.0) != (smaller > 0.0):
+        return (larger - smaller) / max(abs(larger), abs(smaller))
+    share = (larger - smaller) / abs(smaller)
+    if abs(share) < 0.5:
+        return math.copysign(math.log1p(abs(share)), share)
+    sign = 1.0 if larger > 0.0 else -1.0
+    return sign * (math.log(abs(larger)) - math.log(abs(smaller)))

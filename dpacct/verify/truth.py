@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 
 import dpacct.verify.proofs
 import dpacct.verify.truths
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.theorems.entry import Entry, Values
 from dpacct.verify.comparison import Comparison
 
@@ -49,6 +49,8 @@ class Truth:
         try:
             assert entry.formula is not None
             value = float(entry.formula(**values))
+        except OutsideDomain:  # a hypothesis that only the formula itself can see
+            return None
         except (ArithmeticError, ValueError):
             value = math.nan
         if math.isnan(value):

@@ -85,7 +85,10 @@ def command(
         )
         for other in others
     ]
-    more = [f"  {name.replace('_', ' ')} = {rounded(size, 'up')}" for name, size in sizes.items()]
+    more = [
+        f"  {name.replace('_', ' ')} = {rounded(float(size), 'up')}"
+        for name, size in answer.extra.items()
+    ]
     more += proof.ends(answer, digits)
     if table:
         more += ["", "other methods would ask for"]

@@ -8,6 +8,7 @@ from dpacct.errors import InvalidArgument
 
 from .certified import Certified
 from .closed_form import BalleWang
+from .closed_guarantee import PUBLISHED
 from .exact import Exact
 from .limit import CentralLimit
 from .renyi import CANONNE, MIRONOV
@@ -17,8 +18,8 @@ ROUTES: dict[str, Route] = {
     route.name: route for route in (Exact(), BalleWang(), CANONNE, MIRONOV, CentralLimit())
 }
 """Every method that is compared, the strongest first."""
-OFFERED: dict[str, Route] = {**ROUTES, Certified.name: Certified()}
-"""Every method by name: a proof may be withheld, so it is asked for and not compared."""
+OFFERED: dict[str, Route] = {**ROUTES, Certified.name: Certified(), **PUBLISHED}
+"""Every method by name: proofs and the papers' theorems are asked for, and not compared."""
 
 
 def named(method: str) -> Route:
