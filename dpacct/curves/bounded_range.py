@@ -16,11 +16,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from dpacct.engine.law import NO_ATOMS, Atoms, Law, Nodes
-from dpacct.engine.stable import Complexes, Floats
+from dpacct.engine.law import (
+    NO_ATOMS,
+    Atoms,
+    Bend,
+    Cumulants,
+    Family,
+    Law,
+    Nodes,
+    QuadratureFamily,
+    TooFine,
+)
+from dpacct.engine.stable import Complexes, Floats, log1p_complex
 from dpacct.vocabulary import Adjacency
 
 from .amplify import Direction, amplified
@@ -65,11 +76,14 @@ class BoundedRangeLaw(LaplaceLaw):
         weights[: weights.size - self.atoms.losses.size] += math.log(self._weight)
         return Nodes(nodes.losses, weights)
 
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
+        if self.direction is Direction.PLAIN:
+            return SinhFamily(self.lam)
+        return QuadratureFamily(self, c_low, c_high, reach)
+
     def damped_nodes(self, c: float, z: Complexes, reach: float) -> tuple[Complexes, Complexes]:
-        losses, weights = super().damped_nodes(c, z, reach)
-        weights = weights.copy()
-        weights[: weights.size - self.atoms.losses.size] += math.log(self._weight)
-        return losses, weights
+        # without atoms the moments of a few steps hardly decay: the lattice is faster there
+        raise TooFine
 
     def _whole(self, e: Floats) -> tuple[Floats, Floats]:
         """Profile and derivative of the plain pair."""
@@ -93,6 +107,83 @@ class BoundedRangeLaw(LaplaceLaw):
         if epsilon < 0.0 and self.atoms.losses.size:
             value -= math.exp(float(self.atoms.log_masses[0])) * math.expm1(epsilon)
         return (math.log(value), 4e-15) if value > 0.0 else (-math.inf, 0.0)
+
+
+# log(sinh(x)/x) = x^2/6 - x^4/180 + ...
+_SERIES = np.polynomial.Polynomial(
+    [0.0, 0.0, 1.0 / 6.0, 0.0, -1.0 / 180.0, 0.0, 1.0 / 2835.0, 0.0, -1.0 / 37800.0]
+)
+_SMALL = 0.06
+
+
+def _log_sinhc(x: Any) -> Any:
+    """log(sinh(x)/x), Re x >= 0 and x not small."""
+    return x + np.log1p(-np.exp(-2.0 * x)) - np.log(2.0 * x)
+
+
+def _size(x: Floats) -> Floats:
+    """log(sinh(x)/x) for any x >= 0."""
+    return np.where(x < 0.5 * _SMALL, _SERIES(x), _log_sinhc(np.maximum(x, 0.5 * _SMALL)))
+
+
+@dataclass(frozen=True)
+class SinhFamily:
+    """M(s) = sinhc((s + 1/2) eta) / sinhc(eta/2), sinhc(x) = sinh(x)/x, at any tilt."""
+
+    eta: float
+
+    def cumulants(self, c: float) -> Cumulants:
+        x, eta = abs(c + 0.5) * self.eta, self.eta
+        sign = 1.0 if c >= -0.5 else -1.0
+        if x < _SMALL:
+            mean, variance = float(_SERIES.deriv(1)(x)), float(_SERIES.deriv(2)(x))
+        else:
+            mean = 1.0 / math.tanh(x) - 1.0 / x
+            variance = 1.0 / (x * x) - (1.0 / math.sinh(x) ** 2 if x < 300.0 else 0.0)
+        log_moment = float(self.log_moments(np.array([c]))[0])
+        return Cumulants(log_moment, sign * eta * mean, eta * eta * variance)
+
+    def log_moments(self, cs: Floats) -> Floats:
+        x, y = np.abs(cs + 0.5) * self.eta, 0.5 * self.eta
+        largest = np.maximum(x, y)
+        # tiny: the series of x^2 - y^2, formed without cancellation, times what follows it
+        square = cs * (cs + 1.0) * self.eta * self.eta
+        u, v = np.minimum(x, _SMALL) ** 2, min(y, _SMALL) ** 2
+        series = 1.0 / 6.0 - (u + v) / 180.0 + (u * u + u * v + v * v) / 2835.0
+        series -= (u + v) * (u * u + v * v) / 37800.0
+        # near s = 0: M = (1 + 2 sinh^2(s eta/2) + coth(eta/2) sinh(s eta)) / (1 + 2s)
+        close = np.abs(cs) < 0.25
+        near = np.where(close, cs, 0.0)
+        step = np.clip(near * self.eta, -600.0, 600.0)
+        rise = 2.0 * np.sinh(0.5 * step) ** 2 + np.sinh(step) / math.tanh(max(y, 1e-3))
+        beside = np.log1p(rise) - np.log1p(2.0 * near)
+        far = _size(x) - float(_size(np.array(y)))
+        close &= np.abs(cs * self.eta) < 600.0
+        return np.where(largest < _SMALL, square * series, np.where(close, beside, far))
+
+    def centred_log_ratio(self, c: float, z: Complexes) -> Complexes:
+        x, step = (c + 0.5) * self.eta, z * self.eta
+        mean = self.cumulants(c).mean / self.eta
+        tiny = np.abs(step) + abs(x) < _SMALL
+        small = np.where(tiny, step, 0.0)
+        series = np.zeros_like(small)
+        for k in range(8, 1, -1):
+            series = series * small + _SERIES.deriv(k)(x) / math.factorial(k)
+        close = np.abs(step) < min(1.0, 0.5 * x)
+        near = np.where(close, step, 0.0)
+        rise = 2.0 * np.sinh(0.5 * near) ** 2 + np.sinh(near) / math.tanh(x)
+        beside = log1p_complex(rise.real, rise.imag)
+        shrink = near / x
+        beside -= log1p_complex(shrink.real, shrink.imag) + near * mean
+        further = np.where(close | tiny, 1.0, step)
+        far = _log_sinhc(x + further) - float(_size(np.array(x))) - further * mean
+        return np.where(tiny, series * small * small, np.where(close, beside, far))
+
+    def bend(self, c: float) -> Bend | None:
+        return None
+
+    def cut_weight(self, c: float) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True)

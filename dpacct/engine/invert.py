@@ -327,7 +327,13 @@ def _epsilon_on_lattice(laws: Laws, log_target: float, floor: float, largest: fl
     if read(floor)[0] <= log_target:
         return Solved(floor, floor, floor)
     # bisect on whole readings: each has its own lattice window
-    return bracketed_root(lambda e: max(read(e)[0], -1e300) - log_target, read, floor, largest)
+    found = bracketed_root(lambda e: max(read(e)[0], -1e300) - log_target, read, floor, largest)
+    if found.upper - found.lower < math.inf:
+        return found
+    # a hair below the largest loss no reading is certain: what is certain a little further down
+    gaps = ((largest - floor) * 0.5**k for k in range(45, 0, -1))
+    sure = (e for e in (largest - gap for gap in gaps) if log_delta(laws, e).lower > log_target)
+    return Solved(found.value, min(found.value, next(sure, floor)), largest)
 
 
 def _epsilon_one_step(laws: Laws, log_target: float) -> Solved | None:
