@@ -16,10 +16,14 @@ from dpacct.engine.stable import Floats
 
 NEGLIGIBLE = 42.0
 MOST_NODES = 400_000
+# deviations of the noise: beyond, half a deviation is lost in the rounding of the sum
+_FARTHEST = 1e14
 
 
 def scan_points(low: float, high: float, centres: Sequence[float], spacing: float = 0.5) -> Floats:
     """Coarse points on [low, high]: dense near the origin and near each centre, geometric between."""
+    if not all(abs(centre) < _FARTHEST for centre in centres):
+        raise TooFine  # the tilt itself is out of all proportion
     reach = 60.0
     pieces = [np.append(np.arange(max(low, -reach), min(high, reach), spacing), min(high, reach))]
     for centre in centres:

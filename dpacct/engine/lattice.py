@@ -78,7 +78,7 @@ def _sum(one: Atoms, other: Atoms, c: float) -> Atoms | None:
     losses = np.add.outer(one.losses, other.losses).ravel()
     masses = np.add.outer(one.log_masses, other.log_masses).ravel()
     tilted = masses + c * losses
-    kept = tilted > float(tilted.max()) - _WINDOW
+    kept = tilted >= float(tilted.max()) - _WINDOW
     losses, masses = losses[kept], masses[kept]
     scale = float(np.abs(losses).max()) or 1.0
     keys = np.round(losses / (scale * 1e-13))
