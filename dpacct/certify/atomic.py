@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from flint import arb
+from flint import arb, ctx
 
 from dpacct.errors import NotCertified, Unsupported
 
 from .balls import ball
+from .effort import spend, sum_cost
 from .fold import MOST_POINTS, Point, folded, stick
 
 PLAIN, REMOVE, ADD, SYMMETRIC = "plain", "remove", "add", "symmetric"
@@ -90,5 +91,6 @@ def finite_sum(steps: Sequence[tuple[AtomicStep, int]], epsilon: arb) -> arb:
             raise NotCertified(
                 f"the plan has more than {MOST_POINTS} outcomes: the value is withheld"
             )
+        spend(sum_cost(len(points) * len(more), ctx.prec))
         points = [(x + y, p * m) for x, p in points for y, m in more]
     return 1 - kept + sum((mass * stick(epsilon - loss) for loss, mass in points), arb(0))

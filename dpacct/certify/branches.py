@@ -16,9 +16,10 @@ from flint import acb, arb, ctx
 
 from dpacct.engine.stable import Floats
 
-from .balls import spread
+from .balls import larger, least, spread
 from .envelope import Layers, layers
 from .expsum import ExpSum
+from .hill import hill_pieces, hill_top
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Branch:
         """log(1 - q + q e^l)."""
         value: arb = (self.rate * (self.slope * x - self.offset).expm1()).log1p()
         return value
+
+    def log_r_slope(self, x: arb) -> arb:
+        """D log r/dx, which increases from 0 to the slope of l."""
+        growth = self.rate * (self.slope * x - self.offset).exp()
+        return self.slope * growth / (1 - self.rate + growth)
 
     def loss(self, x: arb) -> arb:
         """The privacy loss at x."""
@@ -62,12 +68,25 @@ class Branch:
         if not angle < arb.pi():
             return arb.pos_inf()
         nearest = low if low > 0 else (high if high < 0 else arb(0))
-        size = self.base + height * height * self.square / 2 + t * angle
+        share = self._share(high)
+        turn = angle
+        if share is not None:  # sin arg r = v sin(angle)/|r|, and |r| >= 1 - q up to a right angle
+            sine = angle.sin() if angle < arb.pi() / 2 else arb(1)
+            turn = least(angle, (share * sine).asin())
+        size = self.base + height * height * self.square / 2 + t * turn
         size += larger(self.linear * low, self.linear * high)
         size -= self.square * nearest * nearest / 2
         if self.favoured:
             return size + (y + 1) * self.log_r(high)
-        return size - y * (self.log_r(low) + (angle / 2).cos().log())
+        dip = (angle / 2).sin() ** 2
+        if share is not None:
+            dip *= 4 * share / (1 + share) ** 2
+        return size - y * (self.log_r(low) + (-dip).log1p() / 2)
+
+    def _share(self, high: arb) -> arb | None:
+        """Upper bound of v/(1 - q), v = q e^l, on Re x <= high, where that is below 1."""
+        ratio = (self.rate * (self.slope * high - self.offset).exp() / (1 - self.rate)).upper()
+        return ratio if ratio < 1 else None
 
 
 @dataclass(frozen=True)
@@ -89,11 +108,6 @@ class PanelRule:
             for name, value in fields.items()
         }
         return cls(**told)
-
-
-def larger(a: arb, b: arb) -> arb:
-    """The larger of two, or a ball around it."""
-    return a if a > b else b if b > a else a.max(b)
 
 
 @lru_cache(maxsize=64)
@@ -227,9 +241,7 @@ class PreparedBranches:
             at_a, at_b = values[j], values[j + 1]
             if kappa > 0:
                 middle = (a + b) / 2
-                growth = branch.rate * (branch.slope * middle - branch.offset).exp()
-                slope = branch.slope * growth / (1 - branch.rate + growth)
-                value = branch.log_r(middle)
+                slope, value = branch.log_r_slope(middle), branch.log_r(middle)
                 at_a, at_b = value + slope * (a - middle), value + slope * (b - middle)
             low, high = (branch.log_density(x, kappa, v) for x, v in ((a, at_a), (b, at_b)))
             least = low if low < high else high if high < low else low.min(high)
@@ -254,14 +266,16 @@ class PreparedBranches:
         return total.upper()
 
     def _peak(self, branch: Branch, kappa: arb, end: arb) -> arb:
-        """Upper bound of the density on an infinite branch: -x^2/2 - l falls, log r rises."""
-        if not end > kappa * branch.slope:
-            return arb.pos_inf()
+        """Upper bound of the density on an infinite branch, by cells and then by pieces."""
         step = (end - branch.start) / self.rule.cells
         highest = arb(0)
-        for j in range(self.rule.cells):
-            low, high = branch.start + j * step, branch.start + (j + 1) * step
-            value = branch.log_r(high if kappa > 0 else low)
+        points = [branch.start + j * step for j in range(self.rule.cells)]
+        power = kappa if kappa > 0 else arb(0)
+        points += [a for a, _ in hill_pieces(end, power, branch.slope)]
+        for j, low in enumerate(points):
+            # -x^2/2 - l falls, log r rises; beyond the last point its slope is at most mu < x/kappa
+            rising = kappa > 0 and j + 1 < len(points)
+            value = branch.log_r(points[j + 1] if rising else low)
             highest = larger(highest, branch.log_density(low, kappa, value).exp())
         return highest
 
@@ -279,13 +293,22 @@ def _panel_factor(rho: arb, count: int) -> arb:
 
 
 def _beyond(branch: Branch, end: arb, y: arb) -> arb:
-    """Bound of the branch beyond its last panel, eq. (13): the slope of log r is at most mu."""
-    if branch.favoured:
-        rate = end - (y + 1) * branch.slope - branch.linear
-        size = branch.log_weight(end) + (y + 1) * branch.log_r(end)
-    else:
-        rate, size = end - branch.linear, branch.log_weight(end) - y * branch.log_r(end)
-    return size.exp() / rate if rate > 0 else arb.pos_inf()
+    """Bound of a Gaussian half-line beyond its last panel, eq. (13)."""
+    if not branch.favoured:
+        size = branch.log_weight(end) - y * branch.log_r(end)
+        return size.exp() / end if end > 0 else arb.pos_inf()
+    total, power = arb(0), y + 1
+    for a, b in hill_pieces(end, power, branch.slope):
+        at_a = power * branch.log_r(a)
+        if b is None:
+            total += (at_a - a * a / 2).exp() / (a - power * branch.slope)
+            break
+        crowd = (b - a) * hill_top(a, b, at_a, power * branch.log_r(b)).exp()
+        rate = a - power * branch.log_r_slope(b)
+        if rate > 0:
+            crowd = least(crowd, (at_a - a * a / 2).exp() / rate)
+        total += crowd
+    return total * branch.base.exp()
 
 
 def widened(value: acb, error: arb) -> acb:

@@ -15,13 +15,15 @@ from dpacct.engine import invert
 from dpacct.errors import DpacctError, NotCertified
 
 from .balls import Enclosure, ball, precision
+from .effort import CLOSED, read_cost, spend
 from .line import Line
 from .plan import Laws
-from .search import Aim, FloatLaws, Seeker, propose, tilt_for_bound
+from .search import Aim, FloatLaws, Seeker, propose, saddle_epsilon, tilt_for_bound
 from .whole import chernoff, closed_form, largest_loss, rules_to_json
 
 _TRIALS = 6
 _MOST_NATS = 140.0
+_FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one expected
 _NOTHING = Fraction(1, 10**1000)
 
 
@@ -39,6 +41,7 @@ class Direction:
         """Closed forms, with as much precision as their cancellation takes."""
         bits = 96 + math.ceil(-math.log2(width))
         while bits < 200_000:
+            spend(CLOSED)
             with precision(bits):
                 e = ball(epsilon)
                 if largest_loss(self.laws) <= e:
@@ -76,6 +79,8 @@ class Direction:
         seeker = Seeker(self._float_laws, float(epsilon), log_delta)
         nats = -math.log(width) + 2.5
         guess = seeker.log_delta
+        if abs(seeker.estimate - guess) > _FAR_OFF:
+            guess = min(guess, seeker.estimate)
         for _ in range(_TRIALS):
             found = self._build(seeker, Aim(float(epsilon), guess, nats), epsilon)
             if found.relative_width <= width:
@@ -123,6 +128,7 @@ class Direction:
 
     def _read(self, epsilon: Fraction) -> Enclosure:
         assert self._line is not None
+        spend(read_cost(self._line.contour.count, self._bits))
         self.evidence = self._line_evidence
         with precision(self._bits):
             value = self._line.delta(ball(epsilon))
@@ -137,13 +143,25 @@ class Direction:
             return {name: value.str(20, radius=True) for name, value in told.items()}
 
     def float_epsilon(self, log_target: float) -> float:
-        """The fast engine's epsilon at this log delta: where the search starts."""
+        """The fast engine's epsilon at this log delta, or the saddle's: where the search starts."""
+        found: invert.Solved | None = None
         try:
             with np.errstate(all="ignore"):
-                found = invert.epsilon(self._float_laws, log_target).value
+                found = invert.epsilon(self._float_laws, log_target)
+                if not found.resolved:  # an end of a bracket, maybe far off
+                    guess = saddle_epsilon(self._float_laws, log_target)
+                    return min(max(guess, found.lower), found.upper)
+        except (ArithmeticError, ValueError, MemoryError, DpacctError, RuntimeError):
+            return math.nan if found is None else found.value
+        return found.value
+
+    def float_log_delta(self, epsilon: float) -> float:
+        """The fast engine's log delta, or nan."""
+        try:
+            with np.errstate(all="ignore"):
+                return invert.log_delta(self._float_laws, epsilon).value
         except (ArithmeticError, ValueError, MemoryError, DpacctError, RuntimeError):
             return math.nan
-        return found
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
         """About -d log delta/d epsilon."""

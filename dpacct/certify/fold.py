@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flint import arb
+from flint import arb, ctx
 
 from dpacct.errors import NotCertified
+
+from .effort import spend, sum_cost
 
 MOST_POINTS = 400_000
 Point = tuple[arb, arb]
@@ -35,6 +37,7 @@ def folded(points: Sequence[Point], count: int) -> list[Point]:
                 f"{count} draws from {len(points)} point masses have more than {MOST_POINTS}"
                 " outcomes: the value is withheld"
             )
+    spend(sum_cost(size, ctx.prec))
     return [(loss, mass * arb(count).fac()) for loss, mass in _shares(points, count)]
 
 

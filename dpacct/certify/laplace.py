@@ -11,10 +11,11 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from flint import arb, fmpz, fmpz_poly
+from flint import arb, ctx, fmpz, fmpz_poly
 
 from .balls import ball
 from .branches import Branch, PanelRule, Parts, PreparedBranches
+from .effort import spend, sum_cost
 
 MOST_RESIDUES = 300
 PLAIN, REMOVE, ADD, SYMMETRIC = "plain", "remove", "add", "symmetric"
@@ -70,6 +71,7 @@ class LaplaceStep:
         """
         if self.kind != PLAIN or count > MOST_RESIDUES:
             return None
+        spend(sum_cost(count * count / 2, ctx.prec))
         lam = self._lam()
         rising, falling = fmpz_poly([1, 1]), fmpz_poly([-1, 1])
         total = arb(0)

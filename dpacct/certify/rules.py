@@ -14,6 +14,7 @@ from dpacct.errors import NotCertified, Unsupported
 from .branches import PanelRule
 from .gaussian import PlainGaussian
 from .half_gaussian import SymmetricGaussian
+from .hill import piece_width
 from .laplace import SYMMETRIC, LaplaceStep
 from .sampled_gaussian import GaussianRule, Grid, SampledGaussian
 
@@ -33,6 +34,16 @@ class Wanted(NamedTuple):
     steps: int
     outer_nats: float
     frequency: float = 0.0
+
+
+def node_count(rule: object) -> int:
+    """Inner nodes of a rule, the cells of its envelope counted with them."""
+    if isinstance(rule, GaussianRule):
+        cells = sum(grid.count for grid in rule.cells) + (rule.far.count if rule.far else 0)
+        return rule.last - rule.first + 1 + cells
+    if isinstance(rule, PanelRule):
+        return (sum(rule.panels)) * rule.nodes + rule.cells * len(rule.panels)
+    return 1
 
 
 @singledispatch
@@ -73,8 +84,7 @@ def _(law: SampledGaussian, wanted: Wanted) -> tuple[GaussianRule, float]:
     kept = np.zeros(x.shape, dtype=bool)
     for power in tilts:
         value = power * log_r - 0.5 * x * x
-        # the proof bounds what is cut off by pieces of 2 %, which see far hills 0.05 x^2 higher
-        hills = np.where(x > 20.0, 0.05 * x * x, 0.0) if law.remove else 0.0
+        hills = _hill_margin(x, power, mu) if law.remove else 0.0
         kept |= value + hills > value.max() - depth
     first = math.floor(min(float(x[kept][0]), -1.0) / step) - 2
     last = math.ceil(max(float(x[kept][-1]), 1.0) / step) + 2
@@ -92,6 +102,12 @@ def _(law: SampledGaussian, wanted: Wanted) -> tuple[GaussianRule, float]:
         end = max(float(body[-1]), power * mu + 3.0, 3.0)
         far = Grid(start, (end - start) / _FAR_CELLS, _FAR_CELLS)
     return GaussianRule(shift, step, first, last, cells, far_shift, far), lift
+
+
+def _hill_margin(x: Floats, power: float, mu: float) -> Floats:
+    """How much higher the proof sees a hill that is cut off: chords over its pieces, eq. (6)."""
+    widths = np.array([piece_width(max(one, 0.0), power, mu) for one in x.tolist()])
+    return np.where(x > 8.0, 3.0 + power * (mu * widths) ** 2 / 32.0, 0.0)
 
 
 def _segments(x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid, ...]:
@@ -131,12 +147,20 @@ _TALL, _WIDE = 0.5 * (_RHO - 1.0 / _RHO), 0.5 * (_RHO + 1.0 / _RHO)
 _ROOM = 26.0  # nats by which the ellipse may exceed the panel
 
 
-def _panels(mu: float, length: float, wanted: Wanted) -> tuple[int, int]:
-    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12)."""
-    pull = mu * (wanted.frequency * _TALL + (wanted.high + 2.0) * (_WIDE - 1.0)) + 0.5
-    half = min(0.75 * math.pi / (mu * _TALL), 1.2, 0.7 * _ROOM / pull)
+def _panels(
+    mu: float, rate: float, ends: tuple[float, float], tallest: float, wanted: Wanted
+) -> tuple[int, int]:
+    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12).
+
+    `tallest` is the largest loss of the plain mechanism: v = q e^l is the share of r that turns.
+    """
+    share = rate / (1.0 - rate) * math.exp(min(tallest, 600.0)) if rate < 1.0 else math.inf
+    turn = min(1.0, 1.3 * share)
+    dip = 0.5 * wanted.high * _TALL * _TALL * mu * mu * min(1.0, share)
+    pull = mu * turn * (wanted.frequency * _TALL + (wanted.high + 2.0) * (_WIDE - 1.0)) + 0.5
+    half = min(0.75 * math.pi / (mu * _TALL), 1.2, 0.7 * _ROOM / pull, math.sqrt(6.0 / (dip + 0.1)))
     nodes = math.ceil((wanted.nats + _ROOM + 4.0) / (2.0 * math.log(_RHO)))
-    return max(1, math.ceil(0.5 * length / half)), nodes
+    return max(1, math.ceil(0.5 * (ends[1] - ends[0]) / half)), nodes
 
 
 @propose_rule.register
@@ -147,20 +171,20 @@ def _(law: SymmetricGaussian, wanted: Wanted) -> tuple[PanelRule, float]:
     start, rate = 0.5 * mu, float(law.rate)
     ends, cell_ends = [], []
     for sign in (1.0, -1.0):
-        x = np.linspace(start, (wanted.high + 2.0) * mu + reach, 4000)
+        # on the mirrored branch r^{-tilt} only falls
+        x = start + _scan(0.0, (wanted.high + 2.0) * mu + reach if sign > 0 else reach)
         log_r = log_ratio(mu, rate, x)
         last, body = 0.0, 0.0
         for tilt in (wanted.low, wanted.c, wanted.high):
-            value = ((tilt + 1.0) if sign > 0 else -tilt) * log_r - 0.5 * x * x
-            last = max(last, float(x[value > value.max() - depth][-1]))
+            power = (tilt + 1.0) if sign > 0 else -tilt
+            value = power * log_r - 0.5 * x * x
+            hills = _hill_margin(x, power, mu) if sign > 0 else 0.0
+            last = max(last, float(x[value + hills > value.max() - depth][-1]))
             if tilt == wanted.c:
                 body = float(x[value > value.max() - 10.0][-1])
-        if sign > 0:
-            last = max(last, (wanted.high + 1.0) * mu + 1.0)
-            body = max(body, (wanted.c + 2.0) * mu + 0.5)
         ends.append(last)
         cell_ends.append(body)
-    counts = [_panels(mu, end - start, wanted) for end in ends]
+    counts = [_panels(mu, rate, (start, end), mu * end - 0.5 * mu * mu, wanted) for end in ends]
     panels = (counts[0][0], counts[1][0])
     return PanelRule(panels, tuple(ends), counts[0][1], _RHO, _CELLS, tuple(cell_ends)), 0.0
 
@@ -169,7 +193,8 @@ def _(law: SymmetricGaussian, wanted: Wanted) -> tuple[PanelRule, float]:
 def _(law: LaplaceStep, wanted: Wanted) -> tuple[PanelRule, float]:
     lam = 1.0 / float(law.b)
     symmetric = law.kind == SYMMETRIC
-    panels, nodes = _panels(1.0, lam if symmetric else 2.0 * lam, wanted)
+    ends = (0.0 if symmetric else -lam, lam)
+    panels, nodes = _panels(1.0, float(law.rate), ends, lam, wanted)
     count = 2 if symmetric else 1
     zeros = (0.0,) * count
     return PanelRule((panels,) * count, zeros, nodes, _RHO, _CELLS, zeros), 0.0

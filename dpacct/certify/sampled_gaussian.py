@@ -16,10 +16,11 @@ from flint import acb, arb
 
 from dpacct.engine.stable import Floats
 
-from .balls import ball
+from .balls import ball, least
 from .envelope import Layers, layers
 from .expsum import ExpSum
 from .gaussian import sampled_profile
+from .hill import hill_pieces, hill_top
 
 
 @dataclass(frozen=True)
@@ -190,22 +191,20 @@ class PreparedGaussian:
         return sum((least(a, b) for a, b in zip(tight, flat, strict=True)), arb(0))
 
     def _right_cut(self, power: arb, start: arb, step: arb, scale: arb) -> arb:
-        """Terms phi r^power beyond `start`, piece by piece, until x outgrows power * mu: eq. (6).
-
-        On [a, b] a term is at most phi(a) r(b)^power; they are geometric where a > power slope(b).
-        """
-        total, a = arb(0), start
-        while not a > power * self.mu + 1:
-            b = a + a * arb(0.02) + arb(0.25)
-            crowd = ((b - a) / step + 1) * (-a * a / 2 + power * self._log_r(b)).exp()
+        """Terms phi r^power beyond `start`: eq. (6)."""
+        total = arb(0)
+        for a, b in hill_pieces(start, power, self.mu):
+            if b is None:
+                last = (-a * a / 2 + power * self._log_r(a)).exp()
+                total += last / (1 - (-step * (a - power * self.mu)).exp())
+                break
+            at_a, at_b = self._log_r(a), self._log_r(b)
+            crowd = ((b - a) / step + 1) * hill_top(a, b, power * at_a, power * at_b).exp()
             rate = a - power * self._slope(b)
             if rate > 0:
-                chain = (-a * a / 2 + power * self._log_r(a)).exp() / (1 - (-step * rate).exp())
+                chain = (-a * a / 2 + power * at_a).exp() / (1 - (-step * rate).exp())
                 crowd = least(crowd, chain)
             total += crowd
-            a = b
-        last = (-a * a / 2 + power * self._log_r(a)).exp()
-        total += last / (1 - (-step * (a - power * self.mu)).exp())
         return scale * total
 
     @property
@@ -314,8 +313,3 @@ class PreparedGaussian:
             (-low * low / 2).exp() * left / -low + (-high * high / 2).exp() * size[-1] / reach
         )
         return masses, angles[:-1], outside.upper()
-
-
-def least(a: arb, b: arb) -> arb:
-    """The smaller of two; where they can't be told apart, a ball around it."""
-    return a if a < b else b if b < a else a.min(b)

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 
-from dpacct.engine.contour import Totals, log_payoff_peak
+from dpacct.engine.contour import Totals, log_payoff_peak, totals
 from dpacct.engine.law import Law
 from dpacct.engine.saddle import Saddle, first_guess
 from dpacct.engine.stable import Floats
@@ -22,16 +22,17 @@ from dpacct.errors import NotCertified
 
 from .balls import precision
 from .branches import PanelRule, PreparedBranches
+from .effort import SEARCH, line_cost, rule_cost, spend
 from .lattice_line import LatticeLine
 from .line import BallLaw, Contour, Line, Prepared
-from .rules import Wanted, propose_rule
+from .rules import Wanted, node_count, propose_rule
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
+_HIGHEST = 2.5  # times the saddle: the largest tilt of an aliasing bound
 _RETREATS = (0.98, 0.93, 0.85, 0.7, 0.5)
 _FEW = 60.0
 MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
-_BLOCK = 1e8  # matrix entries, about 20 s
 
 FloatLaws = Sequence[tuple[Law, float]]
 BallLaws = Sequence[tuple[BallLaw, int]]
@@ -52,7 +53,7 @@ def searching() -> Iterator[None]:
     try:
         with np.errstate(all="ignore"):
             yield
-    except (ArithmeticError, MemoryError) as error:
+    except (ArithmeticError, MemoryError, ValueError, IndexError) as error:
         told = "no contour was found for a proof: the value is withheld"
         raise NotCertified(told) from error
 
@@ -65,13 +66,18 @@ class Seeker:
             guess = first_guess(laws, -10.0 - abs(epsilon) if log_delta is None else log_delta)
             self._saddle = Saddle(laws, guess)
             self.total: Totals = self._saddle.for_epsilon(epsilon, guess)
-        self.log_delta = self.total.log_delta_estimate(epsilon) if log_delta is None else log_delta
+            # one range for every trial: a family asked outside its own misses hills far out
+            self._families = [
+                (law.prepare(0.3 * self.total.c, _HIGHEST * self.total.c), n) for law, n in laws
+            ]
+        self.estimate = self.total.log_delta_estimate(epsilon)
+        self.log_delta = self.estimate if log_delta is None else log_delta
 
     def bound(self, cs: Floats, epsilon: float) -> Floats:
         """Log of M(c) e^{-c eps} c^c/(1+c)^{1+c}, an upper bound of delta for every c."""
         value = log_payoff_peak(cs) - cs * epsilon
         with np.errstate(all="ignore"):
-            for family, count in self._saddle.families:
+            for family, count in self._families:
                 value += count * family.log_moments(cs)
         return value
 
@@ -85,7 +91,7 @@ class Seeker:
         if best > _FEW:
             for factor in _RETREATS:
                 with np.errstate(all="ignore"):
-                    total = self._saddle.at(self.total.c * factor)
+                    total = totals(self._families, self.total.c * factor)
                 effort = self._effort(aim, total)
                 if effort < 0.8 * best:
                     best, chosen = effort, total
@@ -107,7 +113,10 @@ class Seeker:
         c = self.total.c
         unit = math.sqrt(2.0 * (aim.nats + 5.0) / self.total.curvature)
         best: list[tuple[float, float]] = []
-        for sign, reach in ((1.0, 2.0 * min(unit, 2.0 * c)), (-1.0, min(1.5 * unit, 0.98 * c))):
+        for sign, reach in (
+            (1.0, min(2.0 * unit, (_HIGHEST - 1.0) * c)),
+            (-1.0, min(1.5 * unit, 0.98 * c)),
+        ):
             shifts = reach * _SHIFTS
             bound = self.bound(c + sign * shifts, aim.epsilon)
             nats = np.logaddexp(0.0, bound - aim.log_delta + aim.nats + 2.0)
@@ -119,6 +128,12 @@ class Seeker:
         if h_one > h_down:
             h_down, down = h_one, 0.0
         return min(h_up, h_down), up, down
+
+
+def saddle_epsilon(laws: FloatLaws, log_delta: float) -> float:
+    """The epsilon at which the saddle point's estimate of delta is the one asked for."""
+    guess = first_guess(laws, log_delta)
+    return Saddle(laws, guess).for_log_delta(log_delta, guess).saddle_epsilon
 
 
 def _count_nodes(
@@ -163,6 +178,7 @@ class Proposal:
 
 def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
     """A contour and rules for this aim, and the line built on them."""
+    spend(SEARCH)
     with searching():
         step, up, down = seeker.settle(aim)
     c = seeker.total.c
@@ -183,9 +199,8 @@ def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
         rules, bits = _rules(laws, wanted._replace(frequency=count * step), bits)
     with precision(bits):
         prepared = _prepare(laws, rules, c)
-        width = max(getattr(law, "node_count", 1) for law, _ in prepared)
-        if count * width > _BLOCK:
-            raise NotCertified(f"the proof needs {count} x {width} terms: the value is withheld")
+        nodes = sum(getattr(law, "node_count", 1) for law, _ in prepared)
+        spend(line_cost(nodes, count, len(prepared), bits))
         line = (
             LatticeLine(prepared, contour, law=laws[0][0])
             if less_atoms
@@ -196,7 +211,7 @@ def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
 
 def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[object], int]:
     rules = []
-    with precision(bits):
+    with precision(bits), searching():
         for law, count in laws:
             rule, lift = propose_rule(law, wanted._replace(steps=count))
             rules.append(rule)
@@ -205,6 +220,7 @@ def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[object], int
 
 
 def _prepare(laws: BallLaws, rules: list[object], c: float) -> list[tuple[Prepared, int]]:
+    spend(rule_cost(sum(node_count(rule) for rule in rules), ctx.prec))
     return [(law.prepare(arb(c), rule), n) for (law, n), rule in zip(laws, rules, strict=True)]
 
 
@@ -255,14 +271,16 @@ def tilt_for_bound(
     float_laws: FloatLaws, laws: BallLaws, epsilon: float, log_target: float
 ) -> tuple[float, list[object], int] | None:
     """(c, rules, bits) at which the moment bound, eq. (10), should be below the target, or None."""
-    guess = first_guess(float_laws, log_target)
+    spend(SEARCH)
+    with searching():
+        guess = first_guess(float_laws, log_target)
     best, tilt = math.inf, 0.0
     for factor in _TILTS:
         c = guess * factor
         try:
             with np.errstate(all="ignore"):
                 total = sum(n * law.prepare(c, c).cumulants(c).log_moment for law, n in float_laws)
-        except (ArithmeticError, MemoryError):
+        except (ArithmeticError, MemoryError, ValueError, IndexError):
             continue  # a tilt far outside the useful range
         value = total - c * epsilon + float(log_payoff_peak(np.array([c]))[0])
         if value < best:
@@ -274,5 +292,7 @@ def tilt_for_bound(
     bits = 64 + math.ceil((nats + 20.0) / math.log(2.0))
     with precision(bits):
         wanted = Wanted(tilt, tilt, tilt, nats, most, nats)
-        rules = [propose_rule(law, wanted)[0] for law, _ in laws]
+        with searching():
+            rules = [propose_rule(law, wanted)[0] for law, _ in laws]
+        spend(rule_cost(sum(node_count(rule) for rule in rules), bits))
     return tilt, rules, bits

@@ -74,6 +74,10 @@ class Plan:
 
     # --- delta
 
+    def float_log_delta(self, epsilon: float) -> float:
+        """The fast engine's log delta, or nan."""
+        return max(direction.float_log_delta(epsilon) for direction in self.upper)
+
     def delta(self, epsilon: Fraction, width: float) -> Certified:
         """The least delta at epsilon, enclosed; raises `NotCertified`."""
         digits = max(3, math.ceil(-math.log10(width))) + 6
@@ -220,6 +224,14 @@ def _short(value: Fraction, width: float) -> Fraction:
     return Fraction(decimal(value, digits, up=True))
 
 
+def _slope(build: Callable[[Fraction], Plan], x: float, epsilon: float) -> float:
+    """About d log delta/d log x, by the fast engine; 0 where it is not known."""
+    step = 1e-4
+    ends = [build(Fraction(x * factor)).float_log_delta(epsilon) for factor in (1.0, 1.0 + step)]
+    slope = (ends[1] - ends[0]) / step
+    return slope if math.isfinite(slope) else 0.0
+
+
 def boundary(
     build: Callable[[Fraction], Plan],
     guess: float,
@@ -233,21 +245,26 @@ def boundary(
     by the proven gaps at its two sides until both hold.
     """
     half = Fraction(width) * 9 / 20
-    x = Fraction(guess)
+    x, slope = Fraction(guess), _slope(build, guess, float(epsilon))
     for _ in range(_NEWTON):
+        # delta at the middle is cheaper than two ends that are both on one side
+        if slope:
+            found = build(x).delta(epsilon, abs(slope) * width / 50.0)
+            gap = _log_ratio((found.lower + found.upper) / 2, target)
+            x = _short(x * (1 - Fraction(gap / slope)), width * 1e-2)
         low, high = _short(x * (1 - half), width), _short(x * (1 + half), width)
+        if low <= 0:
+            break
         (at_low, first), (at_high, second) = (
             build(low).meets(epsilon, target),
             build(high).meets(epsilon, target),
         )
         if at_low is not None and at_high is not None and at_low != at_high:
             return Certified(low, high, first + second), at_high
-        # both on one side: move along the secant of log delta
+        # both on one side: the slope of log delta from the two ends
         deltas = [build(end).delta(epsilon, width / 100.0) for end in (low, high)]
         a, b = (_log_ratio((d.lower + d.upper) / 2, target) for d in deltas)
-        if a == b:
-            break
-        x = _short(low - (high - low) * Fraction(a / (b - a)), width * 1e-2)
-        if x <= 0:
+        slope = (b - a) * float(x / (high - low))
+        if not slope:
             break
     raise NotCertified(f"the boundary near {guess:.10g} could not be enclosed")

@@ -89,13 +89,18 @@ def published_noise(
 
 
 def certified_noise(
-    options: PlanOptions, epsilon: Fraction, delta: Fraction, digits: int
+    options: PlanOptions,
+    epsilon: Fraction,
+    delta: Fraction,
+    digits: int,
+    *,
+    guess: float,
+    effort: float,
 ) -> Proven:
     """One sigma (or b) proven to meet the target, and a slightly smaller one proven not to.
 
     Raises:
-        Unreachable: no amount of noise is enough.
-        NotCertified: there is no proof to that many digits.
+        NotCertified: there is no proof to that many digits, or within that effort (in seconds).
     """
     import dpacct as dp
     from dpacct.compose.certified import parameter
@@ -107,8 +112,15 @@ def certified_noise(
     def plan(size: Fraction) -> Node:
         return repeated(options, mechanism(**{name: size}), count)
 
-    guess = calibrate_noise(options, epsilon, delta, "exact").value
-    return parameter(plan, guess=guess, epsilon=epsilon, delta=delta, digits=digits, name=name)
+    return parameter(
+        plan,
+        guess=guess,
+        epsilon=epsilon,
+        delta=delta,
+        digits=digits,
+        name=name,
+        effort=effort,
+    )
 
 
 def in_other_words(answer: Answer, options: PlanOptions) -> dict[str, float]:

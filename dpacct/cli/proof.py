@@ -1,8 +1,9 @@
-"""Certified answers on the command line: --digits, --certificate, and what they imply."""
+"""Certified answers on the command line: the default, --digits, --certificate, and their fallback."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -33,7 +34,7 @@ def wanted(method: str, digits: Fraction | None, certificate: str | None) -> boo
 def answer(
     ask: Callable[[int], Proven], digits: Fraction | None, certificate: str | None
 ) -> Answer:
-    """The answer to so many digits (9 unless asked), its certificate written to a file if asked.
+    """The answer to so many digits (12 unless asked), its certificate written to a file if asked.
 
     Raises:
         Refusal: the file cannot be written.
@@ -51,6 +52,45 @@ def answer(
             told = f"--certificate: cannot write {certificate[:80]!r}: {reason}."
             raise Refusal(told, "--certificate") from error
     return found.answer
+
+
+def strongest(
+    prove: Callable[[int, float], Proven],
+    fast: Callable[[], Answer],
+    *,
+    method: str,
+    digits: Fraction | None,
+    certificate: str | None,
+) -> tuple[Answer, list[str]]:
+    """The answer, and notes on how it was come by.
+
+    A proof where one was asked for, or where nothing was and it can be had soon; else what `fast`
+    gives, with a note that says why there is no proof.
+
+    Args:
+        prove: gives a proof to so many digits, for at most so many seconds.
+        fast: the answer without a proof.
+        method: what --method says.
+        digits: what --digits says.
+        certificate: what --certificate says.
+
+    Raises:
+        Refusal: options that contradict each other, or a file that cannot be written.
+        NotCertified: a proof was asked for, and there is none.
+    """
+    if wanted(method, digits, certificate):
+        return answer(lambda n: prove(n, math.inf), digits, certificate), []
+    if method != "auto":
+        return fast(), []
+    from dpacct.certify.effort import PATIENT
+    from dpacct.compose.certified import DIGITS
+    from dpacct.errors import NotCertified, Unsupported
+
+    try:
+        return prove(DIGITS, PATIENT).answer, []
+    except (NotCertified, Unsupported) as error:
+        why = str(error).removesuffix(": the value is withheld")
+        return fast(), [f"not proven: {why}"]
 
 
 def ends(answer: Answer, digits: Fraction | None) -> list[str]:

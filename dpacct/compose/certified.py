@@ -23,8 +23,8 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 if TYPE_CHECKING:
     from dpacct.certify.solve import Certified, Plan
 
-DIGITS = 9
-"""Digits that lower and upper share by default: a relative width of 1e-9."""
+DIGITS = 12
+"""Digits that lower and upper share by default: a relative width of 1e-12."""
 _DIGITS = Integer(3, 1000)
 _BASIS = "enclosed in balls, every truncation bounded: docs/theory/certificate.md"
 
@@ -81,8 +81,11 @@ def _answer(
 ) -> Answer:
     from dpacct.certify.claims import decimal
 
-    middle = (found.lower + found.upper) / 2
     node = composition.node
+    # where the dominating pair may not be realised, the value is what is promised: the upper end
+    middle = found.upper
+    if composition.lower is None or quantity not in ("epsilon", "delta"):
+        middle = (found.lower + found.upper) / 2
     return Answer(
         quantity=quantity,
         value=min(max(float(middle), below(found.lower)), above(found.upper)),
@@ -112,10 +115,12 @@ def epsilon(
     delta: Number,
     adjacency: Adjacency | str | None = None,
     digits: int = DIGITS,
+    effort: float = math.inf,
 ) -> Proven:
     """The least epsilon at delta, in a proven interval of relative width 10^-digits.
 
-    Raises `NotCertified` where the width is not reached, `Unsupported` where there is no proof.
+    `effort` is the most a proof may cost, in seconds as estimated from the sizes of its sums (at most
+    60). Raises `NotCertified` where the width is not reached, `Unsupported` where there is no proof.
 
     >>> import dpacct as dp
     >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
@@ -123,12 +128,14 @@ def epsilon(
     '1.5153619166644847273'
     """
     from dpacct.certify.check import certificate
+    from dpacct.certify.effort import FORCED, allowance
 
     started = time.perf_counter()
     target = DELTA.check("delta", delta)
     digits = _DIGITS.check("digits", digits)
     composition = Composition(node, resolve_adjacency(node, adjacency))
-    found = prepared(composition).epsilon(target, 10.0**-digits)
+    with allowance(min(effort, FORCED)):
+        found = prepared(composition).epsilon(target, 10.0**-digits)
     told = certificate(
         "epsilon", {"delta": text(target)}, text(found.lower), text(found.upper), found.claims
     )
@@ -141,10 +148,12 @@ def delta(
     epsilon: Number,
     adjacency: Adjacency | str | None = None,
     digits: int = DIGITS,
+    effort: float = math.inf,
 ) -> Proven:
     """The least delta at epsilon, in a proven interval of relative width 10^-digits.
 
-    Raises `NotCertified` where the width is not reached, `Unsupported` where there is no proof.
+    `effort` is the most a proof may cost, in seconds as estimated from the sizes of its sums (at most
+    60). Raises `NotCertified` where the width is not reached, `Unsupported` where there is no proof.
 
     >>> import dpacct as dp
     >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
@@ -152,12 +161,14 @@ def delta(
     '0.0000115378673456327381'
     """
     from dpacct.certify.check import certificate
+    from dpacct.certify.effort import FORCED, allowance
 
     started = time.perf_counter()
     at = EPSILON.check("epsilon", epsilon)
     digits = _DIGITS.check("digits", digits)
     composition = Composition(node, resolve_adjacency(node, adjacency))
-    found = prepared(composition).delta(at, 10.0**-digits)
+    with allowance(min(effort, FORCED)):
+        found = prepared(composition).delta(at, 10.0**-digits)
     told = certificate(
         "delta", {"epsilon": text(at)}, text(found.lower), text(found.upper), found.claims
     )
@@ -173,11 +184,12 @@ def parameter(
     adjacency: Adjacency | str | None = None,
     digits: int = DIGITS,
     name: str = "parameter",
+    effort: float = math.inf,
 ) -> Proven:
     """A parameter's boundary near a guess: one end proven to meet the target, one proven not to.
 
     `build` makes a plan from an exact value of the parameter, in which privacy must be monotone;
-    `guess` is what `dpacct.calibrate` finds. Raises `NotCertified`.
+    `guess` is what `dpacct.calibrate` finds; `effort` as in `epsilon`. Raises `NotCertified`.
 
     >>> import dpacct as dp
     >>> plan = lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000
@@ -186,6 +198,7 @@ def parameter(
     (True, 'upper')
     """
     from dpacct.certify.check import certificate
+    from dpacct.certify.effort import FORCED, allowance
     from dpacct.certify.solve import boundary
 
     started = time.perf_counter()
@@ -196,9 +209,10 @@ def parameter(
         node = build(x)
         return Composition(node, resolve_adjacency(node, adjacency))
 
-    found, more_is_safer = boundary(
-        lambda x: prepared(composed(x)), guess, at, target, 10.0**-digits
-    )
+    with allowance(min(effort, FORCED)):
+        found, more_is_safer = boundary(
+            lambda x: prepared(composed(x)), guess, at, target, 10.0**-digits
+        )
     safe, unsafe = (found.upper, found.lower) if more_is_safer else (found.lower, found.upper)
     safe_end: Literal["upper", "lower"] = "upper" if more_is_safer else "lower"
     composition = composed(safe)
@@ -223,6 +237,7 @@ def whole_parameter(
     delta: Number,
     adjacency: Adjacency | str | None = None,
     name: str = "steps",
+    effort: float = math.inf,
 ) -> Proven:
     """The largest whole number that meets the target, proven, with the next one proven not to.
 
@@ -236,6 +251,7 @@ def whole_parameter(
     22
     """
     from dpacct.certify.check import certificate
+    from dpacct.certify.effort import FORCED, allowance
     from dpacct.certify.solve import Certified
 
     started = time.perf_counter()
@@ -248,8 +264,9 @@ def whole_parameter(
     for count in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
         if count < 1:
             continue
-        enough, first = prepared(composed(count)).meets(at, target)
-        short, second = prepared(composed(count + 1)).meets(at, target)
+        with allowance(min(effort, FORCED)):
+            enough, first = prepared(composed(count)).meets(at, target)
+            short, second = prepared(composed(count + 1)).meets(at, target)
         if enough and short is False:
             break
     else:

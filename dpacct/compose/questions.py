@@ -14,12 +14,16 @@ from dpacct.compose.composition import Composition
 from dpacct.compose.routes import ROUTES, named
 from dpacct.compose.routes.route import Finding, Route
 from dpacct.domain import DELTA, EPSILON, Number, Real, ln
-from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.errors import InvalidArgument, NotCertified, Unsupported
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
+
+    from dpacct.compose.certified import Proven
 
 ORDER = Real(1, math.inf, typical=(1.1, 64))
 """A Renyi order."""
@@ -29,6 +33,27 @@ def _routes(plan: Composition, method: str) -> list[Route]:
     if method != "auto":
         return [named(method)]
     return [ROUTES["rdp"]] if plan.renyi_only else [ROUTES["exact"]]
+
+
+def fast_method(node: Node, adjacency: Adjacency | str | None = None) -> str:
+    """The name of the strongest method that answers in milliseconds."""
+    return _routes(Composition(node, resolve_adjacency(node, adjacency)), "auto")[0].name
+
+
+def _proven(ask: Callable[[float], Proven], method: str) -> Answer | None:
+    """A certified answer: in full where it was asked for by name, and for "auto" where it is cheap.
+
+    What it would cost is estimated from the sizes of the sums, so the same question always gets the
+    same method.
+    """
+    from dpacct.certify.effort import CHEAP, FORCED
+
+    if method == "certified":
+        return ask(FORCED).answer
+    try:
+        return ask(CHEAP).answer
+    except (NotCertified, Unsupported):
+        return None
 
 
 def _answer(
@@ -73,7 +98,19 @@ def epsilon(
 ) -> Answer:
     """See `Node.epsilon`."""
     started = time.perf_counter()
-    log_delta = ln(DELTA.check("delta", delta))
+    target = DELTA.check("delta", delta)
+    if method in ("auto", "certified"):
+        from dpacct.compose import certified
+
+        proven = _proven(
+            lambda effort: certified.epsilon(
+                node, delta=target, adjacency=adjacency, effort=effort
+            ),
+            method,
+        )
+        if proven is not None:
+            return proven
+    log_delta = ln(target)
     plan = Composition(node, resolve_adjacency(node, adjacency))
     route = _routes(plan, method)[0]
     return _answer(plan, "epsilon", route.epsilon(plan, log_delta), route, started)
@@ -85,6 +122,15 @@ def delta(
     """See `Node.delta`."""
     started = time.perf_counter()
     exact = EPSILON.check("epsilon", epsilon)
+    if method in ("auto", "certified"):
+        from dpacct.compose import certified
+
+        proven = _proven(
+            lambda effort: certified.delta(node, epsilon=exact, adjacency=adjacency, effort=effort),
+            method,
+        )
+        if proven is not None:
+            return proven
     plan = Composition(node, resolve_adjacency(node, adjacency))
     route = _routes(plan, method)[0]
     return _answer(plan, "delta", route.log_delta(plan, float(exact)), route, started)

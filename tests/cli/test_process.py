@@ -40,7 +40,7 @@ def test_a_question_loads_no_more_than_it_needs() -> None:
         [sys.executable, "-X", "importtime", "-m", "dpacct", *EPS], capture_output=True, text=True
     )
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    late = {"rich", "matplotlib", "sympy", "mpmath", "flint", "scipy.stats", "scipy.optimize"}
+    late = {"rich", "matplotlib", "sympy", "mpmath", "scipy.stats", "scipy.optimize"}
     assert not loaded & late
 
 

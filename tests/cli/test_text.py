@@ -52,7 +52,7 @@ def test_the_shape_of_an_answer() -> None:
     told = line("eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5 --unit client")
     first, second, *_ = told.stdout.splitlines()
     assert first == "epsilon = 1.51536191667   (at delta 1e-05)"
-    assert second == "  two-sided, converged; method exact; adjacency add-remove; unit client"
+    assert second == "  two-sided, proved; method certified; adjacency add-remove; unit client"
     assert "  plan: (Poisson(0.01)(Gaussian(sigma=1.1)) * 1000)" in told.stdout
     assert told.stderr.startswith("hint: ")
 

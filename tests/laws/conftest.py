@@ -5,9 +5,12 @@ On request until every cell fits the time of a CI run: composed Laplace takes se
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from dpacct.certify import effort
 
 HERE = Path(__file__).parent
 ALWAYS = {"test_bad_input.py", "test_catalogue.py", "test_peer_defects.py", "test_truth.py"}
@@ -21,3 +24,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if item.path.name not in ALWAYS or item.name.startswith(OVER_THE_PRODUCT):
             item.add_marker(pytest.mark.search)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_proofs() -> Iterator[None]:
+    """The laws are about the engine: `auto` spends nothing on proofs (tests/certify has those)."""
+    before, effort.CHEAP = effort.CHEAP, 0.0
+    yield
+    effort.CHEAP = before

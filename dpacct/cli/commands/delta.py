@@ -16,6 +16,7 @@ from dpacct.cli.plan import PlanOptions, whole
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.compose.certified import Proven
 
 
 @click.command(
@@ -57,14 +58,19 @@ def command(
     def ask(method: str) -> Answer:
         return node.delta(epsilon=epsilon, method=method)
 
-    if proof.wanted(method, digits, certificate):
+    def prove(digits: int, effort: float) -> Proven:
         from dpacct.compose import certified
 
-        answer = proof.answer(
-            lambda n: certified.delta(node, epsilon=epsilon, digits=n), digits, certificate
-        )
-    else:
-        answer = ask(method)
+        return certified.delta(node, epsilon=epsilon, digits=digits, effort=effort)
+
+    def fast() -> Answer:
+        from dpacct.compose.questions import fast_method
+
+        return ask(fast_method(node) if method == "auto" else method)
+
+    answer, why = proof.strongest(
+        prove, fast, method=method, digits=digits, certificate=certificate
+    )
     if as_json:
         answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     show(
@@ -73,7 +79,7 @@ def command(
         as_json=as_json,
         quiet=quiet,
         meaning=f"at epsilon {float(epsilon):.6g}",
-        notes=notes,
+        notes=[*notes, *why],
         more=proof.ends(answer, digits),
         hint="dpacct compare, with the same options, shows what other methods say.",
     )

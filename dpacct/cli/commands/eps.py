@@ -16,6 +16,7 @@ from dpacct.cli.plan import PlanOptions, whole
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.compose.certified import Proven
 
 
 @click.command(
@@ -58,14 +59,19 @@ def command(
     def ask(method: str) -> Answer:
         return node.epsilon(delta=delta, method=method)
 
-    if proof.wanted(method, digits, certificate):
+    def prove(digits: int, effort: float) -> Proven:
         from dpacct.compose import certified
 
-        answer = proof.answer(
-            lambda n: certified.epsilon(node, delta=delta, digits=n), digits, certificate
-        )
-    else:
-        answer = ask(method)
+        return certified.epsilon(node, delta=delta, digits=digits, effort=effort)
+
+    def fast() -> Answer:
+        from dpacct.compose.questions import fast_method
+
+        return ask(fast_method(node) if method == "auto" else method)
+
+    answer, why = proof.strongest(
+        prove, fast, method=method, digits=digits, certificate=certificate
+    )
     if as_json:
         answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     show(
@@ -74,7 +80,7 @@ def command(
         as_json=as_json,
         quiet=quiet,
         meaning=f"at delta {float(delta):.6g}",
-        notes=notes,
+        notes=[*notes, *why],
         more=proof.ends(answer, digits),
         hint="dpacct compare, with the same options, shows what other methods say.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,7 @@ from dpacct.cli.text import grade, relation, safe_number
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.compose.certified import Proven
 
 
 @click.command(
@@ -64,15 +66,20 @@ def command(
     check_mechanism(plan)
     _, note = step_count(plan)
 
+    @cache
     def ask(method: str) -> Answer:
         return calibrate_noise(plan, epsilon, delta, method)
 
-    if proof.wanted(method, digits, certificate):
-        answer = proof.answer(
-            lambda n: certified_noise(plan, epsilon, delta, n), digits, certificate
-        )
-    else:
-        answer = ask(method)
+    def fast() -> Answer:
+        return ask("exact" if method in ("auto", "certified") else method)
+
+    def prove(digits: int, effort: float) -> Proven:
+        guess = fast().value
+        return certified_noise(plan, epsilon, delta, digits, guess=guess, effort=effort)
+
+    answer, why = proof.strongest(
+        prove, fast, method=method, digits=digits, certificate=certificate
+    )
     others = () if quiet else by_every_method(ask, but=answer.method)
     sizes = in_other_words(answer, plan)
     answer = replace(answer, alternatives=others, extra={**answer.extra, **sizes})
@@ -99,6 +106,6 @@ def command(
         as_json=as_json,
         quiet=quiet,
         meaning=f"for epsilon {float(epsilon):.6g} at delta {float(delta):.6g}",
-        notes=[note] if note else [],
+        notes=[*([note] if note else []), *why],
         more=more,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ from dpacct.cli.plan import PlanOptions, mechanism, repeated, sampling_rate
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.compose.certified import Proven
 
 
 @click.command(
@@ -55,6 +57,7 @@ def command(
     plan = PlanOptions.take(values)
     noise = mechanism(plan)
 
+    @cache
     def ask(method: str) -> Answer:
         return calibrate(
             lambda count: repeated(plan, noise, int(count)),
@@ -65,22 +68,24 @@ def command(
             name="steps",
         )
 
-    if proof.wanted(method, digits, certificate):
+    def fast() -> Answer:
+        return ask("exact" if method in ("auto", "certified") else method)
+
+    def prove(digits: int, effort: float) -> Proven:
         from dpacct.compose.certified import whole_parameter
 
-        answer = proof.answer(
-            lambda n: whole_parameter(
-                lambda count: repeated(plan, noise, count),
-                guess=int(float(ask("exact"))),
-                epsilon=epsilon,
-                delta=delta,
-                name="steps",
-            ),
-            digits,
-            certificate,
+        return whole_parameter(
+            lambda count: repeated(plan, noise, count),
+            guess=int(fast()),
+            epsilon=epsilon,
+            delta=delta,
+            name="steps",
+            effort=effort,
         )
-    else:
-        answer = ask(method)
+
+    answer, why = proof.strongest(
+        prove, fast, method=method, digits=digits, certificate=certificate
+    )
     if as_json:
         answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
     rate = sampling_rate(plan)
@@ -92,6 +97,7 @@ def command(
         as_json=as_json,
         quiet=quiet,
         meaning=f"within epsilon {float(epsilon):.6g} at delta {float(delta):.6g}",
+        notes=why,
         more=[] if rate is None else [f"  {answer.extra['epochs']:.6g} epochs"],
         hint="dpacct noise turns the question round: the noise that a number of steps needs.",
     )
