@@ -167,7 +167,7 @@ method_option = option(
     type=Choice(METHODS),
     default="auto",
     show_default=True,
-    help="How to compute it; auto takes the strongest that applies.",
+    help="How to compute it; auto proves the answer where it can, and else takes the strongest.",
 )
 proof_options = stack(
     [
@@ -176,7 +176,7 @@ proof_options = stack(
             section=_OUTPUT,
             type=DIGITS,
             metavar="N",
-            help="Certify so many digits (9 where a certificate is asked for).",
+            help="Certify so many digits; 12 unless said otherwise.",
         ),
         option(
             "--certificate",
