@@ -42,10 +42,10 @@ def rows(paper: str | None = None, *, exact: bool = True) -> Iterator[Row]:
 
 
 def truth_of(cell: Cell) -> Callable[..., tuple[float, float]] | None:
-    """The function that gives the exact ends: `file.function` of dpacct.verify.truths."""
+    """The function that gives the exact ends: `paper.file.function` of dpacct.verify.truths."""
     if cell.truth is None:
         return None
-    file, _, name = cell.truth.partition(".")
+    file, _, name = cell.truth.rpartition(".")
     found: Callable[..., tuple[float, float]] = getattr(
         import_module(f"dpacct.verify.truths.{file}"), name
     )

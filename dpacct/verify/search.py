@@ -10,6 +10,7 @@ from fractions import Fraction
 from random import Random
 
 from dpacct.domain import Integer
+from dpacct.engine.law import TooFine
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.theorems.entry import Entry, Values
 from dpacct.verify.comparison import Comparison
@@ -49,7 +50,7 @@ class Search:
             return None
         try:
             comparison = self.truth.compare(self.entry, values)
-        except DpacctError:  # the judge gives no answer there
+        except (DpacctError, ArithmeticError, TooFine):  # the judge gives no answer there
             return None
         if comparison is None:
             return None

@@ -58,7 +58,8 @@ def alpha_max(tau: float, nu2: float) -> float:
         alpha = following
 
 
-def _orders(least: str) -> Where:
+def orders(least: str) -> Where:
+    """Where the lemmas hold: nu2 from `least`, and the orders that Eq. (7) admits."""
     return Where(
         tau=Real(0, 1 / (1 + Fraction(least)), typical=(1e-9, 0.6)),
         nu2=Real(least, Bound(_BELOW, _room), "left"),
@@ -79,7 +80,7 @@ def _orders(least: str) -> Where:
         verdict=Verdict.GAP,
         status=Status.SEARCHED,
         side=Side.UPPER,
-        domain=_orders("0.67"),
+        domain=orders("0.67"),
         reason=(
             "The proof sums over j = 2..alpha, so it covers whole orders only, but Theorem 1 uses orders"
             " that are not whole, even below 2. No real order was found to violate the claim against the"
@@ -120,7 +121,7 @@ def lemma2(tau: float, nu2: float, alpha: float) -> float:
         verdict=Verdict.GAP,
         status=Status.SEARCHED,
         side=Side.UPPER,
-        domain=_orders("0.53"),
+        domain=orders("0.53"),
         reason=(
             "The lemma says 'without replacement' and means Poisson sampling. The proof needs Eq. (15),"
             " which is false above nu^2 = 2.2394, and covers whole orders only. No real order was found"
