@@ -1,0 +1,1 @@
+"""dpacct inside other libraries: one module for each, none imported before it is asked for."""

@@ -1,0 +1,124 @@
+"""Training loops that halt at the budget: any PyTorch loop, Lightning, Transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpacct import BudgetExceeded, InvalidArgument, Ledger, Node
+from dpacct.interop.extras import required
+
+
+class BudgetGuard:
+    """Counts each step in a ledger before its noise is drawn, `every` steps with one write.
+
+    A write that is on the disk before the step costs some milliseconds: `every` steps are counted
+    ahead at a time, so a crash loses at most the rest of a block, which stays spent. At the end
+    blocks shrink to what still fits. Raises `InvalidArgument`.
+
+    >>> import tempfile, dpacct as dp
+    >>> step = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with dp.Ledger(folder + "/run", budget=(1, 1e-5), plan=step * 10) as ledger:
+    ...         guard = BudgetGuard(ledger, step, every=4)
+    ...         while not guard.exhausted:
+    ...             guard.take()
+    ...         guard.taken, ledger.plan
+    (10, Poisson(0.01)(Gaussian(sigma=1.1)) * 10)
+    """
+
+    def __init__(self, ledger: Ledger, step: Node, *, every: int = 1, label: str = "") -> None:
+        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+            told = f"every must be a whole number of at least 1, got {every!r:.40}"
+            raise InvalidArgument(told, argument="every")
+        self.ledger, self.step, self.every, self.label = ledger, step, every, label
+        self.taken = 0
+        """Steps taken so far, in this run."""
+        self._ahead = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the next `take` would raise; it may have to count a block to know."""
+        if not self._ahead:
+            try:
+                self._reserve()
+            except BudgetExceeded:
+                return True
+        return False
+
+    def _reserve(self) -> None:
+        block = self.every
+        if block > 1 and self.ledger.would_exceed(self.step * block):
+            block = max(1, min(block, self.ledger.remaining.steps(self.step)))
+        self.ledger.spend(self.step * block, label=self.label)
+        self._ahead = block
+
+    def take(self) -> None:
+        """Count one step; draw its noise only after this returned. Raises `BudgetExceeded`."""
+        if not self._ahead:
+            self._reserve()
+        self._ahead -= 1
+        self.taken += 1
+
+    def attach(self, optimizer: Any) -> Any:
+        """Make an optimiser count each of its steps before noise is added; returns it.
+
+        Of an Opacus `DPOptimizer` those that add noise are counted, so the virtual steps of large
+        batches are not; of another PyTorch optimiser, all. Past the budget the step raises
+        `BudgetExceeded`, and no noise was drawn.
+        """
+        if hasattr(optimizer, "add_noise"):
+            optimizer.add_noise = self._before(optimizer.add_noise)
+        else:
+            optimizer.register_step_pre_hook(lambda *_: self.take())
+        return optimizer
+
+    def _before(self, add_noise: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self.take()
+            return add_noise(*args, **kwargs)
+
+        return counted
+
+
+def lightning_callback(guard: BudgetGuard) -> Any:
+    """A Lightning callback that counts optimiser steps and stops the trainer before one too many."""
+    pytorch = required("lightning.pytorch", "lightning")
+
+    class BudgetCallback(pytorch.Callback):  # type: ignore[misc,name-defined]
+        """Stops at the budget."""
+
+        def on_train_batch_start(self, trainer: Any, *_: Any) -> int | None:
+            """Leave the epoch where the step of this batch could not be counted."""
+            if not guard.exhausted:
+                return None
+            trainer.should_stop = True
+            return -1
+
+        def on_before_optimizer_step(self, *_: Any) -> None:
+            """Count; raises `BudgetExceeded` if another process spent the rest meanwhile."""
+            guard.take()
+
+    return BudgetCallback()
+
+
+def transformers_callback(guard: BudgetGuard) -> Any:
+    """A Transformers callback that counts optimiser steps and ends training before one too many.
+
+    Started with an exhausted budget, training raises `BudgetExceeded` at its first step.
+    """
+    transformers = required("transformers", "transformers")
+
+    class BudgetCallback(transformers.TrainerCallback):  # type: ignore[misc,name-defined]
+        """Stops at the budget."""
+
+        def on_step_begin(self, *_: Any, **__: Any) -> None:
+            """Count the step that the coming batches make."""
+            guard.take()
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **__: Any) -> Any:
+            """Stop where the next one could not be counted."""
+            control.should_training_stop |= guard.exhausted
+            return control
+
+    return BudgetCallback()

@@ -1,0 +1,145 @@
+"""dp_accounting: an accountant that takes its events, and loss distributions for its users.
+
+`DpacctAccountant` fits wherever a `PrivacyAccountant` does, such as `calibrate_dp_mechanism` and
+jax_privacy: docs/migrate/dp-accounting.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpacct import Adjacency, InvalidArgument, Node, Unsupported
+from dpacct.interop.dp_events import (
+    NOTHING,
+    Refused,
+    adjacency_of,
+    dp_accounting,
+    from_dp_event,
+    meaning,
+    to_dp_event,
+    translate,
+)
+from dpacct.interop.history import answer
+from dpacct.interop.pure import pure_epsilon
+
+__all__ = ["DpacctAccountant", "dp_accounting", "from_dp_event", "to_dp_event", "to_pld"]
+
+
+class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
+    """dp_accounting's interface, answered by the exact engine: the safe end of each number.
+
+    Under REPLACE_ONE the noise multiplier of a Gaussian or Laplace event is ambiguous, and refused
+    unless `noise_multiplier_of` is "clip" or "sensitivity".
+
+    >>> accountant = DpacctAccountant()
+    >>> event = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.1))
+    >>> print(f"{accountant.compose(event, 1000).get_epsilon(1e-5):.6f}")
+    1.515362
+    """
+
+    def __init__(
+        self,
+        neighboring_relation: Any = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+        *,
+        noise_multiplier_of: str | None = None,
+    ) -> None:
+        super().__init__(neighboring_relation)
+        self._means = meaning(adjacency_of(neighboring_relation), noise_multiplier_of)
+        self._spent = NOTHING
+
+    @property
+    def plan(self) -> Node | None:
+        """What was composed, as a plan; None where nothing was."""
+        return self._spent.plan
+
+    def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
+        details = dp_accounting.PrivacyAccountant.CompositionErrorDetails
+        try:
+            found = translate(event, self._means)
+            if found.plan is not None:
+                found.plan.releases()  # a sample that is held over several kinds of noise
+            if do_compose:
+                self._spent += found.times(count)
+        except Refused as refusal:
+            return details(invalid_event=refusal.event, error_message=str(refusal))
+        except (InvalidArgument, Unsupported) as error:
+            return details(invalid_event=event, error_message=str(error))
+        return None
+
+    def get_epsilon(self, target_delta: float) -> float:
+        """The safe end of epsilon; infinite where something was released without noise.
+
+        `target_delta` in [0, 1]; at 0 it is the pure epsilon, infinite for Gaussian noise. Raises
+        `InvalidArgument` (a ValueError).
+        """
+        if not 0 <= target_delta <= 1:
+            told = f"target_delta must be a number in [0, 1], got {target_delta}"
+            raise InvalidArgument(told, argument="target_delta")
+        if self._spent.open:
+            return math.inf
+        if self._spent.plan is None or target_delta == 1:
+            return 0.0
+        if target_delta == 0:
+            return pure_epsilon(self._spent.plan)
+        return float(answer(self._spent.plan, target_delta, self._means.adjacency))
+
+    def get_delta(self, target_epsilon: float) -> float:
+        """The safe end of delta; 1 where something was released without noise.
+
+        `target_epsilon` in [0, inf]. Raises `InvalidArgument` (a ValueError).
+        """
+        if not target_epsilon >= 0:
+            told = f"target_epsilon must be a number of at least 0, got {target_epsilon}"
+            raise InvalidArgument(told, argument="target_epsilon")
+        if self._spent.open:
+            return 1.0
+        if self._spent.plan is None or math.isinf(target_epsilon):
+            return 0.0  # none of the events that have a plan loses everything with any probability
+        plan, word = self._spent.plan, self._means.adjacency
+        try:
+            return float(plan.delta(epsilon=target_epsilon, method="exact", adjacency=word))
+        except Unsupported:
+            return float(plan.delta(epsilon=target_epsilon, method="rdp", adjacency=word))
+
+
+def to_pld(
+    plan: Node,
+    value_discretization_interval: float = 1e-4,
+    *,
+    adjacency: Adjacency | str | None = None,
+    tail: float = 1e-15,
+) -> Any:
+    """A pessimistic privacy loss distribution of a plan, for dp_accounting, riskcal and others.
+
+    It joins the safe ends of the exact profile by chords (Doroshenko et al., Connect the Dots), so
+    its delta is never below the plan's own, and the same at whole multiples of the interval. Losses
+    beyond the epsilon at which delta is `tail` become infinite. Raises `InvalidArgument`.
+
+    >>> import dpacct as dp
+    >>> pld = to_pld(dp.Gaussian(sigma=2) * 10, 1e-3)
+    >>> exact = (dp.Gaussian(sigma=2) * 10).delta(epsilon=5)
+    >>> bool(exact.value <= pld.get_delta_for_epsilon(5.0) < 1.000001 * exact.value)
+    True
+    """
+    import numpy as np
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+    step = float(value_discretization_interval)
+    if not 0 < step <= 1:
+        told = f"value_discretization_interval must be a number in (0, 1], got {step}"
+        raise InvalidArgument(told, argument="value_discretization_interval")
+    reach = float(answer(plan, tail, adjacency))
+    if not reach / step <= 4e6:
+        told = f"losses up to {reach:.4g} must take at most 4e6 intervals, got {step}"
+        raise InvalidArgument(told, argument="value_discretization_interval")
+    last = max(1, math.ceil(reach / step))
+    positive = np.asarray(plan.profile(step * np.arange(last + 1), adjacency=adjacency))
+    # Of the worse of both directions, P and Q exchanged: delta(-e) = 1 - e^-e (1 - delta(e)).
+    falls = np.exp(-step * np.arange(1, last + 1))
+    negative = 1.0 - falls * (1.0 - positive[1:])
+    deltas = np.concatenate([negative[::-1], positive])
+    deltas = np.minimum(1.0, np.maximum.accumulate(deltas[::-1])[::-1])
+    places = np.arange(-last, last + 1)
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(step, places, deltas)
+    return privacy_loss_distribution.PrivacyLossDistribution(pmf)

@@ -1,0 +1,185 @@
+"""Flower: a privacy accountant for its strategies; needs flwr 1.41 or later where it is used.
+
+The client side, noise added before an update leaves the device, is `dpacct.interop.flower_mod`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dpacct import Adjacency, Gaussian, InvalidArgument, Node, Poisson, WithoutReplacement
+from dpacct.interop.dp_convention import CONVENTIONS
+from dpacct.interop.extras import required
+from dpacct.interop.history import answer
+
+SCHEMA = 1
+BACKEND = "dpacct"
+_FIELDS = ("noise_multiplier", "sample_size", "population_size")
+
+
+class _Event(NamedTuple):
+    """A GaussianPrivacyEvent's numbers."""
+
+    noise_multiplier: float
+    sample_size: int
+    population_size: int
+
+
+class Accountant:
+    """flwr's `PrivacyAccountant` protocol, answered by the exact engine: the safe end of each number.
+
+    `config` is a flwr `PrivacyConfig`. Under replace-one (sampling without replacement) say what a
+    noise multiplier is divided by: "clip" (Flower's own strategies add noise multiplier times clip)
+    or "sensitivity" (as flwr's RdpAccountant reads it). Raises `InvalidArgument` (a ValueError).
+    """
+
+    def __init__(self, config: Any, *, noise_multiplier_of: str | None = None) -> None:
+        self._config = config
+        self._adjacency = (
+            Adjacency.REPLACE_ONE
+            if config.neighboring_relation.value == "replace-one"
+            else Adjacency.ADD_REMOVE
+        )
+        if noise_multiplier_of not in (None, *CONVENTIONS):
+            told = (
+                f"noise_multiplier_of must be 'clip' or 'sensitivity', got {noise_multiplier_of!r}"
+            )
+            raise InvalidArgument(told, argument="noise_multiplier_of")
+        if self._adjacency is Adjacency.REPLACE_ONE and noise_multiplier_of is None:
+            told = (
+                "noise_multiplier_of must be 'clip' or 'sensitivity' under replace-one, where the "
+                "sensitivity is twice the clip and a bare noise multiplier is ambiguous; got None"
+            )
+            raise InvalidArgument(told, argument="noise_multiplier_of")
+        self._of = noise_multiplier_of
+        self._counts: dict[_Event, int] = {}
+        self._plan: Node | None = None
+
+    @property
+    def config(self) -> Any:
+        """The configuration it was made with."""
+        return self._config
+
+    @property
+    def num_releases(self) -> int:
+        """How many private releases were composed."""
+        return sum(self._counts.values())
+
+    @property
+    def plan(self) -> Node | None:
+        """What was composed, as a plan; None where nothing was."""
+        return self._plan
+
+    def _step(self, event: Any) -> tuple[_Event, Node]:
+        """One release, checked."""
+        numbers = _Event(*(getattr(event, name) for name in _FIELDS))
+        if numbers.population_size != self._config.population_size:
+            told = f"population_size of the event must be {self._config.population_size}"
+            raise InvalidArgument(
+                f"{told}, got {numbers.population_size}", argument="population_size"
+            )
+        scale = numbers.noise_multiplier
+        noise = (
+            Gaussian(sigma=scale)
+            if self._of == "sensitivity"
+            else Gaussian(noise_multiplier=scale, clip=1)
+        )
+        method = self._config.sampling_method.value
+        if method == "no-amplification":
+            return numbers, noise
+        sampler = Poisson if method == "poisson" else WithoutReplacement
+        return numbers, sampler(f"{numbers.sample_size}/{numbers.population_size}")(noise)
+
+    def _with(self, event: Any, count: int) -> tuple[_Event, Node]:
+        """The plan after `count` more releases of `event`."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            told = f"count must be a whole number of at least 1, got {count!r:.40}"
+            raise InvalidArgument(told, argument="count")
+        numbers, step = self._step(event)
+        return numbers, step * count if self._plan is None else self._plan + step * count
+
+    def compose(self, event: Any, count: int = 1) -> None:
+        """Count one or more identical releases."""
+        numbers, self._plan = self._with(event, count)
+        self._counts[numbers] = self._counts.get(numbers, 0) + count
+
+    def get_epsilon(self, delta: float) -> float:
+        """The safe end of epsilon at `delta`; 0 where nothing was composed."""
+        if not 0 < delta < 1:
+            raise InvalidArgument(f"delta must be in (0, 1), got {delta}", argument="delta")
+        return 0.0 if self._plan is None else float(answer(self._plan, delta, self._adjacency))
+
+    def get_delta(self, epsilon: float) -> float:
+        """The safe end of delta at `epsilon`; 0 where nothing was composed."""
+        if not 0 <= epsilon < float("inf"):
+            told = f"epsilon must be a finite number of at least 0, got {epsilon}"
+            raise InvalidArgument(told, argument="epsilon")
+        if self._plan is None:
+            return 0.0
+        found = self._plan.delta(epsilon=epsilon, method="exact", adjacency=self._adjacency)
+        return float(found)
+
+    def get_privacy_spent(self, delta: float | None = None) -> Any:
+        """A flwr `PrivacySpent` at `delta`, by default the configured one."""
+        flower = required("flwr.serverapp", "flower")
+        target = self._config.target_delta if delta is None else delta
+        return flower.PrivacySpent(
+            epsilon=self.get_epsilon(target),
+            delta=target,
+            num_releases=self.num_releases,
+            accounting_method=f"{BACKEND} (exact)",
+        )
+
+    def would_exceed(self, event: Any, max_epsilon: float | None = None, count: int = 1) -> bool:
+        """Whether composing `event` would exceed an epsilon; changes nothing."""
+        limit = self._config.max_epsilon if max_epsilon is None else max_epsilon
+        if limit is None or isinstance(limit, bool) or not 0 < limit < float("inf"):
+            told = "max_epsilon must be a positive number, in the call or the PrivacyConfig"
+            raise InvalidArgument(f"{told}, got {limit}", argument="max_epsilon")
+        _, plan = self._with(event, count)
+        return float(answer(plan, self._config.target_delta, self._adjacency)) > limit
+
+    def state_dict(self) -> dict[str, object]:
+        """What `load_state_dict` reads back, as JSON values."""
+        return {
+            "schema_version": SCHEMA,
+            "backend": BACKEND,
+            "config": self._told(),
+            "noise_multiplier_of": self._of,
+            "compositions": [
+                {"event": event._asdict(), "count": count} for event, count in self._counts.items()
+            ],
+        }
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Take over a saved state, all or nothing.
+
+        Raises `InvalidArgument` for another version, backend or configuration.
+        """
+        mine = self.state_dict()
+        for key in ("schema_version", "backend", "config", "noise_multiplier_of"):
+            if not isinstance(state, dict) or state.get(key) != mine[key]:
+                told = f"{key} of the accountant's state must be {mine[key]!r}"
+                got = state.get(key) if isinstance(state, dict) else state
+                raise InvalidArgument(f"{told}, got {got!r:.200}", argument="state")
+        fresh = Accountant(self._config, noise_multiplier_of=self._of)
+        entries = state.get("compositions")
+        try:
+            for entry in entries:  # type: ignore[attr-defined]
+                if set(entry) != {"event", "count"} or set(entry["event"]) != set(_FIELDS):
+                    raise KeyError
+                fresh.compose(_Event(**entry["event"]), entry["count"])
+        except (KeyError, TypeError) as error:
+            told = f"compositions of the accountant's state are not as written: {entries!r:.80}"
+            raise InvalidArgument(told, argument="state") from error
+        self._counts, self._plan = fresh._counts, fresh._plan
+
+    def _told(self) -> dict[str, object]:
+        config = self._config
+        return {
+            "target_delta": config.target_delta,
+            "population_size": config.population_size,
+            "neighboring_relation": config.neighboring_relation.value,
+            "sampling_method": config.sampling_method.value,
+            "max_epsilon": config.max_epsilon,
+        }

@@ -1,0 +1,193 @@
+"""Flower, client side: clip an update and add exactly as much noise as its guarantee needs."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dpacct import Adjacency, Gaussian, InvalidArgument, Laplace, Node, Staircase, calibrate
+from dpacct.interop.extras import required
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+NOISES = ("gaussian", "laplace", "staircase")
+_NAME = "dpacct LocalNoise"
+
+
+class LocalNoise:
+    """A mod for `ClientApp(mods=[...])`: what leaves the device is (epsilon, delta)-DP over `rounds`.
+
+    The update is clipped, in the l2 norm for "gaussian", the l1 norm for "laplace", and each number
+    to [-clip, clip] for "staircase" (whose cost grows with the number of parameters: for small
+    models only). Any two updates of a client may be exchanged (replace-one), so the sensitivity is 2
+    clip; `adjacency="zero-out"` protects only whether there was an update at all, and halves it. The
+    noise is calibrated with the exact engine, at any epsilon; `delta` = 0 is allowed for Laplace and
+    staircase noise. Doubles are not real numbers: that the noise's last bits hide the update is
+    assumed, not proved. Raises `InvalidArgument`.
+
+    >>> mod = LocalNoise(clip=1.0, epsilon=8, delta=1e-5)
+    >>> print(f"{mod.scale(parameters=1000):.4f} {LocalNoise(1.0, 8, noise='laplace').scale(1):.4f}")
+    1.2005 0.2500
+    """
+
+    def __init__(
+        self,
+        clip: float,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        noise: str = "gaussian",
+        rounds: int = 1,
+        adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+        rng: Any = None,
+    ) -> None:
+        if noise not in NOISES:
+            told = f"noise must be gaussian, laplace or staircase, got {noise!r:.40}"
+            raise InvalidArgument(told, argument="noise")
+        for name, value in (("clip", clip), ("epsilon", epsilon)):
+            if not 0 < value < math.inf:
+                told = f"{name} must be a finite number above 0, got {value}"
+                raise InvalidArgument(told, argument=name)
+        if not 0 <= delta < 1 or (noise == "gaussian" and delta == 0):
+            interval = "(0, 1) for gaussian noise" if noise == "gaussian" else "[0, 1)"
+            raise InvalidArgument(f"delta must be in {interval}, got {delta}", argument="delta")
+        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+            told = f"rounds must be a whole number of at least 1, got {rounds!r:.40}"
+            raise InvalidArgument(told, argument="rounds")
+        self.clip, self.epsilon, self.delta = clip, epsilon, delta
+        self.noise, self.rounds = noise, rounds
+        self.adjacency = Adjacency.parse(adjacency)
+        self._rng = rng
+        self._units: dict[int, float] = {}
+
+    @property
+    def sensitivity(self) -> float:
+        """In the norm that is clipped; for staircase noise that of each number."""
+        return self.clip * self.adjacency.clip_factor
+
+    def unit(self, parameters: int) -> float:
+        """Gaussian and Laplace: noise scale / sensitivity. Staircase: epsilon of each number."""
+        releases = self.rounds * (parameters if self.noise == "staircase" else 1)
+        if releases not in self._units:
+            self._units[releases] = self._calibrated(releases)
+        return self._units[releases]
+
+    def _calibrated(self, releases: int) -> float:
+        build = _BUILDS[self.noise]
+        if self.delta == 0:
+            each = self.epsilon / releases * (1 - 1e-15)
+            return each if self.noise == "staircase" else 1 / each
+        found = calibrate(
+            lambda value: build(value) * releases,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            method="exact",
+            adjacency=self.adjacency,
+            bounds=(1e-9, 500) if self.noise == "staircase" else (1e-9, 1e12),
+            name=self.noise,
+        )
+        return float(found)
+
+    def scale(self, parameters: int = 1) -> float:
+        """Standard deviation (Gaussian) or scale (Laplace) of the noise on each number.
+
+        For staircase noise, the mean size of the noise.
+        """
+        unit = self.unit(parameters)
+        size = Staircase(eps0=unit).mean_size if self.noise == "staircase" else unit
+        return float(size) * self.sensitivity
+
+    def plan(self, parameters: int = 1) -> Node:
+        """What all rounds amount to, for any question about it."""
+        releases = self.rounds * (parameters if self.noise == "staircase" else 1)
+        return (_BUILDS[self.noise](self.unit(parameters)) * releases).under(
+            self.adjacency, unit="client"
+        )
+
+    def clipped(self, update: Vector) -> Vector:
+        """The update within the norm; raises `InvalidArgument` where it is not finite."""
+        import numpy as np
+
+        if not np.isfinite(update).all():
+            raise InvalidArgument(
+                "update must be finite numbers, got inf or nan", argument="update"
+            )
+        if self.noise == "staircase":
+            return np.clip(update, -self.clip, self.clip)
+        norm = float(np.linalg.norm(update, 1 if self.noise == "laplace" else 2))
+        # a hair less, for the rounding of the norm and of the product
+        return update if norm <= self.clip else update * (self.clip / norm * (1 - 1e-12))
+
+    def noisy(self, update: Vector) -> Vector:
+        """The clipped update plus noise."""
+        import numpy as np
+
+        kept, count = self.clipped(update), update.size
+        rng = np.random.default_rng(secrets.randbits(128) if self._rng is None else self._rng)
+        if self._rng is not None:
+            self._rng = rng  # a seed, given for a test, starts one stream
+        if self.noise == "gaussian":
+            return kept + rng.normal(0.0, self.scale(count), count)
+        if self.noise == "laplace":
+            return kept + rng.laplace(0.0, self.scale(count), count)
+        steps = Staircase(eps0=self.unit(count)).sample(count, rng=rng)
+        return kept + self.sensitivity * np.asarray(steps, dtype=np.float64)
+
+    def __call__(self, msg: Any, ctxt: Any, call_next: Callable[[Any, Any], Any]) -> Any:
+        """Run the app, and answer with its update clipped and noisy; an error where that can't be."""
+        import numpy as np
+
+        app = required("flwr.app", "flower")
+        reply = call_next(msg, ctxt)
+        if reply.has_error():
+            return reply
+        told = _wrong(msg, reply)
+        if told:
+            return self._refusal(msg, told)
+        before = next(iter(msg.content.array_records.values()))
+        key, after = next(iter(reply.content.array_records.items()))
+        old, new = before.to_numpy_ndarrays(), after.to_numpy_ndarrays()
+        if any(a.shape != b.shape or a.dtype.kind != "f" for a, b in zip(new, old, strict=True)):
+            return self._refusal(msg, "arrays must be of floats, and shaped as they were sent")
+        base = np.concatenate([a.ravel().astype(np.float64) for a in old])
+        update = np.concatenate([a.ravel().astype(np.float64) for a in new]) - base
+        try:
+            released = base + self.noisy(update)
+        except InvalidArgument as error:
+            return self._refusal(msg, str(error))
+        ends = np.cumsum([a.size for a in new])
+        parts = np.split(released, ends[:-1])
+        noisy = [part.reshape(a.shape).astype(a.dtype) for part, a in zip(parts, new, strict=True)]
+        arrays = {k: app.Array(a) for k, a in zip(after.keys(), noisy, strict=True)}
+        reply.content[key] = app.ArrayRecord(arrays)
+        return reply
+
+    def _refusal(self, msg: Any, told: str) -> Any:
+        """An answer without any of the client's data."""
+        app = required("flwr.app", "flower")
+        codes = required("flwr.common.constant", "flower").ErrorCode
+        error = app.Error(code=codes.MOD_FAILED_PRECONDITION, reason=f"{_NAME}: {told}")
+        return app.Message(error, reply_to=msg)
+
+
+def _wrong(msg: Any, reply: Any) -> str:
+    """Why a message and its reply are not one model and its update; empty if they are."""
+    for one, name in ((msg, "message"), (reply, "reply")):
+        count = len(one.content.array_records)
+        if count != 1:
+            return f"the {name} must have exactly one ArrayRecord, got {count}"
+    sent, back = (next(iter(one.content.array_records.values())) for one in (msg, reply))
+    return "" if list(sent) == list(back) else "the reply's arrays must be named as they were sent"
+
+
+_BUILDS: dict[str, Callable[[float], Node]] = {
+    "gaussian": lambda sigma: Gaussian(sigma=sigma),
+    "laplace": lambda b: Laplace(b=b),
+    "staircase": lambda eps0: Staircase(eps0=eps0),
+}
