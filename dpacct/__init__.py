@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dpacct.errors import Unsupported as Unsupported
     from dpacct.ledger.execution import Execution as Execution
     from dpacct.ledger.ledger import Ledger as Ledger
+    from dpacct.mechanisms.custom import Custom as Custom
     from dpacct.mechanisms.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
     from dpacct.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
     from dpacct.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
@@ -71,6 +72,7 @@ _ROOMS = {
     ),
     "ledger.execution": ("Execution",),
     "ledger.ledger": ("Ledger",),
+    "mechanisms.custom": ("Custom",),
     "mechanisms.discrete_gaussian": ("DiscreteGaussian",),
     "mechanisms.discrete_laplace": ("DiscreteLaplace",),
     "mechanisms.exponential": ("ExponentialMechanism",),

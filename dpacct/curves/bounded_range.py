@@ -51,6 +51,8 @@ _PLACES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.995, 0.9995)
 class BoundedRangeLaw(LaplaceLaw):
     """Loss law of one release; eta = 1/b."""
 
+    ends = False
+
     @property
     def _weight(self) -> float:
         """Density over that of the Laplace pair's continuous part."""
@@ -76,7 +78,9 @@ class BoundedRangeLaw(LaplaceLaw):
         weights[: weights.size - self.atoms.losses.size] += math.log(self._weight)
         return Nodes(nodes.losses, weights)
 
-    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
+    def prepare(  # type: ignore[override]
+        self, c_low: float, c_high: float, reach: float = math.inf
+    ) -> Family:
         if self.direction is Direction.PLAIN:
             return SinhFamily(self.lam)
         return QuadratureFamily(self, c_low, c_high, reach)

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily, TooFine
 from dpacct.engine.stable import Complexes, Floats, log_sum_exp
 from dpacct.errors import OutsideDomain
@@ -119,6 +120,11 @@ class DiscreteGaussianLaw:
 
     def bend(self, c: float, reach: float) -> Bend | None:
         return None
+
+    def source(self) -> DiscreteSource:
+        from .discrete.points import PointsOf
+
+        return PointsOf(self)
 
     def _turning(self, epsilon: float) -> float | None:
         """The noise at which the loss is epsilon; None where it never is."""

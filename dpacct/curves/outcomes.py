@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from dpacct.engine.law import Law
 from dpacct.vocabulary import Adjacency
 
 from .atomic import AtomicPair
@@ -16,25 +17,32 @@ class OutcomePair:
 
     `near` is the pair of two units of which one is absent, at half the distance of two that are
     exchanged: under Poisson sampling and replace-one it gives the lower end. None: the outcomes
-    themselves are realised by a unit that looks as if it were absent.
+    themselves are realised by a unit that looks as if it were absent. `below` is a pair that the
+    mechanism surely dominates, where the outcomes are only a bound of it.
     """
 
     outcomes: AtomicPair
     basis: str
     near: AtomicPair | None = None
+    below: AtomicPair | None = None
 
     def plain(self) -> Pairs:
-        return replace(self.outcomes.plain(), basis=(self.basis,))
+        lower = None if self.below is None else self.below.plain().upper
+        return replace(self.outcomes.plain(), basis=(self.basis,), lower=lower)
+
+    def _sampled_below(self, rate: float) -> tuple[Law, ...] | None:
+        found = self.near or self.below
+        return None if found is None else found.poisson(rate, Adjacency.ADD_REMOVE).upper
 
     def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
         pairs = self.outcomes.poisson(rate, adjacency)
-        if adjacency is not Adjacency.REPLACE_ONE:
-            return replace(pairs, basis=(self.basis, POISSON))
-        pairs = replace(pairs, basis=(self.basis, FIXED_SIZE))
-        if self.near is None:
-            return pairs
-        return replace(pairs, lower=self.near.poisson(rate, Adjacency.ADD_REMOVE).upper)
+        if adjacency is Adjacency.REPLACE_ONE:
+            lower = self._sampled_below(rate) or pairs.lower
+            return replace(pairs, basis=(self.basis, FIXED_SIZE), lower=lower)
+        lower = None if self.below is None else self._sampled_below(rate)
+        return replace(pairs, basis=(self.basis, POISSON), lower=lower)
 
     def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
         pairs = self.outcomes.without_replacement(rate, adjacency)
-        return replace(pairs, basis=(self.basis, FIXED_SIZE))
+        lower = pairs.lower if self.below is None else self._sampled_below(rate)
+        return replace(pairs, basis=(self.basis, FIXED_SIZE), lower=lower)

@@ -29,6 +29,7 @@ NAMES = [
     "Answer",
     "ApproxDP",
     "Assumption",
+    "Custom",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Execution",

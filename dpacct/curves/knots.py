@@ -1,0 +1,173 @@
+"""Pairs from curves: the worst pair that a privacy profile or a trade-off function still allows.
+
+With t = e^eps, a profile H(t) = E[(dP/dQ - t)_+] is convex, falls from 1 at t = 0, and is its own
+mirror image for a guarantee that holds both ways: H(1/t) = 1 - (1 - H(t))/t. Known at some points
+only, it lies below the chords between them, and the chords are a profile themselves: that of the pair
+with the losses log t_k, and Q-masses by which the slope changes there. A trade-off function f and H
+are two sides of one thing (Dong, Roth, Su 2022, Proposition 2.12): H(t) = sup_a 1 - f(a) - t a.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from dpacct.engine.stable import Floats
+
+from .atomic import AtomicPair
+
+Point = tuple[float, float]
+
+
+def hull(points: Sequence[Point]) -> list[Point]:
+    """The lower convex hull of points, in order of x; of two with one x the lower is taken."""
+    kept: list[Point] = []
+    for x, y in sorted(points):
+        if kept and kept[-1][0] == x:
+            continue
+        while len(kept) > 1:
+            (x0, y0), (x1, y1) = kept[-2:]
+            # the middle one stays where it is below the chord
+            if (y1 - y0) * (x - x0) < (y - y0) * (x1 - x0):
+                break
+            kept.pop()
+        kept.append((x, y))
+    return kept
+
+
+def _mirrored(epsilons: Sequence[float], deltas: Sequence[float]) -> list[Point]:
+    """(t, H) at these epsilons >= 0, at their mirror images, and H(0) = 1; increasing in t."""
+    points = [(0.0, 1.0)]
+    for epsilon, delta in zip(epsilons, deltas, strict=True):
+        growth = math.exp(min(epsilon, 700.0))
+        points.append((growth, delta))
+        if epsilon > 0.0:
+            points.append((1.0 / growth, 1.0 - (1.0 - delta) / growth))
+    return sorted(points)
+
+
+def _pair(corners: Sequence[Point], failure: float) -> AtomicPair:
+    """The symmetric pair whose profile has these corners, and stays at `failure` after the last."""
+    slopes = [(h1 - h0) / (t1 - t0) for (t0, h0), (t1, h1) in pairwise(corners)] + [0.0]
+    losses, masses = [], []
+    for (t, _), before, after in zip(corners[1:], slopes, slopes[1:], strict=False):
+        if t > 1.0 and after > before:
+            losses.append(math.log(t))
+            masses.append(after - before)
+    total = math.fsum(m * (1.0 + math.exp(x)) for m, x in zip(masses, losses, strict=True))
+    rest = max(0.0, 1.0 - failure - total)
+    return AtomicPair((*losses, 0.0), (*masses, 0.5 * rest), failure)
+
+
+def pair_of_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> AtomicPair:
+    """The worst symmetric pair of which delta(epsilon) is at most so much, epsilons >= 0."""
+    corners = hull(_mirrored(epsilons, deltas))
+    while len(corners) > 2 and corners[-1][1] >= corners[-2][1]:
+        corners.pop()
+    return _pair(corners, corners[-1][1])
+
+
+def pair_below_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> AtomicPair:
+    """A symmetric pair whose profile lies below every convex one with these values, 0 at infinity."""
+    points = [(t, h) for t, h in _mirrored(epsilons, deltas) if h > 0.0]
+    corners = hull(corners_below(points))
+    (t0, h0), (t1, h1) = corners[-2:]
+    if h1 > 0.0 and h0 > h1:
+        # the last chord goes on until it is 0
+        corners[-1] = (t0 + h0 * (t1 - t0) / (h0 - h1), 0.0)
+    return _pair(corners, 0.0)
+
+
+def corners_below(points: Sequence[Point]) -> list[Point]:
+    """Corners of a chain below every convex function through these points, from first to last.
+
+    Between two points such a function lies above both neighbouring chords, drawn out; so the
+    hull of where these meet lies below it.
+    """
+    x, y = (np.array(part) for part in zip(*points, strict=True))
+    slopes = np.diff(y) / np.diff(x)
+    corners: list[Point] = [(float(x[0]), float(y[0]))]
+    for i in range(x.size - 1):
+        left = slopes[i - 1] if i > 0 else slopes[0]
+        right = slopes[i + 1] if i + 2 < x.size else slopes[-1]
+        if left < right:
+            meet = (y[i + 1] - y[i] + left * x[i] - right * x[i + 1]) / (left - right)
+            meet = min(max(meet, x[i]), x[i + 1])
+            level = min(y[i] + left * (meet - x[i]), y[i + 1] - right * (x[i + 1] - meet))
+            corners.append((float(meet), float(level)))
+        corners.append((float(x[i + 1]), float(y[i + 1])))
+    return corners
+
+
+@dataclass(frozen=True)
+class Polygon:
+    """A convex, falling trade-off function between its corners, from (0, f(0)) to where it is 0."""
+
+    corners: tuple[Point, ...]
+
+    def __call__(self, alpha: Floats) -> Floats:
+        x, y = zip(*self.corners, strict=True)
+        found: Floats = np.interp(alpha, x, y)
+        return found
+
+    def table(self) -> tuple[list[float], list[float]]:
+        """(P, Q): a piece of slope -r is an outcome that is r times as likely under Q.
+
+        The type I error a is a probability under P, so r is dQ/dP.
+        """
+        p, q = [0.0], [1.0 - self.corners[0][1]]
+        for (x0, y0), (x1, y1) in pairwise(self.corners):
+            p.append(x1 - x0)
+            q.append(y0 - y1)
+        if self.corners[-1][0] < 1.0:
+            p.append(1.0 - self.corners[-1][0])
+            q.append(self.corners[-1][1])
+        return p, q
+
+    def profile(self, epsilons: Floats) -> Floats:
+        """sup over the corners of 1 - f(a) - e^eps a."""
+        x, y = (np.array(part) for part in zip(*self.corners, strict=True))
+        found: Floats = (1.0 - y - np.multiply.outer(np.exp(epsilons), x)).max(axis=-1)
+        return np.maximum(found, 0.0)
+
+
+def through(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
+    """The polygon through these points, convex by taking the hull (the double conjugate)."""
+    corners = hull([*zip(alphas, betas, strict=True), (1.0, 0.0)])
+    end = next(i for i, (_, y) in enumerate(corners) if y <= 0.0)
+    return Polygon(tuple(corners[: end + 1]))
+
+
+def below(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
+    """A polygon below every convex function through these points, alpha increasing from 0 to 1.
+
+    Before the second point nothing is known but the chord after it, drawn out.
+    """
+    points = [*zip(alphas, betas, strict=True)]
+    (x1, y1), (x2, y2) = points[1:3]
+    start = min(points[0][1], y1 + (y1 - y2) / (x2 - x1) * x1)
+    corners = [(0.0, start), *corners_below(points[1:])]
+    lowest = [(a, min(max(b, 0.0), 1.0 - a)) for a, b in corners]
+    return through([a for a, _ in lowest], [b for _, b in lowest])
+
+
+def pair_of_tradeoff(polygon: Polygon, rounding: float) -> AtomicPair:
+    """The symmetric pair of max(f, 1/f): a trade-off that holds for both orders of two neighbours.
+
+    The lesser of both directions' profiles has its convex corners at theirs, so its hull, which is
+    the profile of the larger trade-off, needs no others. `rounding` is added to each delta.
+    """
+    p, q = (np.array(part) for part in polygon.table())
+    both = (p > 0.0) & (q > 0.0)
+    losses = np.abs(np.log(q[both]) - np.log(p[both]))
+    epsilons = np.unique(np.concatenate(([0.0], losses[losses < 690.0])))
+    ways = [
+        np.array([np.maximum(one - t * other, 0.0).sum() for t in np.exp(epsilons)])
+        for one, other in ((p, q), (q, p))
+    ]
+    deltas = np.clip(np.minimum(*ways) * (1.0 + rounding) + 1e-4 * rounding, 0.0, 1.0)
+    return pair_of_profile(epsilons.tolist(), deltas.tolist())

@@ -1,0 +1,97 @@
+"""A pair of probability tables, one with the unit and one without; not symmetric, as tables are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpacct.vocabulary import Adjacency
+
+from .atomic import AtomicLaw, AtomicPair
+from .knots import pair_of_profile
+from .pairs import FIXED_SIZE, POISSON, Pairs
+
+_BASIS = "the given tables, outcome by outcome"
+_BOTH_WAYS = "the larger of both directions' profiles, which is one pair"
+
+
+@dataclass(frozen=True)
+class TablePair:
+    """Probabilities of each outcome with the unit (P) and without it (Q); each sums to 1."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    def _law(self, rate: float = 1.0, *, reverse: bool = False) -> AtomicLaw:
+        """The loss of (1 - rate) Q + rate P against Q, or of Q against that."""
+        losses, masses = [], []
+        escaped = rate * math.fsum(a for a, b in zip(self.p, self.q, strict=True) if b == 0.0)
+        missed = 0.0
+        for a, b in zip(self.p, self.q, strict=True):
+            if b == 0.0:
+                continue
+            excess = rate * ((a - b) / b)
+            if excess <= -1.0:  # impossible under P, and nothing else is left
+                missed += b
+                continue
+            loss = math.log1p(excess)
+            losses.append(-loss if reverse else loss)
+            masses.append(b if reverse else b * (1.0 + excess))
+        if reverse:
+            escaped, missed = missed, escaped
+        return AtomicLaw.of(losses, masses, escaped, missed)
+
+    def plain(self) -> Pairs:
+        laws = self._law(), self._law(reverse=True)
+        return Pairs(laws, (_BASIS,), clt_mu_squared=laws[0].variance_hint)
+
+    def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
+        if adjacency is Adjacency.REPLACE_ONE:
+            return self.without_replacement(rate, adjacency)
+        laws = self._law(rate), self._law(rate, reverse=True)
+        return Pairs(laws, (_BASIS, POISSON), clt_mu_squared=laws[0].variance_hint)
+
+    def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
+        pairs = self.symmetric.without_replacement(rate, adjacency)
+        lower = self._law(rate), self._law(rate, reverse=True)
+        return Pairs(pairs.upper, (_BASIS, _BOTH_WAYS, FIXED_SIZE), lower, pairs.clt_mu_squared)
+
+    @cached_property
+    def symmetric(self) -> AtomicPair:
+        """The pair whose profile is the larger of both directions' at every epsilon.
+
+        Both profiles have their corners at the losses, and where they cross; a corner too few would
+        make a chord too high, which is the safe side, so the crossings are put in only roughly.
+        """
+        p, q = np.array(self.p), np.array(self.q)
+        both = (p > 0.0) & (q > 0.0)
+        losses = np.abs(np.log(p[both]) - np.log(q[both]))
+        corners = np.unique(np.concatenate(([0.0], losses)))
+        between = 0.5 * (corners[1:] + corners[:-1])
+        epsilons = np.unique(np.concatenate((corners, between))) if corners.size < 500 else corners
+        growth = np.exp(epsilons)[:, None]
+        first = np.maximum(p - growth * q, 0.0).sum(axis=1)
+        second = np.maximum(q - growth * p, 0.0).sum(axis=1)
+        return pair_of_profile(epsilons.tolist(), np.maximum(first, second).tolist())
+
+
+@dataclass(frozen=True)
+class BothWays:
+    """A pair of tables of which it is not known which one is with the unit: either may be."""
+
+    tables: TablePair
+
+    def plain(self) -> Pairs:
+        pairs = self.tables.symmetric.plain()
+        return Pairs(
+            pairs.upper, (_BASIS, _BOTH_WAYS), self.tables.plain().upper, pairs.clt_mu_squared
+        )
+
+    def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
+        return self.tables.without_replacement(rate, adjacency)
+
+    def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
+        return self.tables.without_replacement(rate, adjacency)

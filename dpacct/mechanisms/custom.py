@@ -1,0 +1,153 @@
+"""Custom: a mechanism of which the user brings the law, in whichever form it is known."""
+
+from __future__ import annotations
+
+import csv
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dpacct.domain import shown
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.tree.node import Fields
+from dpacct.vocabulary import Adjacency, Assumption
+
+# the keyword that gives a form -> the file and the class of that form
+_FORMS = {
+    "rdp": ("custom_renyi", "CustomRenyi"),
+    "moment": ("custom_renyi", "CustomRenyi"),
+    "tables": ("custom_tables", "CustomTables"),
+    "densities": ("custom_densities", "CustomDensities"),
+    "profile": ("custom_profile", "CustomProfile"),
+    "tradeoff": ("custom_profile", "CustomTradeoff"),
+}
+
+
+class Custom(Mechanism):
+    """Your own mechanism, from exactly one of these; each holds for every pair of neighbours.
+
+    `rdp`: Renyi DP as a function of the order, above 1.
+    `moment`: E[e^{sL}] of the privacy loss L under P, as a function of s > 0.
+    `tables`: (p, q), the probabilities of each outcome with the unit and without it.
+    `densities`: (p, q), densities on a line as functions of an array, with `breaks`, which start and
+    end where both vanish and name every kink; `symmetric` says that exchanging p and q changes nothing.
+    `profile`: delta as a function of epsilon >= 0, or a list of (epsilon, delta) that hold together.
+    `tradeoff`: the least type II error as a function of the type I error, or a list of points.
+
+    Functions are called with floats (densities with arrays), are checked where they are called, and
+    are not saved with a plan; lists are. `Custom.from_csv` reads a profile. Raises `InvalidArgument`.
+
+    >>> coin = Custom(tables=([0.75, 0.25], [0.25, 0.75]))
+    >>> round(coin.epsilon(delta=1e-9).value, 6)
+    1.098612
+    >>> Custom(rdp=lambda order: order / 8).epsilon(delta=1e-5).side
+    <Side.UPPER: 'upper'>
+    """
+
+    domains: ClassVar[Any] = {}
+    what: ClassVar[str] = ""
+
+    def __new__(cls, **given: Any) -> Custom:
+        """The class of the form that is given."""
+        if cls is not Custom:
+            return object.__new__(cls)
+        forms = [name for name in _FORMS if given.get(name) is not None]
+        if len(forms) != 1:
+            got = " and ".join(forms) or "none of them"
+            told = f"Custom takes exactly one of {', '.join(_FORMS)}, got {got}"
+            raise InvalidArgument(told, argument=forms[0] if forms else "rdp")
+        file, name = _FORMS[forms[0]]
+        chosen: type[Custom] = getattr(import_module(f"dpacct.mechanisms.{file}"), name)
+        made: Custom = object.__new__(chosen)
+        return made
+
+    @classmethod
+    def from_csv(cls, path: str | Path) -> Custom:
+        """A profile from a file of lines `epsilon,delta`; a first line of words is skipped.
+
+        Raises `InvalidArgument` for what is not numbers.
+        """
+        rows: list[tuple[float, float]] = []
+        try:
+            with Path(path).open(newline="", encoding="utf-8") as file:
+                for number, row in enumerate(csv.reader(file), 1):
+                    cells = [cell.strip() for cell in row if cell.strip()]
+                    if not cells or (number == 1 and not _is_number(cells[0])):
+                        continue
+                    if len(cells) != 2 or not all(map(_is_number, cells)):
+                        told = f"line {number} of {path} must be two numbers, epsilon and delta"
+                        raise InvalidArgument(f"{told}, got {shown(row)}", argument="path")
+                    rows.append((float(cells[0]), float(cells[1])))
+        except (OSError, UnicodeDecodeError) as wrong:
+            told = f"path must be a readable file of epsilon,delta, got {shown(path)}: "
+            raise InvalidArgument(f"{told}{shown(str(wrong))}", argument="path") from None
+        made: Custom = import_module(f"{__package__}.custom_profile").CustomProfile(profile=rows)
+        return made
+
+    @abstractmethod
+    def saved(self) -> Fields:
+        """What it is made of, as JSON values; raises `Unsupported` for a function."""
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """That what was brought is true."""
+        return (Assumption(f"the {self.what} that was given holds under {adjacency}"),)
+
+    def fields(self) -> Fields:
+        """The lists it is made of; raises `Unsupported` for a function."""
+        return self.saved()
+
+    def __repr__(self) -> str:
+        return f"Custom({self.what})"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def unsaved(what: str) -> Unsupported:
+    """The refusal to save a function."""
+    told = f"a Custom made of a function cannot be saved: give its {what} as a list of numbers"
+    return Unsupported(told, argument="plan")
+
+
+def called(function: Callable[[float], float], at: float, name: str) -> float:
+    """The function's value as a float; raises `InvalidArgument` for what is not a number."""
+    try:
+        value = float(function(at))
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError, ArithmeticError) as wrong:
+        told = f"{name} must be a function of one number, and fails at {at:g}: {shown(str(wrong))}"
+        raise InvalidArgument(told, argument=name) from None
+    if math.isnan(value):
+        raise InvalidArgument(
+            f"{name} must be a number everywhere, got nan at {at:g}", argument=name
+        )
+    return value
+
+
+def pairs_of_numbers(points: object, name: str) -> list[tuple[float, float]]:
+    """A list of pairs of finite numbers; raises `InvalidArgument`."""
+    found = []
+    rows = points if isinstance(points, Sequence) and not isinstance(points, str) else []
+    for row in rows:
+        try:
+            first, second = (float(cell) for cell in row)
+        except (TypeError, ValueError):
+            first = second = math.nan
+        if not (math.isfinite(first) and math.isfinite(second)):
+            told = f"{name} must be a list of pairs of finite numbers, got the row {shown(row)}"
+            raise InvalidArgument(told, argument=name)
+        found.append((first, second))
+    if not found:
+        told = f"{name} must be a function or a list of pairs of numbers, got {shown(points)}"
+        raise InvalidArgument(told, argument=name)
+    return found

@@ -1,0 +1,143 @@
+"""A mechanism given by two densities on a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dpacct.domain import Number, exact, shown
+from dpacct.errors import InvalidArgument
+from dpacct.mechanisms.custom import Custom, unsaved
+from dpacct.tree.node import Fields
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dpacct.curves.discrete.pair import DiscretePair
+
+Density = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class _Log:
+    """The logarithm of a density that is checked where it is called."""
+
+    density: Density
+    name: str
+
+    def __call__(self, x: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        import numpy as np
+
+        try:
+            values = np.asarray(self.density(x), dtype=np.float64)
+        except (TypeError, ValueError) as wrong:
+            told = f"{self.name} of the densities must be a function of an array, and fails: "
+            raise InvalidArgument(f"{told}{shown(str(wrong))}", argument="densities") from None
+        if values.shape != x.shape:
+            told = f"{self.name} of the densities must give an array of the shape it is called with"
+            raise InvalidArgument(f"{told}, got {values.shape}", argument="densities")
+        wrong_one = ~(np.isfinite(values) & (values >= 0.0))
+        if wrong_one.any():
+            at, got = float(x[wrong_one][0]), float(values[wrong_one][0])
+            told = f"{self.name} of the densities must be finite and at least 0, got {got!r}"
+            raise InvalidArgument(f"{told} at {at:g}", argument="densities")
+        with np.errstate(divide="ignore"):
+            return np.log(values)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class CustomDensities(Custom, kind="custom-densities"):
+    """Densities with the unit and without it; see `Custom`.
+
+    They are integrated numerically, so answers are converged at best and never proved.
+    """
+
+    p: Density
+    q: Density
+    breaks: tuple[float, ...]
+    symmetric: bool
+
+    what = "pair of densities"
+
+    def __init__(
+        self,
+        *,
+        densities: tuple[Density, Density],
+        breaks: Sequence[Number] = (),
+        symmetric: bool = False,
+    ) -> None:
+        if not (
+            isinstance(densities, Sequence)
+            and len(densities) == 2
+            and all(map(callable, densities))
+        ):
+            told = f"densities must be two functions of an array, (p, q), got {shown(densities)}"
+            raise InvalidArgument(told, argument="densities")
+        numbers = [exact(x) for x in breaks] if isinstance(breaks, Sequence) else []
+        ends = [float(x) for x in numbers if x is not None]
+        if len(ends) < 2 or len(ends) < len(numbers) or any(b <= a for a, b in pairwise(ends)):
+            told = "breaks must be two or more increasing numbers, from where both densities begin "
+            raise InvalidArgument(
+                f"{told}to where both end, got {shown(breaks)}", argument="breaks"
+            )
+        told_so: object = symmetric
+        if not isinstance(told_so, bool):
+            told = f"symmetric must be True or False, got {shown(symmetric)}"
+            raise InvalidArgument(told, argument="symmetric")
+        for name, value in (("p", densities[0]), ("q", densities[1])):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "breaks", tuple(ends))
+        object.__setattr__(self, "symmetric", symmetric)
+        self._check()
+
+    def _check(self) -> None:
+        """Both must integrate to 1, and agree with `symmetric` about both directions."""
+        import numpy as np
+
+        nodes, weights = np.polynomial.legendre.leggauss(20)
+        totals = np.zeros(4)
+        for low, high in zip(self.breaks, self.breaks[1:], strict=False):
+            cuts = np.linspace(low, high, 401)
+            half = 0.5 * np.diff(cuts)[:, None]
+            x = 0.5 * (cuts[1:] + cuts[:-1])[:, None] + half * nodes
+            p = np.exp(_Log(self.p, "p")(x.ravel())).reshape(x.shape)
+            q = np.exp(_Log(self.q, "q")(x.ravel())).reshape(x.shape)
+            for i, part in enumerate(
+                (p, q, np.maximum(p - 2.0 * q, 0), np.maximum(q - 2.0 * p, 0))
+            ):
+                totals[i] += float((part * half) @ weights @ np.ones(half.size))
+        for name, total in (("p", totals[0]), ("q", totals[1])):
+            if not abs(total - 1.0) < 1e-6:
+                told = f"{name} of the densities must integrate to 1 within 1e-6 between the breaks"
+                raise InvalidArgument(f"{told}, got {float(total)!r}", argument="densities")
+        if self.symmetric and not math.isclose(totals[2], totals[3], rel_tol=1e-3, abs_tol=1e-4):
+            told = (
+                "symmetric must be False for densities whose two directions differ, and they do: "
+            )
+            told += (
+                f"delta({math.log(2):.3f}) is {totals[2]:.6g} one way and {totals[3]:.6g} the other"
+            )
+            raise InvalidArgument(told, argument="symmetric")
+
+    def base(self, adjacency: Adjacency) -> DiscretePair:
+        """The densities, cut into pieces for the lattice engine."""
+        from dpacct.curves.discrete.densities import Densities
+        from dpacct.curves.discrete.pair import DiscretePair
+
+        source = Densities(_Log(self.p, "p"), _Log(self.q, "q"), self.breaks)
+        reverse = None if self.symmetric else source.reversed()
+        return DiscretePair(source, ("the given densities, integrated",), reverse)
+
+    def saved(self) -> Fields:
+        """There is nothing to save: raises `Unsupported`."""
+        raise unsaved("tables")
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> NoReturn:
+        """Nothing is ever saved under this name: raises `Unsupported`."""
+        raise unsaved("tables")

@@ -1,0 +1,184 @@
+"""A mechanism given by a curve: its privacy profile, or its trade-off function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from dpacct.domain import exact, shown, text
+from dpacct.errors import InvalidArgument
+from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
+from dpacct.tree.node import Fields
+from dpacct.tree.saved import take
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    from dpacct.curves.outcomes import OutcomePair
+
+Point: TypeAlias = tuple[float, float]
+Curve: TypeAlias = Callable[[float], float] | Sequence[Point]
+
+_BASIS = "the worst pair that the given {} allows (Dong, Roth, Su 2022, Proposition 2.12)"
+# points at which a function is read; between them the safe side of its convexity is taken
+_POINTS = 1500
+# what rounding may do to a value near 1
+_ROUNDING = 1e-12
+
+
+def _grid(name: str, points: object) -> tuple[Point, ...]:
+    return tuple(sorted(set(pairs_of_numbers(points, name))))
+
+
+def _saved(points: Sequence[Point]) -> list[list[str]]:
+    return [[text(exact(x) or exact(0)) for x in row] for row in points]  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class CustomProfile(Custom, kind="custom-profile"):
+    """Delta by epsilon, for both directions; see `Custom`.
+
+    Of points, the worst mechanism that meets all of them at once is taken.
+    """
+
+    points: tuple[Point, ...]
+    function: Callable[[float], float] | None
+
+    what = "privacy profile"
+
+    def __init__(self, *, profile: Curve) -> None:
+        function = profile if callable(profile) else None
+        points = self._read(function) if function else _grid("profile", profile)
+        for epsilon, delta in points:
+            if not (epsilon >= 0.0 and 0.0 <= delta <= 1.0):
+                told = "profile must have epsilon >= 0 and delta in [0, 1], got "
+                raise InvalidArgument(f"{told}({epsilon!r}, {delta!r})", argument="profile")
+        if function is not None:
+            self._check(points)
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "function", function)
+
+    @staticmethod
+    def _read(function: Callable[[float], float]) -> tuple[Point, ...]:
+        """The function from 0 to where delta is negligible."""
+        top = 1.0
+        while top < 600.0 and called(function, top, "profile") > 1e-30:
+            top *= 1.5
+        low = 1e-4 * min(top, 1.0)
+        inner = [low * (top / low) ** (k / (_POINTS // 3)) for k in range(_POINTS // 3 + 1)]
+        even = [top * k / _POINTS for k in range(_POINTS + 1)]
+        return tuple((e, called(function, e, "profile")) for e in sorted({*inner, *even}))
+
+    @staticmethod
+    def _check(points: Sequence[Point]) -> None:
+        """Refuse what no mechanism has: rising, or not convex in e^epsilon."""
+        for (e0, d0), (e1, d1) in pairwise(points):
+            if d1 > d0 * (1.0 + _ROUNDING) + 1e-15:
+                told = f"profile must never rise with epsilon, got {d1!r} at {e1:g} after {d0!r}"
+                raise InvalidArgument(f"{told} at {e0:g}", argument="profile")
+        for (e0, d0), (e1, d1), (e2, d2) in zip(points, points[1:], points[2:], strict=False):
+            near, far = math.expm1(e1 - e0), math.expm1(e2 - e0)
+            chord = d0 + (d2 - d0) * near / far
+            if d1 > chord + 1e-9 * d0 + 1e-14:
+                told = (
+                    "profile must be convex in e^epsilon, as every mechanism's is, got more than "
+                )
+                told += f"the chord allows at {e1:g} (points may be given as a list instead)"
+                raise InvalidArgument(told, argument="profile")
+
+    def base(self, adjacency: Adjacency) -> OutcomePair:
+        """The pair whose profile is the lowest chain of chords through the points."""
+        from dpacct.curves.knots import pair_below_profile, pair_of_profile
+        from dpacct.curves.outcomes import OutcomePair
+
+        epsilons, deltas = zip(*self.points, strict=True)
+        basis = _BASIS.format(self.what)
+        if self.function is None:
+            return OutcomePair(pair_of_profile(epsilons, deltas), basis)
+        # what was computed is rounded
+        more = [min(1.0, d * (1.0 + _ROUNDING)) for d in deltas]
+        less = [d * (1.0 - _ROUNDING) for d in deltas]
+        below = pair_below_profile(epsilons, less)
+        return OutcomePair(pair_of_profile(epsilons, more), basis, below=below)
+
+    def saved(self) -> Fields:
+        """The points, as exact text; raises `Unsupported` for a function."""
+        if self.function is not None:
+            raise unsaved("profile")
+        return {"points": _saved(self.points)}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read the points."""
+        return cls(profile=take(fields, "points"))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class CustomTradeoff(Custom, kind="custom-tradeoff"):
+    """Least type II error by type I error, for both orders of the neighbours; see `Custom`.
+
+    Of points, the line through them is taken, or where that is not convex, its hull (f**).
+    """
+
+    points: tuple[Point, ...]
+    function: Callable[[float], float] | None
+
+    what = "trade-off function"
+
+    def __init__(self, *, tradeoff: Curve) -> None:
+        function = tradeoff if callable(tradeoff) else None
+        if function is not None:
+            near = [10.0 ** (k / 40.0) for k in range(-520, -40)]
+            middle = [k / 600 for k in range(61, 540)]
+            alphas = [0.0, *near, *middle, *(1.0 - a for a in reversed(near)), 1.0]
+            alphas = sorted(set(alphas))
+            points = tuple((a, called(function, a, "tradeoff")) for a in alphas)
+        else:
+            points = _grid("tradeoff", tradeoff)
+        for alpha, beta in points:
+            if not (0.0 <= alpha <= 1.0 and -_ROUNDING <= beta <= 1.0 - alpha + _ROUNDING):
+                told = "tradeoff must have alpha in [0, 1] and f(alpha) in [0, 1 - alpha], got "
+                raise InvalidArgument(f"{told}({alpha!r}, {beta!r})", argument="tradeoff")
+        if function is not None:
+            self._check(points)
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "function", function)
+
+    @staticmethod
+    def _check(points: Sequence[Point]) -> None:
+        """Refuse what no pair has: rising, or not convex."""
+        for (a0, b0), (a1, b1) in pairwise(points):
+            if b1 > b0 + _ROUNDING:
+                told = f"tradeoff must never rise with alpha, got {b1!r} at {a1:g} after {b0!r}"
+                raise InvalidArgument(f"{told} at {a0:g}", argument="tradeoff")
+        for (a0, b0), (a1, b1), (a2, b2) in zip(points, points[1:], points[2:], strict=False):
+            chord = b0 + (b2 - b0) * (a1 - a0) / (a2 - a0)
+            if b1 > chord + 1e-9:
+                told = f"tradeoff must be convex, got {b1!r} at {a1:g}, above the chord there"
+                raise InvalidArgument(f"{told} ({shown(chord)})", argument="tradeoff")
+
+    def base(self, adjacency: Adjacency) -> OutcomePair:
+        """The pair of the lowest trade-off function that the points allow, made symmetric."""
+        from dpacct.curves import knots
+        from dpacct.curves.outcomes import OutcomePair
+
+        alphas = [alpha for alpha, _ in self.points]
+        betas = [min(max(beta, 0.0), 1.0 - alpha) for alpha, beta in self.points]
+        line, basis = knots.through(alphas, betas), _BASIS.format(self.what)
+        if self.function is None:
+            return OutcomePair(knots.pair_of_tradeoff(line, 0.0), basis)
+        upper = knots.pair_of_tradeoff(knots.below(alphas, betas), _ROUNDING)
+        return OutcomePair(upper, basis, below=knots.pair_of_tradeoff(line, -_ROUNDING))
+
+    def saved(self) -> Fields:
+        """The points, as exact text; raises `Unsupported` for a function."""
+        if self.function is not None:
+            raise unsaved("trade-off function")
+        return {"points": _saved(self.points)}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read the points."""
+        return cls(tradeoff=take(fields, "points"))

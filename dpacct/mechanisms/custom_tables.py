@@ -1,0 +1,83 @@
+"""A mechanism of finitely many outcomes, given by two lists of probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Self
+
+from dpacct.domain import Number, exact, shown, text
+from dpacct.errors import InvalidArgument
+from dpacct.mechanisms.custom import Custom
+from dpacct.tree.node import Fields
+from dpacct.tree.saved import take
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    from dpacct.curves.table_pair import BothWays, TablePair
+
+_SUM = Fraction(1, 10**9)
+
+
+def _probabilities(name: str, given: object) -> tuple[Fraction, ...]:
+    """Exact probabilities that sum to 1 within 1e-9, made to sum to 1."""
+    rows = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else None
+    if rows is None:
+        tolist = getattr(given, "tolist", None)
+        rows = tolist() if tolist is not None else None
+    if not isinstance(rows, list) or not rows:
+        told = f"{name} of the tables must be a list of probabilities, got {shown(given)}"
+        raise InvalidArgument(told, argument="tables")
+    numbers = [exact(one) for one in rows]
+    for one, number in zip(rows, numbers, strict=True):
+        if number is None or not 0 <= number <= 1:
+            told = f"{name} of the tables must be probabilities in [0, 1], got {shown(one)}"
+            raise InvalidArgument(told, argument="tables")
+    found = [number for number in numbers if number is not None]
+    total = sum(found, Fraction(0))
+    if abs(total - 1) > _SUM:
+        told = f"{name} of the tables must sum to 1 within 1e-9, got a sum of {float(total)!r}"
+        raise InvalidArgument(told, argument="tables")
+    return tuple(found)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class CustomTables(Custom, kind="custom-tables"):
+    """Outcomes with their probabilities with the unit and without it; see `Custom`.
+
+    Under replace-one either list may belong to either data set.
+    """
+
+    p: tuple[Fraction, ...]
+    q: tuple[Fraction, ...]
+
+    what = "pair of tables"
+
+    def __init__(self, *, tables: Sequence[Sequence[Number]]) -> None:
+        if not isinstance(tables, Sequence) or isinstance(tables, str) or len(tables) != 2:
+            told = f"tables must be two lists of probabilities, (p, q), got {shown(tables)}"
+            raise InvalidArgument(told, argument="tables")
+        p, q = _probabilities("p", tables[0]), _probabilities("q", tables[1])
+        if len(p) != len(q):
+            told = f"tables must be two lists of equal length, got {len(p)} and {len(q)} numbers"
+            raise InvalidArgument(told, argument="tables")
+        object.__setattr__(self, "p", p)
+        object.__setattr__(self, "q", q)
+
+    def base(self, adjacency: Adjacency) -> TablePair | BothWays:
+        """The tables; under replace-one the worse direction at each epsilon."""
+        from dpacct.curves.table_pair import BothWays, TablePair
+
+        p, q = (tuple(float(x / sum(row)) for x in row) for row in (self.p, self.q))
+        pair = TablePair(p, q)
+        return BothWays(pair) if adjacency is Adjacency.REPLACE_ONE else pair
+
+    def saved(self) -> Fields:
+        """Both lists, as exact text."""
+        return {"p": [text(x) for x in self.p], "q": [text(x) for x in self.q]}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read both lists."""
+        return cls(tables=(take(fields, "p"), take(fields, "q")))

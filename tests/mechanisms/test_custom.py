@@ -1,0 +1,227 @@
+"""Your own mechanism: known mechanisms given again in each form, and everything that is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+from scipy.special import ndtr, ndtri
+
+import dpacct as dp
+from tests.mechanisms import oracle
+
+MU = 0.5
+GAUSSIAN = dp.Gaussian(sigma=2)
+
+
+def profile(epsilon: float) -> float:
+    return float(ndtr(MU / 2 - epsilon / MU) - math.exp(epsilon) * ndtr(-MU / 2 - epsilon / MU))
+
+
+def tradeoff(alpha: float) -> float:
+    return float(ndtr(ndtri(1 - alpha) - MU)) if alpha < 1 else 0.0
+
+
+def normal(mean: float) -> Callable[[Any], Any]:
+    return lambda x: np.exp(-((x - mean) ** 2) / 8) / math.sqrt(8 * math.pi)
+
+
+FORMS = {
+    "profile": dp.Custom(profile=profile),
+    "tradeoff": dp.Custom(tradeoff=tradeoff),
+    "densities": dp.Custom(densities=(normal(1), normal(0)), breaks=[-60, 60], symmetric=True),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+def test_a_gaussian_given_by_a_curve_is_one(form: str, delta: float) -> None:
+    truth = GAUSSIAN.epsilon(delta=delta).value
+    answer = FORMS[form].epsilon(delta=delta)
+    assert answer.lower <= truth <= answer.upper
+    assert answer.upper - answer.lower <= 1e-3 * truth
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_so_it_is_on_a_sample(form: str) -> None:
+    plain, wrapped = (dp.Poisson("0.1")(m) for m in (GAUSSIAN, FORMS[form]))
+    truth = plain.epsilon(delta=1e-5).value
+    answer = wrapped.epsilon(delta=1e-5)
+    assert answer.lower <= truth <= answer.upper
+    assert answer.upper - answer.lower <= 3e-3 * truth
+
+
+def test_moments_give_what_zcdp_gives() -> None:
+    zcdp = dp.ZCDP(rho="0.125") * 4
+    for custom in (
+        dp.Custom(rdp=lambda order: order / 8),
+        dp.Custom(moment=lambda s: math.exp(s * (s + 1) / 8)),
+    ):
+        answer, known = (custom * 4).epsilon(delta=1e-6), zcdp.epsilon(delta=1e-6)
+        assert answer.upper == pytest.approx(known.upper, rel=1e-9)
+        assert str(answer.side) == "upper"
+        with pytest.raises(dp.Unsupported, match="cannot be amplified by sampling"):
+            (dp.Poisson(0.1)(custom) * 3).epsilon(delta=1e-6)
+
+
+@given(eps=st.floats(0.1, 5), delta=st.floats(1e-9, 0.1))
+def test_one_point_is_approximate_dp(eps: float, delta: float) -> None:
+    custom, known = dp.Custom(profile=[(eps, delta)]), dp.ApproxDP(epsilon=eps, delta=delta)
+    for node, other in ((custom, known), (custom * 3, known * 3)):
+        one, two = (n.delta(epsilon=eps / 2, method="exact").value for n in (node, other))
+        assert one == pytest.approx(two, rel=1e-9)
+
+
+def test_points_that_others_imply_change_nothing() -> None:
+    few = dp.Custom(profile=[(0.5, 1e-3), (2, 0)])
+    more = dp.Custom(profile=[(0.5, 1e-3), (1, 0.9e-3), (2, 0), (3, 0.5)])
+    assert few.delta(epsilon=1).value == pytest.approx(more.delta(epsilon=1).value, rel=1e-12)
+    assert few.delta(epsilon=2).value == 0.0
+
+
+def test_a_trade_off_by_points_is_randomised_response() -> None:
+    corner = 1 / (1 + math.e)
+    custom = dp.Custom(tradeoff=[(0, 1), (corner, corner), (1, 0)]) * 6
+    truth = (dp.PureDP(epsilon=1) * 6).epsilon(delta=1e-3).value
+    assert custom.epsilon(delta=1e-3).value == pytest.approx(truth, rel=1e-9)
+    # a point above the line does not matter: the hull is taken
+    again = dp.Custom(tradeoff=[(0, 1), (corner, corner), (0.5, 0.4), (1, 0)]) * 6
+    assert again.epsilon(delta=1e-3).value == pytest.approx(truth, rel=1e-9)
+
+
+tables = st.integers(2, 5).flatmap(
+    lambda n: st.tuples(
+        *(st.lists(st.integers(0, 20), min_size=n, max_size=n).filter(any) for _ in "pq")
+    )
+)
+
+
+@given(weights=tables, steps=st.integers(1, 3), epsilon=st.floats(0.01, 2))
+def test_tables_are_taken_outcome_by_outcome(
+    weights: tuple[list[int], list[int]], steps: int, epsilon: float
+) -> None:
+    p, q = ([f"{x}/{sum(row)}" for x in row] for row in weights)
+    table = tuple([mpf(x) / sum(row) for x in row] for row in weights)
+    node = dp.Custom(tables=(p, q))
+    for run, pair in (
+        (node * steps, table),
+        (dp.Poisson("0.25")(node) * steps, oracle.poisson(table, mpf("0.25"))),
+    ):
+        answer = run.delta(epsilon=epsilon, method="exact")
+        truth = oracle.two_sided(pair, steps, mpf(epsilon))
+        assert abs(answer.value - truth) <= 1e-9 * truth + mpf("1e-14")
+
+
+@given(weights=tables, epsilon=st.floats(0.01, 2))
+def test_under_replace_one_either_table_may_come_first(
+    weights: tuple[list[int], list[int]], epsilon: float
+) -> None:
+    """Two steps of which one goes one way and one the other are dominated."""
+    p, q = ([f"{x}/{sum(row)}" for x in row] for row in weights)
+    first, second = ([mpf(x) / sum(row) for x in row] for row in weights)
+    growth = mp.exp(mpf(epsilon))
+    crossed = mp.fsum(
+        max(mpf(0), a * d - growth * b * c)
+        for a, b in zip(first, second, strict=True)
+        for c, d in zip(first, second, strict=True)
+    )
+    run = (dp.Custom(tables=(p, q)) * 2).under("replace-one")
+    assert crossed <= run.delta(epsilon=epsilon).upper * (1 + 1e-9) + 1e-12
+
+
+def test_tables_and_points_are_saved_and_functions_are_not(tmp_path: Path) -> None:
+    saved = [
+        dp.Custom(tables=(["1/3", "2/3"], [0.5, 0.5])),
+        dp.Custom(profile=[(0, 0.1), (1, 1e-5)]),
+        dp.Custom(tradeoff=[(0, 0.9), (0.3, 0.3), (0.9, 0)]),
+    ]
+    for custom in saved:
+        plan = dp.Poisson("0.1")(custom) * 3
+        assert dp.from_json(plan.to_json()) == plan
+    functions = [*FORMS.values(), dp.Custom(rdp=lambda order: order), dp.Custom(moment=math.exp)]
+    for custom in functions:
+        with pytest.raises(dp.Unsupported, match="a Custom made of a function cannot be saved"):
+            custom.to_json()
+    file = tmp_path / "profile.csv"
+    file.write_text("epsilon,delta\n0, 0.1\n1, 1e-5\n\n")
+    assert dp.Custom.from_csv(file) == saved[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("1,2,3\n", "line 1 of .* must be two numbers"),
+        ("epsilon,delta\n1,x\n", "line 2 of"),
+        ("epsilon,delta\n", "profile must be a function or a list"),
+        ("1,nan\n", "finite numbers"),
+        ("1,2\n", r"delta in \[0, 1\]"),
+    ],
+)
+def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: str, told: str) -> None:
+    file = tmp_path / "profile.csv"
+    file.write_text(content)
+    with pytest.raises(dp.InvalidArgument, match=told):
+        dp.Custom.from_csv(file)
+    with pytest.raises(dp.InvalidArgument, match="path must be a readable file"):
+        dp.Custom.from_csv(tmp_path / "none.csv")
+
+
+def wide(x: Any) -> Any:
+    return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "rdp", "exactly one of"),
+    ({"rdp": abs, "profile": [(1, 0)]}, "rdp", "got rdp and profile"),
+    ({"rdp": 3}, "rdp", "must be a function"),
+    ({"rdp": lambda order: -1.0}, "rdp", "at least 0"),
+    ({"rdp": lambda order: 1 / order}, "rdp", "never falls"),
+    ({"rdp": lambda order: math.sqrt(min(order, 9))}, "rdp", "convex"),
+    ({"rdp": lambda order: math.nan}, "rdp", "got nan at"),
+    ({"rdp": lambda order: "x"}, "rdp", "fails at"),
+    ({"moment": lambda s: 0.5}, "moment", "at least 1"),
+    ({"moment": lambda s: math.nan}, "moment", "got nan at"),
+    ({"tables": 3}, "tables", "two lists"),
+    ({"tables": ([0.5, 0.4], [0.5, 0.5])}, "tables", "sum to 1"),
+    ({"tables": ([0.5, 0.5], [1])}, "tables", "equal length"),
+    ({"tables": ([1.5, -0.5], [0.5, 0.5])}, "tables", r"in \[0, 1\], got 1.5"),
+    ({"tables": ([math.nan, 1], [0.5, 0.5])}, "tables", "got nan"),
+    ({"profile": []}, "profile", "a function or a list"),
+    ({"profile": "x"}, "profile", "a function or a list"),
+    ({"profile": [(1, 2)]}, "profile", r"in \[0, 1\]"),
+    ({"profile": [(-1, 0.5)]}, "profile", "epsilon >= 0"),
+    ({"profile": [(1, 0.5, 3)]}, "profile", "pairs of finite numbers"),
+    ({"profile": lambda e: min(1.0, 0.1 + e / 50)}, "profile", "never rise"),
+    ({"profile": lambda e: 0.5 if e < 1 else 0.1 if e < 2 else 0.0}, "profile", "convex in e"),
+    ({"profile": lambda e: math.nan}, "profile", "got nan at"),
+    ({"tradeoff": lambda a: 1 - a * a}, "tradeoff", r"in \[0, 1 - alpha\]"),
+    ({"tradeoff": lambda a: 0.05 if 0.5 < a < 0.9 else 0.0}, "tradeoff", "never rise"),
+    ({"tradeoff": lambda a: 0.3 if a < 0.5 else 0.0}, "tradeoff", "convex"),
+    ({"tradeoff": [(0.5, 0.6)]}, "tradeoff", r"in \[0, 1 - alpha\]"),
+    ({"densities": (wide, wide)}, "breaks", "two or more"),
+    ({"densities": (wide, wide), "breaks": [1, 1]}, "breaks", "increasing"),
+    ({"densities": (wide, 3), "breaks": [-9, 9]}, "densities", "two functions"),
+    ({"densities": (wide, lambda x: 2 * wide(x)), "breaks": [-9, 9]}, "densities", "integrate to"),
+    ({"densities": (wide, lambda x: -wide(x)), "breaks": [-9, 9]}, "densities", "at least 0"),
+    ({"densities": (wide, lambda x: 1.0), "breaks": [-9, 9]}, "densities", "shape"),
+    (
+        {"densities": (normal(0), wide), "breaks": [-60, 60], "symmetric": True},
+        "symmetric",
+        "two directions differ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "argument", "told"), WRONG, ids=[t for *_, t in WRONG])
+def test_wrong_use_gets_one_sentence(wrong: dict[str, Any], argument: str, told: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=told) as caught:
+        dp.Custom(**wrong)
+    assert caught.value.argument == argument
+    assert "\n" not in str(caught.value)
