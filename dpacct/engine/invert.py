@@ -14,7 +14,7 @@ import numpy as np
 
 from .contour import Families, Line, Totals, bent_contour, log_peak, straight_line
 from .jumps import epsilon_by_jumps, log_delta_by_jumps
-from .lattice import atomic_mass, lattice_line
+from .lattice import atomic_mass, epsilon_near_top, lattice_line
 from .law import TooFine
 from .minimum import minimum
 from .saddle import Laws, Saddle, first_guess, reach_for
@@ -29,6 +29,8 @@ MOST_NODES = 1 << 14
 LEAST_ATOMS = -40.0
 # relative weight at the end of a cut-off tail up to which the cut does no harm
 _CUT_WEIGHT = 1e-14
+# relative width to which the largest loss alone tells epsilon
+_NEAR_TOP = 1e-10
 # a reading worse than this is not an answer
 _USABLE = 1e-3
 
@@ -228,6 +230,9 @@ def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
     largest = largest_loss(laws)
     if largest <= floor:
         return Solved(floor, floor, floor)
+    low, high = epsilon_near_top(laws, log_target)
+    if high - low <= _NEAR_TOP * low and low > floor:
+        return Solved(low, low, high)
     if not any(law.has_density for law, _ in laws):
         return _epsilon_on_lattice(laws, log_target, floor, largest)
     if len(laws) == 1 and laws[0][1] == 1 and floor == 0.0:

@@ -26,8 +26,14 @@ Laws = Sequence[tuple[Law, float]]
 # lattice points kept hold more than e^{-45} of the largest tilted mass
 _WINDOW = 45.0
 MOST_POINTS = 3_000_000
+# nodes at most of the line over one period
+MOST_PERIODIC = 4096
 # the remainder falls slowly, as t^-4: twelve digits of it are enough
 _TAIL = 1e-12
+# with so much missing the line is no answer
+_WORST_TAIL = 1e-4
+# nodes at most for the remainder: each needs an inner rule of its own
+_MOST_NODES = 1 << 11
 # so few points are kept whole
 _FEW = 2000
 # points at most of a sum over three and more masses
@@ -112,6 +118,28 @@ def atomic_mass(laws: Laws, families: Families, total: Totals) -> float:
     return log_mass
 
 
+def epsilon_near_top(laws: Laws, log_target: float) -> tuple[float, float]:
+    """Ends of epsilon from the largest loss x alone, of mass p: delta(eps) >= p (1 - e^{eps - x}).
+
+    So x + log(1 - delta/p) <= epsilon <= x, which for a tiny delta is all there is to know.
+    """
+    largest = log_mass = scale = 0.0
+    for law, count in laws:
+        atoms = law.atoms
+        if not atoms.losses.size or float(atoms.losses.max()) < law.largest_loss:
+            return -math.inf, math.inf
+        top = int(atoms.losses.argmax())
+        largest += count * float(atoms.losses[top])
+        log_mass += count * float(atoms.log_masses[top])
+        scale += count * abs(float(atoms.losses[top]))
+    rounding = 4e-16 * scale
+    # the mass itself is known to rounding only
+    log_part = log_target - log_mass + 4e-15 * (1.0 - log_mass)
+    if log_part >= -1e-12:
+        return -math.inf, largest + rounding
+    return largest + math.log1p(-math.exp(log_part)) - rounding, largest + rounding
+
+
 def _terms(laws: Laws, c: float) -> list[Term] | None:
     """A and the first-order terms; None if they have too many points."""
     powers = [_power(law.atoms, int(count), c) for law, count in laws]
@@ -190,7 +218,7 @@ class PeriodicLine(Line):
         period = 2.0 * math.pi / self._spacing
         # Gaussian decay of M^T: 9 deviations, or the whole period; the rule is exact up to aliasing
         reach = min(9.5 / spread, 0.5 * period)
-        nodes = 64 if reach < 0.5 * period else 512
+        nodes = max(64 if reach < 0.5 * period else 512, math.ceil(reach / _pole_step(total.c)))
         t = (np.arange(nodes) + 0.5) * (reach / nodes)
         family, _ = families[0]
         table = count * family.centred_log_ratio(total.c, 1j * t)
@@ -214,6 +242,14 @@ class PeriodicLine(Line):
         return self._reading(epsilons, heights, value, moment, size)
 
 
+def _pole_step(c: float) -> float:
+    """A step h of the midpoint rule at which the pole at s = 0, of residue 1, is e^{-36} away.
+
+    The rule is off by e^{-2 pi c/h}; below the mean loss c is small, and delta nearly that residue.
+    """
+    return 2.0 * math.pi * c / 36.0
+
+
 def lattice_line(
     laws: Laws, families: Families, total: Totals, epsilons: Sequence[float], most: int
 ) -> Line | None:
@@ -221,6 +257,9 @@ def lattice_line(
     c = total.c
     law, count = laws[0]
     if len(laws) == 1 and not law.has_density and law.atoms.losses.size == 2 and count > _FEW:
+        # so far below the mean delta is 1, to rounding
+        if 9.5 / math.sqrt(total.variance) > MOST_PERIODIC * _pole_step(c):
+            return None
         return PeriodicLine(law, count, families, total)
     terms = _terms(laws, c)
     if terms is None:
@@ -270,7 +309,11 @@ def lattice_line(
         first += size
         # the envelope: point masses make the size of R swing, so look at a long stretch of it
         tail = float(np.abs(value).max()) * max(float(t[-1]), c) / math.pi
-        if tail * unit < _TAIL or first > most:
+        if tail * unit < _TAIL:
+            break
+        if first > min(most, _MOST_NODES):
+            if tail * unit > _WORST_TAIL:
+                return None
             break
         size = min(2 * size, 4096)
     table = np.concatenate(blocks)
