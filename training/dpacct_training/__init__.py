@@ -1,5 +1,5 @@
 """Private training loops whose executed steps are what dpacct accounts.
 
-The algorithms come with a later release; this release ships the empty package so that its name,
-place and packaging are settled. See ``training/README.md``.
+One `Plan` gives the sampler, the clip, the noise, the denominators, the ledger's events and the
+accounted tree. See ``training/README.md``; the command is ``dpacct-train``.
 """

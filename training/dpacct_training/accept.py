@@ -1,0 +1,86 @@
+"""What a setting may be: one sentence that names the argument, the value and the range, or the value."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from dpacct import InvalidArgument
+
+
+def _refused(name: str, told: str, value: object) -> InvalidArgument:
+    return InvalidArgument(f"{name} must be {told}, got {value!r:.60}", argument=name)
+
+
+def whole(name: str, value: object, least: int = 0, most: int = 10**12) -> int:
+    """A whole number from `least` to `most`.
+
+    >>> whole("rounds", 30, 1)
+    30
+    >>> whole("rounds", 0, 1)
+    Traceback (most recent call last):
+        ...
+    dpacct.errors.InvalidArgument: rounds must be a whole number from 1 to 1000000000000, got 0
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise _refused(name, f"a whole number from {least} to {most}", value)
+    return value
+
+
+def real(name: str, value: object, least: float, most: float = math.inf) -> float:
+    """A finite number from `least` to `most`, both included."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _refused(name, "a finite number", value)
+    if not least <= value <= most:
+        above = f"at least {least:g}" if math.isinf(most) else f"from {least:g} to {most:g}"
+        raise _refused(name, above, value)
+    return float(value)
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number above 0."""
+    found = real(name, value, 0.0)
+    if found == 0.0:
+        raise _refused(name, "a finite number above 0", value)
+    return found
+
+
+def share(name: str, value: object) -> Fraction:
+    """An exact number in (0, 1]: 0.05 is 1/20, as it was typed.
+
+    >>> share("rate", 0.05)
+    Fraction(1, 20)
+    """
+    try:
+        found = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)))
+    except (InvalidOperation, ValueError, OverflowError):
+        raise _refused(name, "a number in (0, 1]", value) from None
+    if isinstance(value, bool) or not 0 < found <= 1:
+        raise _refused(name, "a number in (0, 1]", value)
+    return found
+
+
+def one_of(name: str, value: object, choices: Iterable[str]) -> str:
+    """One of the words in `choices`."""
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        raise _refused(name, "one of " + ", ".join(known), value)
+    return value
+
+
+def delta(name: str, value: object, clients: int) -> Fraction:
+    """A probability in (0, 1); also as a power of the number of clients, as papers write it.
+
+    >>> print(f"{float(delta('delta', 'clients^-1.1', 1000)):.12f}")
+    0.000501187234
+    """
+    power = re.fullmatch(r"\s*clients\s*\^\s*(-[0-9.]+)\s*", value) if type(value) is str else None
+    if power and clients > 1:
+        return Fraction(math.nextafter(clients ** float(power.group(1)), 0.0))  # the safe side
+    found = share(name, value)
+    if found == 1:
+        raise _refused(name, "a number in (0, 1), or 'clients^-1.1'", value)
+    return found

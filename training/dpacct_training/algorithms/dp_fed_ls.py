@@ -1,0 +1,37 @@
+"""DP-Fed-LS: DP-Fed, and the released mean is smoothed (000 Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpacct_training.accept import one_of, real
+from dpacct_training.aggregate import Release, Vector
+from dpacct_training.algorithms.dp_fed import DPFed
+from dpacct_training.smoothing import METHODS, smooth
+
+
+@dataclass(frozen=True)
+class DPFedLS(DPFed):
+    """w_t = w_{t-1} + A_sigma^{-1} (noisy mean): post-processing, so the guarantee is DP-Fed's.
+
+    `smoothing` is sigma; the vector is smoothed in the order in which the model lays its weights out
+    (`layout` of the model), which decides what "neighbouring" means.
+    """
+
+    smoothing: float = 1.0
+    smoothing_method: str = "recursive"
+
+    name: ClassVar[str] = "dp_fed_ls"
+    source: ClassVar[str] = "000 Algorithm 1"
+
+    def __post_init__(self) -> None:
+        real("smoothing", self.smoothing, 0.0, 1e12)
+        one_of("smoothing_method", self.smoothing_method, METHODS)
+
+    def server_step(self, weights: Vector, release: Release) -> Vector:
+        """One smoothed step of length 1."""
+        return weights + smooth(release.value, self.smoothing, self.smoothing_method)
+
+
+ALGORITHM = DPFedLS

@@ -1,0 +1,85 @@
+"""Where fetched data lie, and how they get there: checked first, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPException
+from pathlib import Path
+
+from dpacct import DpacctError, InvalidArgument
+
+Progress = Callable[[int, int | None], None]
+_PIECE = 1 << 16
+_TIMEOUT = 60.0
+
+
+class FetchFailed(DpacctError):
+    """A download did not arrive, or is not what its hash says; nothing was kept of it."""
+
+    kind = "fetch-failed"
+    exit_code = 1
+
+
+def folder() -> Path:
+    """$DPACCT_DATA, else dpacct-train in the user's cache."""
+    given = os.environ.get("DPACCT_DATA")
+    if given:
+        return Path(given)
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "dpacct-train"
+
+
+def download(url: str, sha256: str, progress: Progress | None = None, most: int = 10**9) -> bytes:
+    """The bytes at `url`, if they have this hash. Raises `FetchFailed`."""
+    pieces: list[bytes] = []
+    mark, got = hashlib.sha256(), 0
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
+            declared = answer.headers.get("Content-Length")
+            total = int(declared) if declared and declared.isdigit() else None
+            while piece := answer.read(_PIECE):
+                got += len(piece)
+                if got > most:
+                    raise FetchFailed(f"{url} is longer than {most} bytes: nothing was kept")
+                pieces.append(piece)
+                mark.update(piece)
+                if progress is not None:
+                    progress(got, total)
+    except (OSError, HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        told = f"{url} could not be fetched ({reason}): nothing was kept"
+        raise FetchFailed(told, argument="url") from error
+    if total is not None and got < total:
+        raise FetchFailed(f"{url} was cut off after {got} of {total} bytes: nothing was kept")
+    if mark.hexdigest() != sha256:
+        told = f"{url} must have the sha256 {sha256}, got {mark.hexdigest()}: nothing was kept"
+        raise FetchFailed(told, argument="sha256")
+    return b"".join(pieces)
+
+
+def check(name: str, content: bytes, sha256: str) -> bytes:
+    """The content itself, if it has this hash. Raises `InvalidArgument`."""
+    got = hashlib.sha256(content).hexdigest()
+    if got != sha256:
+        told = f"{name} must have the sha256 {sha256}, got {got}"
+        raise InvalidArgument(told, argument="sha256")
+    return content
+
+
+def keep(path: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make a file beside `path`, then put it there in one step: whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(draft)
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()

@@ -1,0 +1,99 @@
+"""Samples with labels, and who holds which."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpacct import InvalidArgument
+from dpacct_training.accept import one_of
+
+SCALINGS = ("unit", "symmetric", "standard", "none")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """`x`: one sample per row, pixels as bytes or character codes; `y`: class numbers.
+
+    `roles`: who each sample belongs to, where the data know (None: they do not). `standard` holds
+    the public mean and deviation of each channel of x / 255. Raises `InvalidArgument`.
+    """
+
+    name: str
+    x: NDArray[Any]
+    y: NDArray[np.int64]
+    classes: int
+    roles: NDArray[np.int64] | None = None
+    standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y) or self.y.ndim != 1:
+            told = f"y must be one class number for each of the {len(self.x)} samples"
+            raise InvalidArgument(f"{told}, got the shape {self.y.shape}", argument="y")
+        if len(self.y) and not 0 <= self.y.min() <= self.y.max() < self.classes:
+            told = f"y must be from 0 to {self.classes - 1}"
+            raise InvalidArgument(f"{told}, got {self.y.min()} to {self.y.max()}", argument="y")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def part(self, rows: NDArray[np.int64] | slice) -> Dataset:
+        """Some of the samples."""
+        roles = None if self.roles is None else self.roles[rows]
+        return Dataset(self.name, self.x[rows], self.y[rows], self.classes, roles, self.standard)
+
+    def scaled(self, scaling: str) -> NDArray[Any]:
+        """The samples as a model reads them.
+
+        "unit": pixels in [0, 1]; "symmetric": in [-1, 1]; "standard": less the data set's published
+        mean, over its deviation; "none": as they are.
+        """
+        one_of("scaling", scaling, SCALINGS)
+        if scaling == "none":
+            return self.x
+        pixels = self.x.astype(np.float32) / np.float32(255.0)
+        if scaling == "symmetric":
+            return pixels * np.float32(2.0) - np.float32(1.0)
+        if scaling == "standard":
+            if self.standard is None:
+                told = f"scaling must be unit, symmetric or none for {self.name}, got 'standard'"
+                raise InvalidArgument(told, argument="scaling")
+            mean, deviation = (np.array(v, np.float32)[:, None, None] for v in self.standard)
+            return (pixels - mean) / deviation
+        return pixels
+
+
+@dataclass(frozen=True)
+class Federation:
+    """Training samples with the rows that each client holds, and what the model is judged by."""
+
+    train: Dataset
+    clients: tuple[NDArray[np.int64], ...]
+    validation: Dataset
+    test: Dataset
+    scaling: str = "unit"
+    note: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        taken = np.concatenate([np.empty(0, np.int64), *self.clients])
+        if len(np.unique(taken)) != len(taken):
+            told = "clients must hold disjoint rows: a shared sample belongs to several"
+            raise InvalidArgument(told, argument="clients")
+        if any(len(rows) == 0 for rows in self.clients):
+            raise InvalidArgument("every client must hold a sample", argument="clients")
+
+    def fingerprint(self) -> str:
+        """A checksum of all of it: replaying noise over other data would give both away."""
+        mark = hashlib.sha256()
+        for data in (self.train, self.validation, self.test):
+            for array in (data.x, data.y):
+                mark.update(f"{array.dtype}{array.shape}".encode())
+                mark.update(np.ascontiguousarray(array).data)
+        for rows in self.clients:
+            mark.update(len(rows).to_bytes(8, "little") + rows.astype("<i8").tobytes())
+        mark.update(self.scaling.encode())
+        return mark.hexdigest()

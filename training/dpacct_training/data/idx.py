@@ -1,0 +1,31 @@
+"""The idx format of MNIST and its relatives."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpacct import InvalidArgument
+
+
+def read(name: str, content: bytes) -> NDArray[np.uint8]:
+    """An array of bytes: magic 00 00 08 n, then n sizes, then the values; gzip is undone.
+
+    >>> read("x", bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9])).tolist()
+    [7, 9]
+    """
+    if content[:2] == b"\x1f\x8b":
+        content = gzip.decompress(content)
+    if len(content) < 4 or content[:3] != b"\0\0\x08" or not 1 <= content[3] <= 4:
+        told = f"{name} must be an idx file of bytes, got {content[:4]!r}"
+        raise InvalidArgument(told, argument="path")
+    ndim = content[3]
+    shape = struct.unpack(f">{ndim}I", content[4 : 4 + 4 * ndim].ljust(4 * ndim, b"\0"))
+    values = np.frombuffer(content, np.uint8, offset=min(4 + 4 * ndim, len(content)))
+    if values.size != int(np.prod(shape)):
+        told = f"{name} must hold {int(np.prod(shape))} values, got {values.size}"
+        raise InvalidArgument(told, argument="path")
+    return values.reshape(shape)

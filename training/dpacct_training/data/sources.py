@@ -1,0 +1,101 @@
+"""Data sets by name: where each comes from, and how its package becomes arrays.
+
+Each module beside this one that defines `SOURCE` is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct_training import data as room
+from dpacct_training.accept import one_of
+from dpacct_training.data import cache
+from dpacct_training.data.dataset import Dataset
+from dpacct_training.data.synth import Pieces
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One package of a public registry, pinned by its hash.
+
+    `read` turns its bytes into x_train, y_train, x_test, y_test (and roles_train, roles_test), and
+    checks the hashes of what it takes out. `licence` is what the package says of itself.
+    """
+
+    name: str
+    url: str
+    sha256: str
+    size: int
+    classes: int
+    licence: str
+    read: Callable[[bytes], Arrays]
+    standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file of arrays in the cache."""
+        return cache.folder() / f"{self.name}-{self.sha256[:12]}.npz"
+
+
+def known() -> dict[str, Source]:
+    """All sources.
+
+    >>> sorted(known())
+    ['cifar10', 'fashion-mnist', 'mnist', 'shakespeare']
+    """
+    modules = [import_module(f"{room.__name__}.{m.name}") for m in iter_modules(room.__path__)]
+    found = [m.SOURCE for m in modules if isinstance(getattr(m, "SOURCE", None), Source)]
+    return {source.name: source for source in found}
+
+
+def fetch(name: str, progress: cache.Progress | None = None) -> Path:
+    """Bring a data set into the cache, unless it is there; returns its file.
+
+    Only the one archive is downloaded, and nothing in it is run. Raises `FetchFailed`.
+    """
+    source = known()[one_of("data", name, sorted(known()))]
+    if not source.path.exists():
+        arrays = source.read(cache.download(source.url, source.sha256, progress, source.size))
+        cache.keep(source.path, lambda draft: _write(draft, arrays))
+    return source.path
+
+
+def _write(path: Path, arrays: Arrays) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def load(name: str) -> Pieces:
+    """A fetched data set. Raises `InvalidArgument` where it was not fetched."""
+    source = known()[one_of("data", name, sorted(known()))]
+    if not source.path.exists():
+        told = f"the data set {name} is not here: dpacct-train data fetch {name}"
+        raise dp.InvalidArgument(told, argument="data")
+    with np.load(source.path, allow_pickle=False) as held:
+        return pieces(name, dict(held), source.classes, source.standard)
+
+
+def pieces(
+    name: str,
+    arrays: Arrays,
+    classes: int,
+    standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
+) -> Pieces:
+    """Training and test set out of arrays named x_train, y_train, x_test, y_test."""
+
+    def one(part: str) -> Dataset:
+        x, y = arrays[f"x_{part}"], arrays[f"y_{part}"].astype(np.int64)
+        return Dataset(name, x, y, classes, arrays.get(f"roles_{part}"), standard)
+
+    return Pieces(one("train"), one("test"))

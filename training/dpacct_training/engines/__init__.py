@@ -1,0 +1,1 @@
+"""Engines: where the clients' training runs. Algorithms do not know of them."""

@@ -1,0 +1,46 @@
+"""Two convolutions and two fully connected layers (000 Section 6.2, at a width of one's choice)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpacct_training.extras import required
+from dpacct_training.models.model import Model
+
+
+@dataclass(frozen=True)
+class CNN(Model):
+    """5x5 convolutions with max-pooling, then linear layers; inputs are (channels, height, width).
+
+    000 prints 384 and 192 hidden units and about 3.4 million weights: channels (64, 64) give it on
+    32 x 32 images. The defaults are narrow, for one core.
+    """
+
+    channels: tuple[int, int] = (8, 16)
+    hidden: tuple[int, ...] = (64,)
+
+    name: ClassVar[str] = "cnn"
+
+    def modules(self) -> dict[str, Any]:
+        """The layers; heights and widths are halved twice, rounded down."""
+        nn = required("torch.nn")
+        depth, height, width = self.inputs
+        first, second = self.channels
+        layers = [
+            *(nn.Conv2d(depth, first, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(first, second, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
+            nn.Flatten(),
+        ]
+        size = second * (height // 4) * (width // 4)
+        for following in self.hidden:
+            layers += [nn.Linear(size, following), nn.ReLU()]
+            size = following
+        return {"net": nn.Sequential(*layers, nn.Linear(size, self.classes))}
+
+    def apply(self, call: Any, x: Any) -> Any:
+        """One after the other."""
+        return call("net", x)
+
+
+MODEL = CNN

@@ -1,0 +1,40 @@
+"""Next character from the last eighty (000 Section 6.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpacct_training.extras import required
+from dpacct_training.models.model import Model
+
+
+@dataclass(frozen=True)
+class LSTM(Model):
+    """Embedding, stacked LSTM, linear layer on the last state; inputs are (length,) character codes.
+
+    000: embedding 8, two layers of 256. `classes` is the size of the alphabet.
+    """
+
+    embedding: int = 8
+    hidden: int = 256
+    layers: int = 2
+
+    name: ClassVar[str] = "lstm"
+
+    def modules(self) -> dict[str, Any]:
+        """Three modules, one after the other."""
+        nn = required("torch.nn")
+        return {
+            "embedding": nn.Embedding(self.classes, self.embedding),
+            "lstm": nn.LSTM(self.embedding, self.hidden, self.layers, batch_first=True),
+            "linear": nn.Linear(self.hidden, self.classes),
+        }
+
+    def apply(self, call: Any, x: Any) -> Any:
+        """The state after the last character decides."""
+        states, _ = call("lstm", call("embedding", x.long()))
+        return call("linear", states[:, -1])
+
+
+MODEL = LSTM

@@ -1,0 +1,37 @@
+"""A perceptron with hidden layers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from dpacct_training.extras import required
+from dpacct_training.models.model import Model
+
+
+@dataclass(frozen=True)
+class MLP(Model):
+    """ReLU between linear layers of the widths `hidden`."""
+
+    hidden: tuple[int, ...] = (64,)
+
+    name: ClassVar[str] = "mlp"
+    stacks: ClassVar[bool] = True
+
+    def modules(self) -> dict[str, Any]:
+        """The layers."""
+        nn = required("torch.nn")
+        widths = (math.prod(self.inputs), *self.hidden, self.classes)
+        layers = [nn.Flatten()]
+        for width, following in pairwise(widths):
+            layers += [nn.Linear(width, following), nn.ReLU()]
+        return {"net": nn.Sequential(*layers[:-1])}
+
+    def apply(self, call: Any, x: Any) -> Any:
+        """One after the other."""
+        return call("net", x)
+
+
+MODEL = MLP
