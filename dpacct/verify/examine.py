@@ -11,6 +11,7 @@ from dpacct.theorems.grade import Status
 from dpacct.verify.search import Found, Result, Search, search
 from dpacct.verify.shrink import shrink
 from dpacct.verify.truth import proofs, truths
+from dpacct.vocabulary import Side
 
 SEED = 0
 """The seed of `dpacct verify` unless another one is given."""
@@ -98,7 +99,8 @@ def examine(
     """
     problems = [*vectors(entry), *witness(entry), *proven(entry)]
     truth = truths().get(entry.id)
-    if truth is None or entry.formula is None or draws == 0:
+    nothing = entry.formula is None or entry.side is Side.NONE
+    if truth is None or nothing or draws == 0:
         return Report(entry, problems=tuple(problems))
     case = Search(entry, truth)
     result = search(case, draws=truth.draws if draws is None else draws, seed=seed, seconds=seconds)
