@@ -11,19 +11,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal
 
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, EPSILON, RATE, STEPS, Number, Real, ln
+from dpacct.engine.boundary import WIDTH, real, whole
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.tree import Node
-from dpacct.vocabulary import Adjacency, Side
+from dpacct.vocabulary import Adjacency, Side, Strength
 
-# relative width of the final bracket of a real parameter
-WIDTH = 2e-10
 # of the bracket from rough trials, which are themselves no better
 _ROUGH_WIDTH = 0.1
 _LEAST, _MOST = 1e-12, 1e15
-_MOST_TRIALS = 200
 
 
 @dataclass
@@ -83,10 +82,17 @@ def calibrate(
     )
     low, high = _bounds(bounds, integer)
     excess = _memo(build, target)
-    if integer:
-        safe, unsafe = _whole(excess, int(low), int(high))
+    safe: float | None
+    unsafe: float | None
+    missed: float | None = None  # a value that surely misses the target
+    quick = None if integer else _quickly(build, target, excess, low, high)
+    if quick is not None:
+        safe, unsafe, sure = quick
+        missed = unsafe if sure else None
+    elif integer:
+        safe, unsafe = whole(excess, int(low), int(high))
     else:
-        safe, unsafe = _quickly(build, target, excess, low, high) or _real(excess, low, high)
+        safe, unsafe = real(excess, low, high)
     if safe is None:
         told = (
             f"no {name} from {low:g} to {high:g} meets epsilon {target.epsilon:g} at "
@@ -97,13 +103,26 @@ def calibrate(
     witness = target.last
     assert witness is not None
     upward = unsafe is None or safe >= unsafe
-    ends = (unsafe if unsafe is not None else safe, safe) if upward else (safe, unsafe)
+    if unsafe is None:
+        missed = safe  # the edge of the search: nothing beyond it is asked about
+    elif missed is None and witness.side is Side.TWO_SIDED:
+        missed = _surely_missed(excess, target, safe, unsafe, integer, low, high)
+    # where delta has an upper end alone the safe value is known to be safe, but not that less won't do
+    safe_end: Literal["upper", "lower"] = "upper" if upward else "lower"
+    known: dict[str, float] = {}
+    side = Side.NONE
+    if witness.side in (Side.TWO_SIDED, Side.UPPER):
+        known[safe_end] = safe
+        side = Side.UPPER if upward else Side.LOWER
+        if witness.side is Side.TWO_SIDED and missed is not None:
+            known["lower" if upward else "upper"] = missed
+            side = Side.TWO_SIDED
     return Answer(
         quantity=name,
         value=safe,
-        lower=ends[0],
-        upper=ends[1],
-        side=witness.side if witness.side is not Side.LOWER else Side.NONE,
+        lower=known.get("lower"),
+        upper=known.get("upper"),
+        side=side,
         strength=witness.strength,
         method=witness.method,
         basis=witness.basis,
@@ -112,8 +131,36 @@ def calibrate(
         unit=witness.unit,
         tree=witness.tree,
         seconds=time.perf_counter() - started,
-        safe_end="upper" if upward else "lower",
+        safe_end=safe_end,
     )
+
+
+def _surely_missed(
+    excess: Callable[[float], float],
+    target: _Target,
+    safe: float,
+    unsafe: float,
+    integer: bool,
+    low: float,
+    high: float,
+) -> float | None:
+    """A value a little beyond the boundary whose delta is above the target even at its lower end."""
+    way = math.copysign(1.0, unsafe - safe)
+    trials = [unsafe + way * k for k in range(3)] if integer else []
+    for width in (0.0, 1e-9, 1e-8, 1e-7) if not integer else ():
+        trials.append(unsafe * math.exp(way * width))
+    for x in trials:
+        if not low <= x <= high:
+            break
+        excess(x)
+        found = target.last
+        assert found is not None
+        if found.lower is not None and found.lower > 0.0:
+            if math.log(found.lower) > target.log_delta:
+                return x
+            if found.strength < Strength.CONVERGED:
+                break
+    return None
 
 
 def _bounds(bounds: tuple[float, float] | None, integer: bool) -> tuple[float, float]:
@@ -143,8 +190,10 @@ def _quickly(
     excess: Callable[[float], float],
     low: float,
     high: float,
-) -> tuple[float, float] | None:
-    """The same as `_real` in four or five evaluations, all but one of them of one direction only.
+) -> tuple[float, float, bool] | None:
+    """The same as `real` in four or five evaluations, all but one of them of one direction only.
+
+    The last item is whether the unsafe end misses the target even with the lower end of its delta.
 
     Rough trials give a start and a slope, secant steps on the leading direction the rest. None where
     the plan has no rough value, or its delta is not as smooth as that.
@@ -165,10 +214,10 @@ def _quickly(
         return aim - _score(value)
 
     def leading(x: float) -> float:
-        return aim - _score(trials.one_direction(build(x)))
+        return aim - _score(trials.one_direction(build(x)).upper)
 
     try:
-        safe, unsafe = _real(rough, low, high, _ROUGH_WIDTH)
+        safe, unsafe = real(rough, low, high, _ROUGH_WIDTH)
     except _NotSmooth:
         return None
     if safe is None or unsafe is None or abs(math.log(safe / unsafe)) > _ROUGH_WIDTH:
@@ -192,7 +241,10 @@ def _quickly(
         past = value / slope  # how far in log x beyond the root
         if arrives and 0.0 <= past / half < 1.5:
             beyond = following * math.exp(-past - half)
-            return (following, beyond) if leading(beyond) > 0.0 else None
+            found = trials.one_direction(build(beyond))
+            if found.upper <= target.log_delta:
+                return None
+            return following, beyond, trials.realised and found.lower > target.log_delta
         if abs(move) > 1e-9 and value != f:
             slope = (value - f) / move
         x, f = following, value
@@ -201,110 +253,6 @@ def _quickly(
 
 class _NotSmooth(ArithmeticError):
     """A rough trial has no value."""
-
-
-def _real(
-    excess: Callable[[float], float], low: float, high: float, width: float = WIDTH
-) -> tuple[float | None, float | None]:
-    """(safe, unsafe) ends of a bracket of relative width `width`."""
-    x = min(max(1.0, low), high)
-    f = excess(x)
-    # which way is safe: look a little further
-    step = 2.0 if x * 2.0 <= high else 0.5
-    other = x * step
-    g = excess(other)
-    rising = (g > f) == (other > x)  # larger is riskier
-    if g == f:
-        rising = False
-    factor = 4.0
-    a, fa, b, fb = x, f, other, g
-    while (fa > 0.0) == (fb > 0.0):
-        # move towards the boundary: to safety if both miss, towards risk if both are safe
-        down = (fa > 0.0) == rising
-        edge = min(a, b) if down else max(a, b)
-        slope = (fb - fa) / (math.log(b) - math.log(a)) if a != b else 0.0
-        end = fa if edge == a else fb
-        jump = abs(end / slope) * 1.2 if slope and math.isfinite(end / slope) else math.inf
-        jump = min(max(jump, 0.05), math.log(factor))
-        factor = min(factor * 4.0, 1e6)
-        following = edge * math.exp(-jump if down else jump)
-        following = min(max(following, low), high)
-        if following == edge:
-            return (None, None) if fa > 0.0 else (edge, None)
-        a, fa = edge, end
-        b, fb = following, excess(following)
-    safe, fs, unsafe, fu = (a, fa, b, fb) if fa <= 0.0 else (b, fb, a, fa)
-    return _narrow(excess, safe, fs, unsafe, fu, width)
-
-
-def _narrow(
-    excess: Callable[[float], float],
-    safe: float,
-    fs: float,
-    unsafe: float,
-    fu: float,
-    width: float,
-) -> tuple[float, float]:
-    """Close a bracket: secant steps in log x through the last two trials, each a hair past the root.
-
-    The hair lies on the side that was not tried last, so that both ends close in.
-    """
-    older, newer = (safe, fs), (unsafe, fu)
-    for trial in range(_MOST_TRIALS):
-        gap = math.log(unsafe / safe)
-        if abs(gap) <= width:
-            break
-        rise = newer[1] - older[1]
-        run = math.log(newer[0] / older[0])
-        step = -newer[1] * run / rise if rise and math.isfinite(rise) else math.inf
-        towards = math.copysign(1.0, -gap if newer[1] > 0.0 else gap)  # from the newer to the other
-        hair = towards * (0.3 * width + 0.02 * abs(step)) if math.isfinite(step) else 0.0
-        x = newer[0] * math.exp(step + hair) if abs(step) < 50.0 else math.nan
-        low, high = min(safe, unsafe), max(safe, unsafe)
-        if not low < x < high or trial % 8 == 7:
-            x = safe * math.exp(0.5 * gap)
-        f = excess(x)
-        older, newer = newer, (x, f)
-        if f <= 0.0:
-            if x == safe:
-                break
-            safe = x
-        else:
-            if x == unsafe:
-                break
-            unsafe = x
-    return safe, unsafe
-
-
-def _whole(
-    excess: Callable[[float], float], low: int, high: int
-) -> tuple[float | None, float | None]:
-    """(safe, unsafe) neighbouring whole numbers; more is riskier."""
-    if excess(low) > 0.0:
-        return None, None
-    safe, step = low, 1
-    unsafe: int | None = None
-    while unsafe is None:
-        if safe >= high:
-            return float(safe), None
-        following = min(high, safe + step)
-        if excess(following) > 0.0:
-            unsafe = following
-        else:
-            safe, step = following, step * 8
-    while unsafe - safe > 1:
-        fs, fu = excess(safe), excess(unsafe)
-        gap = math.log(unsafe / safe)
-        part = fs / (fs - fu) if fs < 0.0 and math.isfinite(fu) else 0.5
-        guess = round(safe * math.exp(min(max(part, 0.02), 0.98) * gap))
-        # the secant's own guess, then its neighbour, then the middle: each closes the bracket
-        for x in (guess, guess + 1, guess - 1, (safe + unsafe) // 2):
-            if safe < x < unsafe:
-                if excess(x) > 0.0:
-                    unsafe = x
-                else:
-                    safe = x
-    return float(safe), float(unsafe)
 
 
 def noise_multiplier(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from dpacct.compose.composition import Composition
 from dpacct.compose.routes import ROUTES
+from dpacct.engine.invert import Solved
 from dpacct.engine.law import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
@@ -23,6 +24,7 @@ class Trials:
     epsilon: float
     adjacency: Adjacency | str | None
     leading: int = 0  # the direction with the larger delta, as far as is known
+    realised: bool = False
     _tilts: dict[int, float] = field(default_factory=dict)
 
     @staticmethod
@@ -47,8 +49,9 @@ class Trials:
                 self._tilts[k] = tilt
         return best
 
-    def one_direction(self, node: Node) -> float:
-        """Upper end of log delta in the leading direction alone."""
-        directions = Composition(node, resolve_adjacency(node, self.adjacency)).upper
-        k = min(self.leading, len(directions) - 1)
-        return directions[k].log_delta(self.epsilon, self._tilts.get(k)).upper
+    def one_direction(self, node: Node) -> Solved:
+        """Log delta in the leading direction alone; `realised` then says whether data sets have it."""
+        plan = Composition(node, resolve_adjacency(node, self.adjacency))
+        self.realised = plan.lower is None
+        k = min(self.leading, len(plan.upper) - 1)
+        return plan.upper[k].log_delta(self.epsilon, self._tilts.get(k))
