@@ -61,7 +61,7 @@ def lemma4(alpha: float, epsilon: float, k: int) -> float:
     """k times the divergence of randomised response at `epsilon`, for k answers of it.
 
     >>> round(lemma4(2.0, 1.0, 1), 9)
-    0.734603984
+    0.735325664
     """
     # cosh((alpha - 1/2) eps)/cosh(eps/2) is 1 + the first product below
     half = 0.5 * epsilon

@@ -103,8 +103,8 @@ def orders(least: str) -> Where:
 def lemma2(tau: float, nu2: float, alpha: float) -> float:
     """Renyi divergence of order `alpha`, at most; `nu2` = (std / sensitivity)^2.
 
-    >>> lemma2(0.05, 1.0, 2.0)
-    0.017500000000000005
+    >>> round(lemma2(0.05, 1.0, 2.0), 12)
+    0.0175
     """
     return 3.5 * tau * tau * alpha / nu2
 
@@ -142,8 +142,8 @@ def lemma2(tau: float, nu2: float, alpha: float) -> float:
 def lemma3(tau: float, nu2: float, alpha: float) -> float:
     """Renyi divergence of order `alpha`, at most; `nu2` = (std / sensitivity)^2.
 
-    >>> lemma3(0.05, 1.0, 2.0)
-    0.010000000000000002
+    >>> round(lemma3(0.05, 1.0, 2.0), 12)
+    0.01
     """
     return 2.0 * tau * tau * alpha / nu2
 
@@ -179,7 +179,7 @@ def lemma3(tau: float, nu2: float, alpha: float) -> float:
 def lemma3_integer(tau: float, nu2: float, alpha: int) -> float:
     """As `lemma3`.
 
-    >>> lemma3_integer(0.05, 1.0, 2)
-    0.010000000000000002
+    >>> round(lemma3_integer(0.05, 1.0, 2), 12)
+    0.01
     """
     return lemma3(tau, nu2, alpha)
