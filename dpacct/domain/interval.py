@@ -112,15 +112,17 @@ class _Interval:
     def _checked(
         self, name: str, value: object, number: Fraction | None, error: type[DpacctError]
     ) -> Fraction:
-        wanted = f"{name} must be {self.noun} in {self}"
         if number is None:
-            raise InvalidArgument(f"{wanted}, got {shown(value)}", argument=name)
+            raise InvalidArgument(self._refusal(name, value), argument=name)
         if not self.contains(number):
-            raise error(f"{wanted}, got {shown(value)}", argument=name)
+            raise error(self._refusal(name, value), argument=name)
         if self.as_float and not fits(number):
-            limits = "within the range of floating point (2.3e-308 to 1.8e308)"
-            raise error(f"{wanted} {limits}, got {shown(value)}", argument=name)
+            limits = " within the range of floating point (2.3e-308 to 1.8e308)"
+            raise error(self._refusal(name, value, limits), argument=name)
         return number
+
+    def _refusal(self, name: str, value: object, limits: str = "") -> str:
+        return f"{name} must be {self.noun} in {self}{limits}, got {shown(value)}"
 
     def _window(self) -> tuple[Fraction, Fraction]:
         """Finite ends to draw between: the typical ones, else its own, else a million away."""

@@ -26,7 +26,7 @@ _HARD_FLOOR = 5e-10
 MOST_BENT_NODES = 4000
 # the bent contour is settled when the last halving of its step changed less than this part; the error
 # left is far smaller, but by how much depends on the plan
-_SETTLED = 3e-11
+_SETTLED = 5e-11
 # shifts of the line tried in the aliasing bound, in units of the Gaussian optimum
 _SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
 
@@ -272,15 +272,21 @@ def bent_contour(families: Families, total: Totals, epsilons: Sequence[float]) -
         return None
     z, weight, value = (np.concatenate(parts) for parts in zip(*tables, strict=True))
     weight[0] *= 0.5
-    previous = np.full(gaps.shape, np.inf)
+    previous, last = np.full(gaps.shape, np.inf), math.inf
     while True:
         terms = weight * np.exp(np.multiply.outer(gaps, z) + value)
         estimate = step * terms.real.sum(axis=1)
         change = np.abs(estimate - previous)
-        error = change
-        if bool((error <= _SETTLED * np.abs(estimate)).all()) or z.size > MOST_BENT_NODES:
+        relative = float((change / np.abs(estimate)).max()) if estimate.all() else math.inf
+        # what is left after a change a hundred times smaller than the one before it is smaller still,
+        # and a small change that does not shrink is rounding, of which it is only a sample
+        stalled = 0.3 * last < relative < 1e-5
+        left = 10.0 * max(1.0, last / relative) if stalled else 0.3 if relative < 0.01 * last else 1.0
+        if relative * left <= _SETTLED or stalled or z.size > MOST_BENT_NODES:
             scaled: Complexes = weight * complex(step)
-            return Line(total, z, scaled, value, float(error.max()) + TAIL_TOLERANCE / unit)
+            error = left * float(change.max()) + TAIL_TOLERANCE / unit
+            return Line(total, z, scaled, value, error)
+        last = relative
         previous = estimate
         middle = table(step * (np.arange(z.size) + 0.5))
         z, weight, value = (

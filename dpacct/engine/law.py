@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .stable import (
     log_sum_exp,
     sine_minus_identity,
 )
+
+if TYPE_CHECKING:
+    from .discrete.pieces import DiscreteSource
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,10 @@ class Law(Protocol):
         """E[(1 - e^{epsilon - L})_+] over the part without atoms, and its derivative."""
         ...
 
+    def source(self) -> DiscreteSource:
+        """The same law (finite losses, renormalised) for the lattice engine."""
+        ...
+
 
 @dataclass(frozen=True)
 class Positions:
@@ -255,7 +262,7 @@ class QuadratureFamily:
         frequencies = np.abs(z.imag)
         if z.size > 16 and (
             z.size * self._losses.size > _CHUNK >> 2
-            or float(frequencies[-1]) > 2.0 * float(frequencies[0])
+            or (z.size > 64 and float(frequencies[-1]) > 2.0 * float(frequencies[0]))
         ):
             halves = (z[: z.size // 2], z[z.size // 2 :])
             return np.concatenate([self._in_parts(c, mean, part) for part in halves])
