@@ -7,7 +7,6 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 
@@ -69,17 +68,3 @@ def check(name: str, content: bytes, sha256: str) -> bytes:
         told = f"{name} must have the sha256 {sha256}, got {got}"
         raise InvalidArgument(told, argument="sha256")
     return content
-
-
-def keep(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` make a file beside `path`, then put it there in one step: whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(draft)
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()

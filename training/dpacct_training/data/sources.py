@@ -21,6 +21,7 @@ from dpacct_training.accept import one_of
 from dpacct_training.data import cache
 from dpacct_training.data.dataset import Dataset
 from dpacct_training.data.synth import Pieces
+from dpacct_training.durable import keep
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -67,7 +68,7 @@ def fetch(name: str, progress: cache.Progress | None = None) -> Path:
     source = known()[one_of("data", name, sorted(known()))]
     if not source.path.exists():
         arrays = source.read(cache.download(source.url, source.sha256, progress, source.size))
-        cache.keep(source.path, lambda draft: _write(draft, arrays))
+        keep(source.path, lambda draft: _write(draft, arrays))
     return source.path
 
 

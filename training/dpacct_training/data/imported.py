@@ -1,0 +1,118 @@
+"""Data sets that a user holds: copied into the cache as plain arrays."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpacct import InvalidArgument
+from dpacct_training.data import cache, idx
+from dpacct_training.data.sources import Arrays, known, pieces
+from dpacct_training.data.synth import Pieces
+from dpacct_training.durable import keep
+from dpacct_training.extras import required
+
+_NEEDED = ("x_train", "y_train", "x_test", "y_test")
+_IDX = {
+    "x_train": "*train*images*idx3*",
+    "y_train": "*train*labels*idx1*",
+    "x_test": "*t*[es][0-9s]*images*idx3*",
+    "y_test": "*t*[es][0-9s]*labels*idx1*",
+}
+
+
+def _folder() -> Path:
+    return cache.folder() / "imported"
+
+
+def names() -> list[str]:
+    """What was imported."""
+    return sorted(path.stem for path in _folder().glob("*.npz"))
+
+
+def load(name: str) -> Pieces:
+    """An imported data set."""
+    with np.load(_folder() / f"{name}.npz", allow_pickle=False) as held:
+        arrays = dict(held)
+    classes = int(max(arrays["y_train"].max(), arrays["y_test"].max())) + 1
+    return pieces(name, arrays, classes)
+
+
+def bring(path: Path, name: str) -> Path:
+    """Copy the data at `path` into the cache; returns the new file.
+
+    A .npz with x_train, y_train, x_test, y_test (and roles_train, roles_test); a folder of idx files
+    (EMNIST, USPS); or one with train_32x32.mat and test_32x32.mat (SVHN). Pickles are refused.
+    Raises `InvalidArgument`.
+    """
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,40}", name) or name in {*known(), "synth"}:
+        told = "name must be lower-case letters, digits, - and _, and not that of a built-in set"
+        raise InvalidArgument(f"{told}, got {name!r:.60}", argument="name")
+    if not path.exists():
+        raise InvalidArgument(f"path must exist, got {str(path)!r}", argument="path")
+    arrays = _checked(_folder_of(path) if path.is_dir() else _archive(path))
+    pieces(name, arrays, int(max(arrays["y_train"].max(), arrays["y_test"].max())) + 1)
+    target = _folder() / f"{name}.npz"
+
+    def write(draft: Path) -> None:
+        with draft.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    keep(target, write)
+    return target
+
+
+def _archive(path: Path) -> Arrays:
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            return dict(held)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        told = f"path must be a .npz of plain arrays or a folder, got {str(path)!r} ({error})"
+        raise InvalidArgument(told[:300], argument="path") from None
+
+
+def _folder_of(path: Path) -> Arrays:
+    if (path / "train_32x32.mat").exists() and (path / "test_32x32.mat").exists():
+        return _svhn(path)
+    found = {}
+    for name, pattern in _IDX.items():
+        files = sorted(path.glob(pattern))
+        if len(files) != 1:
+            told = f"the folder must hold one file like {pattern}, got {len(files)}"
+            raise InvalidArgument(told, argument="path")
+        found[name] = idx.read(files[0].name, files[0].read_bytes())
+    return found
+
+
+def _svhn(path: Path) -> Arrays:
+    """Images (32, 32, 3, n) and labels 1..10, where 10 stands for the digit 0."""
+    read = required("scipy.io").loadmat
+    found: Arrays = {}
+    for part in ("train", "test"):
+        held = read(path / f"{part}_32x32.mat")
+        found[f"x_{part}"] = np.ascontiguousarray(held["X"].transpose(3, 2, 0, 1))
+        found[f"y_{part}"] = held["y"].ravel() % 10
+    return found
+
+
+def _checked(arrays: Arrays) -> Arrays:
+    for name in _NEEDED:
+        if name not in arrays:
+            held = ", ".join(sorted(arrays)) or "nothing"
+            raise InvalidArgument(f"the data must hold {name}, got {held}", argument="path")
+    found: Arrays = {}
+    for name, values in arrays.items():
+        if name.startswith("x_") and values.dtype.kind not in "uif":
+            told = f"{name} must be numbers, got {values.dtype}"
+            raise InvalidArgument(told, argument="path")
+        found[name] = _images(values) if name.startswith("x_") else values.astype(np.int64)
+    return found
+
+
+def _images(values: NDArray[Any]) -> NDArray[Any]:
+    """(samples, height, width) gets its one channel."""
+    return values[:, None] if values.ndim == 3 else values
