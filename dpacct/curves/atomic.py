@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats
 from dpacct.vocabulary import Adjacency
@@ -84,6 +85,11 @@ class AtomicLaw:
 
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         return np.zeros(epsilons.shape), np.zeros(epsilons.shape)
+
+    def source(self) -> DiscreteSource:
+        from .discrete.points import PointsOf
+
+        return PointsOf(self)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.invert import epsilon, log_delta
 from dpacct.engine.jump_parts import BLUR
 from dpacct.engine.law import (
@@ -25,6 +26,7 @@ from dpacct.engine.law import (
 )
 from dpacct.engine.stable import Complexes, Floats, log1p_complex
 
+from .amplify import Direction
 from .window import scan, uniform_nodes
 
 LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
@@ -79,6 +81,11 @@ class GaussianLaw:
 
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         raise ValueError("a law without atoms takes no lattice part")
+
+    def source(self) -> DiscreteSource:
+        from .discrete.normal import NormalSource
+
+        return NormalSource(self.mu)
 
 
 def log_ratio(rate: float, loss: Floats) -> Floats:
@@ -285,6 +292,13 @@ class SampledGaussianLaw:
 
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         raise ValueError("a law without atoms takes no lattice part")
+
+    def source(self) -> DiscreteSource:
+        from .discrete.amplified import sampled
+        from .discrete.normal import NormalSource
+
+        way = Direction.REMOVE if self.remove else Direction.ADD
+        return sampled(NormalSource(1.0 / self.sigma), self.rate, way)
 
 
 def sampled_epsilon(rate: float, inner: float) -> float:

@@ -13,9 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
+from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import NO_ATOMS, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats
 
+from .amplify import Direction
 from .gaussian_laws import (
     LOG_NORMAL,
     GaussianLaw,
@@ -164,3 +166,9 @@ class SymmetricGaussianLaw:
 
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         raise ValueError("a law without atoms of its own takes no lattice part")
+
+    def source(self) -> DiscreteSource:
+        from .discrete.amplified import sampled
+        from .discrete.normal import NormalSource
+
+        return sampled(NormalSource(1.0 / self.sigma), self.rate, Direction.SYMMETRIC)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
+from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats
 from dpacct.errors import OutsideDomain
@@ -36,6 +38,7 @@ class LaplaceLaw:
     has_density = True
     tilt_hint = math.inf
     cuttable = None
+    ends: ClassVar[bool] = True  # whether the ends of the range have point masses
 
     @property
     def plain_frequency(self) -> float:
@@ -181,6 +184,12 @@ class LaplaceLaw:
 
     def epsilon_one_step(self, log_target: float) -> tuple[float, float] | None:
         return None
+
+    def source(self) -> DiscreteSource:
+        from .discrete.amplified import sampled
+        from .discrete.laplace import LaplaceSource
+
+        return sampled(LaplaceSource(self.b, self.ends), self.rate, self.direction)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import textwrap
 from typing import Any
 
 from dpacct.domain import shown
@@ -39,7 +40,8 @@ def read(data: Any) -> Node:
     if not isinstance(kind, str) or kind not in READERS:
         close = difflib.get_close_matches(str(kind), READERS, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise _wrong(f"node must be one of {', '.join(sorted(READERS))}, got {shown(kind)}{hint}")
+        listed = textwrap.shorten(", ".join(sorted(READERS)), 200, placeholder=" ...")
+        raise _wrong(f"node must be one of {listed}, got {shown(kind)}{hint}")
     node = READERS[kind](fields)
     if fields:
         raise _wrong(f"a {kind} node has no key {shown(min(fields, key=str))}")

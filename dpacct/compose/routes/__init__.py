@@ -10,12 +10,14 @@ from .certified import Certified
 from .closed_form import BalleWang
 from .closed_guarantee import PUBLISHED
 from .exact import Exact
+from .lattice import Lattice
 from .limit import CentralLimit
 from .renyi import CANONNE, MIRONOV
 from .route import Route
 
 ROUTES: dict[str, Route] = {
-    route.name: route for route in (Exact(), BalleWang(), CANONNE, MIRONOV, CentralLimit())
+    route.name: route
+    for route in (Exact(), Lattice(), BalleWang(), CANONNE, MIRONOV, CentralLimit())
 }
 """Every method that is compared, the strongest first."""
 OFFERED: dict[str, Route] = {**ROUTES, Certified.name: Certified(), **PUBLISHED}

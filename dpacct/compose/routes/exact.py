@@ -9,6 +9,7 @@ from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.invert import Solved
 from dpacct.vocabulary import Side, Strength
 
+from .lattice import narrowed
 from .route import Finding, Route
 
 _INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
@@ -32,7 +33,8 @@ class Exact(Route):
             assert best is not None
             return best
 
-        return self._finding(plan, worst, relative=True)
+        found, resolved = self._finding(plan, worst, relative=True)
+        return found if resolved else narrowed(found, plan, lambda r: r.epsilon(plan, log_delta))
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         def worst(directions: list[Direction]) -> Solved:
@@ -44,16 +46,17 @@ class Exact(Route):
             assert best is not None
             return best
 
-        return self._finding(plan, worst, relative=False)
+        found, resolved = self._finding(plan, worst, relative=False)
+        return found if resolved else narrowed(found, plan, lambda r: r.log_delta(plan, epsilon))
 
     def _finding(
         self, plan: Composition, worst: Callable[[list[Direction]], Solved], relative: bool
-    ) -> Finding:
+    ) -> tuple[Finding, bool]:
         upper = worst(plan.upper)
         lower = upper if plan.lower is None else worst(plan.lower)
         resolved = upper.resolved and lower.resolved
         accurate = resolved and max(_error(upper, relative), _error(lower, relative)) <= CONVERGED
-        return Finding(
+        finding = Finding(
             value=upper.value,
             lower=min(lower.lower, upper.value),
             upper=upper.upper,
@@ -61,6 +64,7 @@ class Exact(Route):
             strength=Strength.CONVERGED if accurate else Strength.BOUND,
             basis=(*plan.basis, _INVERSION, *(() if resolved else (_BRACKET,))),
         )
+        return finding, resolved
 
 
 def _error(solved: Solved, relative: bool) -> float:

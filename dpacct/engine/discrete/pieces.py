@@ -26,9 +26,9 @@ class Pieces:
     """A pair (P, Q) as pieces: log masses, and an enclosure of the loss on each.
 
     `low` may be -inf and `high` +inf. A piece without Q-mass has log_q = -inf and both ends +inf (the
-    loss is infinite there), one without P-mass log_p = -inf: it is ignored. Masses sum to 1 under
-    P, and to 1 under Q, up to `slack`, which bounds the absolute error of each log mass (so the relative
-    error of each mass) and of each end of a loss.
+    loss is infinite there); one without P-mass has log_p = -inf and both ends -inf (it counts when the pair
+    is amplified). Masses sum to 1 under P, and to 1 under Q, up to `slack`, which bounds the absolute
+    error of each log mass (so the relative error of each mass) and of each end of a loss.
     """
 
     log_p: Floats
@@ -65,6 +65,8 @@ class DiscreteSource(Protocol):
     not `upper`, nowhere above it; all others ignore the flag.
     """
 
+    def __hash__(self) -> int: ...
+
     @property
     def atoms(self) -> Floats:
         """Losses of finite point masses to which the lattice is to be aligned; few, or none."""
@@ -73,10 +75,6 @@ class DiscreteSource(Protocol):
     @property
     def only_atoms(self) -> bool:
         """Whether finite point masses at `atoms` (and infinite losses) are all there is."""
-        ...
-
-    def centre(self) -> tuple[float, float]:
-        """A typical loss and a typical deviation from it (positive), of the bulk under P: a hint."""
         ...
 
     def span(self, log_mass: float) -> tuple[float, float]:

@@ -1,0 +1,139 @@
+"""The lattice route: losses on a grid, rounded up and down, so that the truth lies between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpacct.compose.composition import Composition, Direction
+from dpacct.engine.discrete import bracket
+from dpacct.engine.discrete.bracket import Bracket
+from dpacct.engine.discrete.lattices import Sources
+from dpacct.errors import Unsupported
+from dpacct.vocabulary import Side, Strength
+
+from .route import Finding, Route
+
+_BASIS = (
+    "losses on a lattice, rounded both ways (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022; "
+    "docs/theory/lattice.md)"
+)
+Ask = Callable[[Direction, Bracket | None], Bracket | None]
+WIDTH = 1e-4
+"""Relative width of the bracket that is aimed at."""
+# relative width up to which an answer counts as converged: the same as of the exact route
+_CONVERGED = 2e-9
+
+
+def sources(direction: Direction) -> Sources:
+    """What the lattice engine is asked about: the finite losses of one direction."""
+    return [(law.source(), count) for law, count in direction.laws]
+
+
+@dataclass(frozen=True)
+class Lattice(Route):
+    """Tilted FFT composition of an upper and a lower lattice law; for any law at all.
+
+    A plan too large to reach the width within the memory it may use gets the bracket that was reached.
+    """
+
+    width: float = WIDTH
+
+    name = "lattice"
+
+    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        def ask(way: Direction, best: Bracket | None) -> Bracket | None:
+            if best is not None and way.surely_below(log_delta, best.lower):
+                return None
+            return _epsilon(way, log_delta, self.width)
+
+        return self._finding(plan, ask, log_scale=False)
+
+    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        def ask(way: Direction, best: Bracket | None) -> Bracket | None:
+            if best is not None and way.surely_below(best.lower, epsilon):
+                return None
+            return _log_delta(way, epsilon, self.width)
+
+        return self._finding(plan, ask, log_scale=True)
+
+    def _finding(self, plan: Composition, ask: Ask, log_scale: bool) -> Finding:
+        if plan.renyi_only:
+            told = (
+                f"method 'lattice' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
+            )
+            raise Unsupported(told, argument="method")
+        upper = _worst(plan.upper, ask)
+        value = 0.5 * (upper.lower + upper.upper) if upper.lower > -math.inf else upper.upper
+        lower = upper.lower
+        if plan.lower is not None:
+            lower = _worst(plan.lower, ask).lower
+        size = 1.0 if log_scale or value <= 0.0 or value == math.inf else value
+        sharp = upper.upper == upper.lower or upper.upper - upper.lower <= _CONVERGED * size
+        return Finding(
+            value=value,
+            lower=min(lower, value),
+            upper=upper.upper,
+            side=Side.TWO_SIDED,
+            strength=Strength.CONVERGED if sharp else Strength.BOUND,
+            basis=(*plan.basis, _BASIS),
+        )
+
+
+def _worst(directions: list[Direction], ask: Ask) -> Bracket:
+    """The bracket of the largest; a direction that a cheap bound shows to be below it is left out."""
+    best: Bracket | None = None
+    for direction in directions:
+        found = ask(direction, best)
+        if found is not None:
+            best = found if best is None else best.larger(found)
+    assert best is not None
+    return best
+
+
+def _log_delta(direction: Direction, epsilon: float, width: float) -> Bracket:
+    found = bracket.log_delta(sources(direction), epsilon - direction.shift, width)
+    if direction.log_kept == 0.0:
+        return found
+    open_failure = -math.expm1(direction.log_kept)
+
+    def mix(log_finite: float) -> float:
+        return math.log(open_failure + math.exp(direction.log_kept + log_finite))
+
+    return Bracket(mix(found.lower) - 1e-15, mix(found.upper) + 1e-15, found.wide)
+
+
+def _epsilon(direction: Direction, log_target: float, width: float) -> Bracket:
+    if direction.log_kept < 0.0:
+        excess = math.exp(log_target) + math.expm1(direction.log_kept)
+        if excess <= 0.0:
+            return Bracket(math.inf, math.inf)
+        # a difference: what it rounds to may be off by this much of itself
+        rounding = 1e-15 * (1.0 + math.exp(log_target) / excess)
+        log_target = math.log(excess) - direction.log_kept
+        if rounding > 1e-9:
+            safe = _finite(direction, log_target - rounding, width)
+            return Bracket(_finite(direction, log_target + rounding, width).lower, safe.upper)
+        log_target -= rounding
+    return _finite(direction, log_target, width)
+
+
+def _finite(direction: Direction, log_target: float, width: float) -> Bracket:
+    found = bracket.epsilon(sources(direction), log_target, width, -direction.shift)
+    lower, upper = (max(0.0, end + direction.shift) for end in (found.lower, found.upper))
+    return Bracket(lower, upper, found.wide)
+
+
+def narrowed(finding: Finding, plan: Composition, ask: Callable[[Route], Finding]) -> Finding:
+    """A finding that no contour resolves, intersected with the lattice's bracket."""
+    other = ask(Lattice())
+    assert finding.lower is not None and finding.upper is not None
+    assert other.lower is not None and other.upper is not None
+    lower, upper = max(finding.lower, other.lower), min(finding.upper, other.upper)
+    if not lower <= upper:
+        # both are brackets of one number; if rounding parts them, what holds is the lattice's
+        lower, upper = other.lower, other.upper
+    value = min(max(other.value, lower), upper)
+    basis = tuple(dict.fromkeys((*finding.basis, *other.basis)))
+    return Finding(value, lower, upper, Side.TWO_SIDED, other.strength, basis)

@@ -1,0 +1,1 @@
+"""What the lattice engine is fed: laws cut into pieces, with exact masses under both distributions."""
