@@ -229,15 +229,19 @@ def _quickly(
         return None
     half = math.copysign(0.4 * WIDTH, -run)  # into safety
     x = safe * math.exp(-f_safe / slope)
+    bend = _bend(rough, safe, x, unsafe)
+    slope += bend * math.log(x * x / (safe * unsafe))  # from the chord's to that at x
     f, move = leading(x), math.inf
     for _ in range(6):
-        # Newton to the root and a little into safety; its error is about this move times the last one
-        last, move = move, half - f / slope
+        # to the root of a parabola, and a little into safety
+        last, move = move, half - f / slope - bend * (f / slope) ** 2 / slope
         following = x * math.exp(move)
         if not (abs(move) < _ROUGH_WIDTH and low <= following <= high):
             return None
-        arrives = abs(move * last) < 0.1 * WIDTH
+        arrives = abs(move * last) < min(30.0 * WIDTH, 1e-3 * abs(last))
         value = excess(following) if arrives else leading(following)
+        if abs(move) > 1e-9 and value != f:
+            slope = (value - f) / move + bend * move
         past = value / slope  # how far in log x beyond the root
         if arrives and 0.0 <= past / half < 1.5:
             beyond = following * math.exp(-past - half)
@@ -245,10 +249,16 @@ def _quickly(
             if found.upper <= target.log_delta:
                 return None
             return following, beyond, trials.realised and found.lower > target.log_delta
-        if abs(move) > 1e-9 and value != f:
-            slope = (value - f) / move
         x, f = following, value
     return None
+
+
+def _bend(f: Callable[[float], float], a: float, b: float, c: float) -> float:
+    """Second divided difference of f in log x at three places: half the second derivative."""
+    first = (f(b) - f(a)) / math.log(b / a) if b != a else 0.0
+    second = (f(c) - f(b)) / math.log(c / b) if b != c else first
+    bend = (second - first) / math.log(c / a)
+    return bend if math.isfinite(bend) else 0.0
 
 
 class _NotSmooth(ArithmeticError):

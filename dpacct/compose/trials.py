@@ -35,18 +35,24 @@ class Trials:
         )
 
     def rough(self, node: Node) -> float:
-        """Saddle-point estimate of log delta, and which direction leads; NaN if there is none."""
+        """Saddle-point estimate of log delta in the direction that leads; NaN if there is none.
+
+        Which one leads is seen at the first trial, and checked by the whole evaluation at the end.
+        """
         directions = Composition(node, resolve_adjacency(node, self.adjacency)).upper
         best = -math.inf
         for k, direction in enumerate(directions):
+            if self._tilts and k != min(self.leading, len(directions) - 1):
+                continue
             try:
                 value, tilt = direction.estimate(self.epsilon, self._tilts.get(k))
             except TooFine:
                 return math.nan
             if value > best:
                 best, self.leading = value, k
-            if math.isfinite(tilt):
-                self._tilts[k] = tilt
+                found = tilt
+        if math.isfinite(best) and math.isfinite(found):
+            self._tilts[self.leading] = found
         return best
 
     def one_direction(self, node: Node) -> Solved:

@@ -167,7 +167,7 @@ def log_delta_estimate(
     if epsilon >= largest_loss(laws):
         return -math.inf, math.nan
     c = tilt or first_guess(laws, -10.0 - abs(epsilon))
-    total = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA)).for_epsilon(epsilon, c)
+    total = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA)).for_epsilon(epsilon, c, 1e-3)
     return min(0.0, total.log_delta_estimate(epsilon)), total.c
 
 

@@ -66,12 +66,12 @@ class Saddle:
 
         return self.solve(gap, c, 0.3)
 
-    def for_epsilon(self, epsilon: float, c: float) -> Totals:
+    def for_epsilon(self, epsilon: float, c: float, tolerance: float = 0.1) -> Totals:
         def gap(total: Totals) -> tuple[float, float]:
             scale = 1.0 / math.sqrt(total.curvature)
             return (total.saddle_epsilon - epsilon) * scale, total.c / scale
 
-        return self.solve(gap, c, 0.1)
+        return self.solve(gap, c, tolerance)
 
 
 def first_guess(laws: Laws, log_delta: float) -> float:
