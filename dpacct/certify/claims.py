@@ -24,7 +24,7 @@ from .balls import Enclosure, ball, precision
 from .lattice_line import LatticeLine
 from .line import Contour, Line
 from .plan import Laws, Sides, read_plan
-from .whole import chernoff, closed_form, largest_loss, rules_from_json
+from .whole import chernoff, closed_form, largest_loss, rules_from_json, top_outcome
 
 AT_MOST, AT_LEAST = "at most", "at least"
 _MORE_BITS = 32
@@ -108,6 +108,8 @@ def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
             value = closed_form(laws, e)
             if value is not None:
                 return Enclosure.of(value)
+        if form == "largest loss":
+            return Enclosure(Enclosure.of(top_outcome(laws, e)).lower, Fraction(1))
         if form == "moment bound":
             rules = rules_from_json(laws, evidence["rules"])
             value = chernoff(laws, rules, arb(evidence["c"]), e)

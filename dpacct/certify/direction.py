@@ -14,15 +14,16 @@ from dpacct.domain import ln
 from dpacct.engine import invert
 from dpacct.errors import DpacctError, NotCertified
 
-from .balls import Enclosure, ball, precision
+from .balls import Enclosure, ball, fraction, precision
 from .effort import CLOSED, read_cost, spend
 from .line import Line
 from .plan import Laws
 from .search import Aim, FloatLaws, Seeker, propose, saddle_epsilon, tilt_for_bound
-from .whole import chernoff, closed_form, largest_loss, rules_to_json
+from .whole import chernoff, closed_form, largest_loss, rules_to_json, top_outcome
 
 _TRIALS = 6
 _MOST_NATS = 140.0
+_EDGE_BITS = 256
 _FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one expected
 _NOTHING = Fraction(1, 10**1000)
 
@@ -34,12 +35,13 @@ class Direction:
         self.laws, self._float_laws = laws, float_laws
         self._line: Line | None = None
         self._bits = 0
+        self._closed_bits = 0  # what the last closed form took
         self.evidence: dict[str, Any] = {}
         self._line_evidence: dict[str, Any] = {}
 
     def _closed(self, epsilon: Fraction, width: float) -> Enclosure | None:
         """Closed forms, with as much precision as their cancellation takes."""
-        bits = 96 + math.ceil(-math.log2(width))
+        bits = max(96 + math.ceil(-math.log2(width)), self._closed_bits)
         while bits < 200_000:
             spend(CLOSED)
             with precision(bits):
@@ -57,6 +59,7 @@ class Direction:
                     found = Enclosure.of(value)
                     if found.relative_width <= width:
                         self.evidence = {"form": "closed", "bits": bits}
+                        self._closed_bits = bits
                         return found
             bits *= 2
         raise NotCertified("a closed form cancels beyond 200,000 bits: the value is withheld")
@@ -104,9 +107,15 @@ class Direction:
         }
         return self._read(epsilon)
 
-    def decide(self, epsilon: Fraction, target: Fraction) -> bool | None:
+    def decide(
+        self, epsilon: Fraction, target: Fraction, *, only_edge: bool = False
+    ) -> bool | None:
         """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
-        verdict = None if self._line is None else self._compare(self._read(epsilon), target)
+        verdict = self._at_the_edge(epsilon, target)
+        if only_edge:
+            return verdict
+        if verdict is None and self._line is not None:
+            verdict = self._compare(self._read(epsilon), target)
         if verdict is None and self._line is None and self.at_most(epsilon, target):
             return True
         seeker: Seeker | None = None
@@ -121,6 +130,25 @@ class Direction:
                 verdict = self._compare(found, target)
             nats += 10.0
         return verdict
+
+    def ceiling(self) -> Fraction | None:
+        """An upper end of the largest loss; None where there is none."""
+        with precision(_EDGE_BITS):
+            value = largest_loss(self.laws)
+            return fraction(value.upper()) if value.is_finite() else None
+
+    def _at_the_edge(self, epsilon: Fraction, target: Fraction) -> bool | None:
+        """`decide` by the largest loss alone: beyond it delta is 0, and its mass may be enough."""
+        with precision(_EDGE_BITS):
+            e = ball(epsilon)
+            ceiling = largest_loss(self.laws)
+            if ceiling <= e:
+                self.evidence = {"form": "ceiling", "bits": _EDGE_BITS}
+                return True
+            if ceiling.is_finite() and top_outcome(self.laws, e) > ball(target):
+                self.evidence = {"form": "largest loss", "bits": _EDGE_BITS}
+                return False
+        return None
 
     @staticmethod
     def _compare(found: Enclosure, target: Fraction) -> bool | None:
@@ -165,6 +193,12 @@ class Direction:
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
         """About -d log delta/d epsilon."""
+        if self.closed:
+            rise = 1e-4
+            ends = [self._closed(Fraction(epsilon * x), 1e-7) for x in (1.0, 1.0 + rise)]
+            high, low = (ln(end.lower) if end and end.lower > 0 else -math.inf for end in ends)
+            found = (high - low) / (epsilon * rise)
+            return found if 0.0 < found < math.inf else 1.0 / max(epsilon, 1e-300)
         try:
             return Seeker(self._float_laws, epsilon, log_target).total.c
         except (ArithmeticError, ValueError, MemoryError, DpacctError, RuntimeError):

@@ -46,6 +46,10 @@ class SymmetricGaussian:
         ]
         return Parts(((arb(0), rest),), tuple(both))
 
+    def top(self) -> arb:
+        """No point mass."""
+        return arb(0)
+
     def rule_from_json(self, fields: dict[str, Any]) -> PanelRule:
         """A rule as a certificate holds it."""
         return PanelRule.from_json(fields)

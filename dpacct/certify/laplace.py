@@ -17,7 +17,7 @@ from .balls import ball
 from .branches import Branch, PanelRule, Parts, PreparedBranches
 from .effort import spend, sum_cost
 
-MOST_RESIDUES = 300
+MOST_RESIDUES = 1500
 PLAIN, REMOVE, ADD, SYMMETRIC = "plain", "remove", "add", "symmetric"
 
 
@@ -102,6 +102,13 @@ class LaplaceStep:
         if self.kind == ADD:
             return -self._log_r(-self._lam())
         return self._log_r(self._lam())
+
+    def top(self) -> arb:
+        """The atom's P-mass at that end."""
+        if self.kind == ADD:
+            return arb(1) / 2
+        lam = self._lam()
+        return (-lam).exp() / 2 * self._log_r(lam).exp()
 
     def _log_r(self, loss: arb) -> arb:
         return (ball(self.rate) * loss.expm1()).log1p()

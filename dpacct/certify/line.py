@@ -55,6 +55,10 @@ class BallLaw(Protocol):
         """The largest loss, possibly +infinity."""
         ...
 
+    def top(self) -> arb:
+        """P-mass of the largest loss; a lower bound of it is enough."""
+        ...
+
     def prepare(self, c: arb, rule: Any) -> Prepared:
         """The law ready for the line Re s = c, with a rule from the search."""
         ...

@@ -82,6 +82,10 @@ class SampledGaussian:
         """The largest loss: -log(1-q) for add."""
         return arb.pos_inf() if self.remove else -(1 - ball(self.rate)).log()
 
+    def top(self) -> arb:
+        """No point mass."""
+        return arb(0)
+
     def rule_from_json(self, fields: dict[str, Any]) -> GaussianRule:
         """A rule as a certificate holds it."""
         return GaussianRule.from_json(fields)

@@ -15,8 +15,9 @@ import numpy as np
 from flint import arb, ctx
 
 from dpacct.engine.contour import Totals, log_payoff_peak, totals
-from dpacct.engine.law import Law
-from dpacct.engine.saddle import Saddle, first_guess
+from dpacct.engine.invert import LEAST_LOG_DELTA
+from dpacct.engine.law import Law, TooFine
+from dpacct.engine.saddle import Saddle, first_guess, reach_for
 from dpacct.engine.stable import Floats
 from dpacct.errors import NotCertified
 
@@ -31,6 +32,7 @@ _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.
 _HIGHEST = 2.5  # times the saddle: the largest tilt of an aliasing bound
 _RETREATS = (0.98, 0.93, 0.85, 0.7, 0.5)
 _FEW = 60.0
+_SEARCH_NODE = 4e-5  # seconds of a whole search, per node of the floats' rule
 MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
 
@@ -64,14 +66,22 @@ class Seeker:
     def __init__(self, laws: FloatLaws, epsilon: float, log_delta: float | None) -> None:
         with searching():
             guess = first_guess(laws, -10.0 - abs(epsilon) if log_delta is None else log_delta)
-            self._saddle = Saddle(laws, guess)
-            self.total: Totals = self._saddle.for_epsilon(epsilon, guess)
-            # one range for every trial: a family asked outside its own misses hills far out
-            self._families = [
-                (law.prepare(0.3 * self.total.c, _HIGHEST * self.total.c), n) for law, n in laws
-            ]
+            try:
+                self._prepare(laws, guess, epsilon, math.inf)
+            except TooFine:  # without what no delta of this size sees of the noise
+                least = LEAST_LOG_DELTA if log_delta is None else log_delta
+                self._prepare(laws, guess, epsilon, reach_for(laws, least))
         self.estimate = self.total.log_delta_estimate(epsilon)
         self.log_delta = self.estimate if log_delta is None else log_delta
+
+    def _prepare(self, laws: FloatLaws, guess: float, epsilon: float, reach: float) -> None:
+        saddle = Saddle(laws, guess, reach)
+        nodes = sum(getattr(family, "node_count", 0) for family, _ in saddle.families)
+        spend(nodes * _SEARCH_NODE)
+        self.total: Totals = saddle.for_epsilon(epsilon, guess)
+        c = self.total.c
+        # one range for every trial: a family asked outside its own misses hills far out
+        self._families = [(law.prepare(0.3 * c, _HIGHEST * c, reach), n) for law, n in laws]
 
     def bound(self, cs: Floats, epsilon: float) -> Floats:
         """Log of M(c) e^{-c eps} c^c/(1+c)^{1+c}, an upper bound of delta for every c."""
@@ -132,8 +142,8 @@ class Seeker:
 
 def saddle_epsilon(laws: FloatLaws, log_delta: float) -> float:
     """The epsilon at which the saddle point's estimate of delta is the one asked for."""
-    guess = first_guess(laws, log_delta)
-    return Saddle(laws, guess).for_log_delta(log_delta, guess).saddle_epsilon
+    guess, reach = first_guess(laws, log_delta), reach_for(laws, log_delta)
+    return Saddle(laws, guess, reach).for_log_delta(log_delta, guess).saddle_epsilon
 
 
 def _count_nodes(

@@ -18,7 +18,7 @@ from .direction import Direction
 from .plan import read_plan
 from .search import FloatLaws
 
-_NEWTON = 12
+_NEWTON, _MANY = 12, 60
 
 
 @dataclass
@@ -182,24 +182,38 @@ def _crossing(
     direction: Direction, guess: float, target: Fraction, width: float
 ) -> tuple[Fraction, Fraction]:
     """Two epsilons, one proven too small and one proven large enough, a relative `width` apart."""
+    edge = direction.ceiling()
+    if edge is not None:
+        high = _short(edge, width)
+        low = _short(high * (1 - Fraction(width) * 9 / 10), width)
+        if direction.decide(low, target, only_edge=True) is False:
+            return low, high
     log_target = ln(target)
     x = Fraction(guess)
     slope = direction.float_slope(float(x), log_target)
     previous: tuple[Fraction, float] | None = None
+    below, above = Fraction(0), edge
     for _ in range(4):
         fine = min(1e-2, slope * float(x) * width / 8.0)
-        for _ in range(_NEWTON):
+        for _ in range(_MANY if direction.closed else _NEWTON):
             found = direction.enclose(x, fine, log_target)
             middle = (found.lower + found.upper) / 2
             gap = _log_ratio(middle, target)
             if abs(gap) <= fine:
                 break
+            if gap > 0:
+                below = max(below, x)
+            else:
+                above = x if above is None else min(above, x)
             if previous is not None and previous[1] != gap and abs(gap) < 1.0:
                 secant = (previous[1] - gap) / float(x - previous[0])
                 slope = secant if secant > 0.0 else slope
             previous = (x, gap)
             move = Fraction(gap / slope)
-            x = _short(x + max(move, -x / 2), width)
+            following = _short(x + max(move, -x / 2), width)
+            if above is not None and not below < following < above:
+                following = _short((below + above) / 2, width * 1e-2)
+            x = following
         low, high = (
             _short(x * (1 - Fraction(width) * 9 / 20), width),
             _short(x * (1 + Fraction(width) * 9 / 20), width),

@@ -19,6 +19,16 @@ def largest_loss(laws: Laws) -> arb:
     return sum((count * law.ceiling() for law, count in laws), arb(0))
 
 
+def top_outcome(laws: Laws, epsilon: arb) -> arb:
+    """Lower bound of delta: what the largest possible loss alone contributes, eq. (19)."""
+    mass, ceiling = arb(1), largest_loss(laws)
+    for law, count in laws:
+        mass *= law.top() ** count
+    if mass.is_zero() or not ceiling > epsilon:
+        return arb(0)
+    return -mass * (epsilon - ceiling).expm1()
+
+
 def closed_form(laws: Laws, epsilon: arb) -> arb | None:
     """delta(eps) where one formula gives it; None elsewhere."""
     if len(laws) == 1 and laws[0][1] == 1:

@@ -210,6 +210,11 @@ class QuadratureFamily:
         # KL(P||Q) = E[e^{-L} - 1 + L], every term non-negative
         self._divergence = float(self._weights @ exp_minus_linear(-self._losses))
 
+    @property
+    def node_count(self) -> int:
+        """Nodes of the base rule: what one moment costs."""
+        return int(self._losses.size)
+
     def _excess(self, c: Floats) -> tuple[Floats, Floats, Floats]:
         """Per node: weight (e^{y} - 1), weight (e^{y} - 1 - y) and the tilted weight; y = c L."""
         y = np.multiply.outer(c, self._losses)
