@@ -82,21 +82,22 @@ class BudgetGuard:
 
 
 def lightning_callback(guard: BudgetGuard) -> Any:
-    """A Lightning callback that counts optimiser steps and stops the trainer before one too many."""
+    """A Lightning callback that counts optimiser steps and stops the trainer before one too many.
+
+    Where it may not stop (an exhausted budget at the start, `min_steps`) the step raises
+    `BudgetExceeded`.
+    """
     pytorch = required("lightning.pytorch", "lightning")
 
     class BudgetCallback(pytorch.Callback):  # type: ignore[misc,name-defined]
         """Stops at the budget."""
 
-        def on_train_batch_start(self, trainer: Any, *_: Any) -> int | None:
-            """Leave the epoch where the step of this batch could not be counted."""
-            if not guard.exhausted:
-                return None
-            trainer.should_stop = True
-            return -1
+        def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+            """Stop where the next step could not be counted."""
+            trainer.should_stop |= guard.exhausted
 
         def on_before_optimizer_step(self, *_: Any) -> None:
-            """Count; raises `BudgetExceeded` if another process spent the rest meanwhile."""
+            """Count the step that is about to be made."""
             guard.take()
 
     return BudgetCallback()

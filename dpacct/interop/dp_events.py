@@ -296,7 +296,7 @@ def _event(node: dict[str, Any], means: Meaning) -> Any:
     if kind == "laplace":
         return dp_accounting.LaplaceDpEvent(_multiplier(node, means, "b"))
     if kind == "discrete-laplace":
-        return dp_accounting.DiscreteLaplaceDpEvent(
+        return dp_accounting.dp_event.DiscreteLaplaceDpEvent(
             float(1 / Fraction(node["scale"])), int(node["sensitivity"])
         )
     if kind == "zcdp":

@@ -21,7 +21,7 @@ Entry = tuple[float, float, int]
 """(noise multiplier = std / clip, sampling rate, steps), as Opacus keeps it."""
 # Beyond these nobody trains, and a quick bound is enough: less noise counts as none at all, or as if
 # everyone was in the sample; more noise, or a rarer sample, as much as this.
-_NONE, _LITTLE, _MUCH, _RARE = 1e-20, 1e-2, 1e20, 1e-30
+_NONE, _LITTLE, _MUCH, _RARE = 1e-6, 1e-2, 1e20, 1e-30
 
 
 def merged(history: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -78,14 +78,14 @@ def _epsilon(entries: tuple[Entry, ...], delta: float) -> float:
         return math.inf
     if not entries:
         return 0.0
+    if sum(rate * steps for _, rate, steps in entries) <= delta * (1 - 1e-12):
+        return 0.0  # with probability 1 - delta a record is in no sample at all
     tame = [
         (min(noise, _MUCH), max(rate, _RARE) if noise >= _LITTLE else 1.0, steps)
         for noise, rate, steps in entries
     ]
     try:
         found = _safe_end(tame, delta)
-    except InvalidArgument:  # delta's fault
-        raise
     except (ArithmeticError, ValueError, NotCertified):
         found = math.inf  # a training run must not stop for what a coarser bound can answer
     # A release on everyone's data is a coarser plan, and has a closed form at any noise.
@@ -109,4 +109,6 @@ def epsilon(history: Iterable[Entry], delta: float) -> float:
     >>> epsilon([], 1e-5), epsilon([(0.0, 0.01, 1)], 1e-5)
     (0.0, inf)
     """
+    if not 0 < delta < 1:
+        raise InvalidArgument(f"delta must be a number in (0, 1), got {delta}", argument="delta")
     return _epsilon(merged(history), float(delta))

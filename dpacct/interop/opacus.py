@@ -139,12 +139,16 @@ def answer_again(source: Any, *, delta: float, method: str = "certified") -> Ans
     return from_opacus(source).epsilon(delta=delta, method=method)
 
 
-def step_of(optimizer: Any, *, sample_rate: float) -> Node:
-    """One step of a DPOptimizer as a plan, for a `Ledger` or a `BudgetGuard`."""
+def step_of(optimizer: Any, *, sample_rate: float, accumulated: int = 1) -> Node:
+    """One step of a DPOptimizer as a plan, for a `Ledger` or a `BudgetGuard`.
+
+    `sample_rate` is 1 / len(loader); `accumulated` is how many of its samples one step joins, which
+    is 1 unless gradients are accumulated over several.
+    """
     noise = Gaussian(
         noise_multiplier=float(optimizer.noise_multiplier), clip=_norm(optimizer.max_grad_norm)
     )
-    return Poisson(sample_rate * optimizer.accumulated_iterations)(noise)
+    return Poisson(sample_rate * accumulated)(noise)
 
 
 def _norm(clip: Any) -> float:

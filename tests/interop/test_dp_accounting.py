@@ -1,0 +1,276 @@
+"""dp_accounting: events there and back, its calibration with our accountant, loss distributions."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import dp_accounting as dpa
+import numpy as np
+import pytest
+from dp_accounting import NeighboringRelation
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.interop.dp_accounting import DpacctAccountant, from_dp_event, to_dp_event, to_pld
+
+ADD, REPLACE, ZERO = (
+    NeighboringRelation.ADD_OR_REMOVE_ONE,
+    NeighboringRelation.REPLACE_ONE,
+    NeighboringRelation.REPLACE_SPECIAL,
+)
+DELTA = 1e-5
+GAUSS = dpa.GaussianDpEvent(1.3)
+STEP = dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.1))
+
+NOISE = st.floats(0.3, 50).map(lambda x: float(f"{x:.6g}"))
+LEAVES = st.one_of(
+    st.builds(dpa.GaussianDpEvent, NOISE),
+    st.builds(dpa.LaplaceDpEvent, NOISE),
+    st.builds(dpa.PoissonSampledDpEvent, st.sampled_from([0.01, 0.25, 1.0]), st.just(GAUSS)),
+)
+EVENTS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.builds(dpa.SelfComposedDpEvent, inner, st.integers(2, 50)),
+        st.builds(dpa.ComposedDpEvent, st.lists(inner, min_size=2, max_size=3)),
+    ),
+    max_leaves=5,
+)
+
+
+@given(event=EVENTS)
+def test_events_and_plans_are_one_to_one(event: dpa.DpEvent) -> None:
+    """A plan's event gives the plan again, and releases what the event released."""
+    plan = from_dp_event(event)
+    again = from_dp_event(to_dp_event(plan))
+    assert again == plan
+    counts: dict[str, int] = {}
+
+    def count(part: Any, times: int) -> None:
+        if isinstance(part, dpa.SelfComposedDpEvent):
+            count(part.event, times * part.count)
+        elif isinstance(part, dpa.ComposedDpEvent):
+            for one in part.events:
+                count(one, times)
+        else:
+            counts[repr(part)] = counts.get(repr(part), 0) + times
+
+    count(event, 1)
+    assert sum(counts.values()) == plan.facts.total
+
+
+@pytest.mark.parametrize(
+    ("event", "plan"),
+    [
+        (GAUSS, dp.Gaussian(noise_multiplier=1.3, clip=1)),
+        (dpa.LaplaceDpEvent(2.0), dp.Laplace(b=2)),
+        (dpa.ZCDpEvent(0.5), dp.ZCDP(rho=0.5)),
+        (dpa.dp_event.DiscreteLaplaceDpEvent(0.25, 3), dp.DiscreteLaplace(scale=4, sensitivity=3)),
+        (
+            dpa.PoissonSampledDpEvent(0.1, dpa.SelfComposedDpEvent(GAUSS, 4)),
+            dp.Poisson(0.1)(dp.Gaussian(noise_multiplier=1.3, clip=1) * 4),
+        ),
+    ],
+    ids=str,
+)
+def test_each_kind_of_event(event: dpa.DpEvent, plan: dp.Node) -> None:
+    assert from_dp_event(event) == plan.under("add-remove")
+    assert to_dp_event(plan) == event
+
+
+def test_randomised_response_is_rounded_to_the_safe_side() -> None:
+    event = dpa.RandomizedResponseDpEvent(0.3, 4)
+    plan = from_dp_event(event, adjacency="replace-one")
+    eps0 = math.log((1 - 0.3 + 0.3 / 4) / (0.3 / 4))
+    accountant = DpacctAccountant(REPLACE).compose(event, 3)
+    assert accountant.get_epsilon(0) == pytest.approx(3 * eps0, rel=1e-12)
+    assert float(plan.to_dict()["of"]["eps0"]) >= eps0
+    with pytest.raises(dpa.UnsupportedEventError, match="add-remove"):
+        DpacctAccountant(ADD).compose(event)
+
+
+@pytest.mark.parametrize("kind", [dpa.GaussianDpEvent, dpa.LaplaceDpEvent])
+def test_a_noise_multiplier_under_replace_one_must_say_of_what(kind: type) -> None:
+    """google/differential-privacy#378: their two accountants answer 2.419 and 4.887 for one event."""
+    for wrapped in (kind(2.0), dpa.PoissonSampledDpEvent(0.5, kind(2.0))):
+        assert not DpacctAccountant(REPLACE).supports(wrapped)
+        with pytest.raises(dpa.UnsupportedEventError, match="ambiguous under replace-one"):
+            DpacctAccountant(REPLACE).compose(wrapped)
+    with pytest.raises(dp.Unsupported, match="ambiguous"):
+        to_dp_event(dp.Gaussian(sigma=2).under("replace-one"))
+    found = {
+        of: DpacctAccountant(REPLACE, noise_multiplier_of=of).compose(kind(2.0)).get_epsilon(1e-6)
+        for of in ("clip", "sensitivity")
+    }
+    of_sensitivity = DpacctAccountant(ADD).compose(kind(2.0)).get_epsilon(1e-6)
+    of_clip = DpacctAccountant(ADD).compose(kind(1.0)).get_epsilon(1e-6)
+    assert found == {"clip": of_clip, "sensitivity": of_sensitivity}
+
+
+@pytest.mark.parametrize("of", ["clip", "sensitivity"])
+def test_the_meaning_survives_the_way_back(of: str) -> None:
+    for event in (
+        GAUSS,
+        dpa.LaplaceDpEvent(2.0),
+        dpa.SampledWithoutReplacementDpEvent(20, 1, GAUSS),
+    ):
+        plan = from_dp_event(event, adjacency="replace-one", noise_multiplier_of=of)
+        assert to_dp_event(plan, noise_multiplier_of=of) == event
+
+
+@pytest.mark.parametrize("relation", list(NeighboringRelation))
+def test_epsilon_lies_below_their_upper_bound_and_above_their_lower(relation: Any) -> None:
+    """Their PLD accountant brackets the truth: pessimistic above, optimistic estimates below."""
+    ours = DpacctAccountant(relation, noise_multiplier_of="sensitivity")
+    if relation is REPLACE:
+        # The event is read per sensitivity here; theirs reads it per clip, at half the noise.
+        event, theirs = (
+            dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(4.0), 10),
+            dpa.GaussianDpEvent(8.0),
+        )
+        above = dpa.pld.PLDAccountant(relation).compose(theirs, 10).get_epsilon(DELTA)
+    else:
+        event = dpa.SelfComposedDpEvent(STEP, 300)
+        above = dpa.pld.PLDAccountant(relation).compose(event).get_epsilon(DELTA)
+    found = ours.compose(event).get_epsilon(DELTA)
+    assert found <= above * (1 + 1e-9) <= found * 1.001
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        dpa.SampledWithReplacementDpEvent(100, 5, GAUSS),
+        dpa.SampledWithoutReplacementDpEvent(100, 5, GAUSS),
+        dpa.SingleEpochTreeAggregationDpEvent(1.0, 8),
+        dpa.dp_event.RepeatAndSelectDpEvent(GAUSS, 3.0, 1.0),
+        dpa.ZCDpEvent(0.5, 0.1),
+        dpa.GaussianDpEvent(float("nan")),
+        dpa.GaussianDpEvent(-1.0),
+        dpa.LaplaceDpEvent(float("inf")),
+        dpa.PoissonSampledDpEvent(1.5, GAUSS),
+        dpa.SelfComposedDpEvent(GAUSS, -1),
+        dpa.PoissonSampledDpEvent(0.1, dpa.ComposedDpEvent([GAUSS, dpa.LaplaceDpEvent(1.0)])),
+        dpa.PoissonSampledDpEvent(0.1, dpa.ZCDpEvent(0.5)),
+    ],
+    ids=str,
+)
+def test_what_has_no_counterpart_is_refused_not_reinterpreted(event: dpa.DpEvent) -> None:
+    accountant = DpacctAccountant()
+    for wrapped in (event, dpa.ComposedDpEvent([STEP, event])):
+        assert not accountant.supports(wrapped)
+        with pytest.raises(dpa.UnsupportedEventError):
+            accountant.compose(wrapped)
+    assert accountant.plan is None and accountant.get_epsilon(DELTA) == 0
+
+
+@pytest.mark.parametrize("event", [dpa.NoOpDpEvent(), dpa.NonPrivateDpEvent()])
+def test_what_is_no_plan(event: dpa.DpEvent) -> None:
+    with pytest.raises(dp.Unsupported, match="no such plan"):
+        from_dp_event(event)
+
+
+def test_defects_of_their_accountants_are_not_ours() -> None:
+    """D1: a count is not ignored. D4: nan is refused (above). D5: delta has a range."""
+    response = dpa.RandomizedResponseDpEvent(0.5, 2)
+    many = DpacctAccountant(REPLACE).compose(response, 20)
+    listed = DpacctAccountant(REPLACE).compose(dpa.ComposedDpEvent([response] * 20))
+    assert many.get_epsilon(1e-9) == listed.get_epsilon(1e-9) > 15
+    accountant = DpacctAccountant().compose(GAUSS)
+    for delta in (-1, 2, float("nan")):
+        with pytest.raises(ValueError, match="target_delta"):
+            accountant.get_epsilon(delta)
+    for epsilon in (-1, float("nan")):
+        with pytest.raises(ValueError, match="target_epsilon"):
+            accountant.get_delta(epsilon)
+
+
+def test_the_ends_of_delta() -> None:
+    laplace = DpacctAccountant().compose(dpa.LaplaceDpEvent(4.0), 3)
+    assert laplace.get_epsilon(0) == 0.75 and laplace.get_epsilon(1) == 0
+    sampled = DpacctAccountant().compose(dpa.PoissonSampledDpEvent(0.1, dpa.LaplaceDpEvent(1.0)))
+    assert sampled.get_epsilon(0) == pytest.approx(math.log1p(0.1 * math.expm1(1)), rel=1e-12)
+    assert DpacctAccountant().compose(GAUSS).get_epsilon(0) == math.inf
+    assert DpacctAccountant().compose(GAUSS).get_delta(math.inf) == 0
+    assert DpacctAccountant().compose(dpa.GaussianDpEvent(0.0)).get_epsilon(DELTA) == math.inf
+
+
+def test_delta_is_the_inverse_of_epsilon() -> None:
+    accountant = DpacctAccountant().compose(STEP, 500)
+    assert accountant.get_delta(accountant.get_epsilon(DELTA)) == pytest.approx(DELTA, rel=1e-6)
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    accountant = DpacctAccountant().compose(STEP)
+    copied = copy.deepcopy(accountant).compose(STEP, 99)
+    assert accountant.plan * 100 == copied.plan
+    assert isinstance(accountant.ledger, dpa.DpEvent)
+
+
+def test_their_calibration_with_our_accountant() -> None:
+    """Unchanged, it ends at our own boundary, from the safe side."""
+    found = dpa.calibrate_dp_mechanism(
+        DpacctAccountant,
+        lambda noise: dpa.SelfComposedDpEvent(
+            dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(noise)), 1000
+        ),
+        7.0,
+        DELTA,
+    )
+    ours = dp.noise_multiplier(epsilon=7, delta=DELTA, sample_rate=0.01, steps=1000, method="exact")
+    assert ours * (1 - 1e-12) <= found <= ours + 2e-6
+    steps = dpa.calibrate_dp_mechanism(
+        DpacctAccountant,
+        lambda count: dpa.SelfComposedDpEvent(STEP, count),
+        1.5,
+        DELTA,
+        bracket_interval=dpa.LowerEndpointAndGuess(1, 128),
+        discrete=True,
+    )
+    budget = DpacctAccountant().compose(STEP, steps).get_epsilon(DELTA)
+    assert budget <= 1.5 < DpacctAccountant().compose(STEP, steps + 2).get_epsilon(DELTA)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        dp.Gaussian(sigma=2) * 10,
+        dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000,
+        dp.Gaussian(sigma=9) + dp.Poisson(0.1)(dp.Gaussian(sigma=2)) * 30,
+    ],
+    ids=str,
+)
+def test_an_exported_distribution_is_never_optimistic(plan: dp.Node) -> None:
+    interval = 1e-3
+    pld = to_pld(plan, interval)
+    for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0, 1.23456):
+        exact = plan.delta(epsilon=epsilon, method="exact")
+        exported = pld.get_delta_for_epsilon(epsilon)
+        assert exported >= exact.lower * (1 - 1e-9)
+        assert exported <= exact.upper * 1.01 + 2e-14
+    again = pld.compose(to_pld(plan, interval))
+    twice = (plan * 2).epsilon(delta=DELTA, method="exact")
+    assert twice.lower <= again.get_epsilon_for_delta(DELTA) * (1 + 1e-9)
+    assert again.get_epsilon_for_delta(DELTA) <= twice.upper * 1.01
+
+
+def test_fewer_points_are_looser_and_still_safe() -> None:
+    plan = dp.Poisson(0.2)(dp.Gaussian(sigma=3)) * 20
+    pld = to_pld(plan, 1e-3, points=20)
+    for epsilon in (0.1, 0.5, 0.77):
+        assert (
+            pld.get_delta_for_epsilon(epsilon) >= plan.delta(epsilon=epsilon, method="exact").lower
+        )
+
+
+@pytest.mark.parametrize("interval", [0, -1e-3, 2, float("nan"), 1e-12])
+def test_a_bad_interval_is_refused(interval: float) -> None:
+    with pytest.raises(dp.InvalidArgument):
+        to_pld(dp.Gaussian(sigma=2), interval)
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    event = dpa.PoissonSampledDpEvent(np.float64(0.01), dpa.GaussianDpEvent(np.float32(1.5)))
+    assert DpacctAccountant().compose(event, 10).get_epsilon(DELTA) > 0

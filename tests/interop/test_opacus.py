@@ -1,0 +1,216 @@
+"""Opacus, for real: training, calibration, checkpoints, and its own accountant tests."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import time
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from opacus import PrivacyEngine
+from opacus.accountants import IAccountant, RDPAccountant, create_accountant
+from opacus.accountants.utils import get_noise_multiplier
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import dpacct as dp
+from dpacct.interop import history, opacus
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning", "ignore:.*:FutureWarning")
+DELTA = 1e-5
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> None:
+    opacus.register()
+
+
+def parts(records: int = 64, batch: int = 8) -> tuple[nn.Module, torch.optim.Optimizer, DataLoader]:
+    """A small model, its optimiser, and a loader that is not private yet."""
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(records, 5), torch.randint(0, 2, (records,)))
+    model = nn.Linear(5, 2)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(data, batch_size=batch)
+
+
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader) -> list[int]:
+    """One epoch; the sizes of its batches."""
+    sizes = []
+    for x, y in loader:
+        sizes.append(len(x))
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    return sizes
+
+
+def private(
+    **options: object,
+) -> tuple[PrivacyEngine, nn.Module, torch.optim.Optimizer, DataLoader]:
+    model, optimizer, loader = parts()
+    engine = PrivacyEngine(accountant="dpacct")
+    made = engine.make_private(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        **{"noise_multiplier": 1.1, "max_grad_norm": 0.5, **options},
+    )
+    return engine, *made
+
+
+def test_training_is_accounted_step_by_step() -> None:
+    engine, *made = private()
+    for epoch in range(1, 3):
+        train(*made)
+        run = dp.Poisson("1/8")(dp.Gaussian(sigma=1.1)) * (8 * epoch)
+        assert len(engine.accountant) == 8 * epoch
+        assert engine.get_epsilon(DELTA) == run.epsilon(delta=DELTA, method="exact").upper
+
+
+def test_make_private_with_epsilon_meets_its_target() -> None:
+    model, optimizer, loader = parts()
+    engine = PrivacyEngine(accountant="dpacct")
+    made = engine.make_private_with_epsilon(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        target_epsilon=4,
+        target_delta=DELTA,
+        epochs=3,
+        max_grad_norm=1.0,
+    )
+    for _ in range(3):
+        train(*made)
+    assert 3.98 < engine.get_epsilon(DELTA) <= 4  # Opacus' tolerance is 0.01
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rate", "steps"), [(8, 0.04, 2000), (7, 0.01, 1000), (0.1, 1e-3, 1000), (50, 1, 20)]
+)
+def test_get_noise_multiplier(epsilon: float, rate: float, steps: int) -> None:
+    """Opacus' bisection on our epsilon ends at our own calibration, from above."""
+    ours = dp.noise_multiplier(
+        epsilon=epsilon, delta=DELTA, sample_rate=rate, steps=steps, method="exact"
+    )
+    theirs = get_noise_multiplier(
+        target_epsilon=epsilon,
+        target_delta=DELTA,
+        sample_rate=rate,
+        steps=steps,
+        accountant="dpacct",
+        epsilon_tolerance=1e-6,
+    )
+    assert ours * (1 - 1e-12) <= theirs <= ours * (1 + 1e-5)
+
+
+def test_a_checkpoint_goes_on_where_it_stopped() -> None:
+    engine, *made = private()
+    train(*made)
+    file = io.BytesIO()
+    engine.save_checkpoint(path=file, module=made[0], optimizer=made[1])
+    file.seek(0)
+    again, *fresh = private()
+    again.load_checkpoint(path=file, module=fresh[0], optimizer=fresh[1])
+    assert again.accountant.history == engine.accountant.history
+    train(*fresh)
+    assert len(again.accountant) == 16
+
+
+def test_it_is_an_accountant_of_opacus() -> None:
+    accountant = create_accountant("dpacct")
+    assert isinstance(accountant, IAccountant) and accountant.mechanism() == "dpacct"
+    with pytest.raises(ValueError, match="already registered"):
+        opacus.register(force=False)
+    copy.deepcopy(accountant)
+
+
+def test_a_finished_run_is_answered_again_between_proven_ends() -> None:
+    finished = RDPAccountant()
+    for noise, steps in ((1.1, 300), (0.9, 200)):
+        finished.history.append((noise, 0.02, steps))
+    found = opacus.answer_again(finished, delta=DELTA)
+    assert str(found.strength) == "proved" and found.upper - found.lower < 1e-6
+    assert found.upper < finished.get_epsilon(DELTA)
+    assert opacus.from_opacus(finished.state_dict()) == opacus.from_opacus(finished.history)
+
+
+@pytest.mark.parametrize("source", [[], None, 5, {"mechanism": "rdp"}, "history"])
+def test_what_is_no_run_is_refused(source: object) -> None:
+    with pytest.raises(dp.InvalidArgument):
+        opacus.from_opacus(source)
+
+
+def test_a_step_without_noise_is_infinite_and_no_plan() -> None:
+    accountant = opacus.Accountant()
+    accountant.step(noise_multiplier=0.0, sample_rate=0.1)
+    assert accountant.get_epsilon(DELTA) == math.inf
+    with pytest.raises(dp.Unsupported, match="without noise"):
+        opacus.from_opacus(accountant)
+
+
+@pytest.mark.parametrize(
+    "entry", [(math.nan, 0.1, 1), (-1, 0.1, 1), (1, math.nan, 1), (1, 1.5, 1), (1, 0.1, 0.5)]
+)
+def test_a_bad_history_is_refused(entry: tuple[float, float, int]) -> None:
+    """Opacus' own accountant hangs on the first of these for ever."""
+    accountant = opacus.Accountant()
+    accountant.history = [entry]
+    with pytest.raises(dp.InvalidArgument):
+        accountant.get_epsilon(DELTA)
+
+
+# At least one sample per record: fewer make the engine work for seconds.
+@given(noise=st.floats(0.3, 1e6), rate=st.floats(1e-4, 1), passes=st.floats(1, 1000))
+def test_epsilon_is_total_and_falls_with_noise(noise: float, rate: float, passes: float) -> None:
+    steps = math.ceil(passes / rate)
+    here = history.epsilon([(noise, rate, steps)], DELTA)
+    assert 0 <= here < math.inf
+    assert history.epsilon([(2 * noise, rate, steps)], DELTA) <= here
+    assert history.epsilon([(noise, rate, steps), (noise, rate, steps)], DELTA) >= here
+
+
+@pytest.mark.parametrize("noise", [1e-300, 1e-19, 1e-3, 0.011, 20.0, 1e6, 1e300, math.inf])
+@pytest.mark.parametrize("rate", [1e-300, 1e-9, 0.5, 1.0])
+def test_epsilon_is_total_at_the_edges(noise: float, rate: float) -> None:
+    found = [history.epsilon([(noise, rate, steps)], DELTA) for steps in (1, 1000)]
+    assert 0 <= found[0] <= found[1]
+
+
+def test_the_order_of_a_history_does_not_matter() -> None:
+    one, two = (1.1, 0.01, 100), (0.9, 0.02, 50)
+    assert history.epsilon([one, two], DELTA) == history.epsilon([two, one], DELTA)
+    assert history.epsilon([one, two, one], DELTA) == history.epsilon(
+        [(1.1, 0.01, 200), two], DELTA
+    )
+
+
+def test_it_is_quick() -> None:
+    """A fresh question of one setting within 10 ms of processor time, asked again far below."""
+    history.epsilon([(1.0, 0.5, 7)], DELTA)  # whatever loads on first use
+    times = []
+    for steps in range(1000, 1060):
+        start = time.process_time()
+        history.epsilon([(1.1, 0.01, steps)], DELTA)
+        times.append(time.process_time() - start)
+    assert sorted(times)[30] < 0.010
+    start = time.process_time()
+    for _ in range(100):
+        history.epsilon([(1.1, 0.01, 1000)], DELTA)
+    assert time.process_time() - start < 0.010
+
+
+def test_what_ran_is_compared_with_what_was_accounted() -> None:
+    _, model, optimizer, loader = private()
+    sizes = [size for _ in range(10) for size in train(model, optimizer, loader)]
+    plan = opacus.step_of(optimizer, sample_rate=1 / len(loader)) * len(sizes)
+    ran = opacus.observed(optimizer, loader, steps=len(sizes), batch_sizes=sizes)
+    assert [str(check.status) for check in ran.compare(plan)][:4] == ["held"] * 4
+
+    _, model, optimizer, fixed = private(poisson_sampling=False)
+    assert not opacus.is_poisson(fixed) and opacus.is_poisson(loader)
+    checks = opacus.observed(optimizer, fixed, steps=80).compare(plan)
+    assert str(checks[1].status) == "violated" and "own coin" in checks[1].text
