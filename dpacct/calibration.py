@@ -235,8 +235,8 @@ def _quickly(
     for _ in range(6):
         # to the root of a parabola, and a little into safety
         last, move = move, half - f / slope - bend * (f / slope) ** 2 / slope
-        following = x * math.exp(move)
-        if not (abs(move) < _ROUGH_WIDTH and low <= following <= high):
+        following = x * math.exp(move) if abs(move) < _ROUGH_WIDTH else math.nan
+        if not low <= following <= high:
             return None
         arrives = abs(move * last) < min(30.0 * WIDTH, 1e-3 * abs(last))
         value = excess(following) if arrives else leading(following)
