@@ -125,4 +125,8 @@ def federate(wanted: Data) -> Federation:
         extra = {"iid": wanted.each, "shards": wanted.shards, "dirichlet": wanted.concentration}
         rows = divide(train, wanted.clients, rng, extra[wanted.partition])
     validation = held.train.part(slice(size, size + own))
-    return Federation(train, tuple(rows), validation, held.test, wanted.scaling)
+    test = held.test
+    if wanted.test is not None:
+        kept = np.linspace(0, len(test) - 1, min(wanted.test, len(test))).astype(np.int64)
+        test = test.part(kept)
+    return Federation(train, tuple(rows), validation, test, wanted.scaling)

@@ -19,9 +19,10 @@ class Data:
     """[data]: which samples, and who holds them.
 
     `train` samples belong to clients, the next `validation` of the training set validate; both
-    default to what there is. `each`, `shards`, `concentration` and `least` are the partition's own
-    settings; `samples`, `side`, `classes`, `noise` and `seed` those of "synth". `partition_seed` is
-    public: who holds what is not a secret of the run.
+    default to what there is; `test` keeps that many test samples, evenly spaced. `each`, `shards`,
+    `concentration` and `least` are the partition's own settings; `samples`, `side`, `classes`,
+    `noise` and `seed` those of "synth". `partition_seed` is public: who holds what is not a secret
+    of the run.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Data:
     scaling: str = "unit"
     train: int | None = None
     validation: int = 0
+    test: int | None = None
     partition_seed: int = 0
     each: int | None = None
     shards: int = 2
@@ -46,7 +48,7 @@ class Data:
         accept.one_of("scaling", self.scaling, SCALINGS)
         accept.whole("validation", self.validation)
         accept.whole("partition_seed", self.partition_seed, 0, 2**63)
-        for name in ("clients", "train"):
+        for name in ("clients", "train", "test"):
             if getattr(self, name) is not None:
                 accept.whole(name, getattr(self, name), 1)
         if (self.clients is None) != (self.partition == "roles"):

@@ -42,6 +42,7 @@ class Source:
     licence: str
     read: Callable[[bytes], Arrays]
     standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    expand: Callable[[Arrays], Arrays] | None = None  # done at each loading: the result is large
 
     @property
     def path(self) -> Path:
@@ -84,7 +85,10 @@ def load(name: str) -> Pieces:
         told = f"the data set {name} is not here: dpacct-train data fetch {name}"
         raise dp.InvalidArgument(told, argument="data")
     with np.load(source.path, allow_pickle=False) as held:
-        return pieces(name, dict(held), source.classes, source.standard)
+        arrays = dict(held)
+    if source.expand is not None:
+        arrays = source.expand(arrays)
+    return pieces(name, arrays, source.classes, source.standard)
 
 
 def pieces(
