@@ -12,7 +12,7 @@ from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.poisson import Poisson
 from dpacct.sampling.sampled import SampledRelease, Sampler
-from dpacct.theorems.dp_fed_ls import guarantee
+from dpacct.theorems.dp_fed_ls import smallest_noise
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -25,7 +25,7 @@ class ClosedGuarantee(Route):
     """An upper bound as published: its proof has a gap, and no counter-example is known."""
 
     name: str
-    theorem: guarantee.Guarantee
+    theorem: smallest_noise.Guarantee
     sampler: type[Sampler]
     basis: str
 
@@ -111,8 +111,10 @@ def _halved(holds: Callable[[float], bool], inside: float, outside: float) -> fl
 
 _PAPER = "Liang, Wang, Gu, Osher, Yao 2020"
 THEOREM1 = ClosedGuarantee(
-    "dp_fed_ls.theorem1", guarantee.UNIFORM, WithoutReplacement, f"{_PAPER}, Theorem 1"
+    "dp_fed_ls.theorem1", smallest_noise.UNIFORM, WithoutReplacement, f"{_PAPER}, Theorem 1"
 )
-THEOREM2 = ClosedGuarantee("dp_fed_ls.theorem2", guarantee.POISSON, Poisson, f"{_PAPER}, Theorem 2")
+THEOREM2 = ClosedGuarantee(
+    "dp_fed_ls.theorem2", smallest_noise.POISSON, Poisson, f"{_PAPER}, Theorem 2"
+)
 PUBLISHED = {route.name: route for route in (THEOREM1, THEOREM2)}
 """The theorems that answer by name; they are never the default."""

@@ -7,7 +7,7 @@ import math
 from dpacct.domain import Number
 from dpacct.theorems import mironov2017, mironov2019, wang2018
 from dpacct.theorems.cell import Cell
-from dpacct.theorems.dp_fed_ls.guarantee import POISSON, UNIFORM, Guarantee
+from dpacct.theorems.dp_fed_ls.smallest_noise import POISSON, UNIFORM, Guarantee
 
 # What Opacus and TensorFlow Privacy optimise over; whole orders alone miss six of the eight numbers.
 _ORDERS = [1.0 + tenth / 10.0 for tenth in range(1, 100)] + [float(n) for n in range(12, 64)]

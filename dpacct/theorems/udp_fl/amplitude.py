@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpacct.domain import POSITIVE, Integer, Real, Where
+from dpacct.theorems import geng2014
 from dpacct.theorems.entry import Entry, Vector, Witness, at, theorem
 from dpacct.theorems.grade import Status, Verdict
 from dpacct.theorems.udp_fl.staircase import renyi
@@ -13,17 +14,6 @@ from dpacct.vocabulary import Side
 _LAM = Real(0, 100, typical=(0.05, 12))
 _NU = Real(0, 1, "both")
 _RUN = {"m": Integer(1, 10**9, typical=(1, 10**6)), "steps": Integer(1, 10**6, typical=(1, 3000))}
-
-
-def mean_amplitude(lam: float, nu: float) -> float:
-    """E|X| of the 1-D staircase, sensitivity 1.
-
-    >>> round(mean_amplitude(1.0, 0.3775406687981454), 12)
-    0.959517375667
-    """
-    b = math.exp(-lam)
-    height = -math.expm1(-lam) / (2.0 * (nu + b * (1.0 - nu)))
-    return (height * (nu * nu + b - b * nu * nu) + b) / -math.expm1(-lam)
 
 
 @theorem(
@@ -36,7 +26,8 @@ def mean_amplitude(lam: float, nu: float) -> float:
         status=Status.SEARCHED,
         side=Side.TWO_SIDED,
         domain=Where(lam=Real(0, 20, "right", typical=(0.05, 12))),
-        reason="For the l1 cost; the l2 cost has another nu (udp_fl.lemma1_l2).",
+        reason="For the l1 cost; the l2 cost has another nu (geng2014.least_variance).",
+        relies_on=("geng2014.least_amplitude",),
         vectors=(
             Vector(at(lam="0.1"), 9.995834548290839),
             Vector(at(lam=1), 0.959517375667472, 0.959517375667472),
@@ -50,39 +41,7 @@ def lemma1(lam: float) -> float:
     >>> round(lemma1(1.0), 12)
     0.959517375667
     """
-    return math.exp(-0.5 * lam) / -math.expm1(-lam)
-
-
-@theorem(
-    Entry(
-        id="udp_fl.lemma1_l2",
-        locus="Lemma 1, for the l2 cost (Geng and Viswanath)",
-        claim="The nu that minimises the variance of the 1-D staircase.",
-        maths=r"\nu=-\frac b{1-b}+\frac{(b-2b^2+2b^4-b^5)^{1/3}}{2^{1/3}(1-b)^2},\quad b=e^{-\lambda}",
-        verdict=Verdict.HOLDS,
-        status=Status.DERIVED,
-        side=Side.TWO_SIDED,
-        domain=Where(lam=Real("0.05", 30, "both")),
-        derivation=(
-            r"The variance is a ratio of a cubic to a linear function of $\nu$; with $u=\nu(1-b)+b$ its"
-            r" derivative vanishes where $2u^3(1-b)=b(1+b)(1-b)^2$, up to the same positive factor, which"
-            r" is the printed cube root."
-        ),
-        vectors=(
-            Vector(at(lam=1), 0.41673743492888243, source="mpmath, 40 digits"),
-            Vector(at(lam=3), 0.25990646441581841, source="mpmath, 40 digits"),
-        ),
-    )
-)
-def lemma1_l2(lam: float) -> float:
-    """The best shape for the variance.
-
-    >>> 0.0 < lemma1_l2(1.0) < 0.5
-    True
-    """
-    b = math.exp(-lam)
-    root = math.pow(b - 2.0 * b**2 + 2.0 * b**4 - b**5, 1.0 / 3.0)
-    return -b / (1.0 - b) + root / (math.pow(2.0, 1.0 / 3.0) * (1.0 - b) ** 2)
+    return geng2014.least_amplitude(lam)
 
 
 def lam_of(alpha: float, gamma: float) -> float:
@@ -92,23 +51,16 @@ def lam_of(alpha: float, gamma: float) -> float:
     0.1
     """
     low, high = 0.0, gamma
-    while renyi(alpha, high, best_nu(high)) < gamma:
+    while renyi(alpha, high, geng2014.best_nu(high)) < gamma:
         high *= 2.0
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (
-            (middle, high) if renyi(alpha, middle, best_nu(middle)) < gamma else (low, middle)
+            (middle, high)
+            if renyi(alpha, middle, geng2014.best_nu(middle)) < gamma
+            else (low, middle)
         )
     return high
-
-
-def best_nu(lam: float) -> float:
-    """Lemma 1's nu.
-
-    >>> best_nu(0.0)
-    0.5
-    """
-    return 1.0 / (1.0 + math.exp(0.5 * lam))
 
 
 @theorem(
@@ -138,7 +90,7 @@ def optimal_nu(alpha: float, gamma: float) -> float:
     3.0688
     """
     lam = lam_of(alpha, gamma)
-    return mean_amplitude(lam, best_nu(lam))
+    return geng2014.amplitude(lam, geng2014.best_nu(lam))
 
 
 @theorem(
@@ -253,6 +205,7 @@ def theorem3(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> f
         status=Status.CORRECTED,
         side=Side.TWO_SIDED,
         domain=Where(lam=_LAM, nu=_NU, sensitivity=POSITIVE, **_RUN),
+        relies_on=("geng2014.amplitude",),
         derivation=(
             r"With $I=\int_0^\infty xf$ and $f(x+\Delta)=e^{-\lambda}f(x)$, $I=\int_0^\Delta xf+e^{-\lambda}I"
             r"+\Delta e^{-\lambda}/2$; the first integral is $a\Delta^2(\nu^2+e^{-\lambda}(1-\nu^2))/2$ with"
@@ -274,7 +227,7 @@ def theorem3_corrected(lam: float, nu: float, sensitivity: float, m: int, steps:
     >>> round(theorem3_corrected(1.0, 0.3775406687981454, 2.0, 3, 1), 9)
     5.757104254
     """
-    return m * steps * sensitivity * mean_amplitude(lam, nu)
+    return m * steps * sensitivity * geng2014.amplitude(lam, nu)
 
 
 @theorem(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from dpacct.domain import Bound, Integer, Real, Where
+from dpacct.theorems import girgis2021
 from dpacct.theorems.entry import Entry, Vector, Witness, at, theorem
 from dpacct.theorems.grade import Status, Verdict
 from dpacct.vocabulary import Side
@@ -12,17 +11,18 @@ from dpacct.vocabulary import Side
 _ALPHA = Integer(2, 64)
 _EPSILON = Real(0, 10, typical=(0.05, 5))
 _CLIENTS = Integer(1, 10**9, typical=(1, 2000))
+_PROVED = Where(
+    alpha=Integer(2, 8),
+    epsilon=Real(0, 3, typical=(0.01, 1.2)),
+    clients=Integer(
+        Bound(
+            "9 alpha^4 e^(5 epsilon)",
+            lambda alpha, epsilon: girgis2021.fewest(alpha, epsilon) + 1.0,
+        ),
+        10**12,
+    ),
+)
 _WHERE = Where(alpha=_ALPHA, epsilon=_EPSILON, clients=_CLIENTS)
-
-
-def upper(alpha: int, epsilon: float, clients: int) -> float:
-    """Lemma 2's number.
-
-    >>> round(upper(8, 1.0, 2), 9)
-    0.730575906
-    """
-    pairs = alpha * (alpha - 1) / 2.0
-    return math.log1p(pairs * 4.0 * math.expm1(epsilon) ** 2 / clients) / (alpha - 1)
 
 
 @theorem(
@@ -72,7 +72,7 @@ def lemma2(alpha: int, epsilon: float, clients: int) -> float:
     >>> round(lemma2(8, 1.0, 2), 9)
     0.730575906
     """
-    return upper(alpha, epsilon, clients)
+    return girgis2021.simple_upper(alpha, epsilon, clients)
 
 
 @theorem(
@@ -105,16 +105,7 @@ def lemma2_renyi_level(gamma: float, clients: int) -> float:
     >>> round(lemma2_renyi_level(0.1, 1000) * 1e5, 6)
     4.424271
     """
-    return upper(2, gamma, clients)
-
-
-def fewest(alpha: int, epsilon: float) -> float:
-    """The number of clients above which Girgis et al. prove Lemma 2.
-
-    >>> round(fewest(2, 0.0))
-    144
-    """
-    return 9.0 * alpha**4 * math.exp(5.0 * epsilon)
+    return girgis2021.simple_upper(2, gamma, clients)
 
 
 @theorem(
@@ -129,17 +120,9 @@ def fewest(alpha: int, epsilon: float) -> float:
         verdict=Verdict.HOLDS,
         status=Status.CORRECTED,
         side=Side.UPPER,
-        domain=Where(
-            alpha=Integer(2, 8),
-            epsilon=Real(0, 3, typical=(0.01, 1.2)),
-            clients=Integer(
-                Bound(
-                    "9 alpha^4 e^(5 epsilon)", lambda alpha, epsilon: fewest(alpha, epsilon) + 1.0
-                ),
-                10**12,
-            ),
-        ),
+        domain=_PROVED,
         looseness="4 or more against randomised response",
+        relies_on=("girgis2021.upper",),
         derivation=(
             "The hypotheses are those of Girgis, Data, Diggavi, Suresh and Kairouz 2021 (On the Renyi"
             " Differential Privacy of the Shuffle Model), whose theorem for this range of N it is: the"
@@ -162,7 +145,7 @@ def lemma2_corrected(alpha: int, epsilon: float, clients: int) -> float:
     >>> lemma2_corrected(2, 0.1, 1000) < 1e-4
     True
     """
-    return upper(alpha, epsilon, clients)
+    return girgis2021.simple_upper(alpha, epsilon, clients)
 
 
 @theorem(
@@ -179,6 +162,7 @@ def lemma2_corrected(alpha: int, epsilon: float, clients: int) -> float:
             "It says that a mechanism exists (randomised response, with equality at alpha = 2), not that"
             " a given mechanism leaks so much: for an audit of what is possible only."
         ),
+        relies_on=("girgis2021.lower",),
         vectors=(Vector(at(alpha=7, epsilon=3, clients=10), 0.6109529652195),),
     )
 )
@@ -188,6 +172,4 @@ def lemma3(alpha: int, epsilon: float, clients: int) -> float:
     >>> round(lemma3(7, 3.0, 10), 9)
     0.610952965
     """
-    pairs = alpha * (alpha - 1) / 2.0
-    # (e^g - 1)^2/e^g = 4 sinh(g/2)^2
-    return math.log1p(pairs * 4.0 * math.sinh(0.5 * epsilon) ** 2 / clients) / (alpha - 1)
+    return girgis2021.lower(alpha, epsilon, clients)

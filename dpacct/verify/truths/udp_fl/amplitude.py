@@ -40,13 +40,13 @@ def _least(lam: float, power: int) -> tuple[float, float]:
     return nu, moment(lam, nu, power)
 
 
-@truth("udp_fl.lemma1", draws=30, within=1e-8)
+@truth("udp_fl.lemma1", "geng2014.least_amplitude", draws=30, within=1e-8)
 def least_amplitude(lam: float) -> float:
     """The least E|X| over nu, golden section over sums of pieces."""
     return _least(lam, 1)[1]
 
 
-@truth("udp_fl.lemma1_l2", draws=20, within=1e-8, claimed=True)
+@truth("geng2014.least_variance", draws=20, within=1e-8, claimed=True)
 def least_variance(nu: float, lam: float) -> Comparison:
     """E X^2 at that nu beside its least value over nu."""
     return Comparison(moment(lam, nu, 2), *(2 * [_least(lam, 2)[1]]))
@@ -90,6 +90,12 @@ def gap_to_gaussian(alpha: float, gamma: float) -> float:
         enough = divergence(alpha, middle, shape(middle), 1.0) >= gamma
         low, high = (low, middle) if enough else (middle, high)
     return alpha / (2.0 * gamma) - moment(high, shape(high), 2)
+
+
+@truth("geng2014.amplitude", draws=200, within=1e-8)
+def amplitude(lam: float, nu: float) -> float:
+    """The mean of |x| of one draw, summed piece by piece."""
+    return moment(lam, nu, 1)
 
 
 @truth("udp_fl.theorem3", "udp_fl.theorem3_corrected", draws=200, within=1e-8)

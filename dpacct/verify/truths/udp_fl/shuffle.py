@@ -42,8 +42,8 @@ def divergence(alpha: float, epsilon: float, clients: int) -> float | None:
     return max(both)
 
 
-@truth("udp_fl.lemma2", "udp_fl.lemma3", draws=600, within=1e-8)
-@truth("udp_fl.lemma2_corrected", draws=60, within=1e-8)
+@truth("udp_fl.lemma2", "udp_fl.lemma3", "girgis2021.lower", draws=600, within=1e-8)
+@truth("udp_fl.lemma2_corrected", "girgis2021.upper", draws=60, within=1e-8)
 def randomised_response(alpha: int, epsilon: float, clients: int) -> float | None:
     """The count of ones among N randomised responses, one of them changed: exact sums."""
     if epsilon < 1e-3:  # too little is left of the sums' digits

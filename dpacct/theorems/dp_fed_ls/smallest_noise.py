@@ -1,0 +1,121 @@
+"""The search over lambda that Theorems 1 and 2 leave to their reader.
+
+With x = nu^2/(4 G^2), L = log(1/delta) and alpha = L/((1-lam) eps) + 1, the noise of Eq. (3) or (4) is
+x = c tau^2 T alpha/(lam eps), with c = 3.5 from Lemma 2 or 2 from Lemma 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpacct.errors import OutsideDomain
+
+# lambda is scanned on a logarithmic scale, then narrowed; below this share of its best value the
+# noise is astronomical.
+_SCAN, _SHARE, _NARROW, _HALVE = 60, 1e-9, 44, 54
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """One of the two theorems: its constant c, and the least x that its lemma admits."""
+
+    constant: float
+    least: float
+
+    def alpha(self, lam: float, epsilon: float, log_inverse: float) -> float:
+        """The order at which Renyi DP is converted; `log_inverse` = log(1/delta)."""
+        return log_inverse / ((1.0 - lam) * epsilon) + 1.0
+
+    def squared(
+        self, lam: float, epsilon: float, log_inverse: float, tau: float, steps: int
+    ) -> float:
+        """x = nu^2/(4 G^2) by Eq. (3) or (4)."""
+        alpha = self.alpha(lam, epsilon, log_inverse)
+        return self.constant * tau * tau * steps * alpha / (lam * epsilon)
+
+    def slack(self, x: float, alpha: float, tau: float) -> float:
+        """Right side minus left side of the condition on alpha: it must not be negative."""
+        return -2.0 / 3.0 * x * (math.log(tau * alpha) + math.log1p(x)) - (alpha - 1.0)
+
+    def smallest(
+        self, epsilon: float, log_inverse: float, tau: float, steps: int
+    ) -> tuple[float, float] | None:
+        """(x, lambda) of the smallest noise that meets every condition; None where no lambda does.
+
+        x falls as lambda grows up to `top`, so the largest lambda that is admitted is the best.
+        """
+        ratio = log_inverse / epsilon
+        top = 1.0 - ratio / (ratio + math.sqrt(ratio * ratio + ratio))  # where dx/dlambda = 0
+
+        def noise(lam: float) -> float:
+            return self.squared(lam, epsilon, log_inverse, tau, steps)
+
+        def room(lam: float) -> float:
+            return self.slack(noise(lam), self.alpha(lam, epsilon, log_inverse), tau)
+
+        scan = [top * _SHARE ** (1.0 - k / _SCAN) for k in range(_SCAN + 1)]
+        best = max(range(_SCAN + 1), key=lambda k: room(scan[k]))
+        inside = _highest(room, scan[max(0, best - 1)], scan[min(_SCAN, best + 1)])
+        if room(inside) < 0.0:
+            return None
+        lam = top if room(top) >= 0.0 else _last(lambda lam: room(lam) >= 0.0, inside, top)
+        if noise(lam) < self.least:
+            lam = _last(lambda lam: noise(lam) >= self.least, _SHARE * top, lam)
+            if noise(lam) < self.least or room(lam) < 0.0:
+                return None
+        return noise(lam), lam
+
+    def least_epsilon(self, log_inverse: float, tau: float, steps: int) -> float:
+        """The smallest epsilon for which a lambda exists; raises `OutsideDomain` if there is none."""
+
+        def feasible(epsilon: float) -> bool:
+            return self.smallest(epsilon, log_inverse, tau, steps) is not None
+
+        high = 1.0
+        while not feasible(high):
+            high *= 2.0
+            if high > 1e12:
+                told = f"tau must leave an order above 1 at some epsilon, got {tau:.6g}"
+                raise OutsideDomain(told, argument="tau")
+        low = 0.5 * high
+        while feasible(low):
+            low, high = 0.5 * low, low
+        return _last(feasible, high, low)
+
+
+def _highest(height: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function with one peak is highest, by golden section."""
+    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    first, second = height(one), height(two)
+    for _ in range(_NARROW):
+        if first < second:
+            low, one, first = one, two, second
+            two = low + _GOLDEN * (high - low)
+            second = height(two)
+        else:
+            high, two, second = two, one, first
+            one = high - _GOLDEN * (high - low)
+            first = height(one)
+    return 0.5 * (low + high)
+
+
+def _last(holds: Callable[[float], bool], inside: float, outside: float) -> float:
+    """The point nearest to `outside` at which something still holds, by halving."""
+    for _ in range(_HALVE):
+        middle = 0.5 * (inside + outside)
+        if middle in (inside, outside):
+            break
+        if holds(middle):
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+UNIFORM = Guarantee(constant=3.5, least=0.67)
+"""Theorem 1."""
+POISSON = Guarantee(constant=2.0, least=0.53)
+"""Theorem 2."""
