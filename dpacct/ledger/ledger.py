@@ -207,6 +207,15 @@ class Ledger:
         """The last line's checksum: noted elsewhere, it tells whether a file was rolled back."""
         return self._store.mark
 
+    def has_mark(self, mark: str) -> bool:
+        """Whether a line of this ledger has that checksum: whether it still holds that state."""
+        return mark in self._store.marks
+
+    @property
+    def lines(self) -> int:
+        """How many lines the file has."""
+        return len(self._store.records)
+
     @property
     def budget(self) -> Budget:
         """What must not be exceeded."""

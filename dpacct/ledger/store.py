@@ -37,6 +37,7 @@ class Store:
         self.records: list[Record] = []
         self.repaired: list[int] = []
         self.length, self.mark = 0, GENESIS
+        self.marks: set[str] = set()
         self._thread = threading.RLock()
         self._depth = 0
         self._handle, self._process = -1, -1
@@ -156,6 +157,7 @@ class Store:
         if record.get("n") != len(self.records):
             raise self._wrong_line(line, "is out of place")
         self.records.append(record)
+        self.marks.add(mark)
         self.length, self.mark = self.length + len(line), mark
 
     def _refuse_foreign(self) -> None:
@@ -185,6 +187,7 @@ class Store:
         Head(self.length, len(self.records), self.mark, line).save(self.path)
         disk.write(self._handle, line, self.length)
         self.records.append(record)
+        self.marks.add(mark)
         self.length, self.mark = self.length + len(line), mark
         return record
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dpacct as dp
 from dpacct.cli.root import _load, _names
 from tests.cli.runner import PLAN, line, run
 
@@ -18,6 +19,9 @@ def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
     words = shlex.split(example)
+    if words[0] == "ledger":
+        with dp.Ledger("run.ledger", budget=(4, 1e-5), adaptive=False) as ledger:
+            ledger.spend(dp.Gaussian(sigma=20) * 10)
     if words[0] == "verify":
         assert line("eps --sigma 4 --delta 1e-5 --certificate out.json").code == 0
     done = run(*words)

@@ -1,0 +1,149 @@
+"""`dpacct ledger`: what a ledger counts, whether its file is whole, and the statement it supports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpacct.cli import options
+from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.output import write_json, write_lines
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.values import one_of, shown
+from dpacct.errors import AssumptionViolated
+
+if TYPE_CHECKING:
+    from dpacct.ledger.ledger import Ledger
+
+ACTIONS = ("show", "check", "report")
+
+
+@click.command(
+    "ledger",
+    cls=ExampleCommand,
+    rank=85,
+    short_help="What a budget file counts, and whether it is whole.",
+    examples=(
+        "ledger show run.ledger",
+        "ledger check run.ledger",
+        "ledger report run.ledger --json",
+    ),
+)
+@click.argument("words", nargs=-1, metavar="show|check|report FILE")
+@option(
+    "--mark",
+    section="Check",
+    metavar="HASH",
+    help="A mark noted earlier: refuse a file that was put back to before it.",
+)
+@options.json_option
+def command(words: tuple[str, ...], mark: str | None, as_json: bool) -> None:
+    """Read a ledger written by dpacct.Ledger; nothing is changed.
+
+    `show` lists what was spent and what is left, `check` verifies every byte and prints the mark of
+    the last line, `report` states the guarantee with its assumptions (exit code 6 if one was found
+    violated). A file that is not as written is refused, with the place.
+    """
+    if len(words) != 2 or words[0] not in ACTIONS:
+        got = shown(" ".join(words))
+        told = f"ledger must be told {one_of(ACTIONS)} and a file; got {got}."
+        raise Refusal(told, "WORDS")
+    if mark is not None and words[0] != "check":
+        raise Refusal("--mark is for ledger check only.", "--mark")
+    from dpacct.ledger.ledger import Ledger
+
+    action, path = words
+    with Ledger(path, read_only=True) as ledger:
+        if mark is not None and not ledger.has_mark(mark):
+            raise Refusal(
+                f"--mark must be the mark of one of the ledger's lines; got {shown(mark)}, so the"
+                " file was put back to an earlier state or is another one.",
+                "--mark",
+                kind="ledger-damaged",
+            )
+        body, lines, violated = _ACTIONS[action](ledger)
+    if as_json:
+        write_json({"schema": 1, "command": "ledger", "action": action, **body})
+    else:
+        write_lines(lines)
+    if violated:
+        raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
+
+
+def _facts(ledger: Ledger) -> dict[str, Any]:
+    """What every action tells."""
+    return {
+        "path": str(ledger.path),
+        "id": ledger.header["id"],
+        "made": ledger.header["made"],
+        "by": ledger.header["by"],
+        "budget": ledger.budget.to_dict(),
+        "rule": ledger.rule,
+        "lines": ledger.lines,
+        "mark": ledger.mark,
+        "recovered": list(ledger.recovered),
+    }
+
+
+def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
+    spent, share = ledger.spent(), 1.0 - ledger.remaining.share
+    ends = list(ledger.outcomes.values())
+    unknown = len(ledger.intents) - len(ends)
+    outcomes = {
+        "released": ends.count("released"),
+        "failed": ends.count("failed"),
+        "unknown": unknown,
+    }
+    body = {
+        **_facts(ledger),
+        "intents": len(ledger.intents),
+        "outcomes": outcomes,
+        "plan": None if ledger.plan is None else ledger.plan.to_dict(),
+        "spent": spent.to_dict(),
+        "share": share,
+        "remaining_epsilon": ledger.remaining.epsilon,
+    }
+    lines = [
+        f"budget   {ledger.budget}",
+        f"rule     {ledger.rule}",
+        f"counted  {len(ledger.intents)} intents ({outcomes['released']} released, "
+        f"{outcomes['failed']} failed, {unknown} with no word of their end)",
+        f"plan     {ledger.plan or 'nothing'}",
+        f"spent    {spent}",
+        f"         read as a plan fixed in advance; {100 * share:.4g}% of the budget by its rule",
+        f"left     epsilon {ledger.remaining.epsilon:.6g}",
+    ]
+    if ledger.recovered:
+        numbers = ", ".join(map(str, ledger.recovered))
+        lines.append(f"note     a crash had cut short line {numbers}: counted all the same")
+    return body, lines, False
+
+
+def _check(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
+    lines = [
+        f"whole: {ledger.lines} lines, {len(ledger.intents)} intents",
+        f"mark: {ledger.mark}",
+    ]
+    return {**_facts(ledger), "whole": True}, lines, False
+
+
+def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
+    answer = ledger.guarantee()
+    violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
+    budget = ledger.budget
+    lines = [
+        f"All that this ledger counts is ({float(budget.epsilon):.10g}, {float(budget.delta):.10g})"
+        f"-differentially private, {budget.adjacency}, per {budget.unit}.",
+        f"  rule: {ledger.rule}; {'; '.join(answer.basis)}",
+        f"  counted: {ledger.plan or 'nothing'}",
+        *(f"  assumes: {assumption}" for assumption in answer.assumptions),
+    ]
+    if violated:
+        lines.append(f"  NOT SO: {len(violated)} of its assumptions were found violated.")
+    body = {**_facts(ledger), "guarantee": answer.to_dict(), "violated": violated}
+    return body, lines, bool(violated)
+
+
+_ACTIONS = {"show": _show, "check": _check, "report": _report}

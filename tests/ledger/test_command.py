@@ -1,0 +1,91 @@
+"""`dpacct ledger show|check|report`: words, JSON, exit codes; the file is never touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dpacct as dp
+from tests.cli.runner import run
+from tests.ledger.ledgers import BUDGET, STEP, edited, lines, small
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    small(tmp_path / "a.ledger")
+    return tmp_path / "a.ledger"
+
+
+def test_show(path: Path) -> None:
+    told = run("ledger", "show", str(path), "--json").json
+    assert (told["schema"], told["command"], told["action"]) == (1, "ledger", "show")
+    assert told["intents"] == 3 and told["outcomes"] == {"released": 0, "failed": 0, "unknown": 3}
+    assert told["budget"] == {
+        "epsilon": "4",
+        "delta": "0.00001",
+        "adjacency": "add-remove",
+        "unit": "record",
+    }
+    assert told["spent"]["upper"] == float(dp.Ledger(path).spent())
+    assert dp.from_dict(told["plan"]) == dp.Ledger(path).plan
+    shown = run("ledger", "show", str(path)).stdout
+    assert "epsilon 4 at delta 0.00001 per record, add-remove" in shown and "3 intents" in shown
+
+
+def test_check_prints_a_mark_that_tells_a_rollback(path: Path) -> None:
+    kept = {p: p.read_bytes() for p in path.parent.iterdir()}
+    with dp.Ledger(path) as ledger:
+        ledger.spend(STEP)
+    mark = run("ledger", "check", str(path), "--json").json["mark"]
+    assert run("ledger", "check", str(path), "--mark", mark).code == 0
+    for file, content in kept.items():  # both files put back: whole, and older
+        file.write_bytes(content)
+    assert run("ledger", "check", str(path)).code == 0
+    refused = run("ledger", "check", str(path), "--mark", mark)
+    assert refused.code == 2 and "put back" in refused.stderr
+
+
+def test_a_damaged_file_is_told_where(path: Path) -> None:
+    place = len(lines(path)[0])
+    edited(path, lambda data: data.replace(b"0.01", b"0.02"))
+    for action in ("show", "check", "report"):
+        refused = run("ledger", action, str(path))
+        assert refused.code == 2 and refused.stdout == ""
+        assert f"byte {place}" in refused.stderr
+        told = run("ledger", action, str(path), "--json")
+        assert told.code == 2 and told.json["error"]["kind"] == "ledger-damaged"
+
+
+def test_report_states_the_budget_and_its_assumptions(path: Path) -> None:
+    told = run("ledger", "report", str(path), "--json")
+    assert told.code == 0 and told.json["guarantee"]["upper"] == BUDGET[0]
+    shown = run("ledger", "report", str(path)).stdout
+    assert "(4, 1e-05)-differentially private" in shown and "assumes: no release" in shown
+
+
+def test_a_violated_assumption_is_exit_code_6(path: Path) -> None:
+    with dp.Ledger(path) as ledger:
+        ledger.observe(dp.Execution(steps=13))  # 12 were counted
+    told = run("ledger", "report", str(path), "--json")
+    assert told.code == 6 and told.json["violated"] == ["no more steps ran than were accounted"]
+    assert "NOT SO" in run("ledger", "report", str(path)).stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["show"], ["mend", "x"], ["show", "a", "b"], ["show", "a", "--mark", "0"]],
+    ids=str,
+)
+def test_wrong_words(words: list[str]) -> None:
+    refused = run("ledger", *words)
+    assert refused.code == 2 and refused.stderr.startswith("error: ")
+
+
+def test_reading_leaves_no_trace(path: Path, tmp_path: Path) -> None:
+    before = {p: p.read_bytes() for p in path.parent.iterdir()}
+    for action in ("show", "check", "report"):
+        run("ledger", action, str(path))
+    assert before == {p: p.read_bytes() for p in path.parent.iterdir()}
+    missing = run("ledger", "show", str(tmp_path / "none"))
+    assert missing.code == 2 and "cannot be opened" in missing.stderr
