@@ -105,6 +105,7 @@ def least_amplitude(lam: float) -> float:
             Vector(at(lam=1), 0.41673743492888243, source="mpmath, 40 digits"),
             Vector(at(lam=3), 0.25990646441581841, source="mpmath, 40 digits"),
         ),
+        refuses=(at(lam="0.049"),),
     )
 )
 def least_variance(lam: float) -> float:

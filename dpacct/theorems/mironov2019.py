@@ -93,6 +93,11 @@ def integer(alpha: int, rate: float, sigma: float) -> float:
             Vector(at(alpha="2.3422617", rate="0.05", sigma=1), 0.005216125710510),
             Vector(at(alpha="8.5", rate=1, sigma=2), 1.0625, source="alpha/(2 sigma^2)"),
         ),
+        refuses=(
+            at(alpha="1.04", rate="0.05", sigma=1),
+            at(alpha=2, rate="0.0099", sigma=1),
+            at(alpha=2, rate="0.05", sigma="0.099"),
+        ),
     )
 )
 def fractional(alpha: float, rate: float, sigma: float) -> float:

@@ -26,7 +26,7 @@ def test_all_twenty_one_privacy_parameters_are_there() -> None:
 
 def test_the_limit_over_reports_on_every_printed_row() -> None:
     for cell in MU[:9]:
-        lower, upper = equivalent_mu(**cell.inputs)
+        lower, upper = equivalent_mu(**cell.inputs)  # type: ignore[arg-type]
         assert lower < upper < cell.computed()
 
 

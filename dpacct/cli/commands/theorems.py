@@ -160,12 +160,13 @@ def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool, as_json: bool
     write_lines([f"{entry.id} = {told!r}  {entry.side}, {entry.verdict} ({entry.status})"])
 
 
-def _pair(text: str) -> tuple[str, Fraction]:
+def _pair(text: str) -> tuple[str, Fraction | int]:
     name, equals, number = text.partition("=")
     if not equals or not name.isidentifier():
         raise Refusal(f"an argument must be written NAME=VALUE; got {shown(text)}.", "WORDS")
     try:
-        return name, parse(number)
+        value = parse(number)
+        return name, value.numerator if value.denominator == 1 else value
     except ExpressionError as error:
         raise Refusal(
             f"{name} must be a number; got {shown(number)}, {error}.", name, kind="invalid-argument"
