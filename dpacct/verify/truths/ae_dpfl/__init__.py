@@ -1,0 +1,1 @@
+"""Truths for the statements of AE-DPFL, and of PATE."""
