@@ -85,7 +85,7 @@ def test_laplace() -> None:
         (dp.DiscreteGaussian(scale="1.5"), lambda x: -x * x / 4.5),
         (dp.DiscreteGaussian(scale="0.4"), lambda x: -x * x / 0.32),
     ],
-    ids=repr,
+    ids=lambda given: repr(given) if isinstance(given, dp.Node) else "weight",
 )
 def test_discrete(mechanism: object, log_weight: object, rng: object) -> None:
     drawn = Counter(mechanism.sample(8_000, rng=rng).tolist())  # type: ignore[attr-defined]
