@@ -1,0 +1,54 @@
+"""Sampling and composition of pure and approximate privacy: outcomes counted, and the exact engine."""
+
+from __future__ import annotations
+
+import math
+
+import dpacct.mechanisms.opaque as opaque
+from dpacct.compose import questions
+from dpacct.verify.truth import truth
+
+
+def _leaky(epsilon: float, delta: float, bit: int) -> list[float]:
+    """Randomised response that reveals its bit with probability delta: four outcomes."""
+    from mpmath import exp, mpf
+
+    honest = 1 / (1 + exp(-mpf(epsilon)))
+    kept = 1 - mpf(delta)
+    shown = [mpf(delta), mpf(0)] if bit else [mpf(0), mpf(delta)]
+    said = [kept * honest, kept * (1 - honest)]
+    return shown + (said if bit else said[::-1])
+
+
+@truth("balle2018.epsilon", draws=300)
+def sampled_response(epsilon: float, rate: float) -> float:
+    """The largest log ratio of (1-q) R + q P against R over the outcomes, 40 digits."""
+    from mpmath import log, mp
+
+    with mp.workdps(260):  # e^-500 beside 1
+        one, other = _leaky(epsilon, 0.0, 1), _leaky(epsilon, 0.0, 0)
+        ratios = [(1 - rate) + rate * p / r for p, r in zip(one, other, strict=True) if r > 0]
+        return float(max(log(ratio) for ratio in ratios))
+
+
+@truth("balle2018.delta", draws=300)
+def sampled_leak(epsilon: float, delta: float, rate: float) -> float:
+    """The positive part of (1-q) R + q P over e^eps' R, outcome by outcome, both directions."""
+    from mpmath import exp, mp, mpf
+
+    with mp.workdps(260):  # e^-500 beside 1
+        factor = 1 + mpf(rate) * (exp(mpf(epsilon)) - 1)
+        one, other = _leaky(epsilon, delta, 1), _leaky(epsilon, delta, 0)
+        mixed = [(1 - mpf(rate)) * r + mpf(rate) * p for p, r in zip(one, other, strict=True)]
+        up = sum(max(mpf(0), m - factor * r) for m, r in zip(mixed, other, strict=True))
+        down = sum(max(mpf(0), r - factor * m) for m, r in zip(mixed, other, strict=True))
+        return float(max(up, down))
+
+
+@truth("kairouz2015.theorem3_3", draws=150, within=1e-7)
+def composed_response(eps0: float, steps: int, epsilon: float) -> float | None:
+    """Delta of so many pure guarantees by the exact engine's composition of their atoms."""
+    if eps0 < 1e-3 or steps * eps0 < epsilon:
+        return None
+    found = questions.delta(opaque.PureDP(epsilon=eps0) * steps, epsilon=epsilon, method="exact")
+    return None if found.value < 1e-200 or not math.isfinite(found.value) else found.value
