@@ -23,11 +23,12 @@ def _leaky(epsilon: float, delta: float, bit: int) -> list[float]:
 @truth("balle2018.epsilon", draws=300)
 def sampled_response(epsilon: float, rate: float) -> float:
     """The largest log ratio of (1-q) R + q P against R over the outcomes, 40 digits."""
-    from mpmath import log, mp
+    from mpmath import log, mp, mpf
 
     with mp.workdps(260):  # e^-500 beside 1
         one, other = _leaky(epsilon, 0.0, 1), _leaky(epsilon, 0.0, 0)
-        ratios = [(1 - rate) + rate * p / r for p, r in zip(one, other, strict=True) if r > 0]
+        q = mpf(rate)
+        ratios = [(1 - q) + q * p / r for p, r in zip(one, other, strict=True) if r > 0]
         return float(max(log(ratio) for ratio in ratios))
 
 
