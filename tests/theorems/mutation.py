@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import math
+import signal
 import sys
 import types
 from collections.abc import Iterator
@@ -197,8 +198,31 @@ class Outcome:
     told: str  # caught, survived or harmless
 
 
-def outcome(module: types.ModuleType, place: Place) -> Outcome:
-    """Plant one error, and look at every usable entry of the file."""
+def outcome(module: types.ModuleType, place: Place, seconds: float = 30.0) -> Outcome:
+    """Plant one error, and look at every usable entry of the file.
+
+    A formula that never comes to an end (a series that no longer converges) is caught by the clock.
+    """
+
+    def ring(number: int, frame: object) -> None:
+        raise Late
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        return _outcome(module, place)
+    except Late:
+        return Outcome(place, "", "caught")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+class Late(BaseException):
+    """The clock rang; no `except` of a formula or a judge swallows it."""
+
+
+def _outcome(module: types.ModuleType, place: Place) -> Outcome:
     changed = mutated(module, place)
     if changed is None:
         return Outcome(place, "", "caught")
