@@ -19,6 +19,7 @@ import numpy as np
 
 from .contour import Families, Line, Reading, Totals, step_size
 from .law import Atoms, Law
+from .periodic import periodic_line
 from .stable import Complexes, Floats, log_sum_exp
 
 Laws = Sequence[tuple[Law, float]]
@@ -26,8 +27,6 @@ Laws = Sequence[tuple[Law, float]]
 # lattice points kept hold more than e^{-45} of the largest tilted mass
 _WINDOW = 45.0
 MOST_POINTS = 3_000_000
-# nodes at most of the line over one period
-MOST_PERIODIC = 4096
 # the remainder falls slowly, as t^-4: twelve digits of it are enough
 _TAIL = 1e-12
 # with so much missing the line is no answer
@@ -36,6 +35,8 @@ _WORST_TAIL = 1e-4
 _MOST_NODES = 1 << 11
 # so few points are kept whole
 _FEW = 2000
+# steps up to which a law of so many atoms is better summed point by point
+_FEW_BY_ATOMS = {1: math.inf, 2: _FEW, 3: 40}
 # points at most of a sum over three and more masses
 _MANY = 60_000
 _ORIGIN = Atoms(np.zeros(1), np.zeros(1))
@@ -200,67 +201,20 @@ class LatticeLine(Line):
         return self._reading(epsilons, rest.heights, value, moment, rest.size + np.abs(value))
 
 
-class PeriodicLine(Line):
-    """Two point masses, many steps: losses lie on a lattice of spacing d, and one period of t is enough.
-
-    With x0 the first lattice point above eps, sum_n e^{-s(x0 + nd)} (1 - e^{eps - x0 - nd}) sums to
-
-        e^{-s x0} (1/(1 - e^{-sd}) - e^{eps - x0}/(1 - e^{-(s+1)d})),
-
-    which takes the place of e^{-s eps}/(s(s+1)) in an integral over |t| <= pi/d.
-    """
-
-    def __init__(self, law: Law, count: float, families: Families, total: Totals) -> None:
-        losses = law.atoms.losses
-        self._first = count * float(losses.min())
-        self._spacing = float(np.ptp(losses))
-        spread = math.sqrt(total.variance)
-        period = 2.0 * math.pi / self._spacing
-        # Gaussian decay of M^T: 9 deviations, or the whole period; the rule is exact up to aliasing
-        reach = min(9.5 / spread, 0.5 * period)
-        nodes = max(64 if reach < 0.5 * period else 512, math.ceil(reach / _pole_step(total.c)))
-        t = (np.arange(nodes) + 0.5) * (reach / nodes)
-        family, _ = families[0]
-        table = count * family.centred_log_ratio(total.c, 1j * t)
-        weights = np.full(nodes, self._spacing * reach / nodes / math.pi, dtype=np.complex128)
-        super().__init__(total, 1j * t, weights, table, 1e-15 * self._spacing / spread)
-
-    def read(self, epsilons: Floats) -> Reading:
-        d, total = self._spacing, self.total
-        c = total.c
-        steps = np.floor((epsilons - self._first) / d) + 1.0
-        gap = self._first + steps * d - epsilons
-        s = c + self._z
-        front = 1.0 / -np.expm1(-s * d)
-        back = np.multiply.outer(np.exp(-gap), 1.0 / -np.expm1(-(s + 1.0) * d))
-        shift = np.multiply.outer(total.mean - epsilons - gap, self._z)
-        common = self._weights * np.exp(shift + self._log_integrand)
-        value = (common * (front - back)).real.sum(axis=1)
-        size = np.abs(common * front).sum(axis=1)
-        heights = total.log_moment - c * (epsilons + gap)
-        moment = (common * back).real.sum(axis=1)
-        return self._reading(epsilons, heights, value, moment, size)
-
-
-def _pole_step(c: float) -> float:
-    """A step h of the midpoint rule at which the pole at s = 0, of residue 1, is e^{-36} away.
-
-    The rule is off by e^{-2 pi c/h}; below the mean loss c is small, and delta nearly that residue.
-    """
-    return 2.0 * math.pi * c / 36.0
-
-
 def lattice_line(
     laws: Laws, families: Families, total: Totals, epsilons: Sequence[float], most: int
 ) -> Line | None:
     """Closed form of the atoms, and the trapezoid rule for the rest, on Re s = c."""
     c = total.c
     law, count = laws[0]
-    if len(laws) == 1 and not law.has_density and law.atoms.losses.size == 2 and count > _FEW:
-        # so far below the mean delta is 1, to rounding
-        if 9.5 / math.sqrt(total.variance) > MOST_PERIODIC * _pole_step(c):
-            return None
-        return PeriodicLine(law, count, families, total)
+    if (
+        len(laws) == 1
+        and not law.has_density
+        and count > _FEW_BY_ATOMS.get(law.atoms.losses.size, 0)
+    ):
+        line = periodic_line(law.atoms, count, total)
+        if line is not None or law.atoms.losses.size == 2:
+            return line
     terms = _terms(laws, c)
     if terms is None:
         return None
