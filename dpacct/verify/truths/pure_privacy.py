@@ -47,9 +47,10 @@ def sampled_leak(epsilon: float, delta: float, rate: float) -> float:
 
 
 @truth("kairouz2015.theorem3_3", draws=150, within=1e-7)
-def composed_response(eps0: float, steps: int, epsilon: float) -> float | None:
-    """Delta of so many pure guarantees by the exact engine's composition of their atoms."""
-    if eps0 < 1e-3 or steps * eps0 < epsilon:
+def composed_response(step: float, failure: float, steps: int, epsilon: float) -> float | None:
+    """Delta of so many guarantees by the exact engine's composition of their atoms."""
+    if step < 1e-3 or steps * step < epsilon:
         return None
-    found = questions.delta(opaque.PureDP(epsilon=eps0) * steps, epsilon=epsilon, method="exact")
+    node = opaque.ApproxDP(epsilon=step, delta=failure) if failure else opaque.PureDP(epsilon=step)
+    found = questions.delta(node * steps, epsilon=epsilon, method="exact")
     return None if found.value < 1e-200 or not math.isfinite(found.value) else found.value
