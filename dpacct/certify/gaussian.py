@@ -12,7 +12,6 @@ from dpacct.engine.stable import Floats
 
 from .balls import ball
 
-
 _FAR_OUT = 200.0
 
 

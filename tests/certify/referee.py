@@ -1,0 +1,214 @@
+"""The certified answers as referee of the fast engine: 2,000 random plans over the whole box.
+
+    python -m tests.certify.referee [first] [last]     # judges plans first..last-1, continues the table
+
+The table is tests/certify/referee.json; `judge` repeats any of its rows. T from 1 to 10^12, delta from
+0.3 to 1e-300, sigma and b from 0.2 to 10^4, q from 1e-8 to 1, Gaussian and Laplace noise, plain, Poisson-
+sampled, in fixed-size samples, and heterogeneous plans of up to six parts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dpacct as dp
+from dpacct.certify.claims import decimal
+from dpacct.compose import certified
+from dpacct.domain import ln
+from dpacct.errors import NotCertified
+from dpacct.vocabulary import Strength
+
+TABLE = Path(__file__).with_name("referee.json")
+PLANS = 2000
+DIGITS = 9
+EFFORT = 4.0
+_PATIENCE = 4  # seconds after which the engine has given no answer
+KINDS = (
+    *("poisson",) * 5,
+    *("fixed-size",) * 2,
+    *("laplace-poisson",) * 2,
+    *("gaussian", "laplace", "laplace-fixed-size"),
+    *("mixed",) * 3,
+)
+FAMILIES = (
+    ("gaussian", "poisson"),
+    ("laplace", "laplace-poisson"),
+    ("gaussian", "poisson", "laplace", "laplace-poisson"),
+    ("fixed-size",),
+    ("fixed-size", "laplace-fixed-size"),
+)
+
+
+def _between(draw: random.Random, low: float, high: float) -> float:
+    return math.exp(draw.uniform(math.log(low), math.log(high)))
+
+
+def _step(draw: random.Random, kind: str) -> dp.Node:
+    size = f"{_between(draw, 0.2, 1e4):.4g}"
+    rate = f"{min(_between(draw, 1e-8, 1.0), 0.9999):.4g}"
+    noise = dp.Laplace(b=size) if kind.startswith("laplace") else dp.Gaussian(sigma=size)
+    if kind.endswith("poisson"):
+        return dp.Poisson(rate)(noise)
+    return dp.WithoutReplacement(rate)(noise) if kind.endswith("fixed-size") else noise
+
+
+def _count(draw: random.Random, most: float) -> int:
+    return int(float(f"{_between(draw, 1.0, most):.3g}"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One plan, and the delta at which it is asked."""
+
+    kind: str
+    node: dp.Node
+    delta: str
+
+    @property
+    def rare(self) -> bool:
+        """Whether some part has rare hits: T q < 1 with T > 1."""
+        for leaf, count in self.node.releases():
+            rate = leaf.to_dict().get("rate")
+            if rate is not None and count > 1 and count * Fraction(str(rate)) < 1:
+                return True
+        return False
+
+
+def case(k: int) -> Case:
+    """The k-th plan."""
+    draw = random.Random(7_000_000 + k)
+    kind = KINDS[k % len(KINDS)]
+    delta = f"{_between(draw, 1e-300, 0.3):.4g}"
+    if kind != "mixed":
+        return Case(
+            kind, _step(draw, kind) * _count(draw, 1e12 if draw.random() < 0.9 else 1), delta
+        )
+    family = draw.choice(FAMILIES)
+    parts = [
+        _step(draw, draw.choice(family)) * _count(draw, 1e6) for _ in range(draw.randint(2, 6))
+    ]
+    return Case(kind, sum(parts[1:], parts[0]), delta)
+
+
+def _alarm(*_: object) -> None:
+    raise TimeoutError(f"over {_PATIENCE} s")
+
+
+def judge(k: int) -> dict[str, Any]:
+    """One row: what is proven, what the engine says, and whether they are at odds."""
+    one = case(k)
+    row: dict[str, Any] = {"k": k, "kind": one.kind, "rare": one.rare}
+    started = time.process_time()
+    fast: dp.Answer | None = None
+    signal.alarm(_PATIENCE)
+    try:
+        with np.errstate(all="ignore"):
+            fast = one.node.epsilon(delta=one.delta, method="exact")
+            if k % 3 == 2 and 0.0 < fast.value < 1e5:  # a third are asked for delta
+                row["epsilon"] = f"{fast.value:.6g}"
+                fast = one.node.delta(epsilon=row["epsilon"], method="exact")
+    except Exception as error:  # the engine is on trial: whatever it does is recorded
+        row["engine"] = repr(error)[:80]
+    finally:
+        signal.alarm(0)
+    middle = time.process_time()
+    try:
+        proven = (
+            certified.delta(one.node, epsilon=row["epsilon"], digits=DIGITS, effort=EFFORT)
+            if "epsilon" in row
+            else certified.epsilon(one.node, delta=one.delta, digits=DIGITS, effort=EFFORT)
+        ).certificate
+        row |= {"lower": _short(proven["lower"]), "upper": _short(proven["upper"])}
+    except NotCertified as error:
+        row["withheld"] = str(error)
+    row["seconds"] = [round(middle - started, 4), round(time.process_time() - middle, 4)]
+    if fast is not None:
+        row["engine"] = _told(fast, "epsilon" in row)
+        if "lower" in row:
+            row["verdict"] = verdict(row)
+    return row
+
+
+def _short(end: str) -> str:
+    """An exact number to sixteen digits."""
+    return decimal(Fraction(end), 16, up=True)
+
+
+def _told(fast: dp.Answer, of_delta: bool) -> list[str]:
+    """Value, ends and strength; a delta as logarithms where floats end."""
+    ends = [fast.value, fast.lower, fast.upper]
+    if of_delta and fast.value < 1e-290 and fast.log_value is not None:
+        return [f"log {fast.log_value!r}", "", "", str(fast.strength)]
+    return [*(repr(end) for end in ends), str(fast.strength)]
+
+
+def verdict(row: dict[str, Any]) -> str:
+    """`inside`, `meets` (the brackets overlap), `graded down`, or `MISS`."""
+    lower, upper = Fraction(row["lower"]), Fraction(row["upper"])
+    value, low, high, strength = row["engine"]
+    if value.startswith("log"):
+        middle = float(value[4:])
+        near = abs(middle - ln((lower + upper) / 2)) < 1e-8 if upper > 0 else False
+        return "inside" if near else ("graded down" if strength != "converged" else "MISS")
+    if float(value) in (math.inf, -math.inf):
+        return "MISS" if strength == "converged" else "graded down"
+    if lower <= Fraction(float(value)) <= upper:
+        return "inside"
+    # the ends of the proof are kept to sixteen digits
+    slack = Fraction(1, 10**15)
+    least = Fraction(float(low)) * (1 - slack)
+    most = Fraction(float(high)) * (1 + slack) if math.isfinite(float(high)) else upper
+    if least <= upper and lower <= most:
+        return "meets" if strength == Strength.CONVERGED else "graded down"
+    return "MISS"
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Counts over the table."""
+    withheld = [row for row in rows if "withheld" in row]
+    seconds = sorted(row["seconds"][1] for row in rows if "lower" in row)
+    verdicts = Counter(row.get("verdict", "no verdict") for row in rows if "lower" in row)
+    return {
+        "plans": len(rows),
+        "certified": len(rows) - len(withheld),
+        "verdicts": dict(sorted(verdicts.items())),
+        "withheld": len(withheld),
+        "withheld with rare hits": sum(row["rare"] for row in withheld),
+        "withheld by kind": dict(sorted(Counter(row["kind"] for row in withheld).items())),
+        "median seconds of a proof": seconds[len(seconds) // 2] if seconds else None,
+        "engine raised": sum(isinstance(row.get("engine"), str) for row in rows),
+    }
+
+
+def main() -> None:
+    """Judge a range of plans and write the table."""
+    first, last = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (0, PLANS)
+    signal.signal(signal.SIGALRM, _alarm)
+    known = json.loads(TABLE.read_text())["rows"] if TABLE.exists() else []
+    rows = {row["k"]: row for row in known}
+    for k in range(first, last):
+        rows[k] = judge(k)
+        if rows[k].get("verdict") == "MISS":
+            print("MISS", case(k), rows[k], flush=True)
+        if k % 50 == 49 or k + 1 == last:
+            table = [rows[j] for j in sorted(rows)]
+            lines = ",\n".join(json.dumps(row) for row in table)
+            told = json.dumps(summary(table), indent=1)
+            TABLE.write_text(f'{{"summary": {told},\n"rows": [\n{lines}\n]}}\n')
+            print(k + 1, json.dumps(summary(table)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
