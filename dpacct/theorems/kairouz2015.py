@@ -22,7 +22,7 @@ def coins_delta(step: float, steps: int, epsilon: float) -> float:
     """Delta at `epsilon` of `steps` answers that are true with odds e^step : 1.
 
     >>> round(coins_delta(1.0, 1, 0.0), 12)
-    0.462117157260
+    0.46211715726
     """
     log_true, log_lie = -math.log1p(math.exp(-step)), -math.log1p(math.exp(step))
     terms = []
@@ -78,5 +78,7 @@ def theorem3_3(step: float, failure: float, steps: int, epsilon: float) -> float
     >>> round(theorem3_3(1.0, 0.0, 3, 1.5), 9)
     0.303532217
     """
-    kept = steps * math.log1p(-failure) + math.log1p(-coins_delta(step, steps, epsilon))
-    return -math.expm1(kept)
+    coins = coins_delta(step, steps, epsilon)
+    if coins >= 1.0:  # to rounding
+        return 1.0
+    return -math.expm1(steps * math.log1p(-failure) + math.log1p(-coins))
