@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -85,11 +86,16 @@ def laplace_amplitude_of(sensitivity: float, b: float) -> float:
 
 @truth("udp_fl.lemma5_corrected", draws=50)
 def laplace_amplitude(b: float) -> float:
-    """The mean of |x|, by mpmath's quadrature."""
+    """b times the mean of |x| at scale 1, by mpmath's quadrature."""
+    return b * _unit_laplace()
+
+
+@cache
+def _unit_laplace() -> float:
     from mpmath import exp, mp, quad
 
     with mp.workdps(20):
-        return b * float(quad(lambda x: x * exp(-x), [0, 10, 60]))
+        return float(quad(lambda x: x * exp(-x), [0, 10, 60]))
 
 
 @truth("udp_fl.conversion", "udp_fl.conversion_corrected", draws=300, within=1e-7)
