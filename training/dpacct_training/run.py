@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dpacct_training.engines.in_process import InProcess
 from dpacct_training.executed import Executed
 from dpacct_training.folder import Folder, Row, State
 from dpacct_training.keys import Keys
+from dpacct_training.plan import Plan
 from dpacct_training.prepare import Prepared
 
 Watch = Callable[[Row, int], None]
@@ -58,7 +60,6 @@ class Run:
             if self.folder is not None:
                 self.folder.save(state, self.fingerprint)
         self.state = state
-        self._bounds: dict[int, float] = {}
 
     def _keys(self, folder: Folder, fresh: Keys, state: State | None) -> Keys:
         """Never a new key for a run that has begun: its noise would be drawn twice."""
@@ -110,12 +111,14 @@ class Run:
             for round in range(self.state.round + 1, self.plan.rounds + 1):
                 self._one(engine, ledger, round, done)
                 if self._due(round):
-                    row = self._measure(engine, round, time.monotonic() - start)
-                    rows.append(row)
+                    rows.append(self._measure(engine, round, time.monotonic() - start))
                     if self.folder is not None:
-                        self.folder.measured(row)
+                        self.folder.measured(rows[-1])
                     if watch is not None:
-                        watch(row, self.plan.rounds)
+                        watch(rows[-1], self.plan.rounds)
+                # Last: what a checkpoint covers is all there, and what it does not is repeated.
+                if self.folder is not None and self._saved(round):
+                    self.folder.save(self.state, self.fingerprint)
             return self._over(engine, ledger, rows, time.monotonic() - start)
 
     def _one(self, engine: InProcess, ledger: dp.Ledger | None, round: int, done: set[int]) -> None:
@@ -126,9 +129,9 @@ class Run:
             # Durable before the noise is drawn: after a crash the round counts as spent.
             with ledger.release(self.plan.step, label=_label(round)):
                 self.step(engine, turn)
-        every = self.prepared.running.checkpoint_every
-        if self.folder is not None and (round % every == 0 or round == self.plan.rounds):
-            self.folder.save(self.state, self.fingerprint)
+
+    def _saved(self, round: int) -> bool:
+        return round % self.prepared.running.checkpoint_every == 0 or round == self.plan.rounds
 
     def _due(self, round: int) -> bool:
         return round % self.prepared.running.evaluate_every == 0 or round == self.plan.rounds
@@ -161,14 +164,7 @@ class Run:
         asked = min(-(-round // every) * every, self.plan.rounds)
         marks = sorted({*range(asked, self.plan.rounds, every), self.plan.rounds})
         # Far fewer rounds can have a looser bound than more of them; only the end is always known.
-        return min(self._bound(mark, delta) for mark in {marks[0], marks[-1]})
-
-    def _bound(self, rounds: int, delta: Fraction) -> float:
-        if rounds not in self._bounds:
-            answer = self.plan.epsilon(delta, rounds)
-            assert answer is not None
-            self._bounds[rounds] = float(answer)
-        return self._bounds[rounds]
+        return min(_bound(self.plan, delta, mark) for mark in {marks[0], marks[-1]})
 
     def _over(
         self, engine: InProcess, ledger: dp.Ledger | None, rows: list[Row], seconds: float
@@ -197,6 +193,13 @@ class Run:
             checks=checks,
             seconds=seconds,
         )
+
+
+@lru_cache(maxsize=1024)
+def _bound(plan: Plan, delta: Fraction, rounds: int) -> float:
+    answer = plan.epsilon(delta, rounds)
+    assert answer is not None
+    return float(answer)
 
 
 def _label(round: int) -> str:

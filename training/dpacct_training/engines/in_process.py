@@ -120,7 +120,7 @@ class InProcess:
         self._sizes = [len(rows) for rows in federation.clients]
         self._pool: ProcessPoolExecutor | None = None
         self._trainer: Trainer | None = None
-        self._seen: dict[str, tuple[Any, Any]] = {}
+        self._seen: dict[int, tuple[Dataset, Any, Any]] = {}
         if processes == 1:
             self._trainer = Trainer(model, federation, mode)
         else:
@@ -156,10 +156,10 @@ class InProcess:
     def evaluate(self, weights: Vector, data: Dataset) -> tuple[float, float]:
         """(mean loss, share classified rightly) over a data set."""
         library = torch()
-        if data.name not in self._seen or len(self._seen[data.name][1]) != len(data):
-            x = library.from_numpy(data.scaled(self.federation.scaling))
-            self._seen[data.name] = (x, library.from_numpy(data.y))
-        x, y = self._seen[data.name]
+        if id(data) not in self._seen:  # the data are kept, so the id stays theirs
+            read = library.from_numpy(data.scaled(self.federation.scaling))
+            self._seen[id(data)] = (data, read, library.from_numpy(data.y))
+        _, x, y = self._seen[id(data)]
         flat = library.from_numpy(weights.astype(np.float32))
         loss, right = 0.0, 0
         with library.no_grad():

@@ -48,7 +48,8 @@ class Model(ABC):
 
     @cached_property
     def _layout(self) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
-        modules = self.modules()
+        with torch().device("meta"):  # shapes only: no memory, and no random number is used up
+            modules = self.modules()
         shapes = [
             (name, key, value.shape)
             for name, module in modules.items()
@@ -117,6 +118,7 @@ class VmapStack(Stack):
     def __init__(self, model: Model, weights: Vector, count: int) -> None:
         library = torch()
         self._torch = library
+        assert len(weights) == model.dimension  # this lays the model out, which vmap may not
         self._base = library.from_numpy(weights.astype(np.float32))
         self._flat = self._base.repeat(count, 1)
         self._gradient = library.func.vmap(library.func.grad(model.loss))
