@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from dpacct.calibration import calibrate as calibrate
     from dpacct.calibration import noise_multiplier as noise_multiplier
     from dpacct.compose.filter import Filter as Filter
+    from dpacct.compose.group import Group as Group
     from dpacct.compose.odometer import Odometer as Odometer
+    from dpacct.compose.parallel import Parallel as Parallel
     from dpacct.errors import AssumptionViolated as AssumptionViolated
     from dpacct.errors import BudgetExceeded as BudgetExceeded
     from dpacct.errors import DpacctError as DpacctError
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from dpacct.errors import OutsideDomain as OutsideDomain
     from dpacct.errors import Unreachable as Unreachable
     from dpacct.errors import Unsupported as Unsupported
+    from dpacct.fdp.tradeoff import TradeOff as TradeOff
     from dpacct.ledger.execution import Execution as Execution
     from dpacct.ledger.ledger import Ledger as Ledger
     from dpacct.mechanisms.custom import Custom as Custom
@@ -42,7 +45,10 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpacct.mechanisms.staircase import Staircase as Staircase
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
+    from dpacct.sampling.participation import Participation as Participation
     from dpacct.sampling.poisson import Poisson as Poisson
+    from dpacct.risk import Risk as Risk
+    from dpacct.risk import calibrate_risk as calibrate_risk
     from dpacct.tree import Node as Node
     from dpacct.tree import from_dict as from_dict
     from dpacct.tree import from_json as from_json
@@ -56,7 +62,9 @@ _ROOMS = {
     "answer": ("Answer",),
     "calibration": ("calibrate", "noise_multiplier"),
     "compose.filter": ("Filter",),
+    "compose.group": ("Group",),
     "compose.odometer": ("Odometer",),
+    "compose.parallel": ("Parallel",),
     "errors": (
         "AssumptionViolated",
         "BudgetExceeded",
@@ -70,6 +78,7 @@ _ROOMS = {
         "Unreachable",
         "Unsupported",
     ),
+    "fdp.tradeoff": ("TradeOff",),
     "ledger.execution": ("Execution",),
     "ledger.ledger": ("Ledger",),
     "mechanisms.custom": ("Custom",),
@@ -81,7 +90,9 @@ _ROOMS = {
     "mechanisms.opaque": ("ApproxDP", "PureDP", "ZCDP"),
     "mechanisms.randomized_response": ("LocalRandomizer", "RandomizedResponse"),
     "mechanisms.staircase": ("Staircase",),
+    "risk": ("Risk", "calibrate_risk"),
     "sampling.fixed_size": ("WithoutReplacement",),
+    "sampling.participation": ("Participation",),
     "sampling.poisson": ("Poisson",),
     "tree": ("Node", "from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpacct.curves.pairs import Pairs
 from dpacct.engine import invert, profile
+from dpacct.engine.discrete import bracket
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law
 from dpacct.engine.stable import Floats
@@ -38,6 +39,11 @@ class Direction:
         kept = sum(n * math.log1p(-law.infinite_mass) for law, n in laws)
         lost = sum(n * math.log1p(-law.lost_mass) for law, n in laws)
         return cls(laws, kept, kept - lost)
+
+    @property
+    def has_contour(self) -> bool:
+        """Whether every law has moments at complex arguments, and not just a lattice."""
+        return all(getattr(law, "has_contour", True) for law, _ in self.laws)
 
     def log_delta(self, epsilon: float, tilt: float | None = None) -> Solved:
         solved = invert.log_delta(self.laws, epsilon - self.shift, tilt)
@@ -78,12 +84,17 @@ class Direction:
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
-        if self.log_kept < 0.0 or not math.isfinite(epsilon):
+        if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.has_contour:
             return False
         return invert.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
 
     def log_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        values, errors = profile.log_profile(self.laws, epsilons - self.shift)
+        if self.has_contour:
+            values, errors = profile.log_profile(self.laws, epsilons - self.shift)
+        else:
+            sources = [(law.source(), count) for law, count in self.laws]
+            values = bracket.log_profile(sources, epsilons - self.shift)
+            errors = np.zeros(values.shape)
         if self.log_kept < 0.0:
             values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
         return values, errors
@@ -137,6 +148,11 @@ class Composition:
         if all(pairs.lower is None for pairs, _ in self.pairs):
             return None
         return self._directions([(pairs.lower or pairs.upper, n) for pairs, n in self.pairs])
+
+    @cached_property
+    def has_contour(self) -> bool:
+        """Whether contours apply to all of it; the lattice does in any case."""
+        return all(direction.has_contour for direction in (*self.upper, *(self.lower or ())))
 
     @cached_property
     def renyi_directions(self) -> list[Direction]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpacct.domain import shown
+from dpacct.errors import Unsupported
 from dpacct.sampling.sampled import Sampler
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
     from dpacct.curves.pairs import BasePair, Pairs
+    from dpacct.tree.node import Leaf
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -29,6 +32,16 @@ class Poisson(Sampler, kind="poisson"):
         "AISTATS 2022",
     )
     drawing = "each unit is sampled independently, with the stated rate, afresh at each release"
+
+    def check_inner(self, leaf: Leaf) -> None:
+        """A sample of fixed size changes its size with the unit's coin: its pair does not cover that."""
+        super().check_inner(leaf)
+        if leaf.fixed_adjacency is Adjacency.REPLACE_ONE:
+            told = f"Poisson around {shown(leaf)} has no known pair: the unit's coin changes the number"
+            told += (
+                " of units, which the sample inside takes as fixed; Participation(rate) is a coin"
+            )
+            raise Unsupported(f"{told} that is not the unit's own", argument="plan")
 
     def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
         """The mixture with weight `rate` on the differing unit being sampled."""

@@ -19,6 +19,7 @@ from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
     from dpacct.curves.pairs import BasePair, Pairs
+    from dpacct.sampling.held import HeldSample
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -54,6 +55,18 @@ class Sampler(ABC):
             raise InvalidArgument(told, argument="plan")
         return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)
 
+    def draw(self, name: str) -> HeldSample:
+        """A sample with a name, for plans that come back to it: every use runs on the same units.
+
+        >>> import dpacct as dp
+        >>> batch = dp.Poisson(0.1).draw("batch")
+        >>> (batch(dp.Laplace(b=2)) + batch(dp.Laplace(b=2))).releases()
+        ((Poisson(0.1)(Laplace(b=2) * 2), 1),)
+        """
+        from dpacct.sampling.held import HeldSample
+
+        return HeldSample(self, name)
+
     @abstractmethod
     def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
         """The pairs of one release of this base on a sample."""
@@ -70,11 +83,17 @@ class Sampler(ABC):
         """
         return type(self)(self.rate * outer.rate) if type(self) is type(outer) else None
 
+    def check_inner(self, leaf: Leaf) -> None:
+        """Raise `Unsupported` for a leaf that may not run, beside others, on a sample of this kind."""
+        if not leaf.has_pairs:
+            told = f"{leaf!r} cannot be amplified by sampling: it has no dominating pair"
+            raise Unsupported(told, argument="plan")
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({literal(self.rate)})"
 
 
-class _OnSample(Node):
+class OnSample(Node):
     """What both nodes below share: a sampler, and what runs on its sample."""
 
     sampler: Sampler
@@ -106,7 +125,7 @@ class _OnSample(Node):
 
 
 @dataclass(frozen=True, repr=False)
-class Sampled(_OnSample):
+class Sampled(OnSample):
     """A plan on one sample that is drawn once, and held while all of it runs."""
 
     sampler: Sampler
@@ -115,7 +134,8 @@ class Sampled(_OnSample):
     def gather(self) -> Mapping[Leaf, int]:
         """What it amounts to: a single leaf, or the plan itself where the sample is everything.
 
-        Raises `Unsupported` for a composition under one sample, unless all of it is Gaussian.
+        Gaussian releases of one sample are one sampled Gaussian; any other plan is composed first, and
+        amplified as a whole. Raises `Unsupported` where neither is possible.
         """
         inner = self.node.releases()
         if self.sampler.rate == 1:
@@ -123,14 +143,14 @@ class Sampled(_OnSample):
         first, count = inner[0]
         leaf = first if len(inner) == 1 and count == 1 else first.fused(inner)
         if leaf is None:
-            told = "composition under one sample has a closed form for Gaussians only, and the rest"
-            told += f" needs the lattice engine, which is not there yet: got {shown(self.node)}"
-            raise Unsupported(told, argument="plan")
+            from dpacct.sampling.nested import nested
+
+            return {nested(self.sampler, self.node): 1}
         return {leaf.in_sample(self.sampler): 1}
 
 
 @dataclass(frozen=True, repr=False)
-class SampledRelease(_OnSample, Leaf):
+class SampledRelease(OnSample, Leaf):
     """One release of one mechanism on a sample: a leaf."""
 
     sampler: Sampler
@@ -149,12 +169,11 @@ class SampledRelease(_OnSample, Leaf):
         if sampler.rate == 1:
             return self
         both = self.sampler.within(sampler)
-        if both is None:
-            told = (
-                f"a sample of one kind inside a sample of another has no known pair: got {self!r}"
-            )
-            raise Unsupported(f"{told} inside {sampler!r}", argument="plan")
-        return self.node.in_sample(both)
+        if both is not None:
+            return self.node.in_sample(both)
+        from dpacct.sampling.nested import nested
+
+        return nested(sampler, self)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The mechanism's, and how the sample is drawn."""

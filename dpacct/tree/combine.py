@@ -44,7 +44,7 @@ class Repeat(Node, kind="repeat"):
 
     def gather(self) -> Mapping[Leaf, int]:
         """Counts multiply."""
-        return {leaf: count * self.steps for leaf, count in self.node.releases()}
+        return {leaf: count * self.steps for leaf, count in self.node.gathered}
 
     def __repr__(self) -> str:
         return f"{bracketed(self.node, 3)} * {self.steps}"
@@ -77,7 +77,7 @@ class Compose(Node, kind="compose"):
         """Counts of equal leaves add up."""
         counts: dict[Leaf, int] = {}
         for part in self.parts:
-            for leaf, count in part.releases():
+            for leaf, count in part.gathered:
                 counts[leaf] = counts.get(leaf, 0) + count
         return counts
 
@@ -114,7 +114,7 @@ class Under(Node, kind="under"):
 
     def gather(self) -> Mapping[Leaf, int]:
         """Those of the plan inside."""
-        return dict(self.node.releases())
+        return dict(self.node.gathered)
 
     def __repr__(self) -> str:
         words = [repr(str(self.adjacency))] if self.adjacency else []

@@ -93,8 +93,18 @@ class Node(ABC):
     # --- reading
 
     @cached_property
-    def _releases(self) -> tuple[tuple[Leaf, int], ...]:
+    def gathered(self) -> tuple[tuple[Leaf, int], ...]:
+        """What `gather` finds; uses of one held sample still apart."""
         return tuple(self.gather().items())
+
+    @cached_property
+    def _releases(self) -> tuple[tuple[Leaf, int], ...]:
+        for leaf, _ in self.gathered:
+            together = getattr(leaf, "together", None)
+            if together is not None:
+                found: tuple[tuple[Leaf, int], ...] = together(self.gathered)
+                return found
+        return self.gathered
 
     def releases(self) -> tuple[tuple[Leaf, int], ...]:
         """The plan as a multiset: (leaf, count) pairs, equal leaves merged, in order of appearance.

@@ -9,11 +9,12 @@ from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.invert import Solved
 from dpacct.vocabulary import Side, Strength
 
-from .lattice import narrowed
+from .lattice import Lattice, narrowed
 from .route import Finding, Route
 
 _INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
 _BRACKET = "moment bound (Canonne, Kamath, Steinke 2020) above, a single step below"
+_LEAST_LOG = -745.0
 # relative error up to which an answer is called converged
 CONVERGED = 1e-9
 
@@ -24,6 +25,9 @@ class Exact(Route):
     name = "exact"
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        if not plan.has_contour:
+            return Lattice().epsilon(plan, log_delta)
+
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None
             for direction in directions:
@@ -37,6 +41,9 @@ class Exact(Route):
         return found if resolved else narrowed(found, plan, lambda r: r.epsilon(plan, log_delta))
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        if not plan.has_contour:
+            return Lattice().log_delta(plan, epsilon)
+
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None
             for direction in directions:
@@ -47,7 +54,10 @@ class Exact(Route):
             return best
 
         found, resolved = self._finding(plan, worst, relative=False)
-        return found if resolved else narrowed(found, plan, lambda r: r.log_delta(plan, epsilon))
+        # what is surely below all floats needs no narrowing
+        if resolved or (found.upper is not None and found.upper < _LEAST_LOG):
+            return found
+        return narrowed(found, plan, lambda r: r.log_delta(plan, epsilon))
 
     def _finding(
         self, plan: Composition, worst: Callable[[list[Direction]], Solved], relative: bool

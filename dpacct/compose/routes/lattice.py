@@ -44,7 +44,9 @@ class Lattice(Route):
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
         def ask(way: Direction, best: Bracket | None) -> Bracket | None:
-            if best is not None and way.surely_below(log_delta, best.lower):
+            if best is not None and (
+                way.surely_below(log_delta, best.lower) or _largest(way) <= best.lower
+            ):
                 return None
             return _epsilon(way, log_delta, self.width)
 
@@ -90,6 +92,13 @@ def _worst(directions: list[Direction], ask: Ask) -> Bracket:
             best = found if best is None else best.larger(found)
     assert best is not None
     return best
+
+
+def _largest(direction: Direction) -> float:
+    """What no finite loss of the direction exceeds, or hardly ever; inf where losses can be infinite."""
+    if direction.log_kept < 0.0:
+        return math.inf
+    return sum(count * law.source().span(-745.0)[1] for law, count in direction.laws)
 
 
 def _log_delta(direction: Direction, epsilon: float, width: float) -> Bracket:

@@ -38,6 +38,7 @@ class SourceLaw:
 
     of: DiscreteSource
 
+    has_contour = False
     infinite_mass = 0.0
     lost_mass = 0.0
     has_density = True

@@ -91,7 +91,7 @@ class Search:
         self._c = total.c
         pair = []
         for laws, own in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
-            pair.append(compose(laws, own, *window(laws, own, self._tail)))
+            pair.append(compose(laws, own, window(laws, own, self._tail)))
         return (pair[0], pair[1]), wide
 
     def _refined(self, factor: float) -> tuple[Laws, Laws, Sum, bool]:
@@ -115,8 +115,8 @@ class Search:
                 lattices.shrink(min(0.85 * math.sqrt(target / max(gap, 1e-6 * target)), 16.0))
                 grown = True
                 continue
-            low, high = window(uppers, total, math.log(1e-3 * min(target, 1.0)))
-            wide = lattices.keep_above((high - low) / MOST_POINTS)
+            seen = window(uppers, total, math.log(1e-3 * min(target, 1.0)))
+            wide = lattices.keep_above((seen.high - seen.low) / MOST_POINTS)
         else:
             wide = True
         return uppers, lowers, total, wide

@@ -10,7 +10,7 @@ from numpy.linalg import norm
 
 from dpacct.engine.stable import Complexes, Floats, log1p_complex
 
-from .window import Laws, Sum, log_tails, mass_at_infinity
+from .window import Laws, Sum, Window, log_tails, mass_at_infinity
 
 UNIT = 2.0**-53
 # of a transform's l2-error, per doubling and unit roundoff: 7 for radix 2 with accurate twiddle factors
@@ -64,8 +64,8 @@ class Composed:
         return min(float(both), 0.0)
 
 
-def compose(laws: Laws, total: Sum, low: float, high: float) -> Composed:
-    """The composition of lattice laws of one step on [low, high], tilted as `total` is.
+def compose(laws: Laws, total: Sum, seen: Window) -> Composed:
+    """The composition of lattice laws of one step in a window, tilted as `total` is.
 
     Each law's heaviest point is put at place 0, where its transform is known: z = 1 + w, and only w, the
     transform of the others less their mass, is rounded. So rare jumps beside a spike keep their digits.
@@ -75,8 +75,8 @@ def compose(laws: Laws, total: Sum, low: float, high: float) -> Composed:
     step = laws[0][0].step
     offset = sum(count * law.offset for law, count in laws)
     # a place to spare at each end, so that the ends of the support lie inside
-    first = math.floor((low - offset) / step) - 1
-    size = math.ceil((high - offset) / step) - first + 2
+    first = math.floor((seen.low - offset) / step) - 1
+    size = math.ceil((seen.high - offset) / step) - first + 2
     length = int(next_fast_len(max(size, 16), real=True))
     parts: list[_Part] = []
     origin = 0
@@ -102,7 +102,7 @@ def compose(laws: Laws, total: Sum, low: float, high: float) -> Composed:
     rounding = _rounding(parts, transform, peak, double, length)
     masses = np.roll(masses, (origin - first) % length)
     losses = offset + step * (first + np.arange(length, dtype=np.float64))
-    below, above = log_tails(laws, total, losses[0], losses[-1])
+    below, above = log_tails(laws, total, seen, losses[0], losses[-1])
     missing = math.exp(min(above, 0.0))
     wrapped = math.exp(min(below, 0.0)) + missing
     return Composed(total, losses, masses, wrapped, missing, rounding, mass_at_infinity(laws))

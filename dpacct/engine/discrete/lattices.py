@@ -25,7 +25,7 @@ TAILS = 0.02
 
 
 @dataclass
-class _Layout:
+class Layout:
     """How one source is cut: the spacing of its nodes, and a loss that one of them is to meet."""
 
     source: DiscreteSource
@@ -66,7 +66,7 @@ class Lattices:
         for source, count in sources:
             low, high = self._ends(source)
             spacing = max(high - low, 1e-300) / _FIRST_CELLS
-            self.layouts.append(_Layout(source, count, spacing, low, high))
+            self.layouts.append(Layout(source, count, spacing, low, high))
         natural = [natural_step(source.atoms) for source, _ in sources]
         self.natural = (
             natural[0]

@@ -23,6 +23,8 @@ from dpacct.engine.stable import Floats
 from .lattice_law import LatticeLaw
 from .pieces import DiscreteSource, Pieces
 
+_LEAST = 1e-280
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -141,6 +143,9 @@ def _lowered(kinks: Floats, p: Floats, q: Floats, spacing: float) -> Floats:
     way up, w d_k + (1 - w) d_{k+1} >= sag = q E w (1 - w), E = e^spacing - 1.
     """
     growth = math.expm1(spacing)
+    # what is about to underflow is left out: a lower law may
+    rare = (p < _LEAST) | (q < _LEAST)
+    p, q = np.where(rare, 0.0, p), np.where(rare, 0.0, q)
     with np.errstate(invalid="ignore", divide="ignore"):
         up = np.where(q > 0.0, np.clip((p - q) / (q * growth), 0.0, 1.0), 0.0)
     sag = q * growth * up * (1.0 - up)

@@ -102,43 +102,56 @@ def _solve(laws: Laws, guess: float, gap: Callable[[Sum], float]) -> Sum:
     return total
 
 
-def log_tails(laws: Laws, total: Sum, low: float, high: float) -> tuple[float, float]:
-    """Chernoff's bounds of the log of the tilted mass below `low` and above `high`."""
+@dataclass(frozen=True)
+class Window:
+    """Losses that hold almost all of a tilted composition, and the tilts that show it."""
+
+    low: float
+    high: float
+    tilts: tuple[float, float]
+
+
+def window(laws: Laws, total: Sum, log_tail: float) -> Window:
+    """Losses outside which the tilted composition has at most e^log_tail at each end: Chernoff's bounds."""
+    below, left = _reach(laws, total, log_tail, -1.0)
+    above, right = _reach(laws, total, log_tail, 1.0)
+    return Window(-below, above, (left, right))
+
+
+def _reach(laws: Laws, total: Sum, log_tail: float, sign: float) -> tuple[float, float]:
+    """The least (log M(c + sign x) - log M(c) - log_tail) / x over x > 0, and that x.
+
+    It falls and rises in x once, so steps by a factor go down from where a normal law has its least.
+    """
+    most = float(sum(n * _extreme(law, sign) for law, n in laws))
+
+    def bound(x: float) -> float:
+        return (_log_moment(laws, total.c + sign * x) - total.log_moment - log_tail) / x
+
+    x = math.sqrt(-2.0 * log_tail / max(total.variance, 1e-300))
+    x = min(x, 1e9 * (1.0 + abs(total.c)))
+    best, factor = bound(x), 1.5
+    for _ in range(2):
+        while (trial := bound(x * factor)) < best and x < 1e12:
+            best, x = trial, x * factor
+        factor = 1.0 / factor
+    return (best, x) if best < most else (most, x)
+
+
+def log_tails(laws: Laws, total: Sum, seen: Window, low: float, high: float) -> tuple[float, float]:
+    """Chernoff's bounds, at the window's tilts, of the log of the tilted mass below and above."""
     ends = []
-    for sign, edge in ((-1.0, low), (1.0, high)):
-        far = min(sum(n * _extreme(law, sign) for law, n in laws), math.inf)
-        if far < sign * edge:
+    for sign, edge, x in ((-1.0, low, seen.tilts[0]), (1.0, high, seen.tilts[1])):
+        if sum(n * _extreme(law, sign) for law, n in laws) < sign * edge:
             ends.append(-math.inf)
             continue
-        best = 0.0
-        for theta in _tilts(total):
-            shifted = _log_moment(laws, total.c + sign * theta)
-            bound = shifted - total.log_moment - sign * theta * edge
-            best = min(best, bound)
-        ends.append(best)
-    return ends[0], ends[1]
-
-
-def window(laws: Laws, total: Sum, log_tail: float) -> tuple[float, float]:
-    """Losses outside which the tilted composition has at most e^log_tail at each end."""
-    ends = []
-    for sign in (-1.0, 1.0):
-        best = sum(n * _extreme(law, sign) for law, n in laws)
-        for theta in _tilts(total):
-            shifted = _log_moment(laws, total.c + sign * theta)
-            best = min(best, (shifted - total.log_moment - log_tail) / theta)
-        ends.append(sign * best)
+        shifted = _log_moment(laws, total.c + sign * x)
+        ends.append(min(0.0, shifted - total.log_moment - sign * x * edge))
     return ends[0], ends[1]
 
 
 def _extreme(law: LatticeLaw, sign: float) -> float:
     return float(sign * law.losses[-1 if sign > 0.0 else 0])
-
-
-def _tilts(total: Sum) -> list[float]:
-    """Tilts around the one that a normal law would ask for."""
-    unit = 1.0 / math.sqrt(total.variance) if total.variance > 0.0 else 1.0
-    return [unit * 1.4**k for k in range(-8, 22)]
 
 
 def _log_moment(laws: Laws, c: float) -> float:

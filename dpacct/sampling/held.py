@@ -1,0 +1,157 @@
+"""One sample used in several places of a plan: drawn once, held, and amplified once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpacct.domain import shown
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.sampling.sampled import OnSample, Sampled, Sampler
+from dpacct.tree.combine import composed, know
+from dpacct.tree.facts import Facts
+from dpacct.tree.node import Fields, Leaf, Node
+from dpacct.tree.saved import nested, read, take
+from dpacct.vocabulary import Adjacency, Assumption
+
+
+@dataclass(frozen=True)
+class HeldSample:
+    """A sample with a name, from `Sampler.draw`: all that is called on it runs on the same sample.
+
+    It is held while its surroundings last: the whole plan, or the plan inside the sampler around it.
+    Raises `InvalidArgument` where a plan would use it inside and outside another sample, or in itself.
+
+    >>> import dpacct as dp
+    >>> batch = dp.Poisson(0.1).draw("batch")
+    >>> plan = batch(dp.Gaussian(sigma=2)) + dp.Laplace(b=3) + batch(dp.Gaussian(sigma=2))
+    >>> plan.equivalent(dp.Poisson(0.1)(dp.Gaussian(sigma=2) * 2) + dp.Laplace(b=3))
+    True
+    """
+
+    sampler: Sampler
+    name: str
+
+    def __call__(self, node: Node) -> Node:
+        """What runs on the sample; a plan, once here."""
+        given: object = node
+        if not isinstance(given, Node):
+            told = f"a sample must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
+            raise InvalidArgument(told, argument="plan")
+        if self.name in names_within(node):
+            told = (
+                f"the sample {self.name!r} is already held there, and cannot be drawn from itself"
+            )
+            raise InvalidArgument(told, argument="plan")
+        return OnHeld(self.sampler, self.name, node)
+
+
+@dataclass(frozen=True, repr=False)
+class OnHeld(Node, kind="held"):
+    """A plan on a sample with a name."""
+
+    sampler: Sampler
+    name: str
+    node: Node
+
+    def __post_init__(self) -> None:
+        """What a sample fixes, as for every sampler."""
+        if not isinstance(self.name, str) or not self.name:
+            told = f"name of a sample must be text that is not empty, got {shown(self.name)}"
+            raise InvalidArgument(told, argument="name")
+        own = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
+        know(self, self.node.facts.join(own).above())
+
+    def gather(self) -> Mapping[Leaf, int]:
+        """A use of the sample, to be put together with the others."""
+        return {HeldUse(self.sampler, self.name, self.node): 1}
+
+    def __repr__(self) -> str:
+        return f"{self.sampler!r}.draw({self.name!r})({self.node!r})"
+
+    def fields(self) -> Fields:
+        """The name, and the sampler around the plan."""
+        return {"name": self.name, "of": nested(Sampled(self.sampler, self.node))}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Node:
+        """Read both."""
+        inner = read(take(fields, "of"))
+        name = take(fields, "name")
+        if not isinstance(inner, OnSample):
+            told = f"a held sample must hold a sampler, got {shown(inner)}"
+            raise InvalidArgument(told, argument="plan")
+        return HeldSample(inner.sampler, name)(inner.node)
+
+
+@dataclass(frozen=True)
+class HeldUse(Leaf):
+    """One use of a held sample: never a leaf of a plan, since `together` puts all uses into one."""
+
+    sampler: Sampler
+    name: str
+    node: Node
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """Not saved under any name."""
+        return "held"
+
+    def together(self, gathered: tuple[tuple[Leaf, int], ...]) -> tuple[tuple[Leaf, int], ...]:
+        """All uses of held samples among these leaves as one release per sample, beside the rest."""
+        uses: dict[str, tuple[Sampler, list[Node]]] = {}
+        counts: dict[Leaf, int] = {}
+        inside: set[str] = set()
+        for leaf, count in gathered:
+            if isinstance(leaf, HeldUse):
+                sampler, nodes = uses.setdefault(leaf.name, (leaf.sampler, []))
+                if sampler != leaf.sampler:
+                    told = f"the sample {leaf.name!r} must be drawn in one way, got {sampler!r}"
+                    raise InvalidArgument(f"{told} and {leaf.sampler!r}", argument="plan")
+                nodes.append(leaf.node * count)
+                inside |= names_within(leaf.node)
+            else:
+                counts[leaf] = counts.get(leaf, 0) + count
+                inside |= names_within(leaf)
+        for name in sorted(inside & uses.keys()):
+            told = f"the sample {name!r} is used inside another sample and outside it"
+            raise InvalidArgument(told, argument="plan")
+        for sampler, nodes in uses.values():
+            for leaf, count in Sampled(sampler, composed(*nodes)).releases():
+                counts[leaf] = counts.get(leaf, 0) + count
+        return tuple(counts.items())
+
+    def pairs(self, adjacency: Adjacency) -> Any:
+        """Only all uses of a sample together have a pair."""
+        raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
+
+    def in_sample(self, sampler: Any) -> Leaf:
+        """Not reached: uses are put together before a plan is sampled."""
+        raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """None of its own."""
+        return ()
+
+    def fields(self) -> Fields:
+        """Not saved."""
+        return {}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Node:
+        """Not read."""
+        raise InvalidArgument(f"a use of a sample is never saved, got {fields!r}")
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    inner = getattr(node, "node", None)
+    if isinstance(inner, Node):
+        yield inner
+    yield from getattr(node, "parts", ())
+
+
+def names_within(node: Node) -> set[str]:
+    """Names of the held samples used anywhere in a plan."""
+    found = {node.name} if isinstance(node, OnHeld) else set()
+    return found.union(*(names_within(part) for part in _parts(node)))
