@@ -256,6 +256,21 @@ class Ledger:
             return answer
         return replace(answer, assumptions=(*answer.assumptions, _READING))
 
+    def reading(self) -> Answer:
+        """What an odometer reads now: a bound on the loss so far, valid at all times at once.
+
+        Unlike `spent`, it holds also where releases, and the moment of asking, were chosen after
+        looking at outputs; with probability 1 - the budget's delta.
+        """
+        from dpacct.compose.odometer import Odometer
+
+        budget = self.budget
+        odometer = Odometer(delta=budget.delta, adjacency=budget.adjacency, unit=budget.unit)
+        plan = self.refresh().plan
+        if plan is not None:
+            odometer.spend(plan)
+        return odometer.spent()
+
     def guarantee(self) -> Answer:
         """The statement that holds whenever the releases stop: the budget, and on what it rests."""
         self.refresh()

@@ -11,7 +11,7 @@ from dpacct.answer import Answer
 from dpacct.domain import STEPS
 from dpacct.errors import NotCertified, Unreachable, Unsupported
 from dpacct.ledger.budget import Budget
-from dpacct.tree import Node
+from dpacct.tree import Compose, Node, Repeat, composed
 from dpacct.vocabulary import Assumption, Side, Strength
 
 Build = Callable[[float], Node]
@@ -48,7 +48,8 @@ class Rule(ABC):
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.plan: Node | None = None
+        self._counts: dict[Node, int] = {}
+        self._plan: Node | None = None
         self.over = False  # more was counted than this version of dpacct would have let pass
 
     @abstractmethod
@@ -57,7 +58,17 @@ class Rule(ABC):
 
     def record(self, node: Node) -> None:
         """Count `node`, whether it fits or not."""
-        self.plan = node if self.plan is None else self.plan + node
+        for part in node.parts if isinstance(node, Compose) else (node,):
+            base, times = (part.node, part.steps) if isinstance(part, Repeat) else (part, 1)
+            self._counts[base] = self._counts.get(base, 0) + times
+        self._plan = None
+
+    @property
+    def plan(self) -> Node | None:
+        """What was counted, equal steps together; None where nothing was."""
+        if self._plan is None and self._counts:
+            self._plan = composed(*(base * times for base, times in self._counts.items()))
+        return self._plan
 
     @abstractmethod
     def share(self) -> float:

@@ -48,7 +48,7 @@ def test_check_prints_a_mark_that_tells_a_rollback(path: Path) -> None:
 
 def test_a_damaged_file_is_told_where(path: Path) -> None:
     place = len(lines(path)[0])
-    edited(path, lambda data: data.replace(b"0.01", b"0.02"))
+    edited(path, lambda data: data.replace(b'"30"', b'"31"'))
     for action in ("show", "check", "report"):
         refused = run("ledger", action, str(path))
         assert refused.code == 2 and refused.stdout == ""

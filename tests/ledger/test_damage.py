@@ -37,13 +37,13 @@ def test_every_single_byte_is_covered(path: Path, which: str) -> None:
     target = path if which == "ledger" else beside(path)
     whole = target.read_bytes()
     assert len(whole) > 150
-    for at, byte in enumerate(whole):
-        others = {byte ^ 1 << bit for bit in range(8)} | {0, 10, 32, 255}
-        for other in others - {byte}:
-            target.write_bytes(whole[:at] + bytes([other]) + whole[at + 1 :])
-            with pytest.raises(dp.LedgerDamaged):
-                read(path)
-    target.write_bytes(whole)
+    with target.open("r+b", buffering=0) as file:
+        for at, byte in enumerate(whole):
+            for other in ({byte ^ 1 << bit for bit in range(8)} | {0, 10}) - {byte}:
+                os.pwrite(file.fileno(), bytes([other]), at)
+                with pytest.raises(dp.LedgerDamaged):
+                    read(path)
+            os.pwrite(file.fileno(), bytes([byte]), at)
     assert len(read(path).records) == 4
 
 
@@ -54,7 +54,7 @@ def test_every_single_byte_is_covered_while_the_ledger_is_in_use(tmp_path: Path)
     whole = path.read_bytes()
     healed = 0
     for at, byte in enumerate(whole):
-        for other in {byte ^ 1, byte ^ 128, 0, 10} - {byte}:
+        for other in {byte ^ 1, 0} - {byte}:
             path.write_bytes(whole[:at] + bytes([other]) + whole[at + 1 :])
             try:
                 store = read(path)

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
-from tests.ledger.ledgers import BUDGET, OTHER, STEP, small
+from tests.ledger.ledgers import BUDGET, small
+from tests.ledger.ledgers import OTHER as SMALL_OTHER
+from tests.ledger.ledgers import STEP as SMALL_STEP
+
+STEP = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
+OTHER = dp.Laplace(b=20)
 
 RULES = [{}, {"expecting": STEP}, {"adaptive": False}, {"plan": STEP * 100 + OTHER * 4}]
 NAMES = ["adaptive", "expecting", "fixed", "planned"]
@@ -41,11 +46,36 @@ def test_spending_to_the_end(tmp_path: Path, rule: dict[str, object]) -> None:
 def test_spent_is_the_plans_own_epsilon(tmp_path: Path) -> None:
     small(tmp_path / "a")
     ledger = dp.Ledger(tmp_path / "a")
-    whole = STEP * 11 + OTHER
+    whole = SMALL_STEP * 11 + SMALL_OTHER
     answer = ledger.spent()
     assert answer.upper == whole.epsilon(delta=BUDGET[1], method="exact").upper
     assert any("as if it had been fixed in advance" in a.text for a in answer.assumptions)
     assert ledger.remaining.epsilon == pytest.approx(BUDGET[0] - answer.upper, abs=1e-12)
+
+
+def test_the_odometer_reads_above_what_was_spent(tmp_path: Path) -> None:
+    """It holds at all times and for adaptive choices: a bound on more than the plan's own epsilon."""
+    with dp.Ledger(tmp_path / "a", budget=BUDGET) as ledger:
+        assert float(ledger.reading()) == 0.0
+        last = 0.0
+        for _ in range(4):
+            ledger.spend(STEP * 100)
+            reading = float(ledger.reading())
+            assert reading > max(last, float(ledger.spent()))
+            last = reading
+        odometer = dp.Odometer(delta=BUDGET[1])
+        odometer.spend(STEP * 400)
+        assert last == pytest.approx(float(odometer.spent()), rel=1e-12)
+
+
+def test_long_mixed_runs_stay_cheap(tmp_path: Path) -> None:
+    """Steps of two kinds in turn are two entries, not thousands."""
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 1000 + OTHER * 10) as ledger:
+        with ledger._store.session():
+            for _ in range(10):
+                ledger._append(intent=STEP.to_dict())
+                ledger._append(intent=(OTHER + STEP * 2).to_dict())
+        assert ledger.plan == STEP * 30 + OTHER * 10
 
 
 def test_nothing_spent_is_zero(tmp_path: Path) -> None:
@@ -153,14 +183,14 @@ def test_the_adjacency_is_the_plans(tmp_path: Path) -> None:
 def test_the_block_and_the_decorator(tmp_path: Path) -> None:
     with dp.Ledger(tmp_path / "a", budget=BUDGET, adaptive=False) as ledger:
 
-        @ledger.charged(OTHER)
+        @ledger.charged(SMALL_OTHER)
         def histogram(bins: int) -> list[int]:
             """Counts."""
             assert ledger.plan is not None  # it was counted before this runs
             return [0] * bins
 
         assert histogram(3) == [0, 0, 0] and histogram.__doc__ == "Counts."
-        with ledger.release(STEP * 2, label="training") as receipt:
+        with ledger.release(SMALL_STEP * 2, label="training") as receipt:
             assert receipt.number == 2
     with dp.Ledger(tmp_path / "a") as ledger:
         assert [record.get("label") for record in ledger.intents] == ["histogram", "training"]
