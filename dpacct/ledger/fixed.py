@@ -44,7 +44,12 @@ class Fixed(Rule):
             self._last, self._streak, self._room = node, 1, None
 
     def _within(self, plan: Node) -> bool:
-        return float(epsilon(plan, self.budget)) <= self.budget.epsilon
+        budget = self.budget
+        # Renyi is a bound and always quick; where it is enough, the exact number need not be known.
+        bound = plan.epsilon(delta=budget.delta, method="rdp", adjacency=budget.adjacency)
+        if float(bound) <= budget.epsilon:
+            return True
+        return float(epsilon(plan, budget)) <= budget.epsilon
 
     def _holds(self) -> bool:
         return self.plan is None or self._within(self.plan)
