@@ -15,7 +15,7 @@ from dpacct.theorems.ae_dpfl.data_dependent import (
     theorem14_corrected_knn,
     voting_rdp,
 )
-from dpacct.theorems.ae_dpfl.renyi import event_bound
+from dpacct.theorems.ae_dpfl.likely_outcome import event_bound
 from dpacct.theorems.ae_dpfl.voting import theorem11_agent, theorem11_instance, theorem11_knn_tight
 
 VOTES = st.integers(0, 80)

@@ -10,7 +10,7 @@ import math
 
 from dpacct.domain import Bound, Integer, Real, Where
 from dpacct.theorems import papernot2018
-from dpacct.theorems.ae_dpfl.renyi import event_bound, softplus
+from dpacct.theorems.ae_dpfl.likely_outcome import event_bound, softplus
 from dpacct.theorems.entry import Entry, Vector, Witness, at, theorem
 from dpacct.theorems.grade import Status, Verdict
 from dpacct.vocabulary import Side

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpacct.domain import Integer, Real, Where
+from dpacct.theorems import kairouz2015
 from dpacct.theorems.entry import Entry, Vector, Witness, at, theorem
 from dpacct.theorems.grade import Status, Verdict
 from dpacct.vocabulary import Side
@@ -26,6 +27,7 @@ _MPMATH = "mpmath, 50 digits"
             rounds=Integer(1, 10),
             epsilon=Real(0, closed="left", typical=(0, 8)),
         ),
+        relies_on=("kairouz2015.theorem3_3",),
         reason="Quoted from Dong, Roth and Su, who prove it.",
         vectors=(
             Vector(at(step=1, rounds=3, epsilon="1.5"), 0.30353221732510309, source=_MPMATH),
@@ -39,14 +41,7 @@ def lemma3_3(step: float, rounds: int, epsilon: float) -> float:
     >>> round(lemma3_3(1.0, 3, 1.5), 9)
     0.303532217
     """
-    true = 1.0 / (1.0 + math.exp(-step))
-    total = 0.0
-    for lies in range(rounds + 1):
-        gain = (rounds - 2 * lies) * step - epsilon
-        if gain > 0.0:
-            weight = math.comb(rounds, lies) * true ** (rounds - lies) * (1.0 - true) ** lies
-            total -= weight * math.expm1(-gain)
-    return total
+    return kairouz2015.coins_delta(step, rounds, epsilon)
 
 
 @theorem(

@@ -61,7 +61,7 @@ def sampled_profile(mu: float, rate: float, epsilon: float) -> float | None:
         return _normal(x) * growth_free(x)
 
     def growth_free(x: Floats) -> Floats:
-        return np.asarray(rate * np.expm1(mu * x - 0.5 * mu * mu) - growth)
+        return np.asarray(rate * np.expm1(np.minimum(mu * x - 0.5 * mu * mu, 700.0)) - growth)
 
     scale = 1.0 / (1.0 + max(cut - mu, 0.0))
     return _integral(gap, cut, cut + 9.0 * scale) + _integral(

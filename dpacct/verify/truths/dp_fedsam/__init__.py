@@ -1,0 +1,1 @@
+"""Truths for the statements of DP-FedSAM, and of the composition theorem it uses."""
