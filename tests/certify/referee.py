@@ -34,6 +34,7 @@ TABLE = Path(__file__).with_name("referee.json")
 PLANS = 2000
 DIGITS = 9
 EFFORT = 4.0
+_PARTED = Fraction(1, 10**8)  # two ends further apart are of two pairs
 _PATIENCE = 4  # seconds after which the engine has given no answer
 KINDS = (
     *("poisson",) * 5,
@@ -155,24 +156,30 @@ def _told(fast: dp.Answer, of_delta: bool) -> list[str]:
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """`inside`, `meets` (the brackets overlap), `graded down`, or `MISS`."""
+    """`inside`, `meets` (the brackets overlap), `graded down`, or `MISS`.
+
+    Where the proof spans two pairs (fixed-size samples), the engine's ends must span them as well.
+    """
     lower, upper = Fraction(row["lower"]), Fraction(row["upper"])
     value, low, high, strength = row["engine"]
-    if value.startswith("log"):
-        middle = float(value[4:])
-        near = abs(middle - ln((lower + upper) / 2)) < 1e-8 if upper > 0 else False
-        return "inside" if near else ("graded down" if strength != "converged" else "MISS")
-    if float(value) in (math.inf, -math.inf):
-        return "MISS" if strength == "converged" else "graded down"
-    if lower <= Fraction(float(value)) <= upper:
-        return "inside"
+    converged = strength == Strength.CONVERGED
+    wide = upper > lower * (1 + _PARTED)
+    if value.startswith("log"):  # below the range of floats
+        near = abs(float(value[4:]) - ln(upper)) < _PARTED if upper > 0 else False
+        return "inside" if near else ("MISS" if converged else "graded down")
+    most = Fraction(float(high)) if math.isfinite(float(high)) else upper
+    least = Fraction(float(low)) if math.isfinite(float(low)) else upper + 1
     # the ends of the proof are kept to sixteen digits
-    slack = Fraction(1, 10**15)
-    least = Fraction(float(low)) * (1 - slack)
-    most = Fraction(float(high)) * (1 + slack) if math.isfinite(float(high)) else upper
-    if least <= upper and lower <= most:
-        return "meets" if strength == Strength.CONVERGED else "graded down"
-    return "MISS"
+    slack = _PARTED if wide else Fraction(1, 10**15)
+    if wide:
+        spans = most >= upper * (1 - slack) and least <= lower * (1 + slack)
+    else:
+        spans = least * (1 - slack) <= upper and lower <= most * (1 + slack)
+    if not spans:
+        return "MISS"
+    if not converged:
+        return "graded down"
+    return "inside" if lower <= Fraction(float(value)) <= upper else "meets"
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

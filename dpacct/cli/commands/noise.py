@@ -95,6 +95,7 @@ def command(
     more = [
         f"  {name.replace('_', ' ')} = {rounded(float(size), 'up')}"
         for name, size in answer.extra.items()
+        if not name.endswith("_decimal")  # the ends of a proof, which --digits shows
     ]
     more += proof.ends(answer, digits)
     if table:
