@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import dpacct as dp
 from dpacct_training.accept import positive
@@ -36,13 +37,20 @@ class Target:
         if not isinstance(self.noise, str):
             # Rounded downwards: the run adds at least the noise that is accounted.
             return math.nextafter(positive("noise", self.noise) / clip, 0.0)
-        method = "auto" if self.noise == "exact" else self.noise
-        found = dp.noise_multiplier(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            sample_rate=rate,
-            steps=rounds,
-            sampling=scheme,
-            method=method,
-        )
-        return float(found)
+        return _least(self.epsilon, self.delta, rate, rounds, scheme, self.noise)
+
+
+@lru_cache(maxsize=256)
+def _least(
+    epsilon: float, delta: Fraction, rate: Fraction, rounds: int, scheme: str, noise: str
+) -> float:
+    """Asked once for each target: the runs of a sweep share it."""
+    found = dp.noise_multiplier(
+        epsilon=epsilon,
+        delta=delta,
+        sample_rate=rate,
+        steps=rounds,
+        sampling=scheme,
+        method="auto" if noise == "exact" else noise,
+    )
+    return float(found)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import dpacct as dp
@@ -112,9 +112,7 @@ class Plan:
 
     def epsilon(self, delta: Fraction, rounds: int | None = None) -> dp.Answer | None:
         """Epsilon after `rounds` rounds (all of them by default); None where there is none."""
-        if self.step is None:
-            return None
-        return (self.step * (self.rounds if rounds is None else rounds)).epsilon(delta=delta)
+        return _epsilon(self, delta, self.rounds if rounds is None else rounds)
 
     # --- what must have been counted when the run is over
 
@@ -145,3 +143,8 @@ class Plan:
             "denominator": str(self.denominator),
             "tree": None if self.tree is None else self.tree.to_dict(),
         }
+
+
+@lru_cache(maxsize=1024)
+def _epsilon(plan: Plan, delta: Fraction, rounds: int) -> dp.Answer | None:
+    return None if plan.step is None else (plan.step * rounds).epsilon(delta=delta)

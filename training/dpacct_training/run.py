@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from dpacct_training.engines.in_process import InProcess
 from dpacct_training.executed import Executed
 from dpacct_training.folder import Folder, Row, State
 from dpacct_training.keys import Keys
-from dpacct_training.plan import Plan
 from dpacct_training.prepare import Prepared
 
 Watch = Callable[[Row, int], None]
@@ -164,7 +161,8 @@ class Run:
         asked = min(-(-round // every) * every, self.plan.rounds)
         marks = sorted({*range(asked, self.plan.rounds, every), self.plan.rounds})
         # Far fewer rounds can have a looser bound than more of them; only the end is always known.
-        return min(_bound(self.plan, delta, mark) for mark in {marks[0], marks[-1]})
+        found = [self.plan.epsilon(delta, mark) for mark in {marks[0], marks[-1]}]
+        return min(float(answer) for answer in found if answer is not None)
 
     def _over(
         self, engine: InProcess, ledger: dp.Ledger | None, rows: list[Row], seconds: float
@@ -193,13 +191,6 @@ class Run:
             checks=checks,
             seconds=seconds,
         )
-
-
-@lru_cache(maxsize=1024)
-def _bound(plan: Plan, delta: Fraction, rounds: int) -> float:
-    answer = plan.epsilon(delta, rounds)
-    assert answer is not None
-    return float(answer)
 
 
 def _label(round: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import struct
 
 import numpy as np
@@ -23,9 +24,10 @@ def read(name: str, content: bytes) -> NDArray[np.uint8]:
         told = f"{name} must be an idx file of bytes, got {content[:4]!r}"
         raise InvalidArgument(told, argument="path")
     ndim = content[3]
-    shape = struct.unpack(f">{ndim}I", content[4 : 4 + 4 * ndim].ljust(4 * ndim, b"\0"))
-    values = np.frombuffer(content, np.uint8, offset=min(4 + 4 * ndim, len(content)))
-    if values.size != int(np.prod(shape)):
-        told = f"{name} must hold {int(np.prod(shape))} values, got {values.size}"
+    head = 4 + 4 * ndim
+    shape = struct.unpack(f">{ndim}I", content[4:head]) if len(content) >= head else (1,)
+    values = np.frombuffer(content, np.uint8)[head:]
+    if values.size != math.prod(shape):
+        told = f"{name} must hold {math.prod(shape)} values, got {values.size}"
         raise InvalidArgument(told, argument="path")
     return values.reshape(shape)

@@ -1,0 +1,231 @@
+"""The command: what it writes, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpacct as dp
+from dpacct_training.cli.main import main
+from dpacct_training.data import sources
+from dpacct_training.experiment import Experiment
+from dpacct_training.prepare import prepare
+from dpacct_training.run import Run
+from dpacct_training.sweep import combinations, means, sweep
+from tests.structure.project import ROOT
+from tests.training.experiments import TEXT
+
+EXPERIMENTS = sorted((ROOT / "training" / "experiments").glob("*.toml"))
+
+
+@pytest.fixture
+def toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPACCT_DATA", str(tmp_path / "data"))
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = toml.parent / "out"
+    assert main(["run", str(toml), "--out", str(folder)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("test accuracy ") and "epsilon 8" in out
+    assert "round 6/6" in err and "epsilon <= 8" in err
+    kept = {path.name for path in folder.iterdir()}
+    wanted = {"report.md", "curve.png", "ledger.jsonl", "checkpoint.safetensors", "metrics.jsonl"}
+    assert wanted <= kept and "noise.key" not in kept
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert "whoever knows the seed knows the noise" in report
+    assert "| coins | 240 | 240 |" in report
+    assert "violated" not in report
+    with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
+        assert f"| epsilon, exact accountant | {float(ledger.spent()):.6g} " in report
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    epsilons = [row["epsilon"] for row in rows]
+    assert epsilons == sorted(epsilons) and epsilons[-1] <= 8.0
+    # once more: it is over, and says the same
+    assert main(["run", str(toml), "--out", str(folder), "--quiet"]) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_without_privacy_the_report_says_none(
+    toml: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = TEXT.replace('"dp_fed_ls"', '"fedavg"').replace(
+        "clip = 0.3\nepsilon = 8\ndelta = 1e-3\n", ""
+    )
+    toml.write_text(text)
+    folder = toml.parent / "free"
+    assert main(["run", str(toml), "--out", str(folder), "--quiet"]) == 0
+    assert "epsilon" not in capsys.readouterr().out
+    assert "**None.**" in (folder / "report.md").read_text()
+    assert not (folder / "ledger.jsonl").exists()
+
+
+SWEEP = """
+[sweep]
+"privacy.epsilon" = [2, 8]
+"algorithm.smoothing" = [0, 1]
+"run.seed" = [0, 1]
+[[variant]]
+"privacy.scheme" = "poisson"
+[[variant]]
+"privacy.scheme" = "uniform"
+[[printed]]
+"privacy.scheme" = "uniform"
+"privacy.epsilon" = 8
+"algorithm.smoothing" = 0
+accuracy = 50.0
+"""
+
+
+def test_a_sweep_is_its_runs(toml: Path) -> None:
+    toml.write_text(TEXT.replace("seed = 1\n", "").replace("rounds = 6", "rounds = 3") + SWEEP)
+    experiment = Experiment.read(toml)
+    settings = combinations(experiment)
+    assert len(settings) == 16
+    cells = sweep(experiment)
+    alone = Run(prepare(experiment.changed(settings[7]))).finish()
+    assert cells[7].accuracy == alone.test_accuracy
+    found = means(experiment, cells)
+    assert len(found) == 8 and {mean.seeds for mean in found} == {2}
+    assert [m.printed for m in found if m.printed is not None] == [50.0]
+    assert found[0].accuracy == pytest.approx((cells[0].accuracy + cells[1].accuracy) / 2)
+    folder = toml.parent / "sweep"
+    assert main(["run", str(toml), "--out", str(folder), "--processes", "2", "--quiet"]) == 0
+    written = json.loads((folder / "cells.json").read_text())
+    assert [c["accuracy"] for c in written] == [c.accuracy for c in cells]
+    table = (folder / "table.md").read_text()
+    assert "## scheme uniform" in table and " / 50.00 |" in table
+
+
+def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = toml.parent / "made.npz"
+    assert main(["data", "synth", str(made), "--samples", "60"]) == 0
+    assert main(["data", "import", str(made), "--name", "made"]) == 0
+    assert main(["data", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in [*sources.known(), "made"])
+    toml.write_text(TEXT.replace('"synth"\nsamples = 400', '"made"').replace("= 40", "= 4"))
+    assert main(["run", str(toml), "--out", str(toml.parent / "o"), "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["run", "{toml}", "--set", "privacy.rate=2"], 2, "rate must be a number in (0, 1], got 2"),
+        (["run", "{toml}", "--set", "privacy.rte=2"], 2, "did you mean 'rate'?"),
+        (["run", "{toml}", "--set", "rate=2"], 2, "must be named section.key"),
+        (["run", "{toml}", "--set", "rate"], 2, "--set takes section.key=value"),
+        (["run", "{toml}", "--set", "data.name=mnist"], 2, "dpacct-train data fetch mnist"),
+        (["run", "{toml}", "--set", "data.name=svhn"], 2, "data must be one of synth, cifar10"),
+        (["run", "{toml}", "--set", "algorithm.name=sgd"], 2, "algorithm must be one of dp_fed,"),
+        (["run", "{toml}", "--set", "privacy.noise=dp_fed_ls.theorem9"], 2, "dp_fed_ls.theorem9"),
+        (
+            [
+                "run",
+                "{toml}",
+                "--set",
+                "privacy.noise=dp_fed_ls.theorem2",
+                "--set",
+                "privacy.epsilon=0.1",
+            ],
+            4,
+            "epsilon",
+        ),
+        (["run", "{toml}", "--set", "privacy.noise=0.1"], 4, "costs epsilon"),
+        (["run", "{toml}.no"], 2, "cannot be read"),
+        (["run"], 2, "Missing argument"),
+        (["fly"], 2, "No such command"),
+        (["data", "fetch", "svhn"], 2, "data must be one of cifar10"),
+        (["audit", "{toml}", "--canaries", "1"], 2, "canaries must be a whole number from 2 to 40"),
+    ],
+)
+def test_refusals(
+    words: list[str], code: int, says: str, toml: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled = [word.replace("{toml}", str(toml)) for word in words]
+    if words[0] == "run" and len(words) > 1:
+        filled += ["--out", str(toml.parent / "out")]
+    assert main(filled) == code
+    out, err = capsys.readouterr()
+    assert says in err and out == "" and "Traceback" not in err
+    assert not (toml.parent / "out" / "ledger.jsonl").exists()
+
+
+def test_audit_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wide = TEXT.replace("samples = 400", "samples = 400\nside = 28\nclasses = 10").replace(
+        "= 40\n", "= 400\n"
+    )
+    wide = (
+        wide.replace('"poisson"', '"none"')
+        .replace("rate = 0.25", "rate = 1")
+        .replace("rounds = 6", "rounds = 1")
+    )
+    toml.write_text(
+        wide.replace("epsilon = 8", "epsilon = 3").replace("1e-3\n[run]", "1e-5\n[run]")
+    )
+    assert main(["audit", str(toml), "--canaries", "400"]) == 0
+    assert "below the proven epsilon 3" in capsys.readouterr().out
+    assert main(["audit", str(toml), "--canaries", "400", "--weaken", "10"]) == 5
+    assert "ALARM" in capsys.readouterr().out
+
+
+def test_without_torch_one_sentence(toml: Path) -> None:
+    """In a process that cannot import it; help and data commands do without."""
+    block = "import sys; sys.modules['torch'] = None; from dpacct_training.cli.main import main; "
+    out = toml.parent / "out"
+
+    def ran(words: str) -> subprocess.CompletedProcess[str]:
+        code = f"{block}raise SystemExit(main({words}))"
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+
+    done = ran(f"['run', {str(toml)!r}, '--out', {str(out)!r}]")
+    assert (done.returncode, done.stdout) == (7, "")
+    assert done.stderr == "dpacct-train: torch is not installed: pip install 'dpacct[training]'\n"
+    assert not out.exists()
+    for words in ("['--help']", "['data', 'list']"):
+        assert ran(words).returncode == 0
+
+
+def test_help_does_not_load_torch() -> None:
+    code = (
+        "import sys; from dpacct_training.cli.main import main; main(['run', '--help']); "
+        "raise SystemExit(any(m in sys.modules for m in ('torch', 'scipy', 'matplotlib')))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode
+        == 0
+    )
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
+def test_each_experiment_is_well_formed(path: Path) -> None:
+    """Every combination can be prepared, on made-up data of the same kind."""
+    experiment = Experiment.read(path)
+    source = sources.known()[experiment.sections["data"]["name"]]
+    assert experiment.source and experiment.note is not None
+    for values in combinations(experiment)[:: max(1, len(combinations(experiment)) // 8)]:
+        changed = experiment.changed(values)
+        if changed.sections["model"]["name"] == "lstm":
+            continue  # its inputs are text, not images
+        data = {
+            k: changed.sections["data"][k]
+            for k in ("clients", "partition")
+            if k in changed.sections["data"]
+        }
+        data |= {
+            "name": "synth",
+            "samples": 4 * data["clients"],
+            "side": 32,
+            "classes": source.classes,
+        }
+        prepared = prepare(Experiment(experiment.name, {**changed.sections, "data": data}))
+        assert prepared.plan.clients == data["clients"]

