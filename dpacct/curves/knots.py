@@ -131,7 +131,8 @@ class Polygon:
     def profile(self, epsilons: Floats) -> Floats:
         """sup over the corners of 1 - f(a) - e^eps a."""
         x, y = (np.array(part) for part in zip(*self.corners, strict=True))
-        found: Floats = (1.0 - y - np.multiply.outer(np.exp(epsilons), x)).max(axis=-1)
+        growth = np.exp(np.minimum(epsilons, 700.0))
+        found: Floats = (1.0 - y - np.multiply.outer(growth, x)).max(axis=-1)
         return np.maximum(found, 0.0)
 
 

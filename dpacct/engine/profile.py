@@ -41,7 +41,9 @@ def _log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
             # move on by 2.5 widths: e^{-3} of the saddle's height is all that is lost at the near edge
             width = 2.5 * math.sqrt(total.curvature)
             if float(epsilons[pending[-1]]) > first + 0.5 * width:
-                total = saddle.for_epsilon(first + 0.8 * width, total.c)
+                # beyond the largest loss there is no saddle
+                aim = min(first + 0.8 * width, 0.5 * (first + largest))
+                total = saddle.for_epsilon(aim, total.c)
             c = total.c
             last = min(float(epsilons[pending[-1]]), first + 2.0 * width)
             line = contour_for(laws, saddle.families, total, (first, last))
@@ -49,7 +51,7 @@ def _log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
             group = [i for i in pending if epsilons[i] <= first + 2.0 * width]
             reading = line.read(epsilons[group])
             good = reading.relative_error < 1e-9
-            if bool(good[0]):
+            if group and bool(good[0]):
                 stop = len(group) if bool(good.all()) else int(np.argmin(good))
                 chosen = group[:stop]
                 values[chosen] = reading.log_delta[:stop]

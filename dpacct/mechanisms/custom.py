@@ -8,13 +8,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.domain import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.tree.node import Fields
 from dpacct.vocabulary import Adjacency, Assumption
+
+if TYPE_CHECKING:
+    from dpacct.curves.pairs import BasePair
 
 # the keyword that gives a form -> the file and the class of that form
 _FORMS = {
@@ -88,9 +91,21 @@ class Custom(Mechanism):
         made: Custom = import_module(f"{__package__}.custom_profile").CustomProfile(profile=rows)
         return made
 
-    @abstractmethod
-    def saved(self) -> Fields:
-        """What it is made of, as JSON values; raises `Unsupported` for a function."""
+    if TYPE_CHECKING:  # for a type checker it is a class like any other: calling it gives a form
+
+        def base(self, adjacency: Adjacency) -> BasePair:
+            """See `Mechanism.base`."""
+            raise NotImplementedError
+
+        def saved(self) -> Fields:
+            """What it is made of, as JSON values; raises `Unsupported` for a function."""
+            raise NotImplementedError
+
+    else:
+
+        @abstractmethod
+        def saved(self) -> Fields:
+            """What it is made of, as JSON values; raises `Unsupported` for a function."""
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """That what was brought is true."""

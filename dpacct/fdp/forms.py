@@ -1,0 +1,277 @@
+"""The trade-off functions that others are made of."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpacct.curves import knots
+from dpacct.domain import EPSILON, POSITIVE, Number
+from dpacct.engine.invert import largest_loss
+from dpacct.errors import InvalidArgument
+from dpacct.fdp.tradeoff import SHARE, TradeOff, mirrored
+from dpacct.mechanisms.custom import called, pairs_of_numbers
+from dpacct.theorems import balle_wang2018
+from dpacct.vocabulary import Adjacency, Side
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpacct.tree import Node
+
+    Floats = NDArray[np.floating[Any]]
+
+# intervals that are refined at a time
+_MOST = 100
+# what rounding may add to a probability near 1
+ROUNDING = 1e-15
+_GRID = np.unique(
+    np.concatenate(
+        (
+            [0.0],
+            np.geomspace(1e-13, 0.1, 400),
+            np.linspace(0.1, 0.9, 600),
+            1.0 - np.geomspace(1e-13, 0.1, 400),
+            [1.0],
+        )
+    )
+)
+
+
+class GaussianTradeOff(TradeOff):
+    """G_mu(a) = Phi(Phi^-1(1 - a) - mu)."""
+
+    side = Side.TWO_SIDED
+
+    def __init__(self, mu: Number) -> None:
+        self.mu = POSITIVE.check("mu", mu)
+
+    def _values(self, alpha: Floats) -> Floats:
+        from scipy.special import ndtr, ndtri
+
+        return np.asarray(ndtr(-ndtri(alpha) - float(self.mu)))
+
+    def _profile(self, epsilons: Floats) -> Floats:
+        def above(sizes: Floats) -> Floats:
+            found = [balle_wang2018.log_delta(float(self.mu), e) for e in sizes.tolist()]
+            return np.exp([value + math.log1p(min(error, 1.0)) for value, error in found])
+
+        return mirrored(above, epsilons)
+
+    def _largest(self) -> float:
+        return math.inf
+
+    def node(self) -> Node:
+        """See `TradeOff.node`."""
+        from dpacct.mechanisms.gaussian import Gaussian
+
+        return Gaussian(sigma=1 / self.mu)
+
+    def __repr__(self) -> str:
+        return f"TradeOff.gaussian({float(self.mu):g})"
+
+
+class PolygonTradeOff(TradeOff):
+    """A line through corners, and a plan that has it."""
+
+    def __init__(
+        self, polygon: knots.Polygon, node: Callable[[], Node], *, side: Side = Side.TWO_SIDED
+    ) -> None:
+        self.polygon, self._node, self.side = polygon, node, side
+
+    def _values(self, alpha: Floats) -> Floats:
+        return self.polygon(alpha)
+
+    def _profile(self, epsilons: Floats) -> Floats:
+        return np.asarray(self.polygon.profile(epsilons))
+
+    def _largest(self) -> float:
+        return steepest(self.polygon)
+
+    def node(self) -> Node:
+        """See `TradeOff.node`."""
+        return self._node()
+
+    def __repr__(self) -> str:
+        return f"<trade-off of {len(self.polygon.corners)} corners>"
+
+
+def steepest(polygon: knots.Polygon) -> float:
+    """Log of the steepest slope: delta is 0 from there on, if the function starts at 1."""
+    (x0, y0), (x1, y1) = polygon.corners[:2]
+    return math.log((y0 - y1) / (x1 - x0)) if y0 >= 1.0 and y1 < y0 else math.inf
+
+
+def approximate(epsilon: Number, delta: Number) -> TradeOff:
+    """See `TradeOff.approximate`."""
+    eps, lost = EPSILON.check("epsilon", epsilon), SHARE.check("delta", delta)
+    growth, kept = math.exp(float(eps)), float(1 - lost)
+    corner = kept / (1.0 + growth)
+    corners = [(0.0, kept), (corner, corner), (kept, 0.0)]
+    polygon = knots.Polygon(tuple(dict.fromkeys(corners)))
+
+    def node() -> Node:
+        from dpacct.mechanisms.custom import Custom
+        from dpacct.mechanisms.opaque import ApproxDP, PureDP
+
+        if 0 < lost < 1:
+            return ApproxDP(epsilon=eps, delta=lost)
+        return PureDP(epsilon=eps) if eps and not lost else Custom(profile=[(0.0, float(lost))])
+
+    return PolygonTradeOff(polygon, node)
+
+
+def through(points: Sequence[tuple[float, float]]) -> TradeOff:
+    """See `TradeOff.points`."""
+    from dpacct.mechanisms.custom import Custom
+
+    rows = sorted(set(pairs_of_numbers(points, "points")))
+    custom = Custom(tradeoff=rows)
+    # (0, 1) is on every trade-off function or above it, (1, 0) on every one
+    whole = [*rows, (0.0, 1.0)] if rows[0][0] > 0.0 else rows
+    alphas, betas = zip(*sorted(whole), strict=True)
+    return PolygonTradeOff(knots.through(alphas, betas), lambda: custom)
+
+
+def conjugated_twice(function: Callable[[float], float]) -> TradeOff:
+    """f** of a falling function, from below: between two points f is at least its value at the right."""
+    values = [min(called(function, a, "tradeoff"), 1.0 - a) for a in _GRID.tolist()]
+    for a, before, after in zip(_GRID[1:].tolist(), values, values[1:], strict=False):
+        if not 0.0 <= after <= before + ROUNDING:
+            told = "tradeoff must fall from at most 1 to 0 and never rise, got "
+            raise InvalidArgument(f"{told}{after!r} at {a:g} after {before!r}", argument="tradeoff")
+    steps = [*zip(_GRID[:-1].tolist(), values[1:], strict=True)]
+    found = through(steps)
+    assert isinstance(found, PolygonTradeOff)
+    return PolygonTradeOff(found.polygon, found.node, side=Side.LOWER)
+
+
+class NumericTradeOff(TradeOff):
+    """A function of the user's, checked to be a trade-off function where it is read."""
+
+    side = Side.TWO_SIDED
+
+    def __init__(self, function: Callable[[float], float]) -> None:
+        from dpacct.mechanisms.custom import Custom
+
+        self._function, self._custom = function, Custom(tradeoff=function)
+
+    def _values(self, alpha: Floats) -> Floats:
+        return np.array([called(self._function, a, "tradeoff") for a in alpha.tolist()])
+
+    @cached_property
+    def polygon(self) -> knots.Polygon:
+        """A polygon below the function."""
+        return polygon_below(self)
+
+    def _profile(self, epsilons: Floats) -> Floats:
+        return np.asarray(self.polygon.profile(epsilons)) + ROUNDING
+
+    def _largest(self) -> float:
+        return steepest(self.polygon)
+
+    def node(self) -> Node:
+        """See `TradeOff.node`."""
+        return self._custom
+
+    def __repr__(self) -> str:
+        return f"TradeOff.numeric({self._function!r})"
+
+
+def polygon_below(function: TradeOff) -> knots.Polygon:
+    """A polygon below a convex trade-off function that can be read anywhere."""
+    values = np.clip(function._values(_GRID), 0.0, 1.0 - _GRID)
+    return knots.below(_GRID.tolist(), values.tolist())
+
+
+def _lines(epsilons: Floats, deltas: Floats, alpha: Floats) -> Floats:
+    """For each (alpha, epsilon) the higher of the two supporting lines (Dong, Roth, Su, eq. 3)."""
+    room = 1.0 - deltas
+    steep = room - np.multiply.outer(alpha, np.exp(epsilons))
+    return np.asarray(np.maximum(steep, (room - alpha[:, None]) * np.exp(-epsilons)))
+
+
+class ByProfile(TradeOff):
+    """Known by delta at epsilons >= 0; the function is the upper edge of the lines that it gives."""
+
+    first = 200  # epsilons to begin with
+
+    @abstractmethod
+    def _above(self, epsilons: Floats) -> Floats:
+        """Upper ends of delta at epsilons >= 0."""
+
+    def _profile(self, epsilons: Floats) -> Floats:
+        return mirrored(self._above, epsilons)
+
+    @cached_property
+    def _known(self) -> dict[float, float]:
+        """Delta at the epsilons asked so far."""
+        top = 0.5
+        while top < 500.0 and float(self._above(np.array([top]))[0]) > 1e-9:
+            top *= 1.4
+        epsilons = np.concatenate(([0.0], top * np.geomspace(1e-3, 1.0, self.first)))
+        return self._learn({}, epsilons)
+
+    def _learn(self, known: dict[float, float], epsilons: Floats) -> dict[float, float]:
+        new = np.array([e for e in epsilons.tolist() if e not in known])
+        if new.size:
+            known.update(zip(new.tolist(), self._above(new).tolist(), strict=True))
+        return known
+
+    def _values(self, alpha: Floats) -> Floats:
+        """The upper edge, with more lines where they support f at these alphas."""
+        known = self._known
+        for _ in range(5):
+            epsilons = np.array(sorted(known))
+            best = _lines(epsilons, np.array([known[e] for e in epsilons]), alpha).argmax(axis=1)
+            near = np.unique(np.clip(np.concatenate((best - 1, best)), 0, epsilons.size - 2))
+            if near.size > _MOST:
+                break
+            self._learn(known, 0.5 * (epsilons[near] + epsilons[near + 1]))
+        epsilons = np.array(sorted(known))
+        deltas = np.array([known[e] for e in epsilons])
+        return np.asarray(_lines(epsilons, deltas, alpha).max(axis=1))
+
+
+class PlanTradeOff(ByProfile):
+    """What the engine says about a plan."""
+
+    first = 60  # each costs the engine milliseconds
+
+    def __init__(self, plan: Node, adjacency: str | None = None) -> None:
+        from dpacct.compose.composition import Composition
+        from dpacct.tree import Node, resolve_adjacency
+
+        given: object = plan
+        if not isinstance(given, Node):
+            told = f"a trade-off function must be of a plan such as Gaussian(sigma=1), got {plan!r:.60}"
+            raise InvalidArgument(told, argument="plan")
+        self.plan = plan
+        self.adjacency: Adjacency = resolve_adjacency(plan, adjacency)
+        self._composed = Composition(plan, self.adjacency)
+
+    def _above(self, epsilons: Floats) -> Floats:
+        from dpacct.compose.questions import log_profile as of_plan
+
+        return np.asarray(np.exp(of_plan(self._composed, epsilons)) * (1.0 + 1e-12))
+
+    def _largest(self) -> float:
+        if self._composed.renyi_only:
+            return math.inf
+        ends = (
+            math.inf if direction.log_kept < 0.0 else largest_loss(direction.laws) + direction.shift
+            for direction in self._composed.upper
+        )
+        return max(0.0, *ends, 0.0)
+
+    def node(self) -> Node:
+        """See `TradeOff.node`."""
+        return self.plan.under(self.adjacency)
+
+    def __repr__(self) -> str:
+        return f"TradeOff.of({self.plan!r})"

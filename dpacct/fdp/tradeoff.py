@@ -1,0 +1,248 @@
+"""TradeOff: the least type II error f(alpha) of any test of type I error alpha, as a value.
+
+Dong, Roth, Su, Gaussian Differential Privacy (J. R. Stat. Soc. B 2022). A guarantee "f-DP" says that
+the trade-off of every two neighbours lies on or above f, so what is computed falls below f where it
+cannot be exact, and the profile delta(eps) = sup_a 1 - f(a) - e^eps a above it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dpacct.domain import DELTA, EPSILON, STEPS, Number, Real, shown
+from dpacct.errors import InvalidArgument
+from dpacct.vocabulary import Side
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpacct.answer import Answer
+    from dpacct.tree import Node
+
+    Floats = NDArray[np.floating[Any]]
+
+ALPHA = Real(0, 1, "both", as_float=False)
+SHARE = Real(0, 1, "both")
+
+
+class TradeOff(ABC):
+    """A trade-off function: convex, falling, f(alpha) <= 1 - alpha.
+
+    `side` is two-sided where its values are the function itself to rounding, and lower where they
+    are a lower bound of it (the safe side: what they promise is true). Made by `gaussian`,
+    `approximate`, `pure`, `points`, `numeric`, `from_profile`, `from_rdp`, and `of` a plan. As a
+    guarantee it holds for both orders of two neighbours; where f is not its own inverse, the engine
+    therefore composes the larger of f and its inverse.
+
+    >>> f = TradeOff.gaussian(1)
+    >>> round(f(0.05), 6), round(f.power(4)(0.05), 4), round(TradeOff.gaussian(2)(0.05), 4)
+    (0.740489, 0.3612, 0.3612)
+    """
+
+    side: Side = Side.LOWER
+
+    # --- making
+
+    @staticmethod
+    def gaussian(mu: Number) -> TradeOff:
+        """G_mu, the trade-off of N(0, 1) and N(mu, 1), mu > 0."""
+        from dpacct.fdp.forms import GaussianTradeOff
+
+        return GaussianTradeOff(mu)
+
+    @staticmethod
+    def approximate(epsilon: Number, delta: Number) -> TradeOff:
+        """max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)): (epsilon, delta)-DP.
+
+        `epsilon` >= 0, `delta` in [0, 1].
+
+        >>> TradeOff.approximate(0, "0.25")(0.5)
+        0.25
+        """
+        from dpacct.fdp.forms import approximate
+
+        return approximate(epsilon, delta)
+
+    @staticmethod
+    def pure(epsilon: Number) -> TradeOff:
+        """Epsilon-DP, `epsilon` >= 0."""
+        return TradeOff.approximate(epsilon, 0)
+
+    @staticmethod
+    def perfect() -> TradeOff:
+        """Id(alpha) = 1 - alpha: nothing is learnt."""
+        return TradeOff.approximate(0, 0)
+
+    @staticmethod
+    def points(points: Sequence[tuple[float, float]]) -> TradeOff:
+        """The line through (alpha, beta) points, or the hull (double conjugate) where it bends up."""
+        from dpacct.fdp.forms import through
+
+        return through(points)
+
+    @staticmethod
+    def numeric(function: Callable[[float], float], *, convex: bool = True) -> TradeOff:
+        """A function of your own; not `convex`: its double conjugate, from below.
+
+        Raises `InvalidArgument` for what is not a falling function below 1 - alpha (and convex).
+        """
+        from dpacct.fdp.forms import NumericTradeOff, conjugated_twice
+
+        return NumericTradeOff(function) if convex else conjugated_twice(function)
+
+    @staticmethod
+    def from_profile(profile: Callable[[float], float] | Sequence[tuple[float, float]]) -> TradeOff:
+        """The lowest trade-off that delta by epsilon allows: a lower bound, or exact for points."""
+        from dpacct.mechanisms.custom import Custom
+
+        return TradeOff.of(Custom(profile=profile))
+
+    @staticmethod
+    def from_rdp(rdp: Callable[[float], float]) -> TradeOff:
+        """A lower bound from Renyi DP by order (through Canonne, Kamath, Steinke 2020, Prop. 12)."""
+        from dpacct.mechanisms.custom import Custom
+
+        return TradeOff.of(Custom(rdp=rdp))
+
+    @staticmethod
+    def of(plan: Node, *, adjacency: str | None = None) -> TradeOff:
+        """The trade-off function of a plan, by the engine: a lower bound."""
+        from dpacct.fdp.forms import PlanTradeOff
+
+        return PlanTradeOff(plan, adjacency)
+
+    # --- reading
+
+    def __call__(self, alpha: ArrayLike) -> float | Floats:
+        """f at each alpha in [0, 1]. Raises `InvalidArgument`."""
+        import numpy as np
+
+        array = np.asarray(alpha, dtype=np.float64)
+        for one in array.ravel().tolist():
+            ALPHA.check("alpha", one)
+        found = np.clip(self._values(array.ravel()), 0.0, 1.0 - array.ravel())
+        return float(found[0]) if array.ndim == 0 else np.reshape(found, array.shape)
+
+    @abstractmethod
+    def _values(self, alpha: Floats) -> Floats:
+        """f at alphas in [0, 1]."""
+
+    @abstractmethod
+    def _profile(self, epsilons: Floats) -> Floats:
+        """Upper ends of delta, at any real epsilon."""
+
+    @abstractmethod
+    def _largest(self) -> float:
+        """An epsilon from which on delta is 0; inf where there is none, or none is known."""
+
+    @abstractmethod
+    def node(self) -> Node:
+        """A plan of one release with this trade-off: what the engine composes."""
+
+    def profile(self, epsilons: ArrayLike) -> float | Floats:
+        """Delta at each epsilon >= 0: the upper end. Raises `InvalidArgument`."""
+        import numpy as np
+
+        array = np.asarray(epsilons, dtype=np.float64)
+        for one in array.ravel().tolist():
+            EPSILON.check("epsilon", one)
+        found = np.clip(self._profile(array.ravel()), 0.0, 1.0)
+        return float(found[0]) if array.ndim == 0 else np.reshape(found, array.shape)
+
+    def epsilon(self, *, delta: Number) -> Answer:
+        """The smallest epsilon at this delta; see `Node.epsilon`."""
+        return self.node().epsilon(delta=DELTA.check("delta", delta))
+
+    def delta(self, *, epsilon: Number) -> Answer:
+        """The smallest delta at this epsilon; see `Node.delta`."""
+        return self.node().delta(epsilon=EPSILON.check("epsilon", epsilon))
+
+    def rdp(self, order: ArrayLike) -> float | Floats:
+        """Renyi DP at an order above 1: an upper bound, infinite where f(0) < 1."""
+        return self.node().rdp(order)
+
+    def gdp(self, *, slack: Number = 0) -> Answer:
+        """The smallest mu of which G_mu <= f is sure; see `dpacct.fdp.gdp`.
+
+        >>> answer = TradeOff.pure(1).gdp()
+        >>> f"{answer.value:.4f} {answer.side}"
+        '1.2320 upper'
+        """
+        from dpacct.fdp.gdp import gdp
+
+        return gdp(self, slack=slack)
+
+    # --- combining
+
+    def tensor(self, other: TradeOff) -> TradeOff:
+        """Composition, f (x) g: both are released; each may be chosen after the other's outcome."""
+        return TradeOff.of(self.node() + _checked(other).node())
+
+    def power(self, times: int) -> TradeOff:
+        """Composition of so many of them, a whole number."""
+        return TradeOff.of(self.node() * STEPS.check("times", times))
+
+    def maximum(self, other: TradeOff) -> TradeOff:
+        """max(f, g): both guarantees hold of one release."""
+        from dpacct.fdp.combine import Larger
+
+        return Larger(self, _checked(other))
+
+    def minimum(self, other: TradeOff) -> TradeOff:
+        """min(f, g)**: one of the two holds, and it is not known which."""
+        from dpacct.fdp.combine import Smaller
+
+        return Smaller(self, _checked(other))
+
+    def mixed(self, other: TradeOff, weight: Number) -> TradeOff:
+        """f with probability `weight`, else g, and one sees which: profiles average."""
+        from dpacct.fdp.combine import Mixed
+
+        return Mixed(self, _checked(other), SHARE.check("weight", weight))
+
+    def diluted(self, share: Number) -> TradeOff:
+        """f with probability `share`, else nothing happens at all."""
+        return self.mixed(TradeOff.perfect(), share)
+
+    def capped(self, advantage: Number) -> TradeOff:
+        """max(f, 1 - a - advantage): no test gains more than that much.
+
+        With advantage = p^2 this is Lemma 3.8 of Zheng et al. (Federated f-DP, AISTATS 2021); what is
+        exact there is `diluted(p^2)`, which lies above.
+        """
+        return self.maximum(TradeOff.approximate(0, SHARE.check("advantage", advantage)))
+
+    def sampled(self, rate: Number) -> TradeOff:
+        """C_rate(f) = min(f_rate, its inverse)**, f_rate = rate f + (1 - rate) Id (f symmetric).
+
+        A subset of fixed size under replace-one, or a Poisson sample both ways.
+        """
+        from dpacct.fdp.combine import Subsampled
+
+        return Subsampled(self, SHARE.check("rate", rate))
+
+    def group(self, size: int) -> TradeOff:
+        """1 - (1 - f) o ... o (1 - f), `size` times: for so many units at once (Theorem 2.14)."""
+        from dpacct.fdp.combine import Grouped
+
+        return Grouped(self, STEPS.check("size", size))
+
+
+def _checked(other: object) -> TradeOff:
+    if isinstance(other, TradeOff):
+        return other
+    told = f"a trade-off function must be combined with another, got {shown(other)}"
+    raise InvalidArgument(told, argument="other")
+
+
+def mirrored(function: Callable[[Floats], Floats], epsilons: Floats) -> Floats:
+    """A symmetric profile, known at epsilons >= 0, at any: H(-e) = 1 - e^-e (1 - H(e))."""
+    import numpy as np
+
+    size = np.abs(epsilons)
+    above = function(size)
+    below = 1.0 - np.exp(-size) * (1.0 - above)
+    return np.where(epsilons < 0.0, below, above)

@@ -1,0 +1,110 @@
+"""Groups and disjoint parts: closed forms, brute force over outcomes, and refusals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpacct as dp
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_a_group_of_gaussian_releases_is_exact(size: int) -> None:
+    plan, known = dp.Gaussian(sigma=4) * 3, dp.Gaussian(sigma=4 / size / math.sqrt(3))
+    group = dp.Group(plan, size=size)
+    assert group.epsilon(delta=1e-5).value == pytest.approx(known.epsilon(delta=1e-5).value)
+    assert group.delta(epsilon=1).value == pytest.approx(known.delta(epsilon=1).value)
+    assert str(group.epsilon(delta=1e-5).side) == "two-sided"
+    assert group.rdp(3) == pytest.approx(float(known.rdp(3)))
+
+
+@given(scale=st.floats(0.6, 20), size=st.integers(2, 6), epsilon=st.floats(0.05, 6))
+def test_a_group_s_profile_bounds_the_noise_moved_so_far(
+    scale: float, size: int, epsilon: float
+) -> None:
+    """Laplace noise moved by `size` sensitivities is Laplace noise of a smaller scale."""
+    group = dp.Group(dp.Laplace(b=scale), size=size)
+    moved = dp.Laplace(b=scale / size)
+    answer = group.delta(epsilon=epsilon)
+    assert moved.delta(epsilon=epsilon, method="exact").value <= answer.upper * (1 + 1e-9) + 1e-15
+    assert str(answer.side) == "upper"
+    order = 2.5
+    assert moved.rdp(order) <= group.rdp(order) * (1 + 1e-9)
+
+
+@given(eps0=st.floats(0.05, 2), size=st.integers(1, 5))
+def test_a_group_of_pure_dp_is_k_epsilon(eps0: float, size: int) -> None:
+    group = dp.Group(dp.PureDP(epsilon=eps0), size=size)
+    assert group.delta(epsilon=size * eps0 * (1 + 1e-9)).value <= 1e-9
+    assert group.epsilon(delta=1e-9).value <= size * eps0 * (1 + 1e-6)
+
+
+def test_a_group_of_zcdp_is_k_squared() -> None:
+    group = dp.Group(dp.ZCDP(rho="0.1") * 2, size=3)
+    known = dp.ZCDP(rho="1.8")
+    assert group.epsilon(delta=1e-6).value == pytest.approx(known.epsilon(delta=1e-6).value)
+    assert group.rho() == pytest.approx(1.8)
+
+
+def test_epsilon_and_delta_of_a_group_agree() -> None:
+    group = dp.Group(dp.Poisson("0.01")(dp.Gaussian(sigma=1)) * 100, size=3)
+    epsilon = group.epsilon(delta=1e-4)
+    assert group.delta(epsilon=epsilon.value).value <= 1e-4 * (1 + 1e-6)
+    assert group.delta(epsilon=epsilon.value * 0.999).value > 1e-4
+    alone = dp.Poisson("0.01")(dp.Gaussian(sigma=1)) * 100
+    assert epsilon.value > alone.epsilon(delta=1e-4).value
+    assert any("Lemma 2.2" in line for line in epsilon.basis)
+
+
+def test_disjoint_parts_cost_as_much_as_the_worst() -> None:
+    parts = [dp.Gaussian(sigma=2) * 3, dp.Laplace(b=1), dp.Poisson("0.1")(dp.Gaussian(sigma=1))]
+    together = dp.Parallel(*parts)
+    for delta in (1e-2, 1e-9):
+        answers = [part.epsilon(delta=delta) for part in parts]
+        found = together.epsilon(delta=delta)
+        assert found.value == max(answer.value for answer in answers)
+        assert found.upper == max(answer.upper for answer in answers)
+    assert together.delta(epsilon=1).value == max(p.delta(epsilon=1).value for p in parts)
+    assert any("one part only" in str(line) for line in together.delta(epsilon=1).assumptions)
+
+
+def test_a_part_that_is_only_bounded_makes_all_a_bound() -> None:
+    answer = dp.Parallel(dp.Gaussian(sigma=1), dp.ZCDP(rho="0.001")).epsilon(delta=1e-5)
+    assert str(answer.side) == "upper"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "argument"),
+    [
+        (lambda: dp.Parallel(), dp.InvalidArgument, "plan"),
+        (lambda: dp.Parallel(3), dp.InvalidArgument, "plan"),
+        (
+            lambda: dp.Parallel(dp.WithoutReplacement(0.1)(dp.Gaussian(sigma=1))),
+            dp.Unsupported,
+            "adjacency",
+        ),
+        (
+            lambda: dp.Parallel(dp.Gaussian(sigma=1), adjacency="replace-one"),
+            dp.Unsupported,
+            "adjacency",
+        ),
+        (lambda: dp.Group(3, size=2), dp.InvalidArgument, "plan"),
+        (lambda: dp.Group(dp.Gaussian(sigma=1), size=0), dp.InvalidArgument, "size"),
+        (lambda: dp.Group(dp.Gaussian(sigma=1), size=2.5), dp.InvalidArgument, "size"),
+        (lambda: dp.Group(dp.Laplace(b=1), size=2).rdp(1.5), dp.InvalidArgument, "order"),
+        (
+            lambda: dp.Group(dp.ApproxDP(epsilon=1, delta=0.1), size=2).epsilon(delta=0.01),
+            dp.Unsupported,
+            "delta",
+        ),
+    ],
+)
+def test_wrong_use_gets_one_sentence(make: Any, kind: type[Exception], argument: str) -> None:
+    with pytest.raises(kind) as caught:
+        make()
+    assert caught.value.argument == argument  # type: ignore[attr-defined]
+    assert "\n" not in str(caught.value)
