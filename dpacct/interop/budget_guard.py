@@ -48,10 +48,17 @@ class BudgetGuard:
 
     def _reserve(self) -> None:
         block = self.every
-        if block > 1 and self.ledger.would_exceed(self.step * block):
-            block = max(1, min(block, self.ledger.remaining.steps(self.step)))
-        self.ledger.spend(self.step * block, label=self.label)
-        self._ahead = block
+        while True:
+            try:
+                self.ledger.spend(self.step * block, label=self.label)
+            except BudgetExceeded:
+                if block == 1:
+                    raise
+                # Another process may spend between these two lines: hence the loop.
+                block = max(1, min(block - 1, self.ledger.remaining.steps(self.step)))
+            else:
+                self._ahead = block
+                return
 
     def take(self) -> None:
         """Count one step; draw its noise only after this returned. Raises `BudgetExceeded`."""
