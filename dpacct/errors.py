@@ -100,4 +100,4 @@ class LedgerBusy(DpacctError):
     """Another process held a ledger for longer than one was willing to wait."""
 
     kind = "ledger-busy"
-    exit_code = 1
+    exit_code = 2
