@@ -60,14 +60,20 @@ def coins_delta(step: float, steps: int, epsilon: float) -> float:
             r" $(1-\delta_0)^k$ none fails, and the loss is $(k-2l)\varepsilon_0$ with $l$ binomial."
         ),
         vectors=(
-            Vector(at(step=1, failure=0, steps=3, epsilon="1.5"), 0.30353221732510309, source="mpmath"),
+            Vector(
+                at(step=1, failure=0, steps=3, epsilon="1.5"), 0.30353221732510309, source="mpmath"
+            ),
             Vector(
                 at(step="0.1", failure=0, steps=100, epsilon="5.298109661767"),
                 6.248616407670e-8,
                 6.248616407670e-8,
                 within=1e-8,
             ),
-            Vector(at(step="0.5", failure="0.1", steps=1, epsilon=0), 0.3204267961633382, source="mpmath"),
+            Vector(
+                at(step="0.5", failure="0.1", steps=1, epsilon=0),
+                0.3204267961633382,
+                source="mpmath",
+            ),
         ),
         refuses=(at(step=1, failure=1, steps=1, epsilon=0),),
     )

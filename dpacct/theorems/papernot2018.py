@@ -46,9 +46,14 @@ def _limit(mu1: float, mu2: float, epsilon2: float) -> float:
 
 def _log_limit(mu1: float, mu2: float, epsilon2: float) -> float:
     """Theorem 6's condition on q, and that A is positive."""
-    log_limit = (mu2 - 1.0) * epsilon2
-    log_limit -= mu2 * (math.log(mu1 / (mu1 - 1.0)) + math.log(mu2 / (mu2 - 1.0)))
+    log_limit = (mu2 - 1.0) * epsilon2 - mu2 * (_log_share(mu1) + _log_share(mu2))
     return min(log_limit, -epsilon2)
+
+
+def _log_share(mu: float) -> float:
+    """log(mu/(mu - 1))."""
+    rest = mu - 1.0
+    return math.log(mu / rest) if rest > 0.0 else math.inf
 
 
 def data_dependent(
@@ -144,8 +149,16 @@ def proposition7(v1: float, v2: float, v3: float, sigma: float) -> float:
                 6.5243303291228709e-6,
                 source=_MPMATH,
             ),
+            Vector(
+                at(mu1=5, epsilon1="0.5", mu2=4, epsilon2="0.1", order=2, q="0.1745"),
+                0.34096445196388638,
+                source=_MPMATH,
+            ),
         ),
-        refuses=(at(mu1=20, epsilon1="0.2", mu2=19, epsilon2="0.19", order=20, q="1e-6"),),
+        refuses=(
+            at(mu1=5, epsilon1="0.5", mu2=4, epsilon2="0.1", order=2, q="0.1755"),
+            at(mu1=20, epsilon1="0.2", mu2=19, epsilon2="0.19", order=20, q="1e-6"),
+        ),
     )
 )
 def theorem6(

@@ -186,6 +186,7 @@ def event_bound(log_q: float, alpha: float, epsilon: float) -> float:
             Vector(at(q="0.01", alpha=2, epsilon="0.5"), 0.08307920591915),
             Vector(at(q="0.1", alpha=3, epsilon=2), 1.3523223085596527, source=_MPMATH),
             Vector(at(q="0.9", alpha=6, epsilon=20), 19.988506125564601, source=_MPMATH),
+            Vector(at(q="0.9", alpha=6, epsilon="0.5"), 2.3026080958941755, source=_MPMATH),
         ),
     )
 )
