@@ -1,0 +1,186 @@
+"""The same privacy as attack success: what any attacker can do against a plan, whatever it knows.
+
+An attack is a test between two neighbouring data sets: a false positive rate alpha, and a true positive rate
+of at most 1 - f(alpha), f being the trade-off function. What follows is a reading of f, or of delta(eps):
+
+    advantage       max over tests of TPR - FPR = delta(0), the total variation
+    Bayes accuracy  1 - min(p, 1 - p) (1 - delta(|log((1 - p)/p)|)), for a member with prior probability p
+    precision       p TPR/(p TPR + (1 - p) FPR), the posterior of a record that the attack points at
+    reconstruction  1 - f(k), where guessing without the release succeeds with probability k
+                    (Hayes, Mahloujifar, Balle 2023, Theorem 2; Kaissis et al. 2023)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpacct.answer import Answer
+from dpacct.domain import Number, Real
+from dpacct.errors import Unreachable
+from dpacct.tree import Node, resolve_adjacency
+from dpacct.vocabulary import Side, Strength
+
+if TYPE_CHECKING:
+    from dpacct.vocabulary import Adjacency
+
+PROBABILITY = Real(0, 1)
+"""A rate or prior probability, strictly between 0 and 1."""
+
+_TRADEOFF = "Dong, Roth, Su 2022, Proposition 2.13: the trade-off function from delta(epsilon)"
+_BAYES = "the least error of any test at prior p is min(p, 1-p) (1 - delta(|log((1-p)/p)|))"
+_RECONSTRUCTION = "Hayes, Mahloujifar, Balle 2023, Theorem 2: success at most 1 - f(baseline)"
+_LEAST, _MOST = 1e-6, 1e9
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Attack success against a plan; every answer holds for any attacker and any pair of neighbours.
+
+    Upper ends are safe. Raises `InvalidArgument` for rates and priors outside (0, 1).
+
+    >>> import dpacct as dp
+    >>> risk = dp.Risk(dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000)
+    >>> f"{risk.advantage().upper:.6f}"
+    '0.140321'
+    >>> f"{risk.true_positive_rate(0.001).upper:.4f}"
+    '0.0034'
+    """
+
+    node: Node
+    adjacency: Adjacency | str | None = None
+
+    def advantage(self) -> Answer:
+        """Largest TPR - FPR of any membership attack: delta at epsilon 0.
+
+        >>> import dpacct as dp
+        >>> f"{dp.Risk(dp.PureDP(epsilon=1)).advantage().upper:.6f}"
+        '0.462117'
+        """
+        found = self.node.delta(epsilon=0, adjacency=self.adjacency, method="exact")
+        return replace(found, quantity="advantage", log_value=None)
+
+    def true_positive_rate(self, false_positive_rate: Number) -> Answer:
+        """Upper bound of the true positive rate of any attack with this false positive rate."""
+        return self._beyond(false_positive_rate, "false_positive_rate", "true_positive_rate")
+
+    def reconstruction(self, baseline: Number) -> Answer:
+        """Upper bound of a reconstruction's success, where it is `baseline` without the release.
+
+        >>> import dpacct as dp
+        >>> f"{dp.Risk(dp.Gaussian(sigma=2)).reconstruction(0.01).upper:.6f}"
+        '0.033901'
+        """
+        found = self._beyond(baseline, "baseline", "reconstruction")
+        return replace(found, basis=(*found.basis, _RECONSTRUCTION))
+
+    def precision(self, false_positive_rate: Number, prior: Number = Fraction(1, 2)) -> Answer:
+        """Upper bound of the posterior probability that a record which an attack points at is a member."""
+        rate = PROBABILITY.check("false_positive_rate", false_positive_rate)
+        p = float(PROBABILITY.check("prior", prior))
+        found = self.true_positive_rate(rate)
+
+        def posterior(hits: float) -> float:
+            return p * hits / (p * hits + (1.0 - p) * float(rate))
+
+        value = math.nextafter(posterior(float(found)), 1.0)
+        return replace(found, quantity="precision", value=value, upper=value)
+
+    def accuracy(self, prior: Number = Fraction(1, 2)) -> Answer:
+        """Largest accuracy (1 - Bayes risk) in telling members, each with this prior probability.
+
+        >>> import dpacct as dp
+        >>> f"{dp.Risk(dp.Gaussian(sigma=1)).accuracy().upper:.6f}"
+        '0.691462'
+        """
+        p = PROBABILITY.check("prior", prior)
+        odds = (1 - p) / p
+        distance = abs(math.log(odds.numerator) - math.log(odds.denominator))
+        found = self.node.delta(epsilon=distance, adjacency=self.adjacency, method="exact")
+        least = float(min(p, 1 - p))
+
+        def right(delta: float | None) -> float | None:
+            return None if delta is None else 1.0 - least * (1.0 - delta)
+
+        lower, upper = right(found.lower), right(found.upper)
+        value = right(found.value)
+        assert value is not None
+        return replace(
+            found,
+            quantity="accuracy",
+            value=value,
+            lower=None if lower is None else math.nextafter(lower, 0.0),
+            upper=None if upper is None else math.nextafter(upper, 1.0),
+            basis=(*found.basis, _BAYES),
+            log_value=None,
+        )
+
+    def _beyond(self, rate: Number, argument: str, quantity: str) -> Answer:
+        started = time.perf_counter()
+        alpha = float(PROBABILITY.check(argument, rate))
+        adjacency = resolve_adjacency(self.node, self.adjacency)
+        value = math.nextafter(1.0 - float(self.node.tradeoff(alpha, adjacency=adjacency)), 1.0)
+        return Answer(
+            quantity=quantity,
+            value=min(1.0, value),
+            upper=min(1.0, value),
+            side=Side.UPPER,
+            strength=Strength.BOUND,
+            method="tradeoff",
+            basis=(_TRADEOFF,),
+            assumptions=self.node.assumptions(adjacency),
+            adjacency=adjacency,
+            unit=self.node.unit,
+            tree=self.node,
+            seconds=time.perf_counter() - started,
+        )
+
+
+def calibrate_risk(
+    build: Callable[[float], Node],
+    *,
+    true_positive_rate: Number,
+    false_positive_rate: Number,
+    name: str = "sigma",
+) -> Answer:
+    """The least noise at which no attack with this false positive rate has a larger true positive rate.
+
+    `build` makes a plan from the noise, of which more is more private. Raises `Unreachable` where the
+    target is below the false positive rate (which guessing attains) or no noise is enough.
+
+    >>> import dpacct as dp
+    >>> plan = lambda sigma: dp.Gaussian(sigma=sigma)
+    >>> sigma = calibrate_risk(plan, true_positive_rate=0.01, false_positive_rate=0.001)
+    >>> f"{float(sigma):.4f}"  # 1/(z(0.999) - z(0.99))
+    '1.3091'
+    """
+    from dpacct.engine.boundary import real
+
+    started = time.perf_counter()
+    hits = PROBABILITY.check("true_positive_rate", true_positive_rate)
+    alarms = PROBABILITY.check("false_positive_rate", false_positive_rate)
+    told = f"no {name} keeps the true positive rate within {float(hits):g}"
+    if hits <= alarms:
+        told += f": a false positive rate of {float(alarms):g} is attained by guessing"
+        raise Unreachable(told, argument="true_positive_rate")
+
+    def excess(noise: float) -> float:
+        found = float(Risk(build(noise)).true_positive_rate(alarms))
+        return math.log(found / float(hits))
+
+    safe, _ = real(excess, _LEAST, _MOST, 1e-9)
+    if safe is None:
+        raise Unreachable(told, argument="true_positive_rate")
+    witness = Risk(build(safe)).true_positive_rate(alarms)
+    return replace(
+        witness,
+        quantity=name,
+        value=safe,
+        upper=safe,
+        seconds=time.perf_counter() - started,
+        extra={"true_positive_rate": float(witness)},
+    )
