@@ -30,11 +30,11 @@ def calibrate_noise(
     from dpacct.compose.routes.closed_guarantee import PUBLISHED
 
     count, _ = step_count(options)
-    mechanism = dp.Laplace if options.mechanism == "laplace" else dp.Gaussian
+    mechanism, extras = options.kind.make, options.noise_extras
     name = options.noise_parameter
 
     def plan(size: float) -> Node:
-        return repeated(options, mechanism(**{name: size}), count)
+        return repeated(options, mechanism(**{name: size}, **extras), count)
 
     started = time.perf_counter()
     if method in PUBLISHED:
@@ -44,6 +44,7 @@ def calibrate_noise(
         epsilon=epsilon,
         delta=delta,
         method=method,
+        bounds=options.kind.bounds,
         name=name,
     )
     return replace(answer, seconds=time.perf_counter() - started)
@@ -102,15 +103,14 @@ def certified_noise(
     Raises:
         NotCertified: there is no proof to that many digits, or within that effort (in seconds).
     """
-    import dpacct as dp
     from dpacct.compose.certified import parameter
 
     count, _ = step_count(options)
-    mechanism = dp.Laplace if options.mechanism == "laplace" else dp.Gaussian
+    mechanism, extras = options.kind.make, options.noise_extras
     name = options.noise_parameter
 
     def plan(size: Fraction) -> Node:
-        return repeated(options, mechanism(**{name: size}), count)
+        return repeated(options, mechanism(**{name: size}, **extras), count)
 
     return parameter(
         plan,
@@ -130,8 +130,8 @@ def in_other_words(answer: Answer, options: PlanOptions) -> dict[str, float]:
     """
     factor = answer.adjacency.clip_factor
     safe = float(answer)
-    sizes = {} if options.mechanism == "laplace" else {"noise_multiplier": factor * safe}
-    if options.clip is not None:
+    sizes = {"noise_multiplier": factor * safe} if options.mechanism == "gaussian" else {}
+    if options.clip is not None and options.mechanism in ("gaussian", "laplace"):
         # One float up: a product may be rounded down, and less noise is not what was asked for.
         size = math.nextafter(factor * safe * float(options.clip), math.inf)
         sizes["noise_scale" if options.mechanism == "laplace" else "noise_std"] = size

@@ -6,12 +6,32 @@ from collections.abc import Callable
 from typing import Any
 
 from dpacct.cli.command import option, stack
-from dpacct.cli.values import COUNT, DELTA, DIGITS, EPSILON, POSITIVE, RATE, STEPS, Choice, FilePath
+from dpacct.cli.noise_kind import KINDS
+from dpacct.cli.values import (
+    COUNT,
+    DELTA,
+    DIGITS,
+    EPSILON,
+    POSITIVE,
+    RATE,
+    SHARE,
+    STEPS,
+    Choice,
+    FilePath,
+)
 from dpacct.vocabulary import Adjacency, Unit
 
-MECHANISMS = ("gaussian", "laplace", "staircase")
+MECHANISMS = tuple(KINDS)
 SAMPLINGS = ("poisson", "uniform", "none")
-METHODS = ("auto", "certified", "exact", "rdp", "rdp-mironov", "clt", "balle_wang.theorem8")
+METHODS: tuple[str, ...] = (
+    "auto",
+    "certified",
+    "exact",
+    "rdp",
+    "rdp-mironov",
+    "clt",
+    "balle_wang.theorem8",
+)
 METHODS += ("dp_fed_ls.theorem1", "dp_fed_ls.theorem2")
 
 Decorator = Callable[[Any], Any]
@@ -24,7 +44,8 @@ _MECHANISM = option(
     type=Choice(MECHANISMS),
     default="gaussian",
     show_default=True,
-    help="The noise that is added.",
+    metavar="NAME",
+    help=f"The noise that is added: {', '.join(MECHANISMS)}.",
 )
 _CLIP = option(
     "--clip",
@@ -33,6 +54,23 @@ _CLIP = option(
     metavar="C",
     help="Clipping norm. The sensitivity of the clipped sum is C, and 2C under replace-one.",
 )
+_SHAPE = [
+    option(
+        "--nu",
+        section=_NOISE,
+        type=SHARE,
+        metavar="V",
+        help="Staircase: where the density first falls, 0 to 1; default: least mean noise.",
+    ),
+    option("--k", section=_NOISE, type=COUNT, metavar="K", help="Answers; default 2."),
+    option(
+        "--sensitivity",
+        section=_NOISE,
+        type=COUNT,
+        metavar="D",
+        help="Discrete noise: sensitivity of the whole number; default 1.",
+    ),
+]
 noise_options = stack(
     [
         _MECHANISM,
@@ -54,9 +92,24 @@ noise_options = stack(
         option(
             "--b", section=_NOISE, type=POSITIVE, metavar="B", help="Laplace: scale / sensitivity."
         ),
+        option(
+            "--eps0",
+            section=_NOISE,
+            type=POSITIVE,
+            metavar="L",
+            help="Staircase, randomized response, exponential mechanism: epsilon of one release.",
+        ),
+        option(
+            "--scale",
+            section=_NOISE,
+            type=POSITIVE,
+            metavar="S",
+            help="Discrete noise: its scale, in whole units.",
+        ),
+        *_SHAPE,
     ]
 )
-wanted_noise_options = stack([_MECHANISM, _CLIP])
+wanted_noise_options = stack([_MECHANISM, _CLIP, *_SHAPE])
 
 sampling_options = stack(
     [
@@ -167,7 +220,9 @@ method_option = option(
     type=Choice(METHODS),
     default="auto",
     show_default=True,
-    help="How to compute it; auto proves the answer where it can, and else takes the strongest.",
+    metavar="NAME",
+    help=f"How to compute it: {', '.join(METHODS)}."
+    " auto proves the answer where it can, and else takes the strongest.",
 )
 proof_options = stack(
     [

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from dpacct.cli.noise_kind import EXTRA, KINDS, NoiseKind
 from dpacct.cli.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ class PlanOptions:
     noise_multiplier: Fraction | None = None
     clip: Fraction | None = None
     b: Fraction | None = None
+    eps0: Fraction | None = None
+    nu: Fraction | None = None
+    k: Fraction | None = None
+    scale: Fraction | None = None
+    sensitivity: Fraction | None = None
     rate: Fraction | None = None
     batch_size: Fraction | None = None
     dataset_size: Fraction | None = None
@@ -40,14 +46,30 @@ class PlanOptions:
         return cls(**{name: values.pop(name) for name in names})
 
     @property
+    def kind(self) -> NoiseKind:
+        """The mechanism."""
+        return KINDS[self.mechanism]
+
+    @property
     def noise_parameter(self) -> str:
-        """The name of the mechanism's noise parameter: "sigma" or "b"."""
-        return "b" if self.mechanism == "laplace" else "sigma"
+        """The name of the mechanism's noise parameter: "sigma", "b", "eps0" or "scale"."""
+        return self.kind.needs[0]
+
+    @property
+    def noise_extras(self) -> dict[str, Fraction]:
+        """What else was said about the noise: nu, k or the sensitivity."""
+        given = {name: getattr(self, name) for name in self.kind.may}
+        return {
+            name: int(value) if name in ("k", "sensitivity") else value  # type: ignore[misc]
+            for name, value in given.items()
+            if value is not None
+        }
 
     @property
     def has_noise(self) -> bool:
         """Whether any noise option was given."""
-        return any(value is not None for value in (self.sigma, self.noise_multiplier, self.b))
+        sizes = (self.sigma, self.noise_multiplier, self.b, self.eps0, self.scale)
+        return any(value is not None for value in sizes)
 
 
 def _both(first: str, second: str, why: str) -> Refusal:
@@ -65,10 +87,13 @@ def mechanism(options: PlanOptions) -> Node:
     import dpacct as dp
 
     check_mechanism(options)
-    if options.mechanism == "laplace":
-        if options.b is None:
-            raise Refusal("give the Laplace noise with --b (scale / sensitivity).", "--b")
-        return dp.Laplace(b=options.b)
+    if options.mechanism != "gaussian":
+        name = options.noise_parameter
+        size = getattr(options, name)
+        if size is None:
+            told = f"give the noise of --mechanism {options.mechanism} with --{name}"
+            raise Refusal(f"{told} ({options.kind.meaning}).", f"--{name}")
+        return options.kind.make(**{name: size}, **options.noise_extras)
     if options.sigma is not None and options.noise_multiplier is not None:
         raise _both("--sigma", "--noise-multiplier", "they are two names of one noise")
     if options.noise_multiplier is not None:
@@ -91,31 +116,22 @@ def mechanism(options: PlanOptions) -> Node:
 
 
 def check_mechanism(options: PlanOptions) -> None:
-    """Refuse noise options that belong to another mechanism, and mechanisms still to come."""
-    if options.mechanism == "staircase":
-        raise Refusal(
-            "--mechanism staircase is not offered yet; use gaussian or laplace.",
-            "--mechanism",
-            kind="unsupported",
-        )
-    if options.mechanism == "laplace":
-        for name, value in (
-            ("--sigma", options.sigma),
-            ("--noise-multiplier", options.noise_multiplier),
-            ("--clip", options.clip if options.has_noise else None),
-        ):
-            if value is not None:
-                raise Refusal(
-                    f"{name} belongs to Gaussian noise; Laplace noise is given by --b.",
-                    name,
-                    kind="exclusive-options",
-                )
-    elif options.b is not None:
-        raise Refusal(
-            "--b belongs to --mechanism laplace; Gaussian noise is given by --sigma.",
-            "--b",
-            kind="exclusive-options",
-        )
+    """Refuse noise options that belong to another mechanism."""
+    kind = options.kind
+    mine = {*kind.needs, *kind.may}
+    if options.mechanism == "gaussian":
+        mine |= {"noise_multiplier", "clip"}
+    elif not options.has_noise:
+        mine |= {"clip"}  # to say a noise that is looked for in the data's own units
+    for name in ("sigma", "noise_multiplier", "clip", "b", *EXTRA):
+        if getattr(options, name) is not None and name not in mine:
+            option = "--" + name.replace("_", "-")
+            raise Refusal(
+                f"{option} is not an option of --mechanism {options.mechanism}, whose noise is"
+                f" given by --{kind.needs[0]}.",
+                option,
+                kind="exclusive-options",
+            )
 
 
 def sampling_rate(options: PlanOptions) -> Fraction | None:

@@ -6,9 +6,21 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpacct.cli.noise_kind import KINDS
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import did_you_mean
-from dpacct.cli.values import DELTA, EPSILON, POSITIVE, RATE, STEPS, Choice, Number, one_of
+from dpacct.cli.values import (
+    COUNT,
+    DELTA,
+    EPSILON,
+    POSITIVE,
+    RATE,
+    SHARE,
+    STEPS,
+    Choice,
+    Number,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from dpacct.tree import Node
@@ -22,6 +34,12 @@ _NOISE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "pure-dp": (("epsilon",),),
     "approx-dp": (("epsilon", "delta"),),
     "zcdp": (("rho",),),
+    "staircase": (("eps0",), ("eps0", "nu")),
+    "discrete-laplace": (("scale",), ("scale", "sensitivity")),
+    "discrete-gaussian": (("scale",), ("scale", "sensitivity")),
+    "randomized-response": (("eps0",), ("eps0", "k")),
+    "local-randomizer": (("eps0",),),
+    "exponential": (("eps0",),),
 }
 _NUMBERS: dict[str, Number] = {
     "sigma": POSITIVE,
@@ -31,6 +49,11 @@ _NUMBERS: dict[str, Number] = {
     "epsilon": EPSILON,
     "delta": DELTA,
     "rho": POSITIVE,
+    "eps0": POSITIVE,
+    "nu": SHARE,
+    "k": COUNT,
+    "scale": POSITIVE,
+    "sensitivity": COUNT,
     "rate": RATE,
     "repeat": STEPS,
 }
@@ -103,17 +126,13 @@ def _mechanism(table: Mapping[str, Any], numbers: Mapping[str, Fraction], place:
         raise Refusal(
             f"{place}: {name} takes {wanted}; got {got}.", ways[0][0], kind="exclusive-options"
         )
-    values = {key: numbers[key] for key in given}
+    whole = {"k", "sensitivity"}
+    values = {key: int(numbers[key]) if key in whole else numbers[key] for key in given}
     if given == {"noise_multiplier"}:
         values["clip"] = Fraction(1)
-    kinds = {
-        "gaussian": dp.Gaussian,
-        "laplace": dp.Laplace,
-        "pure-dp": dp.PureDP,
-        "approx-dp": dp.ApproxDP,
-        "zcdp": dp.ZCDP,
-    }
-    node: Node = kinds[name](**values)
+    opaque = {"pure-dp": dp.PureDP, "approx-dp": dp.ApproxDP, "zcdp": dp.ZCDP}
+    make = opaque[name] if name in opaque else KINDS[name].make
+    node: Node = make(**values)
     return node
 
 
@@ -125,10 +144,9 @@ def _named(table: Mapping[str, Any], given: set[str], place: str) -> str:
     fitting = [name for name, ways in _NOISE_KEYS.items() if any(given == set(way) for way in ways)]
     if given == {"noise_multiplier"}:
         return "gaussian"
-    if not fitting:
-        raise Refusal(
-            f"{place}: give mechanism ({one_of(list(_NOISE_KEYS))}) and its noise.", "mechanism"
-        )
+    if len(fitting) != 1:
+        names = fitting or list(_NOISE_KEYS)
+        raise Refusal(f"{place}: give mechanism ({one_of(names)}) and its noise.", "mechanism")
     return fitting[0]
 
 

@@ -22,12 +22,13 @@ value = st.one_of(sane, sane, odd, floats, anything)
 words_of = {
     "--adjacency": st.sampled_from(["add-remove", "replace-one", "zero-out", "remove"]),
     "--sampling": st.sampled_from(["poisson", "uniform", "none", "x"]),
-    "--mechanism": st.sampled_from(["gaussian", "laplace", "staircase"]),
+    "--mechanism": st.sampled_from(["gaussian", "laplace", "staircase", "discrete-gaussian"]),
     "--unit": st.sampled_from(["record", "client", ""]),
     "--method": st.sampled_from(["auto", "exact", "rdp", "rdp-mironov", "clt", "certified"]),
 }
 NUMBERS = ["--sigma", "--noise-multiplier", "--clip", "--b", "--rate", "--batch-size"]
 NUMBERS += ["--dataset-size", "--steps", "--epochs", "--eps", "--delta"]
+NUMBERS += ["--eps0", "--nu", "--scale", "--sensitivity", "--k"]
 option = st.sampled_from([*NUMBERS, *words_of])
 command = st.sampled_from(["eps", "delta", "noise", "steps", "compare", "curve"])
 

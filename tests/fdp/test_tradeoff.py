@@ -209,7 +209,7 @@ def test_gdp_of_pure_dp_is_closed_form(epsilon: float) -> None:
     "f",
     [
         F.points([(0, 1), (0.1, 0.5), (0.5, 0.1), (1, 0)]),
-        F.of(dp.Laplace(b=2) * 2),
+        F.of(dp.Staircase(eps0="0.7", nu="0.2") * 3),
         F.of(dp.Poisson("0.1")(dp.Gaussian(sigma=1)) * 30),
     ],
     ids=repr,
