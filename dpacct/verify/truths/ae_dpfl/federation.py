@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 
+from dpacct.engine.stable import Floats
 from dpacct.verify.truth import truth
 
 
@@ -26,13 +28,19 @@ def joining(
     return max(0.0, told * (1.0 - 1e-9)), 1.0
 
 
+@cache
+def _rule() -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    return nodes, weights
+
+
 @truth("ae_dpfl.algorithm3_corrected", draws=300, within=1e-7)
 def sum_of_updates(sigma: float, epsilon: float) -> float | None:
     """The positive part of N(1, sigma^2) - e^eps N(0, sigma^2), integrated from where it begins."""
     cut = epsilon * sigma + 0.5 / sigma  # in units of sigma
     if cut > 30.0 or epsilon > 600.0 or cut - 1.0 / sigma > 8.0:
         return None
-    nodes, weights = np.polynomial.legendre.leggauss(80)
+    nodes, weights = _rule()
     ends = cut + np.array([0.0, 1.0, 3.0, 8.0, 20.0]) / (1.0 + max(0.0, cut - 1.0 / sigma))
     ends = np.append(ends, cut + 1.0 / sigma + 20.0)
     total = 0.0

@@ -94,7 +94,8 @@ def _worst(
         worst = max(worst, _divergence(alpha, own, theirs))
         if both:
             worst = max(worst, _divergence(alpha, theirs, own))
-    return worst * (1.0 - 1e-7), worst * (1.0 + 1e-7)
+    room = 1e-7 * worst + 1e-14 * alpha / (alpha - 1.0)  # rounding, over alpha - 1
+    return worst - room, worst + room
 
 
 def _steady(votes: Votes, sigma: float) -> bool:
@@ -114,7 +115,8 @@ def two_classes(v1: int, v2: int, sigma: float, alpha: float) -> tuple[float, fl
     own = logs(v1 - v2)
     margins = [v1 - v2 + 1, v1 - v2 - 1]  # a vote more for one of them; a vote fewer is the same
     value = max(_divergence(alpha, own, logs(margin)) for margin in margins)
-    return value * (1.0 - 1e-9), value * (1.0 + 1e-9)
+    room = 1e-9 * value + 1e-14 * alpha / (alpha - 1.0)
+    return value - room, value + room
 
 
 @truth("ae_dpfl.theorem14_corrected", draws=150, within=1e-6)
