@@ -88,9 +88,9 @@ class Direction:
             return False
         return invert.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
 
-    def log_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
+    def log_profile(self, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
         if self.has_contour:
-            values, errors = profile.log_profile(self.laws, epsilons - self.shift)
+            values, errors = profile.log_profile(self.laws, epsilons - self.shift, tolerance)
         else:
             sources = [(law.source(), count) for law, count in self.laws]
             values = bracket.log_profile(sources, epsilons - self.shift)
@@ -98,6 +98,11 @@ class Direction:
         if self.log_kept < 0.0:
             values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
         return values, errors
+
+    @property
+    def scale(self) -> float:
+        """About the standard deviation of the loss."""
+        return math.sqrt(sum(n * law.variance_hint for law, n in self.laws))
 
     def log_moment(self, s: float) -> float:
         """log E_P[e^{sL}] of the composition, s > 0."""

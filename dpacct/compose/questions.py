@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from dpacct.compose.certified import Proven
 
+# of an upper end of delta that becomes an absolute error of a trade-off curve
+_CURVE_TOLERANCE = 1e-6
 ORDER = Real(1, math.inf, typical=(1.1, 64))
 """A Renyi order."""
 
@@ -190,14 +192,14 @@ def profile(
 
 
 def log_profile(
-    plan: Composition, epsilons: NDArray[np.floating[Any]]
+    plan: Composition, epsilons: NDArray[np.floating[Any]], tolerance: float = 1e-9
 ) -> NDArray[np.floating[Any]]:
-    """Log of an upper end of delta at each epsilon."""
+    """Log of an upper end of delta at each epsilon, by lines that are good to `tolerance`."""
     if plan.renyi_only:
         return np.array([ROUTES["rdp"].log_delta(plan, e).value for e in epsilons.tolist()])
     best = np.full(epsilons.shape, -np.inf)
     for direction in plan.upper:
-        values, errors = direction.log_profile(epsilons)
+        values, errors = direction.log_profile(epsilons, tolerance)
         best = np.maximum(best, values + np.log1p(np.minimum(errors, 1.0)))
     # delta falls with epsilon, so a bound at a smaller epsilon holds at a larger one
     order = np.argsort(epsilons)
@@ -213,7 +215,12 @@ def tradeoff(
 
     array = _checked("alpha", alpha, Real(0, 1, "both"))
     plan = Composition(node, resolve_adjacency(node, adjacency))
-    values = curve(lambda e: log_profile(plan, e), array.ravel()).reshape(array.shape)
+    kept, scale = 1.0, 1.0
+    if not plan.renyi_only:
+        kept = math.exp(min(direction.log_kept for direction in plan.upper))
+        scale = max(direction.scale for direction in plan.upper)
+    values = curve(lambda e: log_profile(plan, e, _CURVE_TOLERANCE), array.ravel(), kept, scale)
+    values = values.reshape(array.shape)
     return float(values) if values.ndim == 0 else values
 
 

@@ -1,11 +1,13 @@
 """Trade-off function from a privacy profile (Dong, Roth, Su 2022, Proposition 2.13).
 
 f(alpha) = sup over eps >= 0 of max(0, 1 - delta(eps) - e^eps alpha, e^{-eps} (1 - delta(eps) - alpha)).
-Any finite set of epsilons gives a lower bound of f, which is the safe side.
+Any finite set of epsilons gives a lower bound of f, which is the safe side. At alpha = 0 the supremum
+lies at infinity, and is the mass of finite losses.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,34 +16,72 @@ from dpacct.engine.stable import Floats
 
 LogProfile = Callable[[Floats], Floats]
 
+# epsilons of the first look, and how often each alpha's best one is moved to the top of a parabola
+_COARSE = 64
+_ROUNDS = 5
+# a gain in f that isn't worth another round
+_LEAST_GAIN = 1e-9
+
 
 def _lines(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
     """For each (alpha, eps): the better of the two supporting lines."""
     room = -np.expm1(np.minimum(log_delta, 0.0))
-    steep = room - np.multiply.outer(alpha, np.exp(epsilons))
+    with np.errstate(divide="ignore"):
+        growth = np.add.outer(np.log(alpha), epsilons)
+    steep = room - np.exp(np.minimum(growth, 700.0))
     flat = np.exp(-epsilons) * (room - alpha[:, None])
     better: Floats = np.maximum(steep, flat)
     return better
 
 
-def curve(log_profile: LogProfile, alpha: Floats) -> Floats:
-    """Lower bound of f at each alpha: a scan of epsilons, refined around each best one."""
-    # beyond this epsilon neither line is above 0 for the smallest alpha, or delta is negligible
-    smallest = float(alpha[alpha > 0.0].min(initial=1e-3))
-    top = 1.0
-    while top < 700.0 and float(log_profile(np.array([top]))[0]) > np.log(smallest) - 7.0:
-        top *= 1.5
-    epsilons = np.concatenate(([0.0], top * np.geomspace(1e-5, 1.0, 160)))
-    best = np.zeros(alpha.shape)
-    for _ in range(4):
-        values = _lines(epsilons, log_profile(epsilons), alpha)
-        index = values.argmax(axis=1)
-        best = np.maximum(best, values.max(axis=1))
-        near = np.unique(np.clip(np.concatenate((index - 1, index)), 0, epsilons.size - 2))
-        fractions = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-        spread = np.diff(epsilons)[near]
-        finer = np.unique((epsilons[near][:, None] + spread[:, None] * fractions[None, :]).ravel())
-        if finer.size > 4000:
+def _summits(epsilons: Floats, values: Floats) -> Floats:
+    """Where parabolas through the best epsilon of each row and its neighbours have their tops.
+
+    The value is smooth in epsilon but for kinks of the profile; a top too near a known epsilon is
+    replaced by the middle of the wider gap, so that a kink is closed in on as well.
+    """
+    best = np.clip(values.argmax(axis=1), 1, epsilons.size - 2)
+    rows = np.arange(best.size)
+    left, here, right = epsilons[best - 1], epsilons[best], epsilons[best + 1]
+    low, top, high = values[rows, best - 1], values[rows, best], values[rows, best + 1]
+    before, after = here - left, right - here
+    down, up = (top - low) / before, (high - top) / after
+    bend = (up - down) / (before + after)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        summit = 0.5 * (left + here) - 0.5 * down / bend
+    wider = np.where(after > before, here + 0.5 * after, here - 0.5 * before)
+    near = 0.02 * np.minimum(before, after)
+    good = (bend < 0.0) & (summit > left + near) & (summit < right - near)
+    good &= np.abs(summit - here) > near
+    return np.unique(np.where(good, summit, wider))
+
+
+def curve(log_profile: LogProfile, alpha: Floats, finite_mass: float, scale: float) -> Floats:
+    """Lower bound of f at each alpha: a look at the epsilons that can matter, then each best one.
+
+    `finite_mass` is that of the losses below infinity, `scale` about their standard deviation.
+    """
+    # beyond -log alpha the steep line is below 0, beyond 40 the flat one below 1e-17
+    smallest = float(alpha[alpha > 0.0].min(initial=1.0))
+    top = min(max(-math.log(smallest), 40.0), 745.0)
+    finest = min(max(1e-3 * scale, 1e-9 * top), 1e-2 * top)
+    epsilons = np.concatenate(([0.0], np.geomspace(finest, top, _COARSE)))
+    log_delta = log_profile(epsilons)
+    values = _lines(epsilons, log_delta, alpha)
+    reached = values.max(axis=1)
+    idle = 0
+    for _ in range(_ROUNDS):
+        finer = np.setdiff1d(_summits(epsilons, values), epsilons)
+        epsilons = np.concatenate((epsilons, finer))
+        log_delta = np.concatenate((log_delta, log_profile(finer)))
+        order = np.argsort(epsilons)
+        epsilons, log_delta = epsilons[order], log_delta[order]
+        values = _lines(epsilons, log_delta, alpha)
+        following = values.max(axis=1)
+        gain = float((following - reached).max())
+        reached = following
+        idle = idle + 1 if gain < _LEAST_GAIN else 0
+        if idle == 2:
             break
-        epsilons = finer
-    return np.clip(best, 0.0, 1.0 - alpha)
+    reached = np.where(alpha == 0.0, finite_mass, reached)
+    return np.clip(reached, 0.0, 1.0 - alpha)

@@ -13,17 +13,17 @@ from .stable import Floats
 
 
 @quiet
-def log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
+def log_profile(laws: Laws, epsilons: Floats, tolerance: float = 1e-9) -> tuple[Floats, Floats]:
     """Log delta at many epsilons, and its error: few lines, each read at all the epsilons near its saddle."""
     try:
-        return _log_profile(laws, epsilons)
+        return _log_profile(laws, epsilons, tolerance)
     except TooFine:
         return np.array([log_delta(laws, e).upper for e in epsilons.tolist()]), np.zeros(
             epsilons.shape
         )
 
 
-def _log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
+def _log_profile(laws: Laws, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
     largest = largest_loss(laws)
     order = np.argsort(epsilons)
     values = np.full(epsilons.shape, np.nan)
@@ -50,7 +50,7 @@ def _log_profile(laws: Laws, epsilons: Floats) -> tuple[Floats, Floats]:
         if line is not None:
             group = [i for i in pending if epsilons[i] <= first + 2.0 * width]
             reading = line.read(epsilons[group])
-            good = reading.relative_error < 1e-9
+            good = reading.relative_error < tolerance
             if group and bool(good[0]):
                 stop = len(group) if bool(good.all()) else int(np.argmin(good))
                 chosen = group[:stop]
