@@ -21,7 +21,7 @@ from .outcomes import OutcomePair
 
 _BASIS = (
     "Geng, Viswanath 2014: staircase noise; its pair at the full shift dominates every smaller one "
-    "(docs/theory/mechanisms.md)"
+    "(docs/mechanisms.md)"
 )
 
 

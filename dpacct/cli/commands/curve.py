@@ -52,6 +52,7 @@ _CURVE = "Curve"
     "methods",
     section=_CURVE,
     type=Choice(options.METHODS),
+    metavar="NAME",
     multiple=True,
     help="For profiles, and as often as you like: one curve for each method (default: auto).",
 )
