@@ -69,6 +69,14 @@ class Store:
     @contextmanager
     def session(self) -> Iterator[None]:
         """Hold the lock, and know every line that any process has appended."""
+        if not self.is_open:
+            told = f"the ledger {str(self.path)!r} was closed, and must be open to be asked"
+            raise InvalidArgument(told, argument="path")
+        if os.getpid() != self._process:
+            # A forked child shares its parent's lock, also one that is held just now: it needs an
+            # open file and locks of its own.
+            self._thread, self._depth = threading.RLock(), 0
+            self._open()
         with self._thread:
             if self._depth:
                 self._depth += 1
@@ -77,12 +85,6 @@ class Store:
                 finally:
                     self._depth -= 1
                 return
-            if not self.is_open:
-                told = f"the ledger {str(self.path)!r} was closed, and must be open to be asked"
-                raise InvalidArgument(told, argument="path")
-            if os.getpid() != self._process:
-                # A forked child shares its parent's lock: it needs an open file of its own.
-                self._open()
             with disk.locked(
                 self._handle, self.path, timeout=self.timeout, shared=not self.writable
             ):

@@ -152,7 +152,6 @@ def test_epsilon_lies_below_their_upper_bound_and_above_their_lower(relation: An
         dpa.LaplaceDpEvent(float("inf")),
         dpa.PoissonSampledDpEvent(1.5, GAUSS),
         dpa.SelfComposedDpEvent(GAUSS, -1),
-        dpa.PoissonSampledDpEvent(0.1, dpa.ComposedDpEvent([GAUSS, dpa.LaplaceDpEvent(1.0)])),
         dpa.PoissonSampledDpEvent(0.1, dpa.ZCDpEvent(0.5)),
     ],
     ids=str,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -81,23 +78,30 @@ def test_a_crash_while_the_ledger_is_made(tmp_path: Path, file: bytes | None) ->
         assert ledger.recovered == (0,) and lines(path)[0] == first
 
 
+FULL_DISK = """
+import resource, signal, sys
+import dpacct as dp
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+ledger = dp.Ledger(sys.argv[1])
+most = ledger.path.stat().st_size + 50
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+try:
+    ledger.spend(dp.Gaussian(sigma=50))
+except OSError as error:
+    print(error.strerror)
+"""
+
+
 def test_a_full_disk_counts_what_it_could_not_write(tmp_path: Path) -> None:
     """The append fails in the middle of a line (a limit on the file's size stands for the disk)."""
     path = tmp_path / "a.ledger"
     small(path)
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        ledger = dp.Ledger(path)
-        most = path.stat().st_size + 50
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-        try:
-            ledger.spend(OTHER)
-        except OSError:
-            os._exit(7)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert path.stat().st_size > len(b"".join(lines(path)[:4]))
+    size = path.stat().st_size
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "File too large\n"
+    assert path.stat().st_size == size + 50
     with dp.Ledger(path) as ledger:
         assert ledger.recovered == (4,) and dict(ledger.plan.releases()) == {STEP: 11, OTHER: 2}
 

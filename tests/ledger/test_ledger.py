@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -221,16 +222,37 @@ def test_two_open_ledgers_of_one_process_and_threads(tmp_path: Path) -> None:
     assert one.plan == STEP * 50
 
 
-def test_a_forked_child_takes_a_lock_of_its_own(tmp_path: Path) -> None:
-    """It shares its parent's open file, and would share the lock with it."""
-    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 5) as ledger:
-        ledger.spend(STEP)
+FORK = """
+import os, sys
+import dpacct as dp
+step = dp.Gaussian(sigma=30)
+with dp.Ledger(sys.argv[1], budget=(4, 1e-5), plan=step * 5) as ledger:
+    ledger.spend(step)
+    child = os.fork()
+    if child == 0:
+        ledger.spend(step)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.remaining.steps(step) == 3
+    with ledger._store.session():  # while the parent holds the lock the child must not get it
         child = os.fork()
         if child == 0:
-            ledger.spend(STEP)
+            ledger._store.timeout = 0.05
+            try:
+                ledger.spend(step)
+            except dp.LedgerBusy:
+                os._exit(9)
             os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-        assert ledger.remaining.steps(STEP) == 3
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+"""
+
+
+def test_a_forked_child_takes_a_lock_of_its_own(tmp_path: Path) -> None:
+    """It shares its parent's open file, and would share the lock with it."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, tmp_path / "a"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_ledger_that_is_held_is_waited_for_so_long(tmp_path: Path) -> None:
