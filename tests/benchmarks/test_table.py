@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.benchmarks import make_table
 
+from bench.peers import ours  # isort: skip  (make_table puts it on the path)
+
 RESULTS = make_table.read()
 
 
@@ -21,6 +23,27 @@ def test_every_case_was_run_and_has_a_truth() -> None:
     ids = {case.id for case in make_table.cases()}
     assert {row["case"] for row in RESULTS["rows"]} == ids
     assert set(make_table.truths()) == ids
+
+
+def test_every_case_has_proven_lower_ends_just_below_the_truth() -> None:
+    """The truths were computed without dpacct, in 80-bit floats."""
+    lowers, truths = make_table.proven(), make_table.truths()
+    assert set(lowers) == set(truths)
+    for case, known in lowers.items():
+        for lower, truth in zip(known["lower"], truths[case], strict=True):
+            assert truth * (1 - 1e-9) <= float(lower) <= truth * (1 + 1e-12), case
+
+
+def test_no_proven_lower_end_is_out_of_date() -> None:
+    """Some of them again, through the public names."""
+    for case in make_table.cases():
+        if case.quick and case.question.want == "epsilon":
+            node = ours.plan(case.question)
+            again = node.epsilon(delta=case.question.target_delta, method="certified")
+            stored = float(make_table.proven()[case.id]["lower"][0])
+            assert again.lower is not None
+            assert again.upper is not None
+            assert again.lower * (1 - 2e-12) <= stored <= again.upper
 
 
 def test_dpacct_answered_all_and_never_below_the_truth() -> None:

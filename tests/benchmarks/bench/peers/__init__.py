@@ -32,7 +32,7 @@ OURS = "dpacct"
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer(OURS, "dpacct", "ours", "method auto", "two-sided", "dpacct"),
+        Peer(OURS, "dpacct", "ours", "method exact", "two-sided", "dpacct"),
         Peer(
             "dpa_pld",
             "dp-accounting",

@@ -40,9 +40,9 @@ def answer(question: Question) -> list[float]:
         return [float(found)]
     run = plan(question)
     if question.want == "epsilon":
-        return [run.epsilon(delta=question.target_delta).value]
+        return [run.epsilon(delta=question.target_delta, method="exact").value]
     if question.want == "delta":
-        return [run.delta(epsilon=epsilon).value for epsilon in question.epsilons]
+        return [run.delta(epsilon=epsilon, method="exact").value for epsilon in question.epsilons]
     return [float(value) for value in run.profile(question.epsilons)]
 
 
