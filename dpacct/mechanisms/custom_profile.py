@@ -55,6 +55,11 @@ class CustomProfile(Custom, kind="custom-profile"):
             if not (epsilon >= 0.0 and 0.0 <= delta <= 1.0):
                 told = "profile must have epsilon >= 0 and delta in [0, 1], got "
                 raise InvalidArgument(f"{told}({epsilon!r}, {delta!r})", argument="profile")
+        if min(delta for _, delta in points) == 1.0:
+            told = (
+                "profile must have a delta below 1 somewhere, got 1 everywhere: nothing is promised"
+            )
+            raise InvalidArgument(told, argument="profile")
         if function is not None:
             self._check(points)
         object.__setattr__(self, "points", points)
@@ -141,6 +146,9 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
             if not (0.0 <= alpha <= 1.0 and -_ROUNDING <= beta <= 1.0 - alpha + _ROUNDING):
                 told = "tradeoff must have alpha in [0, 1] and f(alpha) in [0, 1 - alpha], got "
                 raise InvalidArgument(f"{told}({alpha!r}, {beta!r})", argument="tradeoff")
+        if max(beta for _, beta in points) <= 0.0:
+            told = "tradeoff must be above 0 somewhere, got 0 everywhere: nothing is promised"
+            raise InvalidArgument(told, argument="tradeoff")
         if function is not None:
             self._check(points)
         object.__setattr__(self, "points", points)

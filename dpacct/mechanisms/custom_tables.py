@@ -62,6 +62,11 @@ class CustomTables(Custom, kind="custom-tables"):
         if len(p) != len(q):
             told = f"tables must be two lists of equal length, got {len(p)} and {len(q)} numbers"
             raise InvalidArgument(told, argument="tables")
+        if not any(a and b for a, b in zip(p, q, strict=True)):
+            told = (
+                "tables must have an outcome that both p and q can yield, got none: every outcome"
+            )
+            raise InvalidArgument(f"{told} would tell the two apart", argument="tables")
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
 

@@ -99,7 +99,7 @@ def test_a_trade_off_by_points_is_randomised_response() -> None:
 tables = st.integers(2, 5).flatmap(
     lambda n: st.tuples(
         *(st.lists(st.integers(0, 20), min_size=n, max_size=n).filter(any) for _ in "pq")
-    )
+    ).filter(lambda rows: any(a and b for a, b in zip(*rows, strict=True)))
 )
 
 
@@ -193,6 +193,9 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"tables": ([0.5, 0.5], [1])}, "tables", "equal length"),
     ({"tables": ([1.5, -0.5], [0.5, 0.5])}, "tables", r"in \[0, 1\], got 1.5"),
     ({"tables": ([math.nan, 1], [0.5, 0.5])}, "tables", "got nan"),
+    ({"tables": ([1, 0], [0, 1])}, "tables", "both p and q can yield"),
+    ({"profile": [(1, 1)]}, "profile", "nothing is promised"),
+    ({"tradeoff": [(0, 0)]}, "tradeoff", "nothing is promised"),
     ({"profile": []}, "profile", "a function or a list"),
     ({"profile": "x"}, "profile", "a function or a list"),
     ({"profile": [(1, 2)]}, "profile", r"in \[0, 1\]"),
