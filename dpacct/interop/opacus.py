@@ -167,23 +167,17 @@ def observed(
 ) -> Execution:
     """What an Opacus optimiser and data loader did, for `Execution.compare` or `Ledger.observe`.
 
-    `batch_sizes` are the sizes that were seen; without them a loader that is not one of Opacus'
-    Poisson loaders is read as giving batches of one size. `noise_draws` counts how often noise was
-    added, where it was counted.
+    `batch_sizes` are the sizes that were seen; a loader that is not one of Opacus' Poisson loaders is
+    told by its kind. `noise_draws` counts how often noise was added, where it was counted.
     """
-    sampler = getattr(loader, "batch_sampler", None)
-    population = len(loader.dataset)
-    if batch_sizes is None and not is_poisson(loader):
-        size = getattr(sampler, "batch_size", None) or getattr(loader, "batch_size", None)
-        if isinstance(size, int):
-            batch_sizes = [size] * max(steps, 2)
     return Execution(
         steps=steps,
-        population=population,
+        population=len(loader.dataset),
         batch_sizes=batch_sizes,
         noise_multiplier=float(optimizer.noise_multiplier),
         weights=weights,
         noise_draws=noise_draws,
+        sampling="poisson" if is_poisson(loader) else "shuffle",
     )
 
 

@@ -31,8 +31,9 @@ class Execution:
     micro-batches). `population`: units in the data set. `batch_sizes`: units in each sample, before
     any of them is dropped. `noise_multiplier`: the least standard deviation (for Laplace: scale) /
     clip that was added. `weights`: factors a unit's clipped contribution was multiplied with.
-    `noise_draws`: how often noise was drawn in all, where that is not once per step. Raises
-    `InvalidArgument`.
+    `noise_draws`: how often noise was drawn in all, where that is not once per step. `sampling`: how
+    the program draws its samples, where that is known: "poisson", "uniform" (a fresh subset of one
+    size each time) or "shuffle" (an order, cut into batches). Raises `InvalidArgument`.
 
     >>> import dpacct as dp
     >>> ran = Execution(steps=100, population=1000, batch_sizes=[10] * 100)
@@ -48,8 +49,12 @@ class Execution:
     noise_multiplier: float | None = None
     weights: Sequence[float] | None = None
     noise_draws: int | None = None
+    sampling: str | None = None
 
     def __post_init__(self) -> None:
+        if self.sampling not in (None, "poisson", "uniform", "shuffle"):
+            told = "sampling must be poisson, uniform, shuffle or None"
+            raise InvalidArgument(f"{told}, got {shown(self.sampling)}", argument="sampling")
         _COUNT.check("steps", self.steps)
         for name in ("population", "noise_draws"):
             if getattr(self, name) is not None:
@@ -90,22 +95,32 @@ class Execution:
 
     def _coins(self, sampler: Sampler | None) -> Assumption:
         """Poisson samples vary in size, fixed ones do not: a shuffled epoch is neither."""
-        sizes = self.batch_sizes
         if isinstance(sampler, WithoutReplacement):
-            text = "every sample had the same size"
-            if not sizes:
-                return _unknown(text, "batch_sizes were not measured")
-            return _check(text, f"sizes from {min(sizes)} to {max(sizes)}", len(set(sizes)) == 1)
+            return self._fixed()
         text = "each unit was sampled by its own coin"
         if not isinstance(sampler, Poisson):
             return _unknown(text, "the plan is not one kind of Poisson-sampled step")
+        if self.sampling not in (None, "poisson"):
+            return _check(text, f"the program samples by {self.sampling}", False)
+        sizes = self.batch_sizes
         if not sizes or self.population is None:
+            if self.sampling:
+                return _check(text, "the program samples so", True)
             return _unknown(text, "batch_sizes and population were not measured")
         chance = steadiness(sizes, self.population, float(sampler.rate))
         told = (
             f"sizes from {min(sizes)} to {max(sizes)}; coins are so steady with chance {chance:.1e}"
         )
         return _check(text, told, chance > CHANCE)
+
+    def _fixed(self) -> Assumption:
+        text = "every sample was a fresh subset of one size"
+        if self.sampling not in (None, "uniform"):
+            return _check(text, f"the program samples by {self.sampling}", False)
+        sizes = self.batch_sizes
+        if not sizes:
+            return _unknown(text, "batch_sizes were not measured")
+        return _check(text, f"sizes from {min(sizes)} to {max(sizes)}", len(set(sizes)) == 1)
 
     def _rate(self, sampler: Sampler | None) -> Assumption:
         text = "the sampling rate was at most the accounted one"

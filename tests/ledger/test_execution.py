@@ -41,6 +41,9 @@ def test_a_correct_run_is_held(seed: int) -> None:
         ({"batch_sizes": [100] * STEPS}, COINS),  # fixed batches
         ({"batch_sizes": [100] * (STEPS - 1) + [37]}, COINS),  # shuffled epochs, a short last one
         ({"batch_sizes": [99, 101] * (STEPS // 2)}, COINS),
+        ({"sampling": "shuffle"}, COINS),
+        ({"sampling": "uniform", "batch_sizes": poisson_sizes(1)}, COINS),
+        ({"sampling": "poisson", "batch_sizes": [100] * STEPS}, COINS),  # it says so, and is not
         ({"batch_sizes": poisson_sizes(1, 2 * RATE)}, SHARE),  # the world size was forgotten
         ({"batch_sizes": poisson_sizes(1, 1.1 * RATE)}, SHARE),
         ({"noise_multiplier": 1.09}, NOISE),
@@ -57,6 +60,7 @@ def test_a_mistake_is_violated(measured: dict[str, object], check: int) -> None:
 
 def test_what_was_not_measured_is_unknown() -> None:
     assert statuses() == ["held", *["unknown"] * 5]
+    assert statuses(sampling="poisson")[COINS] == "held"
 
 
 def test_fixed_size_samples() -> None:
@@ -65,6 +69,8 @@ def test_fixed_size_samples() -> None:
     assert [str(exact[i].status) for i in (COINS, SHARE)] == ["held", "held"]
     larger = dp.Execution(steps=10, population=N, batch_sizes=[101] * 10).compare(plan)
     assert str(larger[SHARE].status) == "violated"
+    shuffled = dp.Execution(steps=10, population=N, sampling="shuffle").compare(plan)
+    assert str(shuffled[COINS].status) == "violated"
     varying = dp.Execution(steps=10, population=N, batch_sizes=poisson_sizes(0)[:10]).compare(plan)
     assert str(varying[COINS].status) == "violated"
 
@@ -95,6 +101,7 @@ def test_the_rate_bound_is_a_bound() -> None:
         {"steps": 1, "weights": [float("nan")]},
         {"steps": 1, "noise_multiplier": float("nan")},
         {"steps": 1, "batch_sizes": [True]},
+        {"steps": 1, "sampling": "bernoulli"},
     ],
     ids=str,
 )
