@@ -120,7 +120,7 @@ def federate(wanted: Data) -> Federation:
     rng = np.random.Generator(np.random.Philox(key=wanted.partition_seed))
     divide = PARTITIONS[wanted.partition]
     if wanted.partition == "roles":
-        rows = divide(train, wanted.least)
+        rows = divide(train, wanted.least, wanted.each)
     else:
         extra = {"iid": wanted.each, "shards": wanted.shards, "dirichlet": wanted.concentration}
         rows = divide(train, wanted.clients, rng, extra[wanted.partition])

@@ -10,6 +10,10 @@ _SEEDED = (
     "run without a seed"
 )
 _SECURE = "keyed by the operating system, and the key is gone: nobody can replay it"
+_SIZES = """
+
+The realised numbers of clients (here, in the ledger, in metrics.jsonl and in the checkpoint) are for the
+one who runs this: the guarantee covers the released models, not these numbers."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -80,7 +84,8 @@ def _ran(prepared: Prepared, result: Result) -> str:
     wanted = plan.counts(executed.sizes, prepared.model.dimension)
     rows = [[name, str(value), str(getattr(executed, name))] for name, value in wanted.items()]
     sizes = f"{min(executed.sizes)} to {max(executed.sizes)}, denominator {plan.denominator}"
-    return table(["", "plan", "executed"], [*rows, ["clients per round", "", sizes]])
+    shown = table(["", "plan", "executed"], [*rows, ["clients per round", "", sizes]])
+    return shown + (_SIZES if plan.private and plan.scheme == "poisson" else "")
 
 
 def _tree(prepared: Prepared) -> str:

@@ -72,14 +72,17 @@ def dirichlet(
     return [np.sort(np.array(part, np.int64)) for part in held]
 
 
-def by_role(data: Dataset, least: int = 1) -> list[Rows]:
-    """One client for each role that holds at least `least` samples, in the order of the data."""
+def by_role(data: Dataset, least: int = 1, each: int | None = None) -> list[Rows]:
+    """One client for each role that holds at least `least` samples, in the order of the data.
+
+    With `each`, only its first `each` samples.
+    """
     if data.roles is None:
         told = f"partition must be iid, shards or dirichlet for {data.name}, which names no roles"
         raise InvalidArgument(f"{told}, got 'roles'", argument="partition")
     order = np.argsort(data.roles, kind="stable")
     cuts = np.flatnonzero(np.diff(data.roles[order])) + 1
-    return [rows for rows in np.split(order, cuts) if len(rows) >= least]
+    return [rows[:each] for rows in np.split(order, cuts) if len(rows) >= least]
 
 
 PARTITIONS: dict[str, Callable[..., list[Rows]]] = {
