@@ -23,6 +23,7 @@ from .window import (
 )
 
 _ROUNDS = 12
+_GROWTHS = 3
 # log of what cutting tails may cost where the lattice itself is exact
 _EXACT = -36.0
 
@@ -97,26 +98,23 @@ class Search:
     def _refined(self, factor: float) -> tuple[Laws, Laws, Sum, bool]:
         """Laws fine enough by the measure of their log moments."""
         lattices, question = self._lattices, self._question
-        wide = grown = False
+        wide, growths = False, 0
         for _ in range(_ROUNDS):
             uppers, lowers = lattices.build()
             total = question.saddle(uppers, self._c)
             self._c = total.c
-            epsilon = total.saddle_epsilon
-            lattices.fit(uppers, total, epsilon, self._extra)
+            lattices.fit(uppers, total, total.saddle_epsilon, self._extra)
             target = factor * question.log_width(total)
-            gap = lattices.refine(uppers, lowers, total.c, epsilon, target)
-            if lattices.natural is not None or wide:
-                break
-            if gap <= target:
-                if grown or gap > 0.25 * target:
-                    break
-                # finer than needed, from a step taken far from the answer: a coarser one costs less
-                lattices.shrink(min(0.85 * math.sqrt(target / max(gap, 1e-6 * target)), 16.0))
-                grown = True
-                continue
+            step = uppers[0][0].step
+            gap, grown = lattices.refine(uppers, lowers, total, target, growths < _GROWTHS)
+            growths += grown
             seen = window(uppers, total, math.log(1e-3 * min(target, 1.0)))
-            wide = lattices.keep_above((seen.high - seen.low) / MOST_POINTS)
+            fits = seen.high - seen.low <= 2.0 * MOST_POINTS * step
+            if lattices.natural is not None and fits:
+                break
+            if fits and (wide or (gap <= target and not grown)):
+                break
+            wide = lattices.keep_above((seen.high - seen.low) / MOST_POINTS) and gap > target
         else:
             wide = True
         return uppers, lowers, total, wide

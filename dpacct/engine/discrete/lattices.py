@@ -20,6 +20,7 @@ MOST_POINTS = 1 << 22
 """Lattice points of a composition, at most: some 300 MB while they are transformed."""
 MOST_CELLS = 1 << 21
 _FIRST_CELLS = 2048
+_FEWEST_CELLS = 16.0
 TAILS = 0.02
 """What cutting tails may cost, relative to the width that is asked."""
 
@@ -111,45 +112,52 @@ class Lattices:
                 layout.anchor = _bulk(upper)
         return uppers, lowers
 
-    def refine(self, uppers: Laws, lowers: Laws, c: float, epsilon: float, target: float) -> float:
+    def refine(
+        self, uppers: Laws, lowers: Laws, total: Sum, target: float, grow: bool
+    ) -> tuple[float, bool]:
         """Shrink spacings whose share of the gap in log moments is above theirs of the target.
 
-        Returns the gap as it is. Losses beyond epsilon weigh as epsilon does: more they cannot do to delta.
+        Where `grow`, those far below it grow: a coarser lattice costs less. Returns the gap as it is, and
+        whether any grew. A loss that alone decides the matter weighs 1/delta: more it cannot do.
         """
-        gaps = [
-            count * _gap(upper, lower, c, epsilon)
-            for (upper, count), (lower, _) in zip(uppers, lowers, strict=True)
-        ]
-        share = target / len(gaps)
-        for layout, gap in zip(self.layouts, gaps, strict=True):
+        share = target / len(self.layouts)
+        whole, grown = 0.0, False
+        for layout, (upper, count), (lower, _) in zip(self.layouts, uppers, lowers, strict=True):
+            gap = count * _gap(upper, lower, total.c, -total.log_delta)
+            whole += gap
             if gap > share:
                 layout.spacing *= max(0.85 * math.sqrt(share / gap), 1.0 / 32.0)
-        return sum(gaps)
+            elif grow and gap < 0.15 * share:
+                most = (layout.high - layout.low) / _FEWEST_CELLS
+                factor = min(0.85 * math.sqrt(share / max(gap, 1e-6 * share)), 32.0)
+                if layout.spacing < most:
+                    layout.spacing = min(layout.spacing * factor, most)
+                    grown = True
+        return whole, grown
 
     def keep_above(self, least: float) -> bool:
         """No spacing below this; True where that changes one."""
         finest = min(layout.spacing for layout in self.layouts)
+        if self.natural is not None:
+            # its own lattice is too long: a coarser one then
+            finest, self.natural = 0.0, None
         for layout in self.layouts:
             layout.spacing = max(layout.spacing, least)
         return finest < least
 
-    def shrink(self, factor: float) -> None:
-        """All spacings times a factor (which may be above 1)."""
-        for layout in self.layouts:
-            layout.spacing *= factor
 
-
-def _gap(upper: LatticeLaw, lower: LatticeLaw, c: float, epsilon: float) -> float:
-    """How far the moments at c are apart, in logs, with weights e^{c min(loss, epsilon)}."""
-    weights = [np.exp(c * (np.minimum(law.losses, epsilon) - epsilon)) for law in (upper, lower)]
+def _gap(upper: LatticeLaw, lower: LatticeLaw, c: float, most: float) -> float:
+    """How far the moments at c are apart, in logs, with weights e^{c loss} of at most e^most times M(c)."""
+    moment = upper.cumulants(c).log_moment
+    level = max(most, 0.0)
+    weights = [np.exp(np.minimum(c * law.losses - moment, level) - level) for law in (upper, lower)]
     both = [
         float(law.masses @ weight) + law.infinite
         for law, weight in zip((upper, lower), weights, strict=True)
     ]
     if not both[1] > 0.0:
         # the weights have underflown, or there is nothing below
-        logs = upper.cumulants(c).log_moment, lower.cumulants(c).log_moment
-        return abs(logs[0] - logs[1])
+        return abs(moment - lower.cumulants(c).log_moment)
     return abs(math.log(both[0] / both[1]))
 
 
