@@ -150,7 +150,7 @@ def c_p(mu: float, rate: float, alpha: float) -> float:
         return rate * gaussian_tradeoff(mu, x) + (1.0 - rate) * (1.0 - x)
 
     fixed = float(ndtr(-mu / 2.0))
-    low = sampled(fixed)
+    low = rate * fixed + (1.0 - rate) * (1.0 - fixed)  # G_mu(fixed) = fixed
     if alpha <= fixed:
         return sampled(alpha)
     if alpha <= low:

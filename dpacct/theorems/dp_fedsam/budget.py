@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpacct.domain import Integer, Real, Where
 from dpacct.theorems import canonne2020, dong2019
@@ -22,6 +23,10 @@ _DELTA = Real(0, 1, typical=(1e-8, 0.01))
 _RUN = Where(rate=_RATE, sigma=_SIGMA, rounds=_ROUNDS, delta=_DELTA)
 _PAPER = {"rate": "0.1", "sigma": "0.95", "delta": "0.002"}
 """Section 6.1: q = 0.1, sigma = 0.95, delta = 1/500."""
+_TINY = (
+    1e-4  # alpha times the ratio's distance from 1, below which powers are taken by their series
+)
+Floats = NDArray[np.float64]
 _LOWEST, _HIGHEST = 1e-2, 255.0  # orders minus 1
 _NARROW = 70
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
@@ -85,7 +90,16 @@ def sampled_renyi(alpha: float, rate: float, sigma: float) -> float:
     hit = np.exp(log_weight + loss)
     far = (np.exp(top) - hit) / power - (hit - np.exp(log_weight))
     parts = np.where(loss < 30.0 / alpha, np.exp(log_weight) * close, far)
+    move = rate * np.expm1(np.minimum((2.0 * z - 1.0) / (2.0 * sigma**2), 700.0))
+    tiny = np.abs(move) < _TINY / alpha
+    parts = np.where(tiny, np.exp(log_weight) * _squares(alpha, np.where(tiny, move, 0.0)), parts)
     return math.log1p(power * float(np.sum(parts))) / power
+
+
+def _squares(alpha: float, u: Floats) -> Floats:
+    """((1+u)^alpha - 1 - alpha u)/(alpha - 1) for small u, by its series."""
+    tail = 1.0 + (alpha - 3.0) / 4.0 * u * (1.0 + (alpha - 4.0) / 5.0 * u)
+    return np.asarray(alpha / 2.0 * u * u * (1.0 + (alpha - 2.0) / 3.0 * u * tail))
 
 
 def best_order(epsilon: Callable[[float], float]) -> float:
@@ -176,6 +190,24 @@ def eq17(alpha: float, rate: float, sigma: float, rounds: int) -> float:
         vectors=(
             Vector(at(alpha=2, rate="0.05", sigma=1, rounds=1), 0.004286504370419),
             Vector(at(alpha="2.3422617", rate="0.05", sigma=1, rounds=2), 0.010432251421020),
+            Vector(
+                at(alpha=8, rate="1e-6", sigma=2, rounds=1),
+                1.1361037861437592e-12,
+                within=1e-11,
+                source=_MPMATH,
+            ),
+            Vector(
+                at(alpha=8, rate="2e-6", sigma=3, rounds=1),
+                1.8803078554027148e-12,
+                within=1e-11,
+                source=_MPMATH,
+            ),
+            Vector(
+                at(alpha=6, rate="1e-5", sigma=4, rounds=1),
+                1.9348388662423715e-11,
+                within=1e-11,
+                source=_MPMATH,
+            ),
             Vector(
                 at(alpha=200, rate=1, sigma="0.5", rounds=3), 1200.0, source="T alpha/(2 sigma^2)"
             ),

@@ -31,6 +31,38 @@ lemma6 = Entry(
     ),
 )
 
+
+@theorem(
+    Entry(
+        id="dp_fedsam.diameter",
+        locus="Proof of Theorem 4, the diameter D before Eq. (34)",
+        claim="Perturbed gradients of two samples differ by at most 2 L rho.",
+        maths=(
+            r"D=\max_{w,z,z'}\left\|\nabla\ell(w+\delta_z;z)-\nabla\ell(w+\delta_{z'};z')\right\|=2L\rho"
+        ),
+        verdict=Verdict.FALSE,
+        status=Status.REFUTED,
+        side=Side.UPPER,
+        domain=Where(smoothness=Real(0, typical=(0.1, 10)), rho=Real(0, typical=(0.01, 2))),
+        reason=(
+            "Smoothness compares the gradients of one loss at two points, and here there are two losses:"
+            " L (w - z)^2/2 with z = 1 and -1 have gradients 2 L (1 + rho) apart at w = 0. It is the clipping"
+            " that bounds the difference, by 2C."
+        ),
+        corrected_by="dp_fedsam.theorem1_corrected",
+        witness=Witness(at(smoothness=1, rho="0.5"), "3 apart, and the diameter is said to be 1."),
+        vectors=(Vector(at(smoothness=1, rho="0.5"), 1.0, 3.0, source="by hand"),),
+    )
+)
+def diameter(smoothness: float, rho: float) -> float:
+    """The printed diameter of the gradients.
+
+    >>> diameter(1.0, 0.5)
+    1.0
+    """
+    return 2.0 * smoothness * rho
+
+
 _STEP_OF = Where(
     smoothness=Real(0, typical=(0.1, 10)),
     rho=Real(0, typical=(0.01, 1)),
@@ -72,7 +104,7 @@ _STEP_OF = Where(
             " printed delta may exceed 1; it is judged here where it is at its best, the t of Chernoff."
         ),
         corrected_by="dp_fedsam.theorem4_corrected",
-        relies_on=("dp_fedsam.lemma4",),
+        relies_on=("dp_fedsam.lemma4", "dp_fedsam.diameter"),
         witness=Witness(
             at(
                 smoothness=1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpacct.domain import Integer, Real, Where
-from dpacct.theorems import kairouz2015
+from dpacct.theorems import dong2019, kairouz2015
 from dpacct.theorems.entry import Entry, Vector, Witness, at, theorem
 from dpacct.theorems.grade import Status, Verdict
 from dpacct.vocabulary import Side
@@ -164,3 +164,38 @@ def definition3_6_corrected(mu: float, correlation: float) -> float:
     0.3829249225
     """
     return math.erf(0.5 * mu / math.sqrt(1.0 + correlation))
+
+
+@theorem(
+    Entry(
+        id="federated_fdp.c_p",
+        locus="Section 3.4, the definition of C_p, for G_{1/sigma}",
+        claim="C_p(f) = min{f_p, its inverse}**, f_p = p f + (1 - p) Id: one sampled NoisySGD step.",
+        maths=r"C_p(f)=\min\{f_p,f_p^{-1}\}^{**},\quad f_p=pf+(1-p)\mathrm{Id}",
+        verdict=Verdict.HOLDS,
+        status=Status.DERIVED,
+        side=Side.TWO_SIDED,
+        domain=Where(
+            sigma=Real(0, typical=(0.2, 10)),
+            rate=Real(0, 1, "right", typical=(0.01, 1)),
+            alpha=Real(0, 1, typical=(1e-3, 1 - 1e-3)),
+        ),
+        derivation=(
+            r"For symmetric $f$ the double conjugate is $f_p$ up to the fixed point of $f$, its mirror image,"
+            r" and the segment of slope $-1$ between them, as in Dong, Roth and Su, Eq. (13)."
+        ),
+        relies_on=("dong2019.c_p",),
+        vectors=(
+            Vector(at(sigma=1, rate="0.5", alpha="0.05"), 0.84524448857927796, source=_MPMATH),
+            Vector(at(sigma=2, rate=1, alpha="0.05"), 0.87386510180656971, source=_MPMATH),
+        ),
+        refuses=(at(sigma=1, rate="1.01", alpha="0.5"),),
+    )
+)
+def c_p(sigma: float, rate: float, alpha: float) -> float:
+    """The least type II error at type I error `alpha`; `sigma` = std/sensitivity, `rate` = B/n.
+
+    >>> round(c_p(1.0, 0.5, 0.05), 12)
+    0.845244488579
+    """
+    return dong2019.c_p(1.0 / sigma, rate, alpha)

@@ -41,6 +41,13 @@ def _clipped(update: float, clip: float) -> float:
     return update * min(1.0, clip / abs(update)) if update else 0.0
 
 
+@truth("dp_fedsam.diameter", draws=100)
+def two_samples(smoothness: float, rho: float) -> tuple[float, float]:
+    """One step of SAM on each of two quadratics from 0, divided by the learning rate."""
+    steps = [_run(1.0, rho, 1, smoothness, z)[-1] for z in (1.0, -1.0)]
+    return abs(steps[0] - steps[1]) * (1.0 - 1e-12), math.inf
+
+
 @truth("dp_fedsam.theorem1_corrected", draws=100)
 def clipped(clip: float) -> tuple[float, float]:
     """Clipped updates of every two from a list, opposite ones and absent ones among them."""

@@ -90,6 +90,12 @@ def envelope(mu: float, rate: float, alpha: float) -> tuple[float, float]:
     return value - 1e-7, value + 1e-15
 
 
+@truth("federated_fdp.c_p", draws=60, within=2e-5)
+def sampled_step(sigma: float, rate: float, alpha: float) -> tuple[float, float]:
+    """The double conjugate as defined: the convex hull of min(f_p, its inverse) on a fine grid."""
+    return envelope(1.0 / sigma, rate, alpha)
+
+
 def _turns(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
