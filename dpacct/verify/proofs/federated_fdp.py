@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 from dpacct.verify.truth import proof
 
@@ -38,21 +37,24 @@ def joint_shift() -> bool:
     return bool(simplify(shift - 2 * mu**2 / (1 + r)) == 0)
 
 
-@proof("dong2019.corollary5_4", "federated_fdp.theorem2_clt")
+@proof("dong2019.corollary5_4")
 def limiting_moment() -> bool:
-    """mu^2/c^2 is twice the integral of phi (e^{mx - m^2/2} - 1)^2 over x > m/2, m = 1/sigma."""
-    from sympy import Rational, erf, exp, oo, pi, simplify, sqrt, symbols
-    from sympy import integrate as area
+    """mu^2/(2 c^2) is the integral of phi (e^{mx - m^2/2} - 1)^2 over x > m/2, m = 1/sigma.
 
-    m, x = symbols("m x", positive=True)
+    phi e^{k(mx - m^2/2)} = e^{k(k-1)m^2/2} phi(x - km), whose part above m/2 is Phi((k - 1/2) m).
+    """
+    from sympy import Function, Rational, exp, expand, symbols
 
-    def normal(t: Any) -> Any:
-        return (1 + erf(t / sqrt(2))) / 2
-
-    density = exp(-(x**2) / 2) / sqrt(2 * pi)
-    parts = [
-        area(density * exp(k * m * x), (x, m / 2, oo)) * exp(-k * m**2 / 2) * weight
-        for k, weight in ((2, 1), (1, -2), (0, 1))
-    ]
-    printed = exp(m**2) * normal(Rational(3, 2) * m) + 3 * normal(-m / 2) - 2
-    return bool(simplify((sum(parts) - printed).rewrite(erf)).equals(0))
+    m, x = symbols("m x")
+    phi_cdf = Function("Phi")
+    square = -(x**2) / 2
+    total = 0
+    for k, weight in ((2, 1), (1, -2), (0, 1)):
+        shifted = -((x - k * m) ** 2) / 2 + Rational(k * (k - 1), 2) * m**2
+        if expand(square + k * (m * x - m**2 / 2) - shifted) != 0:
+            return False
+        total += weight * exp(Rational(k * (k - 1), 2) * m**2) * phi_cdf((k - Rational(1, 2)) * m)
+    # Phi(m/2) = 1 - Phi(-m/2)
+    total = total.subs(phi_cdf(m / 2), 1 - phi_cdf(-m / 2))
+    printed = exp(m**2) * phi_cdf(3 * m / 2) + 3 * phi_cdf(-m / 2) - 2
+    return bool(expand(total - printed) == 0)
