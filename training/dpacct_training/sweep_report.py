@@ -10,7 +10,7 @@ from dpacct_training.sweep import Mean
 
 
 def sweep_report(experiment: Experiment, found: list[Mean], seconds: float) -> str:
-    """One table for each variant: rows by the last swept setting but the seed, columns by the first."""
+    """One table for each variant: columns by the first swept setting, rows by the second."""
     names = [name for name in experiment.sweep if name != "run.seed"]
     column, row = [*names, "", ""][:2]
     parts = [f"# {experiment.name}", ""]
@@ -18,11 +18,12 @@ def sweep_report(experiment: Experiment, found: list[Mean], seconds: float) -> s
         parts += ["**Reduced:** smaller than the paper's setting; not a reproduction.", ""]
     parts += [line for line in (experiment.source, experiment.note) if line]
     seeds = max(mean.seeds for mean in found)
+    runs = "one seed" if seeds == 1 else f"mean of {seeds} seeds (standard deviation)"
     parts += [
         "",
-        f"Test accuracy in percent, mean of {seeds} seeds (standard deviation); after the",
+        f"Test accuracy in percent, {runs}; after the slash what the paper prints, where it",
     ]
-    parts += [f"slash what the paper prints, where it does. All of it took {seconds:.0f} s."]
+    parts += [f"does. All of it took {seconds:.0f} s."]
     for variant in experiment.variants or ({},):
         mine = [m for m in found if all(m.values.get(k) == v for k, v in variant.items())]
         title = ", ".join(f"{_short(k)} {v}" for k, v in variant.items())
@@ -57,7 +58,8 @@ def _cell(found: list[Mean]) -> str:
         return "–"
     one = found[0]
     beside = "" if one.printed is None else f" / {one.printed:.2f}"
-    return f"{100 * one.accuracy:.2f} ({100 * one.spread:.2f}){beside}"
+    spread = "" if one.seeds == 1 else f" ({100 * one.spread:.2f})"
+    return f"{100 * one.accuracy:.2f}{spread}{beside}"
 
 
 def _noise(found: list[Mean]) -> str:

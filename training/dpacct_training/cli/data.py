@@ -6,10 +6,7 @@ from pathlib import Path
 
 import click
 
-
-@click.group()
-def data() -> None:
-    """Data sets: list, fetch, import, synth."""
+data = click.Group("data", help="Data sets: list, fetch, import, synth.")
 
 
 @data.command("list")

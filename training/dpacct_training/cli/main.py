@@ -12,13 +12,12 @@ from dpacct_training.cli.audit import audit
 from dpacct_training.cli.data import data
 from dpacct_training.cli.run import run
 
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(dp.__version__, prog_name="dpacct-train")
-def root() -> None:
-    """Federated training whose executed coins, clips and noise are what dpacct accounts."""
-
-
+root = click.Group(
+    "dpacct-train",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Federated training whose executed coins, clips and noise are what dpacct accounts.",
+)
+click.version_option(dp.__version__, prog_name="dpacct-train")(root)
 for _command in (data, run, audit):
     root.add_command(_command)
 
