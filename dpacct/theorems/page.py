@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from dpacct.theorems.entry import Entry
+from dpacct.theorems.grade import Status
 from dpacct.theorems.registry import entries, papers
 
 _MADE = "<!-- Made by `dpacct theorems pages docs/theorems`; edit the entry, not this page. -->"
@@ -60,9 +61,11 @@ def overview() -> str:
     lines = [_MADE, "", "# What holds in each paper", ""]
     for key, group in groupby(entries().values(), key=lambda entry: entry.paper):
         paper, listed = papers()[key], list(group)
-        held = sum(entry.verdict.printed_ok for entry in listed)
+        ours = sum(entry.status is Status.CORRECTED for entry in listed)
+        held = sum(entry.verdict.printed_ok for entry in listed) - ours
         lines += [f"## {key}", "", f"{paper.authors}: *{paper.title}* ({paper.year})."]
-        lines += [f"{held} of {len(listed)} statements hold as printed.", ""]
+        replaced = f"; {ours} further entries stand in for what does not" if ours else ""
+        lines += [f"{held} of {len(listed) - ours} statements hold as they stand{replaced}.", ""]
         lines += ["| statement | where | verdict | status | use instead |", "|---|---|---|---|---|"]
         lines += [
             f"| {_link(e.id)} | {e.locus} | {e.verdict} | {e.status} | "

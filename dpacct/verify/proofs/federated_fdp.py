@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from dpacct.verify.truth import proof
 
@@ -48,7 +49,7 @@ def limiting_moment() -> bool:
     m, x = symbols("m x")
     phi_cdf = Function("Phi")
     square = -(x**2) / 2
-    total = 0
+    total: Any = 0
     for k, weight in ((2, 1), (1, -2), (0, 1)):
         shifted = -((x - k * m) ** 2) / 2 + Rational(k * (k - 1), 2) * m**2
         if expand(square + k * (m * x - m**2 / 2) - shifted) != 0:
