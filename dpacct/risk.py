@@ -145,12 +145,14 @@ def calibrate_risk(
     *,
     true_positive_rate: Number,
     false_positive_rate: Number,
+    bounds: tuple[float, float] | None = None,
     name: str = "sigma",
 ) -> Answer:
     """The least noise at which no attack with this false positive rate has a larger true positive rate.
 
-    `build` makes a plan from the noise, of which more is more private. Raises `Unreachable` where the
-    target is below the false positive rate (which guessing attains) or no noise is enough.
+    `build` makes a plan from the noise, or from another number in which privacy is monotone; `bounds` limit
+    the search (default 1e-6 to 1e9). Raises `Unreachable` where the target is below the false positive
+    rate, which guessing attains, or no noise is enough.
 
     >>> import dpacct as dp
     >>> plan = lambda sigma: dp.Gaussian(sigma=sigma)
@@ -172,15 +174,20 @@ def calibrate_risk(
         found = float(Risk(build(noise)).true_positive_rate(alarms))
         return math.log(found / float(hits))
 
-    safe, _ = real(excess, _LEAST, _MOST, 1e-9)
+    low, high = bounds or (_LEAST, _MOST)
+    safe, unsafe = real(excess, low, high, 1e-9)
     if safe is None:
         raise Unreachable(told, argument="true_positive_rate")
     witness = Risk(build(safe)).true_positive_rate(alarms)
+    upward = unsafe is None or safe >= unsafe
     return replace(
         witness,
         quantity=name,
         value=safe,
-        upper=safe,
+        lower=None if upward else safe,
+        upper=safe if upward else None,
+        side=Side.UPPER if upward else Side.LOWER,
+        safe_end="upper" if upward else "lower",
         seconds=time.perf_counter() - started,
         extra={"true_positive_rate": float(witness)},
     )

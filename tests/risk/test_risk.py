@@ -119,3 +119,33 @@ def test_nonsense(command: str) -> None:
     result = line(command)
     assert result.code == 2
     assert result.stderr.startswith(("error", "Error")) and "Traceback" not in result.stderr
+
+
+def test_noise_for_attacks() -> None:
+    """`--tpr` calibrates the power, `--advantage` the delta at epsilon 0."""
+    told = run("noise", "--tpr", "0.01@0.001", "--json").json
+    assert told["upper"] == pytest.approx(1 / (float(ndtri(0.999)) - float(ndtri(0.99))), rel=1e-4)
+    assert told["side"] == "upper"
+    told = run("noise", "--advantage", "0.1", "--json").json
+    assert told["upper"] == pytest.approx(0.5 / float(ndtri(0.55)), rel=1e-9)
+    told = run("noise", "--tpr", "0.1@0.01", "--mechanism", "staircase", "--json").json
+    assert (told["quantity"], told["side"]) == ("eps0", "lower")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("noise --tpr 0.01", 2),
+        ("noise --tpr x@0.1", 2),
+        ("noise --tpr 0.1@0.01 --eps 1", 2),
+        ("noise --advantage 0.1 --delta 1e-5", 2),
+        ("noise --advantage 1", 2),
+        ("noise --eps 1", 2),
+        ("noise", 2),
+        ("noise --tpr 0.01@0.1", 4),
+    ],
+)
+def test_nonsense_targets(command: str, code: int) -> None:
+    result = line(command)
+    assert result.code == code
+    assert result.stderr.startswith("error") and "Traceback" not in result.stderr

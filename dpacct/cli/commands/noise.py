@@ -15,6 +15,7 @@ from dpacct.cli.calibration import calibrate_noise, certified_noise, in_other_wo
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, check_mechanism, step_count
+from dpacct.cli.risk_target import Power, as_guarantee, noise_for_power, risk_target_options
 from dpacct.cli.rounding import rounded
 from dpacct.cli.table import aligned
 from dpacct.cli.text import grade, relation, safe_number
@@ -36,19 +37,24 @@ if TYPE_CHECKING:
         "noise --eps 4 --delta 1e-5 --sampling uniform --rate 0.05 --rounds 200 --unit client",
         "noise --eps 1 --delta 1e-6 --mechanism laplace --steps 10",
         "noise --eps 1 --delta 1e-5 --quiet",
+        "noise --tpr 0.01@0.001 --rate 0.01 --steps 1000",
+        "noise --advantage 0.1 --rate 0.01 --steps 1000",
     ),
 )
 @options.wanted_noise_options
 @options.sampling_options
 @options.steps_options
-@options.epsilon_option(required=True)
-@options.delta_option(required=True)
+@options.epsilon_option(required=False)
+@options.delta_option(required=False)
+@risk_target_options
 @options.meaning_options
 @options.answer_options
 @options.proof_options
 def command(
-    epsilon: Fraction,
-    delta: Fraction,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    power: Power | None,
+    advantage: Fraction | None,
     method: str,
     as_json: bool,
     quiet: bool,
@@ -65,17 +71,32 @@ def command(
     plan = PlanOptions.take(values)
     check_mechanism(plan)
     _, note = step_count(plan)
+    if power is not None:
+        found = noise_for_power(plan, power, (epsilon, delta, advantage))
+        found = replace(found, extra={**found.extra, **in_other_words(found, plan)})
+        show(
+            "noise",
+            found,
+            as_json=as_json,
+            quiet=quiet,
+            meaning=f"for a true positive rate of {float(power.hits):.6g} at a false positive rate"
+            f" of {float(power.alarms):.6g}",
+            notes=[note] if note else [],
+            more=_sizes(found),
+        )
+        return
+    target, failure = as_guarantee(epsilon, delta, advantage)
 
     @cache
     def ask(method: str) -> Answer:
-        return calibrate_noise(plan, epsilon, delta, method)
+        return calibrate_noise(plan, target, failure, method)
 
     def fast() -> Answer:
         return ask("exact" if method in ("auto", "certified") else method)
 
     def prove(digits: int, effort: float) -> Proven:
         guess = fast().value
-        return certified_noise(plan, epsilon, delta, digits, guess=guess, effort=effort)
+        return certified_noise(plan, target, failure, digits, guess=guess, effort=effort)
 
     answer, why = proof.strongest(
         prove, fast, method=method, digits=digits, certificate=certificate
@@ -92,11 +113,7 @@ def command(
         )
         for other in others
     ]
-    more = [
-        f"  {name.replace('_', ' ')} = {rounded(float(size), 'up')}"
-        for name, size in answer.extra.items()
-        if not name.endswith("_decimal")  # the ends of a proof, which --digits shows
-    ]
+    more = _sizes(answer)
     more += proof.ends(answer, digits)
     if table:
         more += ["", "other methods would ask for"]
@@ -106,7 +123,16 @@ def command(
         answer,
         as_json=as_json,
         quiet=quiet,
-        meaning=f"for epsilon {float(epsilon):.6g} at delta {float(delta):.6g}",
+        meaning=f"for epsilon {float(target):.6g} at delta {float(failure):.6g}",
         notes=[*([note] if note else []), *why],
         more=more,
     )
+
+
+def _sizes(answer: Answer) -> list[str]:
+    """The same noise in other units, and what else was found with it."""
+    return [
+        f"  {name.replace('_', ' ')} = {rounded(float(size), 'up')}"
+        for name, size in answer.extra.items()
+        if not name.endswith("_decimal")  # the ends of a proof, which --digits shows
+    ]

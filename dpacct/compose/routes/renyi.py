@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpacct.compose.composition import Composition, Direction
+from dpacct.engine.law import TooFine
 from dpacct.engine.minimum import minimum
 from dpacct.theorems import canonne2020, mironov2017
 from dpacct.vocabulary import Side, Strength
@@ -29,7 +30,10 @@ class Renyi(Route):
         def for_direction(direction: Direction) -> float:
             def bound(log_s: float) -> float:
                 s = math.exp(log_s)
-                moment = plan.log_moment(direction, s)
+                try:
+                    moment = plan.log_moment(direction, s)
+                except TooFine:  # an order far outside the useful range
+                    return math.inf
                 return convert(moment, s, x) if math.isfinite(moment) else math.inf
 
             return minimum(bound, math.log(1e-8), math.log(1e12))
