@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import numpy as np
 
 from dpacct.verify.truth import truth
 
 
-def _shown(rate: float, rounds: int, observers: int) -> float:
-    """How likely one of the observers is sampled in or after a round in which client j is.
+@cache
+def _shown_by_heads(rounds: int, observers: int) -> tuple[int, ...]:
+    """Of all outcomes of all coins, by the number of heads: those that show w_j to an observer.
 
-    The server averages with eta = 1/2 and the models are published as they are, so that is when
-    w_j shows; then the two data sets are told apart for certain.
+    The server averages with eta = 1/2 and the models are published as they are, so w_j shows as soon
+    as an observer is sampled in or after a round in which client j is.
     """
-    total = 0.0
+    counts = [0] * (1 + (1 + observers) * rounds)
     for coins in itertools.product((False, True), repeat=(1 + observers) * rounds):
         table = np.array(coins).reshape(rounds, 1 + observers)
         carried = np.logical_or.accumulate(table[:, 0])
-        if bool(np.any(carried & table[:, 1:].any(axis=1))):
-            heads = int(table.sum())
-            total += rate**heads * (1.0 - rate) ** (table.size - heads)
-    return total
+        counts[sum(coins)] += bool(np.any(carried & table[:, 1:].any(axis=1)))
+    return tuple(counts)
+
+
+def _shown(rate: float, rounds: int, observers: int) -> float:
+    """How likely w_j shows; then the two data sets are told apart for certain."""
+    counts = _shown_by_heads(rounds, observers)
+    coins = len(counts) - 1
+    return sum(n * rate**k * (1.0 - rate) ** (coins - k) for k, n in enumerate(counts))
 
 
 @truth("federated_fdp.theorem1", "federated_fdp.theorem1_corrected", draws=60)
