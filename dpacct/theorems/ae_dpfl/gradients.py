@@ -16,7 +16,7 @@ _STEPS = Integer(1, 1000, typical=(1, 40))
     Entry(
         id="ae_dpfl.proposition10_a",
         locus="Proposition 10 (a)",
-        claim="Within distance nu of no kink, all E < nu/(eta G) local steps use the gradient at the start.",
+        claim="At distance nu from every kink, all E < nu/(eta G) local steps use the gradient at the start.",
         maths=r"g=\nabla F(\theta),\quad E<\nu/(\eta G)",
         verdict=Verdict.HOLDS,
         status=Status.SEARCHED,

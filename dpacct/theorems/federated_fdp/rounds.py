@@ -259,8 +259,8 @@ def theorem1_strong_corrected(rate: float, clients: int, rounds: int) -> float:
         derivation=(
             r"In `federated_fdp.theorem1_corrected` the coins are public, so the observer knows that $j$ took"
             r" part $k$ times, and then sees $k$ Gaussian shifts of $\mu$, which are one of $\mu\sqrt k$."
-            r" A public mixture has the mean of the deltas. Weak and strong alike; weak and strong also for"
-            r" other $f_j$ that are above $G_\mu$."
+            r" A public mixture has the mean of the deltas. It is the same for weak and strong, and a"
+            r" bound for any other $f_j$ above $G_\mu$."
         ),
         relies_on=("federated_fdp.theorem1_corrected", "federated_fdp.lemma3_4"),
         vectors=(
