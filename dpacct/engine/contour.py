@@ -281,7 +281,9 @@ def bent_contour(families: Families, total: Totals, epsilons: Sequence[float]) -
         # what is left after a change a hundred times smaller than the one before it is smaller still,
         # and a small change that does not shrink is rounding, of which it is only a sample
         stalled = 0.3 * last < relative < 1e-5
-        left = 10.0 * max(1.0, last / relative) if stalled else 0.3 if relative < 0.01 * last else 1.0
+        left = (
+            10.0 * max(1.0, last / relative) if stalled else 0.3 if relative < 0.01 * last else 1.0
+        )
         if relative * left <= _SETTLED or stalled or z.size > MOST_BENT_NODES:
             scaled: Complexes = weight * complex(step)
             error = left * float(change.max()) + TAIL_TOLERANCE / unit
