@@ -14,7 +14,8 @@ from dpacct.compose.composition import Composition
 from dpacct.compose.routes import ROUTES, named
 from dpacct.compose.routes.route import Finding, Route
 from dpacct.domain import DELTA, EPSILON, Number, Real, ln
-from dpacct.errors import InvalidArgument, NotCertified, Unsupported
+from dpacct.engine.law import TooFine
+from dpacct.errors import InvalidArgument, NotCertified, OutsideDomain, Unsupported
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
@@ -156,7 +157,12 @@ def rdp(
     """See `Node.rdp`."""
     plan = Composition(node, resolve_adjacency(node, adjacency))
     orders = _checked("order", order, ORDER)
-    values = np.array([plan.renyi(one) for one in orders.ravel().tolist()]).reshape(orders.shape)
+    try:
+        found = [plan.renyi(one) for one in orders.ravel().tolist()]
+    except TooFine:
+        told = f"order must be within the reach of the plan's quadrature, got {orders.max():g}"
+        raise OutsideDomain(told, argument="order") from None
+    values = np.array(found).reshape(orders.shape)
     return float(values) if values.ndim == 0 else values
 
 

@@ -70,9 +70,11 @@ class DiscreteGaussianLaw:
         if self.direction is Direction.SYMMETRIC:
             kept = loss > 0.0
             log_r, log_q = log_ratio(self.rate, loss[kept]), log_q[kept]
+            # the mirror image is never tilted towards its losses below 0
+            near = x[kept] <= self.shift + _FAR * self.scale
             return (
-                np.concatenate((log_r, -log_r, np.zeros(1))),
-                np.concatenate((log_q + log_r, log_q, [self._log_rest])),
+                np.concatenate((log_r, -log_r[near], np.zeros(1))),
+                np.concatenate((log_q + log_r, log_q[near], [self._log_rest])),
             )
         log_r = log_ratio(self.rate, loss)
         if self.direction is Direction.REMOVE:
@@ -93,7 +95,9 @@ class DiscreteGaussianLaw:
 
     def _window(self, c_low: float, c_high: float, reach: float) -> tuple[float, float]:
         """Noises of weight under any tilt in the range, and under -1 and 0."""
-        ends = [0.0, self.shift * (1.0 + c_low), self.shift * (1.0 + c_high)]
+        ends = [0.0, float(self.shift)]
+        if self.direction is not Direction.ADD:  # whose losses are bounded above: no tilt moves it
+            ends += [self.shift * (1.0 + c_low), self.shift * (1.0 + c_high)]
         return min(ends) - reach * self.scale, max(ends) + reach * self.scale
 
     @cached_property

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpacct.engine.discrete.pieces import DiscreteSource
-from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
+from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily, TooFine
 from dpacct.engine.stable import Complexes, Floats
 from dpacct.errors import OutsideDomain
 from dpacct.vocabulary import Adjacency
@@ -92,6 +92,8 @@ class LaplaceLaw:
         # 12 radians a panel; r = 1 - q + q e^l is smooth on the scale pi; a steep tilt lives at an end
         count = math.ceil((lam - low) * max((t + 1.0) / 12.0, 0.5))
         edges = np.linspace(low, lam, count + 1)
+        if not c_high < 1e300:
+            raise TooFine
         finest, width = 8.0 / (c_high + 1.0), (lam - low) / count
         if finest < width:
             graded = finest * 2.0 ** np.arange(math.ceil(math.log2(width / finest)))
