@@ -6,17 +6,26 @@ interval. It imports nothing that searches for contours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpacct.domain import exact
 from dpacct.errors import InvalidArgument
+from dpacct.tree import from_json
 
 from .claims import AT_LEAST, AT_MOST, Claim, number, sides
 
 KIND = "dpacct-certificate"
 SCHEMA = 1
-QUANTITIES = ("delta", "epsilon", "parameter")
+QUESTIONS = {
+    "delta": {"epsilon"},
+    "epsilon": {"delta"},
+    "parameter": {"epsilon", "delta", "parameter", "meets", "fails", "safe_end"},
+}
+QUANTITIES = tuple(QUESTIONS)
+_FIELDS = {"schema", "kind", "quantity", "question", "lower", "upper", "claims"}
 
 
 def certificate(
@@ -43,11 +52,19 @@ def check(told: Any) -> list[tuple[str, bool]]:
         raise InvalidArgument(
             f"not a certificate of schema {SCHEMA}: expected kind {KIND!r}", argument="certificate"
         )
-    missing = {"quantity", "question", "lower", "upper", "claims"} - set(told)
-    if missing or told["quantity"] not in QUANTITIES:
+    if set(told) != _FIELDS or told["quantity"] not in QUANTITIES:
         raise InvalidArgument(
-            f"a certificate must have {', '.join(sorted(missing)) or 'a known quantity'}",
+            f"a certificate must have {', '.join(sorted(_FIELDS))} and nothing else, and a quantity"
+            f" among {', '.join(QUANTITIES)}",
             argument="certificate",
+        )
+    if (
+        not isinstance(told["question"], Mapping)
+        or set(told["question"]) != QUESTIONS[told["quantity"]]
+    ):
+        asked = ", ".join(sorted(QUESTIONS[told["quantity"]]))
+        raise InvalidArgument(
+            f"the certificate's question must have {asked}", argument="certificate"
         )
     claims = [Claim.from_json(fields) for fields in told["claims"]]
     found = [(_sentence(claim), claim.holds()) for claim in claims]
@@ -87,10 +104,40 @@ def _ends(told: Mapping[str, Any], claims: Sequence[Claim]) -> list[tuple[str, b
     fails = [c for c in claims if c.plan == question["fails"]]
     enough, short = _bounded(meets, epsilon, target), _reached(fails, epsilon, target)
     safe_is_upper = question["safe_end"] == "upper"
+    ends = (upper, lower) if safe_is_upper else (lower, upper)
+    if question["safe_end"] not in ("upper", "lower") or not _stated(question, *ends):
+        enough = short = False
     return [
         ("upper", enough if safe_is_upper else short),
         ("lower", short if safe_is_upper else enough),
     ]
+
+
+def _stated(question: Mapping[str, Any], safe: Fraction, unsafe: Fraction) -> bool:
+    """Whether the two plans are one plan, with the parameter at the safe and at the other end."""
+    meets, fails = str(question["meets"]), str(question["fails"])
+    try:
+        pairs = list(_differences(json.loads(meets), json.loads(fails)))
+        counts = [[n for _, n in from_json(told).releases()] for told in (meets, fails)]
+    except ValueError:
+        return False
+    named = any(key == question["parameter"] for key, _, _ in pairs)
+    if named and all((exact(str(a)), exact(str(b))) == (safe, unsafe) for _, a, b in pairs):
+        return True
+    # a number of steps; one step is not written as a repetition
+    return question["parameter"] == "steps" and counts == [[safe], [unsafe]]
+
+
+def _differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The values in which two JSON objects differ, each with its key."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) == set(b):
+        for name in a:
+            yield from _differences(a[name], b[name], name)
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for x, y in zip(a, b, strict=True):
+            yield from _differences(x, y, key)
+    elif a != b:
+        yield key, a, b
 
 
 def _bounded(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bool:

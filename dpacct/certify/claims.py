@@ -28,6 +28,7 @@ from .whole import chernoff, closed_form, largest_loss, rules_from_json, top_out
 
 AT_MOST, AT_LEAST = "at most", "at least"
 _MORE_BITS = 32
+_ROUNDED = 1e-6
 
 
 def decimal(value: Fraction, digits: int, up: bool) -> str:
@@ -70,12 +71,33 @@ class Claim:
 
     def holds(self) -> bool:
         """Whether the proof, evaluated again, gives the bound."""
-        laws = _laws(self.plan, self.adjacency, self.side)[self.direction]
+        directions = _laws(self.plan, self.adjacency, self.side)
+        if self.direction not in range(len(directions)):
+            return False
         bound = number(self.bound)
-        found = prove(laws, number(self.epsilon), self.evidence)
+        try:
+            found, terms = _prove(directions[self.direction], number(self.epsilon), self.evidence)
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+            return False  # what is written down is no proof
+        if not self._told(terms):
+            return False
         if self.relation == AT_MOST:
             return found.upper <= bound
         return self.relation == AT_LEAST and found.lower >= bound
+
+    def _told(self, terms: dict[str, arb]) -> bool:
+        """Whether the sum and the error terms that are written down are those of the proof."""
+        if set(self.terms) != set(terms):
+            return False
+        for name, value in terms.items():
+            try:
+                written = arb(self.terms[name])
+            except ValueError:
+                return False
+            # bounds are upper ends, which move with the precision in the last of their bits
+            if not (abs(written - value) <= abs(value) * _ROUNDED or written.overlaps(value)):
+                return False
+        return True
 
 
 def number(written: str) -> Fraction:
@@ -99,21 +121,27 @@ def _laws(plan: str, adjacency: str, side: str) -> tuple[Laws, ...]:
 
 def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
     """delta(epsilon) of one direction, enclosed by the proof that the evidence describes."""
+    return _prove(laws, epsilon, evidence)[0]
+
+
+def _prove(
+    laws: Laws, epsilon: Fraction, evidence: dict[str, Any]
+) -> tuple[Enclosure, dict[str, arb]]:
     with precision(int(evidence["bits"]) + _MORE_BITS):
         e = ball(epsilon)
         form = evidence["form"]
         if form == "ceiling" and largest_loss(laws) <= e:
-            return Enclosure(Fraction(0), Fraction(0))
+            return Enclosure(Fraction(0), Fraction(0)), {}
         if form == "closed":
             value = closed_form(laws, e)
             if value is not None:
-                return Enclosure.of(value)
+                return Enclosure.of(value), {}
         if form == "largest loss":
-            return Enclosure(Enclosure.of(top_outcome(laws, e)).lower, Fraction(1))
+            return Enclosure(Enclosure.of(top_outcome(laws, e)).lower, Fraction(1)), {}
         if form == "moment bound":
             rules = rules_from_json(laws, evidence["rules"])
             value = chernoff(laws, rules, arb(evidence["c"]), e)
-            return Enclosure(Fraction(0), Enclosure.of(value).upper)
+            return Enclosure(Fraction(0), Enclosure.of(value).upper), {}
         if form in ("contour", "contour less atoms"):
             rules = rules_from_json(laws, evidence["rules"])
             contour = Contour(**evidence["contour"])
@@ -126,8 +154,7 @@ def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
                 if form == "contour"
                 else LatticeLine(steps, contour, law=laws[0][0])
             )
-            value = line.delta(e)
-            return Enclosure.of(value)
+            return Enclosure.of(line.delta(e)), line.terms(e)
     raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
 
 

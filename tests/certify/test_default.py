@@ -1,0 +1,90 @@
+"""What is proved without being asked for, and what happens where a proof is withheld or too dear."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import dpacct as dp
+from dpacct.certify import effort
+from dpacct.compose import certified
+from dpacct.vocabulary import Strength
+from tests.cli.runner import line
+
+run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+RARE = dp.Poisson("1e-5")(dp.Gaussian(sigma="0.6")) * 6
+DEAR = dp.Poisson("0.00002166")(dp.Gaussian(sigma="36.21")) * 82_100
+
+
+def test_python_proves_what_is_cheap() -> None:
+    for answer in (run.epsilon(delta=1e-5), run.delta(epsilon=1.5)):
+        assert answer.method == "certified"
+        assert answer.strength is Strength.PROVED
+        assert answer.lower is not None
+        assert answer.upper is not None
+        assert answer.upper - answer.lower <= 1e-11 * answer.upper
+    assert run.epsilon(delta=1e-5, method="exact").strength is Strength.CONVERGED
+
+
+@pytest.mark.parametrize("node", [RARE, DEAR], ids=["withheld", "too dear"])
+def test_python_falls_back_and_says_so(node: dp.Node) -> None:
+    answer = node.epsilon(delta="1e-190")
+    assert answer.method == "exact"
+    assert answer.strength < Strength.PROVED
+    assert answer == node.epsilon(delta="1e-190", method="exact")
+
+
+def test_a_proof_that_is_forced_may_take_longer() -> None:
+    found = DEAR.epsilon(delta="1.853e-192", method="certified")
+    assert found.strength is Strength.PROVED
+    with pytest.raises(effort.TooCostly, match="withheld"):
+        certified.epsilon(DEAR, delta="1.853e-192", effort=0.2)
+
+
+def test_the_inner_loops_stay_on_the_engine() -> None:
+    found = dp.calibrate(
+        lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000, epsilon=7, delta=1e-5
+    )
+    assert found.method == "exact"
+
+
+def test_the_tighter_allowance_holds_and_every_charge_is_carried_out() -> None:
+    with effort.allowance(1.0):
+        with effort.allowance(0.5):
+            effort.spend(0.4)
+            with pytest.raises(effort.TooCostly):
+                effort.spend(0.2)
+        with pytest.raises(effort.TooCostly):
+            effort.spend(0.5)
+    effort.spend(1e9)  # nothing is charged where nothing was allowed
+
+
+SAMPLED = "--rate 0.01 --delta 1e-5 --json"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"eps --sigma 1.1 --steps 1000 {SAMPLED}",
+        "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5 --json",
+        f"noise --steps 1000 --eps 7 {SAMPLED}",
+        f"steps --sigma 1.1 --eps 2 {SAMPLED}",
+    ],
+)
+def test_the_command_line_proves_by_default(command: str) -> None:
+    told = json.loads(line(command).stdout)
+    assert (told["method"], told["strength"]) == ("certified", "proved")
+    assert told["side"] == "two-sided"
+    assert "exact" in {other["method"] for other in told["alternatives"]}
+    exact = json.loads(line(f"{command} --method exact").stdout)
+    assert (exact["method"], exact["strength"]) == ("exact", "converged")
+    assert abs(told["value"] / exact["value"] - 1) < 1e-9
+
+
+def test_the_command_line_says_why_there_is_no_proof() -> None:
+    rare = "eps --sigma 0.6 --rate 1e-5 --steps 6 --delta 1e-190"
+    told = line(rare).stdout
+    assert "method exact" in told
+    assert "note: not proven: " in told
+    assert line(f"{rare} --method certified").code == 8

@@ -1,0 +1,108 @@
+"""Every field of a certificate that says something is checked: change it, and the check fails."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import dpacct as dp
+from dpacct.certify.check import check
+from dpacct.compose import certified
+from dpacct.errors import DpacctError
+
+run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+MADE = {
+    "epsilon": lambda: certified.epsilon(run, delta=1e-5),
+    "delta": lambda: certified.delta(run, epsilon=1.5),
+    "sigma": lambda: certified.parameter(
+        lambda sigma: dp.Gaussian(sigma=sigma) * 50, guess=34.5, epsilon=1, delta=1e-6, name="sigma"
+    ),
+    "steps": lambda: certified.whole_parameter(
+        lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6
+    ),
+    "edge": lambda: certified.epsilon(dp.Laplace(b=100) * 10, delta="1e-200"),
+}
+Path = tuple[str | int, ...]
+
+
+def leaves(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if isinstance(told, dict):
+        for name, value in told.items():
+            yield from leaves(value, (*at, name))
+    elif isinstance(told, list):
+        for k, value in enumerate(told):
+            yield from leaves(value, (*at, k))
+    else:
+        yield at, told
+
+
+def replaced(told: Any, at: Path, value: Any) -> Any:
+    told = copy.deepcopy(told)
+    inner = told
+    for step in at[:-1]:
+        inner = inner[step]
+    inner[at[-1]] = value
+    return told
+
+
+def fails(told: Any) -> bool:
+    try:
+        return not all(holds for _, holds in check(told))
+    except DpacctError:
+        return True
+
+
+def changes(at: Path, value: Any) -> list[Any]:
+    """Statements that are false, or not what was proven."""
+    if at[-1] in ("lower", "upper"):  # further in: the interval that was not proven
+        inwards = 1 + 1e-6 if at[-1] == "lower" else 1 - 1e-6
+        return [repr(float(value) * inwards), "1e-400" if at[-1] == "upper" else "1e400"]
+    if at[-1] == "bound":
+        return ["-1", "0"]  # beyond the largest loss 0 is true
+    if at[-1] == "relation":
+        return ["at least" if value == "at most" else "at most", "about"]
+    if at[-1] == "side":
+        return []  # one pair on both sides: no statement depends on it
+    if at[-1] == "direction":
+        return [value + 1]
+    if isinstance(value, str) and value.startswith("{"):
+        return [
+            value.replace("20", "21").replace("1.1", "1.01"),
+            value.replace("gaussian", "laplace"),
+        ]
+    if "terms" in at:
+        return ["1e-3", "nothing"]
+    if "contour" in at and at[-1] != "doublings":
+        return [value * 2 if isinstance(value, int) else value * 0.9]
+    if "evidence" in at and at[-1] != "form":
+        return []  # how it is proven: whatever proves it is a proof
+    return ["replaced-by-nothing"] if isinstance(value, str) else [value + 1]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_field_that_says_something_is_checked(name: str) -> None:
+    told = json.loads(json.dumps(MADE[name]().certificate))
+    assert not fails(told)
+    tried = 0
+    for at, value in leaves(told):
+        for other in changes(at, value):
+            zero = other == "0" and told["claims"][at[1]]["evidence"]["form"] == "ceiling"
+            if other != value and not zero:
+                tried += 1
+                assert fails(replaced(told, at, other)), (at, value, other)
+    assert tried >= 15
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_field_too_many_or_too_few_is_refused(name: str) -> None:
+    told = json.loads(json.dumps(MADE[name]().certificate))
+    assert fails({**told, "note": "trust me"})
+    assert fails({**told, "question": {**told["question"], "note": ""}})
+    for field in told:
+        assert fails({key: value for key, value in told.items() if key != field})
+    assert fails({**told, "claims": told["claims"][:-1]})
+    assert fails({**told, "claims": told["claims"][1:]})
