@@ -89,7 +89,7 @@ class PeriodicLine(Line):
         self._spacing = spacing
         self.affordable = self._j.size > 0
         fewest = float(self._steps.min(initial=count))
-        spread = math.sqrt(fewest * self._variance)
+        spread = max(math.sqrt(fewest * self._variance), 1e-300)
         period = 2.0 * math.pi / spacing
 
         def log_ratio(t: Floats) -> Complexes:
@@ -108,7 +108,7 @@ class PeriodicLine(Line):
         nodes = min(nodes, MOST_NODES)
         t = (np.arange(nodes) + 0.5) * (reach / nodes)
         line = np.full(nodes, spacing * reach / nodes / math.pi, dtype=np.complex128)
-        error = 1e-15 * spacing / math.sqrt(total.variance)
+        error = 1e-15 * spacing / max(math.sqrt(total.variance), 1e-300)
         super().__init__(total, 1j * t, line, log_ratio(t), error)
 
     def read(self, epsilons: Floats) -> Reading:

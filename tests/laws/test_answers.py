@@ -22,6 +22,7 @@ from tests.laws.catalogue import (
     epsilons,
     law,
     over,
+    powers,
     relative_width,
 )
 
@@ -49,7 +50,7 @@ def is_sound(answer: Answer, *, exact: bool) -> None:
 
 
 @over(DISTINCT)
-@law(data=st.data(), delta=deltas, epsilon=epsilons, share=0.16)
+@law(data=st.data(), delta=deltas, epsilon=epsilons)
 def test_every_answer_is_sound(
     cell: Combination, data: st.DataObject, delta: float, epsilon: float
 ) -> None:
@@ -60,11 +61,15 @@ def test_every_answer_is_sound(
 
 
 @over(PAIRED)
-@law(data=st.data(), delta=deltas, share=0.16)
+@law(data=st.data(), delta=deltas)
 def test_common_plans_converge(cell: Combination, data: st.DataObject, delta: float) -> None:
-    """Where T q >= 1 or T = 1 the exact route reaches its 1e-9, and says so."""
+    """Where T q >= 1 or T = 1 the exact route reaches its 1e-9, or says that it doesn't."""
     plan = data.draw(cell.plans(common=True))
-    assert converged(plan.epsilon(delta))
+    answer = plan.epsilon(delta)
+    assert answer.strength >= Strength.BOUND
+    assert answer.side is Side.TWO_SIDED
+    if cell.kind.settled or plan.steps == 1:
+        assert converged(answer)
 
 
 @over(OFFERED)
@@ -77,7 +82,7 @@ def test_json_round_trip_gives_the_same_answer(
     again = dp.from_json(node.to_json())
     assert again == node
     assert dp.from_dict(json.loads(json.dumps(node.to_dict()))) == node
-    one, two = node.epsilon(delta=delta), again.epsilon(delta=delta)
+    one, two = (one.epsilon(delta=delta, method=plan.method) for one in (node, again))
     assert (one.value, one.lower, one.upper) == (two.value, two.lower, two.upper)
     assert one.adjacency is two.adjacency is plan.adjacency
 
@@ -97,15 +102,21 @@ def test_the_profile_is_delta(cell: Combination, data: st.DataObject, asked: lis
         assert found <= upper * (1 + 1e-8) + 1e-300, f"profile {found} above {answer} at {epsilon}"
 
 
-@over(DISTINCT)
-@law(data=st.data(), delta=deltas)
+@over(tuple(cell for cell in DISTINCT if cell.sampler is None))
+@law(data=st.data(), delta=powers(-12, -1))
 def test_compare_lists_the_strongest_first(
     cell: Combination, data: st.DataObject, delta: float
 ) -> None:
     plan = data.draw(cell.plans(common=True))
+    plan = plan.but(steps=min(plan.steps, 3))
     answers = plan.node.compare(delta=delta, adjacency=plan.adjacency)
-    assert answers[0].method == ("exact" if cell.kind.make.has_pairs else "rdp")
-    assert answers[0].value == plan.epsilon(delta).value
+    assert answers[0].strength is max(answer.strength for answer in answers)
+    methods = [answer.method for answer in answers]
+    assert len(set(methods)) == len(methods)
+    (engine,) = (answer for answer in answers if answer.method == plan.method)
+    assert engine.value == plan.epsilon(delta).value
     for answer in answers:
         assert answer.seconds >= 0.0
         assert (answer.method == "clt") == (answer.strength is Strength.ESTIMATE)
+        if answer.strength > Strength.ESTIMATE:
+            assert ends(engine)[0] <= ends(answer)[1]

@@ -5,11 +5,27 @@ from __future__ import annotations
 import inspect
 
 import pytest
+from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.sampling.sampled import Sampler
 from dpacct.vocabulary import Adjacency
-from tests.laws.catalogue import CELLS, MECHANISMS, Combination, leaves
+from tests.laws.catalogue import (
+    CELLS,
+    MECHANISMS,
+    OFFERED,
+    ON_A_LATTICE,
+    SAMPLERS,
+    Combination,
+    Drawn,
+    deltas,
+    epsilons,
+    law,
+    leaves,
+    over,
+    repeated,
+)
 
 
 def test_every_public_mechanism_is_in_the_catalogue() -> None:
@@ -17,6 +33,11 @@ def test_every_public_mechanism_is_in_the_catalogue() -> None:
     kinds = {kind for kind in leaves(Mechanism) if not inspect.isabstract(kind)} & public
     missing = kinds - {kind.make for kind in MECHANISMS}
     assert not missing, f"add a line to MECHANISMS of tests/laws/catalogue.py for {missing}"
+
+
+def test_every_sampler_is_in_the_catalogue() -> None:
+    kinds = {kind for kind in leaves(Sampler) if not inspect.isabstract(kind)}
+    assert {kind.kind for kind in kinds - set(SAMPLERS)} == set(ON_A_LATTICE)
 
 
 def test_every_required_parameter_is_drawn() -> None:
@@ -33,6 +54,31 @@ def test_what_has_no_answer_is_refused(cell: Combination) -> None:
     with pytest.raises(dp.DpacctError) as refusal:
         plan.epsilon(delta=1e-5, adjacency=cell.adjacency)
     assert isinstance(refusal.value, dp.InvalidArgument | dp.Unsupported)
+
+
+@over(tuple(cell for cell in OFFERED if repeated(cell)))
+@law(data=st.data(), delta=deltas, epsilon=epsilons)
+def test_what_other_laws_skip_repeats_another_cell(
+    cell: Combination, data: st.DataObject, delta: float, epsilon: float
+) -> None:
+    other = repeated(cell)
+    assert other is not None
+    assert repeated(other) is None
+    plan = data.draw(cell.plans(common=True))
+    plan = plan.but(steps=min(plan.steps, 1000))
+    values = {
+        theirs: plan.values[ours]
+        for ours, theirs in zip(cell.kind.parameters, other.kind.parameters, strict=True)
+    }
+    twin = Drawn(other.kind, other.sampler, other.adjacency, values, plan.rate, plan.steps)
+    for one, two in (
+        (plan.epsilon(delta), twin.epsilon(delta)),
+        (plan.delta(epsilon), twin.delta(epsilon)),
+        (plan.epsilon(delta, "rdp"), twin.epsilon(delta, "rdp")),
+    ):
+        assert (one.value, one.lower, one.upper) == (two.value, two.lower, two.upper)
+        assert one.strength is two.strength
+        assert one.adjacency is cell.adjacency
 
 
 def test_the_adjacency_of_the_sampling_is_the_default() -> None:

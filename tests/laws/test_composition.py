@@ -9,17 +9,16 @@ import dpacct as dp
 from dpacct.answer import Answer
 from dpacct.tree import Node
 from tests.laws.catalogue import (
-    DISTINCT,
+    COMPOSED,
     PAIRED,
+    SEARCH,
     Combination,
     Drawn,
     converged,
     deltas,
     ends,
-    epsilons,
     law,
     not_more,
-    numbers,
     over,
     powers,
     same,
@@ -30,7 +29,7 @@ few = st.integers(2, 4)
 
 
 def asked(plan: Node, drawn: Drawn, delta: float) -> Answer:
-    return plan.epsilon(delta=delta, adjacency=drawn.adjacency)
+    return plan.epsilon(delta=delta, method=drawn.method, adjacency=drawn.adjacency)
 
 
 def identical(one: Answer, other: Answer) -> None:
@@ -39,43 +38,50 @@ def identical(one: Answer, other: Answer) -> None:
     assert one.strength is other.strength
 
 
-@over(DISTINCT)
+@over(COMPOSED)
 @law(data=st.data(), n=few, m=few, delta=deltas)
 def test_a_repetition_is_so_many_copies(
     cell: Combination, data: st.DataObject, n: int, m: int, delta: float
 ) -> None:
-    drawn = data.draw(cell.plans()).but(steps=1)
+    drawn = data.draw(cell.plans()).hit(n * m)
     step = drawn.step
-    whole = asked(step * (n * m), drawn, delta)
-    for copies in (
+    whole = step * (n * m)
+    copies = (
         total([step] * (n * m)),
         (step * n) * m,
         m * (n * step),
         step * (n * m - 1) + step,
         step + step * (n * m - 1),
         total([step * n] * m),
-    ):
-        identical(asked(copies, drawn, delta), whole)
+    )
+    for plan in copies:
+        assert plan.releases() == whole.releases() == ((step.releases()[0][0], n * m),)
+    one = data.draw(st.sampled_from(copies))
+    if n * m <= cell.kind.most_steps or SEARCH:
+        identical(asked(one, drawn, delta), asked(whole, drawn, delta))
 
 
-@over(PAIRED)
-@law(data=st.data(), delta=deltas, epsilon=epsilons)
-def test_commutes_and_associates(
-    cell: Combination, data: st.DataObject, delta: float, epsilon: float
-) -> None:
+@over(tuple(cell for cell in COMPOSED if cell in PAIRED))
+@law(data=st.data(), delta=deltas)
+def test_commutes_and_associates(cell: Combination, data: st.DataObject, delta: float) -> None:
     one, two = data.draw(cell.plans(common=True)), data.draw(cell.plans(common=True))
-    third = dp.Gaussian(sigma=data.draw(numbers(dp.Gaussian.domains["sigma"])))
-    a, b = one.but(steps=min(one.steps, 1000)).node, two.but(steps=min(two.steps, 50)).node
-    left = asked((a + b) + third, one, delta)
-    for other in (a + (b + third), b + a + third, third + b + a, a + third + b):
-        same(asked(other, one, delta), left)
+    third = dp.Gaussian(sigma=data.draw(powers(-0.3, 1)))
+    a, b = one.hit(min(one.steps, 100)).node, two.hit(min(two.steps, 10)).node
+    left = (a + b) + third
+    orders = (a + (b + third), b + a + third, third + b + a, a + third + b)
+    for plan in orders:
+        assert dict(plan.releases()) == dict(left.releases())
+    if not cell.kind.settled:  # the same releases, and seconds for their composition
+        return
+    whole = asked(left, one, delta)
+    same(asked(data.draw(st.sampled_from(orders)), one, delta), whole)
     # and a plan costs no less than either half
-    not_more(asked(a, one, delta), left)
-    not_more(asked(b, one, delta), left)
+    not_more(asked(a, one, delta), whole)
+    not_more(asked(b, one, delta), whole)
 
 
 @law(
-    share=0.5,
+    share=0.1,
     sigmas=st.lists(st.tuples(powers(-0.5, 1.5), st.integers(1, 50)), min_size=1, max_size=4),
     rate=powers(-3, 0),
     steps=st.integers(1, 10**4),

@@ -157,6 +157,45 @@ def test_composed_approximate_dp(eps0: float, delta0: float, count: int) -> None
         holds(plan.delta(epsilon=epsilon), truth, 10 * ROUNDING * (1 + slope**2))
 
 
+@law(
+    share=0.2,
+    eps0=powers(-1, 0.7),
+    delta0=powers(-9, -2),
+    rate=st.sampled_from(("0.9", "0.3", "0.03")),
+    count=st.integers(20, 70),
+    part=st.floats(0.001, 0.9),
+)
+def test_composed_approximate_dp_on_samples(
+    eps0: float, delta0: float, rate: str, count: int, part: float
+) -> None:
+    """A sum over the multinomial counts of four outcomes, of which two give the loss away."""
+    with mp.workdps(40):
+        q, fail, growth = mp.mpf(rate), mp.mpf(repr(delta0)), mp.exp(mp.mpf(repr(eps0)))
+        high = (1 - fail) * growth / (1 + growth)
+        present, absent = (high, high / growth, fail, 0), (high / growth, high, 0, fail)
+        mixed = [q * p + (1 - q) * a for p, a in zip(present, absent, strict=True)]
+        epsilon = float(f"{float(mp.log1p(q * (growth - 1))) * count * part:.6g}")
+        found = []
+        for first, second in ((mixed, absent), (absent, mixed)):
+            giving_away = fail * (q if first is mixed else 0)
+            three = [k for k in range(4) if second[k] > 0 and first[k] > 0]
+            logs = [(mp.log(first[k]), mp.log(second[k])) for k in three]
+            gaps = []
+            for i in range(count + 1):
+                for j in range(count + 1 - i):
+                    counts = (i, j, count - i - j)
+                    one, two = (
+                        mp.fsum(map(mp.fmul, counts, side)) for side in zip(*logs, strict=True)
+                    )
+                    if one - two > epsilon:
+                        ways = mp.binomial(count, i) * mp.binomial(count - i, j)
+                        gaps.append(ways * (mp.exp(one) - mp.exp(epsilon + two)))
+            found.append(1 - (1 - giving_away) ** count + mp.fsum(gaps))
+        plan = dp.Poisson(rate)(dp.ApproxDP(epsilon=eps0, delta=delta0)) * count
+        slope = 1 + epsilon / (1 - part) + count * eps0
+        holds(plan.delta(epsilon=epsilon), max(found), 10 * ROUNDING * (1 + slope**2))
+
+
 @law(share=0.5, eps0=powers(-2, 0.7), delta0=powers(-9, -1), count=st.integers(1, 10**4))
 def test_no_epsilon_below_the_failure_mass(eps0: float, delta0: float, count: int) -> None:
     lost = -math.expm1(count * math.log1p(-delta0))

@@ -21,7 +21,7 @@ import mpmath as mp
 
 Real: TypeAlias = Any  # an mpf: mpmath has no types
 Function = Callable[[Real], Real]
-DIGITS = 34
+DIGITS = 28
 LEAST = 1e-15
 """Two releases are integrated to an absolute accuracy: below this, digits are missing."""
 
