@@ -329,10 +329,15 @@ def _epsilon_on_lattice(laws: Laws, log_target: float, floor: float, largest: fl
             solved.upper - solved.lower
         ) if solved.upper > -math.inf else 0.0
 
-    saddle = Saddle(laws, first_guess(laws, log_target))
-    total = saddle.for_log_delta(log_target, first_guess(laws, log_target))
-    if contour_for(laws, saddle.families, total, (total.saddle_epsilon,)) is None:
-        return _epsilon_bracket(laws, saddle, log_target, total.c, floor)  # too many points
+    if _one_step(laws, floor) is None:
+        guess = first_guess(laws, log_target)
+        try:
+            saddle = Saddle(laws, guess)
+            total = saddle.for_log_delta(log_target, guess)
+            if contour_for(laws, saddle.families, total, (total.saddle_epsilon,)) is None:
+                return _epsilon_bracket(laws, saddle, log_target, total.c, floor)  # too many points
+        except TooFine:
+            pass
     if read(floor)[0] <= log_target:
         return Solved(floor, floor, floor)
     # bisect on whole readings: each has its own lattice window
