@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import numpy as np
 
@@ -11,9 +12,25 @@ import dpacct.sampling.fixed_size as fixed_size
 import dpacct.sampling.poisson as poisson
 from dpacct.compose import questions
 from dpacct.engine.stable import Floats
+from dpacct.theorems.dp_fed_ls.smallest_noise import POISSON
 from dpacct.tree import Node
 from dpacct.verify.comparison import Comparison
 from dpacct.verify.truth import truth
+
+
+def _where_it_speaks(rng: Random) -> dict[str, float | int]:
+    """Targets for which a lambda exists; elsewhere Theorem 2 says nothing that could be judged."""
+    while True:
+        drawn = {
+            "epsilon": 10.0 ** rng.uniform(-0.5, 2.0),
+            "delta": 10.0 ** rng.uniform(-9.0, -0.5),
+            "tau": 10.0 ** rng.uniform(-3.5, -0.3),
+            "clip": 10.0 ** rng.uniform(-2.0, 2.0),
+            "steps": int(10.0 ** rng.uniform(0.0, 4.0)),
+        }
+        asked = -math.log(drawn["delta"]), drawn["tau"], int(drawn["steps"])
+        if POISSON.smallest(drawn["epsilon"], *asked) is not None:
+            return drawn
 
 
 @truth("dp_fed_ls.eq3", "dp_fed_ls.theorem1", draws=300, within=1e-6, claimed=True)
@@ -28,10 +45,10 @@ def uniform(
     return _delivered(node, epsilon, delta)
 
 
+@truth("dp_fed_ls.theorem2_corrected", draws=150, within=1e-6, claimed=True, draw=_where_it_speaks)
 @truth(
     "dp_fed_ls.eq4",
     "dp_fed_ls.theorem2",
-    "dp_fed_ls.theorem2_corrected",
     draws=60,
     within=1e-6,
     claimed=True,
