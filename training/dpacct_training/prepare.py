@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,6 +58,7 @@ class Prepared:
         The same noise added to other sums would reveal their difference.
         """
         mark = hashlib.sha256(self.experiment.to_json().encode())
+        mark.update(json.dumps(self.plan.to_dict(), sort_keys=True).encode())
         mark.update(self.federation.fingerprint().encode())
         for library in ("torch", "numpy", "dpacct"):
             mark.update(f"{library} {metadata.version(library)}".encode())
