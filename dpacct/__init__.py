@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.randomized_response import LocalRandomizer as LocalRandomizer
     from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpacct.mechanisms.staircase import Staircase as Staircase
+    from dpacct.risk import Risk as Risk
+    from dpacct.risk import calibrate_risk as calibrate_risk
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
     from dpacct.sampling.participation import Participation as Participation
     from dpacct.sampling.poisson import Poisson as Poisson
-    from dpacct.risk import Risk as Risk
-    from dpacct.risk import calibrate_risk as calibrate_risk
     from dpacct.tree import Node as Node
     from dpacct.tree import from_dict as from_dict
     from dpacct.tree import from_json as from_json

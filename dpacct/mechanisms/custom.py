@@ -95,11 +95,11 @@ class Custom(Mechanism):
 
         def base(self, adjacency: Adjacency) -> BasePair:
             """See `Mechanism.base`."""
-            raise NotImplementedError
+            raise unsaved(self.what)
 
         def saved(self) -> Fields:
             """What it is made of, as JSON values; raises `Unsupported` for a function."""
-            raise NotImplementedError
+            raise unsaved(self.what)
 
     else:
 

@@ -58,6 +58,14 @@ def test_so_it_is_on_a_sample(form: str) -> None:
     assert answer.upper - answer.lower <= 3e-3 * truth
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_so_it_is_repeated(form: str) -> None:
+    truth = (GAUSSIAN * 10).epsilon(delta=1e-5).value
+    answer = (FORMS[form] * 10).epsilon(delta=1e-5)
+    assert answer.lower <= truth <= answer.upper
+    assert answer.upper - answer.lower <= 1e-3 * truth
+
+
 def test_moments_give_what_zcdp_gives() -> None:
     zcdp = dp.ZCDP(rho="0.125") * 4
     for custom in (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import flint
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,3 +165,40 @@ def test_saved_and_read_it_is_the_same(mechanism: dp.Node) -> None:
     for plan in (mechanism, dp.Poisson("0.1")(mechanism) * 7):
         assert dp.from_json(plan.to_json()) == plan
         assert eval(repr(plan), vars(dp)) == plan
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "table", "steps"),
+    [
+        (dp.DiscreteGaussian(scale="1.1", sensitivity=2), gaussian("1.1", 2, 14), 30),
+        (dp.DiscreteGaussian(scale=3), gaussian("3", 1, 36), 200),
+        (dp.DiscreteLaplace(scale="1.5", sensitivity=4), laplace("1.5", 4, 0), 60),
+    ],
+    ids=["gaussian-coarse", "gaussian", "laplace"],
+)
+def test_many_releases_are_the_power_of_a_polynomial(
+    mechanism: dp.Node, table: oracle.Table, steps: int
+) -> None:
+    """Losses lie on a lattice, so the masses of the sum are the coefficients of a power, in balls."""
+    merged: dict[int, mpf] = {}
+    losses = [mp.log(a / b) for a, b in zip(*table, strict=True)]
+    ordered = sorted(losses)
+    spacing = min(b - a for a, b in pairwise(ordered) if b - a > mpf("1e-20"))
+    for loss, p in zip(losses, table[0], strict=True):
+        place = int(mp.nint((loss - ordered[0]) / spacing))
+        merged[place] = merged.get(place, mpf(0)) + p
+    before, flint.ctx.prec = flint.ctx.prec, 300
+    try:
+        rows = [flint.arb(mp.nstr(merged.get(k, mpf(0)), 60)) for k in range(max(merged) + 1)]
+        chances = [mpf(c.str(50, radius=False)) for c in (flint.arb_poly(rows) ** steps).coeffs()]
+    finally:
+        flint.ctx.prec = before
+    run = mechanism * steps
+    for epsilon in (2, 6):
+        truth = mp.fsum(
+            chance * (1 - mp.exp(epsilon - loss))
+            for k, chance in enumerate(chances)
+            if (loss := steps * ordered[0] + k * spacing) > epsilon
+        )
+        answer = run.delta(epsilon=epsilon)
+        assert oracle.agrees(answer.value, truth, 1e-8)

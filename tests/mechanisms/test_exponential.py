@@ -81,3 +81,18 @@ def test_sampled_it_lies_between(plan: dp.Poisson) -> None:
     assert answer.upper <= most.epsilon(delta=1e-5).upper * (1 + 1e-9)
     assert answer.lower <= answer.value
     assert answer.value >= least.epsilon(delta=1e-5).lower
+
+
+def test_the_two_bounds_cross() -> None:
+    step = dp.ExponentialMechanism(eps0="0.5")
+    for steps, by_pair in ((3, True), (400, False)):
+        pair, zcdp = ((node * steps).epsilon(delta=1e-6) for node in (step, step.zcdp()))
+        assert (pair.upper < zcdp.upper) is by_pair
+        # neither lies below what two-point pairs realise
+        assert min(pair.upper, zcdp.upper) >= pair.lower
+
+
+@given(eta=ETAS, order=st.floats(1.1, 30), share=st.floats(0.02, 0.98))
+def test_every_two_point_pair_is_so_concentrated(eta: float, order: float, share: float) -> None:
+    table = two_points(mpf(eta), mpf(eta) * mpf(share))
+    assert oracle.renyi(table, mpf(order)) <= mpf(order) * mpf(eta) ** 2 / 8 * (1 + mpf("1e-12"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import flint
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,6 +139,32 @@ def test_composition_is_the_multinomial_sum(lam: str, nu: str, steps: int) -> No
         answer = run.delta(epsilon=mp.nstr(epsilon, 30))
         assert oracle.agrees(answer.value, truth, 1e-10)
         assert answer.lower <= truth <= answer.upper
+
+
+@pytest.mark.parametrize(("lam", "nu", "steps"), [("0.1", "0.3", 1000), ("0.02", "0.9", 4000)])
+def test_a_thousand_steps_are_the_power_of_a_polynomial(lam: str, nu: str, steps: int) -> None:
+    """The trinomial (P+ x^2 + P0 x + P-)^T in 250-bit balls: every coefficient, then the sum."""
+    before, flint.ctx.prec = flint.ctx.prec, 250
+    try:
+        p, _ = table(lam, nu)
+        base = flint.arb_poly([flint.arb(mp.nstr(x, 60)) for x in reversed(p)])
+        chances = (base**steps).coeffs()
+        step = flint.arb(lam)
+        for share in ("0.05", "0.2"):
+            epsilon = flint.arb(lam) * steps * flint.arb(share)
+            truth = sum(
+                (
+                    chance * (1 - (epsilon - step * (k - steps)).exp())
+                    for k, chance in enumerate(chances)
+                    if step * (k - steps) > epsilon
+                ),
+                flint.arb(0),
+            )
+            value = str(float(share) * float(lam) * steps)
+            answer = (dp.Staircase(eps0=lam, nu=nu) * steps).delta(epsilon=value)
+            assert oracle.agrees(answer.value, mpf(truth.str(40, radius=False)), 1e-8)
+    finally:
+        flint.ctx.prec = before
 
 
 @pytest.mark.parametrize("steps", [1, 2, 9])
