@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpacct.engine.discrete.align import natural_step
 from dpacct.engine.discrete.lattices import Layout
 from dpacct.engine.discrete.pieces import NO_LOSSES, DiscreteSource, Pieces
 from dpacct.engine.discrete.spread import spread
@@ -17,6 +18,8 @@ from dpacct.engine.stable import Floats
 
 # nodes of the coarse lattice that ends are found with
 _COARSE = 2000
+# losses of a composition that nodes can be made to meet
+_FEW = 64
 # points of a composition's whole law, about, at most
 _MOST = 1 << 20
 
@@ -33,8 +36,30 @@ class Composed:
     log_kept: float = 0.0
     shift: float = 0.0
 
-    atoms = NO_LOSSES
-    only_atoms = False
+    @property
+    def natural(self) -> float | None:
+        """The step of the lattice that all losses lie on; None if they do not."""
+        if len(self.parts) > 1 or not self.parts[0][0].only_atoms:
+            return None
+        return natural_step(self.parts[0][0].atoms)
+
+    @property
+    def atoms(self) -> Floats:
+        """All losses, where these are few; none where they are many, and nodes cannot meet them all."""
+        step = self.natural
+        if step is None:
+            return NO_LOSSES
+        (source, count), *_ = self.parts
+        places = count * round(float(np.ptp(source.atoms)) / step)
+        if places > _FEW:
+            return NO_LOSSES
+        return np.asarray(
+            self.shift + count * float(source.atoms.min()) + step * np.arange(places + 1)
+        )
+
+    @property
+    def only_atoms(self) -> bool:
+        return self.atoms.size > 0
 
     @property
     def steps(self) -> int:
@@ -46,6 +71,10 @@ class Composed:
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """Points of a pair on the asked side, much finer than the edges are apart."""
+        natural = self.natural
+        if natural is not None:
+            # exact as it is
+            return self._side(natural, _span(self, -720.0)[1], upper)
         finite = edges[np.isfinite(edges)]
         gap = float(np.diff(finite).min()) if finite.size > 1 else 0.01
         # steps * spacing^2 is what the composition adds to one cell's (edges)^2
@@ -56,7 +85,10 @@ class Composed:
         spacing = 2.0 ** math.floor(math.log2(asked) + 0.3)
         top = float(finite[-1]) if finite.size else high
         top = min(max(top - self.shift, high), _span(self, -720.0)[1])
-        whole = _whole(self, spacing, 2.0 ** math.ceil(math.log2(max(top, 1e-300))))
+        return self._side(spacing, 2.0 ** math.ceil(math.log2(max(top, 1e-300))), upper)
+
+    def _side(self, spacing: float, high: float, upper: bool) -> Pieces:
+        whole = _whole(self, spacing, high)
         pieces = whole[0 if upper else 1].pieces()
         return pieces if self.log_kept == 0.0 else self._failing(pieces)
 

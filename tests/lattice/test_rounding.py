@@ -1,0 +1,234 @@
+"""One step: lattice laws on the right side of the truth at every epsilon, and the protocol kept."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpacct.curves.amplify import Direction
+from dpacct.curves.discrete.amplified import sampled
+from dpacct.curves.discrete.composed import Reversed, Thinned
+from dpacct.curves.discrete.densities import Densities
+from dpacct.curves.discrete.laplace import LaplaceSource
+from dpacct.curves.discrete.normal import NormalSource, log_normal_mass
+from dpacct.curves.discrete.tables import Table
+from dpacct.engine.discrete.align import aligned_step, natural_step
+from dpacct.engine.discrete.lattice_law import LatticeLaw
+from dpacct.engine.discrete.pieces import DiscreteSource
+from dpacct.engine.discrete.spread import Grid, lattice_laws
+from dpacct.engine.stable import Floats
+from dpacct.errors import InvalidArgument, OutsideDomain
+
+
+def profile(law: LatticeLaw, epsilon: float) -> float:
+    """E[(1 - e^{eps - L})_+] of a lattice law, summed as it stands."""
+    return float(law.masses @ np.maximum(-np.expm1(epsilon - law.losses), 0.0)) + law.infinite
+
+
+def plain(mu: float, epsilon: float) -> float:
+    """The Gaussian's profile (Balle, Wang 2018), in 40 digits."""
+    with mpmath.workdps(40):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return float(mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m))
+
+
+def laplace(b: float, epsilon: float) -> float:
+    """The Laplace pair's profile: max(1 - e^{(eps - 1/b)/2}, 1 - e^eps, 0)."""
+    lam = 1.0 / b
+    if epsilon < -lam:
+        return -math.expm1(epsilon)
+    return max(0.0, -math.expm1(0.5 * (epsilon - lam)))
+
+
+def truth(kind: str, size: float, rate: float, way: Direction, epsilon: float) -> float:
+    one = (lambda e: plain(1.0 / size, e)) if kind == "normal" else (lambda e: laplace(size, e))
+    if way is Direction.PLAIN:
+        return one(epsilon)
+    if way is Direction.REMOVE:
+        scaled = (math.exp(epsilon) - 1.0 + rate) / rate
+        return -math.expm1(epsilon) if scaled <= 0.0 else rate * one(math.log(scaled))
+    weight = 1.0 - (1.0 - rate) * math.exp(epsilon)
+    return weight * one(epsilon + math.log(rate / weight)) if weight > 0.0 else 0.0
+
+
+SOURCES = {"normal": lambda size: NormalSource(1.0 / size), "laplace": LaplaceSource}
+
+
+@given(
+    kind=st.sampled_from(["normal", "laplace"]),
+    size=st.floats(0.3, 10.0),
+    rate=st.floats(0.001, 0.9),
+    way=st.sampled_from([Direction.PLAIN, Direction.REMOVE, Direction.ADD]),
+    cells=st.integers(3, 400),
+    offset=st.floats(-0.5, 0.5),
+    place=st.floats(-1.5, 1.5),
+)
+def test_the_truth_lies_between(
+    kind: str, size: float, rate: float, way: Direction, cells: int, offset: float, place: float
+) -> None:
+    source = sampled(SOURCES[kind](size), 1.0 if way is Direction.PLAIN else rate, way)
+    low, high = source.span(-30.0)
+    step = (high - low) / cells
+    grid = Grid(low + offset * step, step, -1, 1, cells + 3)
+    upper, lower = lattice_laws(source, grid)
+    for epsilon in (place * high, *grid.nodes()[:: max(1, cells // 4)].tolist()):
+        exact = truth(kind, size, rate, way, epsilon)
+        # the closed forms above cancel: to a few units of rounding of 1
+        assert profile(lower, epsilon) <= exact + 4e-15
+        assert profile(upper, epsilon) >= exact - 4e-15
+    assert (lower.masses >= 0.0).all() and (upper.masses >= 0.0).all()
+
+
+@given(
+    st.lists(st.floats(0.0, 1.0), min_size=2, max_size=12),
+    st.lists(st.floats(0.0, 1.0), min_size=2, max_size=12),
+    st.floats(0.01, 2.0),
+    st.floats(-1.0, 1.0),
+)
+def test_tables_of_any_outcomes(
+    first: list[float], second: list[float], step: float, offset: float
+) -> None:
+    """Zeros on either side, losses anywhere: against the sum over outcomes."""
+    size = min(len(first), len(second))
+    p, q = np.array(first[:size]) + 1e-3, np.array(second[:size])
+    q[0] += 1e-3
+    p[np.array(first[:size]) < 0.2] = 0.0
+    p[-1] += 0.1
+    p, q = p / p.sum(), q / q.sum()
+    source = Table.of(p.tolist(), q.tolist())
+    grid = Grid(offset - 8.0, step, 0, 1, math.ceil(16.0 / step))
+    upper, lower = lattice_laws(source, grid)
+    for epsilon in np.linspace(-6.0, 6.0, 25).tolist():
+        exact = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+        assert profile(lower, epsilon) <= exact + 1e-14
+        assert profile(upper, epsilon) >= exact - 1e-14
+
+
+def gap(source: DiscreteSource, cells: int, c: float) -> float:
+    low, high = source.span(-60.0)
+    step = (high - low) / cells
+    upper, lower = lattice_laws(source, Grid(low, step, 0, 1, cells + 1))
+    return upper.cumulants(c).log_moment - lower.cumulants(c).log_moment
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        NormalSource(1.0),
+        sampled(NormalSource(1.0), 0.1, Direction.REMOVE),
+        sampled(NormalSource(1.0), 0.1, Direction.ADD),
+    ],
+    ids=["plain", "remove", "add"],
+)
+def test_both_roundings_are_of_second_order(source: DiscreteSource) -> None:
+    coarse, fine = gap(source, 4000, 3.0), gap(source, 8000, 3.0)
+    assert 3.5 < coarse / fine < 4.6
+
+
+def test_losses_on_a_lattice_are_exact() -> None:
+    losses = np.array([-0.3, 0.0, 0.3])
+    q = np.array([0.4, 0.4, 0.2])
+    p = q * np.exp(losses)
+    source = Table.of((p / p.sum()).tolist(), (q / q.sum()).tolist())
+    step = natural_step(source.atoms)
+    assert step == pytest.approx(0.3, rel=1e-12)
+    grid = Grid(float(source.atoms[0]), float(step or 0.0), 0, 1, 3)
+    upper, lower = lattice_laws(source, grid)
+    np.testing.assert_allclose(upper.masses, lower.masses, rtol=1e-12)
+    assert natural_step(np.array([0.0, 1.0, math.sqrt(2.0)])) is None
+
+
+def test_point_masses_are_put_on_nodes() -> None:
+    pair = np.array([-0.7, 1.1])
+    step = aligned_step([pair], 0.013)
+    assert 0.012 < step <= 0.013 and (1.8 / step) == pytest.approx(round(1.8 / step), abs=1e-9)
+    three = np.array([-0.7, 0.123, 1.1])
+    step = aligned_step([three], 0.013)
+    places = (three - three[0]) / step
+    assert np.abs(places - np.round(places)).max() < 0.05
+
+
+@given(st.floats(-36.0, 36.0), st.floats(1e-9, 5.0))
+def test_normal_masses_keep_their_digits(a: float, width: float) -> None:
+    b = a + width
+    with mpmath.workdps(60):
+        exact = mpmath.log(mpmath.ncdf(b) - mpmath.ncdf(a))
+        if a > 0:
+            exact = mpmath.log(mpmath.ncdf(-mpmath.mpf(a)) - mpmath.ncdf(-mpmath.mpf(b)))
+        error = float(
+            abs(mpmath.mpf(float(log_normal_mass(np.array([a]), np.array([b]))[0])) - exact)
+        )
+    assert error <= 4e-15 + 5e-16 * max(abs(a), abs(b)) ** 2
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """log density of a logistic variable with this mean."""
+
+    mean: float
+
+    def __call__(self, x: Floats) -> Floats:
+        u = np.abs(x - self.mean)
+        return np.asarray(-u - 2.0 * np.log1p(np.exp(-u)))
+
+
+def test_a_pair_of_densities() -> None:
+    """Logistic noise: the loss is bounded, and the profile a difference of two distribution functions."""
+    source = Densities(Logistic(1.0), Logistic(0.0), (-700.0, 700.0))
+    low, high = source.span(-60.0)
+    grid = Grid(low - 0.01, 0.004, 0, 1, math.ceil((high - low) / 0.004) + 8)
+    upper, lower = lattice_laws(source, grid)
+    for epsilon in (0.0, 0.3, 0.8):
+        # L = 1 + 2 log((1 + e^-x)/(1 + e^{1-x})) at x: the threshold by bisection
+        a, b = -50.0, 50.0
+        for _ in range(200):
+            middle = 0.5 * (a + b)
+            loss = float(
+                Logistic(1.0)(np.array([middle]))[0] - Logistic(0.0)(np.array([middle]))[0]
+            )
+            a, b = (middle, b) if loss < epsilon else (a, middle)
+        exact = 1 / (1 + math.exp(a - 1)) - math.exp(epsilon) / (1 + math.exp(a))
+        assert profile(lower, epsilon) <= exact <= profile(upper, epsilon)
+        assert profile(upper, epsilon) - profile(lower, epsilon) < 1e-5
+    flipped = source.reversed()
+    assert flipped.span(-60.0)[1] == pytest.approx(-low, rel=0.05)
+    with pytest.raises(OutsideDomain, match="must integrate to 1"):
+        Densities(Logistic(0.0), Logistic(0.0), (0.0, 700.0)).span(-10.0)
+
+
+def test_reversed_and_thinned_sources() -> None:
+    source = sampled(NormalSource(1.0), 0.3, Direction.REMOVE)
+    grid = Grid(-6.0, 0.01, 0, 1, 1500)
+    flipped, _ = lattice_laws(Reversed(Reversed(source)), grid)
+    straight, _ = lattice_laws(source, grid)
+    np.testing.assert_allclose(flipped.masses, straight.masses, rtol=1e-9, atol=1e-300)
+    thin, below = lattice_laws(Thinned(source, 0.25), grid)
+    for epsilon in (0.0, 0.4, 1.0):
+        exact = 0.25 * truth("normal", 1.0, 0.3, Direction.REMOVE, epsilon)
+        assert profile(below, epsilon) <= exact * (1 + 1e-12)
+        assert profile(thin, epsilon) >= exact * (1 - 1e-12)
+    for epsilon in (-0.2, -0.05):
+        # a coin in the open: 1 - e^eps where nothing ran
+        ran = truth("normal", 1.0, 0.3, Direction.REMOVE, epsilon)
+        exact = 0.25 * ran - 0.75 * math.expm1(epsilon)
+        assert profile(below, epsilon) <= exact + 1e-14 <= profile(thin, epsilon) + 2e-14
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "told"),
+    [
+        ([0.5, 0.5], [1.0], "lists of equal length"),
+        ([0.5, 0.6], [0.5, 0.5], "p must sum to 1"),
+        ([0.5, 0.5], [1.5, -0.5], "q must be probabilities"),
+        ([math.nan, 1.0], [0.5, 0.5], "p must be probabilities"),
+    ],
+)
+def test_a_bad_table_is_refused(p: list[float], q: list[float], told: str) -> None:
+    with pytest.raises(InvalidArgument, match=told):
+        Table.of(p, q)
