@@ -23,7 +23,10 @@ def sweep_report(experiment: Experiment, found: list[Mean], seconds: float) -> s
         "",
         f"Test accuracy in percent, {runs}; after the slash what the paper prints, where it",
     ]
-    parts += [f"does. All of it took {seconds:.0f} s."]
+    parts += [
+        f"does. All of it took {seconds:.0f} s. Each epsilon is of one run alone: over private data all"
+    ]
+    parts += ["runs of a sweep compose, also those that are thrown away."]
     for variant in experiment.variants or ({},):
         mine = [m for m in found if all(m.values.get(k) == v for k, v in variant.items())]
         title = ", ".join(f"{_short(k)} {v}" for k, v in variant.items())
