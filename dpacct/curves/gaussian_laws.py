@@ -275,10 +275,12 @@ class SampledGaussianLaw:
             inner = math.log1p(scaled) if epsilon < 600.0 else epsilon - math.log(rate)
             value, error = log_gaussian_profile(plain, inner)
             return math.log(rate) + value, error
-        weight = 1.0 - (1.0 - rate) * math.exp(min(epsilon, 700.0))
-        if weight <= 0.0:
+        # w = 1 - (1-q) e^eps = q (1 - (1-q)/q (e^eps - 1)), and eps'' = eps - log(w/q), for tiny eps too
+        share = (1.0 - rate) / rate * math.expm1(min(epsilon, 700.0))
+        if share >= 1.0:
             return -math.inf, 0.0
-        value, error = log_gaussian_profile(plain, epsilon + math.log(rate) - math.log(weight))
+        weight = rate * (1.0 - share)
+        value, error = log_gaussian_profile(plain, epsilon - math.log1p(-share))
         return math.log(weight) + value, error + 1e-15 / weight
 
     def epsilon_one_step(self, log_target: float) -> tuple[float, float] | None:

@@ -173,7 +173,7 @@ class Line:
         self, epsilons: Floats, heights: Floats, value: Floats, moment: Floats, size: Floats
     ) -> Reading:
         total = self.total
-        positive = value > 0.0
+        positive = (value > 0.0) & (moment > 0.0)  # delta is positive, and falls
         safe = np.where(positive, value, 1.0)
         scale = abs(total.log_moment) + total.c * (np.abs(epsilons) + abs(total.mean))
         # the folded copies were held below a part of the estimate, which the integral may undercut
@@ -191,6 +191,22 @@ class Line:
         return self._reading(epsilons, raw.heights, raw.value, raw.moment, raw.size)
 
 
+class BentLine(Line):
+    """A line off the vertical: away from the epsilon it was settled for, its terms grow; so each reading is
+    settled anew, against every second node and its own last terms.
+    """
+
+    def read(self, epsilons: Floats) -> Reading:
+        reading = super().read(epsilons)
+        gap = self.total.mean - epsilons
+        terms = (self._weights * np.exp(np.multiply.outer(gap, self._z) + self._log_integrand)).real
+        value = terms.sum(axis=1)
+        change = np.abs(value - 2.0 * terms[:, ::2].sum(axis=1))
+        unsettled = (change + np.abs(terms[:, -4:]).max(axis=1)) / np.where(value > 0.0, value, 0.0)
+        error = np.maximum(reading.relative_error, unsettled + self._floor)
+        return Reading(reading.log_delta, reading.slope, error)
+
+
 def tabulate(families: Families, c: float, z: Complexes) -> Complexes:
     """Log of the integrand at c + z relative to c, without its linear phase."""
     value = np.zeros(z.shape, dtype=np.complex128)
@@ -205,6 +221,8 @@ def straight_line(
     """Trapezoid rule on Re s = c; None if it needs more than `most` nodes."""
     c = total.c
     step = step_size(families, total, epsilons)
+    if not (math.isfinite(step) and math.isfinite(total.variance)):
+        return None
     blocks: list[Complexes] = [np.zeros(1, dtype=np.complex128)]
     # few blocks, for each makes an inner rule of its own: first what a Gaussian M needs, then what the decay
     # so far promises
@@ -287,7 +305,7 @@ def bent_contour(families: Families, total: Totals, epsilons: Sequence[float]) -
         if relative * left <= _SETTLED or stalled or z.size > MOST_BENT_NODES:
             scaled: Complexes = weight * complex(step)
             error = left * float(change.max()) + TAIL_TOLERANCE / unit
-            return Line(total, z, scaled, value, error)
+            return BentLine(total, z, scaled, value, error)
         last = relative
         previous = estimate
         middle = table(step * (np.arange(z.size) + 0.5))
