@@ -26,7 +26,8 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
 
     `scale` in (0, 2000] and the whole number `sensitivity` (1 to 10,000) are both in units of the
     released number, which is whole; scale / sensitivity is at least 0.05. For noise beyond 2000 the
-    continuous Gaussian of the same scale differs by less than rounding. Raises `InvalidArgument`.
+    continuous Gaussian of the same scale is close. Below a scale of about 1, delta may rise with the
+    scale: what `calibrate` finds meets the target, and a smaller one may too. Raises `InvalidArgument`.
 
     >>> DiscreteGaussian(scale=10)
     DiscreteGaussian(scale=10, sensitivity=1)

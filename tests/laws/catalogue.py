@@ -84,11 +84,11 @@ MECHANISMS = (
     Kind(dp.PureDP, {"epsilon": -1}),
     Kind(dp.ApproxDP, {"epsilon": -1, "delta": -1}),
     Kind(dp.ZCDP, {"rho": -1}),
-    Kind(dp.Staircase, {"eps0": -1}, settled=False),
+    Kind(dp.Staircase, {"eps0": -1}, most_steps=100, settled=False),
     Kind(dp.RandomizedResponse, {"eps0": -1}),
     Kind(dp.LocalRandomizer, {"eps0": -1}),
     Kind(dp.DiscreteLaplace, {"scale": +1}, least={"scale": 0.1}, settled=False),
-    Kind(dp.DiscreteGaussian, {"scale": +1}, least={"scale": 0.2}, most_steps=1, settled=False),
+    Kind(dp.DiscreteGaussian, {"scale": 0}, least={"scale": 0.2}, most_steps=1, settled=False),
     Kind(dp.ExponentialMechanism, {"eps0": -1}, most_steps=1, settled=False),
 )
 SAMPLERS: tuple[type[Sampler] | None, ...] = (None, dp.WithoutReplacement, dp.Poisson)

@@ -202,3 +202,14 @@ def test_many_releases_are_the_power_of_a_polynomial(
         )
         answer = run.delta(epsilon=epsilon)
         assert oracle.agrees(answer.value, truth, 1e-8)
+
+
+def test_more_discrete_gaussian_noise_can_be_less_private() -> None:
+    """So no law says otherwise, and calibration promises only that its answer meets the target."""
+    delta = {s: dp.DiscreteGaussian(scale=s).delta(epsilon=3).value for s in ("0.72", "0.8")}
+    for scale, value in delta.items():
+        truth = oracle.delta(gaussian(scale, 1, 20), 1, mpf(3))
+        assert oracle.agrees(value, truth, 1e-12)
+    assert delta["0.8"] > 1.3 * delta["0.72"]
+    found = dp.calibrate(lambda s: dp.DiscreteGaussian(scale=s), epsilon=3, delta=0.012)
+    assert dp.DiscreteGaussian(scale=float(found)).delta(epsilon=3).upper <= 0.012
