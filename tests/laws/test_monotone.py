@@ -34,7 +34,7 @@ def in_both(less: Drawn, more: Drawn, delta: float, epsilon: float) -> None:
     not_more(less.delta(epsilon), more.delta(epsilon))
 
 
-@over(DISTINCT)
+@over(tuple(cell for cell in DISTINCT if any(cell.kind.parameters.values())))
 @law(data=st.data(), factor=factors, delta=deltas, epsilon=epsilons)
 def test_in_the_noise(
     cell: Combination, data: st.DataObject, factor: Fraction, delta: float, epsilon: float
