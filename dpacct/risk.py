@@ -72,8 +72,8 @@ class Risk:
         """Upper bound of a reconstruction's success, where it is `baseline` without the release.
 
         >>> import dpacct as dp
-        >>> f"{dp.Risk(dp.Gaussian(sigma=2)).reconstruction(0.01).upper:.6f}"
-        '0.033901'
+        >>> f"{dp.Risk(dp.Gaussian(sigma=2)).reconstruction(0.01).upper:.5f}"
+        '0.03390'
         """
         found = self._beyond(baseline, "baseline", "reconstruction")
         return replace(found, basis=(*found.basis, _RECONSTRUCTION))

@@ -21,7 +21,8 @@ def _normal_cdf(x: float) -> float:
 class GaussianPair:
     """`sigma` = standard deviation / sensitivity.
 
-    Raises `OutsideDomain` where 1/sigma^2 leaves the range of floats.
+    Raises `OutsideDomain` where 1/sigma^2 leaves the range of floats; on a sample also where one release
+    loses more than any use would bear (below 0.01 it is epsilon 5000), or less than doubles can tell.
     """
 
     sigma: float
@@ -36,7 +37,13 @@ class GaussianPair:
         basis = ("Gaussian loss law, closed form",)
         return Pairs((GaussianLaw(mu),), basis, clt_mu_squared=mu * mu, gaussian_mu=mu)
 
+    def _check_sampled(self) -> None:
+        if not 1e-2 <= self.sigma <= 1e15:
+            told = f"sigma of a sampled release must be in [0.01, 1e15], got {self.sigma:g}"
+            raise OutsideDomain(told, argument="sigma")
+
     def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
+        self._check_sampled()
         remove = SampledGaussianLaw(self.sigma, rate, True)
         add = SampledGaussianLaw(self.sigma, rate, False)
         if adjacency is Adjacency.REPLACE_ONE:
@@ -55,6 +62,7 @@ class GaussianPair:
         return Pairs((remove, add), basis, clt_mu_squared=mu_squared)
 
     def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
+        self._check_sampled()
         lower = (
             SampledGaussianLaw(self.sigma, rate, True),
             SampledGaussianLaw(self.sigma, rate, False),

@@ -377,6 +377,8 @@ def bracketed_root(
 ) -> Solved:
     """Root of a decreasing function above `start`, by doubling steps, then secant and bisection."""
     low, f_low, step = start, gap(start), 1.0
+    while start == 0.0 and end is None and step > 1e-200 and gap(1e-3 * step) < 0.0:
+        step *= 1e-3  # losses may be tiny
     high = low + step if end is None else end
     f_high = gap(high)
     while f_high > 0.0:

@@ -11,6 +11,7 @@ from dpacct.engine.discrete import bracket
 from dpacct.engine.discrete.bracket import Bracket
 from dpacct.engine.discrete.lattices import Sources
 from dpacct.errors import Unsupported
+from dpacct.engine.law import TooFine
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -136,7 +137,10 @@ def _finite(direction: Direction, log_target: float, width: float) -> Bracket:
 
 def narrowed(finding: Finding, plan: Composition, ask: Callable[[Route], Finding]) -> Finding:
     """A finding that no contour resolves, intersected with the lattice's bracket."""
-    other = ask(Lattice())
+    try:
+        other = ask(Lattice())
+    except (OverflowError, MemoryError, TooFine):  # losses that no lattice spans
+        return finding
     assert finding.lower is not None and finding.upper is not None
     assert other.lower is not None and other.upper is not None
     lower, upper = max(finding.lower, other.lower), min(finding.upper, other.upper)
