@@ -221,11 +221,14 @@ def tradeoff(
 
     array = _checked("alpha", alpha, Real(0, 1, "both"))
     plan = Composition(node, resolve_adjacency(node, adjacency))
-    kept, scale = 1.0, 1.0
+    about: dict[str, Any] = {"finite_mass": 1.0, "scale": 1.0, "kinked": False}
     if not plan.renyi_only:
-        kept = math.exp(min(direction.log_kept for direction in plan.upper))
-        scale = max(direction.scale for direction in plan.upper)
-    values = curve(lambda e: log_profile(plan, e, _CURVE_TOLERANCE), array.ravel(), kept, scale)
+        about = {
+            "finite_mass": math.exp(min(direction.log_kept for direction in plan.upper)),
+            "scale": max(direction.scale for direction in plan.upper),
+            "kinked": not any(law.has_density for way in plan.upper for law, _ in way.laws),
+        }
+    values = curve(lambda e: log_profile(plan, e, _CURVE_TOLERANCE), array.ravel(), **about)
     values = values.reshape(array.shape)
     return float(values) if values.ndim == 0 else values
 

@@ -18,7 +18,8 @@ LogProfile = Callable[[Floats], Floats]
 
 # epsilons of the first look, and how often each alpha's best one is moved to the top of a parabola
 _COARSE = 64
-_ROUNDS = 5
+_ROUNDS = 6
+_KINKED_ROUNDS = 18
 # a gain in f that isn't worth another round
 _LEAST_GAIN = 1e-9
 
@@ -34,11 +35,11 @@ def _lines(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
     return better
 
 
-def _summits(epsilons: Floats, values: Floats) -> Floats:
+def _summits(epsilons: Floats, values: Floats, kinked: bool) -> Floats:
     """Where parabolas through the best epsilon of each row and its neighbours have their tops.
 
-    The value is smooth in epsilon but for kinks of the profile; a top too near a known epsilon is
-    replaced by the middle of the wider gap, so that a kink is closed in on as well.
+    A top too near a known epsilon is replaced by the middle of the wider gap. Where the profile has
+    kinks a parabola errs to the same side each time: there both gaps are halved as well.
     """
     best = np.clip(values.argmax(axis=1), 1, epsilons.size - 2)
     rows = np.arange(best.size)
@@ -53,13 +54,19 @@ def _summits(epsilons: Floats, values: Floats) -> Floats:
     near = 0.02 * np.minimum(before, after)
     good = (bend < 0.0) & (summit > left + near) & (summit < right - near)
     good &= np.abs(summit - here) > near
-    return np.unique(np.where(good, summit, wider))
+    chosen = np.where(good, summit, wider)
+    if kinked:
+        chosen = np.concatenate((chosen, 0.5 * (left + here), 0.5 * (here + right)))
+    return np.unique(chosen)
 
 
-def curve(log_profile: LogProfile, alpha: Floats, finite_mass: float, scale: float) -> Floats:
+def curve(
+    log_profile: LogProfile, alpha: Floats, *, finite_mass: float, scale: float, kinked: bool
+) -> Floats:
     """Lower bound of f at each alpha: a look at the epsilons that can matter, then each best one.
 
-    `finite_mass` is that of the losses below infinity, `scale` about their standard deviation.
+    `finite_mass` is that of the losses below infinity, `scale` about their standard deviation;
+    `kinked` says that the losses are points.
     """
     # beyond -log alpha the steep line is below 0, beyond 40 the flat one below 1e-17
     smallest = float(alpha[alpha > 0.0].min(initial=1.0))
@@ -70,18 +77,18 @@ def curve(log_profile: LogProfile, alpha: Floats, finite_mass: float, scale: flo
     values = _lines(epsilons, log_delta, alpha)
     reached = values.max(axis=1)
     idle = 0
-    for _ in range(_ROUNDS):
-        finer = np.setdiff1d(_summits(epsilons, values), epsilons)
+    for _ in range(_KINKED_ROUNDS if kinked else _ROUNDS):
+        finer = np.setdiff1d(_summits(epsilons, values, kinked), epsilons)
         epsilons = np.concatenate((epsilons, finer))
         log_delta = np.concatenate((log_delta, log_profile(finer)))
         order = np.argsort(epsilons)
         epsilons, log_delta = epsilons[order], log_delta[order]
         values = _lines(epsilons, log_delta, alpha)
         following = values.max(axis=1)
-        gain = float((following - reached).max())
+        gain = float((following - reached).max(initial=0.0))
         reached = following
         idle = idle + 1 if gain < _LEAST_GAIN else 0
-        if idle == 2:
+        if idle == 2 and not kinked:
             break
     reached = np.where(alpha == 0.0, finite_mass, reached)
     return np.clip(reached, 0.0, 1.0 - alpha)
