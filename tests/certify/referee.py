@@ -200,6 +200,20 @@ def verdict(row: dict[str, Any]) -> str:
     return "inside" if lower <= Fraction(float(value)) <= upper else "meets"
 
 
+def _reason(told: str) -> str:
+    """The kind of reason, without its numbers."""
+    for word in (
+        "nodes for a proof",
+        "point masses",
+        "take more than",
+        "no contour",
+        "frequencies",
+    ):
+        if word in told:
+            return word
+    return "width"
+
+
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Counts over the table."""
     withheld = [row for row in rows if "withheld" in row]
@@ -211,6 +225,11 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "verdicts": dict(sorted(verdicts.items())),
         "withheld": len(withheld),
         "withheld with rare hits": sum(row["rare"] for row in withheld),
+        "plans without rare hits": sum(not row["rare"] for row in rows),
+        "withheld without rare hits, why": dict(
+            Counter(_reason(row["withheld"]) for row in withheld if not row["rare"])
+        ),
+        "misses": [row["k"] for row in rows if row.get("verdict") == "MISS"],
         "withheld by kind": dict(sorted(Counter(row["kind"] for row in withheld).items())),
         "median seconds of a proof": seconds[len(seconds) // 2] if seconds else None,
         "engine raised": sum(isinstance(row.get("engine"), str) for row in rows),
@@ -228,11 +247,16 @@ def main() -> None:
         if rows[k].get("verdict") == "MISS":
             print("MISS", case(k), rows[k], flush=True)
         if k % 50 == 49 or k + 1 == last:
-            table = [rows[j] for j in sorted(rows)]
-            lines = ",\n".join(json.dumps(row) for row in table)
-            told = json.dumps(summary(table), indent=1)
-            TABLE.write_text(f'{{"summary": {told},\n"rows": [\n{lines}\n]}}\n')
-            print(k + 1, json.dumps(summary(table)), flush=True)
+            write(list(rows.values()))
+            print(k + 1, json.dumps(summary(list(rows.values()))), flush=True)
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    """The table, a row to a line."""
+    table = sorted(rows, key=lambda row: int(row["k"]))
+    lines = ",\n".join(json.dumps(row) for row in table)
+    told = json.dumps(summary(table), indent=1)
+    TABLE.write_text(f'{{"summary": {told},\n"rows": [\n{lines}\n]}}\n')
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from tests.certify.plans import FINE, fine
 LAW = SampledGaussian(Fraction(121, 100), Fraction(1, 100), True)
 STEPS, EPSILON, TILT = 1000, Fraction(3, 2), 8.0
 # mpmath, 30 digits, trapezoid on the real axis at two abscissae
-TRUTH = "0.000011537867345632738118028528849"
+TRUTH = "0.00001153786734563273811802852884659580"
 GOOD = Contour(TILT, 0.2, 240, 1.0, 1.0, 3)
 
 

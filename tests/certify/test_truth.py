@@ -14,7 +14,8 @@ from dpacct.certify.claims import decimal
 from dpacct.compose import certified
 from dpacct.errors import NotCertified
 from dpacct.vocabulary import Strength
-from tests.golden.test_golden import label, plan, section
+from tests.certify import make_oracle
+from tests.golden.test_golden import label, plan, section, table
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 
@@ -62,8 +63,20 @@ def test_twenty_digits() -> None:
     found = certified.delta(run, epsilon=1.5, digits=20)
     extra = found.answer.extra
     assert str(extra["lower_decimal"])[:25] == "0.00001153786734563273811"
-    truth = Fraction("0.0000115378673456327381180285288488")
+    truth = Fraction("0.0000115378673456327381180285288465958")
     assert Fraction(str(extra["lower_decimal"])) <= truth <= Fraction(str(extra["upper_decimal"]))
+
+
+def test_the_same_digits_on_the_real_axis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In mpmath, with no code shared, and from the golden table: the issue's digits end at the 13th."""
+    monkeypatch.setattr(make_oracle, "NATS", 48.0)
+    monkeypatch.setattr(make_oracle, "_MOST", 2_000_000)
+    law = make_oracle.Law("1.1", "0.01", 1000, "remove")
+    value, digits = make_oracle.by_contour([law], "1.5")
+    assert digits >= 18
+    golden = mpf(table("examples.json")["examples"]["delta-at-1.5"]["delta"])
+    assert abs(value / golden - 1) < mpf(10) ** -18
+    assert abs(value / mpf("1.1537867345629311608e-5") - 1) > mpf(10) ** -13
 
 
 GOLDEN = [*section("box")[::9], *section("hetero")[::4], *section("laplace")[::5]]
