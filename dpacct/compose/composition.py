@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from dpacct.curves.pairs import Pairs
-from dpacct.engine import invert, profile
+from dpacct.engine import bounds, invert, profile
 from dpacct.engine.discrete import bracket
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law
@@ -86,7 +86,7 @@ class Direction:
         """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
         if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.has_contour:
             return False
-        return invert.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
+        return bounds.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
 
     def log_profile(self, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
         if self.has_contour:

@@ -192,8 +192,9 @@ class Line:
 
 
 class BentLine(Line):
-    """A line off the vertical: away from the epsilon it was settled for, its terms grow; so each reading is
-    settled anew, against every second node and its own last terms.
+    """A line off the vertical, whose terms grow away from the epsilon that it was settled for.
+
+    So each reading is settled anew: against every second node, and by its own last terms.
     """
 
     def read(self, epsilons: Floats) -> Reading:

@@ -12,13 +12,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .bounds import (
+    chernoff,
+    largest_loss,
+    log_one_minus,
+    modest_bound,
+    one_minus_chernoff,
+    single_step,
+    surely_zero,
+)
 from .contour import Families, Line, Totals, bent_contour, log_peak, straight_line
 from .jumps import epsilon_by_jumps, log_delta_by_jumps
 from .lattice import atomic_mass, epsilon_near_top, lattice_line
 from .law import TooFine
 from .minimum import minimum
 from .saddle import Laws, Saddle, first_guess, reach_for
-from .stable import log_sum_exp
+from .stable import quiet
 
 # log delta down to which tails are kept where delta is not known beforehand
 LEAST_LOG_DELTA = -750.0
@@ -33,10 +42,6 @@ _CUT_WEIGHT = 1e-14
 _NEAR_TOP = 1e-10
 # a reading worse than this is not an answer
 _USABLE = 1e-3
-
-
-# far from a saddle moments overflow, and what overflows is refused by its error, not by a warning
-quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 @dataclass(frozen=True)
@@ -67,16 +72,6 @@ def contour_for(
     return line
 
 
-def chernoff(laws: Laws, saddle: Saddle, epsilon: float, c: float) -> float:
-    """log of inf_c M(c) e^{-c eps} c^c/(1+c)^{1+c}, an upper bound of delta for every c > 0."""
-    best = math.inf
-    for factor in (0.5, 0.8, 1.0, 1.25, 2.0):
-        total = saddle.at(c * factor)
-        peak = log_peak(total.c)
-        best = min(best, total.log_moment - total.c * epsilon + peak)
-    return best
-
-
 def _between(log_value: float, error: float) -> Solved:
     """A log probability with its relative error."""
     if log_value == -math.inf:
@@ -85,35 +80,10 @@ def _between(log_value: float, error: float) -> Solved:
     return Solved(value, value + math.log1p(-error), min(0.0, value + math.log1p(error)))
 
 
-def largest_loss(laws: Laws) -> float:
-    """Supremum of the loss of the composition."""
-    return sum(count * law.largest_loss for law, count in laws)
-
-
 def _one_step(laws: Laws, epsilon: float) -> tuple[float, float] | None:
     if len(laws) == 1 and laws[0][1] == 1:
         return laws[0][0].log_one_step(epsilon)
     return None
-
-
-def _log_one_minus(log_rest: float) -> float:
-    return math.log1p(-math.exp(log_rest)) if log_rest < -1e-12 else -math.inf
-
-
-def _mirrored_chernoff(laws: Laws, epsilon: float) -> float:
-    """log of min over c in [-1, 0] of M(c) e^{-c eps}."""
-    prepared = [(law.prepare(-1.0, 0.0), count) for law, count in laws]
-    best = 0.0
-    for c in (-1e-6, -1e-5, -1e-4, -1e-3, -1e-2, -0.1, -0.3, -0.5, -0.7, -0.9, -1.0):
-        moment = sum(count * family.cumulants(c).log_moment for family, count in prepared)
-        best = min(best, moment - c * epsilon)
-    return best
-
-
-def _floor(laws: Laws, epsilon: float) -> float:
-    """A lower bound of log delta: any single step, by post-processing of the rest."""
-    known = [law.log_one_step(epsilon) for law, _ in laws]
-    return max((one[0] for one in known if one is not None), default=-math.inf)
 
 
 @quiet
@@ -131,29 +101,8 @@ def log_delta(laws: Laws, epsilon: float, tilt: float | None = None) -> Solved:
         return _log_delta(laws, epsilon, tilt)
     except TooFine:
         # no contour: what holds without one, at tilts that can still be had
-        upper = min(0.0, _modest_bound(laws, epsilon))
-        return Solved(upper, min(upper, _floor(laws, epsilon)), upper, resolved=False)
-
-
-def _modest_bound(laws: Laws, given: float, *, at_delta: bool = False) -> float:
-    """Chernoff's bound over a few tilts, as far up as the rules reach.
-
-    Of log delta at the epsilon `given`, or of epsilon at the log delta `given`.
-    """
-    best = math.inf
-    c = 1e-3 * first_guess(laws, -10.0)
-    for _ in range(40):
-        try:
-            total = Saddle(laws, c).at(c)
-        except TooFine:
-            break
-        level = total.log_moment + log_peak(c)
-        bound = (level - given) / c if at_delta else level - c * given
-        if bound > best:
-            break
-        best = bound
-        c *= 1.6
-    return best
+        upper = min(0.0, modest_bound(laws, epsilon))
+        return Solved(upper, min(upper, single_step(laws, epsilon)), upper, resolved=False)
 
 
 @quiet
@@ -188,40 +137,11 @@ def _log_delta(laws: Laws, epsilon: float, tilt: float | None) -> Solved:
         if found is not None and found.relative_error[0] < _USABLE:
             return _between(float(found.log_delta[0]), float(found.relative_error[0]))
     upper = min(0.0, chernoff(laws, saddle, epsilon, total.c))
-    lower = min(upper, _floor(laws, epsilon))
+    lower = min(upper, single_step(laws, epsilon))
     if epsilon < total.mean:
         # 1 - delta = E[min(1, e^{eps - L})] <= M(c) e^{-c eps} for -1 <= c <= 0
-        lower = max(lower, _log_one_minus(_mirrored_chernoff(laws, epsilon)))
+        lower = max(lower, log_one_minus(one_minus_chernoff(laws, epsilon)))
     return Solved(upper, lower, upper, resolved=upper - lower < _USABLE)
-
-
-@quiet
-def log_delta_bound(laws: Laws, epsilon: float, log_target: float) -> float:
-    """A cheap upper bound of log delta: Chernoff's, at the tilts that matter near the target."""
-    if epsilon >= largest_loss(laws):
-        return -math.inf
-    c = first_guess(laws, log_target)
-    best = math.inf
-    try:
-        saddle = Saddle(laws, c)
-        return _chernoff_search(saddle, epsilon, log_target, c)
-    except TooFine:
-        return best
-
-
-def _chernoff_search(saddle: Saddle, epsilon: float, log_target: float, c: float) -> float:
-    best = math.inf
-    for _ in range(6):
-        total = saddle.at(c)
-        peak = log_peak(c)
-        best = min(best, total.log_moment - c * epsilon + peak)
-        if best < log_target:
-            break
-        # Newton for the saddle of the bound, in log c
-        gap = total.mean - epsilon + math.log(c / (1.0 + c))
-        slope = c * total.variance + 1.0 / (1.0 + c)
-        c *= math.exp(max(-1.5, min(1.5, -gap / slope)))
-    return best
 
 
 @quiet
@@ -239,23 +159,13 @@ def epsilon(laws: Laws, log_target: float, floor: float = 0.0) -> Solved:
         found = _epsilon_one_step(laws, log_target)
         if found is not None:
             return found
-    if floor == 0.0 and _surely_zero(laws, log_target):
+    if floor == 0.0 and surely_zero(laws, log_target):
         return Solved(0.0, 0.0, 0.0)
     try:
         return _epsilon(laws, log_target, floor)
     except TooFine:
-        upper = min(largest, max(floor, _modest_bound(laws, log_target, at_delta=True)))
+        upper = min(largest, max(floor, modest_bound(laws, log_target, at_delta=True)))
         return Solved(upper, floor, upper, resolved=False)
-
-
-def _surely_zero(laws: Laws, log_target: float) -> bool:
-    """Whether delta(0), a total variation, is below the target because those of the steps add up to less."""
-    spread = math.sqrt(sum(count * law.variance_hint for law, count in laws))
-    if log_target < math.log(max(0.05 * spread, 1e-300)):
-        return False  # hardly
-    known = [(law.log_one_step(0.0), count) for law, count in laws]
-    parts = [one[0] + one[1] + math.log(count) for one, count in known if one is not None]
-    return len(parts) == len(known) and log_sum_exp(np.array(parts)) < log_target
 
 
 def _epsilon(laws: Laws, log_target: float, floor: float) -> Solved:

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from .invert import LEAST_LOG_DELTA, contour_for, largest_loss, log_delta, quiet
+from .bounds import largest_loss
+from .invert import LEAST_LOG_DELTA, contour_for, log_delta
 from .law import TooFine
 from .saddle import Laws, Saddle, first_guess, reach_for
-from .stable import Floats
+from .stable import Floats, quiet
 
 
 @quiet

@@ -80,3 +80,7 @@ def log_sum_exp(values: Floats) -> float:
     """log(sum(exp(values))) without overflow."""
     peak = float(values.max())
     return peak + float(np.log(np.exp(values - peak).sum()))
+
+
+# far from a saddle moments overflow, and what overflows is refused by its error, not by a warning
+quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")

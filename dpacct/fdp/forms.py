@@ -12,7 +12,7 @@ import numpy as np
 
 from dpacct.curves import knots
 from dpacct.domain import EPSILON, POSITIVE, Number
-from dpacct.engine.invert import largest_loss
+from dpacct.engine.bounds import largest_loss
 from dpacct.errors import InvalidArgument
 from dpacct.fdp.tradeoff import SHARE, TradeOff, mirrored
 from dpacct.mechanisms.custom import called, pairs_of_numbers
