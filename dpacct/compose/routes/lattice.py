@@ -10,8 +10,8 @@ from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.discrete import bracket
 from dpacct.engine.discrete.bracket import Bracket
 from dpacct.engine.discrete.lattices import Sources
-from dpacct.errors import Unsupported
 from dpacct.engine.law import TooFine
+from dpacct.errors import Unsupported
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
