@@ -94,7 +94,7 @@ def log_delta(laws: Laws, epsilon: float, tilt: float | None = None) -> Solved:
     """
     closed = _one_step(laws, epsilon)
     if closed is not None:
-        return _between(closed[0], closed[1])
+        return _between(closed[0], closed[1] + _input_rounding(laws, epsilon, closed[0]))
     if epsilon >= largest_loss(laws):
         return Solved(-math.inf, -math.inf, -math.inf)
     try:
@@ -103,6 +103,17 @@ def log_delta(laws: Laws, epsilon: float, tilt: float | None = None) -> Solved:
         # no contour: what holds without one, at tilts that can still be had
         upper = min(0.0, modest_bound(laws, epsilon))
         return Solved(upper, min(upper, single_step(laws, epsilon)), upper, resolved=False)
+
+
+def _input_rounding(laws: Laws, epsilon: float, log_value: float) -> float:
+    """What the rounding of epsilon and of a step's parameters to doubles does to one step's log delta.
+
+    Near the largest loss a relative change moves delta by a million times as much.
+    """
+    further = _one_step(laws, epsilon * (1.0 + 1e-12))
+    if further is None or not math.isfinite(further[0]) or not math.isfinite(log_value):
+        return 0.0
+    return 1.2e-3 * abs(further[0] - log_value)
 
 
 @quiet
