@@ -181,8 +181,14 @@ class LaplaceLaw:
         half = math.exp(-0.5 * self.lam)
         # (P, Q)-mass of positive loss, atoms included
         mass = (1.0 - 0.5 * half, 0.5 * half)
-        value, _ = amplified(self._base, mass, self.rate, self.direction, np.array([epsilon]))
-        return (math.log(value[0]), 4e-15) if value[0] > 0.0 else (-math.inf, 0.0)
+        value, slope = amplified(self._base, mass, self.rate, self.direction, np.array([epsilon]))
+        if not value[0] > 0.0:
+            return -math.inf, 0.0
+        # epsilon, q and 1/b are rounded, and near the largest loss delta hangs on their difference
+        rounding = 9e-16 * (abs(epsilon) + self.largest_loss)
+        if self.direction is Direction.ADD:
+            rounding += 9e-16 * self.rate * (1.0 - math.log(self.rate))
+        return math.log(value[0]), 4e-15 + rounding * abs(float(slope[0])) / float(value[0])
 
     def epsilon_one_step(self, log_target: float) -> tuple[float, float] | None:
         return None
