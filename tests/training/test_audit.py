@@ -62,6 +62,19 @@ def test_the_bound_is_honest_for_randomised_response() -> None:
     assert np.mean(found) > 0.3  # and it finds something
 
 
+def test_looking_more_often_costs() -> None:
+    """Four looks at the same guesses share the error probability of one."""
+    rng = np.random.default_rng(3)
+    included = rng.random(500) < 0.5
+    scores = included + rng.random(500)
+    half = 250
+    order = np.argsort(scores)
+    right = int((~included[order[:half]]).sum() + included[order[half:]].sum())
+    for looks in (1, 4):
+        wanted = epsilon_refuted(500, 500, right, 1e-6, 0.05 / looks)
+        assert lower_bound(scores, included, 1e-6, shares=(1.0,) * looks) == pytest.approx(wanted)
+
+
 WIDE: dict[str, Any] = {
     "data__side": 28,
     "data__classes": 10,

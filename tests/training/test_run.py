@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct_training import algorithms
+from dpacct_training import aggregate, algorithms
 from dpacct_training.aggregate import Release, Turn, Updates
 from dpacct_training.algorithms.dp_fed_ls import DPFedLS
 from dpacct_training.engines.in_process import InProcess
@@ -132,6 +132,23 @@ def test_a_seed_replays_and_no_seed_does_not() -> None:
     fresh = [Run(replaced("run", {})).finish() for _ in range(2)]
     assert not np.array_equal(fresh[0].weights, fresh[1].weights)
     assert {r.key_source for r in fresh} == {"operating system"} and first.key_source == "seed"
+
+
+def test_each_round_is_on_the_disk_before_its_noise_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read from the file, at the moment when the noise is asked for."""
+    seen: list[list[str]] = []
+    drawn = aggregate.noise
+
+    def noise(plan: Plan, turn: Turn, size: int) -> Any:
+        written = (tmp_path / "ledger.jsonl").read_text(encoding="utf-8")
+        seen.append([f"round {n}" for n in range(1, 7) if f'"round {n}"' in written])
+        return drawn(plan, turn, size)
+
+    monkeypatch.setattr(aggregate, "noise", noise)
+    Run(small(), tmp_path).finish()
+    assert seen == [[f"round {n}" for n in range(1, last + 1)] for last in range(1, 7)]
 
 
 # --- killed and continued
