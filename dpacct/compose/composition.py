@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -158,6 +159,16 @@ class Composition:
     def has_contour(self) -> bool:
         """Whether contours apply to all of it; the lattice does in any case."""
         return all(direction.has_contour for direction in (*self.upper, *(self.lower or ())))
+
+    def past_all_losses(self, epsilon: Fraction) -> bool:
+        """Whether the exact epsilon is at least the largest finite loss, known as exactly."""
+        total = Fraction(0)
+        for leaf, count in self.releases:
+            loss: Fraction | None = getattr(leaf, "largest_loss", None)
+            if loss is None:
+                return False
+            total += count * loss
+        return epsilon >= total
 
     @cached_property
     def renyi_directions(self) -> list[Direction]:

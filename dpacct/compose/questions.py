@@ -136,7 +136,10 @@ def delta(
             return proven
     plan = Composition(node, resolve_adjacency(node, adjacency))
     route = _routes(plan, method)[0]
-    return _answer(plan, "delta", route.log_delta(plan, float(exact)), route, started)
+    at = float(exact)
+    if plan.past_all_losses(exact):  # rounding must not put it below
+        at = math.nextafter(at * (1 + 1e-14), math.inf)
+    return _answer(plan, "delta", route.log_delta(plan, at), route, started)
 
 
 def safe_log_delta(

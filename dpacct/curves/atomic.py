@@ -10,11 +10,13 @@ import numpy as np
 from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats
+from dpacct.errors import OutsideDomain
 from dpacct.vocabulary import Adjacency
 
 from .amplify import Direction
 from .pairs import FIXED_SIZE, POISSON, Pairs
 
+_LARGEST = 700.0
 _KAIROUZ = (
     "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every (epsilon, delta)-DP step is post-processed "
     "randomised response"
@@ -111,7 +113,13 @@ class AtomicPair:
 
     @classmethod
     def approximate(cls, epsilon: float, delta: float) -> AtomicPair:
-        """Randomised response at epsilon, beside an open failure of probability delta each way."""
+        """Randomised response at epsilon, beside an open failure of probability delta each way.
+
+        Raises `OutsideDomain` where e^-epsilon leaves the range of floats.
+        """
+        if epsilon > _LARGEST:
+            told = f"epsilon of a release must be at most {_LARGEST:g}, got {epsilon:g}"
+            raise OutsideDomain(told, argument="epsilon")
         shrink = math.exp(-epsilon)
         return cls((epsilon,), ((1.0 - delta) * shrink / (1.0 + shrink),), delta)
 

@@ -55,6 +55,11 @@ class PureDP(_Opaque, kind="pure-dp"):
     def __init__(self, *, epsilon: Number) -> None:
         self._keep(epsilon=epsilon)
 
+    @property
+    def largest_loss(self) -> Fraction:
+        """The guarantee's epsilon, exactly."""
+        return self.eps0
+
     def base(self, adjacency: Adjacency) -> AtomicPair:
         """Randomised response: log-likelihood ratios of +epsilon and -epsilon."""
         from dpacct.curves.atomic import AtomicPair
@@ -82,6 +87,11 @@ class ApproxDP(_Opaque, kind="approx-dp"):
 
     def __init__(self, *, epsilon: Number, delta: Number) -> None:
         self._keep(epsilon=epsilon, delta=delta)
+
+    @property
+    def largest_loss(self) -> Fraction:
+        """The guarantee's epsilon, exactly: beyond it only the failure is left."""
+        return self.eps0
 
     def base(self, adjacency: Adjacency) -> AtomicPair:
         """Randomised response beside two atoms of infinite loss, of mass delta each way."""

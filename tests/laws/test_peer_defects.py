@@ -43,8 +43,9 @@ def test_d01_repeated_randomised_response_counts_its_repetitions() -> None:
 @law(data=st.data(), delta=deltas)
 def test_d02_every_count_counts(cell: Combination, data: st.DataObject, delta: float) -> None:
     """dp-accounting's RDP accountant forgot the count of a repeated exponential mechanism."""
-    step = data.draw(cell.plans()).but(steps=1).step
-    for method in ("auto", "rdp"):
+    drawn = data.draw(cell.plans()).hit(100)
+    step = drawn.step
+    for method in (drawn.method, "rdp") if cell.kind.settled else ("rdp",):
         listed = total([step * 7, *[step] * 93])
         one, hundred, counted = (
             plan.epsilon(delta=delta, method=method, adjacency=cell.adjacency)
@@ -54,20 +55,22 @@ def test_d02_every_count_counts(cell: Combination, data: st.DataObject, delta: f
         assert hundred.value == counted.value
 
 
-@law(share=0.4, multiplier=powers(-0.3, 1), steps=st.integers(1, 500), delta=deltas)
+@law(share=0.2, multiplier=powers(-0.3, 1), steps=st.integers(1, 500), delta=deltas)
 def test_d03_all_routes_use_the_same_sensitivity(
     multiplier: float, steps: int, delta: float
 ) -> None:
     """dp-accounting's RDP and PLD accountants differ by 2 in it under replace-one."""
     plan = dp.Gaussian(noise_multiplier=multiplier, clip=3) * steps
     for adjacency, factor in (("add-remove", 1), ("zero-out", 1), ("replace-one", 2)):
-        truth = (dp.Gaussian(sigma=multiplier / factor) * steps).epsilon(delta=delta)
-        answers = plan.compare(delta=delta, adjacency=adjacency)
+        truth = (dp.Gaussian(sigma=multiplier / factor) * steps).epsilon(
+            delta=delta, method="exact"
+        )
+        methods = ("exact", "rdp", "rdp-mironov")
+        answers = [plan.epsilon(delta=delta, method=m, adjacency=adjacency) for m in methods]
         for answer in answers:
-            if answer.strength > Strength.ESTIMATE:
-                assert ends(truth)[0] <= ends(answer)[1]
-        same(answers[0], truth)
-        sharp = next(a for a in answers if a.method == "rdp")
+            assert ends(truth)[0] <= ends(answer)[1]
+        exact, sharp, _ = answers
+        same(exact, truth)
         assert ends(sharp)[1] <= 2 * ends(truth)[1] + 2  # of the same order: no lost factor
 
 

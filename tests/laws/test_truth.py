@@ -234,3 +234,13 @@ def test_sampling_without_replacement_brackets_its_neighbours() -> None:
     assert lower == pytest.approx(3.7005284, abs=1e-6)
     assert lower <= 3.7005285 <= 4.29525 <= upper < 7.70352
     assert plan.delta(epsilon=5).value == pytest.approx(3.40104090796e-05, rel=1e-9)
+
+
+def test_delta_is_nothing_from_the_sum_of_all_guarantees_on() -> None:
+    """In exact numbers: 3 * 0.404 is 1.212, though not in floats."""
+    plan = dp.PureDP(epsilon="0.404") * 3
+    answer = plan.delta(epsilon="1.212", method="exact")
+    assert (answer.value, answer.lower) == (0.0, 0.0)
+    assert answer.upper is not None
+    assert answer.upper <= 5e-324
+    assert ends(plan.delta(epsilon="1.2119", method="exact"))[0] > 0.0
