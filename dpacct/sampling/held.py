@@ -98,25 +98,25 @@ class HeldUse(Leaf):
         """Not saved under any name."""
         return "held"
 
-    def together(self, gathered: tuple[tuple[Leaf, int], ...]) -> tuple[tuple[Leaf, int], ...]:
-        """All uses of held samples among these leaves as one release per sample, beside the rest."""
-        uses: dict[str, tuple[Sampler, list[Node]]] = {}
-        counts: dict[Leaf, int] = {}
-        inside: set[str] = set()
-        for leaf, count in gathered:
-            if isinstance(leaf, HeldUse):
-                sampler, nodes = uses.setdefault(leaf.name, (leaf.sampler, []))
-                if sampler != leaf.sampler:
-                    told = f"the sample {leaf.name!r} must be drawn in one way, got {sampler!r}"
-                    raise InvalidArgument(f"{told} and {leaf.sampler!r}", argument="plan")
-                nodes.append(leaf.node * count)
-                inside |= names_within(leaf.node)
-            else:
-                counts[leaf] = counts.get(leaf, 0) + count
-                inside |= names_within(leaf)
-        for name in sorted(inside & uses.keys()):
+    def together(
+        self, gathered: tuple[tuple[Leaf, int], ...], node: Node
+    ) -> tuple[tuple[Leaf, int], ...]:
+        """All uses of held samples in `node` as one release per sample, beside the rest."""
+        here, inside = _scopes(node)
+        for name in sorted(here & inside):
             told = f"the sample {name!r} is used inside another sample and outside it"
             raise InvalidArgument(told, argument="plan")
+        uses: dict[str, tuple[Sampler, list[Node]]] = {}
+        counts: dict[Leaf, int] = {}
+        for leaf, count in gathered:
+            if not isinstance(leaf, HeldUse):
+                counts[leaf] = counts.get(leaf, 0) + count
+                continue
+            sampler, nodes = uses.setdefault(leaf.name, (leaf.sampler, []))
+            if sampler != leaf.sampler:
+                told = f"the sample {leaf.name!r} must be drawn in one way, got {sampler!r}"
+                raise InvalidArgument(f"{told} and {leaf.sampler!r}", argument="plan")
+            nodes.append(leaf.node * count)
         for sampler, nodes in uses.values():
             for leaf, count in Sampled(sampler, composed(*nodes)).releases():
                 counts[leaf] = counts.get(leaf, 0) + count
@@ -155,3 +155,13 @@ def names_within(node: Node) -> set[str]:
     """Names of the held samples used anywhere in a plan."""
     found = {node.name} if isinstance(node, OnHeld) else set()
     return found.union(*(names_within(part) for part in _parts(node)))
+
+
+def _scopes(node: Node) -> tuple[set[str], set[str]]:
+    """Names of held samples used in a plan itself, and inside other samples of it."""
+    if isinstance(node, OnHeld):
+        return {node.name}, names_within(node.node)
+    if isinstance(node, OnSample):
+        return set(), names_within(node.node)
+    parts = [_scopes(part) for part in _parts(node)]
+    return set().union(*(here for here, _ in parts)), set().union(*(inside for _, inside in parts))

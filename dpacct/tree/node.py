@@ -102,7 +102,7 @@ class Node(ABC):
         for leaf, _ in self.gathered:
             together = getattr(leaf, "together", None)
             if together is not None:
-                found: tuple[tuple[Leaf, int], ...] = together(self.gathered)
+                found: tuple[tuple[Leaf, int], ...] = together(self.gathered, self)
                 return found
         return self.gathered
 

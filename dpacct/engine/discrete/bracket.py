@@ -23,6 +23,8 @@ from .window import (
 )
 
 _ROUNDS = 12
+# log of a mass at infinity that stands for what underflowed
+_NOTHING = -650.0
 _GROWTHS = 3
 # log of what cutting tails may cost where the lattice itself is exact
 _EXACT = -36.0
@@ -86,6 +88,17 @@ class Search:
                 break
         return best
 
+    def beyond(self, epsilon: float) -> Bracket | None:
+        """The mass at infinity, where epsilon is above all finite losses; None where it is not."""
+        uppers, lowers = self._lattices.build()
+        if sum(count * float(law.losses[-1]) for law, count in uppers) > epsilon:
+            return None
+        ends = [mass_at_infinity(laws) for laws in (lowers, uppers)]
+        low, high = (math.log(mass) if mass > 0.0 else -math.inf for mass in ends)
+        if high - low > self._question.width and high > _NOTHING:
+            return None
+        return Bracket(low - 1e-13, min(high + 1e-13, 0.0))
+
     def compositions(self, factor: float) -> tuple[tuple[Composed, Composed], bool]:
         """(upper, lower) compositions; True where they are as fine as memory allows."""
         uppers, lowers, total, wide = self._refined(factor)
@@ -122,7 +135,8 @@ class Search:
 
 def log_delta(sources: Sources, epsilon: float, width: float = 1e-4) -> Bracket:
     """log delta at any real epsilon, to a relative width of delta; its finite and infinite losses."""
-    return Search(sources, _at_epsilon(epsilon, width)).bracket()
+    search = Search(sources, _at_epsilon(epsilon, width))
+    return search.beyond(epsilon) or search.bracket()
 
 
 def _at_epsilon(epsilon: float, width: float) -> Question:

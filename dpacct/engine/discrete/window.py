@@ -131,8 +131,10 @@ def _reach(laws: Laws, total: Sum, log_tail: float, sign: float) -> tuple[float,
     x = math.sqrt(-2.0 * log_tail / max(total.variance, 1e-300))
     x = min(x, 1e9 * (1.0 + abs(total.c)))
     best, factor = bound(x), 1.5
+    # towards the end of the support the bound falls for ever, and hardly
+    worth = 0.02 * math.sqrt(total.variance)
     for _ in range(2):
-        while (trial := bound(x * factor)) < best and x < 1e12:
+        while (trial := bound(x * factor)) < best - worth:
             best, x = trial, x * factor
         factor = 1.0 / factor
     return (best, x) if best < most else (most, x)

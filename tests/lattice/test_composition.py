@@ -1,0 +1,233 @@
+"""Compositions: brackets against closed forms, exact sums and the contour engine; rare losses; limits."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.compose.composition import Composition
+from dpacct.compose.routes.lattice import Lattice
+from dpacct.curves.discrete.normal import NormalSource
+from dpacct.curves.discrete.tables import Table
+from dpacct.engine.discrete import bracket, lattices
+from dpacct.engine.discrete.compose import compose
+from dpacct.engine.discrete.lattice_law import LatticeLaw
+from dpacct.engine.discrete.window import tilted_sum, window
+from dpacct.tree import Node
+from tests.lattice.random_plans import random_plan
+
+ROWS = json.loads((Path(__file__).parent / "brackets.json").read_text())
+
+
+def gaussian(mu: float, epsilon: float) -> float:
+    """log delta of N(mu, 1) against N(0, 1) (Balle, Wang 2018), in 60 digits."""
+    with mpmath.workdps(60):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        value = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+        return float(mpmath.log(value))
+
+
+@pytest.mark.parametrize(
+    ("mu", "count", "epsilon"),
+    [(1.0, 1, 2.0), (0.1, 100, 4.0), (0.001, 10**6, 4.0), (0.1, 100, 16.7), (100.0, 1, 5300.0)],
+)
+def test_gaussians_compose_to_one(mu: float, count: int, epsilon: float) -> None:
+    exact = gaussian(mu * math.sqrt(count), epsilon)
+    found = bracket.log_delta([(NormalSource(mu), float(count))], epsilon)
+    assert found.lower <= exact <= found.upper
+    assert found.upper - found.lower <= 1e-4 and not found.wide
+
+
+@pytest.mark.parametrize(("width", "log_delta"), [(1e-4, -11.5), (1e-6, -11.5), (1e-4, -138.2)])
+def test_the_width_is_what_is_asked(width: float, log_delta: float) -> None:
+    """Also at delta 1e-60."""
+    found = bracket.epsilon([(NormalSource(0.1), 100.0)], log_delta, width)
+    assert 0.0 < found.upper - found.lower <= width * found.upper
+    assert gaussian(1.0, found.lower) >= log_delta >= gaussian(1.0, found.upper)
+
+
+def multinomial(p: list[Fraction], q: list[Fraction], count: int, epsilon: float) -> float:
+    """log of the sum over all outcomes of count draws, in 50 digits."""
+    with mpmath.workdps(50):
+        gamma = mpmath.exp(mpmath.mpf(epsilon))
+        fs = [(mpmath.mpf(a.numerator) / a.denominator) for a in p]
+        gs = [(mpmath.mpf(a.numerator) / a.denominator) for a in q]
+        total = mpmath.mpf(0)
+        for i in range(count + 1):
+            for j in range(count + 1 - i):
+                counts = (i, j, count - i - j)
+                many = mpmath.factorial(count)
+                a = b = many / mpmath.fprod(mpmath.factorial(n) for n in counts)
+                for n, f, g in zip(counts, fs, gs, strict=True):
+                    a, b = a * f**n, b * g**n
+                total += max(a - gamma * b, 0)
+        return float(mpmath.log(total))
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        # on a lattice, off any lattice, and with an outcome that only one of them has
+        (["4/7", "2/7", "1/7"], ["1/7", "2/7", "4/7"]),
+        (["1/2", "3/10", "1/5"], ["1/5", "3/10", "1/2"]),
+        (["1/2", "1/3", "1/6"], ["1/4", "1/3", "5/12"]),
+        (["1/1000", "666/1000", "333/1000"], ["0", "1/2", "1/2"]),
+    ],
+)
+def test_three_outcomes(p: list[str], q: list[str]) -> None:
+    first, second = ([Fraction(x) for x in side] for side in (p, q))
+    source = Table.of([float(x) for x in first], [float(x) for x in second])
+    for count, epsilon in ((1, 0.1), (7, 0.5), (40, 1.5)):
+        exact = multinomial(first, second, count, epsilon)
+        found = bracket.log_delta([(source, float(count))], epsilon)
+        assert found.lower <= exact <= found.upper
+
+
+def test_randomised_response_is_exact() -> None:
+    run = dp.RandomizedResponse(eps0=0.1) * 1000
+    found, other = (
+        run.epsilon(delta=1e-6, method="lattice"),
+        run.epsilon(delta=1e-6, method="exact"),
+    )
+    assert str(found.strength) == "converged"
+    assert found.lower is not None and found.upper is not None
+    assert found.upper - found.lower < 1e-10 * found.upper
+    assert found.value == pytest.approx(other.value, rel=1e-10)
+    # a thousand answers: the binomial sum in 40 digits
+    with mpmath.workdps(40):
+        e0, eps = mpmath.mpf("0.1"), mpmath.mpf(found.value)
+        share = mpmath.exp(e0) / (1 + mpmath.exp(e0))
+        total = mpmath.mpf(0)
+        for k in range(500, 1001):
+            loss = (2 * k - 1000) * e0
+            if loss > eps:
+                mass = mpmath.binomial(1000, k) * share**k * (1 - share) ** (1000 - k)
+                total += mass * (1 - mpmath.exp(eps - loss))
+        assert float(total) == pytest.approx(1e-6, rel=1e-8)
+
+
+def contains(found: dp.Answer, lower: float, upper: float) -> bool:
+    assert found.lower is not None and found.upper is not None
+    slack = 1e-9 * upper + 1e-11
+    return found.lower <= lower + slack and found.upper >= upper - slack
+
+
+@pytest.mark.parametrize("row", ROWS[::20], ids=lambda row: str(row["index"]))
+def test_brackets_hold_what_the_contour_says(row: dict[str, object]) -> None:
+    """Some of the 500 again; the intervals of the contour engine are those that were written down."""
+    plan, delta = random_plan(int(str(row["index"])))
+    assert repr(plan) == row["plan"] and delta == row["delta"]
+    lower, _, upper = row["exact"]  # type: ignore[misc]
+    assert contains(plan.epsilon(delta=delta, method="lattice"), lower, upper)
+
+
+def test_all_brackets_that_were_written_down() -> None:
+    """Each held the contour's interval when `make_brackets` ran."""
+    assert len(ROWS) >= 50
+    for row in ROWS:
+        lower, _, upper = row["exact"]
+        slack = 1e-9 * upper + 1e-11
+        assert row["lattice"][0] <= lower + slack and row["lattice"][2] >= upper - slack
+
+
+def test_rare_hits_are_resolved() -> None:
+    """T q < 1: no contour did (engine.md 3b). Truth: the chance of one hit and of two, to 1e-8 of delta."""
+    run = dp.Poisson("1e-5")(dp.Gaussian(sigma="0.5")) * 1000
+    found = run.epsilon(delta=1e-8, method="lattice")
+    assert found.lower is not None and found.upper is not None
+    assert 0.468 < found.lower <= found.upper < 0.4683
+    assert (found.upper - found.lower) / found.upper < 1e-4
+    auto = run.epsilon(delta=1e-8)
+    assert auto.lower is not None and auto.upper is not None
+    assert auto.lower <= found.upper and found.lower <= auto.upper
+    assert (auto.upper - auto.lower) / auto.upper < 1e-4
+
+
+@pytest.mark.parametrize("sigma", [0.6, 1.0])
+def test_a_million_steps(sigma: float) -> None:
+    run = dp.Poisson("0.001")(dp.Gaussian(sigma=sigma)) * 10**6
+    started = time.process_time()
+    found = run.epsilon(delta=1e-6, method="lattice")
+    seconds = time.process_time() - started
+    exact = run.epsilon(delta=1e-6, method="exact")
+    assert exact.lower is not None and exact.upper is not None
+    assert found.lower is not None and found.upper is not None
+    assert contains(found, exact.lower, exact.upper)
+    assert (found.upper - found.lower) / found.upper <= 1e-4
+    assert seconds < 10.0  # one second on a machine of its own; here others run too
+
+
+def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few points: the bracket is wide, and right."""
+    for module in (bracket, lattices):
+        monkeypatch.setattr(module, "MOST_POINTS", 1 << 10)
+    found = bracket.epsilon([(NormalSource(0.001), 1e6)], math.log(1e-5), 1e-4)
+    assert found.wide
+    assert gaussian(1.0, found.lower) >= math.log(1e-5) >= gaussian(1.0, found.upper)
+    run = dp.Gaussian(sigma=1000) * 10**6
+    answer = run.epsilon(delta=1e-5, method="lattice")
+    assert str(answer.strength) == "bound"
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.upper - answer.lower > 1e-4 * answer.upper
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.floats(0.01, 1.0), min_size=2, max_size=6),
+    st.integers(1, 12),
+    st.floats(0.1, 6.0),
+)
+def test_the_transform_is_the_convolution(masses: list[float], count: int, c: float) -> None:
+    weights = np.array(masses) / sum(masses)
+    law = LatticeLaw(-0.37, 0.25, -1, 1, weights, 0.0)
+    total = tilted_sum([(law, float(count))], c)
+    found = compose([(law, float(count))], total, window([(law, float(count))], total, -40.0))
+    direct = np.ones(1)
+    for _ in range(count):
+        direct = np.convolve(direct, weights)
+    losses = count * law.losses[0] + 0.25 * np.arange(direct.size)
+    tilted = direct * np.exp(c * losses - total.log_moment)
+    at = np.round((losses - found.losses[0]) / 0.25).astype(int)
+    inside = (at >= 0) & (at < found.masses.size)
+    error = np.abs(found.masses[at[inside]] - tilted[inside])
+    assert error.max() <= found.rounding[0] + found.wrapped
+    assert tilted[~inside].sum() <= found.wrapped
+
+
+def test_questions_all_have_answers_without_a_contour() -> None:
+    run = dp.Poisson("0.1")(dp.Laplace(b=2) * 3) * 10
+    assert not Composition(run, dp.Adjacency.ADD_REMOVE).has_contour
+    epsilon = run.epsilon(delta=1e-5)
+    methods = [answer.method for answer in run.compare(delta=1e-5)]
+    assert "lattice" in methods and "rdp" in methods
+    assert run.rdp(2.0) > 0.0
+    deltas = run.profile([0.0, 0.5, float(epsilon)])
+    assert deltas[2] <= 1e-5 * 1.001 and deltas[0] > deltas[1] > deltas[2]
+    assert 0.0 < float(run.tradeoff(0.05)) < 0.95
+    above = run.epsilon(delta=1e-5, method="rdp")
+    assert float(above) >= float(epsilon)
+
+
+def test_what_has_no_pair_is_refused() -> None:
+    with pytest.raises(dp.Unsupported, match=r"lattice.* needs a dominating pair"):
+        dp.ZCDP(rho=1).epsilon(delta=1e-5, method="lattice")
+
+
+def test_open_failures_are_part_of_delta() -> None:
+    run: Node = dp.ApproxDP(epsilon="0.1", delta="1e-7") * 10
+    assert run.epsilon(delta=1e-7, method="lattice").value == math.inf
+    found = run.delta(epsilon=1.0, method="lattice")
+    assert float(found) == pytest.approx(1e-6, rel=1e-3)
+    plan = Composition(run, dp.Adjacency.ADD_REMOVE)
+    fine = Lattice(width=1e-6).log_delta(plan, 0.3)
+    assert fine.lower is not None and fine.upper is not None and fine.upper - fine.lower < 1e-6

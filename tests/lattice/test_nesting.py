@@ -1,0 +1,205 @@
+"""A plan on one sample: against quadrature, sampling, and the one case with a closed form."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp, ndtr
+
+import dpacct as dp
+from dpacct.compose.composition import Composition
+from dpacct.compose.routes.lattice import sources
+from dpacct.curves.amplify import Direction
+from dpacct.curves.discrete.amplified import sampled
+from dpacct.curves.discrete.composed import Composed
+from dpacct.curves.discrete.normal import NormalSource
+from dpacct.engine.discrete import bracket
+from dpacct.sampling.held import names_within
+from dpacct.vocabulary import Adjacency
+
+STEP = dp.Gaussian(sigma=1)
+
+
+def ends(answer: dp.Answer) -> tuple[float, float]:
+    assert answer.lower is not None and answer.upper is not None
+    return answer.lower, answer.upper
+
+
+def client_coin(epsilon: float, rate: float, mu: float) -> float:
+    """Delta of one coin around a Gaussian of this mu, by quadrature over the sufficient statistic."""
+    x = np.linspace(-12.0, mu + 12.0, 400_001)
+    density = np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+    shifted = np.exp(-0.5 * (x - mu) ** 2) / math.sqrt(2.0 * math.pi)
+    gap = (1.0 - rate - math.exp(epsilon)) * density + rate * shifted
+    return float(np.maximum(gap, 0.0).sum() * (x[1] - x[0]))
+
+
+def test_one_client_coin_around_fifty_local_steps() -> None:
+    """48.2, and not the 5.1 of fifty coins."""
+    run = dp.Poisson("0.1")(STEP * 50)
+    answer = run.epsilon(delta=1e-5)
+    assert 48.19 < float(answer) < 48.20
+    assert client_coin(float(answer), 0.1, math.sqrt(50.0)) == pytest.approx(1e-5, rel=1e-5)
+    wrong = (dp.Poisson("0.1")(STEP) * 50).epsilon(delta=1e-5)
+    assert float(wrong) < 11.0  # 5.1 with the rates of both levels multiplied
+    # a million draws from the truth: delta as the mean of a bounded variable
+    rng = np.random.default_rng(50)
+    mu = math.sqrt(50.0)
+    x = rng.normal(size=10**6) + mu  # the coin fell; otherwise the loss is negative here
+    log_ratio = np.logaddexp(math.log(0.9), math.log(0.1) + mu * x - 0.5 * mu * mu)
+    for epsilon in (20.0, 30.0):
+        draws = 0.1 * np.maximum(-np.expm1(epsilon - log_ratio), 0.0)
+        error = float(draws.std()) / 1e3
+        lower, upper = ends(run.delta(epsilon=epsilon, method="lattice"))
+        assert lower - 5 * error - 1e-6 <= float(draws.mean()) <= upper + 5 * error + 1e-6
+
+
+@pytest.mark.parametrize("way", [Direction.REMOVE, Direction.ADD, Direction.SYMMETRIC])
+@pytest.mark.parametrize(("rounds", "log_delta"), [(1, -11.5), (7, -25.0)])
+def test_the_composed_source_is_the_closed_form(
+    way: Direction, rounds: int, log_delta: float
+) -> None:
+    """Gaussians are their own composition: the general way must find what the closed one does."""
+    inner = Composed(((NormalSource(0.3), 20),))
+    closed = NormalSource(0.3 * math.sqrt(20.0))
+    found = bracket.epsilon([(sampled(inner, 0.2, way), float(rounds))], log_delta)
+    exact = bracket.epsilon([(sampled(closed, 0.2, way), float(rounds))], log_delta, 1e-5)
+    assert found.lower <= exact.upper and exact.lower <= found.upper
+    assert found.upper - found.lower <= 1.5e-4 * found.upper
+
+
+def two_level(epsilon: float, draws: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(mean, standard error) of delta, remove and add, of a coin of 0.1 around ten sampled steps."""
+    rng = np.random.default_rng(7)
+    loss = np.zeros(draws)
+    for _ in range(10):
+        x = rng.normal(size=draws)
+        loss += np.log1p(0.3 * np.expm1(x - 0.5))
+    ratio = 1.0 + 0.1 * np.expm1(loss)
+    remove = np.maximum(ratio - math.exp(epsilon), 0.0)
+    add = np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0)
+    root = math.sqrt(draws)
+    return (remove.mean(), remove.std() / root), (add.mean(), add.std() / root)
+
+
+def test_two_levels_of_sampling() -> None:
+    """Client coins around local steps that draw their own records: brute force."""
+    run = dp.Poisson("0.1")(dp.Poisson("0.3")(STEP) * 10)
+    directions = Composition(run, Adjacency.ADD_REMOVE).upper
+    for epsilon in (0.05, 0.2):
+        for direction, (mean, error) in zip(directions, two_level(epsilon, 10**6), strict=True):
+            found = bracket.log_delta(sources(direction), epsilon)
+            low, high = math.exp(found.lower), math.exp(found.upper)
+            assert low - 5.0 * error <= mean <= high + 5.0 * error + 1e-300
+            assert high - low <= 1.2e-4 * high + 1e-300
+
+
+def participation(epsilon: float, rate: float, mu: float, rounds: int) -> float:
+    """Delta where each of some rounds runs a Gaussian step with this probability, and says so."""
+    total = 0.0
+    for ran in range(1, rounds + 1):
+        share = math.comb(rounds, ran) * rate**ran * (1.0 - rate) ** (rounds - ran)
+        m = mu * math.sqrt(ran)
+        total += share * float(
+            ndtr(0.5 * m - epsilon / m) - math.exp(epsilon) * ndtr(-0.5 * m - epsilon / m)
+        )
+    return total
+
+
+def test_participation_is_a_coin_in_the_open() -> None:
+    """001, Theorem 1 corrected: (1 - p) delta_0 + p PLD(f) per round."""
+    run = dp.Participation("0.25")(STEP * 2) * 6
+    for epsilon in (1.0, 4.0):
+        lower, upper = ends(run.delta(epsilon=epsilon))
+        exact = participation(epsilon, 0.25, math.sqrt(2.0), 6)
+        assert lower <= exact <= upper and upper - lower <= 1e-4 * upper
+    assert dp.Participation(1)(STEP).releases() == STEP.releases()
+
+
+def test_rounds_cost_nothing() -> None:
+    """The whole law is computed once: a thousand rounds are a power of it."""
+    one = dp.Poisson("0.01")(dp.Laplace(b=5) * 3)
+    few, many = (one * n for n in (10, 10**4))
+    assert len(many.releases()) == len(few.releases()) == 1
+    lower, upper = ends(many.epsilon(delta=1e-6))
+    assert 0.0 < lower < upper and upper - lower < 1e-3 * upper
+
+
+def test_fixed_size_samples_of_a_composition() -> None:
+    """C_q of randomised response twice: three losses, by enumeration."""
+    run = dp.WithoutReplacement("0.5")(dp.PureDP(epsilon=1) * 2)
+    share = math.e / (1.0 + math.e)
+    p = np.array([share**2, 2 * share * (1 - share), (1 - share) ** 2])
+    q = p[::-1]
+    mixed = 0.5 * p + 0.5 * q
+    for epsilon in (0.0, 0.3):
+        exact = float(np.maximum(mixed - math.exp(epsilon) * q, 0.0).sum())
+        lower, upper = ends(run.delta(epsilon=epsilon))
+        assert lower <= exact * (1 + 1e-9) and exact * (1 - 1e-9) <= upper
+        assert upper <= exact * (1 + 2e-4)
+
+
+def test_deeper_nests() -> None:
+    """Three levels and mixed leaves: one leaf, saved and read back, with what it takes on trust."""
+    local = dp.Poisson("0.5")(dp.Laplace(b=4) * 2) + STEP
+    plan = dp.Poisson("0.2")(dp.Poisson("0.4")(local * 2) * 2) * 3
+    ((leaf, count),) = plan.releases()
+    assert count == 3 and leaf.has_pairs
+    assert dp.from_json(plan.to_json()) == plan
+    assert "it is held while" in " ".join(map(str, plan.assumptions(Adjacency.ADD_REMOVE)))
+
+
+def test_open_failures_inside() -> None:
+    """A failure under the coin: its mass is the coin's share of it."""
+    run = dp.Poisson("0.25")(dp.ApproxDP(epsilon="0.1", delta="1e-6") * 4)
+    lower, upper = ends(run.delta(epsilon=3.0, method="lattice"))
+    exact = 0.25 * -math.expm1(4.0 * math.log1p(-1e-6))
+    assert lower <= exact <= upper and upper <= exact * (1 + 1e-4)
+
+
+def test_a_held_sample_is_amplified_once() -> None:
+    batch = dp.Poisson("0.1").draw("batch")
+    plan = batch(dp.Laplace(b=2)) + STEP + batch(dp.Laplace(b=2))
+    assert plan.equivalent(dp.Poisson("0.1")(dp.Laplace(b=2) * 2) + STEP)
+    assert not plan.equivalent(dp.Poisson("0.1")(dp.Laplace(b=2)) * 2 + STEP)
+    assert (plan * 3).equivalent(dp.Poisson("0.1")(dp.Laplace(b=2) * 6) + STEP * 3)
+    assert plan.under("add-remove").equivalent(plan)
+    assert names_within(plan) == {"batch"} and dp.from_json(plan.to_json()) == plan
+    # held inside another sample: it lives as long as that does
+    (leaf, _), *_ = dp.Poisson("0.5")(plan).releases()
+    assert dp.Poisson("0.5")(plan).releases() == ((leaf, 1),)
+
+
+def test_a_sample_used_twice_over_is_refused() -> None:
+    batch = dp.Poisson("0.1").draw("batch")
+    once = batch(dp.Laplace(b=2))
+    with pytest.raises(dp.InvalidArgument, match="cannot be drawn from itself"):
+        batch(once)
+    with pytest.raises(dp.InvalidArgument, match="inside another sample and outside it"):
+        (once + dp.Poisson("0.5")(once * 2)).releases()
+    with pytest.raises(dp.InvalidArgument, match="drawn in one way"):
+        (once + dp.Poisson("0.2").draw("batch")(STEP)).releases()
+    with pytest.raises(dp.InvalidArgument, match="not empty"):
+        dp.Poisson("0.1").draw("")(STEP)
+    with pytest.raises(dp.InvalidArgument, match="must be given a plan"):
+        batch(3)  # type: ignore[arg-type]
+
+
+def test_the_whole_law_is_a_pair() -> None:
+    """Both sides of a composition sum to one under P and Q, and bracket its profile."""
+    inner = Composed(((sampled(NormalSource(1.0), 0.2, Direction.REMOVE), 8),))
+    edges = np.linspace(-3.0, 8.0, 500)
+    found = {}
+    for upper in (True, False):
+        pieces = inner.pieces(edges, upper=upper)
+        for masses in (pieces.log_p, pieces.log_q):
+            assert float(logsumexp(masses[masses > -math.inf])) == pytest.approx(0.0, abs=1e-11)
+        found[upper] = [
+            float(np.maximum(np.exp(pieces.log_p) - np.exp(e + pieces.log_q), 0.0).sum())
+            for e in (-0.5, 0.0, 0.7, 2.0)
+        ]
+    assert all(a >= b for a, b in zip(found[True], found[False], strict=True))
+    exact = (dp.Poisson("0.2")(STEP) * 8).delta(epsilon=0.7, method="exact")
+    assert found[False][2] <= exact.value <= found[True][2] * (1 + 1e-9) + 1e-12
