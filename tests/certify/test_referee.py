@@ -49,7 +49,7 @@ def test_a_plan_again(k: int) -> None:
     slack = 1 + Fraction(1, 10**15)
     assert lower <= Fraction(row["upper"]) * slack
     assert Fraction(row["lower"]) <= upper * slack
-    if k not in OPEN:
+    if k not in OPEN and isinstance(row["engine"], list):
         assert referee.again(row).get("verdict") != "MISS"
 
 
