@@ -38,6 +38,7 @@ from tests.structure.project import ROOT
 PAGE = ROOT / "docs" / "theorems" / "mutation.md"
 STORE = Path(__file__).with_name("mutation.json")
 CHANGE = Fraction(5, 100)
+PATIENCE = 12.0  # CPU seconds after which a formula is taken never to end
 # Not part of what is claimed: examples, descriptions, and how points are drawn.
 _ASIDE = {"at", "Vector", "Witness", "Paper", "Cell", "range"}
 _DOMAINS = {"Real", "Integer", "Where", "Entry"}  # there, only printed thresholds count
@@ -130,9 +131,38 @@ def mutated(module: types.ModuleType, place: Place) -> list[Entry] | None:
     try:
         # dataclasses look their module up by name while it loads; it stays the original
         exec(compile(tree, module.__file__, "exec"), copy.__dict__)
+        return of_module(copy) or _of_siblings(module.__name__, copy)
     except Exception:
         return None
-    return of_module(copy)
+
+
+def siblings(name: str) -> list[types.ModuleType]:
+    """The files of the same paper that import from this one."""
+    package, _, short = name.rpartition(".")
+    if package == "dpacct.theorems":  # the registry's own files
+        return []
+    return [
+        other
+        for other in modules()
+        if other.__name__.startswith(f"{package}.")
+        and f"{package}.{short} import" in Path(str(other.__file__)).read_text(encoding="utf-8")
+    ]
+
+
+def _of_siblings(name: str, copy: types.ModuleType) -> list[Entry]:
+    """The entries of the files that use a file which has none itself, loaded anew upon the copy."""
+    found: list[Entry] = []
+    original = sys.modules[name]
+    sys.modules[name] = copy
+    try:
+        for other in siblings(name):
+            again = types.ModuleType(other.__name__)
+            source = Path(str(other.__file__)).read_text(encoding="utf-8")
+            exec(compile(source, str(other.__file__), "exec"), again.__dict__)
+            found += of_module(again)
+    finally:
+        sys.modules[name] = original
+    return found
 
 
 def _value(entry: Entry, point: dict[str, object]) -> float | None:
@@ -218,6 +248,8 @@ def outcome(module: types.ModuleType, place: Place, seconds: float = 1.5) -> Out
     try:
         return _outcome(module, place)
     except Late:
+        if seconds < PATIENCE:  # a slow judge is no catch: once more, with more time
+            return outcome(module, place, PATIENCE)
         return Outcome(place, "", "caught")
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
@@ -232,7 +264,7 @@ def _outcome(module: types.ModuleType, place: Place) -> Outcome:
     changed = mutated(module, place)
     if changed is None:
         return Outcome(place, "", "caught")
-    originals = {entry.id: entry for entry in of_module(module)}
+    originals = {entry.id: entry for entry in _entries(module)}
     alive = ""
     for other in changed:
         entry = originals.get(other.id)
@@ -246,12 +278,19 @@ def _outcome(module: types.ModuleType, place: Place) -> Outcome:
     return Outcome(place, alive, "survived" if alive else "harmless")
 
 
+def _entries(module: types.ModuleType) -> list[Entry]:
+    """A file's own entries, or those of the files that use it."""
+    own = of_module(module)
+    return own or [entry for other in siblings(module.__name__) for entry in of_module(other)]
+
+
 def targets() -> list[tuple[types.ModuleType, Place]]:
     """Every place in every file that has a usable entry."""
     return [
         (module, place)
         for module in modules()
-        if any(e.is_answer and e.formula is not None for e in of_module(module))
+        if any(e.is_answer and e.formula is not None for e in _entries(module))
+        and module.__name__.rpartition(".")[2] != "tables"
         for place in places(module)
     ]
 
