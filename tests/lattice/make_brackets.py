@@ -1,4 +1,4 @@
-"""500 random plans: the lattice's bracket against the contour engine's interval.
+"""Random plans: the lattice's bracket against the contour engine's interval.
 
     python -m tests.lattice.make_brackets [first] [last]
 

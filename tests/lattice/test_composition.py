@@ -118,11 +118,11 @@ def test_randomised_response_is_exact() -> None:
 
 def contains(found: dp.Answer, lower: float, upper: float) -> bool:
     assert found.lower is not None and found.upper is not None
-    slack = 1e-9 * upper + 1e-11
-    return found.lower <= lower + slack and found.upper >= upper - slack
+    below, above = lower * (1 + 1e-9) + 1e-11, upper * (1 - 1e-9) - 1e-11
+    return found.lower <= below and found.upper >= above
 
 
-@pytest.mark.parametrize("row", ROWS[::20], ids=lambda row: str(row["index"]))
+@pytest.mark.parametrize("row", ROWS[::10], ids=lambda row: str(row["index"]))
 def test_brackets_hold_what_the_contour_says(row: dict[str, object]) -> None:
     """Some of the 500 again; the intervals of the contour engine are those that were written down."""
     plan, delta = random_plan(int(str(row["index"])))
@@ -135,9 +135,8 @@ def test_all_brackets_that_were_written_down() -> None:
     """Each held the contour's interval when `make_brackets` ran."""
     assert len(ROWS) >= 50
     for row in ROWS:
-        lower, _, upper = row["exact"]
-        slack = 1e-9 * upper + 1e-11
-        assert row["lattice"][0] <= lower + slack and row["lattice"][2] >= upper - slack
+        (lower, _, upper), (low, _, high) = row["exact"], row["lattice"]
+        assert low <= lower * (1 + 1e-9) + 1e-11 and high >= upper * (1 - 1e-9) - 1e-11
 
 
 def test_rare_hits_are_resolved() -> None:
@@ -208,14 +207,10 @@ def test_questions_all_have_answers_without_a_contour() -> None:
     run = dp.Poisson("0.1")(dp.Laplace(b=2) * 3) * 10
     assert not Composition(run, dp.Adjacency.ADD_REMOVE).has_contour
     epsilon = run.epsilon(delta=1e-5)
-    methods = [answer.method for answer in run.compare(delta=1e-5)]
-    assert "lattice" in methods and "rdp" in methods
+    back = run.delta(epsilon=epsilon.value)
+    assert float(back) == pytest.approx(1e-5, rel=1e-3)
     assert run.rdp(2.0) > 0.0
-    deltas = run.profile([0.0, 0.5, float(epsilon)])
-    assert deltas[2] <= 1e-5 * 1.001 and deltas[0] > deltas[1] > deltas[2]
-    assert 0.0 < float(run.tradeoff(0.05)) < 0.95
-    above = run.epsilon(delta=1e-5, method="rdp")
-    assert float(above) >= float(epsilon)
+    assert float(run.epsilon(delta=1e-5, method="rdp")) >= float(epsilon)
 
 
 def test_what_has_no_pair_is_refused() -> None:
