@@ -179,7 +179,7 @@ class Line:
         # the folded copies were held below a part of the estimate, which the integral may undercut
         estimates = np.array([total.log_delta_estimate(epsilon) for epsilon in epsilons.tolist()])
         alias = ALIAS_TOLERANCE * np.exp(np.minimum(estimates - heights, 0.0))
-        error = (self._error + alias + 1e-14 * size) / safe + self._floor + 2e-14 * scale
+        error = (self._error + alias + 3e-14 * size) / safe + self._floor + 2e-14 * scale
         return Reading(
             np.where(positive, heights + np.log(safe), -np.inf),
             -moment / safe,
@@ -204,6 +204,8 @@ class BentLine(Line):
         value = terms.sum(axis=1)
         change = np.abs(value - 2.0 * terms[:, ::2].sum(axis=1))
         unsettled = (change + np.abs(terms[:, -4:]).max(axis=1)) / np.where(value > 0.0, value, 0.0)
+        # a change that is no longer shrinking is rounding, of which it is only a sample
+        unsettled = np.where(unsettled > 1e-9, 5.0 * unsettled, unsettled)
         error = np.maximum(reading.relative_error, unsettled + self._floor)
         return Reading(reading.log_delta, reading.slope, error)
 
@@ -217,11 +219,20 @@ def tabulate(families: Families, c: float, z: Complexes) -> Complexes:
 
 
 def straight_line(
-    families: Families, total: Totals, epsilons: Sequence[float], most: int
+    families: Families,
+    total: Totals,
+    epsilons: Sequence[float],
+    most: int,
+    periods: Sequence[float] = (),
+    share: float = 1.0,
 ) -> Line | None:
-    """Trapezoid rule on Re s = c; None if it needs more than `most` nodes."""
+    """Trapezoid rule on Re s = c; None if it needs more than `most` nodes.
+
+    `periods` are those of t at which some law's atoms come back into step, and the integrand may rise. The
+    step is `share` of the one that the aliasing bound allows.
+    """
     c = total.c
-    step = step_size(families, total, epsilons)
+    step = share * step_size(families, total, epsilons)
     if not (math.isfinite(step) and math.isfinite(total.variance)):
         return None
     blocks: list[Complexes] = [np.zeros(1, dtype=np.complex128)]
@@ -245,10 +256,46 @@ def straight_line(
             return None
         missing = wanted / min(log_tail, 0.4 * wanted) - 1.0 if wanted < 0.0 else 1.0
         size = min(math.ceil(max(missing, 0.15) * first), 512)
+    until = _last_revival(families, c, step, first * step, periods, wanted)
+    if until > most * step:
+        return None
+    if until > first * step:
+        last = math.ceil(until / step)
+        blocks.append(tabulate(families, c, 1j * step * np.arange(first, last)))
+        first = last
     tail = math.exp(log_tail)
     weights = np.full(first, step / math.pi, dtype=np.complex128)
     weights[0] *= 0.5
     return Line(total, 1j * step * np.arange(first), weights, np.concatenate(blocks), tail)
+
+
+def _last_revival(
+    families: Families,
+    c: float,
+    step: float,
+    done: float,
+    periods: Sequence[float],
+    wanted: float,
+) -> float:
+    """The t up to which the line must go so that no revival of atoms beyond it is worth having.
+
+    At a multiple of the period the atoms of a law are in step again, and only its density has decayed:
+    revivals shrink with the multiple. One is as wide as the first peak, so a few points around find it.
+    """
+    until = 0.0
+    near = np.array([-8.0, -4.0, 0.0, 4.0, 8.0]) * step
+    for period in set(periods):
+        first = max(1, math.ceil((done - 8.0 * step) / period))
+        for k in range(first, first + 4096):
+            t = k * period + near
+            t = t[t > 0.0]
+            rise = float(tabulate(families, c, 1j * t).real.max()) + math.log(
+                max(t[-1], c) / math.pi
+            )
+            if rise < wanted - 2.0:
+                break
+            until = max(until, k * period + 0.5 * done)
+    return until
 
 
 def bent_contour(families: Families, total: Totals, epsilons: Sequence[float]) -> Line | None:
@@ -301,7 +348,7 @@ def bent_contour(families: Families, total: Totals, epsilons: Sequence[float]) -
         # and a small change that does not shrink is rounding, of which it is only a sample
         stalled = 0.3 * last < relative < 1e-5
         left = (
-            10.0 * max(1.0, last / relative) if stalled else 0.3 if relative < 0.01 * last else 1.0
+            30.0 * max(1.0, last / relative) if stalled else 0.3 if relative < 0.01 * last else 1.0
         )
         if relative * left <= _SETTLED or stalled or z.size > MOST_BENT_NODES:
             scaled: Complexes = weight * complex(step)

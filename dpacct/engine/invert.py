@@ -40,6 +40,8 @@ LEAST_ATOMS = -40.0
 _CUT_WEIGHT = 1e-14
 # relative width to which the largest loss alone tells epsilon
 _NEAR_TOP = 1e-10
+# two lines that differ by more than this in log delta are not lines of one integral
+_AGREED = 1e-9
 # a reading worse than this is not an answer
 _USABLE = 1e-3
 
@@ -63,13 +65,40 @@ def contour_for(
         return None
     if atomic_mass(laws, families, total) > LEAST_ATOMS:
         return lattice_line(laws, families, total, epsilons, MOST_NODES)
-    line = straight_line(families, total, epsilons, FEW_NODES)
+    periods = _periods(laws)
+    line = straight_line(families, total, epsilons, FEW_NODES, periods)
+    if line is not None and periods:
+        line = _confirmed(line, families, total, epsilons, periods)
     # a bend to the right is for epsilons above most of the loss
     if line is None and total.c * math.sqrt(total.variance) > 0.5:
         line = bent_contour(families, total, epsilons)
     if line is None:
-        line = straight_line(families, total, epsilons, MOST_NODES)
+        line = straight_line(families, total, epsilons, MOST_NODES, periods)
+        if line is not None and periods:
+            line = _confirmed(line, families, total, epsilons, periods)
     return line
+
+
+def _confirmed(
+    line: Line,
+    families: Families,
+    total: Totals,
+    epsilons: Sequence[float],
+    periods: Sequence[float],
+) -> Line | None:
+    """A line near atoms, by another step: between two piles of atoms delta is not what its bounds suggest."""
+    finer = straight_line(families, total, epsilons, MOST_NODES, periods, share=0.61)
+    if finer is None:
+        return None
+    at = np.array(epsilons)
+    apart = np.abs(line.read(at).log_delta - finer.read(at).log_delta)
+    return finer if bool((apart < _AGREED).all()) else None
+
+
+def _periods(laws: Laws) -> tuple[float, ...]:
+    """Frequencies at which the atoms of a law that has a density too come back into step."""
+    spans = [float(np.ptp(law.atoms.losses)) for law, _ in laws if law.atoms.losses.size > 1]
+    return tuple(2.0 * math.pi / span for span in spans if span > 0.0)
 
 
 def _between(log_value: float, error: float) -> Solved:
