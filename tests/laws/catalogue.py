@@ -34,6 +34,8 @@ from dpacct.vocabulary import Adjacency, Strength
 assert settings.default is not None
 SEARCH = settings.default.max_examples >= 1000
 """Whether this is a long random search (--hypothesis-profile=search)."""
+SAME: dict[str, Any] = {"derandomize": True, "database": None}
+"""The ordinary run draws the same examples each time; luck is for the long search."""
 SECONDS = float(os.environ.get("DPACCT_LAW_SECONDS", "10"))
 """Processor time that one example of a law may take; it is interrupted there."""
 
@@ -293,7 +295,12 @@ def law(*, share: float = 0.04, **strategies: Any) -> Callable[[Callable[..., No
         quiet = [HealthCheck.too_slow, HealthCheck.filter_too_much]
         # an example is a few short numbers: shrinking it would take longer than the law itself
         phases = [phase for phase in settings.default.phases if phase is not Phase.shrink]
-        chosen = settings(max_examples=count, suppress_health_check=quiet, phases=phases)
+        chosen = settings(
+            max_examples=count,
+            suppress_health_check=quiet,
+            phases=phases,
+            **({} if SEARCH else SAME),
+        )
         return chosen(given(**strategies)(timed))
 
     return decorate
