@@ -25,7 +25,7 @@ def test_two_commands_do_everything() -> None:
     main, test = shell_commands()[:2]
     assert all(c.startswith("python3.11 -m venv ") and "\n" not in c for c in (main, test))
     assert "dpacct noise --eps 7 " in main
-    assert test.endswith("-m pytest")
+    assert test.endswith("-m pytest -n 2")
 
 
 def test_ci_runs_the_second() -> None:

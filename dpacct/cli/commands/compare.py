@@ -109,10 +109,13 @@ def _ask(
 
 def _gap(answer: Answer, reference: Answer) -> float | None:
     """The relative distance to the reference's value; None where no float can tell it."""
+    safe, other = float(answer), float(reference)  # the numbers that are printed
+    if min(safe, other) > 1e-300:
+        return safe / other - 1
     if answer.log_value is not None and reference.log_value is not None:
         difference = answer.log_value - reference.log_value
         return math.expm1(difference) if difference < 700 else None
-    return answer.value / reference.value - 1 if reference.value else None
+    return safe / other - 1 if other else None
 
 
 def _payload(
