@@ -54,7 +54,8 @@ class Plan:
         self.upper = [Direction(a, b) for a, b in zip(laws.upper, float_upper, strict=True)]
         self.lower = None
         if laws.lower is not None and float_lower is not None:
-            self.lower = [Direction(a, b) for a, b in zip(laws.lower, float_lower, strict=True)]
+            # the proof may be of fewer realised directions than the engine knows: still a lower end
+            self.lower = [Direction(a, b) for a, b in zip(laws.lower, float_lower, strict=False)]
 
     def _claim(
         self, side: str, k: int, direction: Direction, epsilon: Fraction, relation: str, bound: str
