@@ -65,18 +65,24 @@ def contour_for(
         return None
     if atomic_mass(laws, families, total) > LEAST_ATOMS:
         return lattice_line(laws, families, total, epsilons, MOST_NODES)
-    periods = _periods(laws)
-    line = straight_line(families, total, epsilons, FEW_NODES, periods)
-    if line is not None and periods:
-        line = _confirmed(line, families, total, epsilons, periods)
+    line = _vertical(laws, families, total, epsilons, FEW_NODES)
     # a bend to the right is for epsilons above most of the loss
     if line is None and total.c * math.sqrt(total.variance) > 0.5:
         line = bent_contour(families, total, epsilons)
     if line is None:
-        line = straight_line(families, total, epsilons, MOST_NODES, periods)
-        if line is not None and periods:
-            line = _confirmed(line, families, total, epsilons, periods)
+        line = _vertical(laws, families, total, epsilons, MOST_NODES)
     return line
+
+
+def _vertical(
+    laws: Laws, families: Families, total: Totals, epsilons: Sequence[float], most: int
+) -> Line | None:
+    """The straight line, confirmed by a second one where atoms are about."""
+    periods = _periods(laws)
+    line = straight_line(families, total, epsilons, most, periods)
+    if line is None or not periods:
+        return line
+    return _confirmed(line, families, total, epsilons, periods)
 
 
 def _confirmed(
