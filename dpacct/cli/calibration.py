@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from dpacct.tree import Node
 
 
+def plan_of_noise(options: PlanOptions) -> Callable[[float | Fraction], Node]:
+    """The plan that the options describe, as a function of its noise parameter."""
+    count, _ = step_count(options)
+
+    def plan(size: float | Fraction) -> Node:
+        made = options.kind.make(**{options.noise_parameter: size}, **options.noise_extras)
+        return repeated(options, made, count)
+
+    return plan
+
+
 def calibrate_noise(
     options: PlanOptions, epsilon: Fraction, delta: Fraction, method: str
 ) -> Answer:
@@ -29,13 +40,7 @@ def calibrate_noise(
     import dpacct as dp
     from dpacct.compose.routes.closed_guarantee import PUBLISHED
 
-    count, _ = step_count(options)
-    mechanism, extras = options.kind.make, options.noise_extras
-    name = options.noise_parameter
-
-    def plan(size: float) -> Node:
-        return repeated(options, mechanism(**{name: size}, **extras), count)
-
+    plan, name = plan_of_noise(options), options.noise_parameter
     started = time.perf_counter()
     if method in PUBLISHED:
         return published_noise(plan, name, epsilon, delta, method)
@@ -105,20 +110,13 @@ def certified_noise(
     """
     from dpacct.compose.certified import parameter
 
-    count, _ = step_count(options)
-    mechanism, extras = options.kind.make, options.noise_extras
-    name = options.noise_parameter
-
-    def plan(size: Fraction) -> Node:
-        return repeated(options, mechanism(**{name: size}, **extras), count)
-
     return parameter(
-        plan,
+        plan_of_noise(options),
         guess=guess,
         epsilon=epsilon,
         delta=delta,
         digits=digits,
-        name=name,
+        name=options.noise_parameter,
         effort=effort,
     )
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpacct.cli.calibration import plan_of_noise
 from dpacct.cli.command import option, stack
-from dpacct.cli.plan import PlanOptions, repeated, step_count
+from dpacct.cli.plan import PlanOptions
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.values import Number, option_name, shown
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.tree import Node
 
     PowerParam = click.ParamType["Power"]
 else:  # older clicks have no generic types
@@ -112,14 +112,8 @@ def noise_for_power(plan: PlanOptions, power: Power, others: tuple[Fraction | No
     if any(other is not None for other in others):
         raise _twice("--tpr")
     started = time.perf_counter()
-    count, _ = step_count(plan)
-
-    def build(size: float) -> Node:
-        made = plan.kind.make(**{plan.noise_parameter: size}, **plan.noise_extras)
-        return repeated(plan, made, count)
-
     answer = calibrate_risk(
-        build,
+        plan_of_noise(plan),
         true_positive_rate=power.hits,
         false_positive_rate=power.alarms,
         bounds=plan.kind.bounds,

@@ -157,11 +157,20 @@ class Line:
     def node_count(self) -> int:
         return int(self._z.size)
 
+    def _summands(self, epsilons: Floats) -> Complexes:
+        """The sum's terms at each epsilon, in units of e^{F(c)}."""
+        gap = self.total.mean - epsilons
+        terms: Complexes = self._weights * np.exp(
+            np.multiply.outer(gap, self._z) + self._log_integrand
+        )
+        return terms
+
     def _raw(self, epsilons: Floats) -> RawReading:
+        return self._sums(epsilons, self._summands(epsilons))
+
+    def _sums(self, epsilons: Floats, terms: Complexes) -> RawReading:
         total = self.total
         c = total.c
-        gap = total.mean - epsilons
-        terms = self._weights * np.exp(np.multiply.outer(gap, self._z) + self._log_integrand)
         return RawReading(
             heights=total.log_moment - c * epsilons - math.log(c) - math.log1p(c),
             value=terms.real.sum(axis=1),
@@ -198,10 +207,10 @@ class BentLine(Line):
     """
 
     def read(self, epsilons: Floats) -> Reading:
-        reading = super().read(epsilons)
-        gap = self.total.mean - epsilons
-        terms = (self._weights * np.exp(np.multiply.outer(gap, self._z) + self._log_integrand)).real
-        value = terms.sum(axis=1)
+        complex_terms = self._summands(epsilons)
+        raw = self._sums(epsilons, complex_terms)
+        reading = self._reading(epsilons, raw.heights, raw.value, raw.moment, raw.size)
+        terms, value = complex_terms.real, raw.value
         change = np.abs(value - 2.0 * terms[:, ::2].sum(axis=1))
         unsettled = (change + np.abs(terms[:, -4:]).max(axis=1)) / np.where(value > 0.0, value, 0.0)
         # a change that is no longer shrinking is rounding, of which it is only a sample
