@@ -1,0 +1,1 @@
+"""What a person reads: statements, cards, citations, pictures."""

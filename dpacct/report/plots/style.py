@@ -1,0 +1,233 @@
+"""One style for every picture: print, grey copies and colour-blind readers in mind.
+
+A method keeps its colour and its marker in every figure; how sure its number is, is said by the
+line. Nothing depends on the reader's own matplotlib settings, and equal pictures are equal bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpacct.vocabulary import Strength
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PAGE = 6.3
+"""Width in inches of a figure across the text of an A4 or letter page."""
+COLUMN = 3.4
+"""Width in inches of a figure in one of two columns."""
+SIZE = 9.0
+"""Points of the text at the axes; never scaled, so it is as large in print as the caption."""
+FORMATS = (".svg", ".pdf", ".png")
+"""Suffixes that `save` knows."""
+
+# Okabe and Ito, "Color Universal Design" (2008): eight colours that all readers can tell apart.
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
+INK, FAINT, RULE = "#222222", "#595959", "#D9D9D9"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A colour and a marker, which belong together."""
+
+    colour: str
+    marker: str
+
+
+LOOKS = (
+    Look(BLUE, "o"),
+    Look(VERMILION, "s"),
+    Look(GREEN, "^"),
+    Look(PURPLE, "D"),
+    Look(ORANGE, "v"),
+    Look(SKY, "P"),
+    Look(BLACK, "X"),
+)
+"""For lines that are no methods, in this order."""
+METHOD_LOOKS = {
+    "exact": LOOKS[0],
+    "certified": LOOKS[0],
+    "auto": LOOKS[0],
+    "lattice": LOOKS[5],
+    "rdp": LOOKS[1],
+    "rdp-mironov": LOOKS[4],
+    "clt": LOOKS[2],
+    "balle_wang.theorem8": LOOKS[6],
+    "dp_fed_ls.theorem1": LOOKS[3],
+    "dp_fed_ls.theorem2": LOOKS[6],
+}
+"""A method looks the same wherever it appears."""
+METHOD_NAMES = {
+    "exact": "exact",
+    "certified": "certified",
+    "auto": "strongest",
+    "lattice": "lattice",
+    "rdp": "RDP",
+    "rdp-mironov": "RDP, Mironov's conversion",
+    "clt": "central limit",
+    "balle_wang.theorem8": "Balle and Wang, Theorem 8",
+    "dp_fed_ls.theorem1": "DP-Fed-LS, Theorem 1",
+    "dp_fed_ls.theorem2": "DP-Fed-LS, Theorem 2",
+}
+"""What a legend calls a method."""
+
+LINES: dict[Strength, Any] = {
+    Strength.PROVED: "-",
+    Strength.CONVERGED: "-",
+    Strength.BOUND: (0, (7, 1.5, 1.5, 1.5)),
+    Strength.PUBLISHED: (0, (1.2, 1.6)),
+    Strength.ESTIMATE: (0, (4, 2.5)),
+    Strength.REFUTED: (0, (1.2, 1.6)),
+}
+"""Solid: the true value. Dash-dotted: a bound. Dotted: a paper's formula. Dashed: an estimate."""
+_REMARKS = {Strength.ESTIMATE: "estimate", Strength.REFUTED: "refuted"}
+_SETTINGS: Any = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is everywhere the same
+    "mathtext.fontset": "dejavusans",
+    "font.size": SIZE,
+    "axes.titlesize": SIZE,
+    "axes.labelsize": SIZE,
+    "xtick.labelsize": SIZE - 1,
+    "ytick.labelsize": SIZE - 1,
+    "legend.fontsize": SIZE - 1,
+    "legend.frameon": False,
+    "legend.handlelength": 3.0,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.minor.width": 0.5,
+    "ytick.minor.width": 0.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": RULE,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "lines.markeredgewidth": 0.6,
+    "axes.unicode_minus": True,
+    "axes.prop_cycle": f"cycler('color', {[look.colour for look in LOOKS]})",
+    "savefig.dpi": 200,
+    "svg.fonttype": "path",  # letters travel as outlines: no reader needs our font
+    "svg.hashsalt": "dpacct",  # the ids in an SVG, else new in every run
+    "pdf.fonttype": 42,  # TrueType, embedded
+    "path.simplify": False,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Matplotlib's own defaults and the settings above them, whatever the user has set.
+
+    Lines, texts and legends take their sizes when they are made, so draw inside of `with style():`,
+    or put `@style()` above the function that draws.
+    """
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # no talk of font caches on stderr
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        yield
+
+
+def look_of(method: str, index: int = 0) -> Look:
+    """The colour and marker of a method, or of the `index`-th line of something else.
+
+    >>> look_of("rdp").marker, look_of("a new method", 3).marker
+    ('s', 'D')
+    """
+    return METHOD_LOOKS.get(method, LOOKS[index % len(LOOKS)])
+
+
+def labelled(name: str, strength: Strength | str) -> str:
+    """`name` with a remark where the number is no guarantee.
+
+    >>> labelled("central limit", "estimate"), labelled("RDP", "bound")
+    ('central limit (estimate)', 'RDP')
+    """
+    remark = _REMARKS.get(Strength.parse(strength))
+    return f"{name} ({remark})" if remark else name
+
+
+def plot_line(
+    axes: Axes,
+    x: Any,
+    y: Any,
+    *,
+    label: str,
+    look: Look,
+    strength: Strength | str = Strength.CONVERGED,
+    markers: int = 6,
+    **more: Any,
+) -> None:
+    """One line whose dashes say how sure it is.
+
+    Args:
+        axes: where to draw.
+        x: the horizontal values.
+        y: the vertical values; nan leaves a gap.
+        label: its name in the legend; an estimate is called one.
+        look: its colour and marker.
+        strength: "proved", "converged", "bound", "published", "estimate" or "refuted".
+        markers: how many markers at most; 0 for none.
+        more: anything else that matplotlib's `plot` takes.
+    """
+    word = Strength.parse(strength)
+    # Two lines' markers must not sit on each other: each starts a little later than the last.
+    begin = len(axes.lines) * len(x) // (markers * 5) if markers else 0
+    every = (begin % len(x), max(1, len(x) // markers)) if markers else None
+    settings = {
+        "color": look.colour,
+        "linestyle": LINES[word],
+        "marker": look.marker if markers else None,
+        "markevery": every,
+        "markerfacecolor": "white" if word <= Strength.ESTIMATE else look.colour,
+        "markeredgecolor": look.colour,
+        "label": labelled(label, word),
+    }
+    axes.plot(x, y, **(settings | more))
+
+
+def to_bytes(figure: Figure, suffix: str) -> bytes:
+    """The picture as bytes, ".svg", ".pdf" or ".png"; the same figure gives the same bytes.
+
+    Raises:
+        ValueError: another suffix.
+    """
+    if suffix not in FORMATS:
+        raise ValueError(f"suffix must be one of {', '.join(FORMATS)}, got {suffix!r}")
+    # A date would make two equal pictures differ.
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    out = io.BytesIO()
+    with style():
+        figure.savefig(out, format=suffix[1:], metadata=undated)
+    return out.getvalue()
+
+
+def save(figure: Figure, path: Path | str) -> None:
+    """Write the picture; the suffix of `path` (.svg, .pdf, .png) says in which form.
+
+    Raises:
+        ValueError: another suffix.
+        OSError: the file cannot be written.
+    """
+    target = Path(path)
+    target.write_bytes(to_bytes(figure, target.suffix.lower()))
