@@ -23,7 +23,7 @@ PAPER = Paper(
         locus="Cost of the staircase, l1",
         claim="E|X| of the one-dimensional staircase.",
         maths=(
-            r"E|X|=\frac{a(\nu^2+e^{-\lambda}(1-\nu^2))+e^{-\lambda}}{1-e^{-\lambda}},\quad"
+            r"E|X|=\frac{a(\nu^2+e^{-\lambda}(1-\nu^2))+e^{-\lambda}}{1-e^{-\lambda}},\quad "
             r"a=\frac{1-e^{-\lambda}}{2(\nu+e^{-\lambda}(1-\nu))}"
         ),
         verdict=Verdict.HOLDS,

@@ -44,7 +44,7 @@ def fewest(alpha: int, epsilon: float) -> float:
         claim="Shuffling N eps0-LDP clients has at most this Renyi divergence, for whole alpha >= 2 and "
         "N > 9 alpha^4 e^{5 eps0}.",
         maths=(
-            r"\frac1{\alpha-1}\log\left(1+\binom\alpha2\frac{4(e^{\varepsilon_0}-1)^2}N\right),\quad"
+            r"\frac1{\alpha-1}\log\left(1+\binom\alpha2\frac{4(e^{\varepsilon_0}-1)^2}N\right),\quad "
             r"N>9\alpha^4e^{5\varepsilon_0}"
         ),
         verdict=Verdict.HOLDS,

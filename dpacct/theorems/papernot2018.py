@@ -127,8 +127,8 @@ def proposition7(v1: float, v2: float, v3: float, sigma: float) -> float:
             " bound there."
         ),
         maths=(
-            r"\tfrac1{\lambda-1}\log\left((1-q)A^{\lambda-1}+qB^{\lambda-1}\right),\quad"
-            r"A=\frac{1-q}{1-(qe^{\varepsilon_2})^{(\mu_2-1)/\mu_2}},\quad"
+            r"\tfrac1{\lambda-1}\log\left((1-q)A^{\lambda-1}+qB^{\lambda-1}\right),\quad "
+            r"A=\frac{1-q}{1-(qe^{\varepsilon_2})^{(\mu_2-1)/\mu_2}},\quad "
             r"B=\frac{e^{\varepsilon_1}}{q^{1/(\mu_1-1)}}"
         ),
         verdict=Verdict.HOLDS,
@@ -200,7 +200,7 @@ def gaussian_votes(log_q: float, order: float, sigma: float, sensitivity: float)
         locus="Theorem 6 with Propositions 7 and 8, one moved vote",
         claim="The data-dependent Renyi bound of one noisy argmax at the given votes.",
         maths=(
-            r"\mu_2=\sigma\sqrt{\log(1/q)},\quad\mu_1=\mu_2+1,\quad\varepsilon_i=\mu_i/\sigma^2,\quad"
+            r"\mu_2=\sigma\sqrt{\log(1/q)},\quad\mu_1=\mu_2+1,\quad\varepsilon_i=\mu_i/\sigma^2,\quad "
             r"q=\tfrac12\sum\operatorname{erfc}\frac{n_{i^*}-n_i}{2\sigma}"
         ),
         verdict=Verdict.HOLDS,

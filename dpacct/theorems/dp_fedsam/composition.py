@@ -177,9 +177,13 @@ def _failures(steps: int, epsilon: float, total: float, delta: float) -> float:
         locus="Lemma 5, delta' as printed",
         claim="T steps that are (eps, delta)-DP are (eps', delta')-DP with this delta'.",
         maths=(
+            r"\delta'=e^{-\frac{\varepsilon'+T\varepsilon}2}"
             r"\left(\frac1{1+e^\varepsilon}\frac{2T\varepsilon}{T\varepsilon-\varepsilon'}\right)^T"
             r"\left(\frac{T\varepsilon+\varepsilon'}{T\varepsilon-\varepsilon'}\right)"
-            r"^{-\frac{\varepsilon'+T\varepsilon}{2\varepsilon}}\right)"
+            r"^{-\frac{\varepsilon'+T\varepsilon}{2\varepsilon}}+2-\left(1-\frac{e^\varepsilon\delta}"
+            r"{1+e^\varepsilon}\right)^{\lceil\varepsilon'/\varepsilon\rceil}\left(1-\frac\delta"
+            r"{1+e^\varepsilon}\right)^{T-\lceil\varepsilon'/\varepsilon\rceil}-\left(1-\frac\delta"
+            r"{1+e^\varepsilon}\right)^T"
         ),
         verdict=Verdict.FALSE,
         status=Status.REFUTED,

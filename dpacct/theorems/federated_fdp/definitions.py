@@ -93,7 +93,7 @@ definition3_5 = Entry(
         claim="The joint trade-off function of all other clients equals that of the product of their "
         "marginals.",
         maths=(
-            r"T(M_{-j}(\mathbf S),M_{-j}(\mathbf S'^j))\ge f\iff"
+            r"T(M_{-j}(\mathbf S),M_{-j}(\mathbf S'^j))\ge f\iff "
             r"T\left(\prod_{i\ne j}M_i(\mathbf S),\prod_{i\ne j}M_i(\mathbf S'^j)\right)\ge f"
         ),
         verdict=Verdict.FALSE,

@@ -114,7 +114,7 @@ def lemma2_renyi_level(gamma: float, clients: int) -> float:
         locus="Lemma 2, with its conditions",
         claim="Lemma 2 for eps0-LDP clients, whole alpha >= 2 and N > 9 alpha^4 e^{5 eps0}.",
         maths=(
-            r"\frac1{\alpha-1}\log\left(1+\binom\alpha2\frac{4(e^{\varepsilon_0}-1)^2}N\right),\quad"
+            r"\frac1{\alpha-1}\log\left(1+\binom\alpha2\frac{4(e^{\varepsilon_0}-1)^2}N\right),\quad "
             r"N>9\alpha^4e^{5\varepsilon_0}"
         ),
         verdict=Verdict.HOLDS,

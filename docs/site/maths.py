@@ -1,0 +1,53 @@
+"""Formulas become MathML while the site is built: no script, no font and no network to read them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import escape, unescape
+from typing import Any
+
+from latex2mathml.converter import convert
+
+INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
+HEADING = re.compile(r"\\\((.*?)\\\)")
+DISPLAY = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
+
+
+# What LaTeX knows and the converter does not, or not there.
+SPELLED = ((r"\arg ", r"\operatorname{arg} "), (r"\Big\|", r"\Big‖"), (r"\_", "_"))
+
+
+@cache
+def mathml(latex: str, display: str) -> str:
+    """The formula as MathML, with its LaTeX as what is read out and copied.
+
+    Raises:
+        ValueError: a command that is not LaTeX, or that the converter does not know.
+    """
+    spelled = latex.strip()
+    for known, ours in SPELLED:
+        spelled = spelled.replace(known, ours)
+    made = convert(spelled, display=display)
+    if "\\" in made:
+        raise ValueError(f"not understood in a formula: {latex}")
+    return made.replace("<math ", f'<math aria-label="{escape(latex.strip())}" ', 1)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Called by MkDocs with the HTML of a page; headings stand in its table of contents too."""
+    headings = list(page.toc)
+    for heading in headings:
+        heading.title = HEADING.sub(inline, heading.title)
+        headings += heading.children
+    return DISPLAY.sub(block, INLINE.sub(inline, html))
+
+
+def inline(found: re.Match[str]) -> str:
+    """A formula in a line of text."""
+    return mathml(unescape(found.group(1)), "inline")
+
+
+def block(found: re.Match[str]) -> str:
+    """A formula on a line of its own."""
+    return f'<div class="formula">{mathml(unescape(found.group(1)), "block")}</div>'

@@ -1,0 +1,94 @@
+"""The documentation builds without a warning, and opens without a network."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from dpacct.theorems.registry import entries
+from tests.docs.site import Site, build
+from tests.structure.project import ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return build(tmp_path_factory.mktemp("site") / "site")
+
+
+def test_it_builds_without_a_warning(site: Site) -> None:
+    assert site.code == 0, site.printed
+    assert not re.search("WARNING|ERROR|not included in the", site.printed), site.printed
+
+
+def test_every_page_is_in_it(site: Site) -> None:
+    written = (p.relative_to(ROOT / "docs") for p in (ROOT / "docs").rglob("*.md"))
+    wanted = {
+        (p.parent / "index.html" if p.name == "README.md" else p.with_suffix(".html")).as_posix()
+        for p in written
+    }
+    assert wanted <= set(site.pages)
+
+
+def test_nothing_is_fetched_to_show_a_page(site: Site) -> None:
+    foreign = {u for seen in site.pages.values() for u in seen.fetched if urlsplit(u).netloc}
+    assert not foreign
+    sheets = "".join(p.read_text(encoding="utf-8") for p in site.folder.rglob("*.css"))
+    assert not re.findall(r"(?:url\(|@import )\W*(?:https?:)?//", sheets)
+
+
+def test_all_that_is_shown_is_there(site: Site) -> None:
+    missing = {
+        (name, u)
+        for name, seen in site.pages.items()
+        for u in seen.fetched
+        if not u.startswith("data:") and not (site.folder / target(name, u)).is_file()
+    }
+    assert not missing
+
+
+def test_links_lead_to_a_page_and_a_place(site: Site) -> None:
+    lost = []
+    for name, seen in site.pages.items():
+        for url in seen.links:
+            parts = urlsplit(url)
+            if parts.scheme or parts.netloc:
+                continue
+            page = target(name, url) if parts.path else name
+            place = unquote(parts.fragment)
+            known = site.pages[page].anchors | {""} if page in site.pages else {""}
+            if not (site.folder / page).is_file() or place not in known:
+                lost.append((name, url))
+    assert not lost
+
+
+def test_every_statement_is_listed(site: Site) -> None:
+    """The overview of the papers lists each in the navigation."""
+    listed = {posixpath.basename(u) for u in site.pages["theorems/index.html"].links}
+    assert {f"{one}.html" for one in entries()} <= listed
+
+
+def test_formulas_are_mathml(site: Site) -> None:
+    """No dollar of a formula is left over in the text, and no command of LaTeX."""
+    texts = {n: (site.folder / n).read_text(encoding="utf-8") for n in site.pages}
+    assert "<math " in texts["theory/engine.html"]
+    assert not [name for name, text in texts.items() if 'class="arithmatex"' in text]
+    code = re.compile(r"<(pre|code|script|math)\b.*?</\1>|<[^>]*>", re.DOTALL)
+    left = {n: re.findall(r"\$|\\[a-zA-Z]+", code.sub("", text)) for n, text in texts.items()}
+    assert not {name: found[:5] for name, found in left.items() if found}
+
+
+def test_it_can_be_searched_from_disk(site: Site) -> None:
+    """The index is a script, and the worker that reads it needs no server."""
+    index = (site.folder / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert "randomised response" in index
+    assert "assets/frame-worker.js" in site.pages["index.html"].fetched
+
+
+def target(page: str, url: str) -> str:
+    """Where a relative address leads, seen from a page."""
+    path = unquote(urlsplit(url).path)
+    there = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+    return posixpath.join(there, "index.html") if path.endswith("/") else there
