@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.plan_step import as_table, as_text, check_keys, sum_of_steps
 from dpacct.cli.refusal import Refusal
@@ -15,19 +16,23 @@ from dpacct.cli.values import DELTA, EPSILON, Choice
 from dpacct.vocabulary import Adjacency, Unit
 
 if TYPE_CHECKING:
+    from dpacct.report.about import About
+    from dpacct.report.premise import Declared
     from dpacct.tree import Node
 
 MAX_BYTES = 10_000_000
-_KEYS = ("step", "epsilon", "delta", "adjacency", "unit")
+_KEYS = ("step", "epsilon", "delta", "adjacency", "unit", "assumptions", "report")
 
 
 @dataclass(frozen=True)
 class PlanFile:
-    """A plan and the question its file asks, if it asks one."""
+    """A plan, the question its file asks, if it asks one, and what it says for a report."""
 
     node: Node
     epsilon: Fraction | None = None
     delta: Fraction | None = None
+    assumptions: dict[str, Declared] = field(default_factory=dict)
+    about: About | None = None
 
 
 def read_plan(path: str) -> PlanFile:
@@ -69,7 +74,24 @@ def read_plan(path: str) -> PlanFile:
     }
     if words:
         node = node.under(words.get("adjacency"), unit=words.get("unit", ""))
-    return PlanFile(node, numbers.get("epsilon"), numbers.get("delta"))
+    declared, about = _told(table, name)
+    return PlanFile(node, numbers.get("epsilon"), numbers.get("delta"), declared, about)
+
+
+def _told(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], About | None]:
+    """What [assumptions] and [report] say; every command checks them, `dpacct report` uses them."""
+    declared: dict[str, Declared] = {}
+    about = None
+    if "assumptions" in table:
+        from dpacct.report.premise import read_declared
+
+        told = as_table(table["assumptions"], f"{name}: assumptions")
+        declared = read_declared(told, f"{name}: [assumptions]")
+    if "report" in table:
+        from dpacct.report.about import About
+
+        about = About.read(as_table(table["report"], f"{name}: report"), f"{name}: [report]")
+    return declared, about
 
 
 def _contents(path: str) -> str:
