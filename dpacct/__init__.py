@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.randomized_response import LocalRandomizer as LocalRandomizer
     from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpacct.mechanisms.staircase import Staircase as Staircase
+    from dpacct.report.plots import plot as plot
     from dpacct.risk import Risk as Risk
     from dpacct.risk import calibrate_risk as calibrate_risk
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
@@ -90,6 +91,7 @@ _ROOMS = {
     "mechanisms.opaque": ("ApproxDP", "PureDP", "ZCDP"),
     "mechanisms.randomized_response": ("LocalRandomizer", "RandomizedResponse"),
     "mechanisms.staircase": ("Staircase",),
+    "report.plots": ("plot",),
     "risk": ("Risk", "calibrate_risk"),
     "sampling.fixed_size": ("WithoutReplacement",),
     "sampling.participation": ("Participation",),

@@ -1,96 +1,91 @@
-"""Draws a curve: one clean figure, the same bytes for the same plan."""
+"""Where a chart goes: a picture, a table, JSON, or the terminal itself."""
 
 from __future__ import annotations
 
-import logging
-import textwrap
-from typing import TYPE_CHECKING
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.values import one_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from dpacct.report.plots.chart import Chart
 
-    from dpacct.cli.curve_data import Curve
-
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_AXES = {
-    "profile": ("epsilon", "delta"),
-    "tradeoff": ("type I error (false positive rate) of an attacker", "least type II error"),
-    "rdp": ("Rényi order", "Rényi divergence (epsilon)"),
-}
-_TITLES = {
-    "profile": "Privacy profile",
-    "tradeoff": "Trade-off curve (safe lower bound)",
-    "rdp": "Rényi differential privacy",
-}
+PICTURES = (".png", ".svg", ".pdf")
+FILES = (*PICTURES, ".csv", ".json")
 
 
-def draw(curve: Curve, path: Path) -> None:
-    """Write the picture of a curve; the suffix of `path` (.png, .svg, .pdf) says in which form.
+def writable(output: str) -> Path:
+    """The path, once its suffix is known and its folder exists: better now than after the work.
 
     Raises:
-        OSError: the file cannot be written.
+        Refusal: another suffix, or no such folder.
     """
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # no talk of font caches on stderr
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    # Text in an SVG stays text, and its ids do not change from run to run.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "dpacct", "font.size": 10}):
-        size = (5.0, 5.2) if curve.kind == "tradeoff" else (6.4, 4.4)
-        figure = Figure(figsize=size, dpi=150, layout="constrained")
-        axes = figure.add_subplot()
-        horizontal, *others = curve.columns
-        for name, colour in zip(others, _COLOURS, strict=False):
-            estimate = name in curve.estimates
-            axes.plot(
-                curve.columns[horizontal],
-                curve.columns[name],
-                color=colour,
-                linewidth=1.3 if estimate else 1.8,
-                linestyle="--" if estimate else "-",
-                label=_label(name) + (" (estimate)" if estimate else ""),
-            )
-        axes.set_xlabel(_AXES[curve.kind][0])
-        axes.set_ylabel(_AXES[curve.kind][1])
-        if curve.kind == "profile":
-            axes.set_yscale("log")
-        elif curve.kind == "rdp":
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-        else:
-            axes.plot([0, 1], [1, 0], color="0.6", linewidth=1, linestyle=":", label="no leak")
-            axes.set_aspect("equal")
-            axes.set_xlim(0, 1)
-            axes.set_ylim(0, 1)
-        axes.grid(color="0.9", linewidth=0.6)
-        axes.set_axisbelow(True)
-        for edge in ("top", "right"):
-            axes.spines[edge].set_visible(False)
-        if len(others) > 1 or curve.kind == "tradeoff":
-            axes.legend(frameon=False)
-        subtitle = _subtitle(curve)
-        axes.text(0, 1.02, subtitle, transform=axes.transAxes, va="bottom", size=8, color="0.3")
-        room = 11 * (subtitle.count("\n") + 1) + 8  # points
-        axes.set_title(_TITLES[curve.kind], loc="left", fontsize=12, pad=room)
-        figure.savefig(path, metadata=_undated(path.suffix))
+    path = Path(output)
+    if path.suffix.lower() not in FILES:
+        raise Refusal(f"--output must end in {one_of(FILES)}; got {output[:80]!r}.", "--output")
+    if not path.parent.is_dir() or path.is_dir() or "\0" in output:
+        raise Refusal(f"--output {output[:80]!r} lies in no folder that exists.", "--output")
+    return path
 
 
-def _label(column: str) -> str:
-    """`delta_rdp` is the rdp method; a plain column is the strongest answer."""
-    return column.partition("_")[2] or "this plan"
+def write(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
+    """Write a chart in the form that the suffix says.
+
+    Raises:
+        Refusal: the file cannot be written.
+    """
+    suffix = path.suffix.lower()
+    if suffix in PICTURES:
+        from dpacct.report.plots.draw import draw
+        from dpacct.report.plots.style import to_bytes
+
+        data = to_bytes(draw(chart), suffix)
+    elif suffix == ".csv":
+        data = chart.to_csv().encode()
+    else:
+        data = (json.dumps(body, indent=2, allow_nan=False) + "\n").encode()
+    write_bytes(data, path)
 
 
-def _subtitle(curve: Curve) -> str:
-    plan = textwrap.shorten(str(curve.plan), 300, placeholder=" ...")
-    return "\n".join(
-        [
-            *textwrap.wrap(plan, 70 if curve.kind == "tradeoff" else 90),
-            f"adjacency {curve.adjacency}",
-        ]
+def write_bytes(data: bytes, path: Path) -> None:
+    """The file, whole or not at all.
+
+    Raises:
+        Refusal: the file cannot be written.
+    """
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            half.write_bytes(data)
+            half.replace(path)
+        finally:
+            half.unlink(missing_ok=True)
+    except OSError as error:
+        told = f"cannot write {str(path)[:80]!r}: {error.strerror}."
+        raise Refusal(told, "--output") from None
+
+
+def shows_pictures() -> bool:
+    """Whether somebody is looking at stdout."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def in_terminal(chart: Chart) -> str:
+    """The chart as text for this terminal: braille where it has Unicode."""
+    import shutil
+
+    from dpacct.report.plots.terminal import text_plot
+
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    columns, rows = shutil.get_terminal_size((80, 24))
+    return text_plot(
+        chart,
+        width=min(columns, 110),
+        height=max(8, min(rows - 10, 20)),
+        braille=encoding.startswith("utf"),
     )
-
-
-def _undated(suffix: str) -> dict[str, None] | None:
-    """Metadata that leave out the date, which alone would make two equal pictures differ."""
-    return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)

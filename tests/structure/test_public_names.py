@@ -60,6 +60,7 @@ NAMES = [
     "from_dict",
     "from_json",
     "noise_multiplier",
+    "plot",
 ]
 PUBLIC = [*ERRORS, *NAMES, "__version__"]
 

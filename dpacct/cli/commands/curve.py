@@ -1,25 +1,23 @@
-"""`dpacct curve`: a privacy profile, a trade-off curve or a Renyi curve."""
+"""`dpacct curve`: profile, trade-off, Renyi curve, epsilon over steps, noise, gaps of methods."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 import click
 
 from dpacct.cli import options
 from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.curve_data import KINDS, Wish, chart
+from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import note, write_json
-from dpacct.cli.plan import PlanOptions, whole
+from dpacct.cli.picture import in_terminal, shows_pictures, writable, write
+from dpacct.cli.plan import PlanOptions
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.values import EPSILON, Choice, FilePath, Number, one_of
+from dpacct.cli.values import EPSILON, Choice, FilePath, Number
 
-if TYPE_CHECKING:
-    from dpacct.cli.curve_data import Curve
-
-_KINDS = ("profile", "tradeoff", "rdp")
-_PICTURES = (".png", ".svg", ".pdf")
 _POINTS = Number("a whole number from 2 to 100000", least=2, most=100_000, whole=True)
 _CURVE = "Curve"
 
@@ -28,23 +26,34 @@ _CURVE = "Curve"
     "curve",
     cls=ExampleCommand,
     rank=60,
-    short_help="A whole curve: CSV, JSON or a picture.",
+    short_help="A whole curve: a picture, CSV or JSON.",
     examples=(
         "curve --sigma 1.1 --rate 0.01 --steps 1000",
         "curve --sigma 1.1 --rate 0.01 --steps 1000 --kind rdp --json",
         "curve --sigma 2 --kind tradeoff --points 50 -o tradeoff.png",
         "curve --sigma 1.1 --rate 0.01 --steps 1000 --method auto --method clt -o profile.svg",
+        "curve --sigma 1.1 --rate 0.01 --kind steps --to 5000 --delta 1e-6 --points 9",
+        "curve --rate 0.01 --steps 1000 --kind noise --points 7 -o noise.pdf",
+        "curve --sigma 1.1 --rate 0.01 --steps 1000 --kind gap --points 9 -o gap.svg",
     ),
 )
 @option(
     "--kind",
     section=_CURVE,
-    type=Choice(_KINDS),
+    type=Choice(KINDS),
     default="profile",
     show_default=True,
-    help="delta over epsilon, type II over type I error, or Renyi divergence over order.",
+    help="profile: delta over epsilon; tradeoff: type II over type I error; rdp: Renyi divergence"
+    " over order; steps: epsilon over steps; noise: noise over epsilon; gap: how far other methods"
+    " are from exact, over delta.",
 )
-@option("--points", section=_CURVE, type=_POINTS, default="101", show_default=True, metavar="N")
+@option(
+    "--points",
+    section=_CURVE,
+    type=_POINTS,
+    metavar="N",
+    help="How many: default 101, for steps and gap 41, for noise 25.",
+)
 @option("--from", "start", section=_CURVE, type=EPSILON, metavar="X", help="Where the axis begins.")
 @option("--to", "stop", section=_CURVE, type=EPSILON, metavar="X", help="Where the axis ends.")
 @option(
@@ -54,7 +63,8 @@ _CURVE = "Curve"
     type=Choice(options.METHODS),
     metavar="NAME",
     multiple=True,
-    help="For profiles, and as often as you like: one curve for each method (default: auto).",
+    help="As often as you like, one curve for each. Default: auto for a profile; exact, rdp and clt"
+    " for steps, noise and gap.",
 )
 @option(
     "--output",
@@ -65,80 +75,68 @@ _CURVE = "Curve"
     help="Write to a file instead of stdout: .png, .svg or .pdf for a picture, .csv or .json.",
 )
 @options.json_option
+@option(
+    "--csv",
+    "as_csv",
+    section="Output",
+    is_flag=True,
+    help="CSV also on a terminal, which gets a picture otherwise.",
+)
 @options.noise_options
 @options.sampling_options
 @options.steps_options
+@options.epsilon_option(required=False)
+@options.delta_option(required=False)
 @options.meaning_options
 def command(
     kind: str,
-    points: Any,
-    start: Any,
-    stop: Any,
+    points: Fraction | None,
+    start: Fraction | None,
+    stop: Fraction | None,
     methods: tuple[str, ...],
     output: str | None,
     as_json: bool,
+    as_csv: bool,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
     **values: Any,
 ) -> None:
-    """Compute a whole curve of a plan and write it as CSV, JSON or a picture."""
-    from dpacct.cli import curve_data
-    from dpacct.tree import resolve_adjacency
+    """Compute a whole curve of a plan, as a picture, CSV or JSON.
 
-    path = None if output is None else _writable(output)
-    node, notes = whole(PlanOptions.take(values))
-    adjacency = str(resolve_adjacency(node))
-    ends = (None if end is None else float(end) for end in (start, stop))
-    span = curve_data.Range(int(points), *ends)
-    if kind == "profile":
-        curve = curve_data.profile(
-            node, span, tuple(dict.fromkeys(methods or ("auto",))), adjacency
-        )
-    elif methods not in ((), ("auto",)):
+    --delta (default 1e-5) is the delta of steps, noise and rdp curves, and the one that a profile's
+    title speaks of.
+    """
+    if as_json and as_csv:
+        raise Refusal("give --json or --csv, not both.", "--json", kind="exclusive-options")
+    path = None if output is None else writable(output)
+    wish = Wish(
+        None if points is None else int(points),
+        None if start is None else float(start),
+        None if stop is None else float(stop),
+        tuple(dict.fromkeys(methods)),
+        delta,
+        epsilon,
+    )
+    made, notes = chart(kind, PlanOptions.take(values), wish)
+    if made.infinite is not None:
         raise Refusal(
-            f"--method belongs to --kind profile; a {kind} curve has one method.", "--method"
+            f"{made.infinite} is not finite on all of this axis; narrow it with --from and --to.",
+            "--from",
+            kind="not-certified",
+            status=ExitStatus.WITHHELD,
         )
-    elif kind == "tradeoff":
-        curve = curve_data.tradeoff(node, span, adjacency)
-    else:
-        curve = curve_data.rdp(node, span, adjacency)
-    curve.must_be_finite()
-    for line in notes:
+    for line in [*notes, *made.gaps()]:
         note(f"note: {line}.")
-    body = {"schema": SCHEMA, "command": "curve", **curve.to_dict()}
+    body = {"schema": SCHEMA, "command": "curve", **made.to_dict()}
     if path is not None:
-        _write(curve, body, path)
+        write(made, body, path)
         if as_json:
             write_json(body)
         else:
             note(f"wrote {path}")
     elif as_json:
         write_json(body)
+    elif shows_pictures() and not as_csv:
+        click.echo(in_terminal(made), nl=False)
     else:
-        click.echo(curve.to_csv(), nl=False)
-
-
-def _writable(output: str) -> Path:
-    """The path, once its suffix is known and its folder exists: better now than after the work."""
-    path = Path(output)
-    known = (*_PICTURES, ".csv", ".json")
-    if path.suffix.lower() not in known:
-        raise Refusal(f"--output must end in {one_of(known)}; got {output!r}.", "--output")
-    if not path.parent.is_dir() or path.is_dir() or "\0" in output:
-        raise Refusal(f"--output {output!r} lies in no folder that exists.", "--output")
-    return path
-
-
-def _write(curve: Curve, body: dict[str, Any], path: Path) -> None:
-    import json
-
-    try:
-        if path.suffix.lower() in _PICTURES:
-            from dpacct.cli.picture import draw
-
-            draw(curve, path)
-        elif path.suffix.lower() == ".csv":
-            path.write_text(curve.to_csv(), encoding="utf-8")
-        else:
-            text = json.dumps(body, indent=2, allow_nan=False)
-            path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise Refusal(f"cannot write {str(path)!r}: {error.strerror}.", "--output") from None
+        click.echo(made.to_csv(), nl=False)

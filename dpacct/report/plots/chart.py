@@ -1,0 +1,186 @@
+"""A chart as data: what a picture, a terminal plot, a CSV file and JSON are all made from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpacct.vocabulary import Strength
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: the name of its column, what a reader sees, and its scale."""
+
+    column: str
+    label: str
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """Values over the horizontal axis; nan where there is no answer.
+
+    Attributes:
+        column: its name in CSV and JSON, such as "delta_rdp".
+        label: its name in the legend.
+        values: as many as the chart has points.
+        strengths: of each value, or one for all of them.
+        method: which method gave them, for its colour.
+    """
+
+    column: str
+    label: str
+    values: Column
+    strengths: Strength | tuple[Strength, ...] = Strength.CONVERGED
+    method: str = ""
+
+    @property
+    def grades(self) -> tuple[Strength, ...]:
+        """The strength of each value."""
+        if isinstance(self.strengths, Strength):
+            return (self.strengths,) * len(self.values)
+        return self.strengths
+
+    @property
+    def strength(self) -> Strength:
+        """The weakest strength of its values."""
+        return Strength.weakest(self.grades)
+
+    def runs(self) -> list[tuple[slice, Strength]]:
+        """The stretches of equal strength; each begins at the last point of the one before."""
+        found: list[tuple[slice, Strength]] = []
+        begin = 0
+        for i, grade in enumerate(self.grades, 1):
+            if i == len(self.values) or self.grades[i] is not grade:
+                found.append((slice(max(0, begin - 1), i), grade))
+                begin = i
+        return found
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point that the title speaks of.
+
+    Its words stand beside it; `away` moves them off, so many points right and up, and a thin line
+    then leads to them.
+    """
+
+    x: float
+    y: float
+    text: str
+    away: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Level:
+    """A horizontal line to compare with."""
+
+    y: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """A shaded region between two curves over the horizontal axis."""
+
+    low: Column
+    high: Column
+    label: str
+    colour: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Everything that one picture shows.
+
+    Attributes:
+        kind: "profile", "tradeoff", "rdp", "steps", "noise" or "gap".
+        x: the horizontal axis.
+        y: the vertical axis.
+        points: where the lines are known, increasing.
+        lines: at least one.
+        title: what was found, as a sentence with its numbers.
+        plan: the plan in words, as it would be typed.
+        adjacency: under which the numbers hold.
+        facts: further lines under the title.
+        saved: the plan as JSON values, or None where no single plan is shown.
+        square: whether both axes have one scale, from 0 to 1.
+        top: where the vertical axis ends at the latest; what lies above says nothing.
+    """
+
+    kind: str
+    x: Axis
+    y: Axis
+    points: Column
+    lines: tuple[Line, ...]
+    title: str
+    plan: str
+    adjacency: str
+    facts: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    levels: tuple[Level, ...] = ()
+    bands: tuple[Band, ...] = ()
+    saved: Any = None
+    square: bool = False
+    top: float | None = None
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """Name to values, the horizontal axis first."""
+        return {self.x.column: self.points} | {line.column: line.values for line in self.lines}
+
+    @property
+    def subtitle(self) -> tuple[str, ...]:
+        """What stands under the title, a line each."""
+        plan = self.plan if len(self.plan) <= 300 else f"{self.plan[:296]} ..."
+        return (plan, ", ".join([f"adjacency {self.adjacency}", *self.facts]))
+
+    @property
+    def infinite(self) -> str | None:
+        """The first column that is infinite somewhere: it would be drawn as nothing."""
+        for name, column in self.columns.items():
+            if any(math.isinf(value) for value in column):
+                return name
+        return None
+
+    def gaps(self) -> list[str]:
+        """One sentence for each line that has no answer somewhere."""
+        told = []
+        for line in self.lines:
+            missing = sum(math.isnan(value) for value in line.values)
+            if missing:
+                told.append(f"{line.label} has no answer at {missing} of {len(line.values)} points")
+        return told
+
+    def to_csv(self) -> str:
+        """A header and a line for each point; numbers read back to the same floats, a gap is empty."""
+        lines = [",".join(self.columns)]
+        lines += [
+            ",".join("" if math.isnan(value) else repr(float(value)) for value in row)
+            for row in zip(*self.columns.values(), strict=True)
+        ]
+        return "\n".join(lines) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object, without the command's name; a gap is null."""
+        weak = sorted(line.column for line in self.lines if line.strength <= Strength.ESTIMATE)
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "adjacency": self.adjacency,
+            "columns": {
+                name: [None if math.isnan(v) else float(v) for v in column]
+                for name, column in self.columns.items()
+            },
+            "strengths": {line.column: list(map(str, line.grades)) for line in self.lines},
+            "estimates": weak,
+            "plan": self.saved,
+        }

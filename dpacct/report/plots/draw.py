@@ -1,0 +1,145 @@
+"""From a chart to a matplotlib figure."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from dpacct.report.plots.page import figure
+from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, look_of, plot_line, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dpacct.report.plots.chart import Chart, Mark
+
+_SQUARE = 4.6  # inches, of a figure whose axes have one scale
+
+
+@style()
+def draw(chart: Chart, *, width: float | None = None) -> Figure:
+    """The figure of a chart, `width` inches wide (default: as wide as the text of a page)."""
+    wide = width or (_SQUARE if chart.square else PAGE)
+    height = wide * (0.95 if chart.square else 0.57)
+    made, axes = figure(chart.title, chart.subtitle, width=wide, height=height)
+    for band in chart.bands:
+        axes.fill_between(
+            chart.points,
+            band.low,
+            band.high,
+            color=band.colour,
+            alpha=0.16,
+            linewidth=0,
+            label=band.label,
+        )
+    for index, line in enumerate(chart.lines):
+        runs = line.runs()
+        longest = max(runs, key=lambda run: run[0].stop - run[0].start)
+        for run in runs:
+            where, strength = run
+            share = (where.stop - where.start) / len(chart.points)
+            plot_line(
+                axes,
+                chart.points[where],
+                line.values[where],
+                label=line.label if run is longest else "",
+                look=look_of(line.method, index),
+                strength=strength,
+                markers=math.ceil(6 * share) if len(chart.lines) > 1 else 0,
+            )
+    _scales(axes, chart)
+    for level in chart.levels:
+        axes.axhline(level.y, color=FAINT, linewidth=0.9, zorder=1)
+        axes.annotate(
+            level.text,
+            (1, level.y),
+            xycoords=("axes fraction", "data"),
+            xytext=(-2, -3),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            size=SIZE - 1,
+            color=FAINT,
+        )
+    for mark in chart.marks:
+        _mark(axes, mark)
+    if len(chart.lines) + len(chart.bands) > 1:
+        axes.legend(loc="best")
+    return made
+
+
+def _scales(axes: Axes, chart: Chart) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    axes.set_xlabel(chart.x.label)
+    axes.set_ylabel(chart.y.label)
+    if chart.square:
+        axes.set_aspect("equal")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        return
+    for axis, set_scale, ticks in (
+        (chart.x, axes.set_xscale, axes.xaxis),
+        (chart.y, axes.set_yscale, axes.yaxis),
+    ):
+        if axis.log:
+            set_scale("log")
+            low, high = ticks.get_view_interval()
+            if low >= 1e-3 and high <= 1e6:  # 0.1, 1, 10 rather than powers
+                ticks.set_major_formatter(FuncFormatter(_plain))
+                few = high / low < 100
+                ticks.set_minor_formatter(FuncFormatter(_sparse if few else _nothing))
+    axes.margins(x=0.02)
+    if chart.top is not None and axes.get_ylim()[1] > chart.top:
+        axes.set_ylim(top=chart.top)
+
+
+def _plain(value: float, _: Any) -> str:
+    """10000 as 10,000; never a power."""
+    return f"{value:,.15g}"
+
+
+def _sparse(value: float, _: Any) -> str:
+    """Labels between the decades, where there are few decades: only at 2 and 5."""
+    return _plain(value, None) if f"{value:e}"[0] in "25" else ""
+
+
+def _nothing(value: float, _: Any) -> str:
+    return ""
+
+
+def _mark(axes: Axes, mark: Mark) -> None:
+    """A ring on the point, and its words on the side where there is room."""
+    x, y = mark.x, mark.y
+    axes.plot([x], [y], "o", ms=7, mfc="none", mec=INK, mew=1.2, zorder=5)
+    across, upwards = axes.transAxes.inverted().transform(axes.transData.transform((x, y)))
+    right, above = across < 0.6, upwards < 0.75
+    words: dict[str, Any] = {
+        "size": SIZE - 1,
+        "color": INK,
+        "zorder": 6,
+        "bbox": {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85},
+    }
+    if mark.away is not None:
+        side = "left" if mark.away[0] > 0 else "right"
+        arrow = {"arrowstyle": "-", "color": FAINT, "lw": 0.7, "shrinkB": 4, "shrinkA": 0}
+        axes.annotate(
+            mark.text,
+            (x, y),
+            mark.away,
+            textcoords="offset points",
+            ha=side,
+            arrowprops=arrow,
+            **words,
+        )
+        return
+    axes.annotate(
+        mark.text,
+        (x, y),
+        xytext=(9 if right else -9, 9 if above else -9),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        va="bottom" if above else "top",
+        **words,
+    )

@@ -1,0 +1,117 @@
+"""One question put to several methods at many points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from dpacct.errors import DpacctError, NotCertified, Unreachable, Unsupported
+from dpacct.report.plots.chart import Line
+from dpacct.report.plots.style import METHOD_NAMES
+from dpacct.report.plots.words import more_or_less
+from dpacct.vocabulary import Strength
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+
+DEFAULT = ("exact", "rdp", "clt")
+"""What is compared where nobody says what."""
+T = TypeVar("T")
+
+
+def method_name(method: str) -> str:
+    """What a legend calls a method.
+
+    >>> method_name("rdp"), method_name("udp_fl.theorem7")
+    ('RDP', 'udp_fl.theorem7')
+    """
+    return METHOD_NAMES.get(method, method)
+
+
+def lines_by_method(
+    column: str,
+    points: Sequence[T],
+    ask: Callable[[T, str], Answer],
+    methods: Sequence[str] | None,
+) -> tuple[Line, ...]:
+    """A line for each method; points it can't answer are left out of it.
+
+    Args:
+        column: what the values are, such as "epsilon"; the columns are named after it.
+        points: where to ask.
+        ask: puts the question at one point to one method.
+        methods: their names; None for the default ones, less those that don't apply.
+
+    Raises:
+        DpacctError: a method that was named applies nowhere, or no default one does.
+    """
+    import numpy as np
+
+    lines = []
+    failed: DpacctError | None = None
+    for method in DEFAULT if methods is None else methods:
+        answers: list[Answer | None] = []
+        for point in points:
+            try:
+                answers.append(ask(point, method))
+            except (NotCertified, Unreachable, Unsupported) as error:
+                failed = error
+                answers.append(None)
+        known = [answer for answer in answers if answer is not None]
+        if not known:
+            if methods is not None and failed is not None:
+                raise failed
+            continue
+        values = [np.nan if answer is None else float(answer) for answer in answers]
+        grades = tuple(known[0].strength if a is None else a.strength for a in answers)
+        name = f"{column}_{method}"
+        lines.append(Line(name, method_name(method), np.array(values), grades, method))
+    if not lines and failed is not None:
+        raise failed
+    return tuple(lines)
+
+
+def span_of(line: Line, standard: Line) -> str:
+    """How far a line is from the standard one: `RDP asks 9.1 % to 45 % more`."""
+    import numpy as np
+
+    both = np.isfinite(line.values) & np.isfinite(standard.values) & (standard.values > 0)
+    if not both.any():
+        return ""
+    shares = line.values[both] / standard.values[both] - 1
+    low, high = sorted((float(shares.min()), float(shares.max())), key=abs)
+    near_end, far_end = more_or_less(low), more_or_less(high)
+    if near_end.partition(" % ")[2] == far_end.partition(" % ")[2] != "":
+        near_end = near_end.rpartition(" ")[0]
+    told = far_end if near_end == far_end else f"{near_end} to {far_end}"
+    return f"{spoken(line.method)} {_verb(line.strength)} {told}"
+
+
+def compared(method: str, answer: Answer, standard: float) -> str:
+    """How far one answer is: `RDP asks 13 % more`, `the central limit estimates 9 % less`."""
+    told = more_or_less(float(answer) / standard - 1)
+    return f"{spoken(method)} {_verb(answer.strength)} {told}"
+
+
+def spoken(method: str) -> str:
+    """A method's name inside a sentence.
+
+    >>> spoken("clt"), spoken("rdp")
+    ('the central limit', 'RDP')
+    """
+    return f"the {method_name(method)}" if method in ("clt", "lattice") else method_name(method)
+
+
+def _verb(strength: Strength) -> str:
+    return "estimates" if strength <= Strength.ESTIMATE else "asks"
+
+
+def asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, Answer]:
+    """The same question at one point, less the methods that can't answer there."""
+    answers = {}
+    for method in methods:
+        try:
+            answers[method] = ask(method)
+        except (NotCertified, Unreachable, Unsupported):
+            continue
+    return answers
