@@ -1,0 +1,80 @@
+"""No figure is older than its script, and its table is what the code computes today."""
+
+from __future__ import annotations
+
+import math
+import re
+from html import unescape
+
+import pytest
+
+from figures.make import APPARATUS, records
+from figures.record import FOLDER, Record, signed, to_csv
+
+RECORDS = records()
+# What two processors, or two versions of scipy, may disagree by; a wrong figure is off by more.
+WITHIN = 1e-6
+TRIED = 2  # lines of each table that are computed again; `python figures/make.py` does all
+
+each = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+
+
+def test_a_figure_is_a_script_a_table_and_a_picture() -> None:
+    """All of one name, nothing else lies there, and the page about them lists each."""
+    names = {record.name for record in RECORDS}
+    assert {p.stem for p in FOLDER.glob("*.csv")} == names
+    assert {p.stem for p in FOLDER.glob("*.svg")} == names
+    assert {p.stem for p in FOLDER.glob("*.py")} == names | APPARATUS
+    told = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\((\w+)\.svg\)", told)) == names
+
+
+@each
+def test_it_is_drawn_from_what_lies_there(record: Record) -> None:
+    """`python figures/make.py --draw NAME` draws it anew."""
+    picture = record.file(".svg").read_text(encoding="utf-8")
+    assert f"<desc>{record.mark()}</desc>" in picture, (
+        "the picture is older than its script or table"
+    )
+
+
+@each
+def test_the_sentence_above_it_is_what_the_table_says(record: Record) -> None:
+    _, title = record.draw(record.table())
+    picture = record.file(".svg").read_text(encoding="utf-8")
+    found = re.search("<title>(.*?)</title>", picture)
+    assert found and unescape(found.group(1)) == title
+
+
+@each
+def test_its_table_is_computed_by_the_code_of_today(record: Record) -> None:
+    """Every line is there, in order, and some are computed again."""
+    points, table = record.points(), record.table()
+    assert len(points) == len(table)
+    for point, stored in zip(points, table, strict=True):
+        for name, value in point.items():
+            assert same(value, stored[name])
+    for i in range(TRIED):
+        at = (2 * i + 1) * len(points) // (2 * TRIED)
+        computed = record.row(points[at])
+        assert list(computed) == list(table[at])
+        for name, value in computed.items():
+            assert same(value, table[at][name]), (name, dict(points[at]))
+
+
+def same(computed: float | str, stored: float | str) -> bool:
+    """Equal, up to what machines disagree by; a gap only equals a gap."""
+    if isinstance(computed, str) or isinstance(stored, str):
+        return computed == stored
+    if math.isnan(computed) or math.isnan(stored):
+        return math.isnan(computed) and math.isnan(stored)
+    return math.isclose(computed, stored, rel_tol=WITHIN, abs_tol=1e-300)
+
+
+def test_a_picture_that_is_older_is_seen() -> None:
+    """The mark changes with the script and with the table."""
+    record = RECORDS[0]
+    picture = signed("<?xml?><svg a='b'>\n</svg>", "one < two", record.mark())
+    assert "<title>one &lt; two</title>" in picture
+    assert record.mark() != RECORDS[1].mark()
+    assert to_csv([{"a": 1.5, "b": "x"}, {"a": math.nan, "b": ""}]) == "a,b\n1.5,x\n,\n"
