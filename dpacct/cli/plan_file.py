@@ -41,7 +41,7 @@ def read_plan(path: str) -> PlanFile:
     Raises:
         Refusal: the file cannot be read, or is no plan; the sentence says where.
     """
-    text = _contents(path)
+    text = contents(path)
     name = "standard input" if path == "-" else Path(path).name
     if text.lstrip().startswith("{"):
         from dpacct import from_json
@@ -94,7 +94,8 @@ def _told(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], Abo
     return declared, about
 
 
-def _contents(path: str) -> str:
+def contents(path: str) -> str:
+    """The text of a file, or of standard input if the path is "-"."""
     try:
         if path == "-":
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
