@@ -1,0 +1,132 @@
+"""The Gaussian limit of Federated f-DP (Theorem 2 of Zheng et al. 2021) beside the exact answer.
+
+Left: all rows of Tables 1 to 3. Right: what the limit says at smaller rates, from a few steps on.
+Uniform samples, replace-one, delta = 1e-5; exact: the upper end in the tables, since it is what a
+limit should be near to, and the lower end on the right, since it shows what data sets suffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import dpacct as dp
+from dpacct.report.plots import style, words
+from dpacct.report.plots.page import figure
+from dpacct.theorems.federated_fdp import tables
+from figures.record import Record, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DELTA = "1e-5"
+SWEEPS = ((1, 100, "0.6"), (1, 100, "1"), (1, 1000, "0.6"))  # batch, records, sigma
+STEPS = [int(k) for k in np.unique(np.geomspace(10, 30_000, 15).round())]
+
+
+def points() -> list[Row]:
+    """The printed mu_max, then three settings by the number of steps."""
+    printed = [
+        {
+            "where": f"{cell.table} {cell.cell.split(',')[0]}",
+            "batch": int(cell.inputs["batch"]),
+            "records": int(cell.inputs["records"]),
+            "sigma": str(cell.inputs["sigma"]),
+            "steps": int(cell.inputs["local_steps"]) * int(cell.inputs["rounds"]),
+        }
+        for cell in tables.CELLS
+        if cell.formula is tables.theorem2_clt
+    ]
+    swept = [
+        {"where": "sweep", "batch": b, "records": n, "sigma": s, "steps": steps}
+        for b, n, s in SWEEPS
+        for steps in STEPS
+    ]
+    return [*printed, *swept]
+
+
+def row(point: Row) -> Row:
+    """Epsilon of the limit and of the composed steps."""
+    batch, records, steps = (int(point[name]) for name in ("batch", "records", "steps"))
+    sigma = str(point["sigma"])
+    mu = tables.theorem2_clt(batch, records, float(sigma), 1, steps)
+    step = dp.WithoutReplacement(Fraction(batch, records))(dp.Gaussian(sigma=sigma))
+    told = (step * steps).epsilon(delta=DELTA, method="exact")
+    limit = dp.Gaussian(sigma=1 / mu).epsilon(delta=DELTA)
+    return {**point, "mu": mu, "limit": limit.value, "lower": told.lower, "upper": told.upper}
+
+
+def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
+    """Two panels: the tables, and where the limit is on the unsafe side."""
+    printed = [r for r in rows if r["where"] != "sweep"]
+    over = [r["limit"] / r["upper"] for r in printed]
+    swept = [r for r in rows if r["where"] == "sweep"]
+    under = min(swept, key=lambda r: r["limit"] / r["lower"])
+    title = (
+        f"The central limit overstates epsilon in all {sum(o > 1 for o in over)} printed rows, by "
+        f"{words.percent(min(over) - 1)} to a factor of {words.near(max(over), 2)}; elsewhere it promises "
+        f"{words.near(under['limit'], 2)} where {words.down(under['lower'], 2)} is delivered"
+    )
+    made, (left, right) = figure(
+        title,
+        "Federated f-DP (PriFedSync), Theorem 2, delta 1e-5: epsilon of the Gaussian limit over that of "
+        "the composed steps",
+        height=3.4,
+        columns=2,
+        width_ratios=[1, 1],
+    )
+    sigmas = sorted({float(r["sigma"]) for r in printed}, reverse=True)
+    with style.style():
+        for ax in (left, right):
+            ax.axhline(1, color=style.INK, linewidth=0.8)
+            ax.set_yscale("log")
+        left.set_ylim(0.97, 3.3)
+        for sigma, look in zip(sigmas, style.LOOKS, strict=False):
+            at = [r for r in printed if float(r["sigma"]) == sigma]
+            left.plot(
+                [r["upper"] for r in at],
+                [r["limit"] / r["upper"] for r in at],
+                linestyle="",
+                color=look.colour,
+                marker=look.marker,
+                label=f"noise {sigma:g}",
+            )
+        left.set_xscale("log")
+        left.set_xlabel("true epsilon")
+        left.set_ylabel("epsilon of the limit / true epsilon")
+        left.set_xticks([10, 20, 50, 100, 200], ["10", "20", "50", "100", "200"])
+        left.set_yticks([1, 1.1, 1.5, 2, 3], ["1", "1.1", "1.5", "2", "3"])
+        left.minorticks_off()
+        left.legend(loc="upper left")
+        left.set_title("the 21 rows of Tables 1 to 3", fontsize=style.SIZE, loc="left")
+        for (batch, records, sigma), look in zip(SWEEPS, style.LOOKS, strict=False):
+            at = [r for r in swept if (r["records"], f"{r['sigma']:g}") == (records, sigma)]
+            ratio = [r["limit"] / r["lower"] for r in at]
+            style.plot_line(
+                right, STEPS, ratio, label=sigma, look=look, strength="estimate", markers=8
+            )
+            first = next(i for i, value in enumerate(ratio) if value > 0.3)
+            right.annotate(
+                f"rate {batch / records:g}\nnoise {sigma}",
+                (STEPS[first], ratio[first]),
+                (5, -2) if sigma == "0.6" else (-2, 34),
+                textcoords="offset points",
+                color=look.colour,
+                va="top" if sigma == "0.6" else "bottom",
+                fontsize=style.SIZE - 1,
+            )
+        right.axhspan(1e-3, 1, color="#F6E3D8", linewidth=0, zorder=0)
+        right.text(25_000, 0.165, "promise broken", color=style.VERMILION, ha="right")
+        right.set_xscale("log")
+        right.set_ylim(0.15, 2)
+        right.set_yticks([0.2, 0.3, 0.5, 0.7, 1, 1.5], ["0.2", "0.3", "0.5", "0.7", "1", "1.5"])
+        right.minorticks_off()
+        right.set_xlabel("steps")
+        right.set_title("smaller rates", fontsize=style.SIZE, loc="left")
+    return made, title
+
+
+RECORD = Record("clt_prifedsync", points, row, draw)
