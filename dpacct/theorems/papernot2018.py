@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dpacct.domain import Bound, Real, Where
 from dpacct.theorems.entry import Entry, Paper, Vector, at, theorem
@@ -25,6 +29,14 @@ _VOTES = Real(0, closed="left", typical=(0, 60))
 _SIGMA = Real(0, typical=(0.3, 30))
 
 
+Floats = NDArray[np.floating[Any]]
+
+
+def as_floats(values: ArrayLike) -> Floats:
+    """An array of doubles."""
+    return np.asarray(values, dtype=np.float64)
+
+
 def log_mismatch(margins: Iterable[float], sigma: float) -> float:
     """Proposition 7: log of how likely a noisy count overtakes the leader, by a union; may exceed 0.
 
@@ -33,11 +45,28 @@ def log_mismatch(margins: Iterable[float], sigma: float) -> float:
     >>> round(math.exp(log_mismatch([2.0, 2.0], 1.0)), 12)
     0.15729920705
     """
+    return float(log_mismatches(np.array([list(margins)]), sigma)[0])
+
+
+def log_mismatches(margins: Floats, sigma: float) -> Floats:
+    """`log_mismatch` of each row.
+
+    >>> log_mismatches(np.array([[0.0], [0.0]]), 1.0).round(9).tolist()
+    [-0.693147181, -0.693147181]
+    """
     from scipy.special import log_ndtr
 
-    parts = [float(log_ndtr(-margin / (math.sqrt(2.0) * sigma))) for margin in margins]
-    most = max(parts)
-    return most + math.log(math.fsum(math.exp(part - most) for part in parts))
+    return log_totals(log_ndtr(-margins / (math.sqrt(2.0) * sigma)))
+
+
+def log_totals(logs: Floats) -> Floats:
+    """The log of the sum of e^x over each row.
+
+    >>> log_totals(np.array([[-1000.0, -1000.0]])).round(9).tolist()
+    [-999.306852819]
+    """
+    most = logs.max(axis=1)
+    return np.asarray(most + np.log(np.exp(logs - most[:, None]).sum(axis=1)))
 
 
 def _limit(mu1: float, mu2: float, epsilon2: float) -> float:
@@ -57,32 +86,39 @@ def _log_share(mu: float) -> float:
 
 
 def data_dependent(
-    log_q: float, order: float, mu1: float, epsilon1: float, mu2: float, epsilon2: float
-) -> float:
-    """Theorem 6's bound without its conditions; `log_q` is the logarithm of q.
+    log_q: ArrayLike,
+    order: ArrayLike,
+    mu1: ArrayLike,
+    epsilon1: ArrayLike,
+    mu2: ArrayLike,
+    epsilon2: ArrayLike,
+) -> Floats:
+    """Theorem 6's bound without its conditions; `log_q` is the logarithm of q. For arrays too.
 
-    >>> round(data_dependent(math.log(1e-6), 4.0, 20.0, 0.2, 19.0, 0.19), 12)
+    >>> data_dependent(math.log(1e-6), 4.0, 20.0, 0.2, 19.0, 0.19).round(12).item()
     6.52433e-06
     """
-    q = math.exp(log_q)
-    if log_q + epsilon2 > -1e-15:
-        return math.inf
-    log_a = -math.log1p(-math.exp((log_q + epsilon2) * (mu2 - 1.0) / mu2)) + math.log1p(-q)
-    log_b = epsilon1 - log_q / (mu1 - 1.0)
-    power = order - 1.0
-    return log_sum(math.log1p(-q) + power * log_a, log_q + power * log_b) / power
+    log_q, power = as_floats(log_q), as_floats(order) - 1.0
+    mu1, epsilon1, mu2, epsilon2 = map(as_floats, (mu1, epsilon1, mu2, epsilon2))
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        stay = np.log1p(-np.exp(log_q))
+        log_a = -np.log1p(-np.exp((log_q + epsilon2) * (mu2 - 1.0) / mu2)) + stay
+        log_b = epsilon1 - log_q / (mu1 - 1.0)
+        bound = log_sum(stay + power * log_a, log_q + power * log_b) / power
+    return np.asarray(np.where(log_q + epsilon2 > -1e-15, math.inf, bound))
 
 
-def log_sum(one: float, two: float) -> float:
+def log_sum(one: ArrayLike, two: ArrayLike) -> Floats:
     """log(e^one + e^two), also where the first is next to 0 and the second tiny, or either huge.
 
-    >>> log_sum(1e-20, -1000.0), log_sum(1000.0, 0.0)
-    (1e-20, 1000.0)
+    >>> log_sum([1e-20, 1000.0], [-1000.0, 0.0]).tolist()
+    [1e-20, 1000.0]
     """
-    high, low = max(one, two), min(one, two)
-    if high > 30.0:
-        return high + math.log1p(math.exp(low - high))
-    return math.log1p(math.expm1(one) + math.exp(two))
+    one, two = as_floats(one), as_floats(two)
+    high, low = np.maximum(one, two), np.minimum(one, two)
+    with np.errstate(over="ignore"):
+        small = np.log1p(np.expm1(np.minimum(one, 31.0)) + np.exp(np.minimum(two, 31.0)))
+    return np.asarray(np.where(high > 30.0, high + np.log1p(np.exp(low - high)), small))
 
 
 @theorem(
@@ -169,7 +205,7 @@ def theorem6(
     >>> round(theorem6(20.0, 0.2, 19.0, 0.19, 4.0, 1e-6), 12)
     6.52433e-06
     """
-    return data_dependent(math.log(q), order, mu1, epsilon1, mu2, epsilon2)
+    return float(data_dependent(math.log(q), order, mu1, epsilon1, mu2, epsilon2))
 
 
 def gaussian_votes(log_q: float, order: float, sigma: float, sensitivity: float) -> float:
@@ -183,15 +219,28 @@ def gaussian_votes(log_q: float, order: float, sigma: float, sensitivity: float)
     >>> gaussian_votes(-1000.0, 4.0, 10.0, 1.0) < 1e-300
     True
     """
+    return float(gaussian_votes_table([log_q], [order], sigma, sensitivity)[0, 0])
+
+
+def gaussian_votes_table(
+    log_q: ArrayLike, orders: ArrayLike, sigma: float, sensitivity: float
+) -> Floats:
+    """`gaussian_votes` of each log q (row) at each order (column)."""
     slope = sensitivity**2 / (2.0 * sigma**2)
-    plain = order * slope
-    if log_q >= 0.0:
-        return plain
-    mu2 = math.sqrt(-log_q / slope)
+    q, order = as_floats(log_q)[:, None], as_floats(orders)[None, :]
+    plain = np.broadcast_to(order * slope, (q.shape[0], order.shape[1]))
+    mu2 = np.sqrt(np.maximum(-q, 0.0) / slope)
     mu1 = mu2 + 1.0
-    if mu2 <= 1.0 or order > mu2 or log_q >= _log_limit(mu1, mu2, mu2 * slope):
-        return plain
-    return min(plain, data_dependent(log_q, order, mu1, mu1 * slope, mu2, mu2 * slope))
+    limit = np.array([[_best_limit(float(mu), slope)] for mu in mu2.ravel()])
+    holds = (q < 0.0) & (mu2 > 1.0) & (order <= mu2) & (q < limit)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        bound = data_dependent(q, order, mu1, mu1 * slope, mu2, mu2 * slope)
+    return np.asarray(np.where(holds, np.minimum(plain, bound), plain))
+
+
+def _best_limit(mu2: float, slope: float) -> float:
+    """Theorem 6's condition on log q at the orders of Proposition 10, mu1 = mu2 + 1."""
+    return _log_limit(mu2 + 1.0, mu2, mu2 * slope) if mu2 > 1.0 else -math.inf
 
 
 @theorem(

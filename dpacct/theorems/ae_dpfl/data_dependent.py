@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from dpacct.domain import Bound, Integer, Real, Where
 from dpacct.theorems import papernot2018
-from dpacct.theorems.ae_dpfl.likely_outcome import event_bound, softplus
+from dpacct.theorems.ae_dpfl.likely_outcome import event_bounds, softplus
 from dpacct.theorems.entry import Entry, Vector, Witness, at, theorem
 from dpacct.theorems.grade import Status, Verdict
 from dpacct.vocabulary import Side
@@ -32,8 +35,17 @@ def voting_rdp(log_q: float, alpha: float, sigma: float, shift: float) -> float:
     >>> round(voting_rdp(math.log(1e-9), 4.0, 2.0, 1.0), 12)
     4.8181761e-05
     """
-    plain = alpha * shift**2 / (2.0 * sigma**2)
-    return min(plain, event_bound(log_q, alpha, 2.0 * plain)) if log_q < 0.0 else plain
+    return float(voting_rdp_table([log_q], [alpha], sigma, shift)[0, 0])
+
+
+def voting_rdp_table(
+    log_q: ArrayLike, orders: ArrayLike, sigma: float, shift: float
+) -> papernot2018.Floats:
+    """`voting_rdp` of each log q (row) at each order (column)."""
+    q, order = papernot2018.as_floats(log_q)[:, None], papernot2018.as_floats(orders)[None, :]
+    plain = order * shift**2 / (2.0 * sigma**2)
+    bound = event_bounds(np.minimum(q, -1e-300), order, 2.0 * plain)
+    return np.asarray(np.where(q < 0.0, np.minimum(plain, bound), plain))
 
 
 @theorem(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from dpacct.domain import Real, Where
 from dpacct.theorems import papernot2018
 from dpacct.theorems.entry import Entry, Vector, Witness, at, theorem
@@ -156,11 +159,18 @@ def event_bound(log_q: float, alpha: float, epsilon: float) -> float:
     >>> round(event_bound(math.log(0.01), 2.0, 0.5), 9)
     0.083079206
     """
-    stay = (1.0 - alpha) * math.log(-math.expm1(log_q))
-    if log_q < -1.0:  # log(1 - q) without losing the digits of a small q
-        stay = (1.0 - alpha) * math.log1p(-math.exp(log_q))
+    return float(event_bounds(log_q, alpha, epsilon))
+
+
+def event_bounds(log_q: ArrayLike, alpha: ArrayLike, epsilon: ArrayLike) -> papernot2018.Floats:
+    """`event_bound` of arrays."""
+    log_q, alpha, epsilon = map(papernot2018.as_floats, (log_q, alpha, epsilon))
+    with np.errstate(divide="ignore"):
+        # log(1 - q) without losing the digits of a small q
+        keep = np.where(log_q < -1.0, np.log1p(-np.exp(log_q)), np.log(-np.expm1(log_q)))
+    stay = (1.0 - alpha) * keep
     leave = alpha / (2.0 * alpha - 1.0) * log_q + (alpha - 1.0) * epsilon
-    return papernot2018.log_sum(stay, leave) / (alpha - 1.0)
+    return np.asarray(papernot2018.log_sum(stay, leave) / (alpha - 1.0))
 
 
 @theorem(
