@@ -52,7 +52,7 @@ def ball(text: str) -> tuple[float, float]:
 def points() -> list[Row]:
     """The nodes of the line, then the errors, then the sum and the room below delta."""
     line = claim()["evidence"]["contour"]
-    nodes = [{"part": "node", "name": str(k)} for k in range(int(line["count"]) + 1)]
+    nodes = [{"part": "node", "name": f"term {k}"} for k in range(int(line["count"]) + 1)]
     return [
         *nodes,
         *({"part": "error", "name": n} for n in ERRORS),
@@ -65,7 +65,7 @@ def row(point: Row) -> Row:
     name, terms = str(point["name"]), claim()["terms"]
     if point["part"] == "node":
         line = claim()["evidence"]["contour"]
-        at = int(name) * line["step"]
+        at = int(name.split()[1]) * line["step"]
         return {**point, "at": at, "size": abs(term(line["c"], line["step"], at))}
     if point["part"] == "sum":
         return {**point, "at": math.nan, "size": (DELTA - ball(terms["sum"])[0]) / DELTA}
@@ -129,7 +129,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         right.minorticks_off()
         right.grid(visible=False, axis="y")
         right.set_xlabel("share of delta")
-        right.set_title("what it leaves out, and the room", fontsize=style.SIZE, loc="left")
+        right.set_title("and what it leaves out", fontsize=style.SIZE, loc="left")
     return made, title
 
 

@@ -34,14 +34,14 @@ def points() -> list[Row]:
             "where": f"{cell.table} {cell.cell.split(',')[0]}",
             "batch": int(cell.inputs["batch"]),
             "records": int(cell.inputs["records"]),
-            "sigma": str(cell.inputs["sigma"]),
+            "sigma": float(cell.inputs["sigma"]),
             "steps": int(cell.inputs["local_steps"]) * int(cell.inputs["rounds"]),
         }
         for cell in tables.CELLS
         if cell.formula is tables.theorem2_clt
     ]
     swept = [
-        {"where": "sweep", "batch": b, "records": n, "sigma": s, "steps": steps}
+        {"where": "sweep", "batch": b, "records": n, "sigma": float(s), "steps": steps}
         for b, n, s in SWEEPS
         for steps in STEPS
     ]
@@ -78,14 +78,14 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         columns=2,
         width_ratios=[1, 1],
     )
-    sigmas = sorted({float(r["sigma"]) for r in printed}, reverse=True)
+    sigmas = sorted({r["sigma"] for r in printed}, reverse=True)
     with style.style():
         for ax in (left, right):
             ax.axhline(1, color=style.INK, linewidth=0.8)
             ax.set_yscale("log")
         left.set_ylim(0.97, 3.3)
         for sigma, look in zip(sigmas, style.LOOKS, strict=False):
-            at = [r for r in printed if float(r["sigma"]) == sigma]
+            at = [r for r in printed if r["sigma"] == sigma]
             left.plot(
                 [r["upper"] for r in at],
                 [r["limit"] / r["upper"] for r in at],
