@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +21,23 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
 
 
+_caught: ContextVar[list[dict[str, Any]] | None] = ContextVar("caught", default=None)
+
+
+@contextmanager
+def caught() -> Iterator[list[dict[str, Any]]]:
+    """Collect what would be printed, as JSON objects: for a command that asks another one.
+
+    An answer comes without its plan and alternatives, with its safe end as "safe".
+    """
+    bodies: list[dict[str, Any]] = []
+    token = _caught.set(bodies)
+    try:
+        yield bodies
+    finally:
+        _caught.reset(token)
+
+
 def payload(command: str, answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]:
     """The JSON object of an answer (contracts, schema 1)."""
     body: dict[str, Any] = {"schema": SCHEMA, "command": command}
@@ -27,16 +47,23 @@ def payload(command: str, answer: Answer, notes: Sequence[str] = ()) -> dict[str
 
 def write_json(body: Mapping[str, Any]) -> None:
     """One JSON document on stdout; NaN and infinity are not JSON and would be a bug of ours."""
+    if (bodies := _caught.get()) is not None:
+        bodies.append(dict(body))
+        return
     click.echo(json.dumps(body, indent=2, allow_nan=False))
 
 
 def write_lines(lines: Sequence[str]) -> None:
     """Text on stdout."""
+    if _caught.get() is not None:
+        return
     click.echo("\n".join(lines))
 
 
 def note(line: str) -> None:
     """Something beside the answer, on stderr."""
+    if _caught.get() is not None:
+        return
     click.echo(line, err=True)
 
 
@@ -79,6 +106,10 @@ def show(
         hint: what to try next; goes to stderr.
     """
     must_be_finite(answer)
+    if (bodies := _caught.get()) is not None:
+        bare = replace(answer, tree=None, alternatives=())
+        bodies.append({**payload(command, bare, notes), "safe": float(answer)})
+        return
     if as_json:
         write_json(payload(command, answer, notes))
         return

@@ -9,7 +9,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.cli.root import _load, _names
-from tests.cli.runner import PLAN, line, run
+from tests.cli.runner import PLAN, SWEEP, line, run
 
 EXAMPLES = [example for name in _names() for example in _load(name).examples]
 
@@ -18,6 +18,7 @@ EXAMPLES = [example for name in _names() for example in _load(name).examples]
 def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
+    Path("sweep.toml").write_text(SWEEP, encoding="utf-8")
     words = shlex.split(example)
     if words[0] == "ledger":
         with dp.Ledger("run.ledger", budget=(4, 1e-5), adaptive=False) as ledger:

@@ -54,16 +54,6 @@ class Line:
         """The weakest strength of its values."""
         return Strength.weakest(self.grades)
 
-    def runs(self) -> list[tuple[slice, Strength]]:
-        """The stretches of equal strength; each begins at the last point of the one before."""
-        found: list[tuple[slice, Strength]] = []
-        begin = 0
-        for i, grade in enumerate(self.grades, 1):
-            if i == len(self.values) or self.grades[i] is not grade:
-                found.append((slice(max(0, begin - 1), i), grade))
-                begin = i
-        return found
-
 
 @dataclass(frozen=True)
 class Mark:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from dpacct.report.plots.page import figure
+from dpacct.report.plots.scales import log_axis
 from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, look_of, plot_line, style
 
 if TYPE_CHECKING:
@@ -34,20 +34,15 @@ def draw(chart: Chart, *, width: float | None = None) -> Figure:
             label=band.label,
         )
     for index, line in enumerate(chart.lines):
-        runs = line.runs()
-        longest = max(runs, key=lambda run: run[0].stop - run[0].start)
-        for run in runs:
-            where, strength = run
-            share = (where.stop - where.start) / len(chart.points)
-            plot_line(
-                axes,
-                chart.points[where],
-                line.values[where],
-                label=line.label if run is longest else "",
-                look=look_of(line.method, index),
-                strength=strength,
-                markers=math.ceil(6 * share) if len(chart.lines) > 1 else 0,
-            )
+        plot_line(
+            axes,
+            chart.points,
+            line.values,
+            label=line.label,
+            look=look_of(line.method, index),
+            strength=line.grades,
+            markers=6 if len(chart.lines) > 1 else 0,
+        )
     _scales(axes, chart)
     for level in chart.levels:
         axes.axhline(level.y, color=FAINT, linewidth=0.9, zorder=1)
@@ -70,8 +65,6 @@ def draw(chart: Chart, *, width: float | None = None) -> Figure:
 
 
 def _scales(axes: Axes, chart: Chart) -> None:
-    from matplotlib.ticker import FuncFormatter
-
     axes.set_xlabel(chart.x.label)
     axes.set_ylabel(chart.y.label)
     if chart.square:
@@ -79,34 +72,13 @@ def _scales(axes: Axes, chart: Chart) -> None:
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         return
-    for axis, set_scale, ticks in (
-        (chart.x, axes.set_xscale, axes.xaxis),
-        (chart.y, axes.set_yscale, axes.yaxis),
-    ):
-        if axis.log:
-            set_scale("log")
-            low, high = ticks.get_view_interval()
-            if low >= 1e-3 and high <= 1e6:  # 0.1, 1, 10 rather than powers
-                ticks.set_major_formatter(FuncFormatter(_plain))
-                few = high / low < 100
-                ticks.set_minor_formatter(FuncFormatter(_sparse if few else _nothing))
+    if chart.x.log:
+        log_axis(axes.xaxis)
+    if chart.y.log:
+        log_axis(axes.yaxis)
     axes.margins(x=0.02)
     if chart.top is not None and axes.get_ylim()[1] > chart.top:
         axes.set_ylim(top=chart.top)
-
-
-def _plain(value: float, _: Any) -> str:
-    """10000 as 10,000; never a power."""
-    return f"{value:,.15g}"
-
-
-def _sparse(value: float, _: Any) -> str:
-    """Labels between the decades, where there are few decades: only at 2 and 5."""
-    return _plain(value, None) if f"{value:e}"[0] in "25" else ""
-
-
-def _nothing(value: float, _: Any) -> str:
-    return ""
 
 
 def _mark(axes: Axes, mark: Mark) -> None:

@@ -64,7 +64,9 @@ def noise(
     marks = []
     if first is not None and points[0] <= float(epsilon) <= points[-1]:
         number = near if first.strength <= Strength.ESTIMATE else up
-        marks.append(Mark(float(epsilon), float(first), f"{name} {number(float(first))}"))
+        marks.append(
+            Mark(float(epsilon), float(first), f"{name} {number(float(first))}", (-30, -40))
+        )
     example = plan(1.0)
     return Chart(
         "noise",

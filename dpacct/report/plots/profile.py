@@ -60,8 +60,10 @@ def profile(
     )
     first = next(iter(at.values()), None)
     marks = []
+    # A profile falls, so there is room below it; between several of them there is none.
+    away = (-30.0, -50.0) if len(lines) > 1 else None
     if first is not None and points[0] <= float(first) <= points[-1]:
-        marks.append(Mark(float(first), float(delta), f"epsilon {up(float(first))}"))
+        marks.append(Mark(float(first), float(delta), f"epsilon {up(float(first))}", away))
     return Chart(
         "profile",
         Axis("epsilon", "epsilon (ε)"),

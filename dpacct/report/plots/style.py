@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,7 +174,7 @@ def plot_line(
     *,
     label: str,
     look: Look,
-    strength: Strength | str = Strength.CONVERGED,
+    strength: Strength | str | Sequence[Strength] = Strength.CONVERGED,
     markers: int = 6,
     **more: Any,
 ) -> None:
@@ -186,24 +186,42 @@ def plot_line(
         y: the vertical values; nan leaves a gap.
         label: its name in the legend; an estimate is called one.
         look: its colour and marker.
-        strength: "proved", "converged", "bound", "published", "estimate" or "refuted".
-        markers: how many markers at most; 0 for none.
+        strength: "proved", "converged", "bound", "published", "estimate" or "refuted"; or that of
+            each value, and then the dashes change along the line.
+        markers: about how many markers; 0 for none.
         more: anything else that matplotlib's `plot` takes.
     """
-    word = Strength.parse(strength)
+    count = len(x)
+    given = strength if not isinstance(strength, str) else [Strength.parse(strength)] * count
     # Two lines' markers must not sit on each other: each starts a little later than the last.
-    begin = len(axes.lines) * len(x) // (markers * 5) if markers else 0
-    every = (begin % len(x), max(1, len(x) // markers)) if markers else None
-    settings = {
-        "color": look.colour,
-        "linestyle": LINES[word],
-        "marker": look.marker if markers else None,
-        "markevery": every,
-        "markerfacecolor": "white" if word <= Strength.ESTIMATE else look.colour,
-        "markeredgecolor": look.colour,
-        "label": labelled(label, word),
-    }
-    axes.plot(x, y, **(settings | more))
+    every = max(1, count // markers) if markers else 1
+    begin = len({line.get_color() for line in axes.lines}) * every // 5
+    marked = set(range(begin, count, every)) if markers else set()
+    runs = _runs(given)
+    longest = max(runs, key=lambda run: run[1] - run[0])
+    for run in runs:
+        first, last, word = run
+        settings = {
+            "color": look.colour,
+            "linestyle": LINES[word],
+            "marker": look.marker if markers else None,
+            "markevery": [i - first for i in range(first, last) if i in marked],
+            "markerfacecolor": "white" if word <= Strength.ESTIMATE else look.colour,
+            "markeredgecolor": look.colour,
+            "label": labelled(label, word) if run is longest else "_",
+        }
+        axes.plot(x[first:last], y[first:last], **(settings | more))
+
+
+def _runs(grades: Sequence[Strength]) -> list[tuple[int, int, Strength]]:
+    """The stretches of equal strength, first and last + 1; each begins at the end of the one before."""
+    found: list[tuple[int, int, Strength]] = []
+    begin = 0
+    for end in range(1, len(grades) + 1):
+        if end == len(grades) or grades[end] is not grades[begin]:
+            found.append((max(0, begin - 1), end, grades[begin]))
+            begin = end
+    return found
 
 
 def to_bytes(figure: Figure, suffix: str) -> bytes:

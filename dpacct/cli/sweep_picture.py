@@ -1,0 +1,72 @@
+"""From the table of a sweep to the grid that is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.suggest import did_you_mean
+from dpacct.sweep.grid import Grid
+from dpacct.sweep.table import Table
+from dpacct.vocabulary import Strength
+
+if TYPE_CHECKING:
+    from dpacct.report.plots.grid import GridData
+
+_MOST_AXES, _MOST_PANELS = 3, 6
+
+
+def check_picture(grid: Grid, columns: tuple[str, ...], quantity: str | None) -> None:
+    """Refuse a picture that cannot be, before the work.
+
+    Raises:
+        Refusal: too many axes, or no such output.
+    """
+    sizes = sorted(len(axis.values) for axis in grid.axes if len(axis.values) > 1)
+    if len(sizes) > _MOST_AXES or (len(sizes) == _MOST_AXES and sizes[0] > _MOST_PANELS):
+        raise Refusal(
+            f"a picture shows two axes, and a third one of at most {_MOST_PANELS} values;"
+            f" this sweep has axes of {', '.join(map(str, sizes))} values: write .csv or .json.",
+            "--output",
+        )
+    if not sizes:
+        raise Refusal("a picture needs an axis with two values or more.", "--output")
+    if quantity is not None and quantity not in columns:
+        told = f"--show must name an output of the sweep; got {quantity[:40]!r}"
+        raise Refusal(told + did_you_mean(quantity, columns), "--show")
+
+
+def grid_data(table: Table, quantity: str | None) -> GridData:
+    """The numbers of one output over the axes that vary.
+
+    Raises:
+        Refusal: the output is no number.
+    """
+    import numpy as np
+
+    from dpacct.report.plots.grid import GridData
+    from dpacct.report.plots.side import Side
+
+    name = quantity or table.columns[0]
+    cells = table.column(name)
+    if any(isinstance(cell, str) for cell in cells):
+        raise Refusal(
+            f"{name} is a word, which a picture cannot show; choose with --show.", "--show"
+        )
+    numbers = np.array([np.nan if cell is None else float(cell) for cell in cells])
+    varying = [axis for axis in table.grid.axes if len(axis.values) > 1]
+    values = numbers.reshape([len(axis.values) for axis in varying])
+    fixed = [f"{key} {', '.join(told)}" for key, told in table.grid.fixed]
+    fixed += [f"{axis.name} {axis.values[0]}" for axis in table.grid.axes if axis not in varying]
+    strengths = None
+    if "strength" in table.columns:
+        words = [w or Strength.CONVERGED for w in table.column("strength")]
+        strengths = np.array([Strength.parse(str(w)) for w in words], dtype=object)
+        strengths = strengths.reshape(values.shape)
+    return GridData(
+        name,
+        tuple(Side(axis.name, axis.values, axis.numbers(), axis.log) for axis in varying),
+        values,
+        strengths,
+        (f"dpacct {table.grid.command}: {'; '.join(fixed)}" if fixed else "",),
+    )

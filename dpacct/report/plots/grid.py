@@ -1,0 +1,228 @@
+"""A grid of numbers: curves where one axis has few values, a heat map where both have many."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpacct.report.plots.chart import Line
+from dpacct.report.plots.heat import draw_heat
+from dpacct.report.plots.methods import method_name, span_of
+from dpacct.report.plots.page import figure
+from dpacct.report.plots.scales import log_axis, plain
+from dpacct.report.plots.side import Side
+from dpacct.report.plots.style import FAINT, look_of, plot_line, style
+from dpacct.report.plots.words import listed, near, up
+from dpacct.vocabulary import Strength
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+MOST_PANELS = 6
+MOST_LINES = 6
+
+
+@dataclass(frozen=True)
+class GridData:
+    """What is drawn.
+
+    Attributes:
+        quantity: what the numbers are, such as "epsilon".
+        sides: one to three axes, in the order of the values' dimensions.
+        values: the numbers; nan where there is none.
+        strengths: of each number, in the same shape; None where nothing is known of them.
+        facts: lines under the title.
+    """
+
+    quantity: str
+    sides: tuple[Side, ...]
+    values: NDArray[Any]
+    strengths: NDArray[Any] | None = None
+    facts: tuple[str, ...] = ()
+
+    def strength(self, place: tuple[Any, ...]) -> Strength:
+        """How sure one number is; as sure as the accountant's own where nothing is known of it."""
+        return Strength.CONVERGED if self.strengths is None else self.strengths[place]
+
+    @property
+    def title(self) -> str:
+        """The methods' differences, or where the numbers are smallest and largest."""
+        import numpy as np
+
+        known = np.isfinite(self.values)
+        if not known.any():
+            return f"No point of this grid has a {self.quantity}"
+        missing = int(self.values.size - known.sum())
+        none = f"; {missing} of {self.values.size} points have none" if missing else ""
+        told = (self._methods() or self._ends()) + none
+        return told[0].upper() + told[1:]
+
+    def _methods(self) -> str:
+        """Where methods are compared, how far each is from the first."""
+        import numpy as np
+
+        place = next((i for i, side in enumerate(self.sides) if side.name == "method"), None)
+        if place is None:
+            return ""
+        numbers = np.moveaxis(self.values, place, 0).reshape(len(self.sides[place].values), -1)
+        grades = (
+            np.full(numbers.shape, Strength.CONVERGED)
+            if self.strengths is None
+            else np.moveaxis(self.strengths, place, 0).reshape(numbers.shape)
+        )
+        first, *others = (
+            Line(name, method_name(name), row, tuple(grade), name)
+            for name, row, grade in zip(self.sides[place].values, numbers, grades, strict=True)
+        )
+        told = [words for line in others if (words := span_of(line, first))]
+        return f"Against the {first.label} {self.quantity} {listed(told)}" if told else ""
+
+    def _ends(self) -> str:
+        import numpy as np
+
+        low, high = (
+            tuple(int(i) for i in np.unravel_index(int(find(self.values)), self.values.shape))
+            for find in (np.nanargmin, np.nanargmax)
+        )
+        least, most = (self._number(place) for place in (low, high))
+        if least == most:
+            return f"{self.quantity} is {least} everywhere"
+        return f"{self.quantity} goes from {least} ({self._at(low)}) to {most} ({self._at(high)})"
+
+    def _number(self, place: tuple[Any, ...]) -> str:
+        value = float(self.values[place])
+        weak = self.strength(place) <= Strength.ESTIMATE
+        return f"about {near(value)}" if weak else up(value)
+
+    def _at(self, place: tuple[int, ...]) -> str:
+        return ", ".join(s.told(i) for s, i in zip(self.sides, place, strict=True))
+
+
+@style()
+def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
+    """The picture of a grid; a third axis becomes panels.
+
+    Args:
+        data: up to three axes; the third one, the one with the fewest values, has six at most.
+        heat: whether two axes become a heat map; default: where each has more than six values.
+    """
+    import numpy as np
+
+    sides, values = list(data.sides), data.values
+    grades = data.strengths
+    if grades is None:
+        grades = np.full(values.shape, Strength.CONVERGED)
+    panel: Side | None = None
+    if len(sides) == 3:
+        fewest = min(range(3), key=lambda i: (sides[i].name == "method", len(sides[i].values)))
+        panel = sides.pop(fewest)
+        values, grades = np.moveaxis(values, fewest, 0), np.moveaxis(grades, fewest, 0)
+    else:
+        values, grades = values[np.newaxis], grades[np.newaxis]
+    if len(sides) == 2 and _rank(sides[1]) > _rank(sides[0]):
+        sides, values, grades = sides[::-1], values.swapaxes(1, 2), grades.swapaxes(1, 2)
+    if len(sides) < 2:
+        heat = False
+    elif heat is None:
+        heat = len(sides[1].values) > MOST_LINES
+    count = len(values)
+    columns = min(count, 2 if count in (2, 4) else 3)
+    rows = math.ceil(count / columns)
+    drawn, made = figure(
+        data.title,
+        data.facts,
+        height=3.6 if count == 1 else 2.6 * rows + (0.3 if not heat else 0),
+        rows=rows,
+        columns=columns,
+        squeeze=False,
+        sharex=not heat,
+        sharey=not heat,
+    )
+    shade = _shade(values)
+    for index, axes in enumerate(made.flat):
+        if index >= count:
+            axes.set_visible(False)
+            continue
+        if panel is not None:
+            axes.set_title(panel.told(index), loc="left", color=FAINT)
+        if heat:
+            mesh = draw_heat(axes, sides, values[index], shade)
+        else:
+            _curves(axes, sides, values[index], grades[index], data.quantity)
+        axes.set_xlabel(sides[0].name if index + columns >= count else "")
+        vertical = sides[1].name if heat else data.quantity
+        axes.set_ylabel(vertical if index % columns == 0 else "")
+    if heat:
+        _key(drawn.colorbar(mesh, ax=list(made.flat), label=data.quantity, aspect=30, pad=0.02))
+        return drawn
+    if _log_values(values):
+        for axes in made.flat:
+            log_axis(axes.yaxis)
+    if len(sides) > 1 and count == 1:
+        made.flat[0].legend()
+    elif len(sides) > 1:
+        drawn.legend(*made.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return drawn
+
+
+def _rank(side: Side) -> tuple[bool, int]:
+    """Numbers go across before words, many values before few."""
+    return side.numbers is not None, len(side.values)
+
+
+def _log_values(values: NDArray[Any]) -> bool:
+    import numpy as np
+
+    known = values[np.isfinite(values)]
+    return bool(known.size and known.min() > 0 and known.max() / known.min() > 30)
+
+
+def _curves(
+    axes: Axes, sides: list[Side], values: NDArray[Any], grades: NDArray[Any], quantity: str
+) -> None:
+    across = sides[0]
+    x: list[float] = list(across.numbers or range(len(across.values)))
+    lines, words = (a[:, None] if a.ndim == 1 else a for a in (values, grades))
+    for index in range(lines.shape[1]):
+        side = sides[1] if len(sides) > 1 else None
+        label = quantity
+        if side is not None:
+            label = side.short(index) if side.name == "method" else side.told(index)
+        plot_line(
+            axes,
+            x,
+            lines[:, index],
+            label=label,
+            look=look_of("" if side is None else side.values[index], index),
+            strength=words[:, index].tolist(),
+            markers=min(len(x), 12),
+        )
+    if across.numbers is None:
+        axes.set_xticks(x, [across.short(i) for i in range(len(x))])
+    elif min(x) > 0 and (across.log or max(x) / min(x) > 30):
+        log_axis(axes.xaxis)
+
+
+def _shade(values: NDArray[Any]) -> Any:
+    import numpy as np
+    from matplotlib.colors import LogNorm, Normalize
+
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return LogNorm(low, high) if _log_values(values) else Normalize(low, high)
+
+
+def _key(bar: Any) -> None:
+    """Plain numbers beside the colours."""
+    bar.outline.set_linewidth(0.5)
+    if bar.vmin > 1e-3 and bar.vmax < 1e6:
+        from matplotlib.ticker import FuncFormatter, NullFormatter
+
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(plain))
+        if bar.vmax / bar.vmin > 30:
+            bar.ax.yaxis.set_minor_formatter(NullFormatter())

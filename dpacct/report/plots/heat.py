@@ -1,0 +1,71 @@
+"""A heat map: cells with their numbers where they are few, and lines of equal value where many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dpacct.report.plots.side import Side
+from dpacct.report.plots.style import FAINT, INK, SIZE
+from dpacct.report.plots.words import near
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+_MOST_NUMBERS = 80  # so many cells or fewer carry their number
+_TICKS = 8
+
+
+def draw_heat(axes: Axes, sides: Sequence[Side], values: NDArray[Any], shade: Any) -> Any:
+    """Cells in the colours of `shade`; a cell without a number is white with a cross.
+
+    Args:
+        axes: where to draw.
+        sides: the horizontal and the vertical axis.
+        values: the numbers, the horizontal axis first.
+        shade: a matplotlib norm.
+    """
+    import numpy as np
+    from matplotlib import colormaps
+
+    shown = values.T  # rows are the vertical axis
+    colours = colormaps["cividis"].reversed()  # even in grey, and the same to the colour-blind
+    mesh = axes.pcolormesh(np.ma.masked_invalid(shown), cmap=colours, norm=shade)
+    axes.grid(False)
+    for row, column in zip(*np.nonzero(~np.isfinite(shown)), strict=True):
+        _write(axes, row, column, "×", FAINT)
+    if shown.size <= _MOST_NUMBERS:
+        for (row, column), value in np.ndenumerate(shown):
+            if np.isfinite(value):
+                colour = "white" if float(shade(value)) > 0.5 else INK
+                _write(axes, row, column, near(float(value), 3), colour)
+    elif np.isfinite(shown).all():
+        _lines(axes, shown, shade)
+    for side, set_ticks in ((sides[0], axes.set_xticks), (sides[1], axes.set_yticks)):
+        count = len(side.values)
+        places = range(0, count, -(-count // _TICKS))
+        set_ticks([p + 0.5 for p in places], [side.short(p) for p in places])
+    return mesh
+
+
+def _write(axes: Axes, row: int, column: int, text: str, colour: str) -> None:
+    axes.text(
+        column + 0.5, row + 0.5, text, ha="center", va="center", size=SIZE - 2.5, color=colour
+    )
+
+
+def _lines(axes: Axes, shown: NDArray[Any], shade: Any) -> None:
+    """Lines of equal value at 1, 2 and 5 times a power of ten, through the cells' middles."""
+    import numpy as np
+
+    steps = [m * 10.0**e for e in range(-12, 13) for m in (1, 2, 5)]
+    levels = [level for level in steps if shade.vmin < level < shade.vmax]
+    if len(levels) > 9:
+        levels = [level for level in levels if f"{level:e}"[0] == "1"]
+    if not levels or min(shown.shape) < 3:
+        return
+    colours = ["white" if shade(level) > 0.5 else INK for level in levels]
+    across, upward = (np.arange(n) + 0.5 for n in reversed(shown.shape))
+    drawn = axes.contour(across, upward, shown, levels, colors=colours, linewidths=0.8)
+    axes.clabel(drawn, fmt=lambda level: near(float(level)), fontsize=SIZE - 2.5)

@@ -1,0 +1,110 @@
+"""Rows that are done, in a file that a kill at any moment cannot spoil.
+
+The first line names the sweep; each further one holds a row behind its checksum. Lines are only
+ever appended. One that was cut off, or changed since, fails its checksum and is computed again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from dpacct.errors import InvalidArgument
+from dpacct.sweep.row import Row
+
+_FORMAT = "dpacct-sweep-1"
+
+
+class Journal:
+    """An open journal; one process at a time.
+
+    Raises:
+        InvalidArgument: another sweep's journal is there, or another process writes it.
+        OSError: the file cannot be opened.
+    """
+
+    def __init__(self, path: Path, fingerprint: str, *, restart: bool = False) -> None:
+        self.path = path
+        self._head = f"{_FORMAT} {fingerprint}\n".encode()
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                told = f"another sweep is writing {path.name} at this moment"
+                raise InvalidArgument(told, argument="output") from None
+            if restart:
+                os.ftruncate(self._file, 0)
+            self.rows = self._read()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._file)
+
+    def add(self, rows: Iterable[tuple[int, Row]]) -> None:
+        """Append rows; they are in the file when this returns."""
+        lines = [_line(number, row) for number, row in rows]
+        self._write(b"".join(lines))
+
+    def remove(self) -> None:
+        """Delete the file: its rows are elsewhere now."""
+        self.path.unlink(missing_ok=True)
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def _read(self) -> dict[int, Row]:
+        data = b""
+        while block := os.read(self._file, 1 << 20):
+            data += block
+        if not data.startswith(self._head):
+            if data and not self._head.startswith(data):
+                told = (
+                    f"{self.path.name} belongs to another sweep, or to another version of dpacct;"
+                    " --restart discards it"
+                )
+                raise InvalidArgument(told, argument="output")
+            os.ftruncate(self._file, 0)
+            self._write(self._head)
+            return {}
+        if not data.endswith(b"\n"):
+            self._write(b"\n")  # so that the next row does not grow onto a line that was cut off
+        rows = {}
+        for line in data[len(self._head) :].splitlines():
+            found = _row(line)
+            if found is not None:
+                rows[found[0]] = found[1]
+        return rows
+
+
+def _line(number: int, row: Row) -> bytes:
+    told = json.dumps([number, row.to_list()], separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(told), told)
+
+
+def _row(line: bytes) -> tuple[int, Row] | None:
+    """The row in a line; None for a line that does not pass its checksum."""
+    checksum, _, told = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(told):
+        return None
+    try:
+        number, row = json.loads(told)
+        return int(number), Row.from_list(row)
+    except (ValueError, TypeError):
+        return None
