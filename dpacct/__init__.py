@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpacct.mechanisms.staircase import Staircase as Staircase
     from dpacct.report.plots import plot as plot
+    from dpacct.report.chart import ReportChart as ReportChart
+    from dpacct.report.chart import ReportLine as ReportLine
+    from dpacct.report.report import Report as Report
+    from dpacct.report.section import ReportDocument as ReportDocument
+    from dpacct.report.section import ReportSection as ReportSection
     from dpacct.risk import Risk as Risk
     from dpacct.risk import calibrate_risk as calibrate_risk
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
@@ -92,6 +97,9 @@ _ROOMS = {
     "mechanisms.randomized_response": ("LocalRandomizer", "RandomizedResponse"),
     "mechanisms.staircase": ("Staircase",),
     "report.plots": ("plot",),
+    "report.chart": ("ReportChart", "ReportLine"),
+    "report.report": ("Report",),
+    "report.section": ("ReportDocument", "ReportSection"),
     "risk": ("Risk", "calibrate_risk"),
     "sampling.fixed_size": ("WithoutReplacement",),
     "sampling.participation": ("Participation",),

@@ -123,6 +123,15 @@ PREMISES: dict[str, Premise] = {
 _KEYS = ("status", "evidence", "text", "effect")
 
 
+def base_of(key: str) -> str:
+    """The kind that a name is of: where a plan has several of one kind, they are numbered.
+
+    >>> base_of("sensitivity-2"), base_of("fixed-plan")
+    ('sensitivity', 'fixed-plan')
+    """
+    return re.sub(r"-\d+$", "", key)
+
+
 @dataclass(frozen=True)
 class Declared:
     """What a plan says of one assumption: its status and evidence; `text` for one of its own."""
@@ -147,6 +156,8 @@ def read_declared(told: Mapping[str, Any], place: str = "[assumptions]") -> dict
 
 
 def _declared(key: str, value: object, place: str) -> Declared:
+    if isinstance(value, Declared):
+        return value
     name = f"{place}: {key}"
     table = value if isinstance(value, Mapping) else {"status": value}
     for word, text in table.items():
@@ -156,8 +167,8 @@ def _declared(key: str, value: object, place: str) -> Declared:
             raise _wrong(f"{name}: unknown key {shown(word)}{hint}", key)
         if not isinstance(text, str):
             raise _wrong(f"{name}: {word} must be a text, got {shown(text)}", key)
-    if key not in PREMISES and "text" not in table:
-        close = difflib.get_close_matches(key, PREMISES, n=1, cutoff=0.6)
+    if base_of(key) not in PREMISES and "text" not in table:
+        close = difflib.get_close_matches(base_of(key), PREMISES, n=1, cutoff=0.6)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         listed = ", ".join(PREMISES)
         told = f"{place}: {shown(key)} is none of {listed}{hint}; one of your own needs a text"

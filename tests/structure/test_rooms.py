@@ -21,7 +21,7 @@ MECHANISMS = CURVES | {"mechanisms", "certify"}
 SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}
 COMPOSE = SAMPLED | {"theorems", "compose"}
 CALIBRATE = COMPOSE | {"calibration"}
-REPORT = CALIBRATE | {"report"}
+REPORT = CALIBRATE | {"risk", "report"}
 PUBLIC = {""}  # `import dpacct` and `from dpacct import Name`
 
 MAY_IMPORT: dict[str, set[str]] = {

@@ -1,0 +1,243 @@
+"""`dpacct report`: the privacy statement of a plan, with its grade, assumptions and limits."""
+
+from __future__ import annotations
+
+import shlex
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpacct.cli import options
+from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.output import must_be_finite, note
+from dpacct.cli.plan_file import PlanFile, read_plan
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.values import Choice, FilePath, one_of
+from dpacct.errors import AssumptionViolated
+
+if TYPE_CHECKING:
+    from dpacct.report.report import Report
+    from dpacct.vocabulary import Assumption
+
+FORMATS = ("text", "markdown", "html", "json", "yaml", "bibtex")
+SUFFIXES = {
+    ".txt": "text",
+    ".md": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".json": "json",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".bib": "bibtex",
+}
+# A key that is missing, and what to write into the plan.
+_MISSING = {
+    "unit": 'unit = "client"` (or record, user, device, silo',
+    "adjacency": 'adjacency = "add-remove"` (or replace-one, zero-out',
+    "delta": "delta = 1e-6` (well below 1 / the number of units",
+}
+
+
+@click.command(
+    "report",
+    cls=ExampleCommand,
+    rank=72,
+    short_help="The privacy statement of a plan, for paper and registry.",
+    examples=(
+        "report plan.toml --unit client --adjacency add-remove",
+        "report plan.toml --unit client --adjacency add-remove -o report.html",
+        "report plan.toml --unit record --adjacency add-remove --format json",
+    ),
+)
+@click.argument("plan", type=FilePath(), metavar="PLAN")
+@options.delta_option(required=False)
+@options.meaning_options
+@option(
+    "--ledger",
+    section="Evidence",
+    type=FilePath(),
+    metavar="FILE",
+    help="A ledger of the run: its checks become evidence, held or violated.",
+)
+@option(
+    "-o",
+    "--output",
+    "output",
+    section="Output",
+    type=FilePath(),
+    metavar="FILE",
+    help=f"Write to a file; the suffix chooses the format ({' '.join(SUFFIXES)}).",
+)
+@option(
+    "--format",
+    "form",
+    section="Output",
+    type=Choice(FORMATS),
+    metavar="NAME",
+    help=f"Format: {', '.join(FORMATS)}. Default: by the file's suffix, else text.",
+)
+@options.answer_options
+def command(
+    plan: str,
+    delta: Fraction | None,
+    adjacency: str | None,
+    unit: str | None,
+    ledger: str | None,
+    output: str | None,
+    form: str | None,
+    method: str,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """State what the plan in a file guarantees, how well that is known, and on what it rests.
+
+    The plan must say its unit, adjacency and delta: a number without them says nothing. Its
+    [assumptions] and [report] tables are described in docs/report.md. The guarantee is always an
+    upper bound; --method adds another number beside it. A violated assumption stands above
+    everything, and the exit code is 6. --quiet prints the sentence alone.
+    """
+    chosen = _format(output, form, as_json)
+    file = read_plan(plan)
+    report = _report(file, plan, delta, adjacency, unit, ledger, method)
+    must_be_finite(report.answer)
+    if quiet:
+        text = "".join(f"{line}\n" for line in (*report.warnings, report.statement))
+    else:
+        text = _write(report, chosen)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        _save(output, text)
+    if chosen == "yaml" and not quiet and "TO BE FILLED IN" in text:
+        note("note: lines marked `to be filled in` need an answer before the record is sent.")
+    if report.violated:
+        told = f"{len(report.violated)} of the assumptions are violated: nothing is guaranteed."
+        note(f"error: {told}")
+        raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
+
+
+def _format(output: str | None, form: str | None, as_json: bool) -> str:
+    """The one format that the options ask for."""
+    if as_json:
+        if form not in (None, "json"):
+            told = f"--json and --format {form} are two formats; give one."
+            raise Refusal(told, "--json", kind="exclusive-options")
+        return "json"
+    if form is not None:
+        return form
+    if output is None:
+        return "text"
+    suffix = Path(output).suffix.lower()
+    if suffix not in SUFFIXES:
+        listed = one_of(list(SUFFIXES))
+        told = f"--output must end in {listed}, or --format be given; got {output[-40:]!r}."
+        raise Refusal(told, "--output", kind="invalid-argument")
+    return SUFFIXES[suffix]
+
+
+def _report(
+    file: PlanFile,
+    path: str,
+    delta: Fraction | None,
+    adjacency: str | None,
+    unit: str | None,
+    ledger: str | None,
+    method: str,
+) -> Report:
+    from dpacct.report.report import Report
+
+    node = file.node
+    if adjacency is not None or unit is not None:
+        node = node.under(adjacency, unit=unit or "")
+    facts = node.facts
+    found = file.delta if delta is None else delta
+    for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", found)):
+        if value is None:
+            name = "standard input" if path == "-" else Path(path).name
+            fixed = (
+                f"; its sampling needs {facts.fixed}" if key == "adjacency" and facts.fixed else ""
+            )
+            raise Refusal(
+                f"{name} has no {key}, without which its numbers say nothing: add the line"
+                f" `{_MISSING[key]}{fixed}), or give --{key}.",
+                key,
+                kind="missing-key",
+            )
+    assert found is not None
+    if delta is None and file.epsilon is not None:
+        raise Refusal(
+            "a report states the epsilon at one delta: take `epsilon` out of the plan.",
+            "epsilon",
+            kind="exclusive-options",
+        )
+    said = [f"--delta {_plain(delta)}"] if delta is not None else []
+    given = (("adjacency", adjacency), ("unit", unit), ("ledger", ledger))
+    said += [f"--{name} {shlex.quote(value)}" for name, value in given if value is not None]
+    said += [f"--method {method}"] if method != "auto" else []
+    return Report.of(
+        node,
+        delta=found,
+        method=method,
+        assumptions=file.assumptions,
+        checks=_checks(ledger, node) if ledger is not None else (),
+        about=file.about,
+        command=" ".join(["dpacct report", shlex.quote(path), *said]),
+    )
+
+
+def _plain(value: Fraction) -> str:
+    from dpacct.domain import text
+
+    return text(value)
+
+
+def _checks(path: str, plan: object) -> tuple[Assumption, ...]:
+    """What a ledger found, and whether it counted no more than the plan."""
+    from dpacct import Ledger, Node
+    from dpacct.vocabulary import Assumption, AssumptionStatus
+
+    assert isinstance(plan, Node)
+    with Ledger(path, read_only=True) as ledger:
+        budget, ran, checks = ledger.budget, ledger.plan, ledger.checks()
+    for name, wanted, got in (
+        ("unit", plan.unit, budget.unit),
+        ("adjacency", plan.facts.declared, budget.adjacency),
+    ):
+        if wanted is not got:
+            told = f"--ledger must be of the plan's {name}, {wanted}; got a ledger of {got}."
+            raise Refusal(told, "--ledger", kind="invalid-argument")
+    counted = dict(ran.releases()) if ran is not None else {}
+    planned = dict(plan.releases())
+    beyond = [leaf for leaf, count in counted.items() if count > planned.get(leaf, 0)]
+    text = "the ledger counts no more than the plan"
+    if beyond:
+        told = f"checked: {beyond[0]} was counted {counted[beyond[0]]} times,"
+        told += f" {planned.get(beyond[0], 0)} are planned"
+        return (*checks, Assumption(text, told, AssumptionStatus.VIOLATED))
+    total = sum(counted.values())
+    told = f"checked: {total} of {sum(planned.values())} planned releases were counted"
+    return (*checks, Assumption(text, told, AssumptionStatus.HELD))
+
+
+def _write(report: Report, form: str) -> str:
+    writers = {
+        "text": report.to_text,
+        "markdown": report.to_markdown,
+        "html": report.to_html,
+        "json": report.to_json,
+        "yaml": report.to_yaml,
+        "bibtex": report.to_bibtex,
+    }
+    return writers[form]()
+
+
+def _save(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a file name"
+        told = f"--output: cannot write {path[:80]!r}: {reason}."
+        raise Refusal(told, "--output") from error

@@ -1,0 +1,139 @@
+"""What stands in a report, computed: the guarantee, other methods, attacks, effects, versions."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpacct.errors import DpacctError, Unsupported
+from dpacct.report.premise import SAMPLING, SECRET_SAMPLE, SENSITIVITY, STEPS
+from dpacct.report.rounding import is_bound, upward
+from dpacct.report.sources import Source, of_answer, of_theorem, source
+from dpacct.report.worse import unsampled, weighted
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.tree import Node
+
+RATES = ("0.1", "0.01", "0.001")
+"""False positive rates at which attacks are bounded."""
+BESIDE = ("rdp", "clt")
+"""Methods shown beside the guarantee, because readers know their numbers."""
+_LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
+
+
+def answers(plan: Node, delta: Fraction, method: str) -> tuple[Answer, tuple[Answer, ...]]:
+    """(the guarantee, what other methods say).
+
+    Raises `NotCertified` where no method bounds epsilon; an unknown or inapplicable `method` raises
+    what `Node.epsilon` does.
+    """
+    from dpacct.report.report import must_bound
+
+    asked = None if method == "auto" else plan.epsilon(delta=delta, method=method)
+    guarantee = asked
+    if guarantee is None or not is_bound(guarantee):
+        guarantee = plan.epsilon(delta=delta)
+    others = [] if asked is None or asked is guarantee else [asked]
+    taken = {guarantee.method, method}
+    for name in BESIDE:
+        if name not in taken:
+            try:
+                others.append(plan.epsilon(delta=delta, method=name))
+            except DpacctError:
+                continue  # the method does not apply to this plan
+    return must_bound(guarantee), tuple(others)
+
+
+def is_quick(plan: Node) -> bool:
+    """Whether a whole curve of the plan takes milliseconds: all of its laws have a contour."""
+    from dpacct.compose.composition import Composition
+    from dpacct.tree import resolve_adjacency
+
+    composed = Composition(plan, resolve_adjacency(plan))
+    return not composed.renyi_only and all(way.has_contour for way in composed.upper)
+
+
+def risks(plan: Node) -> tuple[tuple[str, Answer], ...]:
+    """The same guarantee as attack success, where that is quickly computed."""
+    from dpacct.risk import Risk
+
+    if not is_quick(plan):
+        return ()
+    risk = Risk(plan)
+    try:
+        found = [("membership advantage (true minus false positive rate)", risk.advantage())]
+        found += [
+            (
+                f"true positive rate at a false positive rate of {rate}",
+                risk.true_positive_rate(rate),
+            )
+            for rate in RATES
+        ]
+    except Unsupported:
+        return ()
+    return tuple((name, answer) for name, answer in found if is_bound(answer))
+
+
+def effects(plan: Node, delta: Fraction) -> dict[str, str]:
+    """What follows if an assumption is false, with the number where a plan without it has one."""
+    found = {}
+    bare = _epsilon(unsampled(plan), delta)
+    if bare:
+        told = f"there is no amplification by sampling, and epsilon is {bare}"
+        found[SAMPLING.key] = told
+        found[SECRET_SAMPLE.key] = f"{told} against whoever knows the sample"
+    double = _epsilon(weighted(plan), delta)
+    if double:
+        found[SENSITIVITY.key] = f"for a unit that weighs twice the sensitivity epsilon is {double}"
+    twice = _epsilon(plan * 2, delta) if is_quick(plan) else ""
+    if twice:
+        found[STEPS.key] = (
+            f"every further release adds to epsilon; twice the plan has epsilon {twice}"
+        )
+    return found
+
+
+def _epsilon(plan: Node | None, delta: Fraction) -> str:
+    """At most so much; "" where it is not known."""
+    if plan is None:
+        return ""
+    try:
+        answer = plan.epsilon(delta=delta, method="exact")
+    except DpacctError:
+        return ""
+    return f"at most {upward(float(answer), 4)}" if is_bound(answer) else ""
+
+
+def sources(
+    answer: Answer, others: tuple[Answer, ...], risks: tuple[tuple[str, Answer], ...]
+) -> list[Source]:
+    """Everything the numbers stand on, the guarantee's first."""
+    assert answer.tree is not None
+    found = of_answer(answer, "the guarantee")
+    found += [source(citation, "the mechanism") for citation in answer.tree.citations()]
+    for _, risk in risks:
+        found += [source(basis, "attack success") for basis in risk.basis]
+    for other in others:
+        found += of_answer(other, f"method {other.method}")
+        found += of_theorem(other.method, f"method {other.method}")
+    return found
+
+
+def fingerprint(plan: Node) -> str:
+    """SHA-256 of the plan's JSON; "" for a plan made of a function, which has none."""
+    try:
+        return hashlib.sha256(plan.to_json().encode()).hexdigest()
+    except Unsupported:
+        return ""
+
+
+def versions(answer: Answer) -> dict[str, str]:
+    """Of everything that the number came through."""
+    from importlib import metadata
+
+    found = {"dpacct": metadata.version("dpacct"), "python": platform.python_version()}
+    used = _LIBRARIES if answer.method == "certified" else _LIBRARIES[:-1]
+    return found | {name: metadata.version(name) for name in used}

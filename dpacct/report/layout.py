@@ -1,0 +1,203 @@
+"""A report as a document: which section says what, in the order in which a reader needs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpacct.report import contents
+from dpacct.report.chart import ReportChart, ReportLine
+from dpacct.report.rounding import interval, is_bound, safe, upward
+from dpacct.report.section import ReportDocument, ReportSection
+from dpacct.report.sources import works
+from dpacct.report.uncovered import uncovered
+from dpacct.report.words import branches
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.report.report import Report
+
+DIGITS, SHORT = 10, 4
+_POINTS = 61
+_NO_GUARANTEE = "not a guarantee: "
+
+
+def document(report: Report) -> ReportDocument:
+    """Everything in its section."""
+    sections = [
+        *report.sections,
+        _numbers(report),
+        _pictures(report),
+        _mechanism(report),
+        _assumptions(report),
+        ReportSection(title="What is not covered", items=uncovered(report.answer, report.about)),
+        _sources(report),
+        _reproduce(report),
+    ]
+    name = report.about.name
+    return ReportDocument(
+        title=f"Privacy report: {name}" if name else "Privacy report",
+        lead=report.statement,
+        warnings=report.warnings,
+        facts=_facts(report),
+        sections=tuple(section for section in sections if section is not None),
+    )
+
+
+def _facts(report: Report) -> tuple[tuple[str, str], ...]:
+    answer = report.answer
+    wrong = len(report.violated)
+    return (
+        ("epsilon, at most", upward(float(answer), SHORT)),
+        ("delta", upward(report.delta, SHORT)),
+        ("one unit", str(answer.unit)),
+        ("adjacency", str(answer.adjacency)),
+        ("epsilon is", f"{answer.strength}, {answer.side}"),
+        (
+            "the guarantee",
+            "does not hold" if wrong else f"if {len(report.assumptions)} assumptions hold",
+        ),
+    )
+
+
+def _numbers(report: Report) -> ReportSection:
+    answer = report.answer
+    holds = "the guarantee" if not report.violated else "it would be"
+    rows = [_row("epsilon", answer, holds)]
+    rows += [("delta", upward(report.delta, DIGITS), "chosen", "", "")]
+    rows += [_row(name, risk, "attack success", SHORT) for name, risk in report.risks]
+    for other in report.others:
+        told = "another bound" if is_bound(other) else f"{_NO_GUARANTEE}{_why(other)}"
+        rows.append(_row("epsilon", other, told))
+    paragraphs = [
+        f"Adjacency {answer.adjacency}, unit {answer.unit}."
+        + (f" One {answer.unit} is {report.about.unit}." if report.about.unit else ""),
+    ]
+    if not report.risks:
+        paragraphs.append(
+            "Attack success is left out: a whole curve of this plan takes a lattice, or is not known."
+        )
+    return ReportSection(
+        title="Numbers",
+        paragraphs=tuple(paragraphs),
+        head=("quantity", "number", "what it is", "grade (method)", "interval"),
+        rows=tuple(rows),
+    )
+
+
+def _row(name: str, answer: Answer, told: str, digits: int = DIGITS) -> tuple[str, ...]:
+    sign = "≤" if is_bound(answer) else "~"
+    return (
+        name,
+        f"{sign} {safe(answer, digits)}",
+        told,
+        f"{answer.side}, {answer.strength} ({answer.method})",
+        interval(answer),
+    )
+
+
+def _why(answer: Answer) -> str:
+    """Why a number is not a guarantee."""
+    if str(answer.strength) == "published":
+        return "as a paper prints it, not verified"
+    if str(answer.strength) == "estimate" or str(answer.side) == "none":
+        return "an estimate, which may lie below the truth"
+    return "no upper end is known"
+
+
+def _pictures(report: Report) -> ReportSection | None:
+    """The privacy profile and the attacker's best, where the plan's curve is quickly computed."""
+    import numpy as np
+
+    if not contents.is_quick(report.plan):
+        return None
+    plan, delta = report.plan, float(report.delta)
+    epsilon = float(report.answer)
+    epsilons = np.linspace(0.0, max(1.5 * epsilon, 0.1), _POINTS)
+    deltas = plan.profile(epsilons)
+    told = f"ε = {upward(epsilon, 4)} at δ = {upward(report.delta, 3)}"
+    profile = ReportChart(
+        x="epsilon",
+        y="delta (upper end)",
+        lines=(ReportLine("this plan", epsilons.tolist(), deltas.tolist()),),
+        logarithmic=True,
+        mark=(epsilon, delta, told) if delta > 0 else None,
+        about=f"Privacy profile: delta falls with epsilon; {told}",
+    )
+    alarms = np.linspace(0.0, 1.0, _POINTS)
+    hits = 1.0 - np.asarray(plan.tradeoff(alarms), dtype=float)
+    attack = ReportChart(
+        x="false positive rate",
+        y="true positive rate, at most",
+        lines=(
+            ReportLine("guessing", [0.0, 1.0], [0.0, 1.0], dashed=True),
+            ReportLine("best attack", alarms.tolist(), hits.tolist(), shaded=True),
+        ),
+        about="No attack on membership lies above the upper line, whatever the attacker knows",
+    )
+    return ReportSection(
+        title="Pictures",
+        pictures=(
+            (
+                profile.to_svg(),
+                "The privacy profile: every (epsilon, delta) on the line is a guarantee of the same"
+                f" plan. The one stated is marked: {told}.",
+            ),
+            (
+                attack.to_svg(),
+                "What any membership attack can achieve: its true positive rate lies in the shaded"
+                " region, between guessing and the bound.",
+            ),
+        ),
+    )
+
+
+def _mechanism(report: Report) -> ReportSection:
+    return ReportSection(
+        title="Mechanism",
+        paragraphs=("What is accounted, from the outside in; equal releases are merged.",),
+        tree=branches(report.plan),
+    )
+
+
+def _assumptions(report: Report) -> ReportSection:
+    rows = tuple(
+        (row.text, str(row.status), row.evidence, row.effect, row.key) for row in report.assumptions
+    )
+    statuses = [row[1] for row in rows]
+    counted = [
+        f"{statuses.count(word)} {word}"
+        for word in ("violated", "held", "declared", "unknown")
+        if word in statuses
+    ]
+    return ReportSection(
+        title="Assumptions",
+        paragraphs=(
+            f"The guarantee rests on {len(rows)} assumptions: {', '.join(counted)}. Held means"
+            " checked, declared is the word of whoever wrote the plan, unknown is nobody's word.",
+        ),
+        head=("assumption", "status", "evidence", "if it is false", "name in the plan"),
+        rows=rows,
+        marks=("status",),
+    )
+
+
+def _sources(report: Report) -> ReportSection:
+    rows = tuple((one.citation, one.use, one.status) for one in report.sources)
+    return ReportSection(
+        title="Theorems and works used",
+        head=("source", "used for", "status in dpacct's registry"),
+        rows=rows,
+        items=tuple(work.line() for work in works(report.sources)),
+    )
+
+
+def _reproduce(report: Report) -> ReportSection:
+    versions = contents.versions(report.answer)
+    told = ", ".join(f"{name} {version}" for name, version in versions.items())
+    lines = [f"versions: {told}"]
+    mark = contents.fingerprint(report.plan)
+    if mark:
+        lines.append(f"plan's SHA-256: {mark}")
+    if report.command:
+        lines.append(f"$ {report.command}")
+    return ReportSection(title="How to reproduce this", code="\n".join(lines))

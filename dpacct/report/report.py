@@ -1,0 +1,244 @@
+"""Report: a guarantee with all that a reader has to know of it, in every form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self
+
+from dpacct.domain import DELTA, Number, text
+from dpacct.errors import InvalidArgument, NotCertified
+from dpacct.report.about import About
+from dpacct.report.assumptions import Row
+from dpacct.report.premise import read_declared
+from dpacct.report.section import ReportSection
+from dpacct.report.statement import caveat, statement
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.report.section import ReportDocument
+    from dpacct.report.sources import Source
+    from dpacct.tree import Node
+    from dpacct.vocabulary import Assumption
+
+SCHEMA = 1
+"""Version of the JSON form."""
+_DECLARE = {
+    "adjacency": "add-remove, replace-one or zero-out",
+    "unit": "record, user, client, device or silo",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a plan guarantees, how well that is known, on what it rests and what it does not cover.
+
+    `answer` is the guarantee: an upper end that a theorem supports. What bounds nothing, or stands as
+    a paper prints it, is among `others` and never the guarantee.
+
+    >>> import dpacct as dp
+    >>> plan = (dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000).under("add-remove", unit="user")
+    >>> report = dp.Report.of(plan, delta="1e-5")
+    >>> report.statement[:77]
+    'Releasing all outputs of the plan is (1.516, 1e-5)-differentially private, us'
+    >>> report.violated
+    ()
+    """
+
+    answer: Answer
+    delta: Fraction
+    others: tuple[Answer, ...] = ()
+    risks: tuple[tuple[str, Answer], ...] = ()
+    assumptions: tuple[Row, ...] = ()
+    sources: tuple[Source, ...] = ()
+    about: About = field(default_factory=About)
+    command: str = ""
+    sections: tuple[ReportSection, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        plan: Node,
+        *,
+        delta: Number,
+        method: str = "auto",
+        assumptions: Mapping[str, Any] | None = None,
+        checks: Iterable[Assumption] = (),
+        about: About | Mapping[str, Any] | None = None,
+        command: str = "",
+        sections: Iterable[ReportSection] = (),
+    ) -> Self:
+        """The report of a plan at a delta in (0, 1).
+
+        The plan must declare its adjacency and unit (`plan.under`). `assumptions` and `about` are the
+        tables of a plan file (docs/report.md), `checks` what a ledger or a run found, `method` one more
+        way to compute epsilon. Raises `InvalidArgument` where adjacency or unit is missing,
+        `NotCertified` where no method bounds epsilon, and `Unsupported`.
+
+        >>> import dpacct as dp
+        >>> dp.Report.of(dp.Laplace(b=1), delta=1e-5)  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        dpacct.errors.InvalidArgument: plan must declare its unit ...
+        """
+        from dpacct.report import contents
+        from dpacct.report.assumptions import rows
+        from dpacct.report.sources import merged
+
+        must_declare(plan)
+        exact = DELTA.check("delta", delta)
+        declared = read_declared(assumptions or {})
+        answer, others = contents.answers(plan, exact, method)
+        risks = contents.risks(plan)
+        told = rows(
+            plan,
+            answer.assumptions,
+            declared=declared,
+            checks=checks,
+            effects=contents.effects(plan, exact),
+        )
+        return cls(
+            answer=answer,
+            delta=exact,
+            others=others,
+            risks=risks,
+            assumptions=told,
+            sources=merged(contents.sources(answer, others, risks)),
+            about=about if isinstance(about, About) else About.read(about or {}),
+            command=command,
+            sections=tuple(sections),
+        )
+
+    @property
+    def plan(self) -> Node:
+        """What was accounted."""
+        assert self.answer.tree is not None
+        return self.answer.tree
+
+    @property
+    def statement(self) -> str:
+        """The guarantee in one sentence, numbers rounded up."""
+        return statement(self.answer, self.delta, self.about)
+
+    @property
+    def violated(self) -> tuple[Row, ...]:
+        """The assumptions that are known to be false: where there are any, nothing is guaranteed."""
+        return tuple(row for row in self.assumptions if str(row.status) == "violated")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What has to stand above the statement."""
+        wrong = self.violated
+        if not wrong:
+            return ()
+        found = [f"{row.text} ({row.evidence}); so {row.effect}." for row in wrong]
+        return (caveat(len(wrong)), *(f"Violated: {told}" for told in found))
+
+    def document(self) -> ReportDocument:
+        """The report as sections, for text, Markdown and HTML."""
+        from dpacct.report.layout import document
+
+        return document(self)
+
+    def to_text(self) -> str:
+        """Plain text of 100 columns."""
+        return self.document().to_text()
+
+    def to_markdown(self) -> str:
+        """Markdown, tables as GitHub knows them."""
+        return self.document().to_markdown()
+
+    def to_html(self) -> str:
+        """One HTML page that needs nothing else: no network, no script."""
+        return self.document().to_html()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values, schema 1."""
+        from dpacct.report.contents import fingerprint, versions
+        from dpacct.report.uncovered import uncovered
+
+        return {
+            "schema": SCHEMA,
+            "command": "report",
+            "guarantee_holds": not self.violated,
+            "statement": self.statement,
+            "warnings": list(self.warnings),
+            "epsilon": _answer(self.answer),
+            "delta": text(self.delta),
+            "not_guarantees": [_answer(other) for other in self.others if not _bounds(other)],
+            "other_bounds": [_answer(other) for other in self.others if _bounds(other)],
+            "attack": [{"of": name, **_answer(risk)} for name, risk in self.risks],
+            "plan": self.plan.to_dict() if fingerprint(self.plan) else None,
+            "adjacency": str(self.answer.adjacency),
+            "unit": str(self.answer.unit),
+            "assumptions": [row.to_dict() for row in self.assumptions],
+            "not_covered": list(uncovered(self.answer, self.about)),
+            "sources": [
+                {
+                    "citation": one.citation,
+                    "use": one.use,
+                    "theorems": list(one.theorems),
+                    "status": one.status,
+                    "bibtex_keys": [work.key for work in one.works],
+                }
+                for one in self.sources
+            ],
+            "reproduce": {
+                "command": self.command,
+                "versions": versions(self.answer),
+                "plan_sha256": fingerprint(self.plan),
+            },
+        }
+
+    def to_json(self) -> str:
+        """The report as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+    def to_yaml(self) -> str:
+        """A draft card for the registry of differential privacy deployments, as YAML."""
+        from dpacct.report.card import card
+        from dpacct.report.yaml import dump
+
+        return dump(*card(self))
+
+    def to_bibtex(self) -> str:
+        """The works that the report cites."""
+        from dpacct.report.bibtex import bibliography
+        from dpacct.report.sources import works
+
+        return bibliography(works(self.sources)) + "\n"
+
+
+def must_declare(plan: Node) -> None:
+    """Raise `InvalidArgument` unless the plan declares its adjacency and unit."""
+    facts = plan.facts
+    for name, value in (("unit", facts.unit), ("adjacency", facts.declared)):
+        if value is None:
+            told = f"plan must declare its {name}, which no report leaves to a default:"
+            told += f" plan.under(...) with {name} {_DECLARE[name]}"
+            raise InvalidArgument(told, argument=name)
+
+
+def must_bound(answer: Answer) -> Answer:
+    """The answer, if it is a guarantee; raises `NotCertified`."""
+    if _bounds(answer):
+        return answer
+    told = f"no method bounds the epsilon of this plan: {answer}"
+    raise NotCertified(told, argument="method")
+
+
+def _bounds(answer: Answer) -> bool:
+    from dpacct.report.rounding import is_bound
+
+    return is_bound(answer)
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    """An answer without its plan and assumptions, which are told once."""
+    told = replace(answer, tree=None, alternatives=()).to_dict()
+    return {
+        key: value
+        for key, value in told.items()
+        if key not in ("plan", "assumptions", "alternatives", "schema", "seconds")
+    }

@@ -1,0 +1,96 @@
+"""On what an answer stands: its theorems, with their works and what the registry knows of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpacct.report.works import Work, find, of_paper
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+
+_LOCUS = re.compile(r"\b(Theorem|Proposition|Lemma|Corollary|Definition) (\d+(?:\.\d+)?)")
+_OWN = re.compile(r"docs/[\w/.-]+\.md")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One thing an answer stands on.
+
+    Attributes:
+        citation: how the accounting calls it.
+        use: what it is used for.
+        works: the papers it names.
+        theorems: ids in the registry.
+        status: what is known of it.
+    """
+
+    citation: str
+    use: str
+    works: tuple[Work, ...]
+    theorems: tuple[str, ...]
+    status: str
+
+
+def source(citation: str, use: str) -> Source:
+    """A citation with its works and the registry's verdict.
+
+    >>> source("Balle, Wang 2018, Theorem 8", "epsilon").theorems
+    ('balle_wang.theorem8',)
+    """
+    from dpacct.theorems.registry import entries
+
+    works, known = find(citation), entries()
+    loci = [(word.lower(), number.replace(".", "_")) for word, number in _LOCUS.findall(citation)]
+    named = [f"{work.paper}.{word}{number}" for work in works for word, number in loci]
+    ids = tuple(dict.fromkeys(name for name in named if name in known))
+    if ids:
+        status = "; ".join(f"{name}: {known[name].verdict}, {known[name].status}" for name in ids)
+    elif _OWN.search(citation):
+        status = "derived in " + ", ".join(_OWN.findall(citation))
+    elif works:
+        status = "cited; not an entry of the theorem registry"
+    else:
+        status = "a step of dpacct's own, tested against other methods"
+    return Source(citation, use, works, ids, status)
+
+
+def of_answer(answer: Answer, use: str) -> list[Source]:
+    """The basis of an answer; a method that is a theorem's id is among it."""
+    found = [source(basis, use) for basis in answer.basis]
+    if not any(answer.method in one.theorems for one in found):
+        found += of_theorem(answer.method, use)
+    return found
+
+
+def of_theorem(name: str, use: str) -> list[Source]:
+    """The registry's entry of that id, if there is one."""
+    from dpacct.theorems.registry import entries, papers
+
+    entry = entries().get(name)
+    if entry is None:
+        return []
+    paper = papers()[entry.paper]
+    told = f"{paper.authors} {paper.year}, {entry.locus}"
+    status = f"{name}: {entry.verdict}, {entry.status}"
+    return [Source(told, use, (of_paper(paper),), (name,), status)]
+
+
+def merged(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Each citation once, with all its uses."""
+    found: dict[str, Source] = {}
+    for one in sources:
+        held = found.get(one.citation)
+        use = one.use
+        if held is not None:
+            use = held.use if use in held.use.split(", ") else f"{held.use}, {use}"
+        found[one.citation] = Source(one.citation, use, one.works, one.theorems, one.status)
+    return tuple(found.values())
+
+
+def works(sources: Iterable[Source]) -> tuple[Work, ...]:
+    """The works of all sources, each once."""
+    return tuple(dict.fromkeys(work for one in sources for work in one.works))

@@ -1,0 +1,58 @@
+"""The guarantee in one sentence, fit for a paper."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpacct.report.about import About
+from dpacct.report.rounding import upward
+from dpacct.report.words import phrase
+from dpacct.vocabulary import Adjacency, Strength, Unit
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+
+DIGITS = 4
+"""Digits of epsilon and delta in the sentence, rounded up."""
+NEIGHBOURS = {
+    Adjacency.ADD_REMOVE: "one data set has one {unit} more than the other",
+    Adjacency.REPLACE_ONE: "one {unit} of one data set is exchanged for another",
+    Adjacency.ZERO_OUT: "the contribution of one {unit} is replaced by zero",
+}
+_LEVELS = {unit: f"{unit}-level" for unit in Unit}
+_GRADES = {
+    Strength.PROVED: "proved with interval arithmetic",
+    Strength.CONVERGED: "computed by two agreeing methods",
+    Strength.BOUND: "an upper bound from a verified theorem",
+}
+
+
+def statement(answer: Answer, delta: Fraction, about: About) -> str:
+    """Who gets what guarantee, under which adjacency, for which mechanism, and how it is known."""
+    output = about.output or "all outputs of the plan"
+    verb = "Releasing " + output
+    epsilon, small = upward(float(answer), DIGITS), upward(delta, DIGITS)
+    unit = str(answer.unit)
+    neighbours = NEIGHBOURS[answer.adjacency].format(unit=unit)
+    whose = f", one {unit} being {about.unit}" if about.unit else ""
+    viewer = f" against {about.viewer}" if about.viewer else ""
+    assert answer.tree is not None
+    return (
+        f"{verb} is ({epsilon}, {small})-differentially private{viewer}, "
+        f"{_LEVELS[answer.unit]} under {answer.adjacency} adjacency ({neighbours}{whose}), for "
+        f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
+    )
+
+
+def caveat(violated: int) -> str:
+    """What stands above a statement whose assumptions were found false."""
+    how = "one of its assumptions is" if violated == 1 else f"{violated} of its assumptions are"
+    return f"The guarantee below does not hold: {how} violated. It is what would hold if they were true."
+
+
+def version() -> str:
+    """The version of dpacct."""
+    from importlib import metadata
+
+    return metadata.version("dpacct")

@@ -1,0 +1,161 @@
+"""A plan in words, and drawn: read off its saved form, so a node of any kind has a description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dpacct.errors import Unsupported
+
+if TYPE_CHECKING:
+    from dpacct.tree import Node
+
+Saved = Mapping[str, Any]
+# How each kind of node is called; a kind that is not here is called by its name and numbers.
+_LEAVES = {
+    "gaussian": "the Gaussian mechanism",
+    "laplace": "the Laplace mechanism",
+    "staircase": "the staircase mechanism",
+    "discrete-gaussian": "the discrete Gaussian mechanism",
+    "discrete-laplace": "the discrete Laplace (geometric) mechanism",
+    "randomized-response": "randomised response",
+    "local-randomizer": "a local randomiser",
+    "exponential": "the exponential mechanism",
+    "pure-dp": "a mechanism known only by its epsilon",
+    "approx-dp": "a mechanism known only by its epsilon and delta",
+    "zcdp": "a mechanism known only by its zero-concentrated DP",
+}
+_SAMPLES = {
+    "poisson": "on a Poisson sample of rate {rate}",
+    "without-replacement": "on a random subset of fixed size, share {rate}",
+    "participation": "in a round that runs with probability {rate}",
+}
+_NUMBERS = {
+    "sigma": "sigma {} (standard deviation / sensitivity)",
+    "noise_multiplier": "noise multiplier {} (standard deviation / clip)",
+    "clip": "clip {}",
+    "b": "b {} (scale / sensitivity)",
+    "eps0": "epsilon {} of one release",
+    "nu": "nu {}",
+    "k": "{} answers",
+    "scale": "scale {}",
+    "sensitivity": "sensitivity {}",
+    "rho": "rho {}",
+    "epsilon": "epsilon {}",
+    "delta": "delta {}",
+}
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A part of a plan: what it is, and the parts it is made of."""
+
+    label: str
+    parts: tuple[Branch, ...] = field(default=())
+
+    def lines(self) -> list[str]:
+        """The tree drawn with box characters, one line to a part.
+
+        >>> Branch("both", (Branch("one"), Branch("two"))).lines()
+        ['both', '├─ one', '└─ two']
+        """
+        return [self.label, *self._below("")]
+
+    def _below(self, margin: str) -> Iterator[str]:
+        for part in self.parts:
+            last = part is self.parts[-1]
+            yield f"{margin}{'└─' if last else '├─'} {part.label}"
+            yield from part._below(margin + ("   " if last else "│  "))
+
+
+def branches(plan: Node) -> Branch:
+    r"""The plan as a tree of labels.
+
+    >>> import dpacct as dp
+    >>> plan = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000
+    >>> print(*branches(plan).lines(), sep="\n")
+    1000 times, afresh each time
+    └─ on a Poisson sample of rate 0.01
+       └─ the Gaussian mechanism: sigma 1.1 (standard deviation / sensitivity)
+    """
+    try:
+        return _branch(plan.to_dict())
+    except Unsupported:  # made of a function, which has no saved form
+        return Branch(str(plan))
+
+
+def phrase(plan: Node) -> str:
+    """The plan as part of a sentence.
+
+    >>> import dpacct as dp
+    >>> phrase(dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000)
+    '1000 releases of the Gaussian mechanism (sigma 1.1), each on a Poisson sample of rate 0.01'
+    """
+    try:
+        return _phrase(plan.to_dict())
+    except Unsupported:
+        return str(plan)
+
+
+def _branch(saved: Saved) -> Branch:
+    kind = saved["node"]
+    if kind == "under":
+        words = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
+        told = [text.format(saved[key]) for key, text in words.items() if key in saved]
+        return Branch(", ".join(told), (_branch(saved["of"]),))
+    if kind == "repeat":
+        return Branch(f"{saved['steps']} times, afresh each time", (_branch(saved["of"]),))
+    if kind == "compose":
+        return Branch("one after the other", tuple(_branch(part) for part in saved["parts"]))
+    if isinstance(saved.get("of"), Mapping):
+        return Branch(_sample(saved), (_branch(saved["of"]),))
+    numbers = ", ".join(_numbers(saved))
+    return Branch(_leaf(saved) + (f": {numbers}" if numbers else ""))
+
+
+def _phrase(saved: Saved, times: int = 1) -> str:
+    kind = saved["node"]
+    if kind == "under":
+        return _phrase(saved["of"], times)
+    if kind == "compose":
+        told = "; then ".join(_phrase(part) for part in saved["parts"])
+        return f"{times} times ({told})" if times > 1 else told
+    if kind == "repeat":
+        return _phrase(saved["of"], times * int(saved["steps"]))
+    if isinstance(saved.get("of"), Mapping):
+        inner = _phrase(saved["of"])
+        if saved["of"]["node"] in ("repeat", "compose"):
+            head = f"{times} rounds, each " if times > 1 else ""
+            return f"{head}{_sample(saved)}: {inner}"
+        inner = inner.removeprefix("one release of ")
+        head = f"{times} releases of " if times > 1 else "one release of "
+        return f"{head}{inner}, {'each ' if times > 1 else ''}{_sample(saved)}"
+    numbers = ", ".join(text.partition(" (")[0] for text in _numbers(saved))
+    name = _leaf(saved) + (f" ({numbers})" if numbers else "")
+    return f"{times} releases of {name}" if times > 1 else f"one release of {name}"
+
+
+def _sample(saved: Saved) -> str:
+    kind = str(saved["node"])
+    return _SAMPLES.get(kind, f"under {kind} of rate {{rate}}").format(
+        rate=saved.get("rate", "unknown")
+    )
+
+
+def _leaf(saved: Saved) -> str:
+    kind = str(saved["node"])
+    return _LEAVES.get(kind, f"the mechanism {kind!r}")
+
+
+def _numbers(saved: Saved) -> list[str]:
+    """The numbers of a leaf; lists (of a custom mechanism) are told by their length."""
+    found = []
+    for name, value in saved.items():
+        if name in ("node", "schema") or value is None:
+            continue
+        if isinstance(value, list | dict):
+            found.append(f"{name} of {len(value)} entries")
+        else:
+            found.append(_NUMBERS.get(name, f"{name} {{}}").format(value))
+    return found
