@@ -9,19 +9,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, EPSILON, RATE, STEPS, Number, Real, ln
-from dpacct.engine.boundary import WIDTH, real, whole
-from dpacct.errors import InvalidArgument, Unreachable
+from dpacct.engine.boundary import WIDTH, real, smooth_root, whole
+from dpacct.engine.choice import Start
+from dpacct.errors import InvalidArgument, OutsideDomain, Unreachable
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Side, Strength
 
-# of the bracket from rough trials, which are themselves no better
-_ROUGH_WIDTH = 0.1
+# relative widths: of the bracket from the normal approximation; of what is left to the better trials; and the
+# farthest that those may be from where the rough ones end
+_NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.1
+# of delta in trials of one direction: far below what the bracket's width makes of it
+_TRIAL = 1e-10
 _LEAST, _MOST = 1e-12, 1e15
 
 
@@ -34,13 +39,18 @@ class _Target:
     method: str
     adjacency: Adjacency | str | None
     last: Answer | None = field(default=None)
+    starts: dict[int, Start] = field(default_factory=dict)  # where similar plans were answered
 
     def excess(self, node: Node) -> float:
         """Positive where the plan misses the target: the gap between the normal scores of delta."""
         from dpacct.compose.questions import safe_log_delta
 
         self.last, log_delta = safe_log_delta(
-            node, self.epsilon, method=self.method, adjacency=self.adjacency
+            node,
+            self.epsilon,
+            method=self.method,
+            adjacency=self.adjacency,
+            starts=self.starts,
         )
         return _score(self.log_delta) - _score(log_delta)
 
@@ -85,7 +95,10 @@ def calibrate(
     safe: float | None
     unsafe: float | None
     missed: float | None = None  # a value that surely misses the target
-    quick = None if integer else _quickly(build, target, excess, low, high)
+    quick = None
+    if not integer:
+        with suppress(OutsideDomain):  # a trial too far out: the other search goes more slowly
+            quick = _quickly(build, target, excess, low, high)
     if quick is not None:
         safe, unsafe, sure = quick
         missed = unsafe if sure else None
@@ -203,66 +216,49 @@ def _quickly(
     middle = min(max(1.0, low), high)
     if not Trials.apply(build(middle), target.method):
         return None
-    trials = Trials(target.epsilon, target.adjacency)
+    trials = Trials(target.epsilon, target.adjacency, starts=target.starts)
     aim = _score(target.log_delta)
 
     @cache
+    def normal(x: float) -> float:
+        return aim - _score(trials.normal(build(x)))
+
     def rough(x: float) -> float:
-        value = trials.rough(build(x))
-        if math.isnan(value):
-            raise _NotSmooth
-        return aim - _score(value)
+        return aim - _score(trials.rough(build(x)))
 
-    def leading(x: float) -> float:
-        return aim - _score(trials.one_direction(build(x)).upper)
+    def leading(x: float, move: float) -> float:
+        tolerance = min(1e-8, max(_TRIAL, 1e-3 * move * move))
+        return aim - _score(trials.one_direction(build(x), tolerance).upper)
 
-    try:
-        safe, unsafe = real(rough, low, high, _ROUGH_WIDTH)
-    except _NotSmooth:
+    safe, unsafe = real(normal, low, high, _NEAR)
+    if safe is None or unsafe is None:
         return None
-    if safe is None or unsafe is None or abs(math.log(safe / unsafe)) > _ROUGH_WIDTH:
+    slope = (normal(unsafe) - normal(safe)) / math.log(unsafe / safe)
+    guess = smooth_root(rough, math.sqrt(safe * unsafe), slope, _CLOSE)
+    if guess is None:
         return None
-    run = math.log(unsafe / safe)
-    f_safe = rough(safe)
-    slope = (rough(unsafe) - f_safe) / run
-    if not (math.isfinite(slope) and slope * run > 0.0):
-        return None
-    half = math.copysign(0.4 * WIDTH, -run)  # into safety
-    x = safe * math.exp(-f_safe / slope)
-    bend = _bend(rough, safe, x, unsafe)
-    slope += bend * math.log(x * x / (safe * unsafe))  # from the chord's to that at x
-    f, move = leading(x), math.inf
+    x, slope, bend = guess
+    half = math.copysign(0.4 * WIDTH, -slope)  # into safety
+    f, move = leading(x, math.inf), math.inf
     for _ in range(6):
         # to the root of a parabola, and a little into safety
         last, move = move, half - f / slope - bend * (f / slope) ** 2 / slope
-        following = x * math.exp(move) if abs(move) < _ROUGH_WIDTH else math.nan
+        following = x * math.exp(move) if abs(move) < _FAR else math.nan
         if not low <= following <= high:
             return None
-        arrives = abs(move * last) < min(30.0 * WIDTH, 1e-3 * abs(last))
-        value = excess(following) if arrives else leading(following)
+        arrives = abs(move * last) < min(5.0 * WIDTH, 1e-3 * abs(last))
+        value = excess(following) if arrives else leading(following, move)
         if abs(move) > 1e-9 and value != f:
             slope = (value - f) / move + bend * move
         past = value / slope  # how far in log x beyond the root
         if arrives and 0.0 <= past / half < 1.5:
             beyond = following * math.exp(-past - half)
-            found = trials.one_direction(build(beyond))
+            found = trials.one_direction(build(beyond), _TRIAL)
             if found.upper <= target.log_delta:
                 return None
             return following, beyond, trials.realised and found.lower > target.log_delta
         x, f = following, value
     return None
-
-
-def _bend(f: Callable[[float], float], a: float, b: float, c: float) -> float:
-    """Second divided difference of f in log x at three places: half the second derivative."""
-    first = (f(b) - f(a)) / math.log(b / a) if b != a else 0.0
-    second = (f(c) - f(b)) / math.log(c / b) if b != c else first
-    bend = (second - first) / math.log(c / a)
-    return bend if math.isfinite(bend) else 0.0
-
-
-class _NotSmooth(ArithmeticError):
-    """A rough trial has no value."""
 
 
 def noise_multiplier(

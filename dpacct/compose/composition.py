@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ import numpy as np
 
 from dpacct.curves.pairs import Pairs
 from dpacct.engine import bounds, invert, profile
+from dpacct.engine.choice import ANEW, Start
 from dpacct.engine.discrete import bracket
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law
@@ -34,33 +35,34 @@ class Direction:
     laws: Laws
     log_kept: float
     shift: float
+    start: Start = ANEW  # where a similar plan was answered
 
     @classmethod
-    def of(cls, laws: Laws) -> Direction:
+    def of(cls, laws: Laws, start: Start = ANEW) -> Direction:
         kept = sum(n * math.log1p(-law.infinite_mass) for law, n in laws)
         lost = sum(n * math.log1p(-law.lost_mass) for law, n in laws)
-        return cls(laws, kept, kept - lost)
+        return cls(laws, kept, kept - lost, start)
 
     @property
     def has_contour(self) -> bool:
         """Whether every law has moments at complex arguments, and not just a lattice."""
         return all(getattr(law, "has_contour", True) for law, _ in self.laws)
 
-    def log_delta(self, epsilon: float, tilt: float | None = None) -> Solved:
-        solved = invert.log_delta(self.laws, epsilon - self.shift, tilt)
+    def log_delta(self, epsilon: float) -> Solved:
+        solved = invert.log_delta(self.laws, epsilon - self.shift, self.start)
         if self.log_kept == 0.0:
             return solved
         value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
-        return Solved(value, lower, upper, solved.resolved)
+        return Solved(value, lower, upper, solved.resolved, solved.start)
 
     def _mixed(self, log_finite: float) -> float:
         if self.log_kept == 0.0:
             return log_finite
         return math.log(-math.expm1(self.log_kept) + math.exp(self.log_kept + log_finite))
 
-    def estimate(self, epsilon: float, tilt: float | None = None) -> tuple[float, float]:
+    def estimate(self, epsilon: float) -> tuple[float, float]:
         """Saddle-point estimate of log delta, and the tilt it was made at."""
-        value, tilt = invert.log_delta_estimate(self.laws, epsilon - self.shift, tilt)
+        value, tilt = invert.log_delta_estimate(self.laws, epsilon - self.shift, self.start.tilt)
         return self._mixed(value), tilt
 
     def epsilon(self, log_target: float) -> Solved:
@@ -114,11 +116,14 @@ class Direction:
 
 
 class Composition:
-    """The composed laws of a plan under one adjacency."""
+    """The composed laws of a plan under one adjacency; `starts`: where its directions may begin."""
 
-    def __init__(self, node: Node, adjacency: Adjacency) -> None:
+    def __init__(
+        self, node: Node, adjacency: Adjacency, starts: Mapping[int, Start] | None = None
+    ) -> None:
         self.node = node
         self.adjacency = adjacency
+        self._starts = starts or {}
         self.releases: tuple[tuple[Leaf, int], ...] = node.releases()
 
     @cached_property
@@ -131,8 +136,7 @@ class Composition:
         """Leaves of which only a Renyi curve is known."""
         return [(leaf, count) for leaf, count in self.releases if not leaf.has_pairs]
 
-    @staticmethod
-    def _directions(sides: Sequence[tuple[tuple[Law, ...], int]]) -> list[Direction]:
+    def _directions(self, sides: Sequence[tuple[tuple[Law, ...], int]]) -> list[Direction]:
         most = max((len(laws) for laws, _ in sides), default=1)
         found = []
         for k in range(most):
@@ -140,7 +144,8 @@ class Composition:
             for laws, count in sides:
                 law = laws[min(k, len(laws) - 1)]
                 merged[law] = merged.get(law, 0) + count
-            found.append(Direction.of([(law, float(n)) for law, n in merged.items()]))
+            laws_of = [(law, float(n)) for law, n in merged.items()]
+            found.append(Direction.of(laws_of, self._starts.get(k, ANEW)))
         return found
 
     @cached_property

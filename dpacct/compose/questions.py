@@ -20,11 +20,12 @@ from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
     from dpacct.compose.certified import Proven
+    from dpacct.engine.choice import Start
 
 # of an upper end of delta that becomes an absolute error of a trade-off curve
 _CURVE_TOLERANCE = 1e-6
@@ -143,11 +144,16 @@ def delta(
 
 
 def safe_log_delta(
-    node: Node, epsilon: float, *, method: str = "auto", adjacency: Adjacency | str | None = None
+    node: Node,
+    epsilon: float,
+    *,
+    method: str = "auto",
+    adjacency: Adjacency | str | None = None,
+    starts: Mapping[int, Start] | None = None,
 ) -> tuple[Answer, float]:
     """Delta's answer, and the log of its safe end (of its value, where no end is known)."""
     started = time.perf_counter()
-    plan = Composition(node, resolve_adjacency(node, adjacency))
+    plan = Composition(node, resolve_adjacency(node, adjacency), starts)
     route = _routes(plan, method)[0]
     finding = route.log_delta(plan, epsilon)
     end = finding.value if finding.upper is None else finding.upper

@@ -7,25 +7,30 @@ evaluation; one direction costs half of both. The search settles its two ends by
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from dpacct.compose.composition import Composition
 from dpacct.compose.routes import ROUTES
+from dpacct.engine.choice import Start
+from dpacct.engine.contour import EXACT
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
+_ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
+
 
 @dataclass
 class Trials:
-    """Evaluations at one epsilon, each starting from the tilt at which the last one ended."""
+    """Evaluations at one epsilon, each starting from where the last one ended."""
 
     epsilon: float
     adjacency: Adjacency | str | None
     leading: int = 0  # the direction with the larger delta, as far as is known
     realised: bool = False
-    _tilts: dict[int, float] = field(default_factory=dict)
+    starts: dict[int, Start] = field(default_factory=dict)  # for the next evaluation
 
     @staticmethod
     def apply(node: Node, method: str) -> bool:
@@ -34,30 +39,53 @@ class Trials:
             leaf.has_pairs for leaf, _ in node.releases()
         )
 
+    def _plan(self, node: Node, starts: Mapping[int, Start]) -> Composition:
+        return Composition(node, resolve_adjacency(node, self.adjacency), starts)
+
+    def normal(self, node: Node) -> float:
+        """Log delta of about the Gaussian whose loss has the plan's variance: a first guess."""
+        plan = self._plan(node, {})
+        mu = plan.upper[0].scale
+        low, high = self.epsilon / mu - 0.5 * mu, self.epsilon / mu + 0.5 * mu
+        # delta = phi(low) (m(low) - m(high)) with Mills' ratio m
+        if low <= 0.0:
+            lost = math.exp(min(self.epsilon, 700.0)) * math.erfc(high / _ROOT_2)
+            return math.log(0.5 * max(math.erfc(low / _ROOT_2) - lost, 1e-300))
+        return -0.5 * low * low + math.log(_mills(low) - _mills(high)) - _LOG_ROOT_2_PI
+
     def rough(self, node: Node) -> float:
         """Saddle-point estimate of log delta in the direction that leads; NaN if there is none.
 
         Which one leads is seen at the first trial, and checked by the whole evaluation at the end.
         """
-        directions = Composition(node, resolve_adjacency(node, self.adjacency)).upper
+        directions = self._plan(node, self.starts).upper
         best = -math.inf
         for k, direction in enumerate(directions):
-            if self._tilts and k != min(self.leading, len(directions) - 1):
+            if self.starts and k != min(self.leading, len(directions) - 1):
                 continue
             try:
-                value, tilt = direction.estimate(self.epsilon, self._tilts.get(k))
+                value, tilt = direction.estimate(self.epsilon)
             except TooFine:
                 return math.nan
             if value > best:
                 best, self.leading = value, k
                 found = tilt
         if math.isfinite(best) and math.isfinite(found):
-            self._tilts[self.leading] = found
+            self.starts[self.leading] = Start(found)
         return best
 
-    def one_direction(self, node: Node) -> Solved:
+    def one_direction(self, node: Node, tolerance: float) -> Solved:
         """Log delta in the leading direction alone; `realised` then says whether data sets have it."""
-        plan = Composition(node, resolve_adjacency(node, self.adjacency))
+        starts = {k: replace(start, tolerance=tolerance) for k, start in self.starts.items()}
+        plan = self._plan(node, starts)
         self.realised = plan.lower is None
         k = min(self.leading, len(plan.upper) - 1)
-        return plan.upper[k].log_delta(self.epsilon, self._tilts.get(k))
+        solved = plan.upper[k].log_delta(self.epsilon)
+        if solved.start is not None:
+            self.starts[k] = replace(solved.start, tolerance=EXACT)
+        return solved
+
+
+def _mills(z: float) -> float:
+    """About (1 - Phi(z))/phi(z) for z >= 0, to a few per cent."""
+    return 2.0 / (z + math.sqrt(z * z + 8.0 / math.pi))

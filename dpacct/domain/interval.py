@@ -211,6 +211,7 @@ class Integer(_Interval):
     """
 
     noun: ClassVar[str] = "a whole number"
+    _surely: range
 
     def __init__(
         self,
@@ -229,17 +230,30 @@ class Integer(_Interval):
         }
         closed = closed or finite[lower != -math.inf, upper != math.inf]
         super().__init__(lower, upper, closed, typical=typical, as_float=as_float)
+        object.__setattr__(self, "_surely", self._plain_range())
 
     def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> int:
         """`value` as an int: from an int, a NumPy integer, or text such as "1000" or "1e6".
 
         Raises `InvalidArgument` for what is not whole, `error` for a whole number out of range.
         """
+        if type(value) is int and value in self._surely:
+            return value
         whole = isinstance(value, (str, numbers.Integral))
         number = exact(value) if whole else None
         if number is not None and number.denominator != 1:
             number = None
         return int(self._checked(name, value, number, error))
+
+    def _plain_range(self) -> range:
+        """Whole numbers that need no second look (every plan has many, at every trial of a search)."""
+        low, high = self.lower, self.upper
+        if not (isinstance(low, Fraction) and isinstance(high, Fraction)):
+            return range(0)
+        if low.denominator != 1 or high.denominator != 1:
+            return range(0)
+        first, last = int(low) + (not self.closed_left), int(high) - (not self.closed_right)
+        return range(max(first, -(10**15)), min(last, 10**15) + 1)
 
     def _ends(self) -> tuple[int, int]:
         """The smallest and largest whole numbers to draw."""

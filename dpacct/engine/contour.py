@@ -17,16 +17,12 @@ import numpy as np
 from .law import Family
 from .stable import Complexes, Floats
 
-ALIAS_TOLERANCE = 1e-14
-TAIL_TOLERANCE = 1e-14
+#: Relative to delta: what the folded copies, and the tail left out, may come to.
+EXACT = 1e-14
 # relative error granted to every reading: the inner rules are good to about 1e-13
 _FLOOR = 1e-12
 # the same where the integrand was so reluctant to decay that a thousand nodes were needed
 _HARD_FLOOR = 5e-10
-MOST_BENT_NODES = 4000
-# the bent contour is settled when the last halving of its step changed less than this part; the error
-# left is far smaller, but by how much depends on the plan
-_SETTLED = 5e-11
 # shifts of the line tried in the aliasing bound, in units of the Gaussian optimum
 _SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
 
@@ -63,11 +59,12 @@ class Totals:
         return self.height(epsilon) - 0.5 * math.log(spread) - 0.5 * gap * gap / self.curvature
 
 
-def totals(families: Families, c: float) -> Totals:
-    """Cumulants of a product of moment functions."""
+def totals(families: Families, c: float, quick: bool = False) -> Totals:
+    """Cumulants of a product of moment functions; `quick` ones are to search with, not to build on."""
     log_moment = mean = variance = 0.0
     for family, count in families:
-        one = family.cumulants(c)
+        quicker = getattr(family, "quick_cumulants", None) if quick else None
+        one = quicker(c) if quicker else family.cumulants(c)
         log_moment += count * one.log_moment
         mean += count * one.mean
         variance += count * one.variance
@@ -84,8 +81,10 @@ def log_peak(c: float) -> float:
     return float(log_payoff_peak(np.array(c)))
 
 
-def step_size(families: Families, total: Totals, epsilons: Sequence[float]) -> float:
-    """The largest step whose folded copies are below ALIAS_TOLERANCE * delta at each epsilon.
+def step_size(
+    families: Families, total: Totals, epsilons: Sequence[float], tolerance: float = EXACT
+) -> float:
+    """The largest step whose folded copies are below `tolerance` * delta at each epsilon.
 
     With f(eps) = delta(eps) continued to all real eps, the rule returns
     sum_k e^{2 pi k c/h} f(eps + 2 pi k/h), and f(e) <= M(c') e^{-c' e} c'^c'/(1+c')^{1+c'} for every
@@ -93,7 +92,7 @@ def step_size(families: Families, total: Totals, epsilons: Sequence[float]) -> f
     times the bound at eps and c'. For k < 0 also f <= 1, the case c' = 0.
     """
     c = total.c
-    need = -math.log(ALIAS_TOLERANCE) + math.log(4.0)
+    need = -math.log(tolerance) + math.log(4.0)
     unit = math.sqrt(2.0 * need / total.curvature)
     right = min(unit, 1.4 * c) * _SHIFTS
     left = min(unit, 0.97 * c) * _SHIFTS / _SHIFTS[-1]
@@ -145,12 +144,14 @@ class Line:
         weights: Complexes,
         log_integrand: Complexes,
         error: float,
+        tolerance: float = EXACT,
     ) -> None:
         self.total = total
         self._z = displacements
         self._weights = weights
         self._log_integrand = log_integrand
         self._error = error  # absolute, in units of e^{F(c)}
+        self._tolerance = tolerance
         self._floor = _FLOOR if displacements.size < 1000 else _HARD_FLOOR
 
     @property
@@ -187,7 +188,7 @@ class Line:
         scale = abs(total.log_moment) + total.c * (np.abs(epsilons) + abs(total.mean))
         # the folded copies were held below a part of the estimate, which the integral may undercut
         estimates = np.array([total.log_delta_estimate(epsilon) for epsilon in epsilons.tolist()])
-        alias = ALIAS_TOLERANCE * np.exp(np.minimum(estimates - heights, 0.0))
+        alias = self._tolerance * np.exp(np.minimum(estimates - heights, 0.0))
         error = (self._error + alias + 3e-14 * size) / safe + self._floor + 2e-14 * scale
         return Reading(
             np.where(positive, heights + np.log(safe), -np.inf),
@@ -198,25 +199,6 @@ class Line:
     def read(self, epsilons: Floats) -> Reading:
         raw = self._raw(epsilons)
         return self._reading(epsilons, raw.heights, raw.value, raw.moment, raw.size)
-
-
-class BentLine(Line):
-    """A line off the vertical, whose terms grow away from the epsilon that it was settled for.
-
-    So each reading is settled anew: against every second node, and by its own last terms.
-    """
-
-    def read(self, epsilons: Floats) -> Reading:
-        complex_terms = self._summands(epsilons)
-        raw = self._sums(epsilons, complex_terms)
-        reading = self._reading(epsilons, raw.heights, raw.value, raw.moment, raw.size)
-        terms, value = complex_terms.real, raw.value
-        change = np.abs(value - 2.0 * terms[:, ::2].sum(axis=1))
-        unsettled = (change + np.abs(terms[:, -4:]).max(axis=1)) / np.where(value > 0.0, value, 0.0)
-        # a change that is no longer shrinking is rounding, of which it is only a sample
-        unsettled = np.where(unsettled > 1e-9, 5.0 * unsettled, unsettled)
-        error = np.maximum(reading.relative_error, unsettled + self._floor)
-        return Reading(reading.log_delta, reading.slope, error)
 
 
 def tabulate(families: Families, c: float, z: Complexes) -> Complexes:
@@ -234,6 +216,7 @@ def straight_line(
     most: int,
     periods: Sequence[float] = (),
     share: float = 1.0,
+    tolerance: float = EXACT,
 ) -> Line | None:
     """Trapezoid rule on Re s = c; None if it needs more than `most` nodes.
 
@@ -241,14 +224,14 @@ def straight_line(
     step is `share` of the one that the aliasing bound allows.
     """
     c = total.c
-    step = share * step_size(families, total, epsilons)
+    step = share * step_size(families, total, epsilons, tolerance)
     if not (math.isfinite(step) and math.isfinite(total.variance)):
         return None
     blocks: list[Complexes] = [np.zeros(1, dtype=np.complex128)]
     # few blocks, for each makes an inner rule of its own: first what a Gaussian M needs, then what the decay
     # so far promises
-    wanted = math.log(TAIL_TOLERANCE / math.sqrt(2.0 * math.pi * total.curvature))
-    enough = math.sqrt(-2.0 * math.log(TAIL_TOLERANCE) / max(total.variance, 1e-300)) / step
+    wanted = math.log(tolerance / math.sqrt(2.0 * math.pi * total.curvature))
+    enough = math.sqrt(-2.0 * math.log(tolerance) / max(total.variance, 1e-300)) / step
     first, size = 1, math.ceil(min(1.5 * enough + 8.0, 64.0))
     while True:
         t = step * np.arange(first, first + size)
@@ -264,18 +247,29 @@ def straight_line(
         if first > most or (first > 0.2 * most and slow > 2.0 * most):
             return None
         missing = wanted / min(log_tail, 0.4 * wanted) - 1.0 if wanted < 0.0 else 1.0
-        size = min(math.ceil(max(missing, 0.15) * first), 512)
+        size = math.ceil(max(missing, 0.15) * first)
+        # mostly it falls faster and faster: then no more than the last nodes' slope asks for
+        last = value.real[-8:]
+        fall = float(last[0] - last[-1]) / last.size
+        if fall > 0.0:
+            along = math.ceil(1.1 * (log_tail - wanted) / fall) + 8
+            if first > 0.2 * most and first + along > 1.4 * most:
+                return None
+            size = min(size, along)
+        size = min(size, 512)
     until = _last_revival(families, c, step, first * step, periods, wanted)
     if until > most * step:
         return None
     if until > first * step:
-        last = math.ceil(until / step)
-        blocks.append(tabulate(families, c, 1j * step * np.arange(first, last)))
-        first = last
+        end = math.ceil(until / step)
+        blocks.append(tabulate(families, c, 1j * step * np.arange(first, end)))
+        first = end
     tail = math.exp(log_tail)
     weights = np.full(first, step / math.pi, dtype=np.complex128)
     weights[0] *= 0.5
-    return Line(total, 1j * step * np.arange(first), weights, np.concatenate(blocks), tail)
+    return Line(
+        total, 1j * step * np.arange(first), weights, np.concatenate(blocks), tail, tolerance
+    )
 
 
 def _last_revival(
@@ -305,69 +299,3 @@ def _last_revival(
                 break
             until = max(until, k * period + 0.5 * done)
     return until
-
-
-def bent_contour(families: Families, total: Totals, epsilons: Sequence[float]) -> Line | None:
-    """Trapezoid rule in y on s = c + i tau + sign * slope (sqrt(tau^2 + b^2) - b), tau = a sinh y.
-
-    Where M(s) decays slowly on the vertical line because losses pile up at one edge, the integrand there
-    behaves as e^{s (edge - eps)}, and decays exponentially once Re s moves away from the pile. The step
-    is halved until the sum settles. None if the laws do not allow a common bend.
-    """
-    bends = [family.bend(total.c) for family, _ in families]
-    signs = {bend.sign for bend in bends if bend is not None}
-    if len(signs) != 1:
-        return None
-    lean = signs.pop() * min(bend.slope for bend in bends if bend is not None)
-    c = total.c
-    width = 1.0 / math.sqrt(total.curvature)
-    scale = 3.0 * width
-    bow = max(0.5 * c, 4.0 * width)
-
-    def table(y: Floats) -> tuple[Complexes, Complexes, Complexes]:
-        tau = scale * np.sinh(y)
-        root = np.sqrt(tau * tau + bow * bow)
-        z = lean * (root - bow) + 1j * tau
-        derivative = (lean * tau / root + 1j) * (scale * np.cosh(y))
-        return z, derivative / (1j * math.pi), tabulate(families, c, z)
-
-    def dead(z: Complexes, weight: Complexes, value: Complexes) -> bool:
-        log_size = np.log(np.abs(weight)) + (value + np.multiply.outer(gaps, z)).real
-        return float(log_size.max()) < math.log(TAIL_TOLERANCE / unit)
-
-    gaps = total.mean - np.array(epsilons)
-    unit = math.sqrt(2.0 * math.pi * total.curvature)
-    step = 0.125
-    tables = []
-    for first in range(0, 640, 16):
-        tables.append(table(step * np.arange(first, first + 16, dtype=np.float64)))
-        if dead(*(part[-4:] for part in tables[-1])):
-            break
-    else:
-        return None
-    z, weight, value = (np.concatenate(parts) for parts in zip(*tables, strict=True))
-    weight[0] *= 0.5
-    previous, last = np.full(gaps.shape, np.inf), math.inf
-    while True:
-        terms = weight * np.exp(np.multiply.outer(gaps, z) + value)
-        estimate = step * terms.real.sum(axis=1)
-        change = np.abs(estimate - previous)
-        relative = float((change / np.abs(estimate)).max()) if estimate.all() else math.inf
-        # what is left after a change a hundred times smaller than the one before it is smaller still,
-        # and a small change that does not shrink is rounding, of which it is only a sample
-        stalled = 0.3 * last < relative < 1e-5
-        left = (
-            30.0 * max(1.0, last / relative) if stalled else 0.3 if relative < 0.01 * last else 1.0
-        )
-        if relative * left <= _SETTLED or stalled or z.size > MOST_BENT_NODES:
-            scaled: Complexes = weight * complex(step)
-            error = left * float(change.max()) + TAIL_TOLERANCE / unit
-            return BentLine(total, z, scaled, value, error)
-        last = relative
-        previous = estimate
-        middle = table(step * (np.arange(z.size) + 0.5))
-        z, weight, value = (
-            np.stack((old, new), axis=1).ravel()
-            for old, new in zip((z, weight, value), middle, strict=True)
-        )
-        step *= 0.5

@@ -7,11 +7,12 @@ real tilt centres nothing there) is bracketed by closed-form bounds instead, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .bent import BentLine
 from .bounds import (
     chernoff,
     largest_loss,
@@ -21,27 +22,19 @@ from .bounds import (
     single_step,
     surely_zero,
 )
-from .contour import Families, Line, Totals, bent_contour, log_peak, straight_line
+from .choice import ANEW, Start, contour_for
+from .contour import Line, Totals, log_peak
 from .jumps import epsilon_by_jumps, log_delta_by_jumps
-from .lattice import atomic_mass, epsilon_near_top, lattice_line
+from .lattice import epsilon_near_top
 from .law import TooFine
 from .minimum import minimum
-from .saddle import Laws, Saddle, first_guess, reach_for
+from .saddle import Laws, Saddle, first_guess, guess_for_epsilon, reach_for
 from .stable import quiet
 
 # log delta down to which tails are kept where delta is not known beforehand
 LEAST_LOG_DELTA = -750.0
-# nodes that the vertical line may use before another contour is tried, and at the very most
-FEW_NODES = 400
-MOST_NODES = 1 << 14
-# log of the tilted mass of the atoms below which they need no care of their own
-LEAST_ATOMS = -40.0
-# relative weight at the end of a cut-off tail up to which the cut does no harm
-_CUT_WEIGHT = 1e-14
 # relative width to which the largest loss alone tells epsilon
 _NEAR_TOP = 1e-10
-# two lines that differ by more than this in log delta are not lines of one integral
-_AGREED = 1e-9
 # a reading worse than this is not an answer
 _USABLE = 1e-3
 
@@ -54,57 +47,7 @@ class Solved:
     lower: float
     upper: float
     resolved: bool = True
-
-
-def contour_for(
-    laws: Laws, families: Families, total: Totals, epsilons: Sequence[float]
-) -> Line | None:
-    """The cheapest contour through total.c that resolves the integral at these epsilons."""
-    # of all steps together: one step in 10^11 that reaches the cut is too many
-    if max(count * family.cut_weight(total.c) for family, count in families) > _CUT_WEIGHT:
-        return None
-    if atomic_mass(laws, families, total) > LEAST_ATOMS:
-        return lattice_line(laws, families, total, epsilons, MOST_NODES)
-    line = _vertical(laws, families, total, epsilons, FEW_NODES)
-    # a bend to the right is for epsilons above most of the loss
-    if line is None and total.c * math.sqrt(total.variance) > 0.5:
-        line = bent_contour(families, total, epsilons)
-    if line is None:
-        line = _vertical(laws, families, total, epsilons, MOST_NODES)
-    return line
-
-
-def _vertical(
-    laws: Laws, families: Families, total: Totals, epsilons: Sequence[float], most: int
-) -> Line | None:
-    """The straight line, confirmed by a second one where atoms are about."""
-    periods = _periods(laws)
-    line = straight_line(families, total, epsilons, most, periods)
-    if line is None or not periods:
-        return line
-    return _confirmed(line, families, total, epsilons, periods)
-
-
-def _confirmed(
-    line: Line,
-    families: Families,
-    total: Totals,
-    epsilons: Sequence[float],
-    periods: Sequence[float],
-) -> Line | None:
-    """A line near atoms, by another step: between two piles of atoms delta is not what its bounds suggest."""
-    finer = straight_line(families, total, epsilons, MOST_NODES, periods, share=0.61)
-    if finer is None:
-        return None
-    at = np.array(epsilons)
-    apart = np.abs(line.read(at).log_delta - finer.read(at).log_delta)
-    return finer if bool((apart < _AGREED).all()) else None
-
-
-def _periods(laws: Laws) -> tuple[float, ...]:
-    """Frequencies at which the atoms of a law that has a density too come back into step."""
-    spans = [float(np.ptp(law.atoms.losses)) for law, _ in laws if law.atoms.losses.size > 1]
-    return tuple(2.0 * math.pi / span for span in spans if span > 0.0)
+    start: Start | None = None  # for a similar question
 
 
 def _between(log_value: float, error: float) -> Solved:
@@ -122,18 +65,15 @@ def _one_step(laws: Laws, epsilon: float) -> tuple[float, float] | None:
 
 
 @quiet
-def log_delta(laws: Laws, epsilon: float, tilt: float | None = None) -> Solved:
-    """log of E[(1 - e^{epsilon - L})_+] for the sum L of independent losses, finite part only.
-
-    `tilt` is a guess of the saddle, where a similar question has been answered.
-    """
+def log_delta(laws: Laws, epsilon: float, start: Start = ANEW) -> Solved:
+    """log of E[(1 - e^{epsilon - L})_+] for the sum L of independent losses, finite part only."""
     closed = _one_step(laws, epsilon)
     if closed is not None:
         return _between(closed[0], closed[1] + _input_rounding(laws, epsilon, closed[0]))
     if epsilon >= largest_loss(laws):
         return Solved(-math.inf, -math.inf, -math.inf)
     try:
-        return _log_delta(laws, epsilon, tilt)
+        return _log_delta(laws, epsilon, start)
     except TooFine:
         # no contour: what holds without one, at tilts that can still be had
         upper = min(0.0, modest_bound(laws, epsilon))
@@ -161,22 +101,25 @@ def log_delta_estimate(
         return closed[0], math.nan
     if epsilon >= largest_loss(laws):
         return -math.inf, math.nan
-    c = tilt or first_guess(laws, -10.0 - abs(epsilon))
+    c = tilt or guess_for_epsilon(laws, epsilon)
     total = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA)).for_epsilon(epsilon, c, 1e-3)
     return min(0.0, total.log_delta_estimate(epsilon)), total.c
 
 
-def _log_delta(laws: Laws, epsilon: float, tilt: float | None) -> Solved:
-    c = tilt or first_guess(laws, -10.0 - abs(epsilon))
+def _log_delta(laws: Laws, epsilon: float, start: Start) -> Solved:
+    c = start.tilt or guess_for_epsilon(laws, epsilon)
     saddle = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA))
     total = saddle.for_epsilon(epsilon, c)
-    line = contour_for(laws, saddle.families, total, (epsilon,))
+    line = contour_for(laws, saddle.families, total, (epsilon,), start)
     if line is not None:
         reading = line.read(np.array([epsilon]))
         error = float(reading.relative_error[0])
         value = float(reading.log_delta[0])
         if error < _USABLE and value < math.log1p(error):
-            return _between(value, error)
+            again = Start(
+                total.c, line.step if isinstance(line, BentLine) else None, start.tolerance
+            )
+            return replace(_between(value, error), start=again)
     law, count = laws[0]
     if len(laws) == 1 and law.cuttable is not None:
         found = log_delta_by_jumps(law.cuttable, count, epsilon, total.c)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from .bounds import largest_loss
-from .invert import LEAST_LOG_DELTA, contour_for, log_delta
+from .choice import contour_for
+from .invert import LEAST_LOG_DELTA, log_delta
 from .law import TooFine
 from .saddle import Laws, Saddle, first_guess, reach_for
 from .stable import Floats, quiet

@@ -27,20 +27,25 @@ class Saddle:
             (law.prepare(self._low, self._high, self._reach), count) for law, count in self._laws
         ]
 
-    def at(self, c: float) -> Totals:
+    def at(self, c: float, quick: bool = False) -> Totals:
         if not self._low <= c <= self._high:
             self._prepare(c)
-        return totals(self.families, c)
+        return totals(self.families, c, quick)
 
     def solve(
         self, gap: Callable[[Totals], tuple[float, float]], c: float, tolerance: float
     ) -> Totals:
         """Find c where gap = 0; gap increases in c and returns its value and d gap/d log c."""
         low, high = 0.0, math.inf
+        quick = True
         for _ in range(200):
-            total = self.at(c)
+            total = self.at(c, quick)
             value, slope = gap(total)
-            if abs(value) <= tolerance:
+            if abs(value) <= tolerance and quick:
+                quick, low, high = False, 0.0, math.inf
+                total = self.at(c)
+                value, slope = gap(total)
+            if abs(value) <= tolerance and not quick:
                 return total
             if value > 0.0:
                 high = c
@@ -53,9 +58,9 @@ class Saddle:
             if not low < proposal < high:
                 proposal = math.sqrt(low * high) if low > 0.0 else 0.5 * high
             if proposal == c or (math.isfinite(high) and high - low <= 1e-13 * high):
-                return total
+                return self.at(c)
             c = proposal
-        return total
+        return self.at(c)
 
     def for_log_delta(self, log_delta: float, c: float) -> Totals:
         """d log delta/d eps = -c at the saddle and d eps/d c = F'', so d log delta/d log c = -c^2 F''."""
@@ -74,10 +79,23 @@ class Saddle:
         return self.solve(gap, c, tolerance)
 
 
+def _variance(laws: Laws) -> float:
+    return max(sum(count * law.variance_hint for law, count in laws), 1e-300)
+
+
 def first_guess(laws: Laws, log_delta: float) -> float:
     """c of a Gaussian mechanism with the same variance: about sqrt(2 log 1/delta)/mu."""
-    variance = sum(count * law.variance_hint for law, count in laws)
-    guess = (math.sqrt(max(-2.0 * log_delta, 0.0)) + 0.3) / math.sqrt(max(variance, 1e-300))
+    guess = (math.sqrt(max(-2.0 * log_delta, 0.0)) + 0.3) / math.sqrt(_variance(laws))
+    return min(guess, *(law.tilt_hint for law, _ in laws))
+
+
+def guess_for_epsilon(laws: Laws, epsilon: float) -> float:
+    """The same where epsilon is given: mu^2 (c + 1/2) - 1/c = epsilon, with 1/(1 + c) left out."""
+    variance = _variance(laws)
+    excess = epsilon - 0.5 * variance
+    guess = 0.5 * (excess + math.hypot(excess, 2.0 * math.sqrt(variance))) / variance
+    if excess < 0.0:  # the same without cancellation
+        guess = 2.0 / (math.hypot(excess, 2.0 * math.sqrt(variance)) - excess)
     return min(guess, *(law.tilt_hint for law, _ in laws))
 
 
