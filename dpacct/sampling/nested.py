@@ -31,10 +31,8 @@ class NestedRelease(OnSample, Leaf):
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The plan's pair, amplified; raises `Unsupported` where a leaf of it has none."""
-        from dpacct.curves.discrete.nested import NestedPair
-
         inner = [(leaf.pairs(adjacency), count) for leaf, count in self.node.releases()]
-        return self.sampler.pairs(NestedPair.of(inner), adjacency)
+        return self.sampler.together(inner, adjacency)
 
     def in_sample(self, sampler: Sampler) -> Leaf:
         """On a sample of the sample's: one more level, or one sampler worth both."""

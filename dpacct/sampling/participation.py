@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,14 @@ class Participation(Sampler, kind="participation"):
         """The pair itself with probability `rate`, and else no evidence."""
         from dpacct.curves.discrete.nested import NestedPair
 
-        given = base.participation if isinstance(base, NestedPair) else None
-        if given is None:
-            given = NestedPair.of([(base.plain(), 1)]).participation
-        return given(float(self.rate), adjacency)
+        if isinstance(base, NestedPair):
+            return base.participation(float(self.rate), adjacency)
+        return self.together([(base.plain(), 1)], adjacency)
+
+    def together(self, parts: Sequence[tuple[Pairs, int]], adjacency: Adjacency) -> Pairs:
+        """All steps with probability `rate`; on a contour where their laws have one, else on a lattice."""
+        from dpacct.curves.coin import coin_pairs
+        from dpacct.curves.discrete.nested import NestedPair
+
+        tossed = coin_pairs(parts, float(self.rate))
+        return tossed or NestedPair.of(parts).participation(float(self.rate), adjacency)

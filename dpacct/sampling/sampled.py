@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -70,6 +70,12 @@ class Sampler(ABC):
     @abstractmethod
     def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
         """The pairs of one release of this base on a sample."""
+
+    def together(self, parts: Sequence[tuple[Pairs, int]], adjacency: Adjacency) -> Pairs:
+        """The pairs of several steps, each with its count, that all run on one sample."""
+        from dpacct.curves.discrete.nested import NestedPair
+
+        return self.pairs(NestedPair.of(parts), adjacency)
 
     def holding(self, mechanism: Mechanism) -> Leaf:
         """One release of a mechanism on a sample, as a leaf."""

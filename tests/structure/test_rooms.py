@@ -32,17 +32,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "theorems": {"theorems", "curves", "domain", "vocabulary", "errors"},
     "mechanisms": MECHANISMS,
     "sampling": MECHANISMS | {"sampling"},
-    "shuffling": MECHANISMS | {"shuffling"},
+    "shuffling": MECHANISMS | {"theorems", "shuffling"},
     "pate": MECHANISMS | {"pate"},
     "compose": COMPOSE,
     "fdp": COMPOSE | {"fdp"},
     "calibration": CALIBRATE,
     "ledger": CALIBRATE | {"ledger"},
     "risk": CALIBRATE | {"risk"},
+    "federated": CALIBRATE | {"federated"},
     "verify": CALIBRATE | {"verify"},
     "report": REPORT,
     "sweep": FOUNDATION | {"sweep"},
-    "cli": REPORT | {"risk", "verify", "ledger", "sweep", "cli"} | PUBLIC,
+    "cli": REPORT | {"risk", "federated", "verify", "ledger", "sweep", "cli"} | PUBLIC,
     "__main__": {"cli"},
     "interop": PUBLIC | {"interop"},
     "dpacct_training": PUBLIC | {"dpacct_training"},
@@ -54,6 +55,7 @@ NAMED_EXCEPTIONS = {
     ("dpacct.tree.node", "dpacct.compose.questions"),
     ("dpacct.tree.saved", "dpacct.mechanisms"),
     ("dpacct.tree.saved", "dpacct.sampling"),
+    ("dpacct.tree.saved", "dpacct.shuffling.shuffle"),
 }
 
 MODULES = dict(modules())

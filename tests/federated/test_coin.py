@@ -1,0 +1,137 @@
+"""A round that takes place with some probability: the contour against counting the rounds that did.
+
+If everyone sees the coins, k of R rounds took place with a binomial probability, and then the plan is k
+rounds without a coin. So delta is a mean over k of other plans' deltas, which share no coin law.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.curves.coin import CoinLaw
+from dpacct.curves.gaussian_laws import GaussianLaw, SampledGaussianLaw
+from dpacct.curves.half_gaussian import SymmetricGaussianLaw
+from dpacct.engine import invert
+from dpacct.engine.law import Law
+
+
+def _counted(law: Law, steps: int, rate: float, rounds: int, epsilon: float) -> tuple[float, float]:
+    """Ends of the mean over the number of rounds that took place, by the engine without coins."""
+    from scipy.stats import binom
+
+    low, high = 0.0, 0.0
+    for k in range(1, rounds + 1):
+        weight = float(binom.pmf(k, rounds, rate))
+        if weight < 1e-13:
+            high += weight
+            continue
+        found = invert.log_delta([(law, float(steps * k))], epsilon)
+        low, high = low + weight * math.exp(found.lower), high + weight * math.exp(found.upper)
+    return low, high
+
+
+@pytest.mark.parametrize(
+    ("rate", "law", "steps", "rounds"),
+    [
+        (0.5, SymmetricGaussianLaw(1.0, 16 / 600), 38, 194),
+        (0.25, SymmetricGaussianLaw(0.75, 16 / 600), 38, 20),
+        (0.5, SampledGaussianLaw(1.0, 16 / 600, True), 38, 10),
+        (0.02, SymmetricGaussianLaw(1.0, 0.1), 40, 3),
+        (0.3, GaussianLaw(0.5), 1, 20),
+        (0.01, GaussianLaw(1.0), 1, 20),
+        (0.05, GaussianLaw(1.7), 1, 4),
+        (0.9, SymmetricGaussianLaw(3.0, 0.1), 40, 2),
+    ],
+)
+def test_rounds_are_counted(rate: float, law: Law, steps: int, rounds: int) -> None:
+    run: invert.Laws = [(CoinLaw(((law, float(steps)),), rate), float(rounds))]
+    epsilon = invert.epsilon(run, math.log(1e-5))
+    assert epsilon.resolved and epsilon.upper - epsilon.lower < 1e-8 * epsilon.value
+    for e in (0.0, 0.2 * epsilon.value, epsilon.value):
+        found = invert.log_delta(run, e)
+        assert found.resolved and found.upper - found.lower < 1e-8
+        low, high = _counted(law, steps, rate, rounds, e)
+        assert math.exp(found.lower) <= high * (1 + 1e-9)
+        assert math.exp(found.upper) >= low * (1 - 1e-9)
+        if e > 0.0:  # there the rounds without coins are sharp, too
+            assert high - low < 2e-8 * high
+
+
+@settings(max_examples=12)
+@given(
+    rate=st.floats(0.01, 0.99),
+    mu=st.floats(0.1, 2.0),
+    rounds=st.integers(1, 30),
+    place=st.floats(0.0, 3.0),
+)
+def test_gaussian_rounds_in_closed_form(rate: float, mu: float, rounds: int, place: float) -> None:
+    """The closed sum of `federated_fdp.theorem1_gaussian`."""
+    from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+
+    epsilon = 0.01 + place * mu * (1.0 + mu)
+    run = dp.Participation(rate)(dp.Gaussian(sigma=1.0 / mu)) * rounds
+    truth = theorem1_gaussian(mu, rate, rounds, epsilon)
+    found = run.delta(epsilon=epsilon, method="exact")
+    assert found.upper is not None and found.lower is not None
+    assert found.lower * (1 - 1e-8) <= truth <= found.upper * (1 + 1e-8)
+
+
+def test_lattice_says_the_same() -> None:
+    """Two ends of another engine around it."""
+    run = dp.Participation("0.3")(dp.WithoutReplacement("0.4")(dp.Gaussian(sigma=2)) * 4) * 3
+    one, other = run.delta(epsilon=0.5), run.delta(epsilon=0.5, method="lattice")
+    assert one.strength is dp.Strength.CONVERGED
+    assert other.upper is not None and one.value <= other.upper * (1 + 1e-9)
+    assert one.upper is not None and other.value <= one.upper * (1 + 2e-4)
+
+
+def test_few_hits_a_round_are_left_to_the_lattice() -> None:
+    run = dp.Participation("0.3")(dp.WithoutReplacement("0.1")(dp.Gaussian(sigma=1)) * 2) * 5
+    assert run.delta(epsilon=0.5).strength is dp.Strength.BOUND
+
+
+@pytest.mark.parametrize("c", [0.01, 1.0, 7.0])
+def test_moments_are_those_of_a_mixture(c: float) -> None:
+    inner = SymmetricGaussianLaw(1.0, 0.05)
+    family = CoinLaw(((inner, 30.0),), 0.2).prepare(c / 2.0, 2.0 * c)
+    log_moment = 30.0 * inner.prepare(c, c).cumulants(c).log_moment
+    found = family.cumulants(c)
+    assert found.log_moment == pytest.approx(math.log(0.8 + 0.2 * math.exp(log_moment)), rel=1e-12)
+    # mean and variance are the derivatives
+    h = 1e-4 * c
+    at = [family.cumulants(c + k * h).log_moment for k in (-1, 0, 1)]
+    assert found.mean == pytest.approx((at[2] - at[0]) / (2 * h), rel=1e-6)
+    assert found.variance == pytest.approx((at[2] - 2 * at[1] + at[0]) / h**2, rel=1e-3)
+    assert family.log_moments(np.array([c]))[0] == pytest.approx(found.log_moment, rel=1e-12)
+
+
+def test_a_displacement_of_the_gaussian_round() -> None:
+    family = CoinLaw(((GaussianLaw(0.7), 3.0),), 0.4).prepare(1.0, 4.0)
+    c, z = 2.0, np.array([0.3j, 2.0j, 0.1 + 1.0j, 1e-6j])
+
+    def moment(s: complex) -> complex:
+        return 0.6 + 0.4 * complex(np.exp(1.5 * 0.49 * s * (s + 1)))
+
+    mean = family.cumulants(c).mean
+    for one, found in zip(z.tolist(), np.exp(family.centred_log_ratio(c, z)).tolist(), strict=True):
+        truth = moment(c + one) / moment(c) * np.exp(-one * mean)
+        assert abs(found - truth) < 1e-13
+    # second order: next to c the logarithm is the variance's, to its last digits
+    tiny = family.centred_log_ratio(c, np.array([1e-6j]))[0]
+    assert tiny.real == pytest.approx(-0.5e-12 * family.cumulants(c).variance, rel=1e-6)
+
+
+def test_a_plan_with_a_coin_is_saved_and_read() -> None:
+    run = dp.Participation("0.5")(dp.WithoutReplacement("0.1")(dp.Gaussian(sigma=1)) * 20) * 5
+    assert dp.from_json(run.to_json()).equivalent(run)
+
+
+def test_a_coin_that_always_falls_is_no_coin() -> None:
+    step = dp.WithoutReplacement("0.1")(dp.Gaussian(sigma=1)) * 20
+    assert (dp.Participation(1)(step) * 5).equivalent(step * 5)
