@@ -50,6 +50,7 @@ th, td {
 }
 thead th { color: var(--faint); font-weight: 600; font-size: .82rem; white-space: nowrap; }
 tbody th { font-weight: 500; }
+.aside th, .aside td { color: var(--faint); font-style: italic; }
 .number { white-space: nowrap; }
 .status { font-weight: 600; white-space: nowrap; }
 .held { color: var(--held); } .declared { color: var(--declared); }

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dpacct.report.css import CSS
+from dpacct.report.section import NO_GUARANTEE
 
 if TYPE_CHECKING:
     from dpacct.report.section import ReportDocument, ReportSection
@@ -88,7 +89,8 @@ def _table(section: ReportSection) -> list[str]:
             else:
                 shown = _status(cell) if name in section.marks else _shown(cell)
                 cells.append(f'<td data-label="{label}">{shown}</td>')
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+        aside = any(cell.startswith(NO_GUARANTEE) for cell in row)
+        lines.append(f"<tr{' class="aside"' if aside else ''}>{''.join(cells)}</tr>")
     return [*lines, "</tbody>", "</table>"]
 
 

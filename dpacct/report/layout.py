@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpacct.report import contents
 from dpacct.report.chart import ReportChart, ReportLine
 from dpacct.report.rounding import interval, is_bound, safe, upward
-from dpacct.report.section import ReportDocument, ReportSection
+from dpacct.report.section import NO_GUARANTEE, ReportDocument, ReportSection
 from dpacct.report.sources import works
 from dpacct.report.uncovered import uncovered
 from dpacct.report.words import branches
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 DIGITS, SHORT = 10, 4
 _POINTS = 61
-_NO_GUARANTEE = "not a guarantee: "
 
 
 def document(report: Report) -> ReportDocument:
@@ -32,6 +31,7 @@ def document(report: Report) -> ReportDocument:
         ReportSection(title="What is not covered", items=uncovered(report.answer, report.about)),
         _sources(report),
         _reproduce(report),
+        *report.appendix,
     ]
     name = report.about.name
     return ReportDocument(
@@ -66,7 +66,7 @@ def _numbers(report: Report) -> ReportSection:
     rows += [("delta", upward(report.delta, DIGITS), "chosen", "", "")]
     rows += [_row(name, risk, "attack success", SHORT) for name, risk in report.risks]
     for other in report.others:
-        told = "another bound" if is_bound(other) else f"{_NO_GUARANTEE}{_why(other)}"
+        told = "another bound" if is_bound(other) else f"{NO_GUARANTEE}: {_why(other)}"
         rows.append(_row("epsilon", other, told))
     paragraphs = [
         f"Adjacency {answer.adjacency}, unit {answer.unit}."

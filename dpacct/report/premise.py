@@ -80,7 +80,7 @@ STEPS = Premise(
     "steps",
     "nothing is released beyond what the plan lists",
     "every further release adds to epsilon",
-    checks=(r"no more steps ran", r"the ledger counts no more"),
+    checks=(r"no more steps ran|the ledger counts no more",),
     enough=True,
 )
 SECRET_SAMPLE = Premise(

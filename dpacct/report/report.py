@@ -56,6 +56,7 @@ class Report:
     about: About = field(default_factory=About)
     command: str = ""
     sections: tuple[ReportSection, ...] = ()
+    appendix: tuple[ReportSection, ...] = ()
 
     @classmethod
     def of(
@@ -69,12 +70,13 @@ class Report:
         about: About | Mapping[str, Any] | None = None,
         command: str = "",
         sections: Iterable[ReportSection] = (),
+        appendix: Iterable[ReportSection] = (),
     ) -> Self:
         """The report of a plan at a delta in (0, 1).
 
         The plan must declare its adjacency and unit (`plan.under`). `assumptions` and `about` are the
         tables of a plan file (docs/report.md), `checks` what a ledger or a run found, `method` one more
-        way to compute epsilon. Raises `InvalidArgument` where adjacency or unit is missing,
+        way to compute epsilon; `sections` stand before the numbers, the `appendix` behind all. Raises `InvalidArgument` where adjacency or unit is missing,
         `NotCertified` where no method bounds epsilon, and `Unsupported`.
 
         >>> import dpacct as dp
@@ -108,6 +110,7 @@ class Report:
             about=about if isinstance(about, About) else About.read(about or {}),
             command=command,
             sections=tuple(sections),
+            appendix=tuple(appendix),
         )
 
     @property

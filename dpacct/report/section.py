@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dpacct.report.words import Branch
 
+NO_GUARANTEE = "not a guarantee"
+"""How a cell begins that takes its row out of what is claimed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSection:

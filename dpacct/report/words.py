@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.errors import Unsupported
@@ -31,6 +32,8 @@ _SAMPLES = {
     "without-replacement": "on a random subset of fixed size, share {rate}",
     "participation": "in a round that runs with probability {rate}",
 }
+_WORDS = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
+_LONG = 10  # characters beyond which a number is rounded for a reader; the plan's JSON has all
 _NUMBERS = {
     "sigma": "sigma {} (standard deviation / sensitivity)",
     "noise_multiplier": "noise multiplier {} (standard deviation / clip)",
@@ -80,7 +83,7 @@ def branches(plan: Node) -> Branch:
        └─ the Gaussian mechanism: sigma 1.1 (standard deviation / sensitivity)
     """
     try:
-        return _branch(plan.to_dict())
+        return _branch(plan.to_dict(), {})
     except Unsupported:  # made of a function, which has no saved form
         return Branch(str(plan))
 
@@ -98,18 +101,21 @@ def phrase(plan: Node) -> str:
         return str(plan)
 
 
-def _branch(saved: Saved) -> Branch:
+def _branch(saved: Saved, known: Saved) -> Branch:
+    """The part as a branch; `known` is what was declared further out."""
     kind = saved["node"]
     if kind == "under":
-        words = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
-        told = [text.format(saved[key]) for key, text in words.items() if key in saved]
-        return Branch(", ".join(told), (_branch(saved["of"]),))
+        new = {key: saved[key] for key in _WORDS if saved.get(key) not in (None, known.get(key))}
+        inner = _branch(saved["of"], {**known, **new})
+        told = ", ".join(_WORDS[key].format(word) for key, word in new.items())
+        return Branch(told, (inner,)) if told else inner
     if kind == "repeat":
-        return Branch(f"{saved['steps']} times, afresh each time", (_branch(saved["of"]),))
+        return Branch(f"{saved['steps']} times, afresh each time", (_branch(saved["of"], known),))
     if kind == "compose":
-        return Branch("one after the other", tuple(_branch(part) for part in saved["parts"]))
+        parts = tuple(_branch(part, known) for part in saved["parts"])
+        return Branch("one after the other", parts)
     if isinstance(saved.get("of"), Mapping):
-        return Branch(_sample(saved), (_branch(saved["of"]),))
+        return Branch(_sample(saved), (_branch(saved["of"], known),))
     numbers = ", ".join(_numbers(saved))
     return Branch(_leaf(saved) + (f": {numbers}" if numbers else ""))
 
@@ -157,5 +163,14 @@ def _numbers(saved: Saved) -> list[str]:
         if isinstance(value, list | dict):
             found.append(f"{name} of {len(value)} entries")
         else:
-            found.append(_NUMBERS.get(name, f"{name} {{}}").format(value))
+            found.append(_NUMBERS.get(name, f"{name} {{}}").format(_short(value)))
     return found
+
+
+def _short(value: object) -> str:
+    """A number that was typed, as it was; one that was computed, to six digits."""
+    text = str(value)
+    try:
+        return text if len(text) <= _LONG else f"about {float(Fraction(text)):.6g}"
+    except ValueError:
+        return text

@@ -39,14 +39,30 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
     assert out.startswith("test accuracy ") and "epsilon 8" in out
     assert "round 6/6" in err and "epsilon <= 8" in err
     kept = {path.name for path in folder.iterdir()}
-    wanted = {"report.md", "curve.png", "ledger.jsonl", "checkpoint.safetensors", "metrics.jsonl"}
+    wanted = {
+        "report.md",
+        "report.html",
+        "report.json",
+        "accuracy.svg",
+        "epsilon.svg",
+        "ledger.jsonl",
+        "checkpoint.safetensors",
+        "metrics.jsonl",
+    }
     assert wanted <= kept and "noise.key" not in kept
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert "whoever knows the seed knows the noise" in report
     assert "| coins | 240 | 240 |" in report
     assert "violated" not in report
     with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
-        assert f"| epsilon, exact accountant | {float(ledger.spent()):.6g} " in report
+        spent = float(ledger.spent())
+    told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert told["epsilon"]["upper"] == pytest.approx(spent, rel=1e-9) and told["guarantee_holds"]
+    assert spent <= 8.0
+    held = {row["name"]: row for row in told["assumptions"] if row["status"] == "held"}
+    assert {"sensitivity", "sampling", "noise", "steps"} <= set(held)
+    assert held["noise"]["evidence"].startswith("checked: ")
+    assert told["reproduce"]["command"] == f"dpacct-train run {toml}"
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     epsilons = [row["epsilon"] for row in rows]
     assert epsilons == sorted(epsilons) and epsilons[-1] <= 8.0
@@ -65,7 +81,8 @@ def test_without_privacy_the_report_says_none(
     folder = toml.parent / "free"
     assert main(["run", str(toml), "--out", str(folder), "--quiet"]) == 0
     assert "epsilon" not in capsys.readouterr().out
-    assert "**None.**" in (folder / "report.md").read_text()
+    assert "No privacy is guaranteed" in (folder / "report.md").read_text()
+    assert not (folder / "report.json").exists()
     assert not (folder / "ledger.jsonl").exists()
 
 

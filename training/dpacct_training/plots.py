@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from dpacct_training.durable import keep
-from dpacct_training.extras import required
+import dpacct as dp
 from dpacct_training.folder import Row
 
 
-def curve(rows: list[Row], title: str, path: Path) -> None:
-    """Accuracy over rounds, and epsilon so far on a second axis where there is one."""
-    required("matplotlib").use("Agg")
-    figure_kind = required("matplotlib.figure").Figure
-    figure = figure_kind(figsize=(6.4, 4.0), layout="constrained")
-    axes = figure.add_subplot()
-    rounds = [row["round"] for row in rows]
-    axes.plot(rounds, [100 * row["accuracy"] for row in rows], color="tab:blue")
-    axes.set(xlabel="round", ylabel="accuracy / %", title=title)
-    axes.grid(alpha=0.3)
+def accuracy(rows: list[Row]) -> dp.ReportChart:
+    """Accuracy in percent over the rounds.
+
+    >>> accuracy([{"round": 1, "accuracy": 0.5}, {"round": 2, "accuracy": 0.75}]).lines[0].y
+    [50.0, 75.0]
+    """
+    line = dp.ReportLine(
+        "accuracy", [row["round"] for row in rows], [100 * row["accuracy"] for row in rows]
+    )
+    return dp.ReportChart(x="round", y="accuracy / %", lines=(line,), about="Accuracy by round")
+
+
+def epsilon(rows: list[Row]) -> dp.ReportChart | None:
+    """Epsilon so far over the rounds, a staircase: a bound for one round holds until the next."""
     known = [row for row in rows if "epsilon" in row]
-    if known:
-        other = axes.twinx()
-        other.step([r["round"] for r in known], [r["epsilon"] for r in known], color="tab:red")
-        other.set_ylabel("epsilon so far (upper bound)", color="tab:red")
-        other.set_ylim(bottom=0)
-    keep(path, lambda draft: figure.savefig(draft, format="png", dpi=120))
+    if not known:
+        return None
+    x: list[float] = []
+    y: list[float] = []
+    for before, row in zip([None, *known], known, strict=False):
+        if before is not None:
+            x.append(row["round"])
+            y.append(before["epsilon"])
+        x.append(row["round"])
+        y.append(row["epsilon"])
+    line = dp.ReportLine("epsilon", x, y)
+    told = "Epsilon so far by round, an upper bound"
+    return dp.ReportChart(x="round", y="epsilon so far, at most", lines=(line,), about=told)
+
+
+def curves(rows: list[Row]) -> tuple[tuple[str, str], ...]:
+    """(picture, caption) of each, for a report."""
+    if not rows:
+        return ()
+    found = [
+        (
+            accuracy(rows).to_svg(),
+            "Accuracy by round, on the validation data (test data where none).",
+        )
+    ]
+    spent = epsilon(rows)
+    if spent is not None:
+        found.append((spent.to_svg(), "Epsilon of the rounds so far, an upper bound."))
+    return tuple(found)

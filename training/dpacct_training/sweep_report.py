@@ -1,55 +1,58 @@
-"""The table of a sweep, as Markdown: accuracy by the settings that vary, beside the paper's."""
+"""The table of a sweep: accuracy by the settings that vary, beside the paper's."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import dpacct as dp
 from dpacct_training.experiment import Experiment
-from dpacct_training.report import table
 from dpacct_training.sweep import Mean
 
 
-def sweep_report(experiment: Experiment, found: list[Mean], seconds: float) -> str:
+def sweep_report(experiment: Experiment, found: list[Mean], seconds: float) -> dp.ReportDocument:
     """One table for each variant: columns by the first swept setting, rows by the second."""
     names = [name for name in experiment.sweep if name != "run.seed"]
     column, row = [*names, "", ""][:2]
-    parts = [f"# {experiment.name}", ""]
-    if experiment.reduced:
-        parts += ["**Reduced:** smaller than the paper's setting; not a reproduction.", ""]
-    parts += [line for line in (experiment.source, experiment.note) if line]
     seeds = max(mean.seeds for mean in found)
     runs = "one seed" if seeds == 1 else f"mean of {seeds} seeds (standard deviation)"
-    parts += [
-        "",
-        f"Test accuracy in percent, {runs}; after the slash what the paper prints, where it",
-    ]
-    parts += [
-        f"does. All of it took {seconds:.0f} s. Each epsilon is of one run alone: over private data all"
-    ]
-    parts += ["runs of a sweep compose, also those that are thrown away."]
+    told = [line for line in (experiment.source, experiment.note) if line]
+    told.append(
+        f"Test accuracy in percent, {runs}; after the slash what the paper prints, where it does. All"
+        f" of it took {seconds:.0f} s. Each epsilon is of one run alone: over private data all runs of"
+        " a sweep compose, also those that are thrown away."
+    )
+    sections = [dp.ReportSection(title="What was run", paragraphs=tuple(told))]
     for variant in experiment.variants or ({},):
         mine = [m for m in found if all(m.values.get(k) == v for k, v in variant.items())]
         title = ", ".join(f"{_short(k)} {v}" for k, v in variant.items())
-        parts += ["", f"## {title or experiment.name}", "", _grid(experiment, mine, column, row)]
-    return "\n".join(parts) + "\n"
+        sections.append(_grid(experiment, mine, column, row, title or experiment.name))
+    reduced = "Reduced: smaller than the paper's setting; not a reproduction."
+    return dp.ReportDocument(
+        title=experiment.name,
+        warnings=(reduced,) if experiment.reduced else (),
+        sections=tuple(sections),
+    )
 
 
 def _short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _grid(experiment: Experiment, mine: list[Mean], column: str, row: str) -> str:
+def _grid(
+    experiment: Experiment, mine: list[Mean], column: str, row: str, title: str
+) -> dp.ReportSection:
     columns: list[Any] = list(experiment.sweep.get(column, [""]))
-    lines: list[list[str]] = []
+    lines: list[tuple[str, ...]] = []
     for value in experiment.sweep.get(row, [""]):
         cells = [
             _cell([m for m in mine if _at(m, column, c) and _at(m, row, value)]) for c in columns
         ]
-        lines.append([f"{_short(row)} {value}", *cells])
+        lines.append((f"{_short(row)} {value}", *cells))
     for name, show in (("noise std", _noise), ("exact epsilon", _epsilon)):
         cells = [show([m for m in mine if _at(m, column, c)]) for c in columns]
-        lines.append([name, *cells])
-    return table([_short(column), *[str(c) for c in columns]], lines)
+        lines.append((name, *cells))
+    head = (_short(column), *(str(value) for value in columns))
+    return dp.ReportSection(title=title, head=head, rows=tuple(lines))
 
 
 def _at(mean: Mean, name: str, value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 import tomllib
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct import InvalidArgument
+from dpacct import AssumptionViolated, InvalidArgument
 
 if TYPE_CHECKING:
     from dpacct_training.experiment import Experiment
@@ -43,7 +44,9 @@ def run(
         return
     if processes is not None:
         values["run.processes"] = processes
-    _one(read.changed(values), folder, quiet)
+    said = [f"--set {shlex.quote(text)}" for text in changes]
+    command = " ".join(["dpacct-train run", shlex.quote(str(experiment)), *said])
+    _one(read.changed(values), folder, quiet, command)
 
 
 def change(text: str) -> tuple[str, Any]:
@@ -57,22 +60,32 @@ def change(text: str) -> tuple[str, Any]:
         return path.strip(), value.strip()  # a word without its quotes
 
 
-def _one(experiment: Experiment, folder: Path, quiet: bool) -> None:
+def _one(experiment: Experiment, folder: Path, quiet: bool, command: str) -> None:
     from dpacct_training.cli.progress import line, live
     from dpacct_training.durable import write_text
-    from dpacct_training.plots import curve
+    from dpacct_training.plots import accuracy, epsilon
     from dpacct_training.prepare import prepare
-    from dpacct_training.report import report
+    from dpacct_training.report import report, without_guarantee
     from dpacct_training.run import Run
 
     prepared = prepare(experiment)
     started = Run(prepared, folder)
     with live(quiet, prepared.plan.rounds, line) as watch:
         result = started.finish(watch)
-    write_text(folder / "report.md", report(prepared, result))
-    curve(result.rows, experiment.name, folder / "curve.png")
-    epsilon = "" if result.spent is None else f", epsilon {float(result.spent):.6g}"
-    click.echo(f"test accuracy {100 * result.test_accuracy:.2f} %{epsilon}: {folder / 'report.md'}")
+    found = report(prepared, result, command)
+    written = without_guarantee(prepared, result) if found is None else found.document()
+    write_text(folder / "report.md", written.to_markdown())
+    write_text(folder / "report.html", written.to_html())
+    if found is not None:
+        write_text(folder / "report.json", found.to_json())
+    for name, chart in (("accuracy", accuracy(result.rows)), ("epsilon", epsilon(result.rows))):
+        if chart is not None:
+            write_text(folder / f"{name}.svg", chart.to_svg(standalone=True))
+    spent = "" if result.spent is None else f", epsilon {float(result.spent):.6g}"
+    click.echo(f"test accuracy {100 * result.test_accuracy:.2f} %{spent}: {folder / 'report.html'}")
+    if found is not None and found.violated:
+        told = f"violated: {found.violated[0].text} ({found.violated[0].evidence})"
+        raise AssumptionViolated(told, argument="execution")
 
 
 def _sweep(
@@ -97,7 +110,9 @@ def _sweep(
 
     with live(quiet, total, words) as watch:
         cells = sweep(changed, processes, watch)
-    text = sweep_report(changed, means(changed, cells), time.monotonic() - start)
+    found = sweep_report(changed, means(changed, cells), time.monotonic() - start)
+    text = found.to_markdown()
     write_text(folder / "cells.json", json.dumps([c.to_dict() for c in cells], indent=1) + "\n")
     write_text(folder / "table.md", text)
+    write_text(folder / "table.html", found.to_html())
     click.echo(text if not quiet else str(folder / "table.md"))
