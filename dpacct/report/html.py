@@ -90,7 +90,8 @@ def _table(section: ReportSection) -> list[str]:
                 shown = _status(cell) if name in section.marks else _shown(cell)
                 cells.append(f'<td data-label="{label}">{shown}</td>')
         aside = any(cell.startswith(NO_GUARANTEE) for cell in row)
-        lines.append(f"<tr{' class="aside"' if aside else ''}>{''.join(cells)}</tr>")
+        start = '<tr class="aside">' if aside else "<tr>"
+        lines.append(f"{start}{''.join(cells)}</tr>")
     return [*lines, "</tbody>", "</table>"]
 
 

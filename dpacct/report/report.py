@@ -76,8 +76,9 @@ class Report:
 
         The plan must declare its adjacency and unit (`plan.under`). `assumptions` and `about` are the
         tables of a plan file (docs/report.md), `checks` what a ledger or a run found, `method` one more
-        way to compute epsilon; `sections` stand before the numbers, the `appendix` behind all. Raises `InvalidArgument` where adjacency or unit is missing,
-        `NotCertified` where no method bounds epsilon, and `Unsupported`.
+        way to compute epsilon; `sections` stand before the numbers, the `appendix` behind all.
+        Raises `InvalidArgument` where adjacency or unit is missing, `NotCertified` where no method
+        bounds epsilon, and `Unsupported`.
 
         >>> import dpacct as dp
         >>> dp.Report.of(dp.Laplace(b=1), delta=1e-5)  # doctest: +IGNORE_EXCEPTION_DETAIL
