@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import options, proof
-from dpacct.cli.alternatives import by_every_method
+from dpacct.cli import options, question
 from dpacct.cli.command import ExampleCommand
-from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, whole
 
 if TYPE_CHECKING:
@@ -39,20 +36,13 @@ if TYPE_CHECKING:
 @options.meaning_options
 @options.answer_options
 @options.proof_options
-def command(
-    epsilon: Fraction,
-    method: str,
-    as_json: bool,
-    quiet: bool,
-    digits: Fraction | None,
-    certificate: str | None,
-    **values: Any,
-) -> None:
+def command(epsilon: Fraction, **values: Any) -> None:
     """Compute the smallest delta for which a plan is (epsilon, delta)-private.
 
     The number printed is the safe end of what is known, rounded up. A delta below the range of
     floats is printed as a power of ten.
     """
+    how = question.taken(values)
     node, notes = whole(PlanOptions.take(values))
 
     def ask(method: str) -> Answer:
@@ -63,23 +53,6 @@ def command(
 
         return certified.delta(node, epsilon=epsilon, digits=digits, effort=effort)
 
-    def fast() -> Answer:
-        from dpacct.compose.questions import fast_method
-
-        return ask(fast_method(node) if method == "auto" else method)
-
-    answer, why = proof.strongest(
-        prove, fast, method=method, digits=digits, certificate=certificate
-    )
-    if as_json:
-        answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
-    show(
-        "delta",
-        answer,
-        as_json=as_json,
-        quiet=quiet,
-        meaning=f"at epsilon {float(epsilon):.6g}",
-        notes=[*notes, *why],
-        more=proof.ends(answer, digits),
-        hint="dpacct compare, with the same options, shows what other methods say.",
+    question.answer(
+        "delta", node, notes, ask, prove, meaning=f"at epsilon {float(epsilon):.6g}", **how
     )

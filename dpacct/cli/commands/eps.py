@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import options, proof
-from dpacct.cli.alternatives import by_every_method
+from dpacct.cli import options, question
 from dpacct.cli.command import ExampleCommand
-from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, whole
 
 if TYPE_CHECKING:
@@ -41,19 +38,12 @@ if TYPE_CHECKING:
 @options.meaning_options
 @options.answer_options
 @options.proof_options
-def command(
-    delta: Fraction,
-    method: str,
-    as_json: bool,
-    quiet: bool,
-    digits: Fraction | None,
-    certificate: str | None,
-    **values: Any,
-) -> None:
+def command(delta: Fraction, **values: Any) -> None:
     """Compute the epsilon that a plan spends at a given delta.
 
     The number printed is the safe end of what is known, rounded up.
     """
+    how = question.taken(values)
     node, notes = whole(PlanOptions.take(values))
 
     def ask(method: str) -> Answer:
@@ -64,23 +54,4 @@ def command(
 
         return certified.epsilon(node, delta=delta, digits=digits, effort=effort)
 
-    def fast() -> Answer:
-        from dpacct.compose.questions import fast_method
-
-        return ask(fast_method(node) if method == "auto" else method)
-
-    answer, why = proof.strongest(
-        prove, fast, method=method, digits=digits, certificate=certificate
-    )
-    if as_json:
-        answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
-    show(
-        "eps",
-        answer,
-        as_json=as_json,
-        quiet=quiet,
-        meaning=f"at delta {float(delta):.6g}",
-        notes=[*notes, *why],
-        more=proof.ends(answer, digits),
-        hint="dpacct compare, with the same options, shows what other methods say.",
-    )
+    question.answer("eps", node, notes, ask, prove, meaning=f"at delta {float(delta):.6g}", **how)
