@@ -14,7 +14,9 @@ if __package__ in (None, ""):  # run as a script, from anywhere
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from figures.record import FOLDER, Record
+from figures.statements import make as statements
 
+STATEMENTS = "statements"
 APPARATUS = {"make", "record"}
 
 
@@ -28,10 +30,15 @@ def main(words: list[str]) -> None:
     """Make the figures that are named, or all."""
     names = [word for word in words if not word.startswith("-")]
     known = {record.name: record for record in records()}
-    unknown = sorted(set(names) - set(known))
+    unknown = sorted(set(names) - {*known, STATEMENTS})
     if unknown:
-        raise SystemExit(f"no figure is called {unknown[0]}; there are {', '.join(known)}")
-    for name in names or known:
+        raise SystemExit(
+            f"no figure is called {unknown[0]}; there are {', '.join(known)}, {STATEMENTS}"
+        )
+    for name in names or [*known, STATEMENTS]:
+        if name == STATEMENTS:
+            statements.main(compute="--draw" not in words)
+            continue
         began = time.process_time()
         if "--draw" not in words:
             known[name].compute()

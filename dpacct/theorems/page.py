@@ -76,22 +76,29 @@ def overview() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def pages() -> dict[str, str]:
-    """Every page by its file name."""
-    found = {f"{e.id}.md": f"{_MADE}\n\n{page(e)}" for e in entries().values()}
+def pages(folder: Path | None = None) -> dict[str, str]:
+    """Every page by its file name, with the pictures that lie in `folder`/pictures."""
+    found = {f"{e.id}.md": f"{_MADE}\n\n{page(e)}{_picture(e, folder)}" for e in entries().values()}
     return found | {"README.md": overview()}
 
 
 def write_pages(folder: Path) -> list[Path]:
     """Write all pages into a folder, and remove the pages of entries that are gone."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = pages()
+    wanted = pages(folder)
     for old in folder.glob("*.md"):
         if old.name not in wanted and old.read_text(encoding="utf-8").startswith(_MADE):
             old.unlink()
     for name, text in wanted.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in wanted]
+
+
+def _picture(entry: Entry, folder: Path | None) -> str:
+    """What figures/statements drew of it, if anything."""
+    if folder is None or not (folder / "pictures" / f"{entry.id}.svg").is_file():
+        return ""
+    return f"\n## Picture\n\n![{entry.id} beside the truth](pictures/{entry.id}.svg)\n"
 
 
 def _link(name: str) -> str:

@@ -11,7 +11,7 @@ HAND_WRITTEN = {"mutation.md", "search.md"}
 
 def test_the_pages_are_fresh() -> None:
     """`dpacct theorems pages docs/theorems` makes them anew."""
-    made = pages()
+    made = pages(FOLDER)
     there = {path.name for path in FOLDER.glob("*.md")} - HAND_WRITTEN
     assert there == set(made)
     stale = [name for name, text in made.items() if (FOLDER / name).read_text("utf-8") != text]

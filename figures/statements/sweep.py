@@ -1,0 +1,162 @@
+"""For each statement of the papers: its value beside the truth, along one of its arguments.
+
+The sweep goes through the stored counter-example, or else through the first stored number. The judge
+of the statement (dpacct/verify) tells the truth, as an interval where no more is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpacct.domain import Bound, Integer
+from dpacct.errors import DpacctError
+from dpacct.theorems.entry import Entry
+from dpacct.theorems.registry import entries
+from dpacct.verify.comparison import Comparison
+from dpacct.verify.truth import truths
+from dpacct.vocabulary import Side
+
+POINTS = 25
+SPAN = 12.0  # how many times smaller and larger than at the witness
+FEWEST = 8  # points at which something can be said, for a picture
+SAME = 1e-3  # a claim that is nearer to the truth everywhere shows nothing
+CHOSEN = {
+    # the rest are chosen by how much they show; these by what the statement is about
+    "ae_dpfl.theorem14": ("alpha",),
+    "ae_dpfl.theorem14_corrected": ("v1",),
+    "ae_dpfl.theorem14_corrected_instance": ("v1",),
+    "ae_dpfl.theorem14_corrected_knn": ("n1",),
+    "dp_fed_ls.eq3": ("epsilon",),
+    "dp_fed_ls.eq4": ("epsilon",),
+    "dp_fed_ls.theorem1": ("epsilon",),
+    "dp_fed_ls.theorem2": ("epsilon",),
+    "dp_fed_ls.theorem2_corrected": ("epsilon",),
+    "dp_fedsam.theorem2": ("rounds",),
+    "dp_fedsam.theorem2_corrected": ("rounds",),
+    "dp_fedsam.theorem2_algorithm1": ("rounds",),
+    "dp_fedsam.theorem2_without_replacement": ("rounds",),
+    "dp_fedsam.theorem4": ("dimension",),
+    "federated_fdp.theorem2": ("epsilon",),
+    "federated_fdp.theorem2_gdp": ("epsilon",),
+    "federated_fdp.theorem2_thinned": ("epsilon",),
+}
+Values = Mapping[str, float | int]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One point of a sweep."""
+
+    x: float
+    told: Comparison
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A statement along one argument; `at` is where the stored point has it."""
+
+    entry: Entry
+    argument: str
+    at: float
+    seen: tuple[Seen, ...]
+
+    @property
+    def violated(self) -> tuple[bool, ...]:
+        """At which points the truth stands against the claim."""
+        within = truths()[self.entry.id].within
+        return tuple(one.told.excess(self.entry.side) > within for one in self.seen)
+
+
+def stored(entry: Entry) -> Values | None:
+    """The point that a sweep goes through."""
+    if entry.witness is not None:
+        return entry.checked(entry.witness.inputs)
+    return entry.checked(entry.vectors[0].inputs) if entry.vectors else None
+
+
+def told(entry: Entry, values: Values) -> Comparison | None:
+    """Claim and truth, or None outside the domain and where nothing can be told."""
+    try:
+        entry.checked(values)
+        found = truths()[entry.id].compare(entry, values)
+    except (DpacctError, ArithmeticError, ValueError):
+        return None
+    if found is None or not math.isfinite(found.claimed) or not math.isfinite(found.lower):
+        return None
+    return found
+
+
+def along(entry: Entry, argument: str, base: Values) -> tuple[Seen, ...]:
+    """The statement at values of one argument, the others as they are stored."""
+    found = []
+    for x in values_of(entry, argument, base[argument]):
+        comparison = told(entry, {**base, argument: x})
+        if comparison is not None:
+            found.append(Seen(float(x), comparison))
+    return tuple(found)
+
+
+def values_of(entry: Entry, argument: str, at: float) -> list[float] | list[int]:
+    """From a twelfth of the stored value to twelve times it, or across a finite domain."""
+    domain = entry.domain.domains[argument]
+    low_end, high_end = (
+        math.nan if isinstance(end, Bound) else float(end) for end in (domain.lower, domain.upper)
+    )
+    ends = np.fmax(low_end, -math.inf), np.fmin(high_end, math.inf)  # nan: depends on the others
+    if isinstance(domain, Integer):
+        low, high = max(at / SPAN, ends[0], 1), min(max(at * SPAN, at + SPAN), ends[1])
+        return sorted({round(x) for x in np.geomspace(low, high, POINTS)} | {int(at)})
+    if all(map(math.isfinite, ends)) and ends[1] - ends[0] <= 2:
+        if ends[0] == 0 and at < 0.03:  # a small probability
+            return [float(x) for x in at * np.geomspace(1 / SPAN, SPAN, POINTS)]
+        inner = np.linspace(*ends, POINTS + 2)
+        return sorted({*(float(x) for x in inner[1:-1]), at})
+    if at <= 0:
+        return []
+    spread = at * np.geomspace(1 / SPAN, SPAN, POINTS)
+    if ends[0] == 1 and at > 1:  # orders: what counts is how far above 1
+        spread = 1 + (at - 1) * np.geomspace(1 / SPAN, SPAN, POINTS)
+    return [float(x) for x in spread]
+
+
+def telling(sweep: Sweep) -> tuple[float, ...]:
+    """How much a sweep shows: a change of side first, then how much the ratio changes."""
+    excess = [one.told.excess(sweep.entry.side) for one in sweep.seen]
+    known = [e for e in excess if abs(e) < 900]
+    spread = max(known) - min(known) if known else 0.0
+    changes = any(sweep.violated) and not all(sweep.violated)
+    return (len(sweep.seen) >= POINTS // 2, changes, min(spread, 20.0), len(sweep.seen))
+
+
+def best(entry: Entry) -> Sweep | None:
+    """The sweep that shows most, or None where there is nothing to see."""
+    base = stored(entry)
+    if entry.formula is None or entry.id not in truths() or entry.side is Side.NONE or base is None:
+        return None
+    tried = [
+        Sweep(entry, argument, float(at), along(entry, argument, base))
+        for argument, at in base.items()
+        if argument in CHOSEN.get(entry.id, base)
+    ]
+    fit = [sweep for sweep in tried if len(sweep.seen) >= FEWEST and differs(sweep)]
+    return max(fit, key=telling, default=None)
+
+
+def differs(sweep: Sweep) -> bool:
+    """Whether claim and truth can be told apart anywhere."""
+    return any(
+        abs(one.told.claimed - one.told.lower) > SAME * max(abs(one.told.claimed), 1e-300)
+        for one in sweep.seen
+    )
+
+
+def sweeps() -> Iterator[Sweep]:
+    """One for every statement that has something to show."""
+    for entry in entries().values():
+        found = best(entry)
+        if found is not None:
+            yield found

@@ -1,0 +1,61 @@
+"""The pictures on the statements' pages are drawn from their table, and the table from the code."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+
+import pytest
+
+from dpacct.theorems.registry import entries
+from dpacct.verify.truth import truths
+from figures.record import Row, from_csv
+from figures.statements.canvas import scale, steps
+from figures.statements.make import PICTURES, TABLE, pictures
+from figures.statements.sweep import stored, told
+
+ROWS = from_csv(TABLE.read_text(encoding="utf-8"))
+BY_ID = {name: list(rows) for name, rows in groupby(ROWS, key=lambda row: str(row["id"]))}
+WITHIN = 1e-6
+TRIED = sorted(BY_ID)[::9]  # statements of which a point is computed again
+
+
+def test_pictures_are_drawn_from_the_table() -> None:
+    """To the byte: `python figures/make.py --draw statements` draws them anew."""
+    drawn = pictures(ROWS)
+    assert set(PICTURES.iterdir()) == set(drawn)
+    stale = [p.name for p, text in drawn.items() if p.read_text(encoding="utf-8") != text]
+    assert not stale
+
+
+def test_every_refuted_number_is_seen_to_be_violated() -> None:
+    """Each refuted statement that has a judge and a picture shows where the truth is against it."""
+    refuted = {one.id for one in entries().values() if str(one.status) == "refuted"}
+    shown = refuted & set(BY_ID)
+    assert len(shown) > 35
+    assert not [name for name in shown if not any(row["violated"] == 1 for row in BY_ID[name])]
+    others = set(BY_ID) - refuted
+    assert not [name for name in others if any(row["violated"] == 1 for row in BY_ID[name])]
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_a_point_of_the_table_is_computed_again(name: str) -> None:
+    row: Row = BY_ID[name][len(BY_ID[name]) // 2]
+    entry = entries()[name]
+    base = stored(entry)
+    assert base is not None
+    argument = str(row["argument"])
+    kind = type(base[argument])
+    again = told(entry, {**base, argument: kind(row["x"])})
+    assert again is not None
+    within = max(WITHIN, 2 * truths()[name].within)
+    for column in ("claimed", "lower", "upper"):
+        now, then = getattr(again, column), float(row[column])
+        assert math.isclose(now, then, rel_tol=within, abs_tol=1e-12), column
+
+
+def test_axes_have_round_ticks_inside() -> None:
+    assert steps(0.0, 1.0) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    wide = scale([1e-9, 3.0], 0.0, 100.0, log=True)
+    assert wide.log and all(wide.low <= tick <= wide.high for tick in wide.ticks())
+    assert not scale([-1.0, 3.0], 0.0, 100.0, log=True).log
