@@ -50,7 +50,7 @@ def _counted(law: Law, steps: int, rate: float, rounds: int, epsilon: float) -> 
     ],
 )
 def test_rounds_are_counted(rate: float, law: Law, steps: int, rounds: int) -> None:
-    run: invert.Laws = [(CoinLaw(((law, float(steps)),), rate), float(rounds))]
+    run = [(CoinLaw(((law, float(steps)),), rate), float(rounds))]
     epsilon = invert.epsilon(run, math.log(1e-5))
     assert epsilon.resolved and epsilon.upper - epsilon.lower < 1e-8 * epsilon.value
     for e in (0.0, 0.2 * epsilon.value, epsilon.value):
@@ -84,16 +84,11 @@ def test_gaussian_rounds_in_closed_form(rate: float, mu: float, rounds: int, pla
 
 def test_lattice_says_the_same() -> None:
     """Two ends of another engine around it."""
-    run = dp.Participation("0.3")(dp.WithoutReplacement("0.4")(dp.Gaussian(sigma=2)) * 4) * 3
+    run = dp.Participation("0.3")(dp.Gaussian(sigma=2) * 4) * 3
     one, other = run.delta(epsilon=0.5), run.delta(epsilon=0.5, method="lattice")
     assert one.strength is dp.Strength.CONVERGED
-    assert other.upper is not None and one.value <= other.upper * (1 + 1e-9)
-    assert one.upper is not None and other.value <= one.upper * (1 + 2e-4)
-
-
-def test_few_hits_a_round_are_left_to_the_lattice() -> None:
-    run = dp.Participation("0.3")(dp.WithoutReplacement("0.1")(dp.Gaussian(sigma=1)) * 2) * 5
-    assert run.delta(epsilon=0.5).strength is dp.Strength.BOUND
+    assert other.lower is not None and other.upper is not None
+    assert other.lower <= one.value <= other.upper
 
 
 @pytest.mark.parametrize("c", [0.01, 1.0, 7.0])

@@ -7,6 +7,7 @@ comes out dominates the step (Doroshenko et al. 2022, 'connect the dots'), with 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ _REACH = 8.5  # standard deviations of one step's noise that are kept
 _ABOVE = 1e-14  # probability of a composed loss beyond the lattice, which is added
 
 Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
 
 
 def _step(rate: float, mu: float, mesh: float, top: int) -> Floats:
@@ -43,6 +45,27 @@ def _step(rate: float, mu: float, mesh: float, top: int) -> Floats:
     return law
 
 
+@dataclass(frozen=True)
+class Lattice:
+    """The law of one step's loss: its points, and its Fourier transform with the origin first."""
+
+    loss: Floats
+    spectrum: Complexes
+    steps: int
+
+
+def lattice(
+    rate: float, mu: float, steps: int, client_rate: float, rounds: int, epsilon: float
+) -> Lattice:
+    """A lattice wide enough for all rounds, and for `epsilon`."""
+    highest = math.log1p(rate * math.expm1(min(700.0, mu * (0.5 * mu + _REACH))))
+    window = 1.01 * (max(epsilon, _window(rate, mu, steps, client_rate, rounds)) + highest)
+    mesh = window / _POINTS
+    law = _step(rate, mu, mesh, math.ceil(highest / mesh))
+    points = np.asarray(mesh * np.arange(-_POINTS, _POINTS), dtype=np.float64)
+    return Lattice(points, np.fft.rfft(np.fft.ifftshift(law)), steps)
+
+
 def composed_delta(
     rate: float, mu: float, steps: int, client_rate: float, rounds: int, epsilon: float
 ) -> float:
@@ -51,14 +74,10 @@ def composed_delta(
     >>> round(composed_delta(1.0, 1.0, 1, 1.0, 1, 1.0), 6)
     0.126937
     """
-    highest = math.log1p(rate * math.expm1(min(700.0, mu * (0.5 * mu + _REACH))))
-    window = 1.01 * (max(epsilon, _window(rate, mu, steps, client_rate, rounds)) + highest)
-    mesh = window / _POINTS
-    law = _step(rate, mu, mesh, math.ceil(highest / mesh))
-    spectrum = np.fft.rfft(np.fft.ifftshift(law)) ** steps
-    spectrum = (1.0 - client_rate + client_rate * spectrum) ** rounds
+    law = lattice(rate, mu, steps, client_rate, rounds, epsilon)
+    spectrum = (1.0 - client_rate + client_rate * law.spectrum**steps) ** rounds
     whole = np.fft.fftshift(np.fft.irfft(spectrum, 2 * _POINTS))
-    gain = mesh * np.arange(-_POINTS, _POINTS) - epsilon
+    gain = law.loss - epsilon
     above = gain > 0.0
     kept = float(spectrum[0].real)
     return float(-np.sum(whole[above] * np.expm1(-gain[above]))) + max(0.0, 1.0 - kept) + _ABOVE

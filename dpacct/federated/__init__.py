@@ -1,0 +1,35 @@
+"""Plans of federated learning, whole: rounds, clients, local steps, and who looks on.
+
+A plan says whose data it protects, from whom, at which sensitivity and on which promises, and puts what
+the algorithm's paper says beside what is true.
+
+>>> import dpacct as dp
+>>> plan = dp.federated.DPFedSAM(clients=500, client_rate="0.1", rounds=200, noise_multiplier="0.95")
+>>> for row in plan.rows(delta="0.002"):
+...     if row.printed and not row.printed.holds:
+...         print(f"{row.printed.theorem} says {row.printed.value:.2f}: {row.printed.status}")
+dp_fedsam.theorem2 says 0.73: refuted
+dp_fedsam.theorem2_algorithm1 says 8.51: refuted
+"""
+
+from dpacct.federated.dp_fed import DPFed, DPFedLS
+from dpacct.federated.dp_fedavg import DPFedAvg
+from dpacct.federated.dp_fedsam import DPFedSAM
+from dpacct.federated.harmonizer import Client
+from dpacct.federated.plan import FederatedPlan, Printed, Row
+from dpacct.federated.prifedsync import PriFedSync
+from dpacct.federated.udp_fl import UDPFL, Harmonized
+
+__all__ = [
+    "UDPFL",
+    "Client",
+    "DPFed",
+    "DPFedAvg",
+    "DPFedLS",
+    "DPFedSAM",
+    "FederatedPlan",
+    "Harmonized",
+    "PriFedSync",
+    "Printed",
+    "Row",
+]

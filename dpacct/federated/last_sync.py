@@ -1,0 +1,75 @@
+"""One other client learns nothing after its own last round: what that spares, in runs of few rounds.
+
+Client i sees helper models of the rounds in which it is sampled, and of its coins those of client j know
+nothing. If t is i's last round, all that i sees is made of the releases of rounds 1 to t, so
+
+    delta_weak(eps) <= sum over t of p (1-p)^{R-t} delta_t(eps),
+
+delta_t that of t rounds towards everyone. With one round it is Lemma 3.8's p^2 delta_f; with f_j = 0 and two
+rounds 3 p^2 - 2 p^3, which the sixteen outcomes of the coins attain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpacct.tree import Node
+
+Floats = NDArray[np.float64]
+MOST_ROUNDS = 6
+"""With more rounds than so it spares next to nothing."""
+_CELLS = 8
+_LOOKS = 4
+
+
+def last_rounds(client_rate: float, rounds: int) -> Floats:
+    """Probability that the last round of an observer is t, for t = 1 .. `rounds`.
+
+    >>> last_rounds(0.5, 2).round(12).tolist()
+    [0.25, 0.5]
+    """
+    left = np.arange(rounds - 1, -1, -1.0)
+    return np.asarray(client_rate * (1.0 - client_rate) ** left)
+
+
+def deltas(
+    rounds_of: Callable[[int], Node], client_rate: float, rounds: int, epsilons: Floats
+) -> Floats:
+    """Upper ends of delta_weak at each epsilon; `rounds_of(t)` is the plan of t rounds."""
+    total = np.zeros(epsilons.shape)
+    for t, weight in enumerate(last_rounds(client_rate, rounds).tolist(), 1):
+        if weight > 0.0:
+            total += weight * rounds_of(t).profile(epsilons)
+    return total * (1.0 + 1e-12)
+
+
+def epsilon(
+    rounds_of: Callable[[int], Node], client_rate: float, rounds: int, delta: float, most: float
+) -> float:
+    """The epsilon at which `deltas` is at most `delta`; `most` is known to be enough.
+
+    Each look narrows the cell that holds it; in the last one the chord in e^eps, which lies above a
+    convex function, is read.
+    """
+    low, high = 0.0, most
+    values = np.zeros(2)
+    for _ in range(_LOOKS):
+        grid = np.linspace(low, high, _CELLS + 1)
+        found = deltas(rounds_of, client_rate, rounds, grid)
+        safe = np.flatnonzero(found <= delta)
+        if not safe.size:
+            return high  # rounding: `most` itself is the answer
+        first = int(safe[0])
+        if first == 0:
+            return low
+        low, high = float(grid[first - 1]), float(grid[first])
+        values = found[first - 1 : first + 1]
+        if high - low < 1e-3 * high:
+            break
+    share = (values[0] - delta) / (values[0] - values[1]) if values[0] > values[1] else 1.0
+    # e^low + share (e^high - e^low), rounded up
+    return min(high, (low + math.log1p(share * math.expm1(high - low))) * (1.0 + 1e-12))

@@ -1,0 +1,147 @@
+"""What every federated plan tells: its tree, its words, and one row per way to account for it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+from dpacct.answer import Answer
+from dpacct.calibration import calibrate
+from dpacct.domain import Number
+from dpacct.errors import DpacctError
+from dpacct.tree import Node
+from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
+
+Notion = Literal["weak", "strong", "client", "record", "message"]
+"""From whom the data are hidden: `weak` one other client, `strong` all others together (both protect a
+record, and know the released models); `client` and `record` anyone who sees the released models, by
+what is protected; `message` who sees single messages to the server."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper's formula gives.
+
+    `status`: `published`, `corrected`, `refuted` (the statement is false) or `misapplied` (it is about
+    something else); the latter two are no answers, and `told` says why.
+    """
+
+    theorem: str
+    value: float
+    status: str
+    told: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the number may be taken for what it says it is."""
+        return self.status not in ("refuted", "misapplied")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to account for a plan. Where `printed` is refuted, `answer` is the truth in its place."""
+
+    name: str
+    notion: Notion
+    answer: Answer
+    printed: Printed | None = None
+    about: str = ""
+    who: str = ""  # the client it is about, where clients differ
+
+
+class FederatedPlan(ABC):
+    """A plan of federated learning; the notes of its paper's algorithm are in its class."""
+
+    algorithm: ClassVar[str]
+    paper: ClassVar[str]
+    unit: ClassVar[Unit]
+    notions: ClassVar[tuple[Notion, ...]]
+
+    @abstractmethod
+    def tree(self) -> Node:
+        """The plan as it is accounted: what is released, how often, and under which coins."""
+
+    @abstractmethod
+    def with_sigma(self, sigma: float) -> Self:
+        """The same plan with other noise: standard deviation / sensitivity."""
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> str:
+        """How far one unit moves what the noise is added to, in words."""
+
+    @abstractmethod
+    def promises(self) -> tuple[str, ...]:
+        """What must be true of the run and cannot be seen in the plan."""
+
+    @abstractmethod
+    def rows(self, *, delta: Number) -> Iterator[Row]:
+        """Every way to account for the plan, the paper's own included."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are neighbours."""
+        return self.tree().fixed_adjacency or Adjacency.ADD_REMOVE
+
+    def epsilon(self, *, delta: Number) -> Answer:
+        """Epsilon of the plan, with all that it rests on. Raises `InvalidArgument`."""
+        return self.told(self.tree().epsilon(delta=delta))
+
+    def sigma_for(self, *, epsilon: Number, delta: Number) -> Answer:
+        """The smallest noise (standard deviation / sensitivity) that meets a target.
+
+        Raises `Unreachable` where none does, and `InvalidArgument`.
+        """
+        return self._calibrated(lambda sigma: self.with_sigma(sigma).tree(), epsilon, delta)
+
+    def _calibrated(self, build: Callable[[float], Node], epsilon: Number, delta: Number) -> Answer:
+        found = calibrate(build, epsilon=epsilon, delta=delta, name="sigma", bounds=(0.01, 1e9))
+        return self.told(found)
+
+    def told(self, answer: Answer) -> Answer:
+        """An answer with this plan's unit and promises."""
+        promised = tuple(Assumption(text, source=self.paper) for text in self.promises())
+        merged = tuple(dict.fromkeys((*answer.assumptions, *promised)))
+        return replace(answer, unit=self.unit, assumptions=merged)
+
+
+def published(answer: Answer, theorem: str) -> Answer:
+    """A number by a theorem as printed: an upper bound that was searched for counter-examples only."""
+    upper = answer.value if answer.upper is None else answer.upper
+    strength = Strength.weakest((answer.strength, Strength.PUBLISHED))
+    return replace(
+        answer,
+        value=upper,
+        lower=None,
+        upper=upper,
+        side=Side.UPPER,
+        strength=strength,
+        method=theorem,
+        basis=(theorem, *answer.basis),
+    )
+
+
+def estimate(answer: Answer, method: str, *basis: str) -> Answer:
+    """A number that bounds nothing."""
+    return replace(
+        answer,
+        lower=None,
+        upper=None,
+        side=Side.NONE,
+        strength=Strength.ESTIMATE,
+        method=method,
+        basis=basis,
+    )
+
+
+def attempted(make: Callable[[], Row]) -> Iterator[Row]:
+    """The row, unless its formula does not apply to the plan."""
+    try:
+        row = make()
+    except (DpacctError, OverflowError):
+        return
+    if math.isfinite(row.answer.value):
+        yield row

@@ -1,0 +1,169 @@
+"""UDP-FL (the paper's Algorithms 1 and 3): clients with budgets, mechanisms and last rounds of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+from dpacct.answer import Answer
+from dpacct.domain import DELTA, Integer
+from dpacct.errors import DpacctError, InvalidArgument
+from dpacct.federated.harmonizer import Client
+from dpacct.federated.plan import Printed, Row, published
+from dpacct.theorems.udp_fl.harmonizer import algorithm3_corrected
+from dpacct.tree import Node
+from dpacct.vocabulary import Assumption, Strength, Unit
+
+_ROUNDS = Integer(1, 10**9)
+
+
+@dataclass(frozen=True)
+class Harmonized:
+    """What the Harmonizer found for one client.
+
+    `noise` is the smallest that meets the budget for all rounds, or None where it was given; `paper_noise`
+    that of the paper's rule; `last_round` after how many rounds the client must stop (None: no budget);
+    `paper_last_round` by the paper's rule; `rounds` in how many it takes part; `penalty` the coefficient
+    with which Section 3.3 holds its model to that of the weakest guarantee.
+    """
+
+    client: Client
+    noise: Answer | None
+    paper_noise: float | None
+    last_round: int | None
+    paper_last_round: int | None
+    rounds: int
+    epsilon: Answer | None
+    penalty: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UDPFL:
+    """`rounds` rounds of `local_steps` noisy gradients at each client, every one with its own budget.
+
+    Each guarantee is about one record of one client, and holds whatever the others do: their data are
+    disjoint. Choosing clients at random and shuffling their messages are given no credit. Raises
+    `InvalidArgument`.
+
+    >>> plan = UDPFL(rounds=100, local_steps=1, clients=[
+    ...     Client(name="a", epsilon=1, delta="1e-5"),
+    ...     Client(name="b", mechanism="laplace", noise=30, epsilon=2, delta="1e-5"),
+    ... ])
+    >>> [(found.client.name, found.rounds, found.penalty) for found in plan.harmonized()]
+    [('a', 100, 0.5), ('b', 100, 0.0)]
+    """
+
+    clients: Sequence[Client]
+    rounds: int
+    local_steps: int = 1
+
+    algorithm: ClassVar[str] = "udp-fl"
+    paper: ClassVar[str] = "UDP-FL"
+    unit: ClassVar[Unit] = Unit.RECORD
+
+    def __post_init__(self) -> None:
+        """Check every argument."""
+        for name in ("rounds", "local_steps"):
+            object.__setattr__(self, name, _ROUNDS.check(name, getattr(self, name)))
+        members = tuple(self.clients)
+        names = [client.name for client in members]
+        if not members or len(set(names)) < len(names):
+            told = "clients must be at least one, with names that differ"
+            raise InvalidArgument(
+                f"{told}, got {', '.join(names)[:60] or 'none'}", argument="clients"
+            )
+        object.__setattr__(self, "clients", members)
+
+    @property
+    def sensitivity(self) -> str:
+        """Of what each client's noise parameter is a multiple."""
+        return (
+            "one record moves the clipped gradient by 1 sensitivity, in the norm of its mechanism"
+        )
+
+    def promises(self) -> tuple[str, ...]:
+        """What must be true of the run."""
+        return (
+            "a client sends nothing but its model, which rests on its data through noisy gradients only",
+            "a client stops for good after its last round",
+            "choosing clients at random and shuffling their messages are given no credit",
+        )
+
+    def tree(self, client: Client, rounds: int) -> Node:
+        """A client's local steps of so many rounds."""
+        return client.run(self.local_steps * rounds).under(unit="record")
+
+    def harmonized(self) -> Iterator[Harmonized]:
+        """Noise, last round and guarantee of each client, in order."""
+        budgets = [Fraction(c.epsilon) for c in self.clients if c.epsilon is not None]
+        weakest = max(budgets, default=Fraction(0))
+        for client in self.clients:
+            penalty = None
+            if client.epsilon is not None:
+                penalty = float((weakest - Fraction(client.epsilon)) / weakest)
+            yield self._of(client, penalty)
+
+    def _of(self, client: Client, penalty: float | None) -> Harmonized:
+        noise = paper_noise = last = paper_last = None
+        rounds = self.rounds
+        if client.noise is None:
+            total = self.local_steps * self.rounds
+            noise = self._told(client.smallest_noise(total))
+            paper_noise = self._paper_noise(client, total)
+            client = client.with_noise(float(noise))
+        if client.epsilon is not None:
+            if noise is None:
+                last = client.last_round(self.local_steps)
+                paper_last = client.last_round(self.local_steps, "rdp-mironov")
+            else:  # found for all rounds
+                last = self.rounds
+            rounds = min(rounds, last)
+        epsilon = self.epsilon(client, rounds) if rounds else None
+        return Harmonized(client, noise, paper_noise, last, paper_last, rounds, epsilon, penalty)
+
+    def _paper_noise(self, client: Client, steps: int) -> float | None:
+        """By Algorithm 3, corrected: Renyi divergences added up, and the classical conversion."""
+        try:
+            if client.mechanism == "gaussian" and client.sample_rate == 1:
+                assert client.epsilon is not None
+                delta = float(DELTA.check("delta", client.delta))
+                return algorithm3_corrected(float(client.epsilon), delta, steps)
+            return float(client.smallest_noise(steps, "rdp-mironov"))
+        except DpacctError:
+            return None
+
+    def epsilon(self, client: Client, rounds: int) -> Answer:
+        """What so many rounds of a client cost its records."""
+        return self._told(self.tree(client, rounds).epsilon(delta=client.delta))
+
+    def rows(self) -> Iterator[Row]:
+        """For each client that takes part: exact, and by the paper's rule as printed and corrected."""
+        for found in self.harmonized():
+            if found.epsilon is None:
+                continue
+            yield from self._rows(found, found.epsilon)
+
+    def _rows(self, found: Harmonized, exact: Answer) -> Iterator[Row]:
+        client, who = found.client, found.client.name
+        about = f"{found.rounds} rounds of {self.local_steps} steps, composed exactly"
+        yield Row("exact", "record", exact, about=about, who=who)
+        try:
+            one = client.run(1).epsilon(delta=client.delta, method="rdp-mironov")
+            all_rounds = self.tree(client, found.rounds).epsilon(
+                delta=client.delta, method="rdp-mironov"
+            )
+        except DpacctError:
+            return
+        told = "the number of steps is missing in eps(delta, T)"
+        wrong = Printed("udp_fl.conversion", one.value, "refuted", told)
+        yield Row("paper", "record", exact, wrong, who=who)
+        bound = published(self._told(all_rounds), "udp_fl.conversion_corrected")
+        right = Printed("udp_fl.conversion_corrected", all_rounds.value, "corrected", "with it")
+        answer = replace(bound, strength=Strength.BOUND)
+        yield Row("paper-corrected", "record", answer, right, who=who)
+
+    def _told(self, answer: Answer) -> Answer:
+        promised = tuple(Assumption(text, source=self.paper) for text in self.promises())
+        return replace(answer, assumptions=(*answer.assumptions, *promised))
