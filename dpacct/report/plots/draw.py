@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dpacct.report.plots.page import figure
+from dpacct.report.plots.page import figure, wrapped
 from dpacct.report.plots.scales import log_axis
 from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, look_of, plot_line, style
 
@@ -14,14 +14,21 @@ if TYPE_CHECKING:
 
     from dpacct.report.plots.chart import Chart, Mark
 
+_NARROW = 4.5  # inches
 _SQUARE = 4.6  # inches, of a figure whose axes have one scale
 
 
 @style()
 def draw(chart: Chart, *, width: float | None = None) -> Figure:
     """The figure of a chart, `width` inches wide (default: as wide as the text of a page)."""
-    wide = width or (_SQUARE if chart.square else PAGE)
-    height = wide * (0.95 if chart.square else 0.57)
+    usual = _SQUARE if chart.square else PAGE
+    wide = width or usual
+    height = max(wide * (0.95 if chart.square else 0.57), 2.6)
+    labels = wrapped(chart.x.label, SIZE, 0.72 * 72 * wide)
+    height += (len(labels) - 1) * SIZE * 1.3 / 72
+    narrow = wide < _NARROW
+    entries = len(chart.lines) + len(chart.bands)
+    height += entries * (SIZE + 2) * 1.3 / 72 if narrow and entries > 1 else 0.0
     made, axes = figure(chart.title, chart.subtitle, width=wide, height=height)
     for band in chart.bands:
         axes.fill_between(
@@ -43,6 +50,8 @@ def draw(chart: Chart, *, width: float | None = None) -> Figure:
             strength=line.grades,
             markers=6 if len(chart.lines) > 1 else 0,
         )
+    axes.set_xlabel("\n".join(labels))
+    axes.set_ylabel("\n".join(wrapped(chart.y.label, SIZE, 0.6 * 72 * height)))
     _scales(axes, chart)
     for level in chart.levels:
         axes.axhline(level.y, color=FAINT, linewidth=0.9, zorder=1)
@@ -58,15 +67,15 @@ def draw(chart: Chart, *, width: float | None = None) -> Figure:
             color=FAINT,
         )
     for mark in chart.marks:
-        _mark(axes, mark)
-    if len(chart.lines) + len(chart.bands) > 1:
+        _mark(axes, mark, wide / usual)
+    if entries > 1 and narrow:  # beside the lines there is no room
+        made.legend(loc="outside lower center")
+    elif entries > 1:
         axes.legend(loc="best")
     return made
 
 
 def _scales(axes: Axes, chart: Chart) -> None:
-    axes.set_xlabel(chart.x.label)
-    axes.set_ylabel(chart.y.label)
     if chart.square:
         axes.set_aspect("equal")
         axes.set_xlim(0, 1)
@@ -81,7 +90,7 @@ def _scales(axes: Axes, chart: Chart) -> None:
         axes.set_ylim(top=chart.top)
 
 
-def _mark(axes: Axes, mark: Mark) -> None:
+def _mark(axes: Axes, mark: Mark, scale: float) -> None:
     """A ring on the point, and its words on the side where there is room."""
     x, y = mark.x, mark.y
     axes.plot([x], [y], "o", ms=7, mfc="none", mec=INK, mew=1.2, zorder=5)
@@ -99,7 +108,7 @@ def _mark(axes: Axes, mark: Mark) -> None:
         axes.annotate(
             mark.text,
             (x, y),
-            mark.away,
+            (scale * mark.away[0], scale * mark.away[1]),
             textcoords="offset points",
             ha=side,
             arrowprops=arrow,

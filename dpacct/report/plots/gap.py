@@ -63,6 +63,6 @@ def gap(
         f"Against the exact epsilon {listed(told)}, {ends}",
         str(plan),
         str(resolve_adjacency(plan)),
-        levels=(Level(0.0, "exact; below it a method promises too much"),),
+        levels=(Level(0.0, "exact; below it: too optimistic"),),
         saved=plan.to_dict(),
     )

@@ -58,7 +58,7 @@ def rdp(plan: Node, *, orders: ArrayLike | None = None, delta: Number = "1e-5") 
             Line("epsilon", "Rényi divergence", curve, Strength.CONVERGED, "exact"),
             Line(
                 "epsilon_at_delta",
-                f"epsilon that an order gives at delta {near(float(delta))}",
+                f"epsilon it gives at delta {near(float(delta))}",
                 converted,
                 Strength.BOUND,
                 "rdp",

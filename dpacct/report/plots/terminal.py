@@ -104,7 +104,7 @@ def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool 
         lines.append(f"{tick.rjust(room)} {upright if tick else '│' if braille else '|'}{cells}")
     lines.append(" " * (room + 1) + corner + flat * canvas.width)
     lines.append(" " * (room + 2) + _below(chart.x, first, last, canvas.width))
-    lines.append(" " * (room + 2) + chart.x.label.center(canvas.width))
+    lines += [row.center(width) for row in textwrap.wrap(chart.x.label, width)]
     if len(chart.lines) > 1:
         legend = "   ".join(
             f"{marks[i % len(marks)]} {labelled(line.label, line.strength)}"
@@ -158,7 +158,8 @@ def _span(chart: Chart) -> tuple[float, float]:
     if chart.top is not None:
         top = min(top, chart.top)
     low, high = _place(chart.y, min(values, default=0.1)), _place(chart.y, top)
-    return (low, high) if low < high else (low - 0.5, low + 0.5)
+    slack = max(0.5, abs(low) * 1e-6)
+    return (low, high) if low < high else (low - slack, low + slack)
 
 
 def _below(axis: Axis, first: float, last: float, width: int) -> str:

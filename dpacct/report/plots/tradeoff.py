@@ -35,8 +35,8 @@ def tradeoff(plan: Node, *, alphas: ArrayLike | None = None, alarm: Number = "0.
     times = f", {near(caught / at, 2)} times what guessing finds" if caught > 1.05 * at else ""
     return Chart(
         "tradeoff",
-        Axis("alpha", "false positive rate of an attack (type I error, α)"),
-        Axis("beta", "members it misses (type II error, β)"),
+        Axis("alpha", "false positive rate (type I error, α)"),
+        Axis("beta", "false negative rate (type II error, β)"),
         points,
         (Line("beta", "best possible attack (bound)", missed, Strength.BOUND, "exact"),),
         f"An attack with {near(100 * at)} % false alarms finds at most {up(100 * caught, 3)} %"

@@ -1,0 +1,110 @@
+"""Print, grey and colour-blind readers; no text on another, none outside."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from dpacct.report.plots.draw import draw
+from dpacct.report.plots.style import COLUMN, LINES, LOOKS, METHOD_LOOKS, SIZE, style
+from dpacct.vocabulary import Strength
+from tests.plots.charts import KINDS, chart
+
+# Machado, Oliveira and Fernandes 2009, table 1, severity 1.0: what a dichromat sees, in linear RGB.
+EYES = {
+    "normal": np.eye(3),
+    "protan": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deutan": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritan": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+
+
+def lab(colour: str, eye: object) -> np.ndarray:
+    """CIE L*a*b* (D65) of a colour as that eye sees it."""
+    rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.asarray(eye) @ linear, 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x, y, z = np.array(to_xyz) @ seen / [0.9505, 1, 1.089]
+    f = [np.cbrt(v) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x, y, z)]
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_every_reader_tells_the_looks_apart(eye: str) -> None:
+    """By colour (a difference of 10 is plain to see), and by the marker in any case."""
+    for first, second in combinations(LOOKS, 2):
+        assert first.marker != second.marker
+        distance = np.linalg.norm(lab(first.colour, EYES[eye]) - lab(second.colour, EYES[eye]))
+        assert distance > 10, (first, second)
+
+
+def test_compared_methods_look_different() -> None:
+    compared = ("exact", "lattice", "rdp", "rdp-mironov", "clt", "dp_fed_ls.theorem1")
+    assert len({METHOD_LOOKS[name] for name in compared}) == len(compared)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_estimates_are_dashed_and_called_so(kind: str) -> None:
+    made = chart(kind)
+    (axes,) = draw(made).axes
+    by_label = {line.get_label(): line for line in axes.lines}
+    for line in made.lines:
+        weak = line.strength is Strength.ESTIMATE
+        drawn = by_label[f"{line.label} (estimate)" if weak else line.label]
+        assert (drawn.get_linestyle() == "--") == (line.strength < Strength.CONVERGED)
+        assert weak == (line.method == "clt")
+    assert LINES[Strength.ESTIMATE] not in [
+        LINES[s] for s in Strength if s is not Strength.ESTIMATE
+    ]
+
+
+@pytest.mark.parametrize("width", [None, COLUMN])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_text_on_another(kind: str, width: float | None) -> None:
+    drawn = draw(chart(kind), width=width)
+    with style():
+        FigureCanvasAgg(drawn).draw()
+        (axes,) = drawn.axes
+        legend = axes.get_legend() or next(iter(drawn.legends), None)
+        texts = [*drawn.texts, axes.xaxis.label, axes.yaxis.label, *axes.texts]
+        texts += [
+            label
+            for axis, low, high in (
+                (axes.xaxis, *sorted(axes.get_xlim())),
+                (axes.yaxis, *sorted(axes.get_ylim())),
+            )
+            for tick in axis.get_major_ticks()
+            if (label := tick.label1).get_text() and low <= tick.get_loc() <= high
+        ]
+        texts += legend.get_texts() if legend else []
+        boxes = [(t.get_text(), t.get_window_extent()) for t in texts if t.get_text()]
+    sheet = drawn.bbox
+    for text, box in boxes:
+        assert box.x0 >= sheet.x0 - 1 and box.x1 <= sheet.x1 + 1, text
+        assert box.y0 >= sheet.y0 - 1 and box.y1 <= sheet.y1 + 1, text
+    for (one, a), (other, b) in combinations(boxes, 2):
+        apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
+        assert apart, (one, other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_is_large_enough_to_print(kind: str) -> None:
+    drawn = draw(chart(kind))
+    assert drawn.get_figwidth() <= 6.3
+    assert min(t.get_fontsize() for a in drawn.axes for t in a.texts + drawn.texts) >= SIZE - 1.5
