@@ -201,8 +201,11 @@ def _text(x: float, y: float, label: str, anchor: str, *, bold: bool = False) ->
 
 
 def _spread(low: float, high: float) -> tuple[float, float]:
-    """The ends of an axis, apart."""
-    return (low, high) if high > low else (low - 0.5, low + 0.5)
+    """The ends of an axis, far enough apart to have ticks between them."""
+    size = max(abs(low), abs(high))
+    if high - low > max(1e-9 * size, 1e-250):
+        return low, high
+    return low - max(0.5 * size, 0.5), high + max(0.5 * size, 0.5)
 
 
 def _ticks(low: float, high: float, count: int = 5) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpacct.report.works import Work, find, of_paper
@@ -80,14 +80,14 @@ def of_theorem(name: str, use: str) -> list[Source]:
 
 
 def merged(sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Each citation once, with all its uses."""
-    found: dict[str, Source] = {}
+    """Each citation (of the same theorems) once, with all its uses."""
+    found: dict[tuple[str, tuple[str, ...]], Source] = {}
     for one in sources:
-        held = found.get(one.citation)
+        held = found.get((one.citation, one.theorems))
         use = one.use
         if held is not None:
             use = held.use if use in held.use.split(", ") else f"{held.use}, {use}"
-        found[one.citation] = Source(one.citation, use, one.works, one.theorems, one.status)
+        found[one.citation, one.theorems] = replace(one, use=use)
     return tuple(found.values())
 
 

@@ -6,6 +6,7 @@ work is recognised in a citation by its authors, or by its title.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,11 @@ class Work:
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(";"))
 
+
+# A mechanism of somebody else's cites in this form.
+_FULL = re.compile(
+    r"(?P<authors>[^.:]+)\. (?P<title>.{8,}?)\.? (?P<venue>[^.]{2,}) (?P<year>(19|20)\d\d)\b"
+)
 
 WORKS: tuple[Work, ...] = (
     Work(
@@ -187,6 +193,13 @@ WORKS: tuple[Work, ...] = (
         "article",
     ),
     Work(
+        "ghosh2009universally",
+        _names("Arpita Ghosh; Tim Roughgarden; Mukund Sundararajan"),
+        "Universally Utility-Maximizing Privacy Mechanisms",
+        2009,
+        "STOC",
+    ),
+    Work(
         "hayes2023bounding",
         _names("Jamie Hayes; Saeed Mahloujifar; Borja Balle"),
         "Bounding Training Data Reconstruction in DP-SGD",
@@ -220,6 +233,16 @@ WORKS: tuple[Work, ...] = (
         2016,
         "ICML",
         told=("Kairouz, Bonawitz, Ramage",),
+    ),
+    Work(
+        "kasiviswanathan2008what",
+        _names(
+            "Shiva Prasad Kasiviswanathan; Homin K. Lee; Kobbi Nissim; Sofya Raskhodnikova; Adam"
+            " Smith"
+        ),
+        "What Can We Learn Privately?",
+        2008,
+        "FOCS",
     ),
     Work(
         "mcsherry2007mechanism",
@@ -299,4 +322,14 @@ def find(citation: str) -> tuple[Work, ...]:
         named = paper.title in citation or f"{paper.authors} {paper.year}" in citation
         if named and work not in found:
             found.append(work)
-    return tuple(found)
+    return tuple(found) or _spelt_out(citation)
+
+
+def _spelt_out(citation: str) -> tuple[Work, ...]:
+    """The work that a citation tells in full: "Authors. Title. Venue Year"."""
+    told = _FULL.match(citation)
+    if told is None:
+        return ()
+    authors = tuple(told["authors"].split(", "))
+    key = re.sub(r"\W", "", authors[0].lower()) + told["year"]
+    return (Work(key, authors, told["title"], int(told["year"]), told["venue"].strip()),)

@@ -113,7 +113,7 @@ def _plan(path: str) -> list[Source]:
     else:  # the basis is the same whatever is asked
         answer = file.node.delta(epsilon=1 if file.epsilon is None else file.epsilon)
     mechanisms = [source(citation, "the mechanism") for citation in file.node.citations()]
-    return of_answer(answer, "the guarantee") + mechanisms
+    return of_answer(answer, "epsilon") + mechanisms
 
 
 def _example(method: str) -> Answer:

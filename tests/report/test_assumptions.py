@@ -1,0 +1,187 @@
+"""Assumptions: every status, from the plan and from checks, and what follows if they are false."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import dpacct as dp
+from dpacct.report.assumptions import rows
+from dpacct.report.premise import PREMISES, base_of, read_declared
+from dpacct.report.rounding import upward
+from dpacct.report.worse import unsampled, weighted
+from dpacct.vocabulary import Assumption, AssumptionStatus
+from tests.report.plans import COINS, DELTA, SGD, example, report
+
+STATUSES = [str(status) for status in AssumptionStatus]
+COIN = "each unit was sampled by its own coin"
+RATE = "the sampling rate was at most the accounted one"
+
+
+def found(plan: dp.Node = SGD, checks: list[Assumption] | None = None, **declared: object) -> dict:
+    told = read_declared({key.replace("_", "-"): value for key, value in declared.items()})
+    made = rows(plan, plan.assumptions(plan.facts.declared), declared=told, checks=checks or [])
+    assert len({row.key for row in made if row.key}) == len([row for row in made if row.key])
+    return {row.key or row.text: row for row in made}
+
+
+def check(text: str, status: str) -> Assumption:
+    return Assumption(text, f"checked: {status} because", AssumptionStatus.parse(status))
+
+
+def test_what_nobody_said_is_unknown_and_what_the_plan_describes_is_declared() -> None:
+    told = {key: str(row.status) for key, row in found().items()}
+    assert told == {
+        "sensitivity": "declared",
+        "sampling": "declared",
+        "noise": "unknown",
+        "steps": "unknown",
+        "fixed-plan": "unknown",
+        "randomness": "unknown",
+        "arithmetic": "unknown",
+        "secret-sample": "unknown",
+    }
+    assert "arithmetic" not in found(COINS) and "secret-sample" not in found(COINS)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("key", ["sensitivity", "sampling", "randomness"])
+def test_the_plan_is_believed(key: str, status: str) -> None:
+    assert str(found(**{key: status})[key].status) == status
+    told = found(**{key: {"status": status, "evidence": "seen"}})[key]
+    assert (str(told.status), told.evidence) == (status, "seen")
+
+
+@pytest.mark.parametrize(("said", "one", "two"), list(itertools.product(STATUSES, repeat=3)))
+def test_the_plan_and_two_checks(said: str, one: str, two: str) -> None:
+    """Violated by anyone is violated; both checks held is held; else the plan's word stands."""
+    row = found(checks=[check(COIN, one), check(RATE, two)], sampling=said)["sampling"]
+    told = {said, one, two}
+    if "violated" in told:
+        assert row.status == "violated"
+    elif {one, two} <= {"held", "declared"}:
+        assert row.status == "held" and "because" in row.evidence
+    else:
+        assert row.status == said
+
+
+def test_a_check_of_less_than_everything_does_not_make_it_held() -> None:
+    weights = check("no weight raised a unit's contribution above its clip", "held")
+    assert found(checks=[weights])["sensitivity"].status == "declared"
+    assert "held because" in found(checks=[weights])["sensitivity"].evidence
+    assert found(checks=[check(COIN, "held")])["sampling"].status == "declared"
+    assert found(checks=[check(weights.text, "violated")])["sensitivity"].status == "violated"
+
+
+def test_a_check_of_no_kind_is_told() -> None:
+    assert found(checks=[check("the moon was full", "held")])["the moon was full"].status == "held"
+
+
+def test_the_checks_of_a_ledger_are_recognised() -> None:
+    """Every text that `Execution.compare` uses is of a kind, so none of it is lost."""
+    for plan in (SGD, (dp.WithoutReplacement("0.1")(dp.Laplace(b=1)) * 2).under("replace-one")):
+        for told in dp.Execution(steps=3).compare(plan):
+            assert any(premise.checked_by(told) for premise in PREMISES.values()), told.text
+
+
+def test_the_assumptions_of_every_mechanism_are_recognised() -> None:
+    step = dp.Gaussian(noise_multiplier=1, clip=1)
+    plans = [
+        *(dp.Poisson("0.1")(step), dp.WithoutReplacement("0.1")(step), dp.Laplace(b=1)),
+        *(dp.Staircase(eps0=1), dp.RandomizedResponse(eps0=1), dp.LocalRandomizer(eps0=1)),
+        *(dp.DiscreteGaussian(scale=2), dp.DiscreteLaplace(scale=2), dp.PureDP(epsilon=1)),
+        *(dp.ApproxDP(epsilon=1, delta=1e-9), dp.ZCDP(rho=1), dp.ExponentialMechanism(eps0=1)),
+        *(dp.Poisson("0.1")(step * 3), dp.Poisson("0.1")(dp.Laplace(b=1) * 2)),
+        dp.Participation("0.5")(dp.Laplace(b=1)),
+    ]
+    for plan in plans:
+        adjacency = "replace-one" if plan.fixed_adjacency == "replace-one" else "add-remove"
+        for told in plan.assumptions(dp.Adjacency.parse(adjacency)):
+            assert any(premise.names(told) for premise in PREMISES.values()), told.text
+
+
+def test_several_of_one_kind_are_numbered() -> None:
+    plan = (SGD + dp.Laplace(b=3)).under(unit="client")
+    assert {"sensitivity-1", "sensitivity-2"} <= set(found(plan))
+    told = found(plan, sensitivity_2="held")
+    assert (told["sensitivity-1"].status, told["sensitivity-2"].status) == ("declared", "held")
+    told = found(plan, sensitivity="unknown", sensitivity_1="held")
+    assert (told["sensitivity-1"].status, told["sensitivity-2"].status) == ("held", "unknown")
+    with pytest.raises(dp.InvalidArgument, match="sensitivity-3 names more"):
+        found(plan, sensitivity_3="held")
+    assert base_of("sensitivity-12") == "sensitivity"
+
+
+def test_one_of_the_plans_own() -> None:
+    told = found(sum={"status": "declared", "text": "sums are secure", "effect": "all is seen"})
+    assert (told["sum"].text, told["sum"].effect) == ("sums are secure", "all is seen")
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [
+        ({"sampling": "helt"}, "held, declared, violated or unknown"),
+        ({"samplign": "held"}, "did you mean 'sampling'"),
+        ({"sampling": {"status": "held", "evidense": "x"}}, "did you mean 'evidence'"),
+        ({"sampling": {"evidence": "x"}}, "must give status"),
+        ({"sampling": 3}, "must be a text"),
+        ({"sampling": ["held"]}, "must be a text"),
+        ({"mine": "held"}, "needs a text"),
+    ],
+)
+def test_nonsense_is_refused_with_its_place(table: dict[str, object], wanted: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=wanted) as told:
+        read_declared(table)
+    assert "assumptions" in str(told.value)
+
+
+def test_a_violated_one_stands_first_and_above() -> None:
+    bad = dp.Report.of(
+        SGD, delta=DELTA, assumptions={"sampling": {"status": "violated", "evidence": "shuffled"}}
+    )
+    assert [row.key for row in bad.violated] == ["sampling"] and bad.assumptions[0] is bad.violated[
+        0
+    ]
+    assert not bad.to_dict()["guarantee_holds"]
+    text = " ".join(bad.to_text().split())
+    assert text.index("does not hold: one of its assumptions is violated") < text.index("Releasing")
+    assert "WARNING" in text and "shuffled" in text
+    assert (
+        bad.to_markdown().splitlines()[2].startswith("> **Warning.** The guarantee below does not")
+    )
+    html = bad.to_html()
+    assert html.index('role="alert"') < html.index('class="statement"')
+    assert "| it would be |" in bad.to_markdown() and "| the guarantee |" not in bad.to_markdown()
+    assert "privacy_parameters:" not in bad.to_yaml() and "does not hold" in bad.to_yaml()
+    fine = report()
+    assert not fine.violated and "WARNING" not in fine.to_text() and 'alert"' not in fine.to_html()
+
+
+def test_effects_are_the_epsilons_of_other_plans() -> None:
+    told = {row.key: row.effect for row in report().assumptions}
+    bare = dp.Gaussian(sigma="1.1") * 100
+    heavy = dp.Poisson("0.01")(dp.Gaussian(sigma="0.55")) * 100
+    twice = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 200
+    for key, plan in (("sampling", bare), ("sensitivity", heavy), ("steps", twice)):
+        worse = float(plan.epsilon(delta=DELTA, method="exact"))
+        assert f"at most {upward(worse, 4)}" in told[key]
+        assert worse > float(report().answer)
+
+
+def test_other_plans_keep_their_nesting() -> None:
+    nested = (dp.Poisson("0.1")(dp.Gaussian(sigma=8) * 50) * 20 + dp.Laplace(b=4)).under(
+        "add-remove", unit="user"
+    )
+    assert unsampled(nested) == (dp.Gaussian(sigma=8) * 1000 + dp.Laplace(b=4)).under(
+        "add-remove", unit="user"
+    )
+    heavier = dp.Poisson("0.1")(dp.Gaussian(sigma=4) * 50) * 20 + dp.Laplace(b=2)
+    assert weighted(nested) == heavier.under("add-remove", unit="user")
+    assert unsampled(dp.Laplace(b=1)) is None and weighted(dp.ZCDP(rho=1)) is None
+
+
+def test_the_example_has_evidence() -> None:
+    told = {row.key: str(row.status) for row in example().assumptions}
+    assert told["sensitivity-1"] == "held" and told["sensitivity-2"] == "declared"
+    assert told["randomness"] == "held" and told["arithmetic"] == "unknown"

@@ -1,0 +1,150 @@
+"""`dpacct cite`: valid BibTeX of what was used, and nothing that was used is lost."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import dpacct as dp
+from dpacct.compose.routes import OFFERED, ROUTES
+from dpacct.errors import Unsupported
+from dpacct.report.bibtex import bibliography, itself, latex
+from dpacct.report.sources import source
+from dpacct.report.works import WORKS, find, of_paper
+from dpacct.theorems.registry import entries, papers
+from tests.cli.runner import run
+from tests.report.plans import EXAMPLE, OPAQUE, example
+from tests.structure.project import ROOT
+
+ENTRY = re.compile(r"^@(\w+)\{([\w:-]+),\n((?:  \w+ *= \{.*\},\n)+)\}$", re.M)
+FIELD = re.compile(r"^  (\w+) *= \{(.*)\},$", re.M)
+
+
+def read(text: str) -> dict[str, dict[str, str]]:
+    """Every entry by its key; nothing but entries, blank lines and remarks may stand between."""
+    found = {key: dict(FIELD.findall(body)) | {"": kind} for kind, key, body in ENTRY.findall(text)}
+    rest = [line for line in ENTRY.sub("", text).splitlines() if line and not line.startswith("%")]
+    assert not rest, rest
+    for fields in found.values():
+        for value in fields.values():
+            assert value.count("{") == value.count("}")
+            assert value.isascii()
+    return found
+
+
+def test_a_plan_cites_its_answer_its_mechanisms_and_dpacct() -> None:
+    done = run("cite", str(EXAMPLE))
+    found = read(done.stdout)
+    assert done.code == 0 and list(found)[-1] == "dpacct"
+    wanted = {"zhu2022optimal", "johansson2017arb", "dwork2006calibrating", "balle2018improving"}
+    assert wanted <= set(found)
+    assert found["zhu2022optimal"]["author"] == "Yuqing Zhu and Jinshuo Dong and Yu-Xiang Wang"
+    report = read(example().to_bibtex())
+    assert set(found) <= set(report) and {"bu2020deep"} <= set(report)
+
+
+@pytest.mark.parametrize("method", OFFERED)
+def test_every_method_cites_something(method: str) -> None:
+    done = run("cite", method)
+    assert done.code == 0 and len(read(done.stdout)) >= 2
+
+
+def test_every_theorem_and_paper_can_be_cited() -> None:
+    assert run("cite", *papers()).code == 0
+    done = run("cite", *entries())
+    found = read(done.stdout)
+    assert len(found) == len(papers()) + 1
+    assert done.stdout.count("\n% ") + 1 == len(entries())
+    assert "% dp_fedsam.theorem2: false, refuted" in done.stdout
+
+
+def test_keys_are_unique_and_titles_known() -> None:
+    works = [*WORKS, *map(of_paper, papers().values()), itself()]
+    keys = [work.key for work in dict.fromkeys(works)]
+    assert len(keys) == len(set(keys))
+    for work in WORKS:
+        assert work in find(f"{work.families}. {work.title}. {work.venue} {work.year}")
+        assert work.paper in ("", *papers())
+
+
+def test_no_basis_and_no_citation_is_lost() -> None:
+    """Whatever names a year is recognised as a work, over mechanisms, samplers and methods."""
+    step = dp.Gaussian(sigma=2)
+    plans = [
+        *(
+            step,
+            dp.Poisson("0.1")(step) * 3,
+            dp.WithoutReplacement("0.1")(step) * 3,
+            dp.Laplace(b=2),
+        ),
+        *(dp.Staircase(eps0=1), dp.RandomizedResponse(eps0=1), dp.LocalRandomizer(eps0=1)),
+        *(dp.DiscreteGaussian(scale=2), dp.DiscreteLaplace(scale=2), dp.PureDP(epsilon=1)),
+        *(dp.ApproxDP(epsilon=1, delta=1e-9), dp.ZCDP(rho=1), dp.ExponentialMechanism(eps0=1)),
+    ]
+    told = {citation for plan in plans for citation in plan.citations()}
+    for plan in plans:
+        for method in ROUTES:
+            try:
+                told |= set(plan.epsilon(delta="1e-6", method=method).basis)
+            except (Unsupported, dp.NotCertified):
+                continue
+    told |= set(dp.Risk(step).true_positive_rate(0.1).basis)
+    assert len(told) > 20
+    dated = [citation for citation in told if re.search(r"\b(19|20)\d\d\b", citation)]
+    assert not [citation for citation in dated if not find(citation)]
+
+
+def test_the_registrys_word_is_told() -> None:
+    found = source("Canonne, Kamath, Steinke 2020, Proposition 12", "epsilon")
+    assert found.theorems == ("canonne2020.proposition12",)
+    entry = entries()["canonne2020.proposition12"]
+    assert found.status == f"{entry.id}: {entry.verdict}, {entry.status}"
+    assert "canonne2020.proposition12" in {t for s in example().sources for t in s.theorems}
+    assert source("a thought of nobody, 2020", "x").works == ()
+    (other,) = source("Doe, Roe. On Something New in Noise. PODS 2031, Theorem 2", "x").works
+    assert (other.key, other.year, other.venue) == ("doe2031", 2031, "PODS")
+    assert (other.authors, other.title) == (("Doe", "Roe"), "On Something New in Noise")
+    assert OPAQUE.citations()
+
+
+def test_dpacct_is_what_citation_cff_says() -> None:
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    entry = read(run("cite").stdout)["dpacct"]
+    assert entry["title"] == f"{{{cff['title']}}}"
+    assert entry["author"] == f"{{{cff['authors'][0]['name']}}}"
+    assert entry["note"] == f"Version {cff['version']}" and entry[""] == "misc"
+
+
+def test_json_and_file(tmp_path: Path) -> None:
+    out = tmp_path / "used.bib"
+    done = run("cite", "clt", "-o", str(out), "--json")
+    body = done.json
+    assert [one["key"] for one in body["entries"]] == list(read(out.read_text(encoding="utf-8")))
+    assert body["used"][0]["use"] == "method clt"
+    assert "\n\n".join(one["bibtex"] for one in body["entries"]) in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("dp_fed_ls.theorem9", "did you mean dp_fed_ls.theorem"),
+        ("certifed", "did you mean certified"),
+        ("absent.toml", "cannot read 'absent.toml'"),
+    ],
+)
+def test_refusals(word: str, wanted: str) -> None:
+    done = run("cite", word)
+    assert done.code == 2 and wanted in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_letters_beyond_ascii() -> None:
+    assert (
+        latex("Clément Rényi Šolc Çelik ñ") == r"Cl{\'e}ment R{\'e}nyi {\v S}olc {\c C}elik {\~n}"
+    )
+    assert (
+        read(bibliography(WORKS))["mironov2017renyi"]["title"]
+        == r"{R{\'e}nyi Differential Privacy}"
+    )

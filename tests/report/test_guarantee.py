@@ -1,0 +1,172 @@
+"""The guarantee of a report is an upper end that a theorem supports, whatever was asked for."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.report.report import must_bound
+from dpacct.report.rounding import downward, interval, is_bound, nearest, upward
+from tests.report.plans import COINS, DELTA, FIXED, NESTED, OPAQUE, SGD, example, report
+
+NUMBERS = re.compile(r"\(([\d.e-]+), ([\d.e-]+)\)-differentially private")
+
+
+@pytest.mark.parametrize(
+    ("name", "strength", "side"),
+    [
+        ("SGD", "proved", "two-sided"),
+        ("COINS", "converged", "two-sided"),
+        ("OPAQUE", "bound", "upper"),
+    ],
+)
+def test_every_grade_is_told(name: str, strength: str, side: str) -> None:
+    found = report(name)
+    assert (found.answer.strength, found.answer.side) == (strength, side)
+    assert is_bound(found.answer)
+    text = found.to_text()
+    assert f"{side}, {strength} ({found.answer.method})" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", ["SGD", "FIXED", "COINS", "OPAQUE"])
+def test_the_sentence_rounds_up_and_not_far(name: str) -> None:
+    found = report(name)
+    epsilon, delta = (Fraction(word) for word in NUMBERS.findall(found.statement)[0])
+    assert (
+        Fraction(float(found.answer))
+        <= epsilon
+        <= Fraction(float(found.answer)) * Fraction(1001, 1000)
+    )
+    assert Fraction(DELTA) <= delta
+
+
+def test_the_sentence_says_unit_adjacency_mechanism_and_version() -> None:
+    told = report().statement
+    assert "client-level under add-remove adjacency" in told
+    assert "100 releases of the Gaussian mechanism (sigma 1.1)" in told
+    assert "each on a Poisson sample of rate 0.01" in told
+    assert told.count(". ") == 0 and told.endswith(f"(dpacct {dp.__version__}).")
+
+
+def test_an_estimate_is_never_the_guarantee() -> None:
+    found = report("SGD", "clt")
+    assert found.answer.method != "clt" and is_bound(found.answer)
+    body = found.to_dict()
+    assert [one["method"] for one in body["not_guarantees"]] == ["clt"]
+    assert float(found.answer) == body["epsilon"]["upper"]
+    estimate = body["not_guarantees"][0]["value"]
+    assert estimate != body["epsilon"]["value"]
+    assert upward(estimate, 4) not in found.statement
+    lines = [line for line in found.to_markdown().splitlines() if "(clt)" in line and "|" in line]
+    assert len(lines) == 1 and "| not a guarantee: an estimate" in lines[0] and "≤" not in lines[0]
+
+
+def test_a_number_as_published_is_never_the_guarantee() -> None:
+    plan = (dp.WithoutReplacement("0.05")(dp.Gaussian(sigma="1.1")) * 30).under(
+        "replace-one", unit="client"
+    )
+    found = dp.Report.of(plan, delta="5e-4", method="dp_fed_ls.theorem1")
+    assert found.answer.method != "dp_fed_ls.theorem1"
+    told = {one["method"]: one["strength"] for one in found.to_dict()["not_guarantees"]}
+    assert told["dp_fed_ls.theorem1"] == "published"
+    assert "not a guarantee: as a paper prints it" in found.to_markdown()
+    assert "dp_fed_ls.theorem1: proof-gap, searched" in " ".join(found.to_text().split())
+
+
+def test_a_bound_that_was_asked_for_is_the_guarantee() -> None:
+    found = report("SGD", "rdp")
+    assert found.answer.method == "rdp" and found.answer.strength == "bound"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"strength": "estimate"},
+        {"strength": "published"},
+        {"side": "none"},
+        {"side": "lower"},
+        {"value": math.inf, "upper": math.inf},
+    ],
+)
+def test_what_bounds_nothing_is_withheld(change: dict[str, object]) -> None:
+    answer = replace(report().answer, **change)  # type: ignore[arg-type]
+    assert not is_bound(answer)
+    with pytest.raises(dp.NotCertified, match="no method bounds"):
+        must_bound(answer)
+
+
+@pytest.mark.parametrize(
+    ("plan", "missing"),
+    [
+        (dp.Gaussian(sigma=1), "unit"),
+        (dp.Gaussian(sigma=1).under(unit="user"), "adjacency"),
+        (dp.Gaussian(sigma=1).under("zero-out"), "unit"),
+        (dp.WithoutReplacement("0.1")(dp.Gaussian(sigma=1)).under(unit="user"), "adjacency"),
+    ],
+)
+def test_no_report_without_unit_and_adjacency(plan: dp.Node, missing: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=f"must declare its {missing}") as told:
+        dp.Report.of(plan, delta=1e-5)
+    assert told.value.argument == missing
+
+
+def test_attack_success_is_that_of_risk() -> None:
+    risks = dict(report().risks)
+    risk = dp.Risk(SGD)
+    names = list(risks)
+    assert float(risks[names[0]]) == float(risk.advantage())
+    for name, rate in zip(names[1:], ("0.1", "0.01", "0.001"), strict=True):
+        assert rate in name and float(risks[name]) == float(risk.true_positive_rate(rate))
+
+
+def test_slow_curves_are_left_out_and_said_to_be() -> None:
+    found = report("NESTED")
+    assert not found.risks and "Attack success is left out" in found.to_text()
+    assert "<svg" not in found.to_html()
+    assert found.plan == NESTED
+
+
+def test_other_plans_are_their_own() -> None:
+    assert report("FIXED").plan == FIXED and report("COINS").plan == COINS
+    assert report("OPAQUE").plan == OPAQUE and not report("OPAQUE").risks
+
+
+def test_the_example_names_what_it_was_told() -> None:
+    found = example()
+    assert found.statement.startswith("Releasing the final model is (1.805, 1e-6)-")
+    assert "against everyone who gets the model" in found.statement
+
+
+FLOATS = st.floats(1e-300, 1e300)
+
+
+@given(FLOATS, st.integers(1, 17))
+def test_rounding_keeps_its_side(value: float, digits: int) -> None:
+    exact = Decimal(repr(value))
+    assert Decimal(downward(value, digits)) <= exact <= Decimal(upward(value, digits))
+    assert Decimal(downward(value, digits)) <= Decimal(nearest(value, digits))
+    assert Decimal(nearest(value, digits)) <= Decimal(upward(value, digits))
+    assert Decimal(upward(value, 17)) == exact
+
+
+@given(st.fractions(Fraction(1, 10**40), Fraction(1)), st.integers(2, 6))
+def test_fractions_are_rounded_up_too(value: Fraction, digits: int) -> None:
+    up = Fraction(upward(value, digits))
+    assert value <= up <= value * (1 + Fraction(10) ** (1 - digits))
+
+
+@given(FLOATS, st.floats(1e-15, 0.5))
+def test_an_interval_holds_its_answer(lower: float, width: float) -> None:
+    upper = lower * (1 + width)
+    answer = replace(report().answer, value=lower, lower=lower, upper=upper)
+    told = interval(answer)
+    ends = told.strip("[]").split(", ") if "[" in told else [told.removeprefix("exactly ")] * 2
+    assert Decimal(ends[0]) <= Decimal(repr(lower)) and Decimal(repr(upper)) <= Decimal(ends[1])

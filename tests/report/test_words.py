@@ -1,0 +1,137 @@
+"""Words, trees, charts, Markdown and plain text: whatever the plan, nothing is lost or broken."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.report.chart import ReportChart, ReportLine
+from dpacct.report.markdown import escaped
+from dpacct.report.plain import WIDTH
+from dpacct.report.section import ReportDocument, ReportSection
+from dpacct.report.words import Branch, branches, phrase
+from tests.core.plans import plans
+
+
+def size(branch: Branch) -> int:
+    return 1 + sum(map(size, branch.parts))
+
+
+@given(plans())
+def test_every_plan_has_words_and_a_tree(plan: dp.Node) -> None:
+    tree = branches(plan)
+    lines = tree.lines()
+    assert len(lines) == size(tree)
+    assert all(line.strip() and "{" not in line for line in lines)
+    assert "{" not in phrase(plan) and phrase(plan)
+    total = sum(count for _, count in plan.releases())
+    if isinstance(plan.to_dict().get("steps"), int) and plan.to_dict()["of"]["node"] == "laplace":
+        assert phrase(plan).startswith(f"{total} releases of the Laplace")
+
+
+@pytest.mark.parametrize(
+    ("plan", "wanted"),
+    [
+        (dp.Laplace(b=2), "one release of the Laplace mechanism (b 2)"),
+        (dp.Laplace(b=2) * 7, "7 releases of the Laplace mechanism (b 2)"),
+        (
+            dp.Poisson("1/3")(dp.Gaussian(sigma=1) * 5) * 4,
+            "4 rounds, each on a Poisson sample of rate 1/3: 5 releases of the Gaussian mechanism"
+            " (sigma 1)",
+        ),
+        (
+            dp.WithoutReplacement("0.5")(dp.Gaussian(noise_multiplier=2, clip=3)).under(
+                unit="user"
+            ),
+            "one release of the Gaussian mechanism (noise multiplier 2, clip 3), on a random subset of"
+            " fixed size, share 0.5",
+        ),
+        (
+            dp.Gaussian(sigma=2.123456789012345),
+            "one release of the Gaussian mechanism (sigma about 2.12346)",
+        ),
+        (
+            (dp.Laplace(b=1) + dp.PureDP(epsilon=1)) * 3,
+            "3 times (one release of the Laplace mechanism (b 1); then one release of a mechanism"
+            " known only by its epsilon (epsilon 1))",
+        ),
+    ],
+)
+def test_phrases(plan: dp.Node, wanted: str) -> None:
+    assert phrase(plan) == wanted
+
+
+def test_every_kind_of_node_has_a_name() -> None:
+    """A kind without one is called by its kind, in quotes."""
+    for leaf in (
+        *(dp.Staircase(eps0=1), dp.RandomizedResponse(eps0=1), dp.LocalRandomizer(eps0=1)),
+        *(dp.DiscreteGaussian(scale=2), dp.DiscreteLaplace(scale=2), dp.PureDP(epsilon=1)),
+        *(dp.ApproxDP(epsilon=1, delta=1e-9), dp.ZCDP(rho=1), dp.ExponentialMechanism(eps0=1)),
+        dp.Participation("0.5")(dp.Laplace(b=1)),
+    ):
+        assert "'" not in phrase(leaf)
+
+
+def test_a_plan_made_of_a_function_is_told_by_its_print() -> None:
+    custom = dp.Custom(rdp=lambda order: 0.1 * order).under("add-remove", unit="user")
+    assert phrase(custom) == str(custom) == branches(custom).label
+    found = dp.Report.of(custom, delta=1e-5)
+    assert found.to_dict()["plan"] is None and found.to_dict()["reproduce"]["plan_sha256"] == ""
+    assert "SHA-256" not in found.to_text()
+
+
+def test_a_declaration_is_told_once() -> None:
+    inner = dp.Gaussian(sigma=1).under(unit="client") * 2
+    lines = branches(inner.under("add-remove", unit="client")).lines()
+    assert lines[0] == "under add-remove adjacency, one unit is one client"
+    assert sum("client" in line for line in lines) == 1
+
+
+NUMBERS = st.floats(-1e9, 1e9) | st.floats(1e-300, 1e300) | st.sampled_from([0.0, float("nan")])
+POINTS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=8)
+
+
+@given(
+    POINTS, POINTS, st.booleans(), st.text(st.characters(categories=["L", "P", "S"]), max_size=9)
+)
+def test_a_chart_is_an_svg_within_its_frame(
+    one: list[tuple[float, float]], two: list[tuple[float, float]], log: bool, label: str
+) -> None:
+    lines = [
+        ReportLine(label, [x for x, _ in points], [y for _, y in points], shaded=True)
+        for points in (one, two)
+    ]
+    chart = ReportChart(x=label, y=label, lines=tuple(lines), logarithmic=log, about=label)
+    root = ElementTree.fromstring(chart.to_svg(standalone=True))
+    width, height = (float(n) for n in root.attrib["viewBox"].split()[2:])
+    for path in root.iter("{http://www.w3.org/2000/svg}path"):
+        numbers = [float(n) for n in re.findall(r"-?\d+\.\d+", path.attrib["d"])]
+        assert all(-0.1 <= n <= max(width, height) + 0.1 for n in numbers)
+        assert "nan" not in path.attrib["d"]
+    assert ElementTree.fromstring(chart.to_svg()).tag == "svg"
+
+
+@given(st.text(max_size=30))
+def test_markdown_keeps_a_text_in_its_cell(text: str) -> None:
+    cell = escaped(text)
+    assert "\n" not in cell and not re.search(r"(?<!\\)(?:\\\\)*[|`<]", cell)
+
+
+def test_plain_text_is_narrow() -> None:
+    wide = ReportSection(
+        title="wide",
+        paragraphs=("word " * 60,),
+        head=("a", "b", "c"),
+        rows=(("x " * 40, "y " * 30, "z " * 20), ("short", "", "")),
+        items=("item " * 40,),
+    )
+    text = ReportDocument(
+        title="t", lead="lead " * 40, warnings=("warn " * 40,), sections=(wide,)
+    ).to_text()
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert text.count("word") == 60 and text.count("z ") + text.count("z\n") == 20
