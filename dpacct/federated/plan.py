@@ -81,6 +81,15 @@ class FederatedPlan(ABC):
     def rows(self, *, delta: Number) -> Iterator[Row]:
         """Every way to account for the plan, the paper's own included."""
 
+    @abstractmethod
+    def sigma_rows(self, *, epsilon: Number, delta: Number) -> Iterator[Row]:
+        """The smallest noise for a target, by every way that answers."""
+
+    @property
+    @abstractmethod
+    def mu_clt(self) -> float:
+        """mu of the Gaussian limit, no bound on anything; infinite where there is none."""
+
     @property
     def adjacency(self) -> Adjacency:
         """Which data sets are neighbours."""

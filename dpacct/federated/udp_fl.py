@@ -141,12 +141,13 @@ class UDPFL:
     def rows(self) -> Iterator[Row]:
         """For each client that takes part: exact, and by the paper's rule as printed and corrected."""
         for found in self.harmonized():
-            if found.epsilon is None:
-                continue
-            yield from self._rows(found, found.epsilon)
+            yield from self.rows_of(found)
 
-    def _rows(self, found: Harmonized, exact: Answer) -> Iterator[Row]:
-        client, who = found.client, found.client.name
+    def rows_of(self, found: Harmonized) -> Iterator[Row]:
+        """Those of one client; none, where it takes no part."""
+        client, who, exact = found.client, found.client.name, found.epsilon
+        if exact is None:
+            return
         about = f"{found.rounds} rounds of {self.local_steps} steps, composed exactly"
         yield Row("exact", "record", exact, about=about, who=who)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import dpacct as dp
 from dpacct.cli.root import _load, _names
 from tests.cli.runner import PLAN, SWEEP, line, run
+from tests.structure.project import ROOT
 
 EXAMPLES = [example for name in _names() for example in _load(name).examples]
 
@@ -17,6 +19,8 @@ EXAMPLES = [example for name in _names() for example in _load(name).examples]
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for file in (ROOT / "docs" / "examples").glob("*.toml"):
+        shutil.copy(file, tmp_path)
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
     Path("sweep.toml").write_text(SWEEP, encoding="utf-8")
     words = shlex.split(example)

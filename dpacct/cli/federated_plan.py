@@ -1,0 +1,240 @@
+"""From options, or a plan file, to a federated plan: which settings each algorithm takes."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dpacct.cli.plan_file import contents
+from dpacct.cli.plan_step import as_table, as_text, check_keys
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.values import (
+    COUNT,
+    DELTA,
+    EPSILON,
+    POSITIVE,
+    RATE,
+    SHARE,
+    STEPS,
+    Choice,
+    Number,
+)
+from dpacct.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from dpacct.federated import UDPFL, Client, FederatedPlan
+
+_Made = TypeVar("_Made")
+MISSING = Number("a whole number of at least 0", least=0, whole=True)
+SMOOTHING = Number("a number of at least 0", least=0)
+NUMBERS: dict[str, Number] = {
+    "clients": COUNT,
+    "client_rate": RATE,
+    "batch_size": COUNT,
+    "records": COUNT,
+    "local_steps": STEPS,
+    "rounds": STEPS,
+    "sigma": POSITIVE,
+    "noise_multiplier": POSITIVE,
+    "clip": POSITIVE,
+    "missing": MISSING,
+    "smoothing": SMOOTHING,
+    "epsilon": EPSILON,
+    "delta": DELTA,
+}
+WORDS: dict[str, Choice] = {
+    "participation": Choice(["public", "secret"]),
+    "sampling": Choice(["poisson", "uniform"]),
+    "noise_by": Choice(["server", "clients"]),
+}
+NOISE = ("sigma", "noise_multiplier", "epsilon")
+"""Ways to say how much noise there is, or what it is for."""
+_SHARED = ("delta", *NOISE)
+_CLIENT_LEVEL = ("clients", "client_rate", "rounds")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An algorithm: the name of its class, what must be given, and what may be."""
+
+    name: str
+    needs: tuple[str, ...]
+    may: tuple[str, ...] = ()
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """All settings."""
+        return (*self.needs, *self.may, *_SHARED)
+
+
+KINDS: dict[str, Kind] = {
+    "prifedsync": Kind(
+        "PriFedSync",
+        ("clients", "batch_size", "records", "local_steps", "rounds"),
+        ("client_rate", "participation"),
+    ),
+    "dp-fed": Kind("DPFed", _CLIENT_LEVEL, ("clip", "sampling")),
+    "dp-fed-ls": Kind("DPFedLS", _CLIENT_LEVEL, ("clip", "sampling", "smoothing")),
+    "dp-fedavg": Kind("DPFedAvg", _CLIENT_LEVEL, ("clip", "sampling", "noise_by", "missing")),
+    "dp-fedsam": Kind("DPFedSAM", _CLIENT_LEVEL, ("clip", "sampling", "noise_by", "missing")),
+}
+"""Plans that one set of numbers describes."""
+ALGORITHMS = (*KINDS, "udp-fl")
+_ALGORITHM = Choice(ALGORITHMS)
+_WHOLE = ("clients", "batch_size", "records", "local_steps", "rounds", "missing", "coordinates")
+_CLIENT_NUMBERS: dict[str, Number] = {
+    "sigma": POSITIVE,
+    "b": POSITIVE,
+    "eps0": POSITIVE,
+    "nu": SHARE,
+    "epsilon": POSITIVE,
+    "delta": DELTA,
+    "sample_rate": RATE,
+    "coordinates": COUNT,
+}
+_CLIENT_WORDS: dict[str, Choice] = {
+    "mechanism": Choice(["gaussian", "laplace", "staircase"]),
+    "sampling": Choice(["poisson", "uniform"]),
+    "clip": Choice(["l1", "l2"]),
+}
+
+
+def dashed(name: str) -> str:
+    """The option of a setting."""
+    return "--eps" if name == "epsilon" else "--" + name.replace("_", "-")
+
+
+def file_name(path: str) -> str:
+    """How a file is called in a sentence."""
+    return "standard input" if path == "-" else Path(path).name
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """The settings of a plan file, numbers still as text; raises `Refusal`."""
+    text = contents(path)
+    name = file_name(path)
+    try:
+        raw = tomllib.loads(text, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        syntax = isinstance(error, tomllib.TOMLDecodeError)
+        why = str(error) if syntax else "a number is too long or a list too deep"
+        raise Refusal(f"{name} is not TOML: {why}.", "PLAN", kind="invalid-argument") from None
+    table = dict(as_table(raw, name))
+    check_keys(table, ("algorithm", "client", *NUMBERS, *WORDS), name)
+    settings: dict[str, Any] = {}
+    for key, value in table.items():
+        if key == "client":
+            settings[key] = value
+            continue
+        told = as_text(value, f"{name}: {key}")
+        reader = NUMBERS.get(key) or WORDS.get(key) or _ALGORITHM
+        settings[key] = reader.read(told, f"{name}: {key}")
+    return settings
+
+
+def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
+    """The plan; raises `Refusal` for settings that are missing, or that the algorithm has not."""
+    import dpacct as dp
+
+    kind = KINDS[algorithm]
+    for name in settings:
+        if name not in kind.takes:
+            told = f"{dashed(name)} is no setting of {algorithm}; it takes "
+            told += ", ".join(map(dashed, kind.takes))
+            raise Refusal(f"{told}.", dashed(name), kind="exclusive-options")
+    for name in kind.needs:
+        if name not in settings:
+            raise Refusal(f"{algorithm} needs {dashed(name)}.", dashed(name))
+    given = {name: _value(name, v) for name, v in settings.items() if name not in _SHARED}
+    make: Callable[..., FederatedPlan] = getattr(dp.federated, kind.name)
+    return _made(lambda: make(**given, **_noise(algorithm, settings)))
+
+
+def _noise(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Fraction]:
+    """The noise as the class has it; a target in its place is searched for later."""
+    ways = [name for name in NOISE if name in settings]
+    if len(ways) != 1:
+        told = "give the noise with --sigma (standard deviation / sensitivity) or"
+        told += " --noise-multiplier (standard deviation / clip), or a target with --eps"
+        got = " and ".join(map(dashed, ways)) or "none of them"
+        raise Refusal(f"{told}; got {got}.", "--sigma", kind="exclusive-options")
+    way, value = ways[0], settings[ways[0]]
+    if algorithm == "prifedsync":  # sensitivity 2C: one record is exchanged
+        return {"sigma": Fraction(1) if way == "epsilon" else value / (1 + (way != "sigma"))}
+    if way == "epsilon":
+        return {"noise_multiplier": Fraction(1)}
+    uniform = settings.get("sampling", "uniform" if algorithm == "dp-fedsam" else "") == "uniform"
+    return {"noise_multiplier": value * (1 + uniform) if way == "sigma" else value}
+
+
+def clients_of(settings: Mapping[str, Any], name: str) -> UDPFL:
+    """The plan of a file with [[client]] tables; raises `Refusal`."""
+    import dpacct as dp
+
+    for key in settings:
+        if key not in ("client", "rounds", "local_steps", "delta"):
+            told = (
+                f"{key} is no setting of udp-fl; it takes rounds, local_steps, delta and [[client]]"
+            )
+            raise Refusal(f"{told}.", key, kind="exclusive-options")
+    tables = settings.get("client")
+    if not isinstance(tables, list) or not tables:
+        raise Refusal(f"{name} must have one or more [[client]] tables.", "client")
+    if "rounds" not in settings:
+        raise Refusal(f"{name} must say rounds.", "rounds")
+    members = [
+        _client(table, f"{name}: client {i}", settings.get("delta"))
+        for i, table in enumerate(tables, 1)
+    ]
+    steps = int(settings.get("local_steps", 1))
+    rounds = int(settings["rounds"])
+    return _made(lambda: dp.federated.UDPFL(clients=members, rounds=rounds, local_steps=steps))
+
+
+def _client(raw: object, place: str, delta: Fraction | None) -> Client:
+    import dpacct as dp
+
+    table = as_table(raw, place)
+    check_keys(table, ("name", *_CLIENT_NUMBERS, *_CLIENT_WORDS), place)
+    given: dict[str, Any] = {"delta": delta} if delta is not None else {}
+    for key, value in table.items():
+        told = as_text(value, f"{place}: {key}")
+        if key == "name":
+            given[key] = told
+            continue
+        reader = _CLIENT_NUMBERS.get(key) or _CLIENT_WORDS[key]
+        given[key] = _value(key, reader.read(told, f"{place}: {key}"))
+    given.setdefault("name", place.rpartition(": ")[2])
+    if "delta" not in given:
+        raise Refusal(f"{place}: give delta, here or for all clients.", "delta")
+    wanted = {"laplace": "b", "staircase": "eps0"}.get(given.get("mechanism", ""), "sigma")
+    for key in ("sigma", "b", "eps0"):
+        if key in given and key != wanted:
+            told = f"{place}: the noise of {given.get('mechanism', 'gaussian')} is {wanted}"
+            raise Refusal(f"{told}, not {key}.", key, kind="exclusive-options")
+    if wanted in given:
+        given["noise"] = given.pop(wanted)
+    return _made(lambda: dp.federated.Client(**given), place)
+
+
+def _value(name: str, value: Any) -> Any:
+    return int(value) if name in _WHOLE else value
+
+
+def _made(make: Callable[[], _Made], place: str = "") -> _Made:
+    """What `make` makes; an argument's name in its refusal becomes the option's."""
+    try:
+        return make()
+    except InvalidArgument as wrong:
+        name = wrong.argument or ""
+        message = wrong.message
+        shown = f"{place}: {name}" if place else dashed(name)
+        if name and message.startswith(name):
+            message = shown + message[len(name) :]
+        elif place:
+            message = f"{place}: {message}"
+        raise Refusal(f"{message}.", shown, kind="invalid-argument") from None
