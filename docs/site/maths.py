@@ -15,7 +15,25 @@ DISPLAY = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
 
 
 # What LaTeX knows and the converter does not, or not there.
+TAG = re.compile(r"\\tag\{(\w+)\}")
 SPELLED = ((r"\arg ", r"\operatorname{arg} "), (r"\Big\|", r"\Big‖"), (r"\_", "_"))
+
+# Browsers know these alphabets as characters of their own: where they begin, and what was there before.
+LETTER = re.compile(r'<mi mathvariant="(double-struck|script|bold)">([A-Za-z])</mi>')
+ALPHABETS = {"double-struck": 0x1D538, "script": 0x1D49C, "bold": 0x1D400}
+EARLIER = {
+    "double-struck": dict(zip("CHNPQRZ", "ℂℍℕℙℚℝℤ", strict=True)),
+    "script": dict(zip("BEFHILMRego", "ℬℰℱℋℐℒℳℛℯℊℴ", strict=True)),
+    "bold": {},
+}
+NAMED = re.compile(r"<mi>([A-Za-z]{2,})</mi>(?!<mo[^>]*>&#x00028;)")  # log x, and not log(x)
+
+
+def letter(found: re.Match[str]) -> str:
+    """A letter of another alphabet."""
+    name, plain = found.groups()
+    place = ord(plain) - (ord("A") if plain.isupper() else ord("a") - 26)
+    return f"<mi>{EARLIER[name].get(plain) or chr(ALPHABETS[name] + place)}</mi>"
 
 
 @cache
@@ -25,10 +43,11 @@ def mathml(latex: str, display: str) -> str:
     Raises:
         ValueError: a command that is not LaTeX, or that the converter does not know.
     """
-    spelled = latex.strip()
+    spelled = TAG.sub(r"\\qquad\\text{(\1)}", latex.strip())
     for known, ours in SPELLED:
         spelled = spelled.replace(known, ours)
-    made = convert(spelled, display=display)
+    made = LETTER.sub(letter, convert(spelled, display=display))
+    made = NAMED.sub(r'<mi class="named">\1</mi>', made)
     if "\\" in made:
         raise ValueError(f"not understood in a formula: {latex}")
     return made.replace("<math ", f'<math aria-label="{escape(latex.strip())}" ', 1)

@@ -26,8 +26,9 @@ def on_config(config: Any, **_: Any) -> Any:
 def titled(paper: str) -> str:
     """A paper as the navigation names it.
 
-    >>> titled("mironov2017")
-    'Mironov 2017'
+    >>> titled("udp_fl"), titled("mironov2017")
+    ('udp_fl (Feng 2024)', 'mironov2017')
     """
     told = papers()[paper]
-    return f"{told.authors.split(',')[0].split()[-1].rstrip(':')} {told.year}"
+    first = told.authors.split(",")[0].split()[-1]
+    return paper if str(told.year) in paper else f"{paper} ({first} {told.year})"

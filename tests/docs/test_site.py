@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import posixpath
 import re
 from urllib.parse import unquote, urlsplit
@@ -92,3 +93,18 @@ def target(page: str, url: str) -> str:
     path = unquote(urlsplit(url).path)
     there = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
     return posixpath.join(there, "index.html") if path.endswith("/") else there
+
+
+def test_alphabets_are_characters() -> None:
+    """Browsers draw a letter of another alphabet only if it is one in Unicode."""
+    path = ROOT / "docs" / "site" / "maths.py"
+    spec = importlib.util.spec_from_file_location("maths", path)
+    assert spec and spec.loader
+    maths = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maths)
+    made = maths.mathml(r"\mathbb E\log x\in\mathbb R,\ \mathcal N,\ \mathbf Sb", "inline")
+    assert all(letter in made for letter in "𝔼ℝ𝒩𝐒")
+    assert "mathvariant" not in made
+    assert '<mi class="named">log</mi>' in made
+    with pytest.raises(ValueError, match="not understood"):
+        maths.mathml(r"\nosuch x", "inline")
