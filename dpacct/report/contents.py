@@ -112,7 +112,7 @@ def sources(
 ) -> list[Source]:
     """Everything the numbers stand on, the guarantee's first."""
     assert answer.tree is not None
-    found = of_answer(answer, "the guarantee")
+    found = of_answer(answer, "epsilon")
     found += [source(citation, "the mechanism") for citation in answer.tree.citations()]
     for _, risk in risks:
         found += [source(basis, "attack success") for basis in risk.basis]
