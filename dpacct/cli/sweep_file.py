@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,7 @@ def _columns(
         elif path in known:
             where.append(path)
         else:
-            near = closest(path, known)
+            near = closest(path, [quantity, *known])
             hint = f"; did you mean {near}?" if near else f"; it has {one_of(numbers[:8])}."
             told = f"{name}: dpacct {grid.command} answers no {shown(path)}{hint}"
             raise Refusal(told, "outputs")
@@ -244,14 +245,14 @@ def _columns(
 
 
 def _probe(grid: Grid, asking: Asking) -> Mapping[str, Any]:
-    """The answer at one point: the first of a few that has one.
+    """The answer at one point: the first that has one, of a few here and there, then of all.
 
     Raises:
-        Exception: what the last of them raised, if none has.
+        Exception: what the first of them raised, if none has an answer.
     """
     step = max(1, (grid.size - 1) // (_PROBES - 1))
     failed: Exception | None = None
-    for row in [*range(0, grid.size, step), grid.size - 1]:
+    for row in chain(range(0, grid.size, step), range(grid.size) if step > 1 else ()):
         try:
             return asking.body(grid.point(row))
         except Exception as error:

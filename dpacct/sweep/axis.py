@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp, floor, isfinite, log
+from math import ceil, exp, floor, log
 
-from dpacct.domain.exact import text
+from dpacct.domain.exact import fits, text
 from dpacct.errors import InvalidArgument
 
 MOST_POINTS = 1_000_000
@@ -101,7 +101,7 @@ def spread(
 
 def _between(start: Fraction, stop: Fraction, share: float) -> Fraction:
     """The point that divides the ratio of the ends, to twelve digits."""
-    low, high = float(start), float(stop)
-    if not (isfinite(low) and isfinite(high) and low > 0 and high > 0):
+    if not (fits(start) and fits(stop)):
         raise InvalidArgument("an axis must lie in the range of floats")
+    low, high = float(start), float(stop)
     return Fraction(f"{exp(log(low) + (log(high) - log(low)) * share):.12g}")

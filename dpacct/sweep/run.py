@@ -24,7 +24,7 @@ Numbered = list[tuple[int, Row]]
 
 _ALONE = 0.7  # seconds that this process works alone before it is worth starting others
 _WORTH = 2.0  # seconds of remaining work for which others are started
-_CHUNK = 0.5  # seconds of work that is handed out, and written, at a time
+_CHUNK = 0.25  # seconds of work that is handed out, and written, at a time
 
 
 def processors() -> int:
@@ -54,7 +54,7 @@ def run(
             return
         done += len(chunk)
         yield chunk
-    seconds = (time.monotonic() - begun) / done
+    seconds = max(1e-6, (time.monotonic() - begun) / max(1, done))
     yield from _side_by_side(task, waiting, jobs, size=max(1, min(2000, int(_CHUNK / seconds))))
 
 

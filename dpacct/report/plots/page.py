@@ -73,12 +73,13 @@ def figure(
 def wrapped(text: str, size: float, room: float, *, bold: bool = False) -> list[str]:
     """`text` in lines of at most `room` points, measured in the font that will be drawn."""
     lines: list[str] = []
-    for word in text.replace(" %", "\N{NO-BREAK SPACE}%").split(" "):
+    unbroken = "\N{NO-BREAK SPACE}%"  # a number keeps its sign
+    for word in text.replace(" %", unbroken).split(" "):
         if lines and _width(f"{lines[-1]} {word}", size, bold) <= room:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
-    return lines
+    return [line.replace(unbroken, " %") for line in lines]
 
 
 @cache

@@ -93,8 +93,9 @@ def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool 
         if len(chart.lines) > 1 or not braille:
             for spot in spots[start::every]:
                 canvas.letter(*spot, marks[index % len(marks)])
-    lines = [row for part in (chart.title,) for row in textwrap.wrap(part, width)]
-    lines += ["", *textwrap.wrap(chart.y.label, width)]
+    say = str if braille else _plain
+    lines = [*textwrap.wrap(say(chart.title), width), ""]
+    lines += textwrap.wrap(say(chart.y.label), width)
     upright, corner, flat = ("┤", "└", "─") if braille else ("|", "+", "-")
     for row, cells in enumerate(canvas.rows()):
         from_below = height - 1 - row
@@ -104,16 +105,15 @@ def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool 
         lines.append(f"{tick.rjust(room)} {upright if tick else '│' if braille else '|'}{cells}")
     lines.append(" " * (room + 1) + corner + flat * canvas.width)
     lines.append(" " * (room + 2) + _below(chart.x, first, last, canvas.width))
-    lines += [row.center(width) for row in textwrap.wrap(chart.x.label, width)]
+    lines += [row.center(width) for row in textwrap.wrap(say(chart.x.label), width)]
     if len(chart.lines) > 1:
         legend = "   ".join(
             f"{marks[i % len(marks)]} {labelled(line.label, line.strength)}"
             for i, line in enumerate(chart.lines)
         )
-        lines += textwrap.wrap(legend, width, break_long_words=False)
-    lines += [row for part in chart.subtitle for row in textwrap.wrap(part, width)]
-    text = "\n".join(line.rstrip() for line in lines) + "\n"
-    return text if braille else _plain(text)
+        lines += textwrap.wrap(say(legend), width, break_long_words=False)
+    lines += [row for part in chart.subtitle for row in textwrap.wrap(say(part), width)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _stroke(canvas: _Canvas, spots: list[tuple[int, int]], *, dashed: bool) -> None:

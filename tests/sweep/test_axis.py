@@ -1,0 +1,98 @@
+"""Axes: any numbers give an evenly spread axis, or one sentence."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpacct.cli.expression import parse
+from dpacct.errors import InvalidArgument
+from dpacct.sweep.axis import Axis, spread
+from dpacct.sweep.grid import Grid
+
+positive = st.fractions(Fraction(1, 10**9), 10**9, max_denominator=10**9)
+any_number = st.fractions(-(10**6), 10**6, max_denominator=10**6)
+points = st.integers(2, 60)
+
+
+@given(any_number, any_number, points)
+def test_linear_steps_are_equal_and_exact(start: Fraction, stop: Fraction, count: int) -> None:
+    if start == stop:
+        with pytest.raises(InvalidArgument, match="must differ"):
+            spread("x", start, stop, count, "linear", whole=False)
+        return
+    axis = spread("x", start, stop, count, "linear", whole=False)
+    numbers = [
+        parse(value) if not value.startswith("-") else -parse(value[1:]) for value in axis.values
+    ]
+    assert len(numbers) == count and (numbers[0], numbers[-1]) == (start, stop)
+    assert len({b - a for a, b in pairwise(numbers)}) == 1
+    assert not axis.log
+
+
+@given(positive, positive, points)
+def test_log_steps_have_one_ratio(start: Fraction, stop: Fraction, count: int) -> None:
+    if start == stop:
+        return
+    axis = spread("x", start, stop, count, "log", whole=False)
+    numbers = [parse(value) for value in axis.values]
+    assert (numbers[0], numbers[-1]) == (start, stop) and axis.log
+    if abs(float(stop / start) - 1) > 1e-6:
+        assert len(numbers) == count
+        ratio = float(stop / start) ** (1 / (count - 1))
+        assert all(float(b / a) == pytest.approx(ratio, rel=1e-9) for a, b in pairwise(numbers))
+
+
+@given(st.integers(1, 10**9), st.integers(1, 10**9), points, st.sampled_from(["linear", "log"]))
+def test_whole_parameters_get_whole_values_once(a: int, b: int, count: int, scale: str) -> None:
+    if a == b:
+        return
+    values = spread("x", Fraction(a), Fraction(b), count, scale, whole=True).values
+    numbers = [parse(value) for value in values]
+    assert all(number.denominator == 1 for number in numbers)
+    assert len(set(numbers)) == len(numbers) <= count
+    assert numbers == sorted(numbers, reverse=a > b) and (numbers[0], numbers[-1]) == (a, b)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((Fraction(0), Fraction(1), 3, "log"), "must be above 0"),
+        ((Fraction(-1), Fraction(1), 3, "log"), "must be above 0"),
+        ((Fraction(1), Fraction(2), 1, "log"), "points must be from 2"),
+        ((Fraction(1), Fraction(2), 10**7, "log"), "points must be from 2"),
+        ((Fraction(1), Fraction(2), 3, "cubic"), "linear or log"),
+        ((Fraction(1), Fraction(10**400), 3, "log"), "range of floats"),
+    ],
+)
+def test_refusals(arguments: tuple[Fraction, Fraction, int, str], says: str) -> None:
+    with pytest.raises(InvalidArgument, match=says):
+        spread("x", *arguments, whole=False)
+
+
+def test_an_axis_has_values_and_each_once() -> None:
+    for values, says in (((), "must have a value"), (("1", "2", "1"), "each value once")):
+        with pytest.raises(InvalidArgument, match=says):
+            Axis("x", values)
+
+
+def test_a_grid_is_no_larger_than_any_use() -> None:
+    long = Axis("x", tuple(map(str, range(10_000))))
+    other = Axis("y", tuple(map(str, range(10_000))))
+    with pytest.raises(InvalidArgument, match="at most 10000000 rows, got 100000000"):
+        Grid("eps", (), (long, other), ())
+    with pytest.raises(InvalidArgument, match="must have an axis"):
+        Grid("eps", (), (), ())
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
+def test_rows_are_all_combinations_in_order(sizes: list[int], data: st.DataObject) -> None:
+    from itertools import product
+
+    axes = tuple(Axis(f"a{i}", tuple(map(str, range(n)))) for i, n in enumerate(sizes))
+    grid = Grid("eps", (), axes, ())
+    assert [grid.point(row) for row in range(grid.size)] == list(product(*(a.values for a in axes)))

@@ -1,0 +1,128 @@
+"""Killed at any moment and begun again, a sweep writes the same bytes; so it does in any number of
+processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dpacct.sweep.row import Row
+from dpacct.sweep.run import Killed, run
+from tests.cli.runner import line
+
+SWEEP = """
+command = "eps"
+[fixed]
+delta = 1e-5
+rate = 0.02
+[axes]
+sigma = {{ from = 0.7, to = 3, points = {points} }}
+steps = [100, 1000]
+"""
+
+
+def begin(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "dpacct", "sweep", "s.toml", "-o", "out.csv", *words],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        start_new_session=True,
+    )
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_killed_and_begun_again(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+        (folder / "s.toml").write_text(SWEEP.format(points=600))
+    journal = killed / "out.csv.journal"
+    kills = 0
+    for _ in range(3):
+        had = lines(journal)
+        child = begin(killed, "--jobs", "1", "--quiet")
+        until = time.monotonic() + 60
+        while lines(journal) <= had + 1 and child.poll() is None and time.monotonic() < until:
+            time.sleep(0.005)
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            kills += 1
+        child.communicate()
+        assert (killed / "out.csv").exists() == (child.returncode == 0)
+    assert kills >= 2 and lines(journal) > 2
+    with journal.open("ab") as file:
+        file.write(b"0123abcd [1199, [0, [9.9")  # a line that the kill cut off
+    last = begin(killed)
+    said = last.communicate()[1].decode()
+    assert last.returncode == 0 and " rows are there from an earlier run." in said
+    assert not journal.exists()
+    other = begin(whole, "--jobs", "1", "--quiet")
+    assert other.communicate()[1] == b"" and other.returncode == 0
+    assert (killed / "out.csv").read_bytes() == (whole / "out.csv").read_bytes()
+    assert lines(whole / "out.csv") == 1201
+
+
+def test_interrupted_with_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SWEEP.format(points=5000))
+    child = begin(tmp_path)
+    until = time.monotonic() + 60
+    while lines(tmp_path / "out.csv.journal") < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=60)[1].decode()
+    assert child.returncode == 130, said
+    assert "rows are done; the same command goes on from there." in said
+    assert said.count("error: ") == 1 and "Traceback" not in said
+    assert lines(tmp_path / "out.csv.journal") >= 3
+
+
+def test_another_sweep_s_journal_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(SWEEP.format(points=2))
+    Path("out.csv.journal").write_text("dpacct-sweep-1 0000\n")
+    failed = line("sweep s.toml -o out.csv")
+    assert failed.code == 2 and "--restart discards it" in failed.stderr
+    assert line("sweep s.toml -o out.csv --restart").code == 0
+    assert not Path("out.csv.journal").exists()
+
+
+def square(point: tuple[str, ...]) -> Row:
+    return Row((float(point[0]) ** 2, os.getpid()))
+
+
+def die(point: tuple[str, ...]) -> Row:
+    if point == ("40",):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Row((0.0,))
+
+
+POINTS = [(i, (str(i),)) for i in range(50)]
+
+
+def test_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpacct.sweep.run._ALONE", 0.0)
+    monkeypatch.setattr("dpacct.sweep.run._WORTH", -1.0)
+    monkeypatch.setattr("dpacct.sweep.run._CHUNK", 1e-6)
+    found = {number: row for chunk in run(square, POINTS, 50, 2) for number, row in chunk}
+    assert {n: row.cells[0] for n, row in found.items()} == {i: float(i * i) for i in range(50)}
+    assert os.getpid() not in {row.cells[1] for row in found.values()}
+
+
+def test_a_process_that_is_killed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpacct.sweep.run._ALONE", 0.0)
+    monkeypatch.setattr("dpacct.sweep.run._WORTH", -1.0)
+    monkeypatch.setattr("dpacct.sweep.run._CHUNK", 1e-6)
+    with pytest.raises(Killed, match="a process of the sweep was killed"):
+        list(run(die, POINTS, 50, 2))
