@@ -15,6 +15,7 @@ _WIDTH, _HEIGHT = 420.0, 290.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 14.0, 30.0, 46.0
 _INK = ("var(--line-1, #0072B2)", "var(--line-2, #D55E00)", "var(--line-3, #009E73)")
 _RULE = "var(--rule, #d9d9d9)"
+_KEY = 178.0  # width of the key
 _DASH = ' stroke-dasharray="5 4"'
 
 
@@ -155,10 +156,10 @@ class _Drawing:
         found: list[str] = []
         if len(self.chart.lines) < 2:
             return found
-        y = _TOP + 16
+        y = self._free_corner()
         for i, line in enumerate(self.chart.lines):
             ink, dash = _INK[i % len(_INK)], _DASH if line.dashed else ""
-            left = _WIDTH - _RIGHT - 178
+            left = _WIDTH - _RIGHT - _KEY
             found.append(
                 f'<path d="M{left:.1f} {y - 4:.1f} H{left + 24:.1f}" stroke="{ink}" '
                 f'stroke-width="2" fill="none"{dash}/>'
@@ -166,6 +167,15 @@ class _Drawing:
             found.append(_text(left + 30, y, escape(line.label), "start"))
             y += 18
         return found
+
+    def _free_corner(self) -> float:
+        """Where the key begins: at the top on the right, or at the bottom if fewer points lie there."""
+        tall, low = 18.0 * len(self.chart.lines) + 12, _HEIGHT - _BOTTOM
+        places = [self.at(x, y) for line in self.points for x, y in line]
+        right = [up for x, up in places if x > _WIDTH - _RIGHT - _KEY - 8]
+        above = sum(up < _TOP + tall for up in right)
+        below = sum(up > low - tall for up in right)
+        return _TOP + 16 if above <= below else low - tall + 16
 
     def _mark(self, x: float, y: float, label: str) -> list[str]:
         at, up = self.at(x, y)

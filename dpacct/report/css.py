@@ -103,6 +103,8 @@ pre {
     --held: #006B4D; --declared: #005A8E; --unknown: #444444; --violated: #B3261E; --alert: #ffffff;
   }
   body { font-size: 10pt; }
+  table, figcaption { font-size: 8.5pt; }
+  .statement { font-size: 11pt; }
   main { max-width: none; padding: 0; }
   h2 { break-after: avoid; }
   tr, figure, .facts, .statement, .warning, .tree li { break-inside: avoid; }

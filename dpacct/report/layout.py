@@ -175,7 +175,7 @@ def _assumptions(report: Report) -> ReportSection:
             f"The guarantee rests on {len(rows)} assumptions: {', '.join(counted)}. Held means"
             " checked, declared is the word of whoever wrote the plan, unknown is nobody's word.",
         ),
-        head=("assumption", "status", "evidence", "if it is false", "name in the plan"),
+        head=("assumption", "status", "evidence", "if it is false", "name"),
         rows=rows,
         marks=("status",),
     )

@@ -123,7 +123,7 @@ class Report:
     @property
     def statement(self) -> str:
         """The guarantee in one sentence, numbers rounded up."""
-        return statement(self.answer, self.delta, self.about)
+        return statement(self.answer, self.delta, self.about, holds=not self.violated)
 
     @property
     def violated(self) -> tuple[Row, ...]:

@@ -28,10 +28,15 @@ _GRADES = {
 }
 
 
-def statement(answer: Answer, delta: Fraction, about: About) -> str:
-    """Who gets what guarantee, under which adjacency, for which mechanism, and how it is known."""
+def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = True) -> str:
+    """Who gets what guarantee, under which adjacency, for which mechanism, and how it is known.
+
+    Where it does not hold, because an assumption is violated, the sentence says so of itself.
+    """
     output = about.output or "all outputs of the plan"
-    verb = "Releasing " + output
+    told = f"Releasing {output} is"
+    if not holds:
+        told = f"If no assumption were violated, releasing {output} would be"
     epsilon, small = upward(float(answer), DIGITS), upward(delta, DIGITS)
     unit = str(answer.unit)
     neighbours = NEIGHBOURS[answer.adjacency].format(unit=unit)
@@ -39,7 +44,7 @@ def statement(answer: Answer, delta: Fraction, about: About) -> str:
     viewer = f" against {about.viewer}" if about.viewer else ""
     assert answer.tree is not None
     return (
-        f"{verb} is ({epsilon}, {small})-differentially private{viewer}, "
+        f"{told} ({epsilon}, {small})-differentially private{viewer}, "
         f"{_LEVELS[answer.unit]} under {answer.adjacency} adjacency ({neighbours}{whose}), for "
         f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
     )
