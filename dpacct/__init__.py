@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from dpacct import federated as federated
     from dpacct.answer import Answer as Answer
     from dpacct.calibration import calibrate as calibrate
     from dpacct.calibration import noise_multiplier as noise_multiplier
@@ -50,11 +51,15 @@ if TYPE_CHECKING:
     from dpacct.report.report import Report as Report
     from dpacct.report.section import ReportDocument as ReportDocument
     from dpacct.report.section import ReportSection as ReportSection
+    from dpacct.pate.aggregator import GNMax as GNMax
+    from dpacct.pate.aggregator import LNMax as LNMax
+    from dpacct.pate.votes import Votes as Votes
     from dpacct.risk import Risk as Risk
     from dpacct.risk import calibrate_risk as calibrate_risk
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
     from dpacct.sampling.participation import Participation as Participation
     from dpacct.sampling.poisson import Poisson as Poisson
+    from dpacct.shuffling.shuffle import Shuffle as Shuffle
     from dpacct.tree import Node as Node
     from dpacct.tree import from_dict as from_dict
     from dpacct.tree import from_json as from_json
@@ -100,19 +105,26 @@ _ROOMS = {
     "report.chart": ("ReportChart", "ReportLine"),
     "report.report": ("Report",),
     "report.section": ("ReportDocument", "ReportSection"),
+    "pate.aggregator": ("GNMax", "LNMax"),
+    "pate.votes": ("Votes",),
     "risk": ("Risk", "calibrate_risk"),
     "sampling.fixed_size": ("WithoutReplacement",),
     "sampling.participation": ("Participation",),
     "sampling.poisson": ("Poisson",),
+    "shuffling.shuffle": ("Shuffle",),
     "tree": ("Node", "from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),
 }
+_MODULES = ("federated",)
+"""Rooms that are public as a whole."""
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
-__all__ = sorted([*_HOME, "__version__"])
+__all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"dpacct.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'dpacct' has no attribute {name!r}")
     module = import_module(f"dpacct.{_HOME[name]}")

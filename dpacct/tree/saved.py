@@ -104,6 +104,7 @@ def _collect() -> None:
     """Import the rooms whose files bring node kinds, and plug-ins; they register themselves."""
     import dpacct.mechanisms
     import dpacct.sampling
+    import dpacct.shuffling.shuffle
 
     dpacct.mechanisms.load_plugins()
 

@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mechanisms": MECHANISMS,
     "sampling": MECHANISMS | {"sampling"},
     "shuffling": MECHANISMS | {"theorems", "shuffling"},
-    "pate": MECHANISMS | {"pate"},
+    "pate": MECHANISMS | {"theorems", "pate"},
     "compose": COMPOSE,
     "fdp": COMPOSE | {"fdp"},
     "calibration": CALIBRATE,

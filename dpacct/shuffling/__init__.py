@@ -1,0 +1,1 @@
+"""Shuffling: what many randomised messages tell when nobody knows who sent which."""

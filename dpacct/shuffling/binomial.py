@@ -1,0 +1,145 @@
+"""Binomial probabilities to nearly full relative accuracy, for up to 10^9 trials, and where they end.
+
+A difference of log-gammas loses log10(n) digits; here only what is small is ever rounded (Loader, Fast and
+Accurate Computation of Binomial Probabilities, 2000): Stirling's remainder, and a deviance by its series.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from dpacct.engine.stable import Floats
+
+LOG_CUT = -230.0
+"""Log of the probability beyond which a tail is not followed: its bound is charged instead."""
+ROUNDING = 5e-13
+"""Bound of the relative error of a probability above e^-300 (tests compare with exact fractions)."""
+HALF = Fraction(1, 2)
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+def _stirling_remainders() -> Floats:
+    """log k! - log(sqrt(2 pi k) (k/e)^k) for k = 1..15, from whole factorials; 0 stands for k = 0."""
+    found = [0.0]
+    for k in range(1, 16):
+        # k! e^k / k^k is near sqrt(2 pi k): a log of a moderate number, so nothing cancels
+        moderate = float(Fraction(math.factorial(k), k**k)) * math.exp(k)
+        found.append(math.log(moderate / math.sqrt(2.0 * math.pi * k)))
+    return np.array(found)
+
+
+_SMALL = _stirling_remainders()
+
+
+def _remainder(k: Floats) -> Floats:
+    """Stirling's remainder; by the asymptotic series from k = 16 on, whose next term is below 1e-17."""
+    x = np.maximum(k, 16.0)
+    y = 1.0 / (x * x)
+    series = (
+        1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y / 1188.0)))
+    ) / x
+    return np.where(k < 16.0, _SMALL[np.minimum(k, 15.0).astype(np.int64)], series)
+
+
+def _deviance(x: Floats, mean: float | Floats, gap: Floats) -> Floats:
+    """x log(x / mean) + mean - x for x > 0, where gap = x - mean is given to full accuracy."""
+    v = gap / (x + mean)
+    near = np.abs(v) < 0.3
+    square = np.where(near, np.square(v), 0.0)
+    # 2 x (v^3/3 + v^5/5 + ...) + gap v; what is left out is below 1e-18 of the sum
+    most = float(square.max(initial=0.0))
+    terms = 1 if most == 0.0 else min(17, 2 + math.ceil(18.0 / -math.log10(most)))
+    total = np.zeros_like(square)
+    for odd in range(2 * terms + 1, 1, -2):
+        total = (total + 1.0 / odd) * square
+    series = gap * v + 2.0 * x * v * total
+    # further out the deviance is of the size of x, and is not followed beyond some hundreds
+    return np.where(near, series, x * np.log(np.maximum(x, 1e-300) / mean) - gap)
+
+
+def log_pmf(k: Floats, n: int, p: Fraction) -> Floats:
+    """log Pr[Bin(n, p) = k] for whole k in [0, n] and 0 < p < 1, p exact.
+
+    >>> abs(float(log_pmf(np.array([3.0]), 10, Fraction(1, 2))[0]) - math.log(120 / 1024)) < 1e-15
+    True
+    """
+    k = np.asarray(k, dtype=np.float64)
+    if n == 0:
+        return np.zeros(k.shape)
+    mean, rest = n * p, n * (1 - p)
+    high, other = float(mean), float(rest)
+    inner = np.clip(k, 1.0, max(n - 1.0, 1.0))
+    left = n - inner
+    # inner - n p, with what the float of n p leaves out
+    centre = (inner - high) - float(mean - Fraction(high))
+    middle = (
+        _remainder(np.array([float(n)]))[0]
+        - _remainder(inner)
+        - _remainder(left)
+        - _deviance(inner, high, centre)
+        - _deviance(left, other, -centre)
+        - 0.5 * (_LOG_2PI + np.log(inner) + np.log1p(-inner / n) if n > 1 else 0.0)
+    )
+    none, all_of = n * _log(1 - p), n * _log(p)
+    found = np.where(k == 0.0, none, np.where(k == n, all_of, middle))
+    return np.asarray(np.where((k < 0.0) | (k > n), -np.inf, found))
+
+
+def log_pmf_half(k: Floats, n: Floats) -> Floats:
+    """log Pr[Bin(n, 1/2) = k], elementwise; -inf outside [0, n]."""
+    inner = np.clip(k, 1.0, np.maximum(n - 1.0, 1.0))
+    left = np.maximum(n - inner, 1.0)
+    gap = inner - 0.5 * n
+    trials = np.maximum(n, 1.0)
+    middle = (
+        _remainder(trials)
+        - _remainder(inner)
+        - _remainder(left)
+        - _deviance(inner, 0.5 * trials, gap)
+        - _deviance(left, 0.5 * trials, -gap)
+        - 0.5 * (_LOG_2PI + np.log(inner) + np.log(left / trials))
+    )
+    found = np.where((k == 0.0) | (k == n), -n * math.log(2.0), middle)
+    return np.asarray(np.where((k < 0.0) | (k > n), -np.inf, found))
+
+
+def _log(p: Fraction) -> float:
+    """log p of an exact probability, also close to 1."""
+    return math.log1p(-float(1 - p)) if p > HALF else math.log(float(p))
+
+
+def reach(n: int, p: Fraction) -> tuple[int, int]:
+    """(first, last): counts below or above have probability at most e^LOG_CUT each (Bernstein).
+
+    >>> reach(10, Fraction(1, 2))
+    (0, 10)
+    """
+    if p == 0:
+        return 0, 0
+    third, variance = -LOG_CUT / 3.0, float(n * p * (1 - p))
+    wide = math.ceil(third + math.sqrt(third * third - 2.0 * variance * LOG_CUT)) + 1
+    centre = math.floor(n * p)
+    return max(0, centre - wide), min(n, centre + wide)
+
+
+def tails(edges: Floats, n: float | Floats, p: float) -> tuple[Floats, Floats]:
+    """(Pr[Bin(n, p) < edge], Pr[Bin(n, p) >= edge]) at whole edges; `tail_rounding` bounds the error."""
+    from scipy.special import betainc
+
+    inside = (edges > 0.0) & (edges <= n)
+    j = np.clip(edges, 1.0, np.maximum(n, 1.0))
+    above = np.where(edges <= 0.0, 1.0, np.where(inside, betainc(j, n - j + 1.0, p), 0.0))
+    below = np.where(edges <= 0.0, 0.0, np.where(inside, betainc(n - j + 1.0, j, 1.0 - p), 1.0))
+    return below, above
+
+
+def tail_rounding(n: float) -> float:
+    """Bound of the relative error of `tails` above e^-300 (tests compare with balls).
+
+    >>> tail_rounding(10**9) < 1e-9
+    True
+    """
+    return 1e-12 + 1e-14 * math.sqrt(n)

@@ -1,0 +1,182 @@
+"""Every bound of one shuffle by its name: epsilon at a delta, delta at an epsilon, each on the safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from dpacct.theorems import (
+    balle2019,
+    canonne2020,
+    erlingsson2019,
+    feldman2020,
+    feldman2022,
+    girgis2021,
+)
+
+from . import hidden
+from .letters import Letters, mixture
+from .pair import BLANKET, GENERIC
+
+BLOCKS = 1000
+MANY_BLOCKS = 4800
+_SAFE = 1.0 + 1e-12
+_TINY = -745.0
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An upper bound: epsilon of a log delta, and log delta of an epsilon in [0, eps0)."""
+
+    name: str
+    basis: str
+    epsilon: Callable[[float], float]
+    log_delta: Callable[[float], float]
+
+
+def numeric(letters: Letters, *, upper: bool) -> Bound:
+    """The pair of these letters, counted: an upper bound, or (a realised one, not `upper`) a lower one."""
+    mixed = mixture(letters, upper, MANY_BLOCKS if letters.other > 0.0 else BLOCKS)
+    if letters.clones:
+        name, basis = "feldman2020.clones", "Feldman, McMillan, Talwar 2020, Theorem 3.2"
+    elif letters.answers:
+        name, basis = "balle2019.blanket", BLANKET
+    else:
+        name, basis = "feldman2022.clones", GENERIC
+    return Bound(
+        name,
+        basis,
+        lambda log_delta: hidden.epsilon(mixed, log_delta, letters.eps0, upper=upper),
+        lambda epsilon: hidden.log_delta(mixed, epsilon, upper=upper),
+    )
+
+
+def local(eps0: float) -> Bound:
+    """Each message alone, as if nothing were shuffled: the fallback that always holds."""
+
+    def log_delta(epsilon: float) -> float:
+        if epsilon >= eps0:
+            return -math.inf
+        fall = math.exp(-eps0)
+        return math.log(-math.expm1(epsilon - eps0) / (1.0 + fall)) + 1e-14
+
+    def epsilon(log_target: float) -> float:
+        # delta = (e^eps0 - e^epsilon)/(e^eps0 + 1)
+        kept = -math.expm1(log_target) - math.exp(log_target - eps0)
+        return max(0.0, eps0 + math.log(kept)) * _SAFE if kept > 0.0 else 0.0
+
+    return Bound("local", "no amplification: each message is eps0-DP by itself", epsilon, log_delta)
+
+
+def _of_delta(name: str, basis: str, at: Callable[[float], float], eps0: float) -> Bound:
+    """From a formula for delta at an epsilon in (0, eps0), falling in epsilon."""
+
+    def log_delta(epsilon: float) -> float:
+        if epsilon >= eps0:
+            return -math.inf
+        value = at(epsilon) if epsilon > 0.0 else 1.0
+        return math.log(value) + 1e-12 if value > 0.0 else _TINY
+
+    def epsilon(log_target: float) -> float:
+        low, high = 0.0, eps0
+        while high - low > 1e-12 * high:
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            low, high = (middle, high) if log_delta(middle) > log_target else (low, middle)
+        return high
+
+    return Bound(name, basis, epsilon, log_delta)
+
+
+def _of_epsilon(name: str, basis: str, at: Callable[[float], float | None], eps0: float) -> Bound:
+    """From a formula for epsilon at a delta, None outside its domain; without it eps0 holds."""
+
+    def epsilon(log_target: float) -> float:
+        found = at(math.exp(log_target)) if _TINY < log_target < 0.0 else None
+        return eps0 if found is None else min(eps0, found * _SAFE)
+
+    def log_delta(wanted: float) -> float:
+        if wanted >= eps0:
+            return -math.inf
+        low, high = -700.0, 0.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if epsilon(middle) <= wanted else (middle, high)
+        return high
+
+    return Bound(name, basis, epsilon, log_delta)
+
+
+def girgis_epsilon(eps0: float, clients: int, rounds: int, log_delta: float) -> float | None:
+    """Girgis et al. 2021 over rounds, at the best whole order that its condition allows; None if none."""
+    best: float | None = None
+    for alpha in range(2, 4096):
+        if clients <= girgis2021.fewest(alpha, eps0):
+            break
+        moment = rounds * (alpha - 1) * girgis2021.upper(alpha, eps0, clients)
+        found = canonne2020.epsilon(moment, alpha - 1.0, log_delta)
+        best = found if best is None else min(best, found)
+    return None if best is None else max(best, 0.0)
+
+
+def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
+    """The published formulas for a shuffle in which everyone takes part."""
+
+    def within(most: float, value: Callable[[], float]) -> float | None:
+        return value() if eps0 <= most else None
+
+    yield _of_epsilon(
+        "feldman2022.closed",
+        "Feldman, McMillan, Talwar 2022, closed form",
+        lambda d: within(
+            feldman2022.most_eps0(clients, d), lambda: feldman2022.closed(d, clients, eps0)
+        ),
+        eps0,
+    )
+    yield _of_epsilon(
+        "feldman2020.theorem3_1",
+        "Feldman, McMillan, Talwar 2020, Theorem 3.1",
+        lambda d: within(
+            feldman2020.most_eps0(clients, d), lambda: feldman2020.theorem3_1(d, clients, eps0)
+        ),
+        eps0,
+    )
+    yield _of_epsilon(
+        "girgis2021.upper",
+        "Girgis et al. 2021, simplified bound, with its condition; Canonne, Kamath, Steinke 2020",
+        lambda d: girgis_epsilon(eps0, clients, 1, math.log(d)),
+        eps0,
+    )
+    yield _of_epsilon(
+        "erlingsson2019.closed",
+        "Erlingsson et al. 2019, Theorem 7",
+        lambda d: (
+            erlingsson2019.closed(d, clients, eps0)
+            if clients >= 1000 and eps0 < 0.5 and d < 0.01
+            else None
+        ),
+        eps0,
+    )
+    if eps0 <= 20.0:
+        yield _of_delta(
+            "balle2019.bennett",
+            "Balle, Bell, Gascon, Nissim 2019, Bennett",
+            lambda e: (
+                balle2019.bennett_rr(eps0, e, clients, answers)
+                if answers
+                else balle2019.bennett(eps0, e, clients)
+            ),
+            eps0,
+        )
+        yield _of_delta(
+            "balle2019.hoeffding",
+            "Balle, Bell, Gascon, Nissim 2019, Hoeffding",
+            lambda e: (
+                balle2019.hoeffding_rr(eps0, e, clients, answers)
+                if answers
+                else balle2019.hoeffding(eps0, e, clients)
+            ),
+            eps0,
+        )

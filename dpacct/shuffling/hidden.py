@@ -1,0 +1,103 @@
+"""A randomised response hidden among fair coins: delta, epsilon and outcomes of a mixture of them.
+
+One entry: the number a of ones among m messages, of which m - 1 are fair coins and one is a response that is
+one with probability 1/(1 + fall) under P and fall/(1 + fall) under Q. With b = m - a,
+
+    P[a] / Q[a] = (a + fall b) / (fall a + b),      P[a] + Q[a] = 2 Bin(m, 1/2)[a],
+
+increasing in a, so that the best test for any epsilon is a threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpacct.engine.stable import Floats
+
+from .binomial import HALF, log_pmf_half, reach, tail_rounding, tails
+from .letters import Mixture
+
+
+def log_delta(mixture: Mixture, epsilon: float, *, upper: bool) -> float:
+    """log of a bound of delta(epsilon), epsilon >= 0, on the asked side, rounding included."""
+    coins, fall = mixture.messages - 1.0, mixture.falls
+    growth = math.expm1(epsilon)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # of the response alone: its P-mass less e^epsilon times its Q-mass, times 1 + fall
+        alone = -np.expm1(epsilon + np.log(fall))
+        # P[a] > e^epsilon Q[a] where b = m - a is below this
+        zeros = np.where(
+            alone > 0.0, mixture.messages * alone / (mixture.gaps * (growth + 2.0)), 0.0
+        )
+        reached = zeros > 0.0
+        threshold = mixture.messages - np.where(reached, np.ceil(zeros) - 1.0, 0.0)
+        last = np.exp(log_pmf_half(threshold - 1.0, coins))
+        beyond = tails(threshold, coins, 0.5)[1]
+    gained, paid = last * np.maximum(alone, 0.0) / (1.0 + fall), growth * beyond
+    off = (5e-13 + tail_rounding(float(coins.max(initial=0.0)))) * (gained + paid)
+    value = np.maximum(gained - paid + (off if upper else -off), 0.0)
+    total = float(np.where(reached, value, 0.0) @ mixture.weights)
+    charge = mixture.rounding + 1e-15 * math.sqrt(mixture.weights.size) + 1e-14
+    if upper:
+        total = total * (1.0 + charge) + math.exp(mixture.log_left)
+    else:
+        total *= 1.0 - charge
+    return math.log(total) if total > 0.0 else -math.inf
+
+
+def epsilon(mixture: Mixture, log_target: float, most: float, *, upper: bool) -> float:
+    """An epsilon in [0, most] on the asked side of where delta meets the target.
+
+    `most` is one at which delta is 0. `upper`: delta there is at most the target; else the target is met no
+    earlier.
+    """
+
+    def misses(e: float) -> bool:
+        return log_delta(mixture, e, upper=upper) > log_target
+
+    low, high = 0.0, most
+    if not misses(0.0):
+        return 0.0
+    while high - low > 1e-12 * high:
+        middle = math.sqrt(low * high) if low > 0.1 * high else 0.5 * (low + high)
+        middle = middle if low < middle < high else 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if misses(middle):
+            low = middle
+        else:
+            high = middle
+    return high if upper else low
+
+
+def outcomes(mixture: Mixture) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """(losses, P-masses, Q-masses) of each entry, in order of the losses.
+
+    Each leaves out at most e^LOG_CUT of its own at either end.
+    """
+    for weight, m, fall, gap in zip(
+        mixture.weights.tolist(),
+        mixture.messages.tolist(),
+        mixture.falls.tolist(),
+        mixture.gaps.tolist(),
+        strict=True,
+    ):
+        first, last = reach(int(m), HALF)
+        a = np.arange(first, last + 1, dtype=np.float64)
+        b = m - a
+        mass = weight * np.exp(log_pmf_half(a, np.array([m])))
+        scale = 2.0 * mass / (m * (1.0 + fall))
+        yield loss(a, b, fall, gap), scale * (a + fall * b), scale * (fall * a + b)
+
+
+def loss(a: Floats, b: Floats, fall: float | Floats, gap: float | Floats) -> Floats:
+    """log((a + fall b)/(fall a + b)) without cancellation; gap is 1 - fall.
+
+    >>> float(loss(np.array([1.0]), np.array([0.0]), math.exp(-3.0), -math.expm1(-3.0))[0])
+    3.0
+    """
+    size = np.log1p(gap * np.abs(a - b) / (fall * np.maximum(a, b) + np.minimum(a, b)))
+    return np.copysign(size, a - b)

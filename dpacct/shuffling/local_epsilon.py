@@ -1,0 +1,104 @@
+"""The other way round: the largest eps0 of each client that a shuffle brings down to a target."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from dpacct.answer import Answer
+from dpacct.domain import DELTA, EPSILON, Integer, Number, ln
+from dpacct.engine.discrete import bracket
+from dpacct.errors import Unreachable
+from dpacct.vocabulary import Adjacency, Side, Strength
+
+from . import bounds
+from .letters import Letters
+from .pair import BLANKET, GENERIC
+from .shuffle import Shuffle
+from .source import ShuffleSource
+
+_MOST = 500.0
+_LEAST = 1e-9
+ROUNDS = Integer(1, 10**9)
+"""Rounds of shuffling."""
+# a factor of eps0: what the search over rounds, each of which composes a lattice, leaves open
+_STEP, _COARSE_STEP = 1.0 + 1e-9, 1.0 + 1e-4
+
+
+def largest_eps0(
+    *,
+    epsilon: Number,
+    delta: Number,
+    clients: int,
+    k: int | None = None,
+    rate: Number = 1,
+    rounds: int = 1,
+) -> Answer:
+    """The largest eps0 whose shuffle, over the rounds, is known to be (epsilon, delta)-DP.
+
+    It meets the target; a slightly larger one is not known to. Raises `Unreachable` where none above 1e-9
+    does, `InvalidArgument` out of range.
+
+    >>> f"{float(largest_eps0(epsilon=1, delta=1e-6, clients=10**4)):.6f}"
+    '5.470012'
+    """
+    started = time.perf_counter()
+    target, failure = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
+    times = int(ROUNDS.check("rounds", rounds))
+    named = Shuffle(eps0=1, clients=clients, k=k, rate=rate)
+    log_delta = ln(failure)
+
+    def letters(eps0: float) -> Letters:
+        return Letters(int(named.clients), eps0, int(k or 0), float(named.rate))
+
+    def meets_once(eps0: float) -> bool:
+        if eps0 <= target:
+            return True
+        return bounds.numeric(letters(eps0), upper=True).log_delta(float(target)) <= log_delta
+
+    def meets(eps0: float) -> bool:
+        if eps0 * times <= target:
+            return True
+        source = ShuffleSource(letters(eps0), upper=True)
+        return bracket.epsilon([(source, float(times))], log_delta).upper <= float(target)
+
+    found = _largest(meets_once, float(target), _MOST, _STEP)
+    if found is not None and times > 1:  # more rounds never allow more
+        found = _largest(meets, float(target) / times, found, _COARSE_STEP)
+    if found is None:
+        told = f"no eps0 above {_LEAST:g} is known to meet epsilon {float(target):g} at delta "
+        raise Unreachable(f"{told}{float(failure):g}", argument="epsilon")
+    best = Shuffle(eps0=found, clients=clients, k=k, rate=rate)
+    return Answer(
+        quantity="eps0",
+        value=found,
+        lower=found,
+        side=Side.LOWER,
+        strength=Strength.BOUND,
+        method="balle2019.blanket" if k else "feldman2022.clones",
+        basis=(BLANKET if k else GENERIC,),
+        assumptions=best.assumptions(Adjacency.REPLACE_ONE),
+        adjacency=Adjacency.REPLACE_ONE,
+        unit=best.unit,
+        tree=best * times,
+        seconds=time.perf_counter() - started,
+        safe_end="lower",
+    )
+
+
+def _largest(
+    meets: Callable[[float], bool], start: float, most: float, factor: float
+) -> float | None:
+    """The end of an interval from 0 on which the target is met, to a factor; None if it is too short."""
+    low = min(max(start, _LEAST), most)
+    if not meets(low):
+        return None
+    high = low
+    while meets(high):
+        if high >= most:
+            return most
+        low, high = high, min(2.0 * high, most)
+    while high > low * factor:
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return low

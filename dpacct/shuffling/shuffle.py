@@ -1,0 +1,177 @@
+"""Shuffle: many clients' messages, each randomised by its sender, in an order that tells nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpacct.domain import RATE, Integer, Number, Real
+from dpacct.errors import OutsideDomain
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.mechanisms.staircase import EPS0
+from dpacct.tree.facts import Facts
+from dpacct.vocabulary import Adjacency, Assumption, Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpacct.answer import Answer
+
+    from .pair import ShufflePair
+
+CLIENTS = Integer(1, 10**9, typical=(10, 10**6))
+"""Messages in one shuffle."""
+ANSWERS = Integer(2, 10**9, typical=(2, 100))
+"""Answers of a randomised response."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Shuffle(Mechanism, kind="shuffle"):
+    """One shuffle of `clients` messages, each made by the same `eps0`-DP randomiser from one client's value.
+
+    `eps0` in (0, 500], `clients` a whole number from 1 to 10^9. `k` says that the randomiser is randomised
+    response on k answers; without it, it may be any that is eps0-DP, purely: a Renyi or (eps, delta)
+    guarantee of the randomiser is none of those (`Shuffle.of` says so). Each client takes part with
+    probability `rate` in (0, 1], by its own secret coin. Neighbours differ in one client's value; rounds
+    are `Shuffle(...) * rounds`, each with fresh coins and a fresh shuffle. Raises `InvalidArgument`.
+
+    >>> Shuffle(eps0=4, clients=10**5)
+    Shuffle(eps0=4, clients=100000, rate=1)
+    >>> f"{float(Shuffle(eps0=4, clients=10**5).epsilon(delta=1e-6)):.5f}"
+    '0.11815'
+    """
+
+    eps0: Fraction
+    clients: Fraction
+    k: Fraction | None
+    rate: Fraction
+
+    domains: ClassVar[Mapping[str, Real | Integer]] = {
+        "eps0": EPS0,
+        "clients": CLIENTS,
+        "k": ANSWERS,
+        "rate": RATE,
+    }
+    facts = Facts(fixed=Adjacency.REPLACE_ONE, unit=Unit.CLIENT)
+    references = (
+        "Feldman, McMillan, Talwar. Stronger Privacy Amplification by Shuffling for Renyi and "
+        "Approximate Differential Privacy. SODA 2023",
+        "Balle, Bell, Gascon, Nissim. The Privacy Blanket of the Shuffle Model. CRYPTO 2019",
+    )
+
+    def __init__(
+        self, *, eps0: Number, clients: Number, k: Number | None = None, rate: Number = 1
+    ) -> None:
+        self._keep(eps0=eps0, clients=clients, rate=rate)
+        object.__setattr__(self, "k", None if k is None else ANSWERS.check("k", k))
+
+    @staticmethod
+    def of(randomizer: Mechanism, *, clients: Number, rate: Number = 1) -> Shuffle:
+        """The shuffle of this randomiser's messages.
+
+        Raises `OutsideDomain` for a randomiser that is not purely eps0-DP: Gaussian noise, a zCDP or
+        approximate guarantee.
+
+        >>> import dpacct as dp
+        >>> Shuffle.of(dp.RandomizedResponse(eps0=1, k=4), clients=1000)
+        Shuffle(eps0=1, clients=1000, k=4, rate=1)
+        """
+        eps0 = _pure(randomizer)
+        if eps0 is None:
+            told = (
+                f"a shuffled randomizer must be purely eps0-DP, got {randomizer!r}: amplification by "
+                "shuffling takes its largest privacy loss, and a Renyi or (eps, delta) guarantee bounds none"
+            )
+            raise OutsideDomain(told, argument="randomizer")
+        return Shuffle(eps0=eps0, clients=clients, k=getattr(randomizer, "k", None), rate=rate)
+
+    def base(self, adjacency: Adjacency) -> ShufflePair:
+        """The pair of the reduction, and what randomised response realises."""
+        from .count import Count
+        from .letters import Letters
+        from .pair import BLANKET, GENERIC, REALISED, ShufflePair
+
+        n, eps0, rate = int(self.clients), float(self.eps0), float(self.rate)
+        answers = int(self.k or 0)
+        letters = Letters(n, eps0, answers, rate)
+        least = None if answers == 2 else Letters(n, eps0, answers, rate, realised=True)
+        count = Count(n, eps0, rate) if answers == 2 else None
+        basis = (BLANKET if answers else GENERIC, REALISED)
+        return ShufflePair(letters, least, count, basis)
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """Who is trusted with what."""
+        kind = (
+            f"randomised response on {self.k} answers" if self.k else "one and the same randomiser"
+        )
+        told = [
+            f"every client's message is made by {kind}, eps0-DP in its value, with coins of its own",
+            "the shuffler drops who sent what, permutes uniformly, and colludes with nobody",
+        ]
+        if self.rate < 1:
+            told.append("whether a client takes part is its own coin, and stays secret")
+        return tuple(map(Assumption, told))
+
+    # --- questions: one shuffle has sharper answers than a composition of one
+
+    def epsilon(
+        self, *, delta: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+    ) -> Answer:
+        """The smallest epsilon known for this delta; `method` is a bound's name, "exact" or "rdp" too.
+
+        >>> Shuffle(eps0=1, clients=1000).epsilon(delta=1e-6).method
+        'feldman2022.clones'
+        """
+        from .questions import epsilon
+
+        return epsilon(self, delta, method, adjacency) or super().epsilon(
+            delta=delta, method=method, adjacency=adjacency
+        )
+
+    def delta(
+        self, *, epsilon: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+    ) -> Answer:
+        """The smallest delta known for this epsilon.
+
+        >>> Shuffle(eps0=1, clients=1000).delta(epsilon=1).value
+        0.0
+        """
+        from .questions import delta
+
+        return delta(self, epsilon, method, adjacency) or super().delta(
+            epsilon=epsilon, method=method, adjacency=adjacency
+        )
+
+    def profile(
+        self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
+    ) -> NDArray[np.floating[Any]]:
+        """The upper end of delta at each of many epsilons >= 0.
+
+        >>> [f"{delta:.1e}" for delta in Shuffle(eps0=1, clients=1000).profile([0, 0.1, 0.2])]
+        ['1.6e-02', '8.2e-05', '2.3e-09']
+        """
+        from .questions import profile
+
+        return profile(self, epsilons, adjacency)
+
+    def compare(self, **question: Any) -> tuple[Answer, ...]:
+        """Every bound that applies, the smallest first, then what any composition offers.
+
+        >>> len(Shuffle(eps0=1, clients=10**5).compare(delta=1e-6)) > 6
+        True
+        """
+        from .questions import compare
+
+        return (*compare(self, **question), *super().compare(**question))
+
+
+def _pure(randomizer: Mechanism) -> Fraction | None:
+    """The eps0 of a purely private randomiser of one value; None of any other."""
+    if not randomizer.has_pairs or hasattr(randomizer, "clients") or hasattr(randomizer, "delta0"):
+        return None
+    scale: Fraction | None = getattr(randomizer, "b", None)  # Laplace noise, in sensitivities
+    eps0: Fraction | None = getattr(randomizer, "eps0", None)
+    return 1 / scale if scale is not None else eps0

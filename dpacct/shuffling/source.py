@@ -1,0 +1,164 @@
+"""A shuffle as one step of a composition: its losses as a table that the lattice engine cuts up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpacct.engine.discrete.pieces import NO_LOSSES, Pieces
+from dpacct.engine.stable import Floats
+
+from .binomial import HALF, LOG_CUT, reach
+from .count import Count
+from .hidden import loss, outcomes
+from .leftover import leftover
+from .letters import Letters, Mixture, mixture
+
+_POINTS = 1 << 21
+"""Outcomes that are looked at, about, at most."""
+_NODES = 1 << 16
+"""Losses of a table, at most."""
+_ENTRIES = 4800
+_FEWEST = 8
+# losses that nodes can be made to meet
+_FEW = 48
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Losses in increasing order with their masses under P and Q; `rounding` bounds relative errors."""
+
+    losses: Floats
+    p: Floats
+    q: Floats
+    rounding: float
+
+    @cached_property
+    def log_p(self) -> Floats:
+        """Logs of the P-masses."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.p)
+
+
+@dataclass(frozen=True)
+class ShuffleSource:
+    """The pair of a shuffle's letters, or of a count, rounded to one side: `upper` tells at least as much.
+
+    What its table leaves out is put at the largest loss above, and counts for nothing below.
+    """
+
+    of: Letters | Count
+    upper: bool
+
+    @cached_property
+    def _mixture(self) -> Mixture:
+        assert isinstance(self.of, Letters)
+        telling = 2.0 * self.of.share * self.of.clients + 1.0
+        first, last = reach(math.ceil(telling), HALF)
+        blocks = min(max(_POINTS // (last - first + 1), _FEWEST), _ENTRIES)
+        return mixture(self.of, self.upper, blocks)
+
+    @cached_property
+    def table(self) -> Table:
+        """Its outcomes, rounded to the source's side."""
+        if isinstance(self.of, Count):
+            losses, p, q = self.of.outcomes()
+            return Table(losses, p, q, self.of.rounding)
+        return tabulated(self._mixture, upper=self.upper)
+
+    @cached_property
+    def left(self) -> tuple[Floats, Floats]:
+        """(losses, logs of P-masses) of what the table leaves out, rounded up; nothing where not `upper`."""
+        if not self.upper:
+            return NO_LOSSES, NO_LOSSES
+        assert isinstance(self.of, Letters)
+        losses, logs = leftover(self.of)
+        return np.minimum(losses, self.of.largest_loss), logs
+
+    @property
+    def atoms(self) -> Floats:
+        """All losses, where these are few."""
+        losses = self.table.losses
+        return losses if losses.size <= _FEW else NO_LOSSES
+
+    @property
+    def only_atoms(self) -> bool:
+        """False: what is left out lies elsewhere."""
+        return False
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """Losses outside which the table has less than e^log_mass at each end."""
+        table = self.table
+        bar = math.exp(max(log_mass, -700.0))
+        low = int(np.searchsorted(np.cumsum(table.p), bar))
+        high = table.p.size - 1 - int(np.searchsorted(np.cumsum(table.p[::-1]), bar))
+        low, high = min(low, high), max(low, high)
+        return float(table.losses[low]), float(table.losses[high])
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """All outcomes of a cell together: what is between two nodes is spread by its two masses alone."""
+        table = self.table
+        starts = np.searchsorted(table.losses, edges, side="left")
+        starts = np.unique(np.concatenate(([0], starts[starts < table.losses.size])))
+        ends = np.append(starts[1:], table.losses.size)
+        p, q = np.add.reduceat(table.p, starts), np.add.reduceat(table.q, starts)
+        slack = table.rounding + 1.2e-16 * float((ends - starts).max())
+        low, high = table.losses[starts], table.losses[ends - 1]
+        kept = (p > 0.0) & (q > 0.0)
+        found = Pieces(np.log(p[kept]), np.log(q[kept]), low[kept], high[kept], slack)
+        if not self.upper:
+            return found
+        return Pieces.join(found, Pieces.points(*self.left, slack))
+
+
+def tabulated(mixture: Mixture, *, upper: bool) -> Table:
+    """The outcomes of a mixture: as they are where they are few, else merged to the asked side.
+
+    Upper: each is split between the two nodes around it so that both masses are kept (a chord of the
+    profile); lower: all within a cell become one, which is post-processing.
+    """
+    parts = list(outcomes(mixture)) if mixture.messages.sum() <= 4 * _NODES else None
+    rounding = mixture.rounding + 2e-12
+    if parts is not None:
+        losses, p, q = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(losses, kind="stable")
+        losses, p, q = losses[order], p[order], q[order]
+        # equal losses of different entries differ in their last digits
+        fresh = np.append(True, np.diff(losses) > 4e-15 * (1.0 + np.abs(losses[1:])))
+        starts = np.flatnonzero(fresh)
+        return Table(
+            losses[starts], np.add.reduceat(p, starts), np.add.reduceat(q, starts), rounding
+        )
+    reached = _furthest(mixture)
+    low, step = -reached * (1.0 + 1e-9), 2.0 * reached * (1.0 + 2e-9) / (_NODES - 1)
+    sums = np.zeros((2, _NODES))
+    for losses, p, q in outcomes(mixture):
+        place = np.clip(np.floor((losses - low) / step), 0.0, _NODES - 2.0)
+        cell = place.astype(np.int64)
+        if upper:
+            above = losses - (low + step * place)
+            up = p * np.clip(np.expm1(-above) / math.expm1(-step), 0.0, 1.0)
+            sums[0] += np.bincount(cell, weights=p - up, minlength=_NODES)
+            sums[0] += np.bincount(cell + 1, weights=up, minlength=_NODES)
+        else:
+            sums[0] += np.bincount(cell, weights=p, minlength=_NODES)
+            sums[1] += np.bincount(cell, weights=q, minlength=_NODES)
+    kept = sums[0] > 0.0
+    if upper:
+        nodes = (low + step * np.arange(_NODES))[kept]
+        p = sums[0][kept]
+        # a node's place is right to rounding of the splitting, which is relative to the cell
+        return Table(nodes, p, p * np.exp(-nodes), rounding + 1e-13)
+    kept &= sums[1] > 0.0
+    p, q = sums[0][kept], sums[1][kept]
+    return Table(np.log(p / q), p, q, rounding + 1e-12)
+
+
+def _furthest(mixture: Mixture) -> float:
+    """The largest loss of any entry's outcomes."""
+    wide = -LOG_CUT / 3.0 + np.sqrt(LOG_CUT * LOG_CUT / 9.0 - 0.5 * mixture.messages * LOG_CUT)
+    ones = np.minimum(mixture.messages, np.ceil(0.5 * mixture.messages + wide) + 2.0)
+    return float(loss(ones, mixture.messages - ones, mixture.falls, mixture.gaps).max())
