@@ -35,7 +35,7 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Called by MkDocs with the Markdown of a page."""
-    source, uri = Path(page.file.abs_src_path).parent, page.file.src_uri
+    source, uri = Path(page.file.abs_src_path or DOCS / "-").parent, page.file.src_uri
 
     def followed(match: re.Match[str]) -> str:
         picture, text, target, anchor = match.groups()
