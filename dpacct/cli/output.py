@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,14 @@ _caught: ContextVar[list[dict[str, Any]] | None] = ContextVar("caught", default=
 def caught() -> Iterator[list[dict[str, Any]]]:
     """Collect what would be printed, as JSON objects: for a command that asks another one.
 
-    An answer comes without its plan and alternatives, with its safe end as "safe".
+    An answer comes without its plan, with its safe end as "safe"; words are not kept.
     """
     bodies: list[dict[str, Any]] = []
     token = _caught.set(bodies)
+    nowhere = io.StringIO()
     try:
-        yield bodies
+        with redirect_stdout(nowhere), redirect_stderr(nowhere):
+            yield bodies
     finally:
         _caught.reset(token)
 
@@ -55,15 +58,11 @@ def write_json(body: Mapping[str, Any]) -> None:
 
 def write_lines(lines: Sequence[str]) -> None:
     """Text on stdout."""
-    if _caught.get() is not None:
-        return
     click.echo("\n".join(lines))
 
 
 def note(line: str) -> None:
     """Something beside the answer, on stderr."""
-    if _caught.get() is not None:
-        return
     click.echo(line, err=True)
 
 
@@ -107,7 +106,7 @@ def show(
     """
     must_be_finite(answer)
     if (bodies := _caught.get()) is not None:
-        bare = replace(answer, tree=None, alternatives=())
+        bare = replace(answer, tree=None)
         bodies.append({**payload(command, bare, notes), "safe": float(answer)})
         return
     if as_json:

@@ -44,7 +44,7 @@ def write(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
         from dpacct.report.plots.draw import draw
         from dpacct.report.plots.style import to_bytes
 
-        data = to_bytes(draw(chart), suffix)
+        data = to_bytes(draw(chart), suffix, title=chart.title)
     elif suffix == ".csv":
         data = chart.to_csv().encode()
     else:

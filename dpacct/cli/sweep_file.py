@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -16,7 +17,7 @@ from dpacct.cli.plan_file import contents
 from dpacct.cli.plan_step import as_table, as_text, check_keys
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import closest
-from dpacct.cli.sweep_point import Asking, command_named, paths
+from dpacct.cli.sweep_point import Asking, NoAnswer, command_named, paths
 from dpacct.cli.values import Number, one_of, shown
 from dpacct.sweep.axis import MOST_POINTS, SCALES, Axis, spread
 from dpacct.sweep.grid import Grid
@@ -55,8 +56,8 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
     if method:
         told_fixed["method"] = (method,)
         words.append(f"--method={method}")
-    names = {option.name: option for option in command.params}
-    words += ["--quiet"] if "quiet" in names else ["--json"] if "as_json" in names else []
+    names = {option.name for option in command.params}
+    ways = [flag for name, flag in (("quiet", "--quiet"), ("as_json", "--json")) if name in names]
     asking = Asking(
         command.name or "",
         tuple(words),
@@ -65,9 +66,9 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
     )
     grid = Grid(asking.command, tuple(told_fixed.items()), tuple(axes.values()), ())
     wanted = _outputs(table, name)
-    columns, where = _columns(grid, asking, wanted, name)
-    grid = Grid(grid.command, grid.fixed, grid.axes, columns)
-    return grid, Asking(asking.command, asking.words, asking.names, where), method
+    asking, body = _answering(grid, asking, ways, wanted)
+    columns, where = _columns(body, wanted, f"{name}: dpacct {grid.command}")
+    return replace(grid, outputs=columns), replace(asking, outputs=where), method
 
 
 def _toml(text: str, name: str) -> Mapping[str, Any]:
@@ -217,19 +218,40 @@ def _outputs(table: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return found
 
 
+def _answering(
+    grid: Grid, asking: Asking, ways: list[str], wanted: tuple[str, ...]
+) -> tuple[Asking, Mapping[str, Any]]:
+    """The quickest way to ask that gives all that is wanted, and an answer.
+
+    A command may leave out what takes time when it is asked to be quiet; --json has everything.
+    """
+    found: tuple[Asking, Mapping[str, Any]] | None = None
+    for way in ways or [""]:
+        trial = replace(asking, words=(*asking.words, way)) if way else asking
+        try:
+            body = _probe(grid, trial)
+        except NoAnswer:
+            continue
+        found = trial, body
+        if {*wanted} <= {*paths(body), str(body.get("quantity"))}:
+            break
+    if found is None:
+        raise NoAnswer(f"dpacct {grid.command} gives no single answer to keep.", "command")
+    return found
+
+
 def _columns(
-    grid: Grid, asking: Asking, wanted: tuple[str, ...], name: str
+    body: Mapping[str, Any], wanted: tuple[str, ...], who: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns' names, and the paths into an answer where their values stand."""
-    body = _probe(grid, asking)
     known = paths(body)
     quantity = str(body["quantity"]) if "safe" in known and "quantity" in known else ""
     if not wanted and quantity:
         return (quantity, *_ANSWER), ("safe", *_ANSWER)
     numbers = [path for path, value in known.items() if isinstance(value, int | float)]
+    some = one_of([path for path in numbers if path != "schema"][:8] or ["none"])
     if not wanted:
-        told = f"{name} must say which outputs of dpacct {grid.command} it keeps, such as"
-        raise Refusal(f"{told} {one_of(numbers[:8]) if numbers else 'none'}.", "outputs")
+        raise Refusal(f"{who} has many outputs; say which to keep, such as {some}.", "outputs")
     where = []
     for path in wanted:
         if path == quantity:
@@ -238,9 +260,8 @@ def _columns(
             where.append(path)
         else:
             near = closest(path, [quantity, *known])
-            hint = f"; did you mean {near}?" if near else f"; it has {one_of(numbers[:8])}."
-            told = f"{name}: dpacct {grid.command} answers no {shown(path)}{hint}"
-            raise Refusal(told, "outputs")
+            hint = f"; did you mean {near}?" if near else f"; it has {some}."
+            raise Refusal(f"{who} answers no {shown(path)}{hint}", "outputs")
     return wanted, tuple(where)
 
 
@@ -255,6 +276,8 @@ def _probe(grid: Grid, asking: Asking) -> Mapping[str, Any]:
     for row in chain(range(0, grid.size, step), range(grid.size) if step > 1 else ()):
         try:
             return asking.body(grid.point(row))
+        except NoAnswer:
+            raise
         except Exception as error:
             failed = failed or error
     if failed is None:

@@ -17,6 +17,10 @@ from dpacct.cli.refusal import Refusal
 from dpacct.sweep.row import Cell, Row
 
 
+class NoAnswer(Refusal):
+    """The command printed something that is no JSON object, or several."""
+
+
 @dataclass(frozen=True)
 class Asking:
     """What all points of a sweep have in common.
@@ -61,7 +65,7 @@ class Asking:
         with caught() as bodies, command.make_context(self.command, [*words, *last]) as context:
             command.invoke(context)
         if len(bodies) != 1:
-            raise Refusal(f"dpacct {self.command} gives no single answer to keep.", "command")
+            raise NoAnswer(f"dpacct {self.command} gives no single answer to keep.", "command")
         return bodies[0]
 
 

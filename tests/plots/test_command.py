@@ -106,4 +106,4 @@ def test_refusals(words: str, says: str) -> None:
 
 def test_json_or_csv() -> None:
     failed = line(f"curve {PLAN} --json --csv")
-    assert failed.code == 2 and "not both" in failed.json["error"]["message"]
+    assert failed.code == 2 and "give one of" in failed.json["error"]["message"]

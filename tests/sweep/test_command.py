@@ -101,6 +101,16 @@ def test_outputs_by_their_path(tmp_path: Path) -> None:
         assert caught == pytest.approx(1 - plan.tradeoff(0.01), rel=1e-6)
 
 
+def test_a_command_whose_quiet_form_is_no_answer(tmp_path: Path) -> None:
+    """`federated` prints bare numbers when it is quiet; then --json is asked, and nothing leaks."""
+    plan = "clients 100,client-rate 1,batch-size 10,records 600,local-steps 1,rounds 2,delta 1e-5"
+    text = 'command = "federated"\noutputs = ["mu_clt"]\n[fixed]\n'
+    text += plan.replace(" ", " = ").replace(",", "\n") + "\n[axes]\nsigma = [4]\n"
+    (row,) = rows(sweep(tmp_path, text))
+    options = plan.replace(",", " --")
+    assert float(row["mu_clt"]) == line(f"federated --{options} --sigma 4 --json").json["mu_clt"]
+
+
 def test_what_an_answer_has_beside_its_number(tmp_path: Path) -> None:
     text = 'command = "noise"\noutputs = ["sigma", "noise_std", "noise_multiplier"]\n'
     text += "[fixed]\ndelta = 1e-5\nclip = 0.5\n[axes]\neps = [1, 2]\n"
@@ -205,7 +215,7 @@ GOOD = 'command = "eps"\n[fixed]\ndelta = 1e-5\nsigma = 1\n[axes]\n'
         ('outputs = ["lower", "lower"]\n' + GOOD + "steps = [1]", "one value twice"),
         (
             'command = "compare"\n[fixed]\ndelta = 1e-5\n[axes]\nsigma = [1]',
-            "must say which outputs",
+            "say which to keep, such as",
         ),
         ('command = "eps"\n[axes]\nsigma = [1]', "needs --delta"),
     ],

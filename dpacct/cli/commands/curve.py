@@ -82,6 +82,13 @@ _CURVE = "Curve"
     is_flag=True,
     help="CSV also on a terminal, which gets a picture otherwise.",
 )
+@option(
+    "--text",
+    "as_text",
+    section="Output",
+    is_flag=True,
+    help="The terminal's picture also into a pipe.",
+)
 @options.noise_options
 @options.sampling_options
 @options.steps_options
@@ -97,6 +104,7 @@ def command(
     output: str | None,
     as_json: bool,
     as_csv: bool,
+    as_text: bool,
     epsilon: Fraction | None,
     delta: Fraction | None,
     **values: Any,
@@ -106,8 +114,9 @@ def command(
     --delta (default 1e-5) is the delta of steps, noise and rdp curves, and the one that a profile's
     title speaks of.
     """
-    if as_json and as_csv:
-        raise Refusal("give --json or --csv, not both.", "--json", kind="exclusive-options")
+    if as_json + as_csv + as_text > 1:
+        told = "give one of --json, --csv and --text."
+        raise Refusal(told, "--json", kind="exclusive-options")
     path = None if output is None else writable(output)
     wish = Wish(
         None if points is None else int(points),
@@ -136,7 +145,7 @@ def command(
             note(f"wrote {path}")
     elif as_json:
         write_json(body)
-    elif shows_pictures() and not as_csv:
+    elif as_text or (shows_pictures() and not as_csv):
         click.echo(in_terminal(made), nl=False)
     else:
         click.echo(made.to_csv(), nl=False)

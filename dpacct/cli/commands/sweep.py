@@ -163,7 +163,8 @@ def _bytes(
         from dpacct.report.plots.grid import draw_grid
         from dpacct.report.plots.style import to_bytes
 
-        return to_bytes(draw_grid(grid_data(table, show), heat=heat), suffix)
+        data = grid_data(table, show)
+        return to_bytes(draw_grid(data, heat=heat), suffix, title=data.title)
     if suffix == ".csv":
         return table.to_csv().encode()
     return (json.dumps(body, allow_nan=False, indent=1) + "\n").encode()

@@ -224,8 +224,10 @@ def _runs(grades: Sequence[Strength]) -> list[tuple[int, int, Strength]]:
     return found
 
 
-def to_bytes(figure: Figure, suffix: str) -> bytes:
+def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
     """The picture as bytes, ".svg", ".pdf" or ".png"; the same figure gives the same bytes.
+
+    `title` goes into the file for those who can't see it, and for search engines.
 
     Raises:
         ValueError: another suffix.
@@ -233,10 +235,11 @@ def to_bytes(figure: Figure, suffix: str) -> bytes:
     if suffix not in FORMATS:
         raise ValueError(f"suffix must be one of {', '.join(FORMATS)}, got {suffix!r}")
     # A date would make two equal pictures differ.
-    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    about: Any = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
+    about |= {"Title": title} if title else {}
     out = io.BytesIO()
     with style():
-        figure.savefig(out, format=suffix[1:], metadata=undated)
+        figure.savefig(out, format=suffix[1:], metadata=about)
     return out.getvalue()
 
 
