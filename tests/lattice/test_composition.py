@@ -19,7 +19,7 @@ from dpacct.compose.composition import Composition
 from dpacct.compose.routes.lattice import Lattice
 from dpacct.curves.discrete.normal import NormalSource
 from dpacct.curves.discrete.tables import Table
-from dpacct.engine.discrete import bracket, lattices
+from dpacct.engine.discrete import bracket
 from dpacct.engine.discrete.compose import compose
 from dpacct.engine.discrete.lattice_law import LatticeLaw
 from dpacct.engine.discrete.window import tilted_sum, window
@@ -168,8 +168,8 @@ def test_a_million_steps(sigma: float) -> None:
 
 def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few points: the bracket is wide, and right."""
-    for module in (bracket, lattices):
-        monkeypatch.setattr(module, "MOST_POINTS", 1 << 10)
+    monkeypatch.setattr(bracket, "MOST_POINTS", 1 << 10)
+    monkeypatch.setattr(bracket, "MOST_SPARSE", 1 << 10)
     found = bracket.epsilon([(NormalSource(0.001), 1e6)], math.log(1e-5), 1e-4)
     assert found.wide
     assert gaussian(1.0, found.lower) >= math.log(1e-5) >= gaussian(1.0, found.upper)
@@ -188,7 +188,7 @@ def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_transform_is_the_convolution(masses: list[float], count: int, c: float) -> None:
     weights = np.array(masses) / sum(masses)
-    law = LatticeLaw(-0.37, 0.25, -1, 1, weights, 0.0)
+    law = LatticeLaw(-0.37, 0.25, np.arange(weights.size) - 1, weights, 0.0)
     total = tilted_sum([(law, float(count))], c)
     found = compose([(law, float(count))], total, window([(law, float(count))], total, -40.0))
     direct = np.ones(1)

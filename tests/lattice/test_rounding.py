@@ -19,9 +19,10 @@ from dpacct.curves.discrete.laplace import LaplaceSource
 from dpacct.curves.discrete.normal import NormalSource, log_normal_mass
 from dpacct.curves.discrete.tables import Table
 from dpacct.engine.discrete.align import aligned_step, natural_step
+from dpacct.engine.discrete.grid import Grid
 from dpacct.engine.discrete.lattice_law import LatticeLaw
 from dpacct.engine.discrete.pieces import DiscreteSource
-from dpacct.engine.discrete.spread import Grid, lattice_laws
+from dpacct.engine.discrete.spread import lattice_laws
 from dpacct.engine.stable import Floats
 from dpacct.errors import InvalidArgument, OutsideDomain
 
@@ -75,9 +76,9 @@ def test_the_truth_lies_between(
     source = sampled(SOURCES[kind](size), 1.0 if way is Direction.PLAIN else rate, way)
     low, high = source.span(-30.0)
     step = (high - low) / cells
-    grid = Grid(low + offset * step, step, -1, 1, cells + 3)
+    grid = Grid.uniform(low + offset * step, step, -1, 1, cells + 3)
     upper, lower = lattice_laws(source, grid)
-    for epsilon in (place * high, *grid.nodes()[:: max(1, cells // 4)].tolist()):
+    for epsilon in (place * high, *grid.nodes[:: max(1, cells // 4)].tolist()):
         exact = truth(kind, size, rate, way, epsilon)
         # the closed forms above cancel: to a few units of rounding of 1
         assert profile(lower, epsilon) <= exact + 4e-15
@@ -102,7 +103,7 @@ def test_tables_of_any_outcomes(
     p[-1] += 0.1
     p, q = p / p.sum(), q / q.sum()
     source = Table.of(p.tolist(), q.tolist())
-    grid = Grid(offset - 8.0, step, 0, 1, math.ceil(16.0 / step))
+    grid = Grid.uniform(offset - 8.0, step, 0, 1, math.ceil(16.0 / step))
     upper, lower = lattice_laws(source, grid)
     for epsilon in np.linspace(-6.0, 6.0, 25).tolist():
         exact = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
@@ -113,7 +114,7 @@ def test_tables_of_any_outcomes(
 def gap(source: DiscreteSource, cells: int, c: float) -> float:
     low, high = source.span(-60.0)
     step = (high - low) / cells
-    upper, lower = lattice_laws(source, Grid(low, step, 0, 1, cells + 1))
+    upper, lower = lattice_laws(source, Grid.uniform(low, step, 0, 1, cells + 1))
     return upper.cumulants(c).log_moment - lower.cumulants(c).log_moment
 
 
@@ -138,7 +139,7 @@ def test_losses_on_a_lattice_are_exact() -> None:
     source = Table.of((p / p.sum()).tolist(), (q / q.sum()).tolist())
     step = natural_step(source.atoms)
     assert step == pytest.approx(0.3, rel=1e-12)
-    grid = Grid(float(source.atoms[0]), float(step or 0.0), 0, 1, 3)
+    grid = Grid.uniform(float(source.atoms[0]), float(step or 0.0), 0, 1, 3)
     upper, lower = lattice_laws(source, grid)
     np.testing.assert_allclose(upper.masses, lower.masses, rtol=1e-12)
     assert natural_step(np.array([0.0, 1.0, math.sqrt(2.0)])) is None
@@ -182,7 +183,7 @@ def test_a_pair_of_densities() -> None:
     """Logistic noise: the loss is bounded, and the profile a difference of two distribution functions."""
     source = Densities(Logistic(1.0), Logistic(0.0), (-700.0, 700.0))
     low, high = source.span(-60.0)
-    grid = Grid(low - 0.01, 0.004, 0, 1, math.ceil((high - low) / 0.004) + 8)
+    grid = Grid.uniform(low - 0.01, 0.004, 0, 1, math.ceil((high - low) / 0.004) + 8)
     upper, lower = lattice_laws(source, grid)
     for epsilon in (0.0, 0.3, 0.8):
         # L = 1 + 2 log((1 + e^-x)/(1 + e^{1-x})) at x: the threshold by bisection
@@ -204,7 +205,7 @@ def test_a_pair_of_densities() -> None:
 
 def test_reversed_and_thinned_sources() -> None:
     source = sampled(NormalSource(1.0), 0.3, Direction.REMOVE)
-    grid = Grid(-6.0, 0.01, 0, 1, 1500)
+    grid = Grid.uniform(-6.0, 0.01, 0, 1, 1500)
     flipped, _ = lattice_laws(Reversed(Reversed(source)), grid)
     straight, _ = lattice_laws(source, grid)
     np.testing.assert_allclose(flipped.masses, straight.masses, rtol=1e-9, atol=1e-300)

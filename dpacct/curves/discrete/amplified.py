@@ -17,8 +17,11 @@ import numpy as np
 
 from dpacct.curves.amplify import Direction
 from dpacct.curves.gaussian_laws import log_ratio
-from dpacct.engine.discrete.pieces import DiscreteSource, Pieces
+from dpacct.engine.discrete.pieces import DiscreteSource, Pieces, bracketed, least_loss
 from dpacct.engine.stable import Floats
+
+# relative rounding of r(l)
+_OWN = 5e-16
 
 
 def _ratio(rate: float, loss: Floats) -> Floats:
@@ -61,6 +64,18 @@ class Amplified:
         return np.sort(-ratios) if self.direction is Direction.ADD else ratios
 
     @property
+    def least(self) -> float:
+        if self.direction is not Direction.REMOVE:
+            return -math.inf
+        base = least_loss(self.base)
+        bottom = math.log1p(-self.rate)
+        return bottom if base == -math.inf else float(_ratio(self.rate, np.array([base]))[0])
+
+    @property
+    def bracketed(self) -> bool:
+        return bracketed(self.base)
+
+    @property
     def only_atoms(self) -> bool:
         return self.base.only_atoms
 
@@ -82,32 +97,52 @@ class Amplified:
         base = self.base.pieces(_inverse(rate, -edges[::-1] if add else edges), upper=upper)
         mixed = np.logaddexp(math.log1p(-rate) + base.log_q, math.log(rate) + base.log_p)
         low, high = _ratio(rate, base.low), _ratio(rate, base.high)
+        loss, unsure, slip = self._losses(base, low, high)
         slack = base.slack + 4e-16
         if add:
-            return Pieces(base.log_q, mixed, -high, -low, slack)
-        return Pieces(mixed, base.log_q, low, high, slack)
+            return Pieces(base.log_q, mixed, -high, -low, slack, slip, -loss, unsure)
+        return Pieces(mixed, base.log_q, low, high, slack, slip, loss, unsure)
+
+    def _losses(self, base: Pieces, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+        """The losses of whole pieces, what these are off by, and what ends are.
+
+        An error of the base's loss counts dr/dl = q e^l / (1 - q + q e^l) of itself.
+        """
+        rate = self.rate
+        whole, unsure = base.losses()
+        loss = _ratio(rate, whole)
+
+        def slope(at: Floats, image: Floats) -> Floats:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = np.exp(math.log(rate) + at - image)
+            return np.where(np.isfinite(found), np.minimum(found, 1.0), 1.0)
+
+        with np.errstate(invalid="ignore"):
+            own = _OWN * np.where(np.isfinite(loss), np.abs(loss), 0.0)
+            ends = np.where(np.isfinite(high), slope(base.high, high), slope(base.low, low))
+            size = np.abs(np.where(np.isfinite(high), high, np.where(np.isfinite(low), low, 0.0)))
+        slip = base.slips() * ends + _OWN * size
+        return loss, np.asarray(unsure * slope(whole, loss) + own), np.asarray(slip)
 
     def _symmetric(self, edges: Floats, upper: bool) -> Pieces:
         rate = self.rate
         positive = np.unique(np.concatenate(([0.0], edges[edges > 0.0], -edges[edges < 0.0])))
         base = self.base.pieces(_inverse(rate, positive), upper=upper)
-        kept = base.high > 0.0
-        log_p, log_q = base.log_p[kept], base.log_q[kept]
+        base = base.where(base.high > 0.0)
+        log_p, log_q = base.log_p, base.log_q
         mixed = np.logaddexp(math.log1p(-rate) + log_q, math.log(rate) + log_p)
-        low, high = _ratio(rate, base.low[kept]), _ratio(rate, base.high[kept])
+        low, high = _ratio(rate, base.low), _ratio(rate, base.high)
+        loss, unsure, slip = self._losses(base, low, high)
         rest = 1.0 - float(np.exp(mixed).sum()) - float(np.exp(log_q).sum())
         # a sum of many terms: its rounding is charged
         margin = 1e-15
         rest = max(0.0, rest + (margin if upper else -margin))
-        none = np.zeros(1)
         with np.errstate(divide="ignore"):
             log_rest = np.log(np.array([rest]))
-        if rest == 0.0:
-            none = np.array([-math.inf])
-        return Pieces(
-            np.concatenate((mixed, log_q, log_rest)),
-            np.concatenate((log_q, mixed, log_rest)),
-            np.concatenate((low, -high, none)),
-            np.concatenate((high, -low, none)),
-            base.slack + 4e-16,
+        none = np.zeros(1) if rest > 0.0 else np.array([-math.inf])
+        slack = base.slack + 4e-16
+        return Pieces.join(
+            Pieces(mixed, log_q, low, high, slack, slip, loss, unsure),
+            Pieces(log_q, mixed, -high, -low, slack, slip, -loss, unsure),
+            Pieces(log_rest, log_rest, none, none, 4e-16, 0.0, none, 0.0),
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpacct.engine.discrete.align import natural_step
 from dpacct.engine.discrete.lattices import Layout
-from dpacct.engine.discrete.pieces import NO_LOSSES, DiscreteSource, Pieces
+from dpacct.engine.discrete.pieces import NO_LOSSES, DiscreteSource, Pieces, bracketed, least_loss
 from dpacct.engine.discrete.spread import spread
 from dpacct.engine.discrete.whole import Whole, whole_laws
 from dpacct.engine.discrete.window import tilted_sum, window
@@ -56,6 +56,9 @@ class Composed:
         return np.asarray(
             self.shift + count * float(source.atoms.min()) + step * np.arange(places + 1)
         )
+
+    bracketed = True
+    least = -math.inf
 
     @property
     def only_atoms(self) -> bool:
@@ -116,8 +119,8 @@ def _span(source: Composed, log_mass: float) -> tuple[float, float]:
     step = widest / _COARSE
     laws = []
     for (part, count), (low, high) in zip(source.parts, ends, strict=True):
-        grid = Layout(part, count, step, low, high).grid(step)
-        laws.append((spread(part.pieces(grid.nodes(), upper=True), grid), float(count)))
+        grid = Layout(part, count, low, high).even(step)
+        laws.append((spread(part.pieces(grid.nodes, upper=True), grid), float(count)))
     seen = window(laws, tilted_sum(laws, 0.0), log_mass)
     return seen.low + source.shift, seen.high + source.shift
 
@@ -137,6 +140,12 @@ class Reversed:
     def atoms(self) -> Floats:
         return np.asarray(-self.of.atoms[::-1])
 
+    least = -math.inf
+
+    @property
+    def bracketed(self) -> bool:
+        return bracketed(self.of)
+
     @property
     def only_atoms(self) -> bool:
         return self.of.only_atoms
@@ -148,7 +157,17 @@ class Reversed:
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         pieces = self.of.pieces(-edges[::-1], upper=upper)
-        return Pieces(pieces.log_q, pieces.log_p, -pieces.high, -pieces.low, pieces.slack)
+        loss, unsure = pieces.losses()
+        return Pieces(
+            pieces.log_q,
+            pieces.log_p,
+            -pieces.high,
+            -pieces.low,
+            pieces.slack,
+            pieces.slip,
+            -loss,
+            unsure,
+        )
 
 
 @dataclass(frozen=True)
@@ -161,6 +180,14 @@ class Thinned:
     @property
     def atoms(self) -> Floats:
         return np.unique(np.append(self.of.atoms, 0.0))
+
+    @property
+    def least(self) -> float:
+        return min(least_loss(self.of), 0.0)
+
+    @property
+    def bracketed(self) -> bool:
+        return bracketed(self.of)
 
     @property
     def only_atoms(self) -> bool:
@@ -179,5 +206,7 @@ class Thinned:
             pieces.low,
             pieces.high,
             pieces.slack + 4e-16,
+            pieces.slips(),
+            *pieces.losses(),
         )
         return Pieces.join(run, Pieces.points(np.zeros(1), np.array([math.log1p(-self.rate)])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -41,6 +41,8 @@ class Densities:
 
     atoms = NO_LOSSES
     only_atoms = False
+    bracketed = False
+    least = -math.inf
 
     def reversed(self) -> Densities:
         """The pair (Q, P)."""
@@ -61,13 +63,7 @@ class Densities:
                 (
                     low[~coarse],
                     high[~coarse],
-                    Pieces(
-                        pieces.log_p[~coarse],
-                        pieces.log_q[~coarse],
-                        pieces.low[~coarse],
-                        pieces.high[~coarse],
-                        1e-13,
-                    ),
+                    replace(pieces.where(~coarse), slack=1e-13),
                 )
             )
             if not coarse.any():

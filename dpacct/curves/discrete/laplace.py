@@ -10,6 +10,9 @@ import numpy as np
 from dpacct.engine.discrete.pieces import NO_LOSSES, Pieces
 from dpacct.engine.stable import Floats
 
+# ends and middles of losses are off by this, relative to the largest
+_EXACT = 4e-16
+
 
 @dataclass(frozen=True)
 class LaplaceSource:
@@ -22,6 +25,11 @@ class LaplaceSource:
     ends: bool = True
 
     only_atoms = False
+    bracketed = False
+
+    @property
+    def least(self) -> float:
+        return -1.0 / self.b
 
     @property
     def atoms(self) -> Floats:
@@ -40,8 +48,17 @@ class LaplaceSource:
         if not self.ends:
             width += math.log(2.0) - math.log(-math.expm1(-lam))
         # e^{(l - lam)/2}/4 under P: P and Q differ by the loss in the middle, (low + high)/2
-        dense = Pieces(width + 0.5 * high, width - 0.5 * low, low, high)
+        middle = 0.5 * (low + high)
+        dense = Pieces(
+            width + 0.5 * high,
+            width - 0.5 * low,
+            low,
+            high,
+            slip=_EXACT * lam,
+            loss=middle,
+            unsure=_EXACT * lam,
+        )
         if not self.ends:
             return dense
         both = np.array([-lam - math.log(2.0), -math.log(2.0)])
-        return Pieces.join(dense, Pieces.points(self.atoms, both))
+        return Pieces.join(dense, Pieces.points(self.atoms, both, _EXACT * max(1.0, lam)))

@@ -8,9 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpacct.engine.discrete.grid import Grid
 from dpacct.engine.discrete.lattice_law import LatticeLaw
 from dpacct.engine.discrete.pieces import DiscreteSource
-from dpacct.engine.discrete.spread import Grid, spread
+from dpacct.engine.discrete.spread import spread
 from dpacct.engine.law import NO_ATOMS, Bend, Cumulants, TooFine
 from dpacct.engine.stable import Complexes, Floats
 
@@ -25,8 +26,8 @@ def _lattice(source: DiscreteSource) -> LatticeLaw:
     if not high > low:
         high = low + 1e-6 * (1.0 + abs(low))
     step = (high - low) / (_NODES - 3)
-    grid = Grid(low - step, step, 0, 1, _NODES)
-    return spread(source.pieces(grid.nodes(), upper=True), grid)
+    grid = Grid.uniform(low - step, step, 0, 1, _NODES)
+    return spread(source.pieces(grid.nodes, upper=True), grid)
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,48 @@ from dpacct.engine.discrete.pieces import NO_LOSSES, Pieces
 from dpacct.engine.stable import Floats
 
 _LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
+# |x| times half the width of what the series is for
+_SLIM = 0.1
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+
+
+def _series(m: Floats, w: Floats) -> Floats:
+    """I - 1 with I the mean of e^{-s (m + s/2)} over [-w, w], for |m| w and w up to 0.1.
+
+    The normal density around m: sum of He_2k(m) w^2k / (2k+1)!, Hermite's polynomials; the term after the
+    last is below 3e-18.
+    """
+    t, square = m * m, w * w
+    he2 = t - 1.0
+    he4 = t * (t - 6.0) + 3.0
+    he6 = t * (t * (t - 15.0) + 45.0) - 15.0
+    he8 = t * (t * (t * (t - 28.0) + 210.0) - 420.0) + 105.0
+    total: Floats = square * (
+        he2 / 6.0 + square * (he4 / 120.0 + square * (he6 / 5040.0 + square * (he8 / 362880.0)))
+    )
+    return total
 
 
 def log_normal_mass(a: Floats, b: Floats) -> Floats:
     """log(Phi(b) - Phi(a)) for a <= b, relative error of the mass some 1e-15 (1 + a^2).
 
-    Narrow intervals by ten Gauss-Legendre points: for |x| (b - a) <= 1 the next term is below 2^-20/20!
-    of the mass. Wide ones as a difference, of which then less than e^{-1/2} cancels.
+    Narrow intervals by a series, wider ones by ten Gauss-Legendre points: for |x| (b - a) <= 1 the next
+    term is below 2^-20/20! of the mass. Wide ones as a difference, of which then less than e^{-1/2} cancels.
     """
+    with np.errstate(invalid="ignore"):
+        middle, half = 0.5 * (a + b), 0.5 * (b - a)
+        slim = np.maximum(np.abs(middle), 1.0) * half <= _SLIM
+    result = np.empty(a.shape)
+    m, w = middle[slim], half[slim]
+    with np.errstate(divide="ignore"):
+        result[slim] = np.log(2.0 * w) + np.log1p(_series(m, w)) - 0.5 * m * m - _LOG_NORMAL
+    if not slim.all():
+        result[~slim] = _log_wide_mass(a[~slim], b[~slim])
+    return result
+
+
+def _log_wide_mass(a: Floats, b: Floats) -> Floats:
+    """The same where intervals are not that narrow."""
     from scipy.special import log_ndtr
 
     mirrored = a + b > 0.0
@@ -49,6 +82,8 @@ class NormalSource:
 
     atoms = NO_LOSSES
     only_atoms = False
+    bracketed = False
+    least = -math.inf
 
     def span(self, log_mass: float) -> tuple[float, float]:
         """Losses at which the normal tail is about e^log_mass."""
@@ -64,7 +99,19 @@ class NormalSource:
         low, high = x[:-1], x[1:]
         log_q, log_p = log_normal_mass(low, high), log_normal_mass(low - mu, high - mu)
         kept = np.isfinite(log_q) & np.isfinite(log_p)
-        finite = x[np.isfinite(x)]
-        reach = float(np.abs(finite).max(initial=0.0)) + mu
-        slack = 4e-15 + 5e-16 * min(reach, 40.0) * max(min(reach, 40.0), mu)
-        return Pieces(log_p[kept], log_q[kept], ends[:-1][kept], ends[1:][kept], slack)
+        low, high, log_q, log_p = low[kept], high[kept], log_q[kept], log_p[kept]
+        first, last = ends[:-1][kept], ends[1:][kept]
+        far = np.minimum(np.maximum(np.abs(low), np.abs(high)) + mu, 40.0)
+        slack = 4e-15 + 5e-16 * far * np.maximum(far, mu)
+        # a narrow piece's loss is that of its middle but for what the series differ by
+        with np.errstate(invalid="ignore"):
+            middle, half = 0.5 * (low + high), 0.5 * (high - low)
+            slim = (np.abs(middle) + mu + 1.0) * half <= _SLIM
+        loss, unsure = log_p - log_q, 2.0 * slack
+        m, w = middle[slim], half[slim]
+        moved = np.log1p(_series(m - mu, w)) - np.log1p(_series(m, w))
+        loss[slim] = 0.5 * (first[slim] + last[slim]) + moved
+        unsure[slim] = 4e-16 * (mu * (np.abs(m) + mu) + np.abs(moved))
+        sizes = np.abs(np.stack((low, high)))
+        slip = 4e-16 * mu * (np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0) + mu)
+        return Pieces(log_p, log_q, first, last, slack, slip, loss, unsure)

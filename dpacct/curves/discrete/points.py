@@ -24,6 +24,11 @@ class PointsOf:
     law: AtomicSource
 
     only_atoms = True
+    bracketed = False
+
+    @property
+    def least(self) -> float:
+        return float(self.law.atoms.losses.min())
 
     @property
     def atoms(self) -> Floats:

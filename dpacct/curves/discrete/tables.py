@@ -84,6 +84,12 @@ class Table:
         losses = np.array(self.losses)
         return np.asarray(losses[np.isfinite(losses)])
 
+    bracketed = False
+
+    @property
+    def least(self) -> float:
+        return self.losses[0]
+
     @property
     def only_atoms(self) -> bool:
         return True

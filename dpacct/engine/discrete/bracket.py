@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from dpacct.engine.stable import Floats
 
 from .compose import Composed, compose
+from .decided import decided, with_alone
 from .lattices import MOST_POINTS, TAILS, Lattices, Sources
+from .quiet import nil_from
 from .window import (
     Laws,
     Sum,
     mass_at_infinity,
+    saddle,
     saddle_for_epsilon,
     saddle_for_log_delta,
     tilted_sum,
@@ -23,9 +27,18 @@ from .window import (
 )
 
 _ROUNDS = 12
+# of the width asked, how near an end is to where its reading meets the target
+_NEAR = 0.02
+# and where readings are cheap: relative
+_NEAREST, _LONG = 1e-12, 1 << 14
+# lattice points at most where few frequencies are asked for
+MOST_SPARSE = 1 << 33
 # log of a mass at infinity that stands for what underflowed
 _NOTHING = -650.0
-_GROWTHS = 3
+# and of a mass above which there is hardly ever a loss
+_NEVER = -745.0
+# of the target that a regraded lattice aims at
+_AIM = 0.75
 # log of what cutting tails may cost where the lattice itself is exact
 _EXACT = -36.0
 
@@ -50,11 +63,35 @@ class Question:
     """What is asked of a composition, as the refinement sees it."""
 
     saddle: Callable[[Laws, float], Sum]
-    log_width: Callable[[Sum], float]  # width of log delta that meets the width asked
+    log_width: Callable[[Sum, Beside], float]  # of log delta_finite, that meets the width asked
     read: Callable[[Composed, Composed], tuple[float, float]]
     met: Callable[[float, float], float]  # actual width over asked
+    aim: Callable[[float, float], None]  # told the bracket that was read, before another attempt
     log_delta: float  # about what delta is, or will hardly be below
     width: float
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What delta is made of, in units of the part of it that is composed of finite losses (estimates)."""
+
+    log_delta: float  # of all of it
+    whole: float
+    slope: float  # of what is not composed: minus its derivative by epsilon
+
+    @classmethod
+    def of(cls, laws: Laws, total: Sum) -> Beside:
+        """At the saddle's epsilon."""
+        alone, epsilon = decided(laws, None), total.saddle_epsilon
+        log_delta = with_alone(total.log_delta, alone, epsilon)
+        infinite = mass_at_infinity(laws)
+        if infinite > 0.0:
+            log_delta = float(np.logaddexp(log_delta, math.log(infinite)))
+        whole = math.exp(min(log_delta - total.log_delta, 40.0))
+        lost = 0.0
+        if alone.q > 0.0:
+            lost = math.exp(min(epsilon + math.log(alone.q) - total.log_delta, 40.0))
+        return cls(log_delta, whole, lost)
 
 
 class Search:
@@ -81,6 +118,7 @@ class Search:
             if excess <= 1.0 or wide:
                 break
             factor *= min(0.5, max(0.02, 0.7 / excess))
+            self._question.aim(lower, upper)
             # what is charged for tails may be most of it, where epsilon lies among rare losses
             self._tail -= 8.0
             self._extra += 8.0
@@ -96,38 +134,47 @@ class Search:
         ends = [mass_at_infinity(laws) for laws in (lowers, uppers)]
         low, high = (math.log(mass) if mass > 0.0 else -math.inf for mass in ends)
         if high - low > self._question.width and high > _NOTHING:
-            return None
+            layouts = self._lattices.layouts
+            if sum(layout.count * layout.source.span(_NEVER)[1] for layout in layouts) > epsilon:
+                return None
         return Bracket(low - 1e-13, min(high + 1e-13, 0.0))
 
     def compositions(self, factor: float) -> tuple[tuple[Composed, Composed], bool]:
         """(upper, lower) compositions; True where they are as fine as memory allows."""
         uppers, lowers, total, wide = self._refined(factor)
         self._c = total.c
+        spill = self._lattices.spill(uppers, total.saddle_epsilon)
         pair = []
         for laws, own in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
-            pair.append(compose(laws, own, window(laws, own, self._tail)))
+            pair.append(compose(laws, own, window(laws, own, self._tail), spill))
         return (pair[0], pair[1]), wide
 
     def _refined(self, factor: float) -> tuple[Laws, Laws, Sum, bool]:
         """Laws fine enough by the measure of their log moments."""
         lattices, question = self._lattices, self._question
-        wide, growths = False, 0
-        for _ in range(_ROUNDS):
+        wide = False
+        for trial in range(_ROUNDS):
             uppers, lowers = lattices.build()
             total = question.saddle(uppers, self._c)
             self._c = total.c
-            lattices.fit(uppers, total, total.saddle_epsilon, self._extra)
-            target = factor * question.log_width(total)
+            beside = Beside.of(uppers, total)
+            target = factor * question.log_width(total, beside)
+            gap = lattices.gap(uppers, lowers, total)
             step = uppers[0][0].step
-            gap, grown = lattices.refine(uppers, lowers, total, target, growths < _GROWTHS)
-            growths += grown
             seen = window(uppers, total, math.log(1e-3 * min(target, 1.0)))
-            fits = seen.high - seen.low <= 2.0 * MOST_POINTS * step
+            known = all(nil_from(laws, total) is not None for laws in (uppers, lowers))
+            most = MOST_SPARSE if known else MOST_POINTS
+            fits = seen.high - seen.low <= 2.0 * most * step
+            settled = lattices.fit(uppers, total, beside.log_delta, self._extra)
             if lattices.natural is not None and fits:
                 break
-            if fits and (wide or (gap <= target and not grown)):
+            finest = (seen.high - seen.low) / (1.7 * most)
+            wide = gap > target
+            if trial and settled and fits and (not wide or step <= 1.2 * finest):
                 break
-            wide = lattices.keep_above((seen.high - seen.low) / MOST_POINTS) and gap > target
+            if fits:
+                lattices.grade(uppers, total, _AIM * target, gap)
+            lattices.keep_above(finest)
         else:
             wide = True
         return uppers, lowers, total, wide
@@ -145,9 +192,10 @@ def _at_epsilon(epsilon: float, width: float) -> Question:
 
     return Question(
         saddle=lambda laws, c: saddle_for_epsilon(laws, epsilon, c),
-        log_width=lambda total: 0.8 * width,
+        log_width=lambda _, beside: min(0.8 * width * beside.whole, 1.0),
         read=read,
         met=lambda low, high: (high - low) / width if high > -math.inf else 0.0,
+        aim=lambda low, high: None,
         log_delta=-40.0,
         width=width,
     )
@@ -177,66 +225,106 @@ def epsilon(
     sources: Sources, log_target: float, width: float = 1e-4, floor: float = 0.0
 ) -> Bracket:
     """The least epsilon >= floor with log delta at most the target; width relative to epsilon - floor."""
+    found: list[float] = []
 
     def read(upper: Composed, lower: Composed) -> tuple[float, float]:
-        guess = max(floor, upper.total.saddle_epsilon)
-        above = _root(lambda e: upper.log_delta(e, upper=True), log_target, guess, floor, up=True)
-        below = _root(lambda e: lower.log_delta(e, upper=False), log_target, guess, floor, up=False)
+        ends = []
+        for composed, up in ((lower, False), (upper, True)):
+            total = composed.total
+            start = max(floor, found[0] if found else total.saddle_epsilon)
+            ends.append(
+                _root(
+                    partial(composed.log_delta, upper=up),
+                    log_target,
+                    start,
+                    floor,
+                    total.c,
+                    _NEAR * width if composed.spectrum.length > _LONG else _NEAREST,
+                    up=up,
+                )
+            )
+        below, above = ends
         return below, above
 
-    def aimed(laws: Laws, c: float) -> Sum:
-        finite = math.exp(log_target) - mass_at_infinity(laws)
-        aim = math.log(finite) if finite > 0.0 else log_target - 30.0
-        return saddle_for_log_delta(laws, aim, c)
+    def aim(low: float, high: float) -> None:
+        if floor < low and high < math.inf:
+            found[:] = [0.5 * (low + high)]
 
-    def log_width(total: Sum) -> float:
-        return 0.8 * width * max(total.c * (total.saddle_epsilon - floor), 0.02)
+    def aimed(laws: Laws, c: float) -> Sum:
+        if found:
+            return saddle_for_epsilon(laws, found[0], c)
+        infinite, alone = mass_at_infinity(laws), decided(laws, None)
+        finite = math.exp(log_target) - infinite
+        if not finite > 0.0:
+            return saddle_for_log_delta(laws, log_target - 30.0, c)
+        wanted = math.log(finite)
+        return saddle(
+            laws, c, lambda total: wanted - with_alone(total.log_delta, alone, total.saddle_epsilon)
+        )
+
+    def log_width(total: Sum, beside: Beside) -> float:
+        slope = total.c + beside.slope
+        return min(0.8 * width * max(slope * (total.saddle_epsilon - floor), 0.02), 1.0)
 
     def met(low: float, high: float) -> float:
         if high == low or (low == floor and high - floor < 1e-12):
             return 0.0
         return (high - low) / (width * (high - floor)) if high < math.inf else 9.0
 
-    return Search(sources, Question(aimed, log_width, read, met, log_target, width)).bracket()
+    return Search(sources, Question(aimed, log_width, read, met, aim, log_target, width)).bracket()
 
 
 def _root(
-    read: Callable[[float], float], target: float, guess: float, floor: float, *, up: bool
+    read: Callable[[float], float],
+    target: float,
+    start: float,
+    floor: float,
+    slope: float,
+    accuracy: float,
+    *,
+    up: bool,
 ) -> float:
-    """An epsilon >= floor near the guess, on the safe side of where a falling log delta meets the target.
+    """An epsilon >= floor near the start, on the safe side of where a falling log delta meets the target.
 
     `up`: read there is at most the target (inf if none is found); else at least it (or the floor). What
-    is read is only sharp near the guess, and need not fall everywhere; so it is not read elsewhere.
+    is read is only sharp near the start, and need not fall everywhere; so steps go no further than
+    `slope`, about what it falls by, suggests. The end is within `accuracy` of there, relative to its way
+    from the floor.
     """
     if up and read(floor) <= target:
         return floor
-    step = max(1e-6 * abs(guess), 1e-12)
-    low = high = guess
-    f_low = f_high = read(guess) - target
-    while f_high > 0.0:
-        low, f_low = high, f_high
-        high, step = high + step, 8.0 * step
-        if step > 1e9 * (1.0 + abs(guess)):
-            return math.inf if up else low
-        f_high = read(high) - target
-    while f_low <= 0.0:
-        high, f_high = low, f_low
-        low, step = max(floor, low - step), 8.0 * step
-        f_low = read(low) - target
-        if low == floor and f_low <= 0.0:
-            return high if up else floor
-    for trial in range(60):
-        if high - low <= 1e-11 * abs(high):
-            break
-        x = 0.5 * (low + high)
-        if trial % 4 < 3 and f_low < 1e6 and f_high > -1e6:
-            x = low + f_low * (high - low) / (f_low - f_high)
-            # just beyond the secant's guess, on alternate sides
-            x += (1e-3 if trial % 2 else -1e-3) * min(high - low, 1e-3 * abs(x))
-            x = min(max(x, low + 1e-4 * (high - low)), high - 1e-4 * (high - low))
+    x, low, high = start, -math.inf, math.inf
+    f_low = f_high = math.nan
+    for _ in range(200):
         f = read(x) - target
         if f > 0.0:
             low, f_low = x, f
         else:
             high, f_high = x, f
+        if low == -math.inf and x <= floor:
+            return high if up else floor
+        if high - low < math.inf and high - low <= max(
+            accuracy * (high - floor), 2e-16 * abs(high)
+        ):
+            break
+        x = max(_next(low, f_low, high, f_high, slope), floor)
+        # where one side has not been met yet, it is further off than the slope has it
+        slope *= 0.6
+    else:
+        return high if up else max(low, floor)
     return high if up else low
+
+
+def _next(low: float, f_low: float, high: float, f_high: float, slope: float) -> float:
+    """Where to read next: a little beyond the secant's guess, from the end that is nearer to it."""
+    if high == math.inf:
+        return low + 1.1 * min(f_low, 40.0) / slope + 1e-15 * abs(low)
+    if low == -math.inf:
+        return high - 1.1 * min(-f_high, 40.0) / slope - 1e-15 * abs(high)
+    wide = high - low
+    if not (f_low < 1e6 and f_high > -1e6):
+        return 0.5 * (low + high)
+    share = f_low / (f_low - f_high)
+    beyond = 0.1 * min(share, 1.0 - share) + 1e-9
+    share += beyond if share < 0.5 else -beyond
+    return low + min(max(share, 1e-3), 1.0 - 1e-3) * wide

@@ -1,4 +1,4 @@
-"""A law of losses offset + step k, with masses that need not sum to one, and a mass at infinity."""
+"""A law of losses offset + step k, with masses that need not sum to one, and what lies above them."""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from dpacct.engine.law import Cumulants
 from dpacct.engine.stable import Floats
 
+Places = npt.NDArray[np.int64]
+
+
+def dot(a: Floats, b: Floats) -> float:
+    """The sum of products, pairwise and on one core: a library's own waits for others."""
+    return float((a * b).sum())
+
 
 @dataclass(frozen=True, eq=False)
 class LatticeLaw:
-    """P-masses at the losses offset + step (first + stride i), i = 0, 1, ..., and at +infinity.
+    """P-masses at the losses offset + step k for increasing whole k, and at +infinity.
 
     The profile of such a measure, sum of mass (1 - e^{eps - loss})_+, lies on one side of the truth's;
-    its total may differ from 1 (docs/theory/lattice.md, Composition).
+    its total may differ from 1 (docs/theory/lattice.md, Composition). `decided` is set apart: P- and
+    Q-mass of the losses above the last node, where these are known to settle the matter alone.
     """
 
     offset: float
     step: float
-    first: int
-    stride: int
+    places: Places
     masses: Floats
     infinite: float
-
-    @property
-    def indices(self) -> Floats:
-        """k of each loss, as floats."""
-        return self.first + self.stride * np.arange(self.masses.size, dtype=np.float64)
+    decided: tuple[float, float] = (0.0, 0.0)
 
     @cached_property
     def losses(self) -> Floats:
-        return np.asarray(self.offset + self.step * self.indices)
+        return np.asarray(self.offset + self.step * self.places)
 
     @cached_property
     def log_masses(self) -> Floats:
@@ -54,8 +58,8 @@ class LatticeLaw:
     def cumulants(self, c: float) -> Cumulants:
         """log of the moment at c, mean and variance of the tilted losses; finite losses only."""
         weights, log_moment = self.tilted(c)
-        mean = float(weights @ self.losses)
-        return Cumulants(log_moment, mean, float(weights @ np.square(self.losses - mean)))
+        mean = dot(weights, self.losses)
+        return Cumulants(log_moment, mean, dot(weights, np.square(self.losses - mean)))
 
     def log_moments(self, cs: Floats) -> Floats:
         """log of the moment at each tilt."""

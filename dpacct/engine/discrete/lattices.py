@@ -1,18 +1,22 @@
-"""The lattice laws of a composition, at spacings that shrink as asked."""
+"""The lattice laws of a composition, on nodes as dense as what is asked needs them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpacct.engine.stable import Floats
+
 from .align import aligned_step, natural_step
+from .decided import Spill, Threshold
+from .grid import Grid, graded
 from .lattice_law import LatticeLaw
-from .pieces import DiscreteSource
-from .spread import Grid, lattice_laws
-from .window import Laws, Sum
+from .pieces import DiscreteSource, least_loss
+from .spread import lattice_laws
+from .window import Laws, Sum, tilted_sum
 
 Sources = Sequence[tuple[DiscreteSource, float]]
 
@@ -20,60 +24,98 @@ MOST_POINTS = 1 << 22
 """Lattice points of a composition, at most: some 300 MB while they are transformed."""
 MOST_CELLS = 1 << 21
 _FIRST_CELLS = 2048
-_FEWEST_CELLS = 16.0
 TAILS = 0.02
 """What cutting tails may cost, relative to the width that is asked."""
+# share of the width for the densest stretch, which sets the length of the transform
+_DENSE = 0.6
+# cells at least in a law, and at most this wide (times 1/tilt, and as a loss)
+_FEWEST = 64
+_WIDEST = 0.5
 
 
 @dataclass
 class Layout:
-    """How one source is cut: the spacing of its nodes, and a loss that one of them is to meet."""
+    """How one source is cut: the range of its losses, a loss that a node is to meet, and how densely.
+
+    Between ends[i-1] and ends[i] nodes are at most wanted[i] apart.
+    """
 
     source: DiscreteSource
     count: float
-    spacing: float
     low: float
     high: float
     anchor: float = 0.0
+    ends: Floats = field(default_factory=lambda: np.array([math.inf]))
+    wanted: Floats = field(default_factory=lambda: np.array([math.inf]))
+
+    @property
+    def _offset(self) -> float:
+        atoms = self.source.atoms
+        return float(atoms[0]) if atoms.size else self.anchor
+
+    def _range(self, spacing: float) -> tuple[int, int]:
+        first = math.floor((self.low - self._offset) / spacing + 1e-6)
+        last = math.ceil((self.high - self._offset) / spacing - 1e-6)
+        return first, max(last, first + 1)
+
+    def even(self, step: float) -> Grid:
+        """Nodes at every step; fewer, and wider apart, where these would be too many."""
+        stride = 1
+        first, last = self._range(step)
+        while last - first > MOST_CELLS:
+            stride *= 2
+            first, last = self._range(step * stride)
+        return Grid.uniform(self._offset, step, first * stride, stride, last - first + 1)
 
     def grid(self, step: float) -> Grid:
-        """The nodes, on a lattice of this step."""
+        """Nodes on a lattice of this step, as dense as is wanted, and beside all atoms."""
+        first, last = self._range(step)
+        strides = np.maximum(self.wanted / step * (1.0 + 1e-9), 1.0)
+        ends = (self.ends - self._offset) / step
         atoms = self.source.atoms
-        stride = 1
-        if atoms.size < 2:
-            stride = max(1, math.floor(self.spacing / step * (1.0 + 1e-9)))
-        offset = float(atoms[0]) if atoms.size else self.anchor
-        spacing = step * stride
-        first = math.floor((self.low - offset) / spacing + 1e-6)
-        last = math.ceil((self.high - offset) / spacing - 1e-6)
-        while last - first > MOST_CELLS:
-            # too many cells: coarser, and wider for it
-            stride *= 2
-            spacing *= 2.0
-            first = math.floor((self.low - offset) / spacing + 1e-6)
-            last = math.ceil((self.high - offset) / spacing - 1e-6)
-        count = max(last - first, 1) + 1
-        return Grid(offset, step, first * stride, stride, count)
+        near: Floats = np.empty(0)
+        if atoms.size:
+            exact = (atoms - self._offset) / step
+            near = np.concatenate((np.floor(exact), np.ceil(exact), np.round(exact)))
+            if self.source.only_atoms:
+                near = np.concatenate((near - 1.0, near, near + 1.0))
+            near = near[(near >= first) & (near <= last)]
+        if self.source.only_atoms:
+            ends_too = np.unique(np.concatenate((near, [first, last])))
+            return Grid(self._offset, step, ends_too.astype(np.int64))
+        places = graded(first, last, ends, strides)
+        if near.size:
+            places = np.union1d(places, near.astype(np.int64))
+        return Grid(self._offset, step, places)
 
 
 class Lattices:
-    """The upper and lower lattice laws of a composition, at spacings that shrink as asked."""
+    """The upper and lower lattice laws of a composition, on nodes that are refined as asked."""
 
     def __init__(self, sources: Sources, log_delta: float, width: float) -> None:
         self._steps = sum(count for _, count in sources)
         self._width = width
         self._log_delta = log_delta
+        self._least_step = 0.0
+        self._step = math.inf
         self.layouts = []
         for source, count in sources:
             low, high = self._ends(source)
-            spacing = max(high - low, 1e-300) / _FIRST_CELLS
-            self.layouts.append(Layout(source, count, spacing, low, high))
+            layout = Layout(source, count, low, high)
+            layout.wanted = np.array([max(high - low, 1e-300) / _FIRST_CELLS])
+            self.layouts.append(layout)
         natural = [natural_step(source.atoms) for source, _ in sources]
         self.natural = (
             natural[0]
             if len(sources) == 1 and sources[0][0].only_atoms and natural[0] is not None
             else None
         )
+        leasts = [least_loss(source) for source, _ in sources]
+        self.decides = self.natural is None and min(leasts) > -math.inf
+        # the least loss of all steps but one
+        self._least = sum(n * least for (_, n), least in zip(sources, leasts, strict=True))
+        self._least -= max(leasts)
+        self._cut = False
 
     def _ends(self, source: DiscreteSource) -> tuple[float, float]:
         rare = math.log(TAILS * self._width / self._steps)
@@ -81,69 +123,119 @@ class Lattices:
         high = source.span(rare + self._log_delta - 4.0)[1]
         return low, high
 
-    def fit(self, uppers: Laws, total: Sum, epsilon: float, extra: float) -> None:
-        """Leave out losses that cannot matter at this epsilon and tilt; take in those that can.
+    def fit(self, uppers: Laws, total: Sum, log_delta: float, extra: float) -> bool:
+        """Leave out losses that cannot matter at this tilt; take in those that can. Whether all was well.
 
         A loss far above epsilon counts no more than its probability: it is as good as infinite. One far
-        below, tilted, counts for nothing. (Both are charged as any cut tail is.)
+        below, tilted, counts for nothing. (Both are charged as any cut tail is.) Where no loss is below
+        some number, losses that decide the matter alone are set apart instead, exactly.
         """
         self._log_delta = min(self._log_delta, total.log_delta - 5.0)
         nats = 12.0 - math.log(TAILS * self._width / self._steps)
-        spread = math.sqrt(sum(count * law.cumulants(0.0).variance for law, count in uppers))
+        spread = math.sqrt(tilted_sum(uppers, 0.0).variance)
+        epsilon, edge = total.saddle_epsilon, math.inf
+        if self.decides:
+            room = math.log(0.1 * TAILS * self._width) + max(log_delta, -690.0) - extra
+            edge = Threshold(uppers, tilted_sum(uppers, -1.0), self._least).edge(epsilon, room)
+        before = max(layout.high for layout in self.layouts)
         for layout, (law, _) in zip(self.layouts, uppers, strict=True):
             low, high = self._ends(layout.source)
             bulk = _bulk(law)
-            layout.low = max(low, bulk - nats / total.c)
             layout.high = max(min(high, epsilon + 16.0 + 6.0 * spread + extra), bulk)
+            layout.low = max(low, bulk - nats / total.c)
+            if self.decides:
+                layout.low = least_loss(layout.source)
+        margin = 2.0 / total.c
+        reach = max(layout.high for layout in self.layouts)
+        if not edge + margin < reach:
+            well, self._cut = not self._cut, False
+            return well
+        well = edge <= before <= edge + 5.0 * margin if self._cut else before <= 1.2 * edge
+        self._cut = True
+        for layout, (law, _) in zip(self.layouts, uppers, strict=True):
+            layout.high = max(edge + margin, _bulk(law))
+        return well
+
+    def spill(self, uppers: Laws, epsilon: float) -> Spill | None:
+        """Bounds for what the laws have set apart; None where that is nothing."""
+        if not any(law.decided[0] > 0.0 for law, _ in uppers):
+            return None
+        return Threshold(uppers, tilted_sum(uppers, -1.0), self._least).reached(epsilon)
 
     def build(self) -> tuple[Laws, Laws]:
         """(upper, lower)."""
-        step = min(layout.spacing for layout in self.layouts)
+        finest = min(float(layout.wanted.min()) for layout in self.layouts)
+        step = max(finest, self._least_step)
         if self.natural is not None:
             step = self.natural
         else:
             step = aligned_step([layout.source.atoms for layout in self.layouts], step)
         uppers, lowers = [], []
         for layout in self.layouts:
-            upper, lower = lattice_laws(layout.source, layout.grid(step))
+            upper, lower = lattice_laws(layout.source, layout.grid(step), decide=self._cut)
             uppers.append((upper, layout.count))
             lowers.append((lower, layout.count))
             if not layout.source.atoms.size:
                 layout.anchor = _bulk(upper)
         return uppers, lowers
 
-    def refine(
-        self, uppers: Laws, lowers: Laws, total: Sum, target: float, grow: bool
-    ) -> tuple[float, bool]:
-        """Shrink spacings whose share of the gap in log moments is above theirs of the target.
+    def gap(self, uppers: Laws, lowers: Laws, total: Sum) -> float:
+        """How far log moments are apart. A loss that alone decides the matter weighs 1/delta: no more."""
+        most = -total.log_delta
+        return sum(
+            count * _gap(upper, lower, total.c, most)
+            for (upper, count), (lower, _) in zip(uppers, lowers, strict=True)
+        )
 
-        Where `grow`, those far below it grow: a coarser lattice costs less. Returns the gap as it is, and
-        whether any grew. A loss that alone decides the matter weighs 1/delta: more it cannot do.
+    def grade(self, uppers: Laws, total: Sum, target: float, gap: float) -> None:
+        """Spacings for which the gap is about the target, with as few nodes as may be.
+
+        A cell of tilted mass m and width d adds m d^2 c(c+1)/4 to the gap. Of all spacings with one sum
+        of that, d ~ density^{-1/3} has the fewest cells; but the least of them sets the length of the
+        transform, so most of the target goes to a floor under all.
         """
         share = target / len(self.layouts)
-        whole, grown = 0.0, False
-        for layout, (upper, count), (lower, _) in zip(self.layouts, uppers, lowers, strict=True):
-            gap = count * _gap(upper, lower, total.c, -total.log_delta)
-            whole += gap
-            if gap > share:
-                layout.spacing *= max(0.85 * math.sqrt(share / gap), 1.0 / 32.0)
-            elif grow and gap < 0.15 * share:
-                most = (layout.high - layout.low) / _FEWEST_CELLS
-                factor = min(0.85 * math.sqrt(share / max(gap, 1e-6 * share)), 32.0)
-                if layout.spacing < most:
-                    layout.spacing = min(layout.spacing * factor, most)
-                    grown = True
-        return whole, grown
+        curvature = 0.25 * total.c * (total.c + 1.0)
+        tables = [_density(law, total) for law, _ in uppers]
+        expected = sum(
+            count * curvature * float(mass @ np.square(width))
+            for (_, count), (_, mass, width) in zip(uppers, tables, strict=True)
+        )
+        off = min(max(gap / expected, 0.05), 20.0) if expected > 0.0 else 1.0
+        for layout, (ends, mass, width) in zip(self.layouts, tables, strict=True):
+            per = off * curvature * layout.count
+            room = share / per
+            floor = math.sqrt(_DENSE * room / max(float(mass.sum()), 1e-300))
+            density = np.maximum(mass / width, 1e-280)
+            # the rest of the room among cells of width density^{-1/3} times a common factor
+            third = np.cbrt(density)
+            factor = math.sqrt((1.0 - _DENSE) * room / max(float(third @ width), 1e-300))
+            wanted = np.maximum(floor, factor / third)
+            # no more cells than may be had
+            cells = float((width / np.maximum(wanted, 1e-300)).sum())
+            wanted = wanted * max(1.0, 2.0 * cells / MOST_CELLS)
+            widest = (layout.high - layout.low) / _FEWEST
+            widest = min(max(widest, floor), _WIDEST, 2.0 * _WIDEST / total.c)
+            layout.ends, layout.wanted = ends, np.minimum(wanted, widest)
+            layout.ends[-1] = math.inf
 
-    def keep_above(self, least: float) -> bool:
-        """No spacing below this; True where that changes one."""
-        finest = min(layout.spacing for layout in self.layouts)
+    def keep_above(self, least: float) -> None:
+        """No step below this from here on; losses on a lattice that is too long get a coarser one."""
         if self.natural is not None:
-            # its own lattice is too long: a coarser one then
-            finest, self.natural = 0.0, None
-        for layout in self.layouts:
-            layout.spacing = max(layout.spacing, least)
-        return finest < least
+            self.natural = None
+        self._least_step = least
+
+
+def _density(law: LatticeLaw, total: Sum) -> tuple[Floats, Floats, Floats]:
+    """Ends of stretches, tilted mass in each, and its width: the cells of a law and what lies beside.
+
+    A stretch has the mass of the nodes around it, so that a spike between coarse nodes is seen from both.
+    """
+    level = total.c * law.losses - law.cumulants(total.c).log_moment
+    mass = law.masses * np.exp(np.minimum(level, max(-total.log_delta, 0.0)))
+    inner = np.maximum(mass[1:], mass[:-1])
+    width = np.diff(law.losses)
+    return law.losses[1:].copy(), inner, width
 
 
 def _gap(upper: LatticeLaw, lower: LatticeLaw, c: float, most: float) -> float:

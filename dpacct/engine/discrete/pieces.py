@@ -9,12 +9,16 @@ for the upper bound, and shrinks it to one point for the lower (docs/theory/latt
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from dpacct.engine.stable import Floats
+
+Kept = npt.NDArray[np.bool_] | npt.NDArray[np.integer[Any]]
 
 NO_LOSSES: Floats = np.empty(0)
 ROUNDING = 8e-15
@@ -28,31 +32,81 @@ class Pieces:
     `low` may be -inf and `high` +inf. A piece without Q-mass has log_q = -inf and both ends +inf (the
     loss is infinite there); one without P-mass has log_p = -inf and both ends -inf (it counts when the pair
     is amplified). Masses sum to 1 under P, and to 1 under Q, up to `slack`, which bounds the absolute
-    error of each log mass (so the relative error of each mass) and of each end of a loss.
+    error of each log mass (so the relative error of each mass). `slip` bounds the error of the ends.
+
+    `loss` is the loss of a whole piece, log P/Q, off by at most `unsure`: where a difference of log masses
+    would not know it as well.
     """
 
     log_p: Floats
     log_q: Floats
     low: Floats
     high: Floats
-    slack: float = ROUNDING
+    slack: float | Floats = ROUNDING
+    slip: float | Floats | None = None
+    loss: Floats | None = None
+    unsure: float | Floats = 0.0
+
+    @property
+    def end_slip(self) -> float:
+        """What ends are off by: as much as log masses, unless told."""
+        return float(np.max(self.slips(), initial=0.0))
+
+    def slips(self) -> float | Floats:
+        """The same for each piece."""
+        return self.slack if self.slip is None else self.slip
+
+    def losses(self) -> tuple[Floats, float | Floats]:
+        """The loss of each piece as a whole, and what it is off by."""
+        if self.loss is not None:
+            return self.loss, self.unsure
+        with np.errstate(invalid="ignore"):
+            return self.log_p - self.log_q, 2.0 * self.slack
+
+    def where(self, kept: Kept) -> Pieces:
+        """Only some of the pieces."""
+
+        def part(values: float | Floats) -> float | Floats:
+            return values[kept] if isinstance(values, np.ndarray) else values
+
+        loss = None if self.loss is None else self.loss[kept]
+        return Pieces(
+            self.log_p[kept],
+            self.log_q[kept],
+            self.low[kept],
+            self.high[kept],
+            part(self.slack),
+            None if self.slip is None else part(self.slip),
+            loss,
+            part(self.unsure),
+        )
 
     @staticmethod
     def join(*parts: Pieces) -> Pieces:
         """The pieces of all parts together."""
+
+        def joined(values: Sequence[float | Floats]) -> Floats:
+            sizes = [part.log_p.shape for part in parts]
+            spread = [np.broadcast_to(v, s) for v, s in zip(values, sizes, strict=True)]
+            return np.concatenate(spread)
+
+        losses = [part.losses() for part in parts]
         return Pieces(
             np.concatenate([part.log_p for part in parts]),
             np.concatenate([part.log_q for part in parts]),
             np.concatenate([part.low for part in parts]),
             np.concatenate([part.high for part in parts]),
-            max(part.slack for part in parts),
+            joined([part.slack for part in parts]),
+            joined([part.slips() for part in parts]),
+            np.concatenate([loss for loss, _ in losses]),
+            joined([unsure for _, unsure in losses]),
         )
 
     @staticmethod
     def points(losses: Floats, log_p: Floats, slack: float = ROUNDING) -> Pieces:
         """Point masses at these losses (finite, or +inf) with these log P-masses."""
         log_q = np.where(np.isposinf(losses), -math.inf, log_p - losses)
-        return Pieces(log_p, log_q, losses, losses, slack)
+        return Pieces(log_p, log_q, losses, losses, slack, slack, losses, slack)
 
 
 class DiscreteSource(Protocol):
@@ -62,7 +116,9 @@ class DiscreteSource(Protocol):
     last edge is a piece with an infinite end; a law of finitely many outcomes returns its outcomes as
     points, whatever the edges. A source that can only be bracketed (a composition used as one step)
     returns, for `upper`, pieces of a pair whose profile lies nowhere below the truth, and for
-    not `upper`, nowhere above it; all others ignore the flag.
+    not `upper`, nowhere above it, and says so by `bracketed = True`; all others ignore the flag.
+
+    A source may state `least`, a finite loss that none is below, under Q either (so none is -inf).
     """
 
     def __hash__(self) -> int: ...
@@ -84,3 +140,13 @@ class DiscreteSource(Protocol):
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """The law, cut at these losses where it is continuous."""
         ...
+
+
+def least_loss(source: DiscreteSource) -> float:
+    """What no loss of the source is below; -inf where it does not say."""
+    return float(getattr(source, "least", -math.inf))
+
+
+def bracketed(source: DiscreteSource) -> bool:
+    """Whether the source's pieces differ for the two sides."""
+    return bool(getattr(source, "bracketed", False))

@@ -14,55 +14,30 @@ derives every line.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpacct.engine.stable import Floats
 
+from .grid import Grid
 from .lattice_law import LatticeLaw
-from .pieces import DiscreteSource, Pieces
+from .pieces import DiscreteSource, Pieces, bracketed
 
 _LEAST = 1e-280
+# rounding of a mass, relative to what it is made of
+_NOISE = 1e-15
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Nodes offset + step (first + stride i), i = 0 .. count - 1."""
+def lattice_laws(
+    source: DiscreteSource, grid: Grid, *, decide: bool = False
+) -> tuple[LatticeLaw, LatticeLaw]:
+    """(upper, lower): lattice laws whose profiles enclose the source's.
 
-    offset: float
-    step: float
-    first: int
-    stride: int
-    count: int
-
-    @property
-    def spacing(self) -> float:
-        return self.step * self.stride
-
-    @property
-    def start(self) -> float:
-        return self.offset + self.step * self.first
-
-    def nodes(self) -> Floats:
-        k = self.first + self.stride * np.arange(self.count, dtype=np.float64)
-        return np.asarray(self.offset + self.step * k)
-
-    def law(self, masses: Floats, infinite: float, shift: float) -> LatticeLaw:
-        return LatticeLaw(self.offset + shift, self.step, self.first, self.stride, masses, infinite)
-
-
-def lattice_laws(source: DiscreteSource, grid: Grid) -> tuple[LatticeLaw, LatticeLaw]:
-    """(upper, lower): lattice laws whose profiles enclose the source's."""
-    nodes = grid.nodes()
-    above = source.pieces(nodes, upper=True)
-    below = source.pieces(nodes, upper=False)
-    return spread(above, grid), shrunk(below, grid)
-
-
-def _position(losses: Floats, grid: Grid) -> Floats:
-    """Where losses lie among the nodes; infinite losses stay so."""
-    return np.asarray((losses - grid.start) / grid.spacing)
+    `decide`: pieces above the last node are not rounded but set apart (`LatticeLaw.decided`).
+    """
+    above = source.pieces(grid.nodes, upper=True)
+    below = source.pieces(grid.nodes, upper=False) if bracketed(source) else above
+    return spread(above, grid, decide=decide), shrunk(below, grid, decide=decide)
 
 
 def _gathered(places: Floats, weights: Floats, count: int) -> Floats:
@@ -72,77 +47,91 @@ def _gathered(places: Floats, weights: Floats, count: int) -> Floats:
 
 
 def _snap(pieces: Pieces, grid: Grid) -> float:
-    """How far from a node a loss may lie, in nodes, and still be taken for it."""
-    ends = max(abs(grid.start), abs(grid.start + grid.spacing * grid.count))
-    return min(0.01, (4.0 * pieces.slack + 2e-15 * ends) / grid.spacing)
+    """How far from a node a loss may lie, in steps, and still be taken for it."""
+    ends = max(abs(float(grid.nodes[0])), abs(float(grid.nodes[-1])))
+    return min(0.01, (4.0 * pieces.end_slip + 2e-15 * ends) / grid.step)
 
 
-def spread(pieces: Pieces, grid: Grid) -> LatticeLaw:
+def _apart(pieces: Pieces, grid: Grid, decide: bool) -> tuple[Pieces, float, float]:
+    """What remains to be rounded, and P- and Q-mass of what decides alone, above the last node."""
+    alive = pieces.log_p > -math.inf
+    p = q = 0.0
+    if decide:
+        edge = float(grid.nodes[-1]) - _snap(pieces, grid) * grid.step
+        above = alive & (pieces.low >= edge)
+        p, q = float(np.exp(pieces.log_p[above]).sum()), float(np.exp(pieces.log_q[above]).sum())
+        alive &= ~above
+    if not alive.all():
+        pieces = pieces.where(alive)
+    return pieces, p, q
+
+
+def spread(pieces: Pieces, grid: Grid, *, decide: bool = False) -> LatticeLaw:
     """The upper law: every piece split between the nodes around it, both masses kept."""
-    alive = pieces.log_p > -math.inf
-    log_p, log_q = pieces.log_p[alive], pieces.log_q[alive]
-    low, high = _position(pieces.low[alive], grid), _position(pieces.high[alive], grid)
-    snap, last = _snap(pieces, grid), grid.count - 1
-    below, above = np.floor(low + snap), np.ceil(high - snap)
+    pieces, decided_p, decided_q = _apart(pieces, grid, decide)
+    log_p, slack = pieces.log_p, pieces.slack
+    loss, unsure = pieces.losses()
+    snap, last, places = _snap(pieces, grid), grid.count - 1, grid.places
+    low, high = grid.position(pieces.low), grid.position(pieces.high)
+    # the last node at or below, and the first at or above; -1 and count where there is none
+    below = np.searchsorted(places, low + snap, side="right") - 1
+    above = np.searchsorted(places, high - snap, side="left")
     above = np.maximum(above, below)
-    below = np.where(below < 0.0, -math.inf, np.minimum(below, last))
-    above = np.where(above > last, math.inf, np.maximum(above, 0.0))
-    mass = np.exp(log_p + pieces.slack)
-    # the loss of the merged piece above the lower node; 3 slacks make up for rounding of all three
+    inside, bounded = below >= 0, above <= last
+    mass = np.exp(log_p + slack)
+    floor, top = np.maximum(below, 0), np.minimum(above, last)
+    # the loss of the piece as a whole above the lower node, rounded up
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        merged = log_p - log_q + 3.0 * pieces.slack - grid.start
-        gap = np.maximum(merged - below * grid.spacing, 0.0)
-        width = (above - below) * grid.spacing
+        gap = np.maximum(loss + 1.5 * unsure - grid.nodes[floor], 0.0)
+        width = np.where(bounded, grid.step * (places[top] - places[floor]), math.inf)
         raised = np.where(width > 0.0, np.expm1(-gap) / np.expm1(-width), 0.0)
-    raised = np.where(np.isneginf(below), 1.0, np.clip(raised, 0.0, 1.0))
+    raised = np.where(inside, np.clip(raised, 0.0, 1.0), 1.0)
     up, down = mass * raised, mass * (1.0 - raised)
-    masses = np.zeros(grid.count)
-    inside = np.isfinite(below)
-    masses += _gathered(below[inside], down[inside], grid.count)
-    inside = np.isfinite(above)
-    masses += _gathered(above[inside], up[inside], grid.count)
+    masses = _gathered(floor, np.where(inside, down, 0.0), grid.count)
+    masses += _gathered(top, np.where(bounded, up, 0.0), grid.count)
     # what underflowed to nothing is put at infinity, generously
-    infinite = float(up[~inside].sum()) + 1e-307 * float(log_p.size)
-    shift = pieces.slack + snap * grid.spacing
-    return grid.law(masses, infinite, shift)
+    infinite = float(up[~bounded].sum()) + 1e-307 * float(log_p.size)
+    shift = pieces.end_slip + snap * grid.step
+    widen = math.exp(float(np.max(slack)))
+    return grid.law(masses, infinite, shift, (decided_p * widen, decided_q / widen))
 
 
-def shrunk(pieces: Pieces, grid: Grid) -> LatticeLaw:
+def shrunk(pieces: Pieces, grid: Grid, *, decide: bool = False) -> LatticeLaw:
     """The lower law: every cell shrunk to its barycentre, and the chords lowered below that."""
-    alive = pieces.log_p > -math.inf
-    log_p, log_q = pieces.log_p[alive] - pieces.slack, pieces.log_q[alive] + pieces.slack
-    open_failure = np.isneginf(log_q)
+    pieces, decided_p, decided_q = _apart(pieces, grid, decide)
+    slack, places = pieces.slack, grid.places
+    log_p, open_failure = pieces.log_p - slack, np.isneginf(pieces.log_q)
     infinite = float(np.exp(log_p[open_failure]).sum())
     snap, last = _snap(pieces, grid), grid.count - 1
-    points = (pieces.low == pieces.high)[alive]
-    loss = log_p - log_q
-    with np.errstate(invalid="ignore"):
-        place = np.where(points, _position(pieces.low[alive], grid), _position(loss, grid))
-    nearest = np.round(place)
-    with np.errstate(invalid="ignore"):
-        exact = points & (np.abs(place - nearest) <= snap) & (nearest >= 0.0) & (nearest <= last)
+    loss, unsure = pieces.losses()
+    loss = loss - unsure
+    place = grid.position(np.where(pieces.low == pieces.high, pieces.low, loss))
+    cell = np.searchsorted(places, place + snap, side="right") - 1
+    nearest = np.maximum(cell, 0)
+    exact = (pieces.low == pieces.high) & (np.abs(place - places[nearest]) <= snap)
     mass = np.exp(log_p)
     kinks = _gathered(nearest[exact], mass[exact], grid.count)
-    rest = ~exact & ~open_failure & (place >= 0.0)
+    rest = ~exact & ~open_failure & (cell >= 0)
     # beyond the last node: rounded down to it
-    beyond = rest & (place >= last)
+    beyond = rest & (cell >= last)
     kinks[last] += float(mass[beyond].sum())
     rest &= ~beyond
-    cell = np.floor(place[rest])
+    cell = cell[rest]
     p = _gathered(cell, mass[rest], grid.count - 1)
-    gap = np.clip(loss[rest] - grid.start - cell * grid.spacing, 0.0, grid.spacing)
+    gap = np.clip(loss[rest] - grid.nodes[cell], 0.0, grid.spacings[cell])
     q = _gathered(cell, mass[rest] * np.exp(-gap), grid.count - 1)
-    masses = _lowered(kinks, p, q, grid.spacing)
-    return grid.law(masses, infinite, -snap * grid.spacing)
+    masses = _lowered(kinks, p, q, grid)
+    widen = math.exp(float(np.max(slack)))
+    return grid.law(masses, infinite, -snap * grid.step, (decided_p / widen, decided_q * widen))
 
 
-def _lowered(kinks: Floats, p: Floats, q: Floats, spacing: float) -> Floats:
+def _lowered(kinks: Floats, p: Floats, q: Floats, grid: Grid) -> Floats:
     """Masses of the lower law: kinks at nodes; cells of P-mass p and (gamma of the lower node) Q-mass q.
 
     The chord over a cell stays below its V if it does at the vertex: with the vertex a share 1 - w of the
     way up, w d_k + (1 - w) d_{k+1} >= sag = q E w (1 - w), E = e^spacing - 1.
     """
-    growth = math.expm1(spacing)
+    growth = np.expm1(grid.spacings)
     # what is about to underflow is left out: a lower law may
     rare = (p < _LEAST) | (q < _LEAST)
     p, q = np.where(rare, 0.0, p), np.where(rare, 0.0, q)
@@ -161,12 +150,18 @@ def _lowered(kinks: Floats, p: Floats, q: Floats, spacing: float) -> Floats:
     _follow_bottom(lowered, masses, sag, up, growth)
     _follow_top(lowered, masses, sag, down, growth)
     slope = np.diff(lowered) / growth
-    masses[:-1] -= slope
-    masses[1:] += (1.0 + growth) * slope
-    return _convex(masses, spacing)
+    size = masses.copy()
+    for nodes, moved in ((slice(None, -1), -slope), (slice(1, None), (1.0 + growth) * slope)):
+        masses[nodes] += moved
+        size[nodes] += np.abs(moved)
+    # differences of nothing but rounding are nothing; all masses are a little less for it
+    masses[np.abs(masses) <= _NOISE * size] = 0.0
+    return _convex(masses * (1.0 - _NOISE), grid.nodes)
 
 
-def _follow_bottom(lowered: Floats, masses: Floats, sag: Floats, up: Floats, growth: float) -> None:
+def _follow_bottom(
+    lowered: Floats, masses: Floats, sag: Floats, up: Floats, growth: Floats
+) -> None:
     """Below the bulk h is hardly above 1 - gamma, which no profile undercuts: lower no further than that.
 
     The room a_k = h - (1 - gamma) at node k obeys a_{k+1} = e^spacing a_k + E (P-mass up to k).
@@ -181,11 +176,12 @@ def _follow_bottom(lowered: Floats, masses: Floats, sag: Floats, up: Floats, gro
                 lowered[k] = min(max(float(lowered[k]), gap / float(up[k - 1])), room)
             return
         lowered[k] = room
-        below += float(masses[k])
-        room = (1.0 + growth) * room + growth * below
+        if k < growth.size:
+            below += float(masses[k])
+            room = (1.0 + float(growth[k])) * room + float(growth[k]) * below
 
 
-def _follow_top(lowered: Floats, masses: Floats, sag: Floats, down: Floats, growth: float) -> None:
+def _follow_top(lowered: Floats, masses: Floats, sag: Floats, down: Floats, growth: Floats) -> None:
     """Above the bulk h is hardly above 0: lower no further. h_{k-1} = h_k + (1 - e^-spacing) s_k."""
     stop = lowered.size - 1 - int(np.argmax(masses[::-1] > 0.0))
     room = above = 0.0
@@ -196,11 +192,15 @@ def _follow_top(lowered: Floats, masses: Floats, sag: Floats, down: Floats, grow
                 lowered[k] = min(max(float(lowered[k]), gap / float(down[k])), room)
             return
         lowered[k] = room
-        above = above / (1.0 + growth) + float(masses[k])
-        room += growth / (1.0 + growth) * above
+        if k > 0:
+            # s_k in units of the node: gamma_k times the slope above it
+            step = float(growth[k - 1])
+            above += float(masses[k])
+            room += step / (1.0 + step) * above
+            above /= 1.0 + step
 
 
-def _convex(masses: Floats, spacing: float) -> Floats:
+def _convex(masses: Floats, nodes: Floats) -> Floats:
     """Negative masses taken away so that the profile only falls: the lower convex envelope.
 
     A negative mass is split between the nearest nodes still standing, P- and Q-mass kept (the chord
@@ -210,7 +210,7 @@ def _convex(masses: Floats, spacing: float) -> Floats:
     negative = np.flatnonzero(masses < 0.0)
     if not negative.size:
         return masses
-    values = masses.tolist()
+    values, at = masses.tolist(), nodes.tolist()
     count = len(values)
     before = list(range(-1, count - 1))
     after = list(range(1, count + 1))
@@ -227,7 +227,7 @@ def _convex(masses: Floats, spacing: float) -> Floats:
         if right < count:
             before[right] = left
         if right < count and left >= 0:
-            raised = math.expm1((left - k) * spacing) / math.expm1((left - right) * spacing)
+            raised = math.expm1(at[left] - at[k]) / math.expm1(at[left] - at[right])
             values[right] += mass * raised
             values[left] += mass * (1.0 - raised)
             pending += [j for j in (left, right) if values[j] < 0.0]
@@ -235,7 +235,7 @@ def _convex(masses: Floats, spacing: float) -> Floats:
             values[right] += mass
             pending += [right] if values[right] < 0.0 else []
         elif left >= 0:
-            _merge_top(values, before, after, k, mass, spacing, pending)
+            _merge_top(values, before, after, k, mass, at, pending)
     return np.array(values)
 
 
@@ -245,7 +245,7 @@ def _merge_top(
     after: list[int],
     top: int,
     mass: float,
-    spacing: float,
+    at: list[float],
     pending: list[int],
 ) -> None:
     """A negative mass at the topmost node: merged with the nodes below, and rounded down.
@@ -256,10 +256,10 @@ def _merge_top(
     p = q = mass  # q times gamma of node `k`
     k, left = top, before[top]
     while left >= 0:
-        if p > 0.0 and q > 0.0 and k + math.log(p / q) / spacing >= left:
+        if p > 0.0 and q > 0.0 and at[k] + math.log(p / q) >= at[left]:
             break
         p += values[left]
-        q = q * math.exp((left - k) * spacing) + values[left]
+        q = q * math.exp(at[left] - at[k]) + values[left]
         values[left] = 0.0
         k, left = left, before[left]
     if left >= 0:

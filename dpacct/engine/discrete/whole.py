@@ -62,8 +62,8 @@ def whole_laws(sources: Sources, spacing: float, high: float) -> tuple[Whole, Wh
     step = aligned_step([source.atoms for source, _ in sources], spacing)
     uppers, lowers = [], []
     for source, count in sources:
-        layout = Layout(source, count, step, *_ends(source, high))
-        upper, lower = lattice_laws(source, layout.grid(step))
+        layout = Layout(source, count, *_ends(source, high))
+        upper, lower = lattice_laws(source, layout.even(step))
         uppers.append((upper, count))
         lowers.append((lower, count))
     return _upper(*_stitched(uppers, high, True)), _lower(*_stitched(lowers, high, False))

@@ -57,16 +57,16 @@ LEAST_TILT, MOST_TILT = 1e-9, 1e12
 
 def saddle_for_epsilon(laws: Laws, epsilon: float, guess: float) -> Sum:
     """The tilt whose saddle epsilon is this one (clipped to a wide range): Newton in log c, safeguarded."""
-    return _solve(laws, guess, lambda total: total.saddle_epsilon - epsilon)
+    return saddle(laws, guess, lambda total: total.saddle_epsilon - epsilon)
 
 
 def saddle_for_log_delta(laws: Laws, log_delta: float, guess: float) -> Sum:
     """The tilt at whose saddle epsilon delta is about e^log_delta."""
-    return _solve(laws, guess, lambda total: log_delta - total.log_delta)
+    return saddle(laws, guess, lambda total: log_delta - total.log_delta)
 
 
-def _solve(laws: Laws, guess: float, gap: Callable[[Sum], float]) -> Sum:
-    """The tilt where an increasing gap vanishes."""
+def saddle(laws: Laws, guess: float, gap: Callable[[Sum], float]) -> Sum:
+    """The tilt where an increasing gap vanishes, about; clipped to a wide range."""
     low, high = math.log(LEAST_TILT), math.log(MOST_TILT)
     x = min(max(math.log(guess), low), high)
     # a bracket that grows from the guess, then secants within it
