@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.randomized_response import LocalRandomizer as LocalRandomizer
     from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpacct.mechanisms.staircase import Staircase as Staircase
-    from dpacct.report.plots import plot as plot
-    from dpacct.report.chart import ReportChart as ReportChart
-    from dpacct.report.chart import ReportLine as ReportLine
-    from dpacct.report.report import Report as Report
-    from dpacct.report.section import ReportDocument as ReportDocument
-    from dpacct.report.section import ReportSection as ReportSection
     from dpacct.pate.aggregator import GNMax as GNMax
     from dpacct.pate.aggregator import LNMax as LNMax
     from dpacct.pate.votes import Votes as Votes
+    from dpacct.report.chart import ReportChart as ReportChart
+    from dpacct.report.chart import ReportLine as ReportLine
+    from dpacct.report.plots import plot as plot
+    from dpacct.report.report import Report as Report
+    from dpacct.report.section import ReportDocument as ReportDocument
+    from dpacct.report.section import ReportSection as ReportSection
     from dpacct.risk import Risk as Risk
     from dpacct.risk import calibrate_risk as calibrate_risk
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement

@@ -23,6 +23,7 @@ def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         shutil.copy(file, tmp_path)
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
     Path("sweep.toml").write_text(SWEEP, encoding="utf-8")
+    Path("votes.csv").write_text("60,5,5\n30,20,20\n10,55,5\n", encoding="utf-8")
     words = shlex.split(example)
     if words[0] == "ledger":
         with dp.Ledger("run.ledger", budget=(4, 1e-5), adaptive=False) as ledger:

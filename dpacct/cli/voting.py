@@ -1,0 +1,166 @@
+"""A voting run's cost in words and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpacct.cli.failure import SCHEMA
+from dpacct.cli.rounding import rounded
+from dpacct.cli.table import aligned
+from dpacct.cli.text import grade, relation, safe_number
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.pate.aggregator import Aggregator
+    from dpacct.pate.release import Sanitized
+    from dpacct.pate.votes import Votes
+    from dpacct.pate.voting_cost import VotingCost
+
+SECRET = (
+    "the data-dependent and exact epsilons, and what single queries cost, are computed from the votes"
+    " and are private themselves; --sanitize prints one that may be published"
+)
+_ONE_WAY = "from these votes to neighbours"
+_BOTH = "both ways"
+
+
+def _about(aggregator: Aggregator, votes: Votes, delta: Fraction) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "command": "pate",
+        "queries": votes.queries,
+        "classes": votes.classes,
+        "mechanism": str(aggregator),
+        "level": aggregator.level,
+        "neighbours": aggregator.neighbours,
+        "delta": float(delta),
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    """An Answer object without what is told once."""
+    told = replace(answer, alternatives=(), tree=None).to_dict()
+    return {key: value for key, value in told.items() if key not in ("schema", "plan")}
+
+
+def as_json(found: VotingCost, top: int) -> dict[str, Any]:
+    """The contracts' object, with every method and the costliest queries."""
+    body = _about(found.aggregator, found.votes, found.delta)
+    body |= {
+        "data_independent": _answer(found.data_independent),
+        "data_dependent": _answer(found.data_dependent),
+        "exact": None if found.exact is None else _answer(found.exact),
+        "private": found.private,
+        "answered": found.answered,
+        "order": found.order,
+        "methods": [
+            {"name": line.name, "one_way": line.one_way, "epsilon": _answer(line.answer)}
+            for line in found.lines
+        ],
+        "costliest": found.per_query.rows(found.costliest(top).tolist()),
+    }
+    notes = [SECRET] + ([found.why] if found.exact is None or found.why else [])
+    return body | {"notes": notes}
+
+
+def lines_of(found: VotingCost, top: int) -> list[str]:
+    """The answers, every method, the costliest queries."""
+    votes = found.votes
+    lines = [
+        f"{votes.queries} queries, {votes.classes} classes: {found.aggregator}",
+        f"epsilon at delta {float(found.delta):.6g}",
+    ]
+    rows = [
+        ("whatever the votes are", *_cells(found.data_independent), "both ways, adaptive queries"),
+        ("for these votes, bound", *_cells(found.data_dependent), _BOTH),
+    ]
+    if found.exact is not None:
+        rows.append(("for these votes, exact", *_cells(found.exact), _BOTH))
+    rows += [
+        (f"  {line.name}", *_cells(line.answer), _ONE_WAY if line.one_way else _BOTH)
+        for line in found.lines
+    ]
+    lines += aligned(("cost", "epsilon", "grade", "holds"), rows)
+    if found.exact is not None and found.exact.lower is not None and found.exact.upper is not None:
+        low, high = rounded(found.exact.lower, "down", 6), rounded(found.exact.upper, "up", 6)
+        lines.append(f"  the exact epsilon lies between {low} and {high}")
+    if found.aggregator.screening is not None:
+        lines.append(f"  expected answers: {found.answered:.6g} of {votes.queries}")
+    if top:
+        lines += ["", *_costliest(found, top)]
+    lines += [f"  {assumption.text}" for assumption in found.data_dependent.assumptions]
+    if found.why:
+        lines.append(f"  exact: {found.why}")
+    return [*lines, f"  PRIVATE: {SECRET}"]
+
+
+def _cells(answer: Answer) -> tuple[str, str]:
+    return f"{relation(answer)} {safe_number(answer)}", grade(answer)
+
+
+def _costliest(found: VotingCost, top: int) -> list[str]:
+    rows = [
+        (
+            str(row["query"]),
+            str(row["label"]),
+            f"{row['votes']:.6g}",
+            f"{row['margin']:.6g}",
+            f"{row['wrong_at_most']:.3g}",
+            f"{row['cost']:.6g}",
+            f"{100.0 * float(row['share'] or 0.0):.3g} %",
+            "" if row["exact"] is None else f"{row['exact']:.6g}",
+        )
+        for row in found.per_query.rows(found.costliest(top).tolist())
+    ]
+    header = ("query", "label", "votes", "margin", "wrong at most", "cost", "share", "exact")
+    return [
+        f"costliest queries, by Renyi divergence of order {found.order:.4g}",
+        *aligned(header, rows),
+    ]
+
+
+def sanitized_json(
+    aggregator: Aggregator, votes: Votes, delta: Fraction, found: Sanitized, whatever: Answer
+) -> dict[str, Any]:
+    """The contracts' object with nothing in it that is private."""
+    body = _about(aggregator, votes, delta)
+    return body | {
+        "data_independent": _answer(whatever),
+        "data_dependent": _answer(found.answer),
+        "exact": None,
+        "private": found.seeded,
+        "release": {
+            "order": found.order,
+            "beta": found.beta,
+            "sigma": found.noise,
+            "confidence": found.confidence,
+            "cost": found.publication,
+        },
+    }
+
+
+def sanitized_lines(
+    aggregator: Aggregator, votes: Votes, delta: Fraction, found: Sanitized, whatever: Answer
+) -> list[str]:
+    """What may be published, and how it was made."""
+    lines = [
+        f"{votes.queries} queries, {votes.classes} classes: {aggregator}",
+        f"epsilon at delta {float(delta):.6g}",
+    ]
+    lines += aligned(
+        ("cost", "epsilon", "grade"),
+        [
+            ("whatever the votes are", *_cells(whatever)),
+            ("for these votes, sanitized", *_cells(found.answer)),
+        ],
+    )
+    lines += [
+        f"  the release: order {found.order:.6g}, beta {found.beta:.6g}, noise {found.noise:.6g} smooth"
+        f" sensitivities; its own Renyi cost {found.publication:.6g} is included",
+    ]
+    lines += [f"  {assumption.text}" for assumption in found.answer.assumptions]
+    if float(found.answer) >= float(whatever):
+        lines.append("  nothing is gained by it here: publish the data-independent epsilon")
+    return lines

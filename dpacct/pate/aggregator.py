@@ -1,0 +1,289 @@
+"""GNMax and LNMax: release which class has the most votes, after noise on each count.
+
+Papernot et al. 2017 (Laplace noise, LNMax) and 2018 (Gaussian noise, GNMax, and its confident and
+interactive forms); Zhu et al. 2021 (AE-DPFL) at the level of agents and of instances, with voters that answer
+for themselves (PATE-FL) or by their nearest neighbours (Private-kNN-FL).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dpacct.domain import POSITIVE, Integer, Number, Real
+from dpacct.errors import InvalidArgument
+from dpacct.pate.histograms import Histograms
+from dpacct.pate.level import Level
+from dpacct.pate.noise import GaussianNoise, LaplaceNoise, Noise
+from dpacct.pate.screening import Screening
+from dpacct.pate.votes import Votes, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from dpacct.engine.stable import Floats
+    from dpacct.pate.release import Sanitized
+    from dpacct.pate.voting_cost import VotingCost
+    from dpacct.tree import Node
+
+QUERIES = Integer(1, 10**12)
+THRESHOLD = Real(-(10**9), 10**9, "both", as_float=False)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Aggregator(ABC):
+    """What GNMax and LNMax share."""
+
+    level: str
+    neighbours: int
+
+    def __init__(self, level: str, neighbours: int) -> None:
+        made = Level(level, neighbours)
+        object.__setattr__(self, "level", made.name)
+        object.__setattr__(self, "neighbours", made.shares)
+
+    @property
+    @abstractmethod
+    def noise(self) -> Noise:
+        """The noise on each count, in shares of a vote."""
+
+    @property
+    def screening(self) -> Screening | None:
+        """The threshold step, in shares of a vote; None where every query is answered."""
+        return None
+
+    @property
+    def neighbouring(self) -> Level:
+        """How far the protected unit can move the votes."""
+        return Level(self.level, self.neighbours)
+
+    def plan(self, queries: int) -> Node:
+        """The noisy counts of so many queries, whatever the votes: a plan like any other.
+
+        It dominates the labels, and holds for queries that are chosen as one goes along.
+
+        >>> answer = GNMax(sigma=40, level="agent").plan(100).epsilon(delta=1e-5)
+        >>> f"{answer.upper:.6f}"
+        '0.926342'
+        """
+        count = int(QUERIES.check("queries", queries))
+        found = self.noise.plan(self.neighbouring, count)
+        if self.screening is not None:
+            found = found + self.screening.plan(self.neighbouring, count)
+        return found.under(self.neighbouring.adjacency, unit=self.neighbouring.unit)
+
+    def cost(
+        self,
+        votes: Votes | ArrayLike,
+        delta: Number,
+        *,
+        baseline: ArrayLike | None = None,
+        exact: bool | int = True,
+        progress: Callable[[str], None] | None = None,
+    ) -> VotingCost:
+        """What answering these queries costs at `delta`: bounds, and the truth beside them.
+
+        `baseline` (interactive screening) is what the student expects each class to get, in votes.
+        `exact`: False leaves the exact cost out; a number is the most kinds of query it is computed for.
+        `progress` is told what is being done. Raises `InvalidArgument`.
+
+        >>> votes = [[60, 5, 5], [20, 30, 20], [62, 4, 4]]
+        >>> found = GNMax(sigma=10, level="agent").cost(votes, 1e-5)
+        >>> found.exact.upper < found.data_dependent.upper < found.data_independent.upper
+        True
+        """
+        from dpacct.pate.voting_cost import voting_cost
+
+        return voting_cost(
+            self, *self._ready(votes, baseline), delta, exact=exact, progress=progress
+        )
+
+    def sanitized(
+        self,
+        votes: Votes | ArrayLike,
+        delta: Number,
+        *,
+        baseline: ArrayLike | None = None,
+        order: Number | None = None,
+        beta: Number | None = None,
+        noise: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+        seed: int | None = None,
+    ) -> Sanitized:
+        """A data-dependent epsilon that may be published: noise scaled to its smooth sensitivity.
+
+        Papernot et al. 2018, Appendix B, with the cost of the noise as it is (docs/theory/voting.md).
+        `order`, `beta` (below 1/(2 order)) and `noise` must be chosen without a look at the votes; the
+        defaults are. With `confidence` the published value is at least the private one. `seed` makes
+        it repeatable, and worthless as protection. Raises `InvalidArgument`.
+        """
+        from dpacct.pate.release import sanitized
+
+        return sanitized(
+            self,
+            *self._ready(votes, baseline),
+            delta,
+            order=order,
+            beta=beta,
+            noise=noise,
+            confidence=confidence,
+            seed=seed,
+        )
+
+    def renyi(self, votes: Votes | ArrayLike, order: Number) -> Floats:
+        """The Renyi divergence of each query's label, exactly: the worst neighbour, either way.
+
+        >>> GNMax(sigma=1, level="agent").renyi([[6, 0]], 6).round(9).tolist()
+        [1.214017468]
+        """
+        from dpacct.pate.per_query import exact_renyi
+
+        return exact_renyi(self, *self._ready(votes, None), order)
+
+    def delta(self, votes: Votes | ArrayLike, epsilon: Number) -> Floats:
+        """Delta of each query's label at this epsilon, exactly: the worst neighbour, either way."""
+        from dpacct.pate.per_query import exact_delta
+
+        return exact_delta(self, *self._ready(votes, None), epsilon)
+
+    def wrong(self, votes: Votes | ArrayLike) -> Floats:
+        """How likely noise changes each query's label, exactly (a tie counts as its first class).
+
+        >>> GNMax(sigma=1).wrong([[2, 0, 0]]).round(9).tolist()
+        [0.134232824]
+        """
+        from dpacct.pate.per_query import wrong_label
+
+        return wrong_label(self, self._ready(votes, None)[0])
+
+    def wrong_at_most(self, votes: Votes | ArrayLike) -> Floats:
+        """The same by a union over the classes: an upper bound that costs nothing to compute.
+
+        >>> GNMax(sigma=1).wrong_at_most([[2, 0, 0]]).round(9).tolist()
+        [0.157299207]
+        """
+        ready = Histograms.of(self._ready(votes, None)[0].counts)
+        log_q = self.noise.log_mismatch(ready.margins.astype(np.float64))
+        return np.asarray(np.minimum(np.exp(log_q), 1.0))
+
+    def _ready(
+        self, votes: Votes | ArrayLike, baseline: ArrayLike | None
+    ) -> tuple[Votes, Floats | None]:
+        given = votes if isinstance(votes, Votes) else Votes(votes)
+        if baseline is None:
+            return given, None
+        if self.screening is None:
+            told = "baseline needs a threshold: it is what interactive screening compares the votes with"
+            raise InvalidArgument(told, argument="baseline")
+        expected: Floats = checked(baseline, "baseline", whole=False)
+        if expected.shape != given.counts.shape:
+            told = "baseline must have a row for each query and a column for each class, got"
+            shape = " x ".join(map(str, expected.shape))
+            wanted = " x ".join(map(str, given.counts.shape))
+            raise InvalidArgument(f"{told} {shape} for {wanted}", argument="baseline")
+        return given, expected
+
+
+class GNMax(Aggregator):
+    """The class with the most votes after normal noise on each count; confident with a threshold.
+
+    `sigma`: standard deviation of the noise, in votes. `level`: who is protected, "instance" (one of a
+    voter's records is exchanged, so one vote may move; it covers exchanging a whole voter) or "agent" (a
+    voter comes or goes). `neighbours`: k, where a voter's vote is the mean of its k nearest neighbours'
+    labels and counts are of neighbours (Private-kNN-FL). `threshold` and `threshold_sigma`, in votes: a
+    query is answered only where the largest count plus noise of that deviation reaches the threshold.
+    Raises `InvalidArgument`.
+
+    >>> GNMax(sigma=40, threshold=150, threshold_sigma=50)
+    GNMax(sigma=40, threshold=150, threshold_sigma=50, level='instance')
+    """
+
+    domains: ClassVar[Mapping[str, Real]] = {"sigma": POSITIVE, "threshold_sigma": POSITIVE}
+    sigma: Fraction
+    threshold: Fraction | None
+    threshold_sigma: Fraction | None
+
+    def __init__(
+        self,
+        *,
+        sigma: Number,
+        level: str = "instance",
+        neighbours: int = 1,
+        threshold: Number | None = None,
+        threshold_sigma: Number | None = None,
+    ) -> None:
+        super().__init__(level, neighbours)
+        if (threshold is None) != (threshold_sigma is None):
+            lone = "threshold" if threshold_sigma is None else "threshold_sigma"
+            other = "threshold_sigma" if threshold_sigma is None else "threshold"
+            told = f"threshold and threshold_sigma must be given together, got {lone} alone"
+            raise InvalidArgument(told, argument=other)
+        self._keep("sigma", POSITIVE.check("sigma", sigma))
+        self._keep("threshold", None if threshold is None else _check_threshold(threshold))
+        spread = None
+        if threshold_sigma is not None:
+            spread = POSITIVE.check("threshold_sigma", threshold_sigma)
+        self._keep("threshold_sigma", spread)
+
+    def _keep(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def noise(self) -> Noise:
+        return GaussianNoise(self.sigma * self.neighbours)
+
+    @property
+    def screening(self) -> Screening | None:
+        if self.threshold is None or self.threshold_sigma is None:
+            return None
+        return Screening(self.threshold * self.neighbours, self.threshold_sigma * self.neighbours)
+
+    def __repr__(self) -> str:
+        return _told(self, "sigma", "threshold", "threshold_sigma")
+
+
+class LNMax(Aggregator):
+    """The class with the most votes after Laplace noise of scale `b` (in votes) on each count.
+
+    `level` and `neighbours` as in `GNMax`. Raises `InvalidArgument`.
+
+    >>> LNMax(b=20, level="agent")
+    LNMax(b=20, level='agent')
+    """
+
+    b: Fraction
+
+    def __init__(self, *, b: Number, level: str = "instance", neighbours: int = 1) -> None:
+        super().__init__(level, neighbours)
+        object.__setattr__(self, "b", POSITIVE.check("b", b))
+
+    @property
+    def noise(self) -> Noise:
+        return LaplaceNoise(self.b * self.neighbours)
+
+    def __repr__(self) -> str:
+        return _told(self, "b")
+
+
+def _check_threshold(threshold: Number) -> Any:
+    return THRESHOLD.check("threshold", threshold)
+
+
+def _told(one: Aggregator, *names: str) -> str:
+    given = {name: getattr(one, name) for name in names}
+    shown = [f"{name}={_short(value)}" for name, value in given.items() if value is not None]
+    shown.append(f"level={one.level!r}")
+    if one.neighbours > 1:
+        shown.append(f"neighbours={one.neighbours}")
+    return f"{type(one).__name__}({', '.join(shown)})"
+
+
+def _short(value: Fraction) -> str:
+    return str(value) if value.denominator == 1 else repr(float(value))

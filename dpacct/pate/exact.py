@@ -1,0 +1,201 @@
+"""The cost itself, of the released labels: exact Renyi divergences, and epsilon by composing exact laws.
+
+One unit's data either joins, leaves, or changes, in all queries at once; and the two data sets can be told
+apart in either order. These are the sides of the question, and the cost is the largest of them.
+
+For each side the worst neighbour of each query is taken by itself: an upper end, and reached where the unit
+could have voted that way in every query. Epsilon from above composes, query by query, the law that dominates
+all neighbours (`dominating`); from below, the one neighbour with the largest divergence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpacct.engine.stable import Floats
+from dpacct.pate.argmax import NOBODY, Moves, laws
+from dpacct.pate.divergence import renyi
+from dpacct.pate.dominating import ROUNDING, hull
+from dpacct.pate.histograms import Histograms
+from dpacct.pate.level import Level
+from dpacct.pate.noise import Noise
+from dpacct.pate.screening import Screening
+from dpacct.pate.vote_lattice import POINTS, FiniteLaws, compose
+from dpacct.theorems import canonne2020
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Places = NDArray[np.intp]
+
+_ROWS = 400
+MOST_COMPOSED = 3000
+"""Up to so many kinds of query their laws are composed; beyond, exact Renyi divergences are added."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One order of the two data sets, and what changes: P and Q of each neighbour, by query."""
+
+    name: str  # "from": P is the votes, Q a neighbour; "to": the other way round
+    row: Places
+    log_p: Floats
+    log_q: Floats
+
+
+@dataclass(frozen=True)
+class ExactCost:
+    """Epsilon of the labels: ends, and the Renyi divergence of each kind of query at each order.
+
+    `one_way` is the upper end for P the votes and Q a neighbour only. `lower` is None where the laws
+    were not composed.
+    """
+
+    lower: float | None
+    upper: float
+    one_way: float
+    orders: Floats
+    renyi: Floats
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Exact laws of the labels at some kinds of queries and at their neighbours."""
+
+    histograms: Histograms
+    level: Level
+    noise: Noise
+    screening: Screening | None = None
+
+    def sides(self) -> Iterator[tuple[Places, list[Side]]]:
+        """All sides of some queries at a time, with the places of these queries."""
+        size = self.histograms.counts.shape[0]
+        for start in range(0, size, _ROWS):
+            places = np.arange(start, min(start + _ROWS, size))
+            yield (
+                places,
+                [
+                    Side(side.name, side.row + start, side.log_p, side.log_q)
+                    for side in self._sides(self.histograms.rows(places))
+                ],
+            )
+
+    def _sides(self, part: Histograms) -> Iterator[Side]:
+        alike = part.residual is None
+        found = laws(part.counts, self.level, self.noise, alike=alike)
+        own, other = found.own, found.other
+        if self.screening is not None:
+            residual = part.residual if part.residual is not None else part.counts.astype(float)
+            own = self.screening.joined(part.top, own)
+            other = self.screening.joined(
+                self.screening.neighbours(residual, found.moves, self.level), other
+            )
+        for chosen in _changes(found.moves, self.level):
+            rows, theirs = found.moves.row[chosen], other[chosen]
+            mine = own[rows]
+            yield Side("from", rows, mine, theirs)
+            yield Side("to", rows, theirs, mine)
+
+    def renyi(self, orders: Floats) -> tuple[list[str], Floats]:
+        """Names of the sides, and sides x queries x orders: the worst neighbour's divergence."""
+        names: list[str] = []
+        parts: list[Floats] = []
+        for places, sides in self.sides():
+            names = [side.name for side in sides]
+            table = np.zeros((len(sides), places.size, orders.size))
+            for place, side in enumerate(sides):
+                found = renyi(side.log_p, side.log_q, orders)
+                np.maximum.at(table[place], side.row - int(places[0]), found)
+            parts.append(table)
+        return names, np.concatenate(parts, axis=1)
+
+    def cost(
+        self, count: Floats, delta: float, orders: Floats, rest: Floats | None = None
+    ) -> ExactCost:
+        """Epsilon at delta of so many queries of each kind.
+
+        `rest` bounds at each order the Renyi divergence of queries that are not among the kinds.
+        """
+        names, table = self.renyi(orders)
+        log_delta = math.log(delta)
+        totals = np.einsum("k,sko->so", count, table) + (0.0 if rest is None else rest)
+        uppers = [converted(total, orders, log_delta) for total in totals]
+        lower = None
+        if rest is None and count.size <= MOST_COMPOSED:
+            lower, uppers = self._composed(count, log_delta, uppers)
+        one_way = max(u for name, u in zip(names, uppers, strict=True) if name == "from")
+        upper = max(uppers)
+        return ExactCost(
+            None if lower is None else min(lower, upper), upper, one_way, orders, table.max(axis=0)
+        )
+
+    def _composed(
+        self, count: Floats, log_delta: float, uppers: list[float]
+    ) -> tuple[float, list[float]]:
+        """A lower end, and upper ends of each side that are no larger than those given."""
+        collected: list[list[Side]] = [[] for _ in uppers]
+        for _, sides in self.sides():
+            for place, side in enumerate(sides):
+                collected[place].append(side)
+        found, tilts = list(uppers), []
+        for place, parts in enumerate(collected):
+            laws = FiniteLaws.of([hull(p, q) for p, q in _by_row(parts, count.size)], count)
+            tilts.append(laws.best_tilt(log_delta))
+            found[place] = min(found[place], compose(laws, tilts[-1]).epsilon(log_delta))
+        # from below: the side that is largest from above, and in it one neighbour for each query
+        place = int(np.argmax(found))
+        order = 1.0 + tilts[place]
+        worst = FiniteLaws.of(
+            [_worst(p, q, order) for p, q in _by_row(collected[place], count.size)], count
+        )
+        fine, coarse = (
+            compose(worst, tilts[place], points).epsilon(log_delta)
+            for points in (POINTS, POINTS // 2)
+        )
+        room = 2.0 * abs(fine - coarse) + 1e-9 * (1.0 + fine) if math.isfinite(fine) else math.inf
+        return max(0.0, fine - room) if math.isfinite(room) else 0.0, found
+
+
+def converted(log_moment_rate: Floats, orders: Floats, log_delta: float) -> float:
+    """The least epsilon over the orders, of Renyi divergences at each; rounded up."""
+    s = orders - 1.0
+    finite = np.isfinite(log_moment_rate)
+    values = [
+        canonne2020.epsilon(rate * power, power, log_delta)
+        for rate, power in zip(log_moment_rate[finite].tolist(), s[finite].tolist(), strict=True)
+    ]
+    return max(0.0, min(values, default=math.inf)) * (1.0 + 1e-13)
+
+
+def _changes(moves: Moves, level: Level) -> Iterator[NDArray[np.bool_]]:
+    """Neighbours of one sort each: a vote more, a vote fewer; or a vote moved."""
+    if level.is_agent:
+        yield moves.source == NOBODY
+        yield moves.target == NOBODY
+    else:
+        yield np.ones(moves.row.shape, dtype=bool)
+
+
+def _by_row(parts: list[Side], rows: int) -> Iterator[tuple[Floats, Floats]]:
+    """The neighbours of each query in turn; a query that has none of the sort costs nothing."""
+    row = np.concatenate([side.row for side in parts])
+    log_p = np.concatenate([side.log_p for side in parts])
+    log_q = np.concatenate([side.log_q for side in parts])
+    place = np.argsort(row, kind="stable")
+    ends = np.searchsorted(row[place], np.arange(rows + 1))
+    nothing = np.zeros((1, 1))
+    for index in range(rows):
+        chosen = place[ends[index] : ends[index + 1]]
+        yield (log_p[chosen], log_q[chosen]) if chosen.size else (nothing, nothing)
+
+
+def _worst(log_p: Floats, log_q: Floats, order: float) -> tuple[Floats, Floats, float]:
+    """The law of the one neighbour with the largest divergence at this order."""
+    worst = int(np.argmax(renyi(log_p, log_q, np.array([order]))[:, 0]))
+    losses, masses, infinite = hull(log_p[worst : worst + 1], log_q[worst : worst + 1])
+    return losses, masses, infinite - ROUNDING

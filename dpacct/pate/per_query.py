@@ -1,0 +1,163 @@
+"""What each single query costs, and how likely its label is right."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import numpy as np
+
+from dpacct.domain import EPSILON, Number, Real
+from dpacct.errors import OutsideDomain
+from dpacct.pate.argmax import laws
+from dpacct.pate.exact import Exact
+from dpacct.pate.histograms import Histograms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpacct.engine.stable import Floats
+    from dpacct.pate.aggregator import Aggregator
+    from dpacct.pate.votes import Votes
+    from dpacct.pate.voting_cost import VotingCost
+
+ORDER = Real(1, 10**6, typical=(1.1, 64))
+COLUMNS = (
+    "query",
+    "label",
+    "votes",
+    "margin",
+    "wrong_at_most",
+    "answered",
+    "cost",
+    "share",
+    "exact",
+)
+
+
+@dataclass(frozen=True)
+class PerQuery:
+    """Columns with one entry a query, in the order of the votes.
+
+    `label`: the winner without noise (0 is the first class); `votes` and `margin`: its votes, and how many
+    more than the next, in votes; `wrong_at_most`: the chance of another label; `answered`: of an answer;
+    `cost`: the Renyi bound at the run's order, and `share`, its part of all; `exact`: the exact Renyi
+    divergence at that order, NaN where it was not computed.
+    """
+
+    label: NDArray[np.intp]
+    votes: Floats
+    margin: Floats
+    wrong_at_most: Floats
+    answered: Floats
+    cost: Floats
+    share: Floats
+    exact: Floats
+
+    @classmethod
+    def of(cls, found: VotingCost) -> PerQuery:
+        """The columns of a voting run."""
+        bounds, shares = found.bounds, found.aggregator.neighbours
+        ready = bounds.histograms
+        cost = bounds.each(found.order)
+        whole = float(cost.sum())
+        answered = np.ones(cost.size)
+        if bounds.screening is not None:
+            answered = np.exp(bounds.screening.log_passes(ready.top)[1])
+        return cls(
+            found.votes.labels,
+            ready.counts[:, 0] / shares,
+            ready.margins[:, 0] / shares,
+            np.minimum(np.exp(bounds.log_q), 1.0),
+            answered,
+            cost,
+            cost / whole if whole > 0.0 else np.zeros(cost.size),
+            np.full(cost.size, np.nan) if found.exact_each is None else found.exact_each,
+        )
+
+    def rows(self, places: Iterable[int]) -> list[dict[str, float | int | None]]:
+        """Some rows, by the names of `COLUMNS`; queries count from 1."""
+        columns = [getattr(self, name) for name in COLUMNS[1:]]
+        found: list[dict[str, float | int | None]] = []
+        for place in places:
+            values = [column[place].item() for column in columns]
+            known = [None if value != value else value for value in values]
+            found.append(dict(zip(COLUMNS, [place + 1, *known], strict=True)))
+        return found
+
+    def write_csv(self, target: str | Path | TextIO) -> None:
+        """All rows as CSV, with a heading."""
+        if isinstance(target, str | Path):
+            with Path(target).open("w", newline="", encoding="utf-8") as file:
+                self.write_csv(file)
+            return
+        writer = csv.writer(target, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        columns = [np.arange(1, self.cost.size + 1), *(getattr(self, n) for n in COLUMNS[1:])]
+        lists = [column.tolist() for column in columns]
+        for row in zip(*lists, strict=True):
+            writer.writerow([repr(value) if value == value else "" for value in row])
+
+
+def _within_reach(aggregator: Aggregator, ready: Histograms) -> None:
+    """Refuse what quadrature does not reach."""
+    widest = int(ready.margins[:, -1].max())
+    reach = aggregator.noise.reach()
+    if widest > reach:
+        far = int(np.argmax(ready.margins[:, -1])) + 1
+        told = (
+            "the noise is too small to integrate"
+            if reach < 0
+            else (
+                f"the margin must be at most 400 times the noise to integrate, which query {far} exceeds"
+            )
+        )
+        raise OutsideDomain(told, argument="votes")
+
+
+def exact_renyi(
+    aggregator: Aggregator, votes: Votes, baseline: Floats | None, order: Number
+) -> Floats:
+    """See `Aggregator.renyi`."""
+    orders = np.array([float(ORDER.check("order", order))])
+    ready = Histograms.of(votes.counts, baseline, aggregator.neighbours)
+    _within_reach(aggregator, ready)
+    first, which, _ = ready.alike()
+    known = Exact(
+        ready.rows(first), aggregator.neighbouring, aggregator.noise, aggregator.screening
+    )
+    return np.asarray(known.renyi(orders)[1].max(axis=0)[which, 0])
+
+
+def exact_delta(
+    aggregator: Aggregator, votes: Votes, baseline: Floats | None, epsilon: Number
+) -> Floats:
+    """See `Aggregator.delta`."""
+    factor = float(EPSILON.check("epsilon", epsilon))
+    ready = Histograms.of(votes.counts, baseline, aggregator.neighbours)
+    _within_reach(aggregator, ready)
+    first, which, _ = ready.alike()
+    known = Exact(
+        ready.rows(first), aggregator.neighbouring, aggregator.noise, aggregator.screening
+    )
+    worst = np.zeros(first.size)
+    for _, sides in known.sides():
+        for side in sides:
+            # p - e^eps q without cancellation where they are close
+            with np.errstate(invalid="ignore", over="ignore"):
+                excess = np.exp(side.log_p) * -np.expm1(factor + side.log_q - side.log_p)
+            excess = np.where(side.log_p == -np.inf, 0.0, excess)
+            np.maximum.at(worst, side.row, np.maximum(excess, 0.0).sum(axis=1))
+    return worst[which]
+
+
+def wrong_label(aggregator: Aggregator, votes: Votes) -> Floats:
+    """See `Aggregator.wrong`."""
+    ready = Histograms.of(votes.counts)
+    _within_reach(aggregator, ready)
+    first, which, _ = ready.alike()
+    own = laws(ready.counts[first], aggregator.neighbouring, aggregator.noise).own
+    return np.asarray(np.exp(own[:, 1:]).sum(axis=1)[which])

@@ -1,0 +1,154 @@
+"""A data-dependent cost that may be published: Gaussian noise in proportion to its smooth sensitivity.
+
+Papernot et al. 2018, Appendix B (the GNSS mechanism), at one Renyi order that is fixed beforehand. What the
+publication itself costs is added; the published value is raised so that it hides the private one with the
+asked confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpacct.answer import Answer
+from dpacct.domain import DELTA, POSITIVE, Number, Real, ln
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.pate.bounds import Bounds
+from dpacct.pate.exact import converted
+from dpacct.pate.histograms import Histograms
+from dpacct.pate.sensitivity import Steps, smooth_sensitivity
+from dpacct.pate.votes import Votes
+from dpacct.pate.voting_cost import CONVERSION, FIXED
+from dpacct.theorems.papernot2018_release import publication
+from dpacct.vocabulary import Assumption, Side, Strength
+
+if TYPE_CHECKING:
+    from dpacct.engine.stable import Floats
+    from dpacct.pate.aggregator import Aggregator
+
+ORDER = Real(1, 10**5, typical=(2, 64))
+CONFIDENCE = Real("0.5", 1, "left")
+_ORDERS = 1.0 + np.geomspace(0.05, 3000.0, 400)
+_SHARE = 0.3  # of 1/(2 order), which beta must stay below
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """What may be published: `answer`, and the parameters, none of which depends on the votes.
+
+    `answer` covers the labels and its own publication. `order`, `beta` and `noise` are those of the
+    release, `publication` its Renyi cost, `confidence` the chance that the published value is no less
+    than the private one. `seeded`: a repeatable seed was used, so the noise protects nothing.
+    """
+
+    answer: Answer
+    order: float
+    beta: float
+    noise: float
+    confidence: float
+    publication: float
+    seeded: bool
+
+    @property
+    def private(self) -> bool:
+        """False: this is what may be told."""
+        return False
+
+
+def sanitized(
+    aggregator: Aggregator,
+    votes: Votes,
+    baseline: Floats | None,
+    delta: Number,
+    *,
+    order: Number | None,
+    beta: Number | None,
+    noise: Number | None,
+    confidence: Number,
+    seed: int | None,
+) -> Sanitized:
+    """See `Aggregator.sanitized`."""
+    if aggregator.screening is not None or baseline is not None:
+        told = (
+            "a run with a threshold has no smooth-sensitivity release yet: sanitize it without one,"
+        )
+        raise Unsupported(f"{told} or publish the data-independent epsilon", argument="threshold")
+    from scipy.special import ndtri
+
+    known = DELTA.check("delta", delta)
+    log_delta = ln(known)
+    level = aggregator.neighbouring
+    histograms = Histograms.of(votes.counts)
+    bounds = Bounds(histograms, level, aggregator.noise)
+    if order is None:
+        each = votes.queries * bounds.plain(_ORDERS)
+        values = [
+            converted(each[i : i + 1], _ORDERS[i : i + 1], log_delta) for i in range(each.size)
+        ]
+        chosen = float(_ORDERS[int(np.argmin(values))])
+    else:
+        chosen = float(ORDER.check("order", order))
+    decay = _SHARE * 0.5 / chosen if beta is None else float(POSITIVE.check("beta", beta))
+    if 2.0 * chosen * decay >= 1.0:
+        told = f"beta must be below 1/(2 order) = {0.5 / chosen:.6g}, got {decay:.6g}"
+        raise InvalidArgument(told, argument="beta")
+    raised = float(ndtri(float(CONFIDENCE.check("confidence", confidence))))
+    spread = _default_noise(chosen, decay, raised, log_delta)
+    if noise is not None:
+        spread = float(POSITIVE.check("noise", noise))
+    price = publication(chosen, decay, spread, raised)
+    first, _, count = histograms.alike()
+    steps = Steps(aggregator.noise, level, chosen, votes.classes)
+    kinds = histograms.rows(first)
+    near = steps.noise.log_mismatch((kinds.margins - level.margin).astype(np.float64))
+    private = float(count @ steps.cost[steps.at(np.minimum(near, 0.0))])
+    smooth, _ = smooth_sensitivity(steps, kinds, count.astype(np.float64), decay)
+    value = private + smooth * spread * (_draw(seed) + raised)
+    most = votes.queries * float(bounds.plain(np.array([chosen]))[0])
+    rate = np.array([min(max(value, 0.0), most) + price])
+    epsilon = converted(rate, np.array([chosen]), log_delta)
+    answer = Answer(
+        quantity="epsilon",
+        value=epsilon,
+        upper=epsilon,
+        side=Side.UPPER,
+        strength=Strength.BOUND,
+        method="smooth-sensitivity",
+        basis=(*bounds.theorems, "papernot2018.theorem23_corrected", CONVERSION),
+        assumptions=(
+            Assumption(level.told, source=f"{aggregator.level} level"),
+            FIXED,
+            Assumption(
+                f"the noise of the publication is above its {1.0 - float(confidence):.6g} quantile, which"
+                f" has probability {float(confidence):.6g}"
+            ),
+            Assumption("order, beta and noise were chosen without a look at the votes"),
+        ),
+        adjacency=level.adjacency,
+        unit=level.unit,
+    )
+    return Sanitized(answer, chosen, decay, spread, float(confidence), price, seed is not None)
+
+
+def _default_noise(order: float, beta: float, raised: float, log_delta: float) -> float:
+    """Noise whose publication costs a tenth of what delta costs at this order; needs no look at the votes."""
+    budget = publication(order, beta, 1e12) - 0.1 * log_delta / (order - 1.0)
+    low, high = math.log(1e-3), math.log(1e9)
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if publication(order, beta, math.exp(middle), raised) > budget:
+            low = middle
+        else:
+            high = middle
+    return math.exp(high)
+
+
+def _draw(seed: int | None) -> float:
+    """One standard normal number; from the system's own randomness unless a seed is given."""
+    import secrets
+
+    source = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
+    return float(source.standard_normal())

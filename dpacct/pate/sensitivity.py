@@ -1,0 +1,152 @@
+"""How much a data-dependent cost can change from one data set to the next: its smooth sensitivity.
+
+Papernot et al. 2018, Appendix B, bound the local sensitivity at a distance under two conditions on the cost
+as a function of q (their C5 and C6), which must be checked for each noise and order. Here no condition is
+needed: the cost is made a step function of log q that never falls, so what a neighbour can change is read off
+from the steps that its q can lie in (docs/theory/voting.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpacct.engine.stable import Floats
+from dpacct.pate.histograms import Histograms
+from dpacct.pate.level import Level
+from dpacct.pate.noise import Noise
+
+_LOWEST = -2000.0
+_BEND = 64.0  # below e^-64 steps grow in proportion to log q
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The cost of one query at one order, as a step function of log q.
+
+    q bounds the chance of any other label, at the votes and at every neighbour.
+    """
+
+    noise: Noise
+    level: Level
+    order: float
+    classes: int
+    fineness: float = 0.01
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Upper edges of the steps, increasing to 0; the first step reaches down to q = 0."""
+        fine = np.arange(0.0, _BEND, self.fineness)
+        growth = 1.0 + 8.0 * self.fineness / _BEND
+        count = math.ceil(math.log(-_LOWEST / _BEND) / math.log(growth))
+        return np.asarray(-np.concatenate((fine, _BEND * growth ** np.arange(count)))[::-1])
+
+    @cached_property
+    def cost(self) -> Floats:
+        """Of each step: the best bound at its upper edge, or the next lower step's if that is more."""
+        orders = np.array([self.order])
+        tables = self.noise.tables(self.edges, orders, self.level).values()
+        return np.asarray(np.maximum.accumulate(np.minimum.reduce(list(tables))[:, 0]))
+
+    def at(self, log_q: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+        """The step that each log q lies in."""
+        return np.minimum(np.searchsorted(self.edges, log_q), self.edges.size - 1)
+
+    def _moved(self, log_q: Floats, shares: float) -> Floats:
+        """The largest q of a data set whose margins are all that much smaller than one of this q.
+
+        q is a sum of C - 1 tails; the tail at a smaller margin is concave in the tail (log-concave
+        densities), so the sum is largest where all are equal.
+        """
+        others = math.log(self.classes - 1)
+        half = math.log(0.5)
+        margin = self.noise.margin_of(np.minimum(log_q - others, half))
+        found = np.minimum(self.noise.log_tail(margin - shares) + others, 0.0)
+        # beyond an even chance each: anything above, and for what lies below this is low enough
+        return np.asarray(np.where((log_q - others >= half) & (shares > 0.0), 0.0, found))
+
+    @cached_property
+    def local(self) -> Floats:
+        """Of each step: the most by which the cost of a neighbour differs."""
+        margin = float(self.level.margin)
+        up = self.at(self._moved(self.edges, margin))
+        lower = np.append(-math.inf, self.edges[:-1])
+        fallen = self._moved(np.maximum(lower, _LOWEST), -margin)
+        down = np.where(lower < _LOWEST, 0, self.at(np.nextafter(fallen, -math.inf)))
+        return np.asarray(np.maximum(self.cost[up] - self.cost, self.cost - self.cost[down]))
+
+    @cached_property
+    def _largest(self) -> list[Floats]:
+        """Running maxima of `local` over windows of 1, 2, 4, ... steps."""
+        found = [self.local]
+        while 2 ** len(found) <= self.local.size:
+            width = 2 ** (len(found) - 1)
+            found.append(np.maximum(found[-1][:-width], found[-1][width:]))
+        return found
+
+    def largest(self, low: Floats, high: Floats) -> Floats:
+        """The largest local sensitivity at any q between two log q's."""
+        first, last = self.at(low), self.at(high)
+        level = np.log2(last - first + 1.0).astype(int)
+        found = np.empty(first.shape)
+        for each in np.unique(level).tolist():
+            rows = level == each
+            table = self._largest[each]
+            found[rows] = np.maximum(table[first[rows]], table[last[rows] - 2**each + 1])
+        return found
+
+
+def smooth_sensitivity(
+    steps: Steps, histograms: Histograms, count: Floats, beta: float
+) -> tuple[float, int]:
+    """The largest e^{-beta t} times the local sensitivity of the sum of costs t neighbours away; and that t.
+
+    Distances are taken a few at a time where beta is small, which can only make it larger.
+    """
+    margins = histograms.margins.astype(np.float64)
+    ceiling = float(count.sum()) * float(steps.local.max())
+    stride = 1 if margins.size < 50_000 else max(1, math.ceil(0.02 / beta))
+    best, where, distance = 0.0, 0, 0
+    while math.exp(-beta * distance) * ceiling > best:
+        low, high = _reach(steps, margins, distance + stride - 1)
+        found = math.exp(-beta * distance) * float(count @ steps.largest(low, high))
+        if found > best:
+            best, where = found, distance
+        distance += stride
+    return best, where
+
+
+def local_sensitivities(steps: Steps, margins: Floats, distances: int) -> Floats:
+    """The local sensitivity of the cost of queries (rows of margins) at distances 0, 1, ...: at most."""
+    return np.array([steps.largest(*_reach(steps, margins, t)) for t in range(distances)])
+
+
+def _reach(steps: Steps, margins: Floats, distance: int) -> tuple[Floats, Floats]:
+    """The least and largest log q (at the worst neighbour) that many neighbours away."""
+    level, noise = steps.level, steps.noise
+    taken = float(distance * level.step)
+    near = margins - level.margin
+    if level.is_agent:
+        low, high = near + taken, near - taken
+    else:
+        # the leader loses one a step, all of them to the class behind it: the sum of convex tails is
+        # largest so; or it wins one a step from whoever is nearest, as water fills the margins
+        high = near - taken
+        high[:, 0] -= taken
+        low = np.maximum(near + taken, _filled(near, taken) + taken)
+    lowest, highest = noise.log_mismatch(low), noise.log_mismatch(high)
+    crossed = high.min(axis=1) <= 0.0
+    return np.minimum(lowest, 0.0), np.where(crossed, 0.0, np.minimum(highest, 0.0))
+
+
+def _filled(margins: Floats, amount: float) -> Floats:
+    """The level to which the smallest margins (each row increasing) rise when so much is shared out."""
+    count = np.arange(1, margins.shape[1] + 1)
+    sums = np.cumsum(margins, axis=1)
+    needed = count * margins - sums  # to fill up to this margin
+    full = (needed <= amount).sum(axis=1)
+    rows = np.arange(margins.shape[0])
+    return np.asarray(((amount + sums[rows, full - 1]) / full)[:, None])

@@ -1,0 +1,270 @@
+"""What a voting run costs: whatever the votes are, by the theorems about agreement, and exactly."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpacct.answer import Answer
+from dpacct.domain import DELTA, Number, ln
+from dpacct.pate.bounds import ONE_WAY, Bounds
+from dpacct.pate.exact import MOST_COMPOSED, Exact, ExactCost, converted
+from dpacct.pate.histograms import Histograms
+from dpacct.pate.per_query import PerQuery
+from dpacct.pate.votes import Votes
+from dpacct.vocabulary import Assumption, Side, Strength
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpacct.engine.stable import Floats
+    from dpacct.pate.aggregator import Aggregator
+    from dpacct.pate.noise import Noise
+
+_ORDERS = 1.0 + np.geomspace(0.02, 3000.0, 96)
+_FINER = 13
+_EXACT_ORDERS = 22
+_WORK = 1.2e9  # about what three seconds of quadrature and divergences amount to
+
+CONVERSION = "Canonne, Kamath, Steinke 2020, Proposition 12"
+EXACT = (
+    "probabilities of each label by quadrature, at the votes and at every neighbour"
+    " (docs/theory/voting.md)"
+)
+_HARD = "voters whose neighbours all have one label; others may cost more, so this is a lower end"
+_DOMINATED = "the noisy counts, which the labels are computed from"
+FIXED = Assumption(
+    "the queries were fixed beforehand: none was chosen after seeing another's label"
+)
+PRIVATE = (
+    "a data-dependent epsilon is computed from the votes and is itself private: publish the"
+    " data-independent one, or a sanitized one"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One way to account for the same run; `one_way`: only from the votes to their neighbours."""
+
+    name: str
+    answer: Answer
+    one_way: bool = False
+
+
+@dataclass(frozen=True)
+class VotingCost:
+    """The answers at one delta, and what they were made from.
+
+    `data_independent` holds whatever the votes are, also for queries chosen adaptively. `data_dependent`
+    is the best bound for these votes, in both orders of the two data sets, and `exact` brackets the truth
+    of what it bounds (None where it was left out; `why` says why). Both are private. `lines` are all
+    methods side by side; `answered` is the expected number of answers; `order` is the Renyi order at
+    which single queries are compared.
+    """
+
+    aggregator: Aggregator
+    votes: Votes
+    delta: Fraction
+    data_independent: Answer
+    data_dependent: Answer
+    exact: Answer | None
+    why: str
+    lines: tuple[Line, ...]
+    answered: float
+    order: float
+    bounds: Bounds = field(repr=False)
+    exact_each: Floats | None = field(repr=False)
+
+    @property
+    def private(self) -> bool:
+        """True: the data-dependent and exact numbers reveal something of the votes."""
+        return True
+
+    @cached_property
+    def per_query(self) -> PerQuery:
+        """Columns with one entry a query."""
+        return PerQuery.of(self)
+
+    def costliest(self, count: int) -> NDArray[np.intp]:
+        """The places of the queries with the largest bounds, the largest first."""
+        cost = self.per_query.cost
+        count = min(count, cost.size)
+        places = np.argpartition(-cost, count - 1)[:count] if count else np.empty(0, dtype=np.intp)
+        exact = np.nan_to_num(self.per_query.exact[places])
+        return places[np.lexsort((places, -exact, -cost[places]))]
+
+
+def voting_cost(
+    aggregator: Aggregator,
+    votes: Votes,
+    baseline: Floats | None,
+    delta: Number,
+    *,
+    exact: bool | int = True,
+    progress: Callable[[str], None] | None = None,
+) -> VotingCost:
+    """See `Aggregator.cost`."""
+    known = DELTA.check("delta", delta)
+    log_delta = ln(known)
+    tell = progress or (lambda _: None)
+    level, screening = aggregator.neighbouring, aggregator.screening
+    started = time.perf_counter()
+    plain = replace(
+        aggregator.plan(votes.queries).epsilon(delta=known, method="exact"),
+        side=Side.UPPER,
+        lower=None,
+        method="data-independent",
+        alternatives=(),
+    )
+    plain = replace(
+        plain,
+        value=float(plain),
+        basis=(*plain.basis, _DOMINATED),
+        assumptions=(_protected(aggregator),),
+    )
+    tell("bounds")
+    histograms = Histograms.of(votes.counts, baseline, level.shares)
+    bounds = Bounds(histograms, level, aggregator.noise, screening)
+    least, order = _optimised(lambda orders: bounds.total(orders), log_delta)
+    start = replace(plain, tree=None, seconds=0.0, strength=Strength.BOUND, side=Side.UPPER)
+
+    def answer(epsilon: float, method: str, basis: tuple[str, ...]) -> Answer:
+        return replace(
+            start,
+            value=epsilon,
+            upper=epsilon,
+            method=method,
+            basis=basis,
+            assumptions=(_protected(aggregator), FIXED),
+        )
+
+    names = bounds.theorems
+    bound = answer(least, "data-dependent", (*names, CONVERSION))
+    bound = replace(bound, seconds=time.perf_counter() - started)
+    if plain.upper is not None and least > plain.upper:
+        # what holds whatever the votes are holds for these
+        bound = replace(bound, value=plain.upper, upper=plain.upper, basis=plain.basis)
+    whatever, _ = _optimised(lambda orders: votes.queries * bounds.plain(orders), log_delta)
+    lines = [Line("data-independent, Renyi", answer(whatever, "rdp", (CONVERSION,)))]
+    for name in names:
+        epsilon, _ = _optimised(lambda orders, name=name: bounds.total(orders, name), log_delta)  # type: ignore[misc]
+        lines.append(Line(f"{name}, either way", answer(epsilon, name, (name, CONVERSION))))
+        if name in ONE_WAY and screening is None:
+            epsilon, _ = _optimised(
+                lambda orders, name=name: bounds.total(orders, name, one_way=True),  # type: ignore[misc]
+                log_delta,
+            )
+            lines.append(Line(name, answer(epsilon, name, (name, CONVERSION)), one_way=True))
+    found, why, each = None, "it was not asked for", None
+    if exact is not False:
+        tell("exact laws")
+        most = None if exact is True else int(exact)
+        result, why, each = _exact(bounds, aggregator.noise, float(known), order, most)
+        if result is not None and level.proven:
+            found = answer(
+                result.upper, "exact" if result.lower is not None else "exact-rdp", (EXACT,)
+            )
+            if result.lower is not None:
+                found = replace(found, lower=result.lower, side=Side.TWO_SIDED)
+            one_way = answer(result.one_way, found.method, (EXACT,))
+            lines.append(Line("exact", one_way, one_way=True))
+        elif result is not None and result.lower is not None:
+            # voters of several neighbours may also spread their votes: what was found is a lower end
+            found = replace(
+                answer(result.lower, "exact", (EXACT, _HARD)),
+                lower=result.lower,
+                upper=None,
+                side=Side.LOWER,
+            )
+    answered = float(votes.queries)
+    if screening is not None:
+        answered = float(np.exp(screening.log_passes(histograms.top)[1]).sum())
+    return VotingCost(
+        aggregator,
+        votes,
+        known,
+        plain,
+        bound,
+        found,
+        why,
+        tuple(lines),
+        answered,
+        order,
+        bounds,
+        each,
+    )
+
+
+def _protected(aggregator: Aggregator) -> Assumption:
+    return Assumption(aggregator.neighbouring.told, source=f"{aggregator.level} level")
+
+
+def _optimised(total: Callable[[Floats], Floats], log_delta: float) -> tuple[float, float]:
+    """The least epsilon over Renyi orders, and the order that gives it."""
+    orders = _ORDERS
+    for _ in range(2):
+        rates = total(orders)
+        each = np.array(
+            [converted(rates[i : i + 1], orders[i : i + 1], log_delta) for i in range(orders.size)]
+        )
+        best = int(np.argmin(each))
+        low, high = orders[max(best - 1, 0)], orders[min(best + 1, orders.size - 1)]
+        least, order = float(each[best]), float(orders[best])
+        orders = np.append(1.0 + np.geomspace(low - 1.0, high - 1.0, _FINER), order)
+    return least, order
+
+
+def _exact(
+    bounds: Bounds, noise: Noise, delta: float, order: float, most: int | None
+) -> tuple[ExactCost | None, str, Floats | None]:
+    """The exact cost of as many kinds of query as time allows, the costliest first; else why not."""
+    first, which, count = bounds.histograms.alike()
+    kinds = bounds.histograms.rows(first)
+    near = noise.reach() >= kinds.margins[:, -1]
+    if not near.any():
+        told = "the noise is too small beside the margins to integrate"
+        return None, told, None
+    classes = kinds.counts.shape[1]
+    neighbours = 2 * classes if bounds.level.is_agent else classes * min(classes, 12)
+    points = 130 * (1.0 + np.sqrt(classes) / 3.0)
+    each = points * classes * (classes + neighbours) + 600.0 * classes * neighbours
+    affordable = most if most is not None else max(50, int(_WORK / each))
+    chosen = np.flatnonzero(near)
+    if chosen.size > affordable:
+        cost = count[chosen] * bounds.each(order)[first[chosen]]
+        chosen = np.sort(chosen[np.argsort(-cost, kind="stable")[:affordable]])
+    orders = _around(order)
+    rest = None
+    if chosen.size < first.size:
+        left = np.ones(first.size, dtype=bool)
+        left[chosen] = False
+        others = Bounds(
+            bounds.histograms.rows(np.flatnonzero(left[which])),
+            bounds.level,
+            bounds.noise,
+            bounds.screening,
+        )
+        rest = others.total(orders)
+    exact = Exact(kinds.rows(chosen), bounds.level, bounds.noise, bounds.screening)
+    found = exact.cost(count[chosen].astype(np.float64), delta, orders, rest)
+    at = int(np.argmin(np.abs(orders - order)))
+    values = np.full(first.size, np.nan)
+    values[chosen] = found.renyi[:, at]
+    why = ""
+    if rest is not None:
+        why = f"exact for {chosen.size} of {first.size} kinds of query, bounds for the others"
+    elif count.size > MOST_COMPOSED:
+        why = "exact Renyi divergences, added"
+    return found, why, values[which]
+
+
+def _around(order: float) -> Floats:
+    """Orders to add exact divergences at: the truth's best order lies above that of a bound."""
+    s = order - 1.0
+    return np.unique(np.append(1.0 + np.geomspace(0.4 * s, 25.0 * s, _EXACT_ORDERS), order))
