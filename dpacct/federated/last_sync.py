@@ -22,6 +22,8 @@ from dpacct.tree import Node
 Floats = NDArray[np.float64]
 MOST_ROUNDS = 6
 """With more rounds than so it spares next to nothing."""
+MOST_EPSILON = 50.0
+"""Beyond this nothing is worth sparing, and whole profiles take long."""
 _CELLS = 8
 _LOOKS = 4
 

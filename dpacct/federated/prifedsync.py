@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, RATE, Integer, Number, Real
-from dpacct.errors import InvalidArgument
+from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.federated import last_sync
 from dpacct.federated.plan import (
     FederatedPlan,
@@ -197,7 +197,8 @@ class PriFedSync(FederatedPlan):
             yield Row("two-level", notion, true, about=_ABOUT["two-level"])
         for notion in self.notions:
             yield Row("exact", notion, full, about=_ABOUT["exact"])
-        if self.client_rate < 1 and self.rounds <= last_sync.MOST_ROUNDS:
+        few = self.client_rate < 1 and self.rounds <= last_sync.MOST_ROUNDS
+        if few and float(true) <= last_sync.MOST_EPSILON:
             spared = self.until_last_sync(delta=delta)
             yield Row("last-sync", "weak", spared, about=_ABOUT["last-sync"])
         mu = self.mu_clt
@@ -218,16 +219,10 @@ class PriFedSync(FederatedPlan):
         for notion in self.notions:
             observers = 1 if notion == "weak" else self.clients - 1
             name = "federated_fdp.theorem1" + ("" if notion == "weak" else "_strong")
-            value = math.nan
-            if at >= _LEAST_PRINTED:
-                value = theorem1_epsilon(
-                    self.batch_size / self.records,
-                    float(self.sigma),
-                    self.local_steps,
-                    float(self.client_rate),
-                    self.rounds * observers,
-                    at,
-                )
+            try:
+                value = self._printed_theorem1(observers, at)
+            except (DpacctError, OverflowError):  # more steps than any plan may have
+                continue
             if not math.isfinite(value):
                 continue
             if not holds:
@@ -237,13 +232,29 @@ class PriFedSync(FederatedPlan):
             answer = true
             if self.client_rate == 1 and notion == "weak":
                 answer = published(full, name)
-            elif self.client_rate == 1:
-                again = self.local() * (self.rounds * observers)
-                answer = published(self.told(again.epsilon(delta=delta)), name)
-            else:  # one round: the lattice errs upwards
+            else:
                 answer = replace(published(full, name), value=value, upper=value)
             told = "holds" if observers == 1 else "holds, but pays for each observer of one release"
             yield Row("paper", notion, answer, Printed(name, value, "published", told))
+
+    def _printed_theorem1(self, observers: int, delta: float) -> float:
+        """Epsilon of g_p tensor-`observers` R; nan where it can't be told."""
+        times = self.rounds * observers
+        variation = self.local().delta(epsilon=0, method="exact").upper
+        if self.client_rate == 1 or (variation or 1.0) <= self.client_rate**2:
+            # the line 1 - alpha - p^2 lies below f_j everywhere: g_p is f_j
+            found = (self.local() * times).epsilon(delta=delta, method="exact")
+            return float(found)
+        if delta < _LEAST_PRINTED:
+            return math.nan
+        return theorem1_epsilon(
+            self.batch_size / self.records,
+            float(self.sigma),
+            self.local_steps,
+            float(self.client_rate),
+            times,
+            delta,
+        )
 
     def _theorem2(self, true: Answer, mu: float, delta: Number) -> Iterator[Row]:
         """'Consequently' G_mu and G_{sqrt(m-1) mu}: a limit is no guarantee."""

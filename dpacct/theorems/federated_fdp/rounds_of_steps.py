@@ -12,6 +12,10 @@ import numpy as np
 
 from dpacct.theorems.federated_fdp.steps import Floats, Lattice, lattice
 
+_HALF = 2**18
+# variance that the mesh may add, over the reach: about a thousandth of epsilon
+_COARSE = 4e-3
+
 
 def flattened(loss: Floats, law: Floats, variation: float) -> Floats:
     """The law with all losses near 0 moved to 0, so that its total variation is at most `variation`.
@@ -39,12 +43,15 @@ def theorem1_epsilon(
 ) -> float:
     """Epsilon at `delta` of g_p tensor-`rounds`; `rounds` is R for the weak, (m-1) R for the strong notion.
 
-    From above, but for the rounding of a Fourier transform: 1e-12 is the least delta that makes sense.
+    From above, by a part in a thousand at most; nan where the lattice can't tell so well. The rounding of a
+    Fourier transform leaves 1e-12 for the least delta that makes sense.
 
     >>> round(theorem1_epsilon(1.0, 1.0, 1, 1.0, 1, 0.126936737507), 2)
     1.0
     """
-    law = lattice(rate, 1.0 / sigma, steps, 1.0, rounds, 0.0)
+    law = lattice(rate, 1.0 / sigma, steps, 1.0, rounds, 0.0, _HALF)
+    if steps * rounds * law.mesh**2 > _COARSE * float(law.loss[-1]):
+        return math.nan
     return _solved(_one_round(law, client_rate), law, rounds, delta)
 
 

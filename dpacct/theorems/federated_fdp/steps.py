@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
 
-def _step(rate: float, mu: float, mesh: float, top: int) -> Floats:
-    """The law of one loss under P at mesh * (-n..n-1), n = _POINTS; what lies above `top` is cut."""
+def _step(rate: float, mu: float, mesh: float, top: int, half: int) -> Floats:
+    """The law of one loss under P at mesh * (-half..half-1); what lies above `top` is cut."""
     from scipy.special import ndtr
 
     loss = mesh * np.arange(top + 1)
@@ -29,19 +29,19 @@ def _step(rate: float, mu: float, mesh: float, top: int) -> Floats:
     x = np.log1p(np.expm1(np.minimum(loss, 700.0)) / rate) / mu + 0.5 * mu
     base = -np.diff(ndtr(-x))
     hit = -np.diff(ndtr(mu - x))
-    law = np.zeros(2 * _POINTS)
+    law = np.zeros(2 * half)
     # losses of the positive branch have P-mass (1-rate) base + rate hit and Q-mass base; the
     # mirrored ones have them the other way round
     mixed = rate * hit + (1.0 - rate) * base
     share = np.clip((mixed - base * np.exp(loss[:-1])) / -math.expm1(-mesh), 0.0, mixed)
-    law[_POINTS + 1 : _POINTS + top + 1] += share
-    law[_POINTS : _POINTS + top] += mixed - share
+    law[half + 1 : half + top + 1] += share
+    law[half : half + top] += mixed - share
     nearer = np.clip((base - mixed * np.exp(-loss[1:])) / -math.expm1(-mesh), 0.0, base)
-    law[_POINTS - np.arange(top)] += nearer
-    law[_POINTS - np.arange(1, top + 1)] += base - nearer
-    law[_POINTS - top] += float(ndtr(-x[-1]))
+    law[half - np.arange(top)] += nearer
+    law[half - np.arange(1, top + 1)] += base - nearer
+    law[half - top] += float(ndtr(-x[-1]))
     lost = rate * float(ndtr(mu - x[-1])) + (1.0 - rate) * float(ndtr(-x[-1]))
-    law[_POINTS] += max(0.0, 1.0 - lost - float(law.sum()))
+    law[half] += max(0.0, 1.0 - lost - float(law.sum()))
     return law
 
 
@@ -53,16 +53,27 @@ class Lattice:
     spectrum: Complexes
     steps: int
 
+    @property
+    def mesh(self) -> float:
+        """The distance of two points: each step's variance grows by a quarter of its square at most."""
+        return float(self.loss[1] - self.loss[0])
+
 
 def lattice(
-    rate: float, mu: float, steps: int, client_rate: float, rounds: int, epsilon: float
+    rate: float,
+    mu: float,
+    steps: int,
+    client_rate: float,
+    rounds: int,
+    epsilon: float,
+    half: int = _POINTS,
 ) -> Lattice:
-    """A lattice wide enough for all rounds, and for `epsilon`."""
+    """A lattice of 2 `half` points, wide enough for all rounds and for `epsilon`."""
     highest = math.log1p(rate * math.expm1(min(700.0, mu * (0.5 * mu + _REACH))))
     window = 1.01 * (max(epsilon, _window(rate, mu, steps, client_rate, rounds)) + highest)
-    mesh = window / _POINTS
-    law = _step(rate, mu, mesh, math.ceil(highest / mesh))
-    points = np.asarray(mesh * np.arange(-_POINTS, _POINTS), dtype=np.float64)
+    mesh = window / half
+    law = _step(rate, mu, mesh, math.ceil(highest / mesh), half)
+    points = np.asarray(mesh * np.arange(-half, half), dtype=np.float64)
     return Lattice(points, np.fft.rfft(np.fft.ifftshift(law)), steps)
 
 

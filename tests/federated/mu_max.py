@@ -1,0 +1,89 @@
+"""The table of docs/federated.md and its CSV: `python -m tests.federated.mu_max` writes both anew."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from functools import cache
+from pathlib import Path
+
+from dpacct.federated.printed_runs import printed_runs
+from tests.structure.project import ROOT
+
+CSV = Path(__file__).with_suffix(".csv")
+PAGE = ROOT / "docs" / "federated.md"
+HEADER = (
+    "table",
+    "client_rate",
+    "sigma",
+    "batch_size",
+    "records",
+    "local_steps",
+    "rounds",
+    "mu_printed",
+    "mu",
+    "epsilon_limit",
+    "epsilon_exact_lower",
+    "epsilon_exact",
+    "epsilon_two_level_lower",
+    "epsilon_two_level",
+)
+BEGIN, END = "<!-- mu_max -->", "<!-- end of mu_max -->"
+
+
+@cache
+def rows() -> list[tuple[str, ...]]:
+    """One row per printed mu_max, numbers to ten digits."""
+    found = []
+    for run in printed_runs():
+        plan, exact, two = run.plan, run.exact(), run.two_level()
+        numbers = (run.mu, run.limit(), exact.lower, exact.upper, two.lower, two.upper)
+        found.append(
+            (
+                run.table,
+                f"{float(plan.client_rate):g}",
+                f"{float(plan.sigma):g}",
+                *map(str, (plan.batch_size, plan.records, plan.local_steps, plan.rounds)),
+                run.printed,
+                *(f"{number:.10g}" for number in numbers if number is not None),
+            )
+        )
+    return found
+
+
+def as_csv(table: list[tuple[str, ...]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEADER)
+    writer.writerows(table)
+    return text.getvalue()
+
+
+def as_markdown(table: list[tuple[str, ...]]) -> str:
+    lines = [
+        "| table | p | sigma | B | K | R | mu printed | mu | limit | exact | with the coin |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, p, sigma, batch, _, steps, rounds, printed, *numbers in table:
+        mu, limit, low, high, below, above = (float(number) for number in numbers)
+        ends = f"{low:.2f} to {high:.2f} | {below:.2f} to {above:.2f}"
+        shown = (name.removeprefix("Table "), p, sigma, batch, steps, rounds, printed)
+        lines.append(f"| {' | '.join(shown)} | {mu:.4f} | {limit:.2f} | {ends} |")
+    return "\n".join(lines) + "\n"
+
+
+def block() -> re.Pattern[str]:
+    return re.compile(f"{re.escape(BEGIN)}\n(.*?){re.escape(END)}", re.DOTALL)
+
+
+def write() -> None:
+    table = rows()
+    CSV.write_text(as_csv(table), encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    fresh = f"{BEGIN}\n\n{as_markdown(table)}\n{END}"
+    PAGE.write_text(block().sub(lambda _: fresh, page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
