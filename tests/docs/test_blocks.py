@@ -22,15 +22,22 @@ RUN = {"python", "pycon", "console"}
 READ = {"toml": tomllib.loads, "json": json.loads}
 PAGES = [*console.pages(), ROOT / "CONTRIBUTING.md"]
 BLOCKS = [
-    pytest.param(page, found["kind"], found["text"], id=f"{relative(page)}:{found['kind']}{i}")
+    pytest.param(page, found, id=f"{relative(page)}:{found['kind']}{i}")
     for page in PAGES
     for i, found in enumerate(FENCE.finditer(page.read_text(encoding="utf-8")))
 ]
+# Text that is printed by a longer program may stand under a comment that names the test of it.
+TRIED_BY = re.compile(r"<!-- (tests/\S+\.py) [^>]*-->\s*$")
 
 
-@pytest.mark.parametrize(("page", "kind", "text"), BLOCKS)
-def test_a_block_is_of_a_kind_that_is_tried(page: Path, kind: str, text: str) -> None:
-    if kind in READ:
+@pytest.mark.parametrize(("page", "block"), BLOCKS)
+def test_a_block_is_of_a_kind_that_is_tried(page: Path, block: re.Match[str]) -> None:
+    kind, text = block["kind"], block["text"]
+    if kind == "text":
+        named = TRIED_BY.search(block.string[: block.start()])
+        assert named, f"{relative(page)}: nothing tries this text"
+        assert page.name in (ROOT / named[1]).read_text(encoding="utf-8")
+    elif kind in READ:
         READ[kind](text)
     elif kind in ("sh", "bash"):
         for line in text.splitlines():
@@ -43,5 +50,5 @@ def test_a_block_is_of_a_kind_that_is_tried(page: Path, kind: str, text: str) ->
 
 def test_only_readme_installs() -> None:
     """A shell block is only looked at, so it may stand where CI runs it, or where a run takes hours."""
-    shell = {relative(p.values[0]) for p in BLOCKS if p.values[1] in ("sh", "bash")}
+    shell = {relative(p.values[0]) for p in BLOCKS if p.values[1]["kind"] in ("sh", "bash")}
     assert shell <= {"README.md", "docs/benchmarks.md"}
