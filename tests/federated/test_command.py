@@ -1,0 +1,187 @@
+"""`dpacct federated`: the contract's JSON, files, targets, and one clear sentence for nonsense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.runner import Run, line
+from tests.structure.project import ROOT
+
+PRIFEDSYNC = (
+    "federated --clients 100 --client-rate 0.5 --batch-size 16 --records 600 --local-steps 38"
+    " --rounds 194 --delta 1e-5"
+)
+SAM = "federated --algorithm dp-fedsam --clients 500 --client-rate 0.1 --rounds 200 --delta 0.002"
+ANSWER = {"value", "lower", "upper", "side", "strength", "method", "basis", "assumptions", "plan"}
+
+
+def routes(done: Run) -> dict[tuple[str, str], dict[str, Any]]:
+    assert done.code == 0, done.stderr
+    return {(r["name"], r["notion"]): r for r in reversed(done.json["routes"])}
+
+
+def test_the_contracts_json() -> None:
+    done = line(f"{PRIFEDSYNC} --sigma 1 --json")
+    found = routes(done)
+    body = done.json
+    assert body["mu_clt"] == pytest.approx(3.9155582525601, rel=1e-10)
+    assert (body["unit"], body["adjacency"]) == ("record", "replace-one")
+    assert "2C" in body["sensitivity"] and body["assumptions"]
+    assert {
+        (name, notion)
+        for name in ("clt", "exact", "two-level", "paper")
+        for notion in ("weak", "strong")
+    } <= set(found)
+    for route in body["routes"]:
+        assert set(route["epsilon"]) >= ANSWER
+        assert route["epsilon"]["strength"] != "refuted"
+    assert found["exact", "weak"]["epsilon"]["upper"] == pytest.approx(22.2765590954343, rel=1e-9)
+    two = found["two-level", "strong"]["epsilon"]
+    assert two["upper"] == pytest.approx(14.5237655291328, rel=1e-9)
+    assert two == found["two-level", "weak"]["epsilon"]
+    assert found["clt", "weak"]["epsilon"]["strength"] == "estimate"
+    paper = [r for r in body["routes"] if r["name"] == "paper"]
+    assert {r["printed"]["theorem"] for r in paper} == {
+        "federated_fdp.theorem1",
+        "federated_fdp.theorem1_strong",
+        "federated_fdp.theorem2_gdp",
+    }
+    for route in paper:
+        assert route["printed"]["is_answer"] is False
+        assert route["epsilon"]["upper"] == two["upper"]  # the true value in its place
+
+
+def test_sigma_is_std_over_2c_and_a_multiplier_std_over_c() -> None:
+    one = line(f"{PRIFEDSYNC} --sigma 1 --quiet").stdout
+    assert line(f"{PRIFEDSYNC} --noise-multiplier 2 --quiet").stdout == one
+    assert float(one) == pytest.approx(14.5237655291328, rel=1e-9)
+    # DP-FedSAM: sensitivity 2C, so sigma = 0.95/2
+    other = line(f"{SAM} --noise-multiplier 0.95 --quiet").stdout
+    assert line(f"{SAM} --sigma 0.475 --quiet").stdout == other
+    poisson = line(f"{SAM} --sampling poisson --sigma 0.95 --quiet").stdout
+    assert line(f"{SAM} --sampling poisson --noise-multiplier 0.95 --quiet").stdout == poisson
+
+
+def test_a_target_instead_of_noise() -> None:
+    done = line(f"{PRIFEDSYNC} --eps 8 --json")
+    found = routes(done)
+    assert done.json["quantity"] == "sigma" and done.json["epsilon"] == 8.0
+    sigma = found["two-level", "weak"]["sigma"]
+    assert sigma["noise_multiplier"] == pytest.approx(2 * sigma["upper"], rel=1e-12)
+    spent = float(line(f"{PRIFEDSYNC} --sigma {sigma['upper']!r} --quiet").stdout)
+    assert 7.999 < spent <= 8.0
+    assert float(line(f"{PRIFEDSYNC} --eps 8 --quiet").stdout) >= sigma["upper"] * (1 - 1e-11)
+
+
+def test_files_and_options_are_the_same(tmp_path: Path) -> None:
+    file = ROOT / "docs" / "examples" / "prifedsync.toml"
+    assert (
+        line(f"federated {file} --sigma 1 --quiet").stdout
+        == line(f"{PRIFEDSYNC} --sigma 1 --quiet").stdout
+    )
+    noisy = tmp_path / "noisy.toml"
+    noisy.write_text(file.read_text(encoding="utf-8") + "sigma = 3\n", encoding="utf-8")
+    assert float(line(f"federated {noisy} --quiet").stdout) < 4.0
+    # the command line wins, also with another way to say the noise
+    assert float(line(f"federated {noisy} --eps 8 --quiet").stdout) < 1.4
+
+
+def test_every_algorithm_says_whose_data_it_protects() -> None:
+    common = "--clients 500 --client-rate 0.1 --rounds 20 --noise-multiplier 2 --delta 1e-4"
+    for name in ("dp-fed", "dp-fed-ls", "dp-fedavg", "dp-fedsam"):
+        done = line(f"federated --algorithm {name} {common}")
+        assert done.code == 0
+        assert "protects one client; adjacency" in done.stdout
+        assert "sensitivity" in done.stdout and "assumes:" in done.stdout
+    shown = line(f"{PRIFEDSYNC} --sigma 1").stdout
+    assert "protects one record; adjacency replace-one; sensitivity 2C" in shown
+
+
+def test_secret_participation() -> None:
+    found = routes(line(f"{PRIFEDSYNC} --sigma 1 --participation secret --json"))
+    epsilon = found["two-level", "weak"]["epsilon"]
+    assert (epsilon["lower"], epsilon["side"]) == (None, "upper")
+    assert epsilon["upper"] == pytest.approx(14.5237655291328, rel=1e-9)
+
+
+def test_clients_with_budgets() -> None:
+    file = ROOT / "docs" / "examples" / "udp-fl.toml"
+    done = line(f"federated {file} --json")
+    assert done.code == 0, done.stderr
+    body = done.json
+    hospital, phone, meter = body["clients"]
+    assert hospital["noise"]["quantity"] == "sigma" and hospital["stops_after"] == 100
+    assert phone["stops_after"] == phone["rounds"] < 100 and phone["penalty"] == 0.5
+    assert meter["stops_after"] is None and meter["penalty"] is None
+    assert all(r["epsilon"]["unit"] == "record" for r in body["routes"])
+    assert {r["client"] for r in body["routes"]} == {"hospital", "phone", "meter"}
+    names = [row.split()[0] for row in line(f"federated {file} --quiet").stdout.splitlines()]
+    assert names == ["hospital", "phone", "meter"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("federated", "--delta"),
+        ("federated --delta 1e-5", "--clients"),
+        (PRIFEDSYNC, "--sigma"),
+        (f"{PRIFEDSYNC} --sigma 1 --eps 3", "--sigma"),
+        (f"{PRIFEDSYNC} --sigma -1", "--sigma"),
+        (f"{PRIFEDSYNC} --sigma nan", "--sigma"),
+        (f"{PRIFEDSYNC} --sigma 1e-9", "--sigma"),
+        (f"{PRIFEDSYNC} --sigma 1 --clip 2", "--clip"),
+        (f"{PRIFEDSYNC} --sigma 1 --noise-by server", "--noise-by"),
+        (PRIFEDSYNC.replace("--batch-size 16", "--batch-size 601") + " --sigma 1", "--batch-size"),
+        (
+            PRIFEDSYNC.replace("--client-rate 0.5", "--client-rate 1.5") + " --sigma 1",
+            "--client-rate",
+        ),
+        (PRIFEDSYNC.replace("--clients 100", "--clients 1") + " --sigma 1", "--clients"),
+        (f"{SAM} --sigma 1 --local-steps 3", "--local-steps"),
+        (f"{SAM} --sigma 1 --missing 50", "--missing"),
+        (f"{SAM} --sigma 1 --missing -1", "--missing"),
+        (f"{SAM.replace('0.1', '0.0013')} --sigma 1", "--client-rate"),
+        ("federated --algorithm udp-fl", "PLAN"),
+        ("federated --algorithm fedprox --delta 1e-5", "--algorithm"),
+        ("federated no-such-file.toml", "PLAN"),
+    ],
+)
+def test_nonsense_is_one_sentence(words: str, named: str) -> None:
+    done = line(words)
+    assert done.code == 2 and not done.stdout
+    assert done.stderr.count("\n") == 1
+    assert named == "PLAN" or named in done.stderr
+    told = line(f"{words} --json")
+    assert told.code == 2 and told.json["error"]["code"] == 2
+    assert told.json["error"]["argument"] == named
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("rounds = 3", "client"),
+        ("rounds = 3\n[[client]]\nnoise = 1", "noise"),
+        ("[[client]]\nsigma = 1\ndelta = 1e-5", "rounds"),
+        ("rounds = 3\n[[client]]\nsigma = 1", "delta"),
+        ("rounds = 3\nclip = 1\n[[client]]\nsigma = 1\ndelta = 1e-5", "clip"),
+        ("rounds = 3\n[[client]]\nb = 1\ndelta = 1e-5", "b"),
+        ("rounds = 3\n[[client]]\nmechanism = 'laplace'\nsigma = 1\ndelta = 1e-5", "sigma"),
+        ("rounds = 3\n[[client]]\nmechanism = 'cauchy'\nsigma = 1\ndelta = 1e-5", "mechanism"),
+        ("rounds = 3\n[[client]]\nsigma = true\ndelta = 1e-5", "sigma"),
+        ("rounds = 3\n[[client]]\nsigma = 'x'\ndelta = 1e-5", "sigma"),
+        ("rounds = 3\n[[client]]\ndelta = 1e-5", "noise"),
+        ("rounds = 0\n[[client]]\nsigma = 1\ndelta = 1e-5", "rounds"),
+        ("rounds = 3\nclient = 4", "client"),
+        ("rounds = ", "TOML"),
+        ("rounds = 3\nspeed = 9", "speed"),
+    ],
+)
+def test_a_plan_file_with_nonsense(text: str, named: str, tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text('algorithm = "udp-fl"\n' + text + "\n", encoding="utf-8")
+    done = line(f"federated {file}")
+    assert done.code == 2 and not done.stdout
+    assert done.stderr.count("\n") == 1 and named in done.stderr
