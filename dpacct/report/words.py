@@ -114,6 +114,8 @@ def _branch(saved: Saved, known: Saved) -> Branch:
     if kind == "compose":
         parts = tuple(_branch(part, known) for part in saved["parts"])
         return Branch("one after the other", parts)
+    if kind == "held":
+        return Branch(f"on the sample {saved['name']}", (_branch(saved["of"], known),))
     if isinstance(saved.get("of"), Mapping):
         return Branch(_sample(saved), (_branch(saved["of"], known),))
     numbers = ", ".join(_numbers(saved))
@@ -126,7 +128,9 @@ def _phrase(saved: Saved, times: int = 1) -> str:
         return _phrase(saved["of"], times)
     if kind == "compose":
         told = "; then ".join(_phrase(part) for part in saved["parts"])
-        return f"{times} times ({told})" if times > 1 else told
+        return f"{times} rounds of ({told})" if times > 1 else told
+    if kind == "held":
+        return f"{_phrase(saved['of'], times)} (the sample {saved['name']})"
     if kind == "repeat":
         return _phrase(saved["of"], times * int(saved["steps"]))
     if isinstance(saved.get("of"), Mapping):

@@ -57,8 +57,13 @@ def test_every_plan_has_words_and_a_tree(plan: dp.Node) -> None:
         ),
         (
             (dp.Laplace(b=1) + dp.PureDP(epsilon=1)) * 3,
-            "3 times (one release of the Laplace mechanism (b 1); then one release of a mechanism"
+            "3 rounds of (one release of the Laplace mechanism (b 1); then one release of a mechanism"
             " known only by its epsilon (epsilon 1))",
+        ),
+        (
+            dp.Poisson("0.1").draw("S")(dp.Gaussian(sigma=3)) * 2,
+            "2 releases of the Gaussian mechanism (sigma 3), each on a Poisson sample of rate 0.1 (the"
+            " sample S)",
         ),
     ],
 )
