@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,13 @@ ROWS = {
 }
 
 
+@cache
+def table(paper: str) -> list[dict[str, Any]]:
+    """`dpacct tables` of one paper."""
+    rows: list[dict[str, Any]] = json.loads(console.run(f"dpacct tables {paper} --json"))
+    return rows
+
+
 @pytest.mark.parametrize(
     ("name", "paper", "part"),
     [
@@ -30,8 +39,7 @@ ROWS = {
 )
 def test_rows_of_printed_tables(name: str, paper: str, part: str) -> None:
     says, (low, high) = ROWS[name]
-    rows = json.loads(console.run(f"dpacct tables {paper} --json"))
-    found = [r for r in rows if f"{r['table']}, {r['cell']}".endswith(part)]
+    found = [r for r in table(paper) if f"{r['table']}, {r['cell']}".endswith(part)]
     (row,) = found
     assert float(says) == row["printed"]
     digits = 1 if high > 10 else 2
@@ -41,8 +49,8 @@ def test_rows_of_printed_tables(name: str, paper: str, part: str) -> None:
 
 def test_the_shuffled_row() -> None:
     says, (true,) = ROWS["UDP-FL, Lemma 2, 100 clients with ε₀ = 2"]
-    table = from_csv((ROOT / "figures" / "shuffle_bounds.csv").read_text(encoding="utf-8"))
-    found = {r["bound"]: r["epsilon"] for r in table if (r["eps0"], r["clients"]) == (2, 100)}
+    drawn = from_csv((ROOT / "figures" / "shuffle_bounds.csv").read_text(encoding="utf-8"))
+    found = {r["bound"]: r["epsilon"] for r in drawn if (r["eps0"], r["clients"]) == (2, 100)}
     assert float(says) == pytest.approx(float(found["udp_fl.lemma2"]), abs=5e-4)
     assert 0 <= float(found["truth, at least"]) - true < 0.01
 
