@@ -61,7 +61,13 @@ LOCAL = Premise(
     "local",
     "each unit's answer is randomised on its own",
     "the epsilon of one answer does not apply to the unit",
-    told=r"randomised on its own|sees one unit's value only",
+    told=r"randomised on its own|sees one unit's value only|message is made by",
+)
+SHUFFLER = Premise(
+    "shuffler",
+    "the shuffler hides who sent what",
+    "there is no amplification by shuffling: a message has the epsilon of its own randomiser",
+    told=r"shuffler|shuffled",
 )
 OPAQUE = Premise(
     "stated-guarantee",
@@ -111,6 +117,7 @@ PREMISES: dict[str, Premise] = {
         SENSITIVITY,
         SAMPLING,
         LOCAL,
+        SHUFFLER,
         OPAQUE,
         NOISE,
         STEPS,

@@ -23,6 +23,7 @@ _LEAVES = {
     "randomized-response": "randomised response",
     "local-randomizer": "a local randomiser",
     "exponential": "the exponential mechanism",
+    "shuffle": "a shuffle of messages",
     "pure-dp": "a mechanism known only by its epsilon",
     "approx-dp": "a mechanism known only by its epsilon and delta",
     "zcdp": "a mechanism known only by its zero-concentrated DP",
@@ -42,6 +43,7 @@ _NUMBERS = {
     "eps0": "epsilon {} of one release",
     "nu": "nu {}",
     "k": "{} answers",
+    "clients": "{} clients",
     "scale": "scale {}",
     "sensitivity": "sensitivity {}",
     "rho": "rho {}",
@@ -162,7 +164,7 @@ def _numbers(saved: Saved) -> list[str]:
     """The numbers of a leaf; lists (of a custom mechanism) are told by their length."""
     found = []
     for name, value in saved.items():
-        if name in ("node", "schema") or value is None:
+        if name in ("node", "schema") or value is None or (name, value) == ("rate", "1"):
             continue
         if isinstance(value, list | dict):
             found.append(f"{name} of {len(value)} entries")

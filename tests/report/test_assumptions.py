@@ -11,6 +11,7 @@ from dpacct.report.assumptions import rows
 from dpacct.report.premise import PREMISES, base_of, read_declared
 from dpacct.report.rounding import upward
 from dpacct.report.worse import unsampled, weighted
+from dpacct.shuffling.shuffle import Shuffle
 from dpacct.vocabulary import Assumption, AssumptionStatus
 from tests.report.plans import COINS, DELTA, SGD, example, report
 
@@ -93,7 +94,8 @@ def test_the_assumptions_of_every_mechanism_are_recognised() -> None:
         *(dp.DiscreteGaussian(scale=2), dp.DiscreteLaplace(scale=2), dp.PureDP(epsilon=1)),
         *(dp.ApproxDP(epsilon=1, delta=1e-9), dp.ZCDP(rho=1), dp.ExponentialMechanism(eps0=1)),
         *(dp.Poisson("0.1")(step * 3), dp.Poisson("0.1")(dp.Laplace(b=1) * 2)),
-        dp.Participation("0.5")(dp.Laplace(b=1)),
+        *(dp.Participation("0.5")(dp.Laplace(b=1)), Shuffle(eps0=1, clients=100)),
+        Shuffle(eps0=1, clients=100, k=2, rate="0.5"),
     ]
     for plan in plans:
         adjacency = "replace-one" if plan.fixed_adjacency == "replace-one" else "add-remove"

@@ -15,6 +15,7 @@ from dpacct.report.markdown import escaped
 from dpacct.report.plain import WIDTH
 from dpacct.report.section import ReportDocument, ReportSection
 from dpacct.report.words import Branch, branches, phrase
+from dpacct.shuffling.shuffle import Shuffle
 from tests.core.plans import plans
 
 
@@ -77,7 +78,7 @@ def test_every_kind_of_node_has_a_name() -> None:
         *(dp.Staircase(eps0=1), dp.RandomizedResponse(eps0=1), dp.LocalRandomizer(eps0=1)),
         *(dp.DiscreteGaussian(scale=2), dp.DiscreteLaplace(scale=2), dp.PureDP(epsilon=1)),
         *(dp.ApproxDP(epsilon=1, delta=1e-9), dp.ZCDP(rho=1), dp.ExponentialMechanism(eps0=1)),
-        dp.Participation("0.5")(dp.Laplace(b=1)),
+        *(dp.Participation("0.5")(dp.Laplace(b=1)), Shuffle(eps0=1, clients=100)),
     ):
         assert "'" not in phrase(leaf)
 
