@@ -32,10 +32,10 @@ class ClientLevel(FederatedPlan):
     """
 
     clients: int
-    client_rate: Fraction
+    client_rate: Number
     rounds: int
-    noise_multiplier: Fraction
-    clip: Fraction = Fraction(1)
+    noise_multiplier: Number
+    clip: Number = 1
     sampling: Sampling = "poisson"
 
     unit: ClassVar[Unit] = Unit.CLIENT
@@ -64,7 +64,7 @@ class ClientLevel(FederatedPlan):
     @property
     def lot(self) -> Fraction:
         """Clients per round: all that are sampled, or their expected number."""
-        return self.client_rate * self.clients
+        return Fraction(self.client_rate) * self.clients
 
     @property
     def effective_multiplier(self) -> Number:
@@ -85,7 +85,7 @@ class ClientLevel(FederatedPlan):
     @property
     def sigma(self) -> Fraction:
         """Standard deviation of the sum's noise over its sensitivity."""
-        return self.noise_multiplier / self.adjacency.clip_factor
+        return Fraction(self.noise_multiplier) / self.adjacency.clip_factor
 
     def with_sigma(self, sigma: float) -> Self:
         """The same plan with other noise."""
@@ -96,7 +96,7 @@ class ClientLevel(FederatedPlan):
     def sensitivity(self) -> str:
         """Derived from the clip and the adjacency."""
         factor = self.adjacency.clip_factor
-        size = float(factor * self.clip)
+        size = float(factor * Fraction(self.clip))
         why = "one client more or fewer" if factor == 1 else "one client exchanged for another"
         return f"{'C' if factor == 1 else '2C'} = {size:g} for the sum of clipped updates ({why})"
 

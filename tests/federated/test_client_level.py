@@ -20,7 +20,12 @@ def printed(rows: list[Row]) -> dict[str, Row]:
 
 
 def sam(**changed: Any) -> DPFedSAM:
-    given = {"clients": 500, "client_rate": "0.1", "rounds": 200, "noise_multiplier": "0.95"}
+    given: dict[str, Any] = {
+        "clients": 500,
+        "client_rate": "0.1",
+        "rounds": 200,
+        "noise_multiplier": "0.95",
+    }
     return DPFedSAM(**(given | changed))
 
 
@@ -157,9 +162,9 @@ def test_laws(
 ) -> None:
     plan = kind(
         clients=1000,
-        client_rate=rate,  # type: ignore[arg-type]
+        client_rate=rate,
         rounds=rounds,
-        noise_multiplier=multiplier,  # type: ignore[arg-type]
+        noise_multiplier=multiplier,
         sampling=sampling,
     )
     exact, *others = plan.rows(delta=delta)
@@ -183,7 +188,7 @@ def test_laws(
 
 @pytest.mark.parametrize("kind", CLIENT_LEVEL)
 def test_noise_for_a_target(kind: type[DPFed]) -> None:
-    plan = kind(clients=1000, client_rate="0.1", rounds=100, noise_multiplier=1)  # type: ignore[arg-type]
+    plan = kind(clients=1000, client_rate="0.1", rounds=100, noise_multiplier=1)
     found = plan.sigma_for(epsilon=2, delta="1e-5")
     quiet = plan.with_sigma(float(found))
     assert float(quiet.epsilon(delta="1e-5")) <= 2.0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dpacct as dp
 from dpacct.federated import PriFedSync, Row
 
-TABLE = {
+TABLE: dict[str, Any] = {
     "clients": 100,
     "client_rate": "0.5",
     "batch_size": 16,
