@@ -34,12 +34,14 @@ class Record:
         points: what is put in, a line of the table each.
         row: the whole line of a point: what was put in and what came out.
         draw: the picture of a table, and the sentence that it shows.
+        prepare: what is computed once, before all rows, and kept in a file beside the script.
     """
 
     name: str
     points: Callable[[], Sequence[Row]]
     row: Callable[[Row], Row]
     draw: Callable[[Sequence[Row]], tuple[Figure, str]]
+    prepare: Callable[[], None] | None = None
 
     def file(self, suffix: str) -> Path:
         """The script (.py), the table (.csv) or the picture (.svg)."""
@@ -47,6 +49,8 @@ class Record:
 
     def compute(self) -> None:
         """Compute the table anew and write it."""
+        if self.prepare is not None:
+            self.prepare()
         self.file(".csv").write_text(
             to_csv([self.row(one) for one in self.points()]), encoding="utf-8"
         )

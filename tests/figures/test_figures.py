@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from html import unescape
@@ -10,6 +11,7 @@ import pytest
 
 from figures.make import APPARATUS, records
 from figures.record import FOLDER, Record, signed, to_csv
+from tests.structure import console
 
 RECORDS = records()
 # What two processors, or two versions of scipy, may disagree by; a wrong figure is off by more.
@@ -69,6 +71,11 @@ def same(computed: float | str, stored: float | str) -> bool:
     if math.isnan(computed) or math.isnan(stored):
         return math.isnan(computed) and math.isnan(stored)
     return math.isclose(computed, stored, rel_tol=WITHIN, abs_tol=1e-300)
+
+
+def test_the_certificate_that_is_drawn_still_proves() -> None:
+    told = console.run("dpacct verify --certificate figures/certificate.json --json")
+    assert json.loads(told)["holds"] is True
 
 
 def test_a_picture_that_is_older_is_seen() -> None:
