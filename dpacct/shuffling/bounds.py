@@ -39,7 +39,10 @@ def numeric(letters: Letters, *, upper: bool) -> Bound:
     """The pair of these letters, counted: an upper bound, or (a realised one, not `upper`) a lower one."""
     mixed = mixture(letters, upper, MANY_BLOCKS if letters.other > 0.0 else BLOCKS)
     if letters.clones:
-        name, basis = "feldman2020.clones", "Feldman, McMillan, Talwar 2020, Theorem 3.2"
+        name, basis = (
+            "feldman2020.clones",
+            "Feldman, McMillan, Talwar 2020: a response among Bin(n-1, e^-eps0) fair coins",
+        )
     elif letters.answers:
         name, basis = "balle2019.blanket", BLANKET
     else:
@@ -59,7 +62,7 @@ def local(eps0: float) -> Bound:
         if epsilon >= eps0:
             return -math.inf
         fall = math.exp(-eps0)
-        return math.log(-math.expm1(epsilon - eps0) / (1.0 + fall)) + 1e-14
+        return math.log(-math.expm1(epsilon - eps0) / (1.0 + fall)) + 1e-13
 
     def epsilon(log_target: float) -> float:
         # delta = (e^eps0 - e^epsilon)/(e^eps0 + 1)
@@ -151,7 +154,7 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
     )
     yield _of_epsilon(
         "erlingsson2019.closed",
-        "Erlingsson et al. 2019, Theorem 7",
+        "Erlingsson et al. 2019, closed form",
         lambda d: (
             erlingsson2019.closed(d, clients, eps0)
             if clients >= 1000 and eps0 < 0.5 and d < 0.01

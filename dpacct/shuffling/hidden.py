@@ -17,7 +17,7 @@ import numpy as np
 
 from dpacct.engine.stable import Floats
 
-from .binomial import HALF, log_pmf_half, reach, tail_rounding, tails
+from .binomial import HALF, ROUNDING, log_pmf_half, reach, tail_rounding, tails
 from .letters import Mixture
 
 
@@ -37,7 +37,7 @@ def log_delta(mixture: Mixture, epsilon: float, *, upper: bool) -> float:
         last = np.exp(log_pmf_half(threshold - 1.0, coins))
         beyond = tails(threshold, coins, 0.5)[1]
     gained, paid = last * np.maximum(alone, 0.0) / (1.0 + fall), growth * beyond
-    off = (5e-13 + tail_rounding(float(coins.max(initial=0.0)))) * (gained + paid)
+    off = (ROUNDING + tail_rounding(float(coins.max(initial=0.0)))) * (gained + paid)
     value = np.maximum(gained - paid + (off if upper else -off), 0.0)
     total = float(np.where(reached, value, 0.0) @ mixture.weights)
     charge = mixture.rounding + 1e-15 * math.sqrt(mixture.weights.size) + 1e-14

@@ -24,7 +24,7 @@ _NODES = 1 << 16
 _ENTRIES = 4800
 _FEWEST = 8
 # losses that nodes can be made to meet
-_FEW = 48
+_FEW = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +81,12 @@ class ShuffleSource:
     @property
     def atoms(self) -> Floats:
         """All losses, where these are few."""
-        losses = self.table.losses
-        return losses if losses.size <= _FEW else NO_LOSSES
+        return self.table.losses if self.only_atoms else NO_LOSSES
 
     @property
     def only_atoms(self) -> bool:
-        """False: what is left out lies elsewhere."""
-        return False
+        """Whether losses are so few that nodes can meet each."""
+        return self.table.losses.size <= _FEW and not self.left[0].size
 
     def span(self, log_mass: float) -> tuple[float, float]:
         """Losses outside which the table has less than e^log_mass at each end."""

@@ -63,7 +63,7 @@ def from_bennett(epsilon: float, clients: int, blanket: float, most: float, squa
 @theorem(
     Entry(
         id="balle2019.hoeffding",
-        locus="Theorem 5.3 with Lemma 5.5",
+        locus="Hoeffding bound, any randomiser",
         claim="Shuffling n messages of one eps0-DP randomiser has at most this delta: Hoeffding's "
         "inequality on "
         "the blanket that all its laws share, of weight at least e^-eps0.",
@@ -99,7 +99,7 @@ def hoeffding(eps0: float, epsilon: float, clients: int) -> float:
 @theorem(
     Entry(
         id="balle2019.bennett",
-        locus="Theorem 5.3 with Lemma 5.6",
+        locus="Bennett bound, any randomiser",
         claim="The same with Bennett's inequality.",
         maths=(
             r"\delta=\frac b{\gamma n\log(1+u)}\Big(\big(1-\gamma+\gamma e^{-c\varphi(u)/b^2}\big)^n"
@@ -143,7 +143,7 @@ def _share(eps0: float, answers: int) -> float:
 @theorem(
     Entry(
         id="balle2019.hoeffding_rr",
-        locus="Theorem 5.3, randomised response",
+        locus="Hoeffding bound, randomised response",
         claim="For randomised response on k answers, Hoeffding's inequality on its uniform blanket.",
         maths=(r"\gamma=\frac k{e^{\varepsilon_0}+k-1},\quad b=(1-\gamma)k(e^\varepsilon+1)"),
         verdict=Verdict.HOLDS,
@@ -175,7 +175,7 @@ def hoeffding_rr(eps0: float, epsilon: float, clients: int, answers: int) -> flo
 @theorem(
     Entry(
         id="balle2019.bennett_rr",
-        locus="Theorem 5.3, randomised response",
+        locus="Bennett bound, randomised response",
         claim="For randomised response on k answers, Bennett's inequality on its uniform blanket.",
         maths=(
             r"b=\gamma(1-e^\varepsilon)+(1-\gamma)k,\quad "

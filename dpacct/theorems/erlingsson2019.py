@@ -21,7 +21,7 @@ PAPER = Paper(
 @theorem(
     Entry(
         id="erlingsson2019.closed",
-        locus="Theorem 7",
+        locus="Amplification by shuffling",
         claim="Shuffling n >= 1000 messages that are eps0-DP, eps0 < 1/2, is (eps, delta)-DP with this eps, "
         "delta < 1/100.",
         maths=r"\varepsilon=12\varepsilon_0\sqrt{\log(1/\delta)/n}",

@@ -60,7 +60,7 @@ def among(epsilon: float, eps0: float, clients: int, clone: float) -> float:
 @theorem(
     Entry(
         id="feldman2020.clones",
-        locus="Theorem 3.2",
+        locus="Pair of clones",
         claim="Shuffling eps0-DP messages (whose randomisers may depend on the messages before "
         "them) tells no "
         "more than a randomised response among Bin(n - 1, e^-eps0) fair coins.",

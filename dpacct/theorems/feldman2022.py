@@ -22,7 +22,7 @@ PAPER = Paper(
 @theorem(
     Entry(
         id="feldman2022.clones",
-        locus="Theorem 3.1",
+        locus="Pair of clones",
         claim="Shuffling the messages of one eps0-DP randomiser tells no more than a randomised "
         "response among "
         "Bin(n - 1, 2/(e^eps0 + 1)) fair coins.",
@@ -88,7 +88,7 @@ def most_eps0(clients: float, delta: float) -> float:
 @theorem(
     Entry(
         id="feldman2022.closed",
-        locus="Theorem 3.2",
+        locus="Closed form",
         claim="Shuffling n eps0-DP messages is (eps, delta)-DP with this eps, if "
         "eps0 <= log(n/(8 log(2/delta)) - 1).",
         maths=(

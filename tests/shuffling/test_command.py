@@ -1,0 +1,69 @@
+"""`dpacct shuffle`: answers, JSON, and nonsense."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.runner import run
+
+BASE = ["shuffle", "--eps0", "4", "--clients", "100000"]
+
+
+def test_json_is_an_answer_with_all_bounds() -> None:
+    told = run(*BASE, "--delta", "1e-6", "--json").json
+    assert told["command"] == "shuffle" and told["quantity"] == "epsilon"
+    assert told["lower"] <= told["value"] == told["upper"] < 0.1182
+    assert (told["side"], told["strength"]) == ("two-sided", "bound")
+    assert (told["adjacency"], told["unit"]) == ("replace-one", "client")
+    assert "Feldman, McMillan, Talwar 2022" in told["basis"][0]
+    methods = {other["method"]: other["value"] for other in told["alternatives"]}
+    assert {"feldman2020.clones", "feldman2022.closed", "feldman2020.theorem3_1", "rdp"} <= set(
+        methods
+    )
+    assert min(methods.values()) >= told["value"]
+
+
+def test_delta_at_an_epsilon() -> None:
+    told = run(*BASE, "--eps", "0.2", "--json").json
+    assert told["quantity"] == "delta" and 0 < told["lower"] <= told["value"] < 1e-6
+
+
+def test_rounds_name_what_they_were_compared_with() -> None:
+    told = run(*BASE, "--delta", "1e-6", "--rounds", "5", "--json").json
+    assert told["method"] == "exact" and 0.118 < told["lower"] < told["upper"] < 1
+    assert {"rdp", "local"} <= {other["method"] for other in told["alternatives"]}
+
+
+def test_words() -> None:
+    out = run(*BASE, "--delta", "1e-6").stdout
+    assert out.startswith("epsilon <= 0.118153165") and "other bounds" in out
+    assert "the shuffler drops who sent what" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "word"),
+    [
+        (["--clients", "0", "--eps0", "1", "--delta", "1e-6"], 2, "--clients"),
+        (["--clients", "10.5", "--eps0", "1", "--delta", "1e-6"], 2, "--clients"),
+        (["--clients", "2e9", "--eps0", "1", "--delta", "1e-6"], 2, "--clients"),
+        (["--clients", "10", "--eps0", "0", "--delta", "1e-6"], 2, "--eps0"),
+        (["--clients", "10", "--eps0", "nan", "--delta", "1e-6"], 2, "--eps0"),
+        (["--clients", "10", "--eps0", "1", "--delta", "0"], 2, "--delta"),
+        (["--clients", "10", "--eps0", "1"], 2, "--delta"),
+        (["--clients", "10", "--delta", "1e-6"], 2, "--eps0"),
+        (["--clients", "10", "--eps0", "1", "--eps", "1", "--delta", "1e-6"], 2, "--eps"),
+        (["--clients", "10", "--eps0", "1", "--delta", "1e-6", "--k", "3"], 2, "--k"),
+        (["--clients", "10", "--eps0", "1", "--delta", "1e-6", "--rate", "0"], 2, "--rate"),
+        (["--clients", "10", "--eps0", "1", "--delta", "1e-6", "--rounds", "0"], 2, "--rounds"),
+        (["--clients", "10", "--gamma", "1", "--delta", "1e-6"], 3, "purely eps0-DP"),
+        (["--eps0", "1", "--delta", "1e-6"], 2, "--clients"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_nonsense(args: list[str], code: int, word: str, as_json: bool) -> None:
+    ended = run("shuffle", *args, *(["--json"] if as_json else []))
+    assert ended.code == code
+    told = json.loads(ended.stdout)["error"]["message"] if as_json else ended.stderr
+    assert word in told and "Traceback" not in told

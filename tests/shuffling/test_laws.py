@@ -1,0 +1,165 @@
+"""Laws of a shuffle's answers, and the published numbers they meet or improve."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.shuffling.local_epsilon import largest_eps0
+
+EPS0 = st.floats(0.02, 8.0)
+CLIENTS = st.integers(1, 10**6)
+DELTAS = st.floats(1e-12, 0.1)
+SOME = settings(max_examples=12)
+
+
+def epsilon(delta: float, **shuffle: Any) -> dp.Answer:
+    return dp.Shuffle(**shuffle).epsilon(delta=delta)
+
+
+def test_published_values_are_met_or_improved() -> None:
+    """apple/ml-shuffling-amplification, n 1e5, eps0 4, delta 1e-6: 0.16754 to 0.17279, closed form 0.5378."""
+    shuffle = dp.Shuffle(eps0=4, clients=10**5)
+    by = {answer.method: float(answer) for answer in shuffle.compare(delta=1e-6)}
+    assert 0.16754 <= by["feldman2020.clones"] <= 0.17279
+    assert by["feldman2020.theorem3_1"] <= 0.5378
+    best = shuffle.epsilon(delta=1e-6)
+    assert best.method == "feldman2022.clones" and float(best) < 0.16754
+    assert best.lower is not None and 0.117 < best.lower < float(best) < 0.1182
+    assert best.unit is dp.Unit.CLIENT and best.adjacency is dp.Adjacency.REPLACE_ONE
+
+
+def test_a_published_numerical_bound_with_a_fine_step() -> None:
+    """The same program, n 1000, eps0 3, step 1 (ecosystem.md 2.11): 1.1138; with step 50 2.99998."""
+    by = {a.method: float(a) for a in dp.Shuffle(eps0=3, clients=1000).compare(delta=1e-6)}
+    assert by["feldman2022.clones"] < 1.1138
+
+
+@SOME
+@given(eps0=EPS0, clients=CLIENTS, delta=DELTAS, k=st.sampled_from([None, 2, 3, 17]))
+def test_ends_are_in_order(eps0: float, clients: int, delta: float, k: int | None) -> None:
+    answer = epsilon(delta, eps0=eps0, clients=clients, k=k)
+    assert answer.lower is not None and answer.upper is not None
+    assert 0.0 <= answer.lower <= answer.value == answer.upper <= eps0
+    assert answer.strength is dp.Strength.BOUND and answer.side is dp.Side.TWO_SIDED
+    # delta at that epsilon is at most what was asked
+    if answer.upper > 0.0:
+        back = dp.Shuffle(eps0=eps0, clients=clients, k=k).delta(epsilon=answer.upper)
+        assert back.value <= delta * (1 + 1e-6)
+
+
+@SOME
+@given(eps0=EPS0, clients=st.integers(1, 10**5), delta=DELTAS, factor=st.floats(1.0, 20.0))
+def test_monotone(eps0: float, clients: int, delta: float, factor: float) -> None:
+    here = epsilon(delta, eps0=eps0, clients=clients).value
+    slack = 1.0 + 1e-4
+    assert epsilon(delta, eps0=eps0, clients=math.ceil(clients * factor)).value <= here * slack
+    assert epsilon(min(0.5, delta * factor), eps0=eps0, clients=clients).value <= here * slack
+    assert epsilon(delta, eps0=eps0 / factor, clients=clients).value <= here * slack
+    assert epsilon(delta, eps0=eps0, clients=clients, k=9).value <= here * slack
+
+
+@settings(max_examples=5)
+@given(eps0=st.floats(0.1, 5.0), clients=st.integers(2, 10**5), rate=st.floats(0.02, 0.9))
+def test_taking_part_by_chance_tells_less(eps0: float, clients: int, rate: float) -> None:
+    all_in = epsilon(1e-6, eps0=eps0, clients=clients).value
+    some = epsilon(1e-6, eps0=eps0, clients=clients, rate=rate)
+    assert some.value <= all_in * (1 + 3e-3)
+    assert some.lower is not None and some.lower <= some.value
+
+
+@settings(max_examples=3)
+@given(eps0=st.floats(0.5, 3.0), clients=st.integers(500, 10**5), rounds=st.integers(2, 40))
+def test_rounds(eps0: float, clients: int, rounds: int) -> None:
+    one = dp.Shuffle(eps0=eps0, clients=clients)
+    plan = one * rounds
+    answer = plan.epsilon(delta=1e-6)
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= answer.value <= answer.upper
+    assert one.epsilon(delta=1e-6).value <= answer.upper * (1 + 1e-4)
+    assert answer.upper <= float(plan.epsilon(delta=1e-6, method="rdp")) * (1 + 1e-6)
+    assert answer.upper <= rounds * eps0 * (1 + 1e-4)
+    assert (one * (rounds - 1) + one).equivalent(plan)
+
+
+def test_rounds_commute() -> None:
+    first, second = dp.Shuffle(eps0=2, clients=1000), dp.Shuffle(eps0=1, clients=300)
+    there = (first * 2 + second).epsilon(delta=1e-5)
+    back = (second + first * 2).epsilon(delta=1e-5)
+    assert there.upper == pytest.approx(back.upper, rel=1e-4)
+
+
+@pytest.mark.parametrize("shuffle", [{"eps0": 6, "clients": 3}, {"eps0": 0.5, "clients": 1}])
+def test_where_nothing_helps_eps0_is_left(shuffle: dict[str, Any]) -> None:
+    answer = dp.Shuffle(**shuffle).epsilon(delta=1e-9)
+    assert shuffle["eps0"] * (1 - 1e-3) < answer.value <= shuffle["eps0"]
+    closed = dp.Shuffle(**shuffle).epsilon(delta=1e-9, method="feldman2022.closed")
+    assert closed.value <= shuffle["eps0"]
+    assert any("not counted on" in line for line in closed.basis)
+
+
+def test_past_eps0_nothing_is_left() -> None:
+    for k in (None, 2):
+        assert dp.Shuffle(eps0=1, clients=10, k=k).delta(epsilon=1).value == 0.0
+
+
+@pytest.mark.parametrize("eps0", [1, 4])
+def test_a_billion_clients_take_no_time(eps0: float) -> None:
+    shuffle = dp.Shuffle(eps0=eps0, clients=10**9, k=None)
+    started = time.process_time()
+    one = shuffle.epsilon(delta=1e-9)
+    assert time.process_time() - started < 2.0
+    assert one.lower is not None and one.value < 1.15 * one.lower
+
+
+def test_the_largest_eps0_meets_the_target_and_hardly_more_would() -> None:
+    found = largest_eps0(epsilon=1, delta=1e-6, clients=10**4)
+    assert float(dp.Shuffle(eps0=float(found), clients=10**4).delta(epsilon=1)) <= 1e-6
+    more = float(found) * (1 + 1e-6)
+    assert float(dp.Shuffle(eps0=more, clients=10**4).delta(epsilon=1)) > 1e-6
+    rounds = largest_eps0(epsilon=1, delta=1e-6, clients=10**4, rounds=10)
+    assert 3.4 < float(rounds) < float(found)
+    plan = dp.Shuffle(eps0=float(rounds), clients=10**4) * 10
+    assert float(plan.epsilon(delta=1e-6)) <= 1.0 + 1e-9
+
+
+def test_saved_and_read_back() -> None:
+    plan = dp.Shuffle(eps0="0.5", clients=1000, k=3, rate="0.25") * 3
+    assert dp.from_json(plan.to_json()) == plan
+    assert eval(repr(plan), {"Shuffle": dp.Shuffle}) == plan
+
+
+def test_only_pure_randomisers() -> None:
+    assert dp.Shuffle.of(dp.Laplace(b=2), clients=9) == dp.Shuffle(eps0="0.5", clients=9)
+    assert dp.Shuffle.of(dp.RandomizedResponse(eps0=1, k=4), clients=9).k == 4
+    assert dp.Shuffle.of(dp.PureDP(epsilon=1), clients=9) == dp.Shuffle(eps0=1, clients=9)
+    for other in (dp.Gaussian(sigma=1), dp.ZCDP(rho=1), dp.ApproxDP(epsilon=1, delta=1e-6)):
+        with pytest.raises(dp.OutsideDomain, match="purely eps0-DP"):
+            dp.Shuffle.of(other, clients=9)
+    with pytest.raises(dp.Unsupported, match="rate=q"):
+        dp.Poisson(0.1)(dp.Shuffle(eps0=1, clients=9)).epsilon(delta=1e-6, method="exact")
+    with pytest.raises(dp.InvalidArgument):
+        dp.Shuffle(eps0=1, clients=9).epsilon(delta=1e-6, adjacency="add-remove")
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "x", True, 501])
+def test_nonsense_is_refused(bad: Any) -> None:
+    with pytest.raises(dp.InvalidArgument):
+        dp.Shuffle(eps0=bad, clients=10)
+    if bad != 501:
+        with pytest.raises(dp.InvalidArgument):
+            dp.Shuffle(eps0=1, clients=bad)
+
+
+def test_many_epsilons_at_once() -> None:
+    shuffle = dp.Shuffle(eps0=1, clients=1000)
+    deltas = shuffle.profile(np.array([[0.0, 0.05], [0.1, 2.0]]))
+    assert deltas.shape == (2, 2) and deltas[1, 1] == 0.0
+    assert deltas[0, 0] > deltas[0, 1] > deltas[1, 0] > 0.0
