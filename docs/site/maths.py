@@ -16,6 +16,7 @@ DISPLAY = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
 
 # What LaTeX knows and the converter does not, or not there.
 TAG = re.compile(r"\\tag\{(\w+)\}")
+WORDS = re.compile(r"\\text\{([^{}]*\$[^{}]*)\}")
 SPELLED = ((r"\arg ", r"\operatorname{arg} "), (r"\Big\|", r"\Big‖"), (r"\_", "_"))
 
 # Browsers know these alphabets as characters of their own: where they begin, and what was there before.
@@ -27,6 +28,12 @@ EARLIER = {
     "bold": {},
 }
 NAMED = re.compile(r"<mi>([A-Za-z]{2,})</mi>(?!<mo[^>]*>&#x00028;)")  # log x, and not log(x)
+
+
+def words(found: re.Match[str]) -> str:
+    """Words with formulas among them, which the converter takes for words too."""
+    parts = found.group(1).split("$")
+    return "".join(p if i % 2 else f"\\text{{{p}}}" for i, p in enumerate(parts) if p)
 
 
 def letter(found: re.Match[str]) -> str:
@@ -43,6 +50,7 @@ def mathml(latex: str, display: str) -> str:
     Raises:
         ValueError: a command that is not LaTeX, or that the converter does not know.
     """
+    latex = WORDS.sub(words, latex)
     spelled = TAG.sub(r"\\qquad\\text{(\1)}", latex.strip())
     for known, ours in SPELLED:
         spelled = spelled.replace(known, ours)

@@ -95,8 +95,8 @@ def target(page: str, url: str) -> str:
     return posixpath.join(there, "index.html") if path.endswith("/") else there
 
 
-def test_alphabets_are_characters() -> None:
-    """Browsers draw a letter of another alphabet only if it is one in Unicode."""
+def test_what_the_converter_would_spell_wrongly() -> None:
+    """Letters of other alphabets, names of functions, and formulas among words."""
     path = ROOT / "docs" / "site" / "maths.py"
     spec = importlib.util.spec_from_file_location("maths", path)
     assert spec and spec.loader
@@ -106,5 +106,6 @@ def test_alphabets_are_characters() -> None:
     assert all(letter in made for letter in "𝔼ℝ𝒩𝐒")
     assert "mathvariant" not in made
     assert '<mi class="named">log</mi>' in made
+    assert "$" not in maths.mathml(r"0\text{ if $y_i$ is in $M$}", "inline")
     with pytest.raises(ValueError, match="not understood"):
         maths.mathml(r"\nosuch x", "inline")
