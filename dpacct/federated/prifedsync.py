@@ -10,22 +10,18 @@ from typing import ClassVar, Literal, Self
 
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, RATE, Integer, Number, Real
-from dpacct.errors import DpacctError, InvalidArgument
-from dpacct.federated import last_sync
+from dpacct.errors import InvalidArgument
+from dpacct.federated import last_sync, printed_theorems
 from dpacct.federated.plan import (
     FederatedPlan,
     Notion,
-    Printed,
     Row,
-    attempted,
     estimate,
-    published,
 )
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.participation import Participation
-from dpacct.theorems.federated_fdp.local_training import theorem2_clt, theorem2_strong
-from dpacct.theorems.federated_fdp.rounds_of_steps import theorem1_epsilon
+from dpacct.theorems.federated_fdp.local_training import theorem2_clt
 from dpacct.tree import Node
 from dpacct.vocabulary import Side, Strength, Unit
 
@@ -33,8 +29,8 @@ _CLIENTS = Integer(2, 10**9)
 _COUNT = Integer(1, 10**12)
 _ROUNDS = Integer(1, 10**9)
 _SIGMA = Real("0.01", "1e9", "both")
+_NEARLY_ONE = 1 - Fraction(1, 10**9)
 _FARTHEST = 1e4  # a limit beyond is told as mu alone: its epsilon has millions in front
-_LEAST_PRINTED = 1e-11  # below this delta the printed form drowns in the rounding of its transform
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +126,8 @@ class PriFedSync(FederatedPlan):
             seen += " looks like is not known, so no lower end either"
         return (
             "each client takes part in a round by a coin of its own, independent of all data",
-            "a client sends nothing but its model after the K noisy steps, once a round",
+            "a client sends nothing but its model after the K noisy steps, once a round; each step is"
+            " taken as seen, so the lower end is towards who sees them, and the model may show less",
             "the server and all other clients may be curious, may collude, and may remember everything",
             seen,
         )
@@ -147,16 +144,33 @@ class PriFedSync(FederatedPlan):
         except OverflowError:
             return math.inf
 
-    def weak(self, *, delta: Number) -> Answer:
-        """Epsilon towards one other client, whatever the server remembers.
+    def epsilon(self, *, delta: Number) -> Answer:
+        """Epsilon towards everyone who sees all that leaves the client. Raises `InvalidArgument`."""
+        return self._at(DELTA.check("delta", delta))
 
-        All helper models of all rounds are functions of the same R releases, so this is `strong`.
-        """
-        return self.strong(delta=delta)
+    def _at(self, delta: Fraction) -> Answer:
+        """One round is a share p of the delta of its steps, which are asked at delta / p."""
+        if self.rounds > 1:
+            return self.told(self.tree().epsilon(delta=delta))
+        inner = min(delta / self.client_rate, _NEARLY_ONE)
+        return replace(self.told(self.local().epsilon(delta=inner)), tree=self.tree())
 
     def strong(self, *, delta: Number) -> Answer:
         """Epsilon towards all other clients together. Raises `InvalidArgument`."""
         return self._seen(self.epsilon(delta=delta))
+
+    def weak(self, *, delta: Number) -> Answer:
+        """Epsilon towards one other client, whatever the server remembers.
+
+        All helper models of all rounds are functions of the same R releases, so it is that of `strong`.
+        Its lower end is lower: the observer sees everything only if it is sampled in the last round.
+        """
+        strong = self.strong(delta=delta)
+        if strong.lower is None or self.client_rate == 1:
+            return strong
+        seen = DELTA.check("delta", delta) / self.client_rate
+        lower = self._at(seen).lower if seen < _NEARLY_ONE else 0.0
+        return replace(strong, lower=min(lower or 0.0, strong.lower), side=Side.TWO_SIDED)
 
     def until_last_sync(self, *, delta: Number) -> Answer:
         """Epsilon towards one other client, who learns nothing after its own last round.
@@ -164,13 +178,17 @@ class PriFedSync(FederatedPlan):
         At most `weak`, by a few percent at some rounds; takes time with many. Raises `InvalidArgument`.
         """
         most = self.strong(delta=delta)
-        value = last_sync.epsilon(
-            lambda t: replace(self, rounds=t).tree(),
-            float(self.client_rate),
-            self.rounds,
-            float(DELTA.check("delta", delta)),
-            float(most),
-        )
+        at = DELTA.check("delta", delta)
+        if self.rounds == 1:  # both coins: p^2 of the delta of the steps
+            value = float(self._at(min(at / self.client_rate, _NEARLY_ONE)))
+        else:
+            value = last_sync.epsilon(
+                lambda t: replace(self, rounds=t).tree(),
+                float(self.client_rate),
+                self.rounds,
+                float(at),
+                float(most),
+            )
         basis = (*most.basis, "one observer sees nothing after its own last round")
         strength = Strength.weakest((most.strength, Strength.BOUND))
         return replace(
@@ -192,85 +210,39 @@ class PriFedSync(FederatedPlan):
 
     def rows(self, *, delta: Number) -> Iterator[Row]:
         """Two-level, exact and the limit for both notions; then the theorems as they are printed."""
-        true = _resting(self.strong(delta=delta), "federated_fdp.theorem2_thinned")
+        theorem = "federated_fdp.theorem2_thinned"
+        true: dict[Notion, Answer] = {
+            "weak": _resting(self.weak(delta=delta), theorem),
+            "strong": _resting(self.strong(delta=delta), theorem),
+        }
         full = _resting(self.told(self.exact().epsilon(delta=delta)), "federated_fdp.theorem2")
         for notion in self.notions:
-            yield Row("two-level", notion, true, about=_ABOUT["two-level"])
+            yield Row("two-level", notion, true[notion], about=_ABOUT["two-level"])
         for notion in self.notions:
             yield Row("exact", notion, full, about=_ABOUT["exact"])
         few = self.client_rate < 1 and self.rounds <= last_sync.MOST_ROUNDS
-        if few and float(true) <= last_sync.MOST_EPSILON:
+        if few and float(true["weak"]) <= last_sync.MOST_EPSILON:
             spared = self.until_last_sync(delta=delta)
             yield Row("last-sync", "weak", spared, about=_ABOUT["last-sync"])
         mu = self.mu_clt
         if mu <= _FARTHEST:
-            limit = estimate(
-                self.told(_shift(mu).epsilon(delta=delta)), "clt", "federated_fdp.theorem2_clt"
-            )
+            limit = self.told(printed_theorems.shift(mu).epsilon(delta=delta))
+            limit = estimate(limit, "clt", "federated_fdp.theorem2_clt")
             for notion in self.notions:
                 yield Row("clt", notion, limit, about=_ABOUT["clt"])
-        yield from self._theorem1(true, full, delta)
+        yield from printed_theorems.theorem1(self, true, full, delta)
         if mu <= _FARTHEST:
-            yield from self._theorem2(true, mu, delta)
-
-    def _theorem1(self, true: Answer, full: Answer, delta: Number) -> Iterator[Row]:
-        """g_p tensor-R and tensor-(m-1)R: refuted, unless there is one round or no coin."""
-        at = float(DELTA.check("delta", delta))
-        holds = self.client_rate == 1 or self.rounds == 1
-        for notion in self.notions:
-            observers = 1 if notion == "weak" else self.clients - 1
-            name = "federated_fdp.theorem1" + ("" if notion == "weak" else "_strong")
-            try:
-                value = self._printed_theorem1(observers, at)
-            except (DpacctError, OverflowError):  # more steps than any plan may have
-                continue
-            if not math.isfinite(value):
-                continue
-            if not holds:
-                told = "the server remembers: rounds are not independent mechanisms"
-                yield Row("paper", notion, true, Printed(name, value, "refuted", told))
-                continue
-            answer = true
-            if self.client_rate == 1 and notion == "weak":
-                answer = published(full, name)
-            else:
-                answer = replace(published(full, name), value=value, upper=value)
-            told = "holds" if observers == 1 else "holds, but pays for each observer of one release"
-            yield Row("paper", notion, answer, Printed(name, value, "published", told))
-
-    def _printed_theorem1(self, observers: int, delta: float) -> float:
-        """Epsilon of g_p tensor-`observers` R; nan where it can't be told."""
-        times = self.rounds * observers
-        variation = self.local().delta(epsilon=0, method="exact").upper
-        if self.client_rate == 1 or (variation or 1.0) <= self.client_rate**2:
-            # the line 1 - alpha - p^2 lies below f_j everywhere: g_p is f_j
-            found = (self.local() * times).epsilon(delta=delta, method="exact")
-            return float(found)
-        if delta < _LEAST_PRINTED:
-            return math.nan
-        return theorem1_epsilon(
-            self.batch_size / self.records,
-            float(self.sigma),
-            self.local_steps,
-            float(self.client_rate),
-            times,
-            delta,
-        )
-
-    def _theorem2(self, true: Answer, mu: float, delta: Number) -> Iterator[Row]:
-        """'Consequently' G_mu and G_{sqrt(m-1) mu}: a limit is no guarantee."""
-        told = "a limit says nothing about a finite number of steps"
-        for notion in self.notions:
-            shift = mu if notion == "weak" else theorem2_strong(mu, self.clients)
-
-            def row(notion: Notion = notion, shift: float = shift) -> Row:
-                value = _shift(shift).epsilon(delta=delta).value
-                printed = Printed("federated_fdp.theorem2_gdp", value, "refuted", told)
-                return Row("paper", notion, true, printed)
-
-            yield from attempted(row)
+            yield from printed_theorems.theorem2(self, true, mu, delta)
 
     # --- the noise for a target
+
+    def sigma_for(self, *, epsilon: Number, delta: Number) -> Answer:
+        """The smallest sigma that meets a target. Raises `Unreachable`, `InvalidArgument`."""
+        if self.rounds > 1:
+            return super().sigma_for(epsilon=epsilon, delta=delta)
+        inner = min(DELTA.check("delta", delta) / self.client_rate, _NEARLY_ONE)
+        found = self._calibrated(lambda s: self.with_sigma(s).local(), epsilon, inner)
+        return replace(found, tree=self.with_sigma(float(found)).tree())
 
     def sigma_rows(self, *, epsilon: Number, delta: Number) -> Iterator[Row]:
         """The smallest sigma by each way that is an answer, and by the limit."""
@@ -279,7 +251,7 @@ class PriFedSync(FederatedPlan):
             return self.with_sigma(sigma).exact()
 
         def limit(sigma: float) -> Node:
-            return _shift(max(self.with_sigma(sigma).mu_clt, 1e-100))
+            return printed_theorems.shift(max(self.with_sigma(sigma).mu_clt, 1e-100))
 
         two = self._seen(self.sigma_for(epsilon=epsilon, delta=delta))
         full = self._calibrated(exact, epsilon, delta)
@@ -299,14 +271,9 @@ def _resting(answer: Answer, theorem: str) -> Answer:
     return replace(answer, basis=(*answer.basis, theorem))
 
 
-def _shift(mu: float) -> Node:
-    """A mu-GDP release."""
-    return Gaussian(sigma=1.0 / mu).under("replace-one")
-
-
 _ABOUT = {
     "two-level": "K steps with probability p in each of R rounds; one release serves all helper models",
-    "exact": "Theorem 2 without its limit: C_{B/n}(G_{1/sigma}), K R times; the coin counts for nothing",
+    "exact": "Theorem 2 without its limit, C_{B/n}(G_{1/sigma}) K R times: a client of every round",
     "last-sync": "as two-level, but one observer learns nothing after its own last round",
     "clt": "the Gaussian limit, no guarantee",
 }

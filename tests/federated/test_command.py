@@ -41,7 +41,8 @@ def test_the_contracts_json() -> None:
     assert found["exact", "weak"]["epsilon"]["upper"] == pytest.approx(22.2765590954343, rel=1e-9)
     two = found["two-level", "strong"]["epsilon"]
     assert two["upper"] == pytest.approx(14.5237655291328, rel=1e-9)
-    assert two == found["two-level", "weak"]["epsilon"]
+    weak = found["two-level", "weak"]["epsilon"]
+    assert (weak["value"], weak["upper"]) == (two["value"], two["upper"])
     assert found["clt", "weak"]["epsilon"]["strength"] == "estimate"
     paper = [r for r in body["routes"] if r["name"] == "paper"]
     assert {r["printed"]["theorem"] for r in paper} == {
