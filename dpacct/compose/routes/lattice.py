@@ -46,7 +46,7 @@ class Lattice(Route):
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
         def ask(way: Direction, best: Bracket | None) -> Bracket | None:
             if best is not None and (
-                way.surely_below(log_delta, best.lower) or _largest(way) <= best.lower
+                _largest(way) <= best.lower or _below(way, log_delta, best.lower)
             ):
                 return None
             return _epsilon(way, log_delta, self.width)
@@ -55,7 +55,7 @@ class Lattice(Route):
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         def ask(way: Direction, best: Bracket | None) -> Bracket | None:
-            if best is not None and way.surely_below(best.lower, epsilon):
+            if best is not None and _below(way, best.lower, epsilon):
                 return None
             return _log_delta(way, epsilon, self.width)
 
@@ -100,6 +100,13 @@ def _largest(direction: Direction) -> float:
     if direction.log_kept < 0.0:
         return math.inf
     return sum(count * law.source().span(-745.0)[1] for law, count in direction.laws)
+
+
+def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
+    """Whether a cheap bound shows delta(epsilon) < e^log_target."""
+    if direction.log_kept < 0.0 or not math.isfinite(epsilon) or log_target == -math.inf:
+        return False
+    return bracket.surely_below(sources(direction), epsilon - direction.shift, log_target)
 
 
 def _log_delta(direction: Direction, epsilon: float, width: float) -> Bracket:

@@ -73,26 +73,29 @@ class Composed:
         return _span(self, log_mass)
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        """Points of a pair on the asked side, much finer than the edges are apart."""
+        """Points of a pair on the asked side, finer than most edges are apart, gathered between them."""
         natural = self.natural
         if natural is not None:
             # exact as it is
-            return self._side(natural, _span(self, -720.0)[1], upper)
+            return self._side(natural, _span(self, -720.0)[1], upper, None)
         finite = edges[np.isfinite(edges)]
-        gap = float(np.diff(finite).min()) if finite.size > 1 else 0.01
+        gap = float(np.median(np.diff(finite))) if finite.size > 1 else 0.01
         # steps * spacing^2 is what the composition adds to one cell's (edges)^2
         asked = 0.7 * gap / math.sqrt(self.steps)
         low, high = _span(self, -60.0)
         asked = max(asked, (high - low) / _MOST)
         # a few spacings serve all questions: those between are rounded down
-        spacing = 2.0 ** math.floor(math.log2(asked) + 0.3)
+        spacing = 2.0 ** (math.floor(3.0 * math.log2(asked)) / 3.0)
         top = float(finite[-1]) if finite.size else high
         top = min(max(top - self.shift, high), _span(self, -720.0)[1])
-        return self._side(spacing, 2.0 ** math.ceil(math.log2(max(top, 1e-300))), upper)
+        return self._side(
+            spacing, 2.0 ** (math.ceil(3.0 * math.log2(max(top, 1e-300))) / 3.0), upper, edges
+        )
 
-    def _side(self, spacing: float, high: float, upper: bool) -> Pieces:
+    def _side(self, spacing: float, high: float, upper: bool, edges: Floats | None) -> Pieces:
         whole = _whole(self, spacing, high)
-        pieces = whole[0 if upper else 1].pieces()
+        moved = None if edges is None else edges - self.shift
+        pieces = whole[0 if upper else 1].pieces(moved)
         return pieces if self.log_kept == 0.0 else self._failing(pieces)
 
     def _failing(self, pieces: Pieces) -> Pieces:

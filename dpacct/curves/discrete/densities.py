@@ -20,7 +20,19 @@ _COARSE, _COARSE_WEIGHTS = np.polynomial.legendre.leggauss(7)
 _FIRST = 64
 _MOST = 1 << 18
 _ACCURACY = 1e-13
+_COARSE_EDGES = np.linspace(-800.0, 800.0, 10668)
 _ROUNDS = 14
+
+
+def _room(pieces: Pieces, edges: Floats) -> Floats:
+    """A third of the distance of the edges around each piece's ends; none asked for beyond all of them."""
+    finite = edges[np.isfinite(edges)]
+    if finite.size < 2:
+        return np.full(pieces.low.shape, 0.05)
+    gaps = np.concatenate(([math.inf], np.diff(finite), [math.inf]))
+    ends = (np.searchsorted(finite, side) for side in (pieces.low, pieces.high))
+    below, above = ends
+    return np.asarray(np.minimum(gaps[below], gaps[above]) / 3.0)
 
 
 @dataclass(frozen=True)
@@ -48,14 +60,15 @@ class Densities:
         """The pair (Q, P)."""
         return Densities(self.log_q, self.log_p, self.breaks)
 
-    def _slices(self, low: Floats, high: Floats, width: float) -> tuple[Floats, Floats, Pieces]:
-        """Slices of [low, high]: masses right, and losses within `width` where mass is to be had."""
+    def _slices(self, low: Floats, high: Floats, edges: Floats) -> tuple[Floats, Floats, Pieces]:
+        """Slices of [low, high]: masses right, losses within a third of what edges there are apart."""
         done: list[tuple[Floats, Floats, Pieces]] = []
         for trial in range(_ROUNDS + 1):
             pieces, error = self._integrated(low, high)
             with np.errstate(invalid="ignore"):
                 seen = pieces.high - pieces.low
             heavy = np.maximum(pieces.log_p, pieces.log_q) > -690.0
+            width = _room(pieces, edges)
             coarse = heavy & ((error > _ACCURACY) | (np.isfinite(seen) & (seen > width)))
             if trial == _ROUNDS or low.size > _MOST:
                 coarse[:] = False
@@ -122,7 +135,7 @@ class Densities:
     def _table(self) -> tuple[Pieces, float, float]:
         """Coarse slices, and the log of either total."""
         cuts = self._starts()
-        _, _, pieces = self._slices(cuts[:-1], cuts[1:], 0.05)
+        _, _, pieces = self._slices(cuts[:-1], cuts[1:], _COARSE_EDGES)
         totals = []
         for name, masses in (("P", pieces.log_p), ("Q", pieces.log_q)):
             total = float(np.exp(masses).sum())
@@ -141,8 +154,7 @@ class Densities:
         """Slices whose losses stay within a third of the distance between edges."""
         _, whole_p, whole_q = self._table
         starts = self._starts()
-        width = float(np.diff(edges).min()) if edges.size > 1 else 0.05
-        _, _, pieces = self._slices(starts[:-1], starts[1:], width / 3.0)
+        _, _, pieces = self._slices(starts[:-1], starts[1:], edges)
         return Pieces(
             pieces.log_p - whole_p, pieces.log_q - whole_q, pieces.low, pieces.high, pieces.slack
         )

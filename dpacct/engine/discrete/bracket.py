@@ -161,7 +161,7 @@ class Search:
             target = factor * question.log_width(total, beside)
             gap = lattices.gap(uppers, lowers, total)
             step = uppers[0][0].step
-            seen = window(uppers, total, math.log(1e-3 * min(target, 1.0)))
+            seen = window(uppers, total, min(self._tail, math.log(1e-3 * min(target, 1.0))))
             known = all(nil_from(laws, total) is not None for laws in (uppers, lowers))
             most = MOST_SPARSE if known else MOST_POINTS
             fits = seen.high - seen.low <= 2.0 * most * step
@@ -178,6 +178,19 @@ class Search:
         else:
             wide = True
         return uppers, lowers, total, wide
+
+
+def surely_below(sources: Sources, epsilon: float, log_target: float) -> bool:
+    """Whether a coarse upper law already shows delta(epsilon) < e^{log_target}: Chernoff's bound."""
+    laws, _ = Lattices(sources, min(log_target, -1.0), 1e-2).build()
+    total = saddle_for_epsilon(laws, epsilon, 1.0)
+    c = total.c
+    peak = c * math.log(c / (1.0 + c)) - math.log1p(c)
+    bound = total.log_moment - c * epsilon + peak + 1e-9
+    infinite = mass_at_infinity(laws)
+    if infinite > 0.0:
+        bound = float(np.logaddexp(bound, math.log(infinite)))
+    return bound < log_target
 
 
 def log_delta(sources: Sources, epsilon: float, width: float = 1e-4) -> Bracket:

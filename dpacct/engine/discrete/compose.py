@@ -22,7 +22,7 @@ _NATS = 45.0
 # of all frequencies, the share up to which few of them are read instead of all masses
 _FEW = 1.0 / 12.0
 _SHORT = 1 << 13
-MOST_LENGTH = 1 << 24
+MOST_LENGTH = 1 << 25
 """Points of a transform of the whole lattice, at most."""
 _LEAST = 1e-320
 
@@ -104,11 +104,14 @@ def _with(log_value: float, rest: float) -> float:
     return math.log(whole) if whole > 0.0 else -math.inf
 
 
-def compose(laws: Laws, total: Sum, seen: Window, spill: Spill | None = None) -> Composed:
+def compose(
+    laws: Laws, total: Sum, seen: Window, spill: Spill | None = None, *, whole: bool = False
+) -> Composed:
     """The composition of lattice laws of one step in a window, tilted as `total` is.
 
     Each law's heaviest point is put at place 0, where its transform is known: z = 1 + w, and only w, the
     transform of the others less their mass, is rounded. So rare jumps beside a spike keep their digits.
+    `whole`: masses are to be read, not weighted sums of them.
     """
     from scipy.fft import next_fast_len, rfft
 
@@ -121,7 +124,8 @@ def compose(laws: Laws, total: Sum, seen: Window, spill: Spill | None = None) ->
     transforms: list[tuple[Complexes, float, float, float]] = []
     errors: list[Floats | None] = []
     nodes = sum(law.places.size for law, _ in laws)
-    angle = nil_from(laws, total) if length > _SHORT else None
+    short = whole or length <= _SHORT
+    angle = None if short else nil_from(laws, total)
     few = length if angle is None else math.ceil(angle * length / (2.0 * math.pi)) + 1
     direct = few * nodes < length or (angle is not None and length > MOST_LENGTH)
     if length > MOST_LENGTH and not direct:
@@ -142,7 +146,7 @@ def compose(laws: Laws, total: Sum, seen: Window, spill: Spill | None = None) ->
             errors.append(None)
         transforms.append((w, count, others, math.sqrt(dot(weights, weights))))
     kept = np.arange(few if direct else length // 2 + 1)
-    if length > _SHORT and not direct:
+    if not short and not direct:
         loud = _loud(transforms)
         kept = loud if loud.size < _FEW * length else kept
     parts = [

@@ -102,6 +102,15 @@ class Spectrum:
         masses[0] += self._peak
         return np.roll(masses, self.turn)
 
+    def between(self, start: float, stop: float) -> tuple[Floats, Floats]:
+        """Losses in (start, stop], and their tilted masses."""
+        first, last = (
+            0 if end < self.low else min(math.floor((end - self.low) / self.step) + 1, self.length)
+            for end in (max(start, self.low - 1.0), min(stop, self.high + self.step))
+        )
+        losses = self.low + self.step * np.arange(first, last, dtype=np.float64)
+        return losses, self.masses()[first:last]
+
     @cached_property
     def _levels(self) -> float:
         return _FFT * math.log2(self.length) * UNIT

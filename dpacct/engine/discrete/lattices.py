@@ -33,6 +33,14 @@ _FEWEST = 64
 _WIDEST = 0.5
 
 
+def least_rest(sources: Sources) -> float:
+    """The least loss of all steps but one, whichever; -inf where none is known."""
+    leasts = [least_loss(source) for source, _ in sources]
+    if min(leasts) == -math.inf:
+        return -math.inf
+    return sum(n * least for (_, n), least in zip(sources, leasts, strict=True)) - max(leasts)
+
+
 @dataclass
 class Layout:
     """How one source is cut: the range of its losses, a loss that a node is to meet, and how densely.
@@ -110,11 +118,8 @@ class Lattices:
             if len(sources) == 1 and sources[0][0].only_atoms and natural[0] is not None
             else None
         )
-        leasts = [least_loss(source) for source, _ in sources]
-        self.decides = self.natural is None and min(leasts) > -math.inf
-        # the least loss of all steps but one
-        self._least = sum(n * least for (_, n), least in zip(sources, leasts, strict=True))
-        self._least -= max(leasts)
+        self._least = least_rest(sources)
+        self.decides = self.natural is None and self._least > -math.inf
         self._cut = False
 
     def _ends(self, source: DiscreteSource) -> tuple[float, float]:

@@ -7,6 +7,7 @@ digits, however rare. The result is a pair again: both distributions sum to one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,9 +17,10 @@ from dpacct.engine.stable import Floats
 
 from .align import aligned_step
 from .compose import compose
-from .lattices import Layout, Sources
-from .pieces import DiscreteSource, Pieces
-from .spread import lattice_laws
+from .decided import Decided, decided
+from .lattices import Layout, Sources, least_rest
+from .pieces import DiscreteSource, Pieces, least_loss
+from .spread import lattice_laws, spread
 from .window import Laws, Sum, mass_at_infinity, tilted_sum, window
 
 # P-mass at the ends of one step, in logs, and tilted mass outside a stretch's window
@@ -28,45 +30,124 @@ _TAIL = -38.0
 # deviations from one stretch's centre to the next, and stretches at most in each direction
 _APART = 5.0
 _MOST = 40
+_HALVINGS = 8
 # log P-mass of the last stretch upwards
 _FAR = -350.0
 # and at most towards lower losses, where P has hardly any mass
 _FEW = 12
+# cells of the laws that densities are read from
+_COARSE = 4000
 # what sums of all masses may round to
 _SUM = 4e-15
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """Points of a pair that bounds the composition from one side: log P-masses, and P-mass at infinity."""
+    """Points of a pair that bounds the composition from one side: log P-masses, and P-mass at infinity.
+
+    `alone`: the masses of sums with a decisive step (decided.py), none of which is below `limit`.
+    """
 
     losses: Floats
     log_p: Floats
     infinite: float
+    alone: Decided
+    limit: float
 
-    def pieces(self) -> Pieces:
-        """The pair as points; what is missing from Q's mass is where P has none."""
+    def pieces(self, edges: Floats | None = None) -> Pieces:
+        """The pair, all points between two neighbouring edges together: to nodes there they are one piece.
+
+        What is missing from Q's mass is where P has none.
+        """
         points = Pieces.points(self.losses, self.log_p)
-        rest = 1.0 - float(np.exp(points.log_q).sum())
+        rest = 1.0 - self.alone.q - float(np.exp(points.log_q).sum())
+        if edges is not None and edges.size < self.losses.size:
+            points = _gathered(points, edges)
         parts = [points]
         if self.infinite > 0.0:
             parts.append(Pieces.points(np.array([math.inf]), np.array([math.log(self.infinite)])))
+        if self.alone.p > 0.0 and self.alone.q > 0.0:
+            p, q = np.array([math.log(self.alone.p)]), np.array([math.log(self.alone.q)])
+            parts.append(Pieces(p, q, np.array([self.limit]), np.array([math.inf])))
         if rest > 0.0:
             none = np.array([-math.inf])
             parts.append(Pieces(none, np.array([math.log(rest)]), none, none))
         return Pieces.join(*parts)
 
 
+def _gathered(points: Pieces, edges: Floats) -> Pieces:
+    """Points in the order of their losses, gathered by cells; one at an edge is above it."""
+    starts = np.unique(np.searchsorted(points.low, edges))
+    starts = np.unique(np.concatenate(([0], starts[starts < points.low.size])))
+    ends = np.append(starts[1:], points.low.size) - 1
+    counts = ends - starts + 1
+
+    def summed(logs: Floats) -> Floats:
+        most = np.maximum.reduceat(logs, starts)
+        shares = np.exp(logs - np.repeat(most, counts))
+        return np.asarray(most + np.log(np.add.reduceat(shares, starts)))
+
+    # a unit of rounding for each term
+    slack = points.slack + 1.2e-16 * counts
+    return Pieces(
+        summed(points.log_p),
+        summed(points.log_q),
+        points.low[starts],
+        points.high[ends],
+        slack,
+        points.slips(),
+    )
+
+
 def whole_laws(sources: Sources, spacing: float, high: float) -> tuple[Whole, Whole]:
     """(upper, lower) of a composition, on a lattice of about this spacing, for losses up to `high`."""
     step = aligned_step([source.atoms for source, _ in sources], spacing)
+    layouts = [Layout(source, count, *_ends(source, high)) for source, count in sources]
+    rest = least_rest(sources)
+    # where no loss is below some number, what lies far enough up puts the sum beyond all that is asked for
+    decide = high - rest < max(layout.high for layout in layouts)
+    for layout in layouts:
+        if decide:
+            layout.low = least_loss(layout.source)
+            layout.high = max(high - rest, layout.low + step)
+    _grade(layouts, high, step)
     uppers, lowers = [], []
-    for source, count in sources:
-        layout = Layout(source, count, *_ends(source, high))
-        upper, lower = lattice_laws(source, layout.even(step))
-        uppers.append((upper, count))
-        lowers.append((lower, count))
-    return _upper(*_stitched(uppers, high, True)), _lower(*_stitched(lowers, high, False))
+    for layout in layouts:
+        upper, lower = lattice_laws(layout.source, layout.grid(step), decide=decide)
+        uppers.append((upper, layout.count))
+        lowers.append((lower, layout.count))
+    limit = min(float(law.losses[-1]) for law, _ in (*uppers, *lowers)) + rest - 1e-12
+    found = []
+    for laws, upper_side in ((uppers, True), (lowers, False)):
+        losses, masses, infinite = _stitched(laws, high, upper_side)
+        alone = decided(laws, None)
+        side = _upper if upper_side else _lower
+        found.append(side(losses, masses, infinite, alone, limit))
+    return found[0], found[1]
+
+
+def _grade(layouts: Sequence[Layout], high: float, step: float) -> None:
+    """Nodes at every step where a law is dense at some tilt, and wider apart where it is thin at all.
+
+    At each tilt, cells that are wider than a step add no more to the gap than those of one step do.
+    """
+    coarse = max(step, max(layout.high - layout.low for layout in layouts) / _COARSE)
+    laws = []
+    for layout in layouts:
+        grid = layout.even(coarse)
+        laws.append((spread(layout.source.pieces(grid.nodes, upper=True), grid), layout.count))
+    tilts = [total.c for total in _centres(laws, high)]
+    for layout, (law, _) in zip(layouts, laws, strict=True):
+        wanted = np.full(law.places.size - 1, math.inf)
+        width = np.diff(law.losses)
+        for c in tilts:
+            weights, _ = law.tilted(c)
+            third = np.cbrt(np.maximum(weights[1:], weights[:-1]) / width + 1e-280)
+            wanted = np.minimum(wanted, step / (third * math.sqrt(float((third * width).sum()))))
+        widest = max(step, min(0.25, (layout.high - layout.low) / 64.0))
+        layout.wanted = np.clip(wanted, step, widest)
+        layout.ends = law.losses[1:].copy()
+        layout.ends[-1] = math.inf
 
 
 def _ends(source: DiscreteSource, high: float) -> tuple[float, float]:
@@ -85,21 +166,20 @@ def _stitched(laws: Laws, high: float, upper: bool) -> tuple[Floats, Floats, flo
     masses: list[Floats] = []
     below = above = 0.0
     for total, (start, stop) in zip(centres, ends, strict=True):
-        composed = compose(laws, total, window(laws, total, _TAIL))
-        kept = (composed.losses > start) & (composed.losses <= stop)
-        at, each = composed.losses[kept], composed.rounding[0]
-        tilted = composed.masses[kept]
+        composed = compose(laws, total, window(laws, total, _TAIL), whole=True)
+        at, tilted = composed.spectrum.between(start, stop)
+        each = composed.rounding[0]
         tilted = np.maximum(tilted, 0.0) + each if upper else tilted - each - composed.wrapped
         with np.errstate(divide="ignore"):
             level = np.log(np.maximum(tilted, 0.0))
         losses.append(at)
         masses.append(np.exp(np.minimum(level + total.log_moment - total.c * at, 0.0)))
         # tilted mass outside the window, as P-mass: e^{-c l} is largest at the nearer end
-        scale = total.log_moment - total.c * (composed.losses[-1])
+        scale = total.log_moment - total.c * composed.spectrum.high
         if stop == math.inf:
             above = composed.missing * math.exp(min(scale, 700.0)) if total.c >= 0.0 else 1.0
         if start == -math.inf:
-            scale = total.log_moment - total.c * composed.losses[0]
+            scale = total.log_moment - total.c * composed.spectrum.low
             below = composed.wrapped * math.exp(min(scale, 700.0)) if total.c <= 0.0 else 1.0
     at, mass = np.concatenate(losses), np.concatenate(masses)
     infinite = mass_at_infinity(laws)
@@ -118,6 +198,14 @@ def _centres(laws: Laws, high: float) -> list[Sum]:
         further = _next(laws, total, 1.0)
         if further is None:
             break
+        low, far = total.c, further.c
+        for _ in range(_HALVINGS):
+            # no further than is asked for: beyond, windows grow with what is never read
+            if further.mean <= 1.5 * high:
+                break
+            nearer = tilted_sum(laws, 0.5 * (low + far))
+            low, far = (nearer.c, far) if nearer.mean < high else (low, nearer.c)
+            further = nearer if nearer.mean >= high else further
         total = further
         found.append(total)
     lowest = window(laws, tilted_sum(laws, -1.0), _TAIL).low
@@ -153,10 +241,10 @@ def _next(laws: Laws, total: Sum, sign: float) -> Sum | None:
     return other
 
 
-def _upper(losses: Floats, masses: Floats, infinite: float) -> Whole:
+def _upper(losses: Floats, masses: Floats, infinite: float, alone: Decided, limit: float) -> Whole:
     """P's excess over 1 taken from the lowest losses (or a deficit added there): the chord to h(0) = 1."""
     infinite = min(infinite, 1.0)
-    excess = float(masses.sum()) + infinite - 1.0 - _SUM
+    excess = float(masses.sum()) + infinite + alone.p - 1.0 - _SUM
     if excess <= 0.0:
         masses[0] -= excess
     else:
@@ -165,23 +253,24 @@ def _upper(losses: Floats, masses: Floats, infinite: float) -> Whole:
         masses[last] = max(0.0, float(total[last]) - excess)
         losses, masses = losses[last:], masses[last:]
     kept = masses > 0.0
-    return Whole(losses[kept], np.log(masses[kept]), infinite)
+    return Whole(losses[kept], np.log(masses[kept]), infinite, alone, limit)
 
 
-def _lower(losses: Floats, masses: Floats, infinite: float) -> Whole:
+def _lower(losses: Floats, masses: Floats, infinite: float, alone: Decided, limit: float) -> Whole:
     """The lowest losses merged into one that makes both sums 1: the larger of g and 1 - gamma."""
     q = masses * np.exp(-losses)
-    p_rest = 1.0 - infinite - _SUM - np.cumsum(masses[::-1])[::-1]
-    q_rest = 1.0 + _SUM - np.cumsum(q[::-1])[::-1]
+    p_rest = 1.0 - infinite - alone.p - _SUM - np.cumsum(masses[::-1])[::-1]
+    q_rest = 1.0 - alone.q + _SUM - np.cumsum(q[::-1])[::-1]
     # p_rest[k]: what is left for one point in place of all those below k
     with np.errstate(invalid="ignore", divide="ignore"):
         place = np.where(q_rest > 0.0, np.log(np.maximum(p_rest, 0.0) / q_rest), math.inf)
     # below all the points that stay: so that the profile under it is 1 - gamma
     fits = np.flatnonzero(place[1:] <= losses[1:])
     if not fits.size:
-        return Whole(np.zeros(1), np.log(np.array([max(1.0 - infinite, 1e-300)])), infinite)
+        mass = np.log(np.array([max(1.0 - infinite, 1e-300)]))
+        return Whole(np.zeros(1), mass, infinite, Decided(0.0, 0.0, None), math.inf)
     first = int(fits[0]) + 1
     at = np.concatenate(([place[first]], losses[first:]))
     mass = np.concatenate(([max(p_rest[first], 0.0)], masses[first:]))
     kept = mass > 0.0
-    return Whole(at[kept], np.log(mass[kept]), infinite)
+    return Whole(at[kept], np.log(mass[kept]), infinite, alone, limit)
