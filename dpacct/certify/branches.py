@@ -20,6 +20,7 @@ from .balls import larger, least, spread
 from .envelope import Layers, layers
 from .expsum import ExpSum
 from .hill import hill_pieces, hill_top
+from .window import Cut, right_tail
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Branch:
     offset: arb
     rate: arb
     favoured: bool
+    cut: Cut | None = None  # only near draws, eq. (20)
+
+    def log_cut(self, x: arb) -> arb:
+        """Logarithm of the window."""
+        return self.cut.log(x) if self.cut is not None else arb(0)
 
     def log_r(self, x: arb) -> arb:
         """log(1 - q + q e^l)."""
@@ -58,7 +64,7 @@ class Branch:
     def log_density(self, x: arb, kappa: arb, value: arb) -> arb:
         """log f, f = e^W r^kappa / (slope q e^l) the density of the loss; `value` is log r."""
         outer = self.slope * x - self.offset + (self.slope * self.rate).log()
-        found: arb = self.log_weight(x) - outer + kappa * value
+        found: arb = self.log_weight(x) - outer + kappa * value + self.log_cut(x)
         return found
 
     def log_size(self, panel: tuple[arb, arb, arb], y: arb, t: arb) -> arb:
@@ -76,6 +82,8 @@ class Branch:
         size = self.base + height * height * self.square / 2 + t * turn
         size += larger(self.linear * low, self.linear * high)
         size -= self.square * nearest * nearest / 2
+        if self.cut is not None:
+            size += self.cut.growth * height * height / 2 + self.cut.log(low)
         if self.favoured:
             return size + (y + 1) * self.log_r(high)
         dip = (angle / 2).sin() ** 2
@@ -138,7 +146,7 @@ class PreparedBranches:
                 for x, w in _legendre(rule.nodes, ctx.prec):
                     point = middle + half * x
                     log_r = branch.log_r(point)
-                    weight = branch.log_weight(point) + (half * w).log()
+                    weight = branch.log_weight(point) + (half * w).log() + branch.log_cut(point)
                     losses.append(acb(log_r if branch.favoured else -log_r))
                     weights.append(acb(weight + log_r if branch.favoured else weight))
         self._frequency = arb(0)
@@ -298,6 +306,9 @@ def _beyond(branch: Branch, end: arb, y: arb) -> arb:
         size = branch.log_weight(end) - y * branch.log_r(end)
         return size.exp() / end if end > 0 else arb.pos_inf()
     total, power = arb(0), y + 1
+    if branch.cut is not None:
+        ratio = branch.log_r, branch.log_r_slope, branch.slope
+        return branch.base.exp() * right_tail(branch.cut, ratio, power, end, None)
     for a, b in hill_pieces(end, power, branch.slope):
         at_a = power * branch.log_r(a)
         if b is None:

@@ -21,6 +21,7 @@ from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure, ball, precision
+from .far_draws import FORM, from_evidence
 from .lattice_line import LatticeLine
 from .line import Contour, Line
 from .plan import Laws, Sides, read_plan
@@ -155,6 +156,9 @@ def _prove(
                 else LatticeLine(steps, contour, law=laws[0][0])
             )
             return Enclosure.of(line.delta(e)), line.terms(e)
+        if form == FORM:
+            split = from_evidence(laws, evidence)
+            return Enclosure.of(split.delta(e)), split.terms(e)
     raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
 
 

@@ -15,16 +15,31 @@ from dpacct.engine import invert
 from dpacct.errors import DpacctError, NotCertified
 
 from .balls import Enclosure, ball, fraction, precision
-from .effort import CLOSED, read_cost, spend
+from .effort import CLOSED, allowance, read_cost, spend
+from .far_draws import FarDraws, splittable
+from .far_search import FarSeeker, propose_far
+from .half_gaussian import SymmetricGaussian
 from .line import Line
 from .plan import Laws
+from .sampled_gaussian import SampledGaussian
 from .search import Aim, FloatLaws, Seeker, propose, saddle_epsilon, tilt_for_bound
-from .whole import chernoff, closed_form, largest_loss, rules_to_json, top_outcome
+from .whole import (
+    FEW_STEPS,
+    MOST_STEPS,
+    chernoff,
+    closed_form,
+    has_closed_form,
+    largest_loss,
+    rules_to_json,
+    top_outcome,
+)
 
 _TRIALS = 6
 _MOST_NATS = 140.0
 _EDGE_BITS = 256
 _FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one expected
+_VALLEY = 40.0  # nats above delta at the saddle: a valley lies between near and far draws
+_SHORT = 0.15  # seconds that a line may take before a split is looked for
 _NOTHING = Fraction(1, 10**1000)
 
 
@@ -33,7 +48,10 @@ class Direction:
 
     def __init__(self, laws: Laws, float_laws: FloatLaws) -> None:
         self.laws, self._float_laws = laws, float_laws
-        self._line: Line | None = None
+        self._line: Line | FarDraws | None = None
+        self._split = _to_split(laws)  # which law has far draws
+        self._split_first = False
+        self._most = FEW_STEPS  # Laplace steps for which a closed form is tried before a contour
         self._bits = 0
         self._closed_bits = 0  # what the last closed form took
         self.evidence: dict[str, Any] = {}
@@ -49,7 +67,7 @@ class Direction:
                 if largest_loss(self.laws) <= e:
                     self.evidence = {"form": "ceiling", "bits": bits}
                     return Enclosure(Fraction(0), Fraction(0))
-                value = closed_form(self.laws, e)
+                value = closed_form(self.laws, e, self._most)
                 if value is None:
                     return None
                 if value < ball(_NOTHING):  # eps at the largest loss: no precision tells it from 0
@@ -67,11 +85,23 @@ class Direction:
     @property
     def closed(self) -> bool:
         """Whether a closed form gives delta."""
-        with precision(96):
-            return closed_form(self.laws, arb(1)) is not None
+        return has_closed_form(self.laws, self._most)
 
     def enclose(self, epsilon: Fraction, width: float, log_delta: float | None = None) -> Enclosure:
         """delta(epsilon) within a relative width; raises `NotCertified`."""
+        try:
+            return self._enclose(epsilon, width, log_delta)
+        except NotCertified:
+            if self.closed or not self._more_closed():
+                raise
+        return self._enclose(epsilon, width, log_delta)
+
+    def _more_closed(self) -> bool:
+        """Whether there is a closed form after all, a slow one."""
+        before, self._most = self._most, MOST_STEPS
+        return before < MOST_STEPS and self.closed
+
+    def _enclose(self, epsilon: Fraction, width: float, log_delta: float | None) -> Enclosure:
         closed = self._closed(epsilon, width)
         if closed is not None:
             return closed
@@ -79,8 +109,55 @@ class Direction:
             found = self._read(epsilon)
             if found.relative_width <= width:
                 return found
-        seeker = Seeker(self._float_laws, float(epsilon), log_delta)
         nats = -math.log(width) + 2.5
+        if self._split is not None:
+            either = self._by_either(epsilon, width, log_delta, nats)
+            if either is not None:
+                return either
+        return self._by_line(
+            Seeker(self._float_laws, float(epsilon), log_delta), epsilon, width, nats
+        )
+
+    def _by_either(
+        self, epsilon: Fraction, width: float, log_delta: float | None, nats: float
+    ) -> Enclosure | None:
+        """By a short line, or else by the number of far draws; None: neither."""
+        if not self._split_first:
+            try:
+                with allowance(_SHORT):
+                    seeker = Seeker(self._float_laws, float(epsilon), log_delta)
+                    if seeker.total.height(float(epsilon)) - seeker.log_delta < _VALLEY:
+                        return self._by_line(seeker, epsilon, width, nats)
+            except NotCertified:
+                pass
+        try:
+            found = self._by_far_draws(epsilon, width, log_delta, nats)
+        except NotCertified:
+            return None
+        self._split_first = True
+        return found
+
+    def _by_far_draws(
+        self, epsilon: Fraction, width: float, log_delta: float | None, nats: float
+    ) -> Enclosure:
+        assert self._split is not None
+        seeker = FarSeeker(self.laws, self._float_laws, self._split)
+        for _ in range(_TRIALS):
+            evidence, self._line = propose_far(seeker, Aim(float(epsilon), 0.0, nats), log_delta)
+            self._line_evidence, self._bits = evidence, evidence["bits"]
+            found = self._read(epsilon)
+            if found.relative_width <= width:
+                return found
+            if found.lower > 0:
+                log_delta = ln(found.lower)
+                nats += max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
+            else:
+                log_delta = (ln(found.upper) if log_delta is None else log_delta) - 6.0
+        raise NotCertified(
+            f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
+        )
+
+    def _by_line(self, seeker: Seeker, epsilon: Fraction, width: float, nats: float) -> Enclosure:
         guess = seeker.log_delta
         if abs(seeker.estimate - guess) > _FAR_OFF:
             guess = min(guess, seeker.estimate)
@@ -111,6 +188,14 @@ class Direction:
         self, epsilon: Fraction, target: Fraction, *, only_edge: bool = False
     ) -> bool | None:
         """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
+        try:
+            return self._decide(epsilon, target, only_edge=only_edge)
+        except NotCertified:
+            if self.closed or not self._more_closed():
+                raise
+        return self._decide(epsilon, target, only_edge=only_edge)
+
+    def _decide(self, epsilon: Fraction, target: Fraction, *, only_edge: bool) -> bool | None:
         verdict = self._at_the_edge(epsilon, target)
         if only_edge:
             return verdict
@@ -122,6 +207,8 @@ class Direction:
         nats = 7.0
         while verdict is None and nats < _MOST_NATS:
             closed = self._closed(epsilon, math.exp(-nats))
+            if closed is None and self._split is not None:
+                closed = self._by_either(epsilon, math.exp(-nats), ln(target), nats + 2.5)
             if closed is not None:
                 verdict = self._compare(closed, target)
             else:
@@ -156,7 +243,7 @@ class Direction:
 
     def _read(self, epsilon: Fraction) -> Enclosure:
         assert self._line is not None
-        spend(read_cost(self._line.contour.count, self._bits))
+        spend(read_cost(self._line.node_count, self._bits))
         self.evidence = self._line_evidence
         with precision(self._bits):
             value = self._line.delta(ball(epsilon))
@@ -179,7 +266,7 @@ class Direction:
                 if not found.resolved:  # an end of a bracket, maybe far off
                     guess = saddle_epsilon(self._float_laws, log_target)
                     return min(max(guess, found.lower), found.upper)
-        except (ArithmeticError, ValueError, MemoryError, DpacctError, RuntimeError):
+        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
             return math.nan if found is None else found.value
         return found.value
 
@@ -188,7 +275,7 @@ class Direction:
         try:
             with np.errstate(all="ignore"):
                 return invert.log_delta(self._float_laws, epsilon).value
-        except (ArithmeticError, ValueError, MemoryError, DpacctError, RuntimeError):
+        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
             return math.nan
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
@@ -200,8 +287,9 @@ class Direction:
             found = (high - low) / (epsilon * rise)
             return found if 0.0 < found < math.inf else 1.0 / max(epsilon, 1e-300)
         try:
-            return Seeker(self._float_laws, epsilon, log_target).total.c
-        except (ArithmeticError, ValueError, MemoryError, DpacctError, RuntimeError):
+            with allowance(math.inf if self._split is None else _SHORT):
+                return Seeker(self._float_laws, epsilon, log_target).total.c
+        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
             return 1.0 / max(epsilon, 1e-300)
 
     def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
@@ -210,7 +298,7 @@ class Direction:
             if largest_loss(self.laws) <= ball(epsilon):
                 self.evidence = {"form": "ceiling", "bits": 96}
                 return True
-            if closed_form(self.laws, ball(epsilon)) is not None:
+            if self.closed:
                 return False  # which is cheap enough
         found = tilt_for_bound(self._float_laws, self.laws, float(epsilon), ln(target))
         if found is None:
@@ -226,3 +314,13 @@ class Direction:
             "rules": rules_to_json(rules),
         }
         return True
+
+
+def _to_split(laws: Laws) -> int | None:
+    """The law whose far draws are the rarest; None where no law has any."""
+    found = [
+        (count * law.rate, k)
+        for k, (law, count) in enumerate(laws)
+        if isinstance(law, SampledGaussian | SymmetricGaussian) and splittable(law) and count > 1
+    ]
+    return min(found)[1] if found else None

@@ -15,6 +15,7 @@ from flint import arb
 from .balls import ball
 from .branches import Branch, PanelRule, Parts, PreparedBranches
 from .gaussian import normal_tail, sampled_profile
+from .window import Cut
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,25 @@ class SymmetricGaussian:
         """There is no largest loss."""
         return arb.pos_inf()
 
-    def parts(self) -> Parts:
-        """An atom at 0 and two half-lines."""
+    def parts(self, cut: Cut | None = None) -> Parts:
+        """An atom at 0 and two half-lines; of the favoured one only near draws, if there is a cut."""
         q, square = ball(self.rate), ball(1 / self.sigma_squared)
         mu = square.sqrt()
         base = -(2 * arb.pi()).log() / 2
         rest = (1 - q) * (1 - 2 * normal_tail(mu / 2))
         both = [
-            Branch(mu / 2, None, base, arb(0), 1, mu, square / 2, q, favoured)
+            Branch(
+                mu / 2,
+                None,
+                base,
+                arb(0),
+                1,
+                mu,
+                square / 2,
+                q,
+                favoured,
+                cut if favoured else None,
+            )
             for favoured in (True, False)
         ]
         return Parts(((arb(0), rest),), tuple(both))

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 from typing import Any
 
-from flint import arb, ctx, fmpz, fmpz_poly
+from flint import arb
 
 from .balls import ball
 from .branches import Branch, PanelRule, Parts, PreparedBranches
-from .effort import spend, sum_cost
+from .laplace_draws import MOST_BETWEEN, by_draws, expected
+from .repeated_laplace import MOST_TERMS, residues
 
-MOST_RESIDUES = 1500
 PLAIN, REMOVE, ADD, SYMMETRIC = "plain", "remove", "add", "symmetric"
 
 
@@ -64,38 +63,12 @@ class LaplaceStep:
         return q * profile(lam, (epsilon.expm1() / q).log1p())
 
     def repeated(self, count: int, epsilon: arb) -> arb | None:
-        """Delta of few plain steps as a finite sum of residues, eq. (11); None for others.
-
-        M^T = sum_j binom(T, j) e^{-lam j} e^{lam (T-2j) s} (s+1)^{T-j} s^j/(2s+1)^T: where
-        y = lam (T-2j) - eps > 0 the line is closed to the left, around s = -1/2 (and 0, if j = 0).
-        """
-        if self.kind != PLAIN or count > MOST_RESIDUES:
+        """Delta of plain steps as a finite sum, eq. (26) or (11); None for others, or too many."""
+        if self.kind != PLAIN:
             return None
-        spend(sum_cost(count * count / 2, ctx.prec))
-        lam = self._lam()
-        rising, falling = fmpz_poly([1, 1]), fmpz_poly([-1, 1])
-        total = arb(0)
-        for j in range(count):
-            y = lam * (count - 2 * j) - epsilon
-            if y <= 0:
-                break
-            if j:
-                powers = (rising ** (count - j - 1) * falling ** (j - 1)).coeffs()
-            else:  # 1/(u - 1) = -(1 + u + u^2 + ...)
-                sums = list(accumulate(int(a) for a in (rising ** (count - 1)).coeffs()))
-                powers = [fmpz(-a) for a in sums]
-            series, term = arb(0), arb(1)
-            # coefficient of u^{T-1} in e^{yu/2} (1+u)^{T-j-1} (u-1)^{j-1}
-            for m in range(count):
-                k = count - 1 - m
-                if k < len(powers):
-                    series += term * powers[k]
-                term = term * y / (2 * (m + 1))
-            value = series * (-y / 2).exp() * arb(2) ** (1 - count) + (0 if j else 1)
-            if not y > 0:  # eps at a lattice point: the term is 0 there, and grows from it
-                value = value.union(arb(0))
-            total += arb(count).bin(j) * (-lam * j).exp() * value
-        return total
+        if expected(count, self.b, float(epsilon.mid())) < MOST_BETWEEN:
+            return by_draws(count, self.b, epsilon)
+        return residues(count, self.b, epsilon) if count <= MOST_TERMS else None
 
     def ceiling(self) -> arb:
         """The largest loss: the atom's, at one end."""

@@ -118,6 +118,11 @@ class Line:
         self._decays = self._tail_factor()
         self._ends = self._alias_factors()
 
+    @property
+    def node_count(self) -> int:
+        """Frequencies that a reading adds up."""
+        return self.contour.count
+
     def _fill(self) -> list[acb]:
         contour = self.contour
         table = [acb(1)] * (contour.count + 1)

@@ -21,7 +21,7 @@ from .sampled_gaussian import GaussianRule, Grid, SampledGaussian
 _CELLS = 48
 _FAR_CELLS = 360
 _FEW_STEPS = 80
-_MOST_INNER = 60_000
+MOST_INNER = 60_000
 
 
 class Wanted(NamedTuple):
@@ -88,12 +88,12 @@ def _(law: SampledGaussian, wanted: Wanted) -> tuple[GaussianRule, float]:
         kept |= value + hills > value.max() - depth
     first = math.floor(min(float(x[kept][0]), -1.0) / step) - 2
     last = math.ceil(max(float(x[kept][-1]), 1.0) / step) + 2
-    if last - first > _MOST_INNER:
+    if last - first > MOST_INNER:
         raise NotCertified(f"the inner rule needs {last - first} nodes: the value is withheld")
     power = tilts[1]
     value = power * log_r - 0.5 * x * x
     # a rare hit counts T times, so the layers look for it where it is T times smaller
-    cells = _segments(x, value > value.max() - 10.0 - math.log(wanted.steps))
+    cells = segments(x, value > value.max() - 10.0 - math.log(wanted.steps))
     far_shift, far = 0.0, None
     if wanted.steps <= _FEW_STEPS:
         far_shift = min(1.2 * sigma, 3.0)
@@ -110,7 +110,7 @@ def _hill_margin(x: Floats, power: float, mu: float) -> Floats:
     return np.where(x > 8.0, 3.0 + power * (mu * widths) ** 2 / 32.0, 0.0)
 
 
-def _segments(x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid, ...]:
+def segments(x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid, ...]:
     """A grid of cells on each stretch of kept points, all together few."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], kept.astype(np.int8), [0]))))
     found = []
@@ -142,12 +142,12 @@ def _shift_and_step(sigma: float, rate: float, remove: bool, wanted: Wanted) -> 
     return float(shifts[k]), float(steps[k])
 
 
-_RHO = 4.0
-_TALL, _WIDE = 0.5 * (_RHO - 1.0 / _RHO), 0.5 * (_RHO + 1.0 / _RHO)
+RHO = 4.0
+_TALL, _WIDE = 0.5 * (RHO - 1.0 / RHO), 0.5 * (RHO + 1.0 / RHO)
 _ROOM = 26.0  # nats by which the ellipse may exceed the panel
 
 
-def _panels(
+def panel_counts(
     mu: float, rate: float, ends: tuple[float, float], tallest: float, wanted: Wanted
 ) -> tuple[int, int]:
     """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12).
@@ -159,7 +159,7 @@ def _panels(
     dip = 0.5 * wanted.high * _TALL * _TALL * mu * mu * min(1.0, share)
     pull = mu * turn * (wanted.frequency * _TALL + (wanted.high + 2.0) * (_WIDE - 1.0)) + 0.5
     half = min(0.75 * math.pi / (mu * _TALL), 1.2, 0.7 * _ROOM / pull, math.sqrt(6.0 / (dip + 0.1)))
-    nodes = math.ceil((wanted.nats + _ROOM + 4.0) / (2.0 * math.log(_RHO)))
+    nodes = math.ceil((wanted.nats + _ROOM + 4.0) / (2.0 * math.log(RHO)))
     return max(1, math.ceil(0.5 * (ends[1] - ends[0]) / half)), nodes
 
 
@@ -184,9 +184,11 @@ def _(law: SymmetricGaussian, wanted: Wanted) -> tuple[PanelRule, float]:
                 body = float(x[value > value.max() - 10.0][-1])
         ends.append(last)
         cell_ends.append(body)
-    counts = [_panels(mu, rate, (start, end), mu * end - 0.5 * mu * mu, wanted) for end in ends]
+    counts = [
+        panel_counts(mu, rate, (start, end), mu * end - 0.5 * mu * mu, wanted) for end in ends
+    ]
     panels = (counts[0][0], counts[1][0])
-    return PanelRule(panels, tuple(ends), counts[0][1], _RHO, _CELLS, tuple(cell_ends)), 0.0
+    return PanelRule(panels, tuple(ends), counts[0][1], RHO, _CELLS, tuple(cell_ends)), 0.0
 
 
 @propose_rule.register
@@ -194,7 +196,7 @@ def _(law: LaplaceStep, wanted: Wanted) -> tuple[PanelRule, float]:
     lam = 1.0 / float(law.b)
     symmetric = law.kind == SYMMETRIC
     ends = (0.0 if symmetric else -lam, lam)
-    panels, nodes = _panels(1.0, float(law.rate), ends, lam, wanted)
+    panels, nodes = panel_counts(1.0, float(law.rate), ends, lam, wanted)
     count = 2 if symmetric else 1
     zeros = (0.0,) * count
-    return PanelRule((panels,) * count, zeros, nodes, _RHO, _CELLS, zeros), 0.0
+    return PanelRule((panels,) * count, zeros, nodes, RHO, _CELLS, zeros), 0.0

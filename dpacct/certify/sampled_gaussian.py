@@ -123,11 +123,18 @@ class PreparedGaussian:
         for k in range(rule.last - rule.first + 1):
             z = acb(x + k * step, lift)
             log_r = (1 + self.q * (growth - 1)).log()
-            weight = scale - z * z / 2
+            weight = scale - z * z / 2 + self._log_window(z)
             losses.append(log_r if self.remove else -log_r)
             weights.append(weight + log_r if self.remove else weight)
             growth = growth * ratio  # real, so the boxes stay tight
         return ExpSum(losses, weights, self.slack)
+
+    def _log_window(self, z: acb) -> acb:
+        """Logarithm of what part of the draws is meant: here all."""
+        return acb(0)
+
+    def _real_log_window(self, x: arb) -> arb:
+        return arb(0)
 
     def moment(self, y: arb) -> arb:
         """M(y), real y > 0."""
@@ -254,7 +261,8 @@ class PreparedGaussian:
         base = (self._norm / (self.mu * self.q * self.at_c)).log()
 
         def level(x: arb, value: arb) -> arb:
-            return base - x * x / 2 - self.mu * x + self._half + kappa * value
+            shape = base - x * x / 2 - self.mu * x + self._half
+            return shape + kappa * value + self._real_log_window(x)
 
         masses: list[arb] = []
         widths: list[arb] = []

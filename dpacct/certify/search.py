@@ -146,7 +146,7 @@ def saddle_epsilon(laws: FloatLaws, log_delta: float) -> float:
     return Saddle(laws, guess, reach).for_log_delta(log_delta, guess).saddle_epsilon
 
 
-def _count_nodes(
+def count_nodes(
     height: float, step: float, aim: Aim, deficit: Callable[[Floats], Floats]
 ) -> tuple[int, int]:
     """(n, doublings): the fewest nodes whose tail, eq. (3), is within the budget."""
@@ -240,7 +240,7 @@ def _nodes(
     """(n, doublings, whether the point masses are taken out)."""
     lonely = prepared[0][0] if len(prepared) == 1 else None
     try:
-        return *_count_nodes(height, step, aim, _decay(prepared)), False
+        return *count_nodes(height, step, aim, decay(prepared)), False
     except NotCertified:
         if not isinstance(lonely, PreparedBranches):
             raise
@@ -262,7 +262,7 @@ def _nodes(
     raise NotCertified("the point masses of the loss decay too slowly: the value is withheld")
 
 
-def _decay(steps: Sequence[tuple[Prepared, int]]) -> Callable[[Floats], Floats]:
+def decay(steps: Sequence[tuple[Prepared, int]]) -> Callable[[Floats], Floats]:
     """A float view of the proven envelope (the proof evaluates its own)."""
 
     def deficit(t: Floats) -> Floats:

@@ -9,9 +9,13 @@ from typing import Any
 from flint import arb
 
 from .atomic import AtomicStep, finite_sum
-from .laplace import LaplaceStep
+from .laplace import PLAIN, LaplaceStep
 from .line import payoff_peak
 from .plan import Laws
+
+FEW_STEPS = 1500
+"""Laplace steps, repeated, for which a finite sum is tried before a contour."""
+MOST_STEPS = 200_000
 
 
 def largest_loss(laws: Laws) -> arb:
@@ -29,14 +33,25 @@ def top_outcome(laws: Laws, epsilon: arb) -> arb:
     return -mass * (epsilon - ceiling).expm1()
 
 
-def closed_form(laws: Laws, epsilon: arb) -> arb | None:
+def has_closed_form(laws: Laws, most: int = MOST_STEPS) -> bool:
+    """Whether one formula gives delta, with no more than `most` Laplace steps."""
+    if len(laws) == 1:
+        law, count = laws[0]
+        if count == 1 or (isinstance(law, LaplaceStep) and law.kind == PLAIN and count <= most):
+            return True
+    return all(isinstance(law, AtomicStep) for law, _ in laws)
+
+
+def closed_form(laws: Laws, epsilon: arb, most: int = MOST_STEPS) -> arb | None:
     """delta(eps) where one formula gives it; None elsewhere."""
-    if len(laws) == 1 and laws[0][1] == 1:
-        return laws[0][0].one_step(epsilon)
-    if len(laws) == 1 and isinstance(laws[0][0], LaplaceStep):
-        return laws[0][0].repeated(laws[0][1], epsilon)
-    atomic = [(law, count) for law, count in laws if isinstance(law, AtomicStep)]
-    return finite_sum(atomic, epsilon) if len(atomic) == len(laws) else None
+    if not has_closed_form(laws, most):
+        return None
+    law, count = laws[0]
+    if len(laws) == 1 and count == 1:
+        return law.one_step(epsilon)
+    if isinstance(law, LaplaceStep):
+        return law.repeated(count, epsilon)
+    return finite_sum([(one, n) for one, n in laws if isinstance(one, AtomicStep)], epsilon)
 
 
 def chernoff(laws: Laws, rules: Sequence[object], c: arb, epsilon: arb) -> arb:

@@ -1,0 +1,237 @@
+"""Rare large losses: one contour for each number of far draws, eq. (20) to (25).
+
+One step of noise is M = N + F + G (near draws, far draws, given up). For one such law, repeated T times
+beside others,
+
+    delta = sum_k binom(T, k) delta[N^{T-k} F^k others],   k = 0, 1, ...,
+
+each term on a line of its own, where it has no valley between the near and the far. What is left out is
+bounded, and no term is negative. This module knows nothing of how anything was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flint import arb
+
+from .balls import ball, disc
+from .branches import Branch, PanelRule, Parts, PreparedBranches
+from .gaussian import normal_tail
+from .half_gaussian import SymmetricGaussian
+from .line import Contour, Line, Prepared, payoff_peak
+from .plan import Laws
+from .sampled_gaussian import GaussianRule, SampledGaussian
+from .window import Window
+from .windowed_gaussian import WindowedGaussian, lost
+
+FORM = "contours by far draws"
+SplitLaw = SampledGaussian | SymmetricGaussian
+
+
+def splittable(law: object) -> bool:
+    """Whether a law has near and far draws: Gaussian noise, in the direction that favours P."""
+    return isinstance(law, SymmetricGaussian) or (isinstance(law, SampledGaussian) and law.remove)
+
+
+@dataclass(frozen=True)
+class NearDraws:
+    """N in panels: of the symmetric law, or of either where there are no far draws (a sharp end)."""
+
+    law: SplitLaw
+    window: Window
+
+    def parts(self) -> Parts:
+        """Point masses and branches."""
+        lone = self.window.lone
+        if isinstance(self.law, SymmetricGaussian):
+            parts = self.law.parts(None if lone else self.window.cut(far=False))
+            first, *others = parts.branches
+            end = arb(self.window.end) if lone else None
+            return Parts(parts.atoms, (replace(first, end=end), *others))
+        q, square = ball(self.law.rate), ball(1 / self.law.sigma_squared)
+        base, end = -(2 * arb.pi()).log() / 2, arb(self.window.end)
+        return Parts((), (Branch(-end, end, base, arb(0), 1, square.sqrt(), square / 2, q, True),))
+
+    def prepare(self, c: arb, rule: PanelRule) -> PreparedBranches:
+        """The part ready for the line Re s = c."""
+        return PreparedBranches(self.parts(), c, rule)
+
+    def rule_from_json(self, fields: dict[str, Any]) -> PanelRule:
+        """A rule as a certificate holds it."""
+        return PanelRule.from_json(fields)
+
+
+def near_part(law: SplitLaw, window: Window) -> WindowedGaussian | NearDraws:
+    """N."""
+    if window.lone or isinstance(law, SymmetricGaussian):
+        return NearDraws(law, window)
+    return WindowedGaussian(law, window, far=False)
+
+
+def far_part(law: SplitLaw, window: Window) -> WindowedGaussian:
+    """F, on the whole axis also for the symmetric law: eq. (24) bounds what is too much."""
+    return WindowedGaussian(SampledGaussian(law.sigma_squared, law.rate, True), window, far=True)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which law of the plan is split, and where."""
+
+    laws: Laws
+    which: int
+    window: Window
+
+    @property
+    def count(self) -> int:
+        """T, the repetitions of the law that is split."""
+        return self.laws[self.which][1]
+
+    @property
+    def _law(self) -> SplitLaw:
+        law = self.laws[self.which][0] if self.which in range(len(self.laws)) else None
+        if not (isinstance(law, SampledGaussian | SymmetricGaussian) and splittable(law)):
+            raise ValueError("this law has no far draws")
+        if not self.window.sound:
+            raise ValueError("not a window")
+        return law
+
+    @property
+    def lone(self) -> bool:
+        """Whether there are no far draws at all, only such as are given up."""
+        return self.window.lone
+
+    def parts(self) -> list[Any]:
+        """N, F, and the other laws."""
+        others = [law for k, (law, _) in enumerate(self.laws) if k != self.which]
+        return [near_part(self._law, self.window), far_part(self._law, self.window), *others]
+
+    def counts(self, far: int) -> list[int]:
+        """How often each of them occurs where so many draws are far."""
+        others = [count for k, (_, count) in enumerate(self.laws) if k != self.which]
+        return [self.count - far, far, *others]
+
+    def steps(
+        self, far: int, c: arb, rules: Sequence[GaussianRule | PanelRule | None]
+    ) -> list[tuple[Prepared, int]]:
+        """The parts that occur, prepared for Re s = c."""
+        told = zip(self.parts(), self.counts(far), rules, strict=True)
+        return [(part.prepare(c, rule), count) for part, count, rule in told if count]
+
+    def rules_from_json(self, told: Sequence[Mapping[str, Any] | None]) -> list[Any]:
+        """Rules of N, F and the others; None where there is nothing to choose."""
+        return [
+            None if fields is None else part.rule_from_json(dict(fields))
+            for part, fields in zip(self.parts(), told, strict=True)
+        ]
+
+    def ways(self, far: int) -> arb:
+        """binom(T, k)."""
+        return arb(self.count).bin(far)
+
+    def log_term(self, far: int, c: arb, rules: Sequence[Any]) -> arb:
+        """Logarithm of the moment of the term with so many far draws."""
+        log = sum((n * one.at_c.log() for one, n in self.steps(far, c, rules)), arb(0))
+        found: arb = log + self.ways(far).log()
+        return found
+
+    def log_rest(self, most: int, c: arb, rules: Sequence[Any]) -> arb:
+        """Logarithm of an upper bound of the moments of all terms with more far draws, eq. (25)."""
+        near, far, *others = (
+            part.prepare(c, rule).at_c for part, rule in zip(self.parts(), rules, strict=True)
+        )
+        log = (self.count - most - 1) * (near + far).log() + (most + 1) * far.log()
+        for one, count in zip(others, self.counts(0)[2:], strict=True):
+            log += count * one.log()
+        found: arb = log + self.ways(most + 1).log()
+        return found
+
+    def given_up(self) -> arb:
+        """What the draws beyond the window's end add at most."""
+        law = self._law
+        whole = SampledGaussian(law.sigma_squared, law.rate, True)
+        return (self.count * lost(whole, self.window)).upper()
+
+    def too_much(self) -> arb:
+        """What F's draws below the half-line's start add at most, eq. (24)."""
+        law = self._law
+        if self.lone or not isinstance(law, SymmetricGaussian):
+            return arb(0)
+        start = 1 / (2 * ball(law.sigma_squared).sqrt())
+        mass = self.count * normal_tail((arb(self.window.near) - start) / arb(self.window.width))
+        return (mass * mass.exp()).upper()
+
+
+class FarDraws:
+    """The terms, each on its line or bounded; good for every epsilon near the one it was made for."""
+
+    def __init__(
+        self,
+        split: Split,
+        lines: Mapping[int, Line],
+        bounds: Mapping[int, tuple[float, Sequence[Any]]],
+        rest: tuple[float, Sequence[Any]],
+    ) -> None:
+        self.split, self.lines = split, lines
+        settled = {*lines, *bounds}
+        self.most = max(settled)
+        if settled != set(range(self.most + 1)) or self.most > (0 if split.lone else split.count):
+            raise ValueError("a number of far draws is left out")
+        self._bounds = {
+            f"{far} far: at most": (arb(c), split.log_term(far, arb(c), rules))
+            for far, (c, rules) in bounds.items()
+        }
+        if not split.lone and self.most < split.count:
+            c = arb(rest[0])
+            self._bounds["more far"] = c, split.log_rest(self.most, c, rest[1])
+
+    @property
+    def node_count(self) -> int:
+        """Frequencies that a reading adds up."""
+        return sum(line.contour.count for line in self.lines.values()) + 5 * len(self._bounds)
+
+    def terms(self, epsilon: arb) -> dict[str, arb]:
+        """Each line's sum and errors, and what is left out, at this epsilon."""
+        told = {}
+        for far, line in self.lines.items():
+            ways = self.split.ways(far)
+            for name, value in line.terms(epsilon).items():
+                told[f"{far} far: {name}"] = ways * value
+        for name, (c, log_moment) in self._bounds.items():
+            told[name] = ((log_moment - c * epsilon).exp() * payoff_peak(c)).upper()
+        told["given up"] = self.split.given_up()
+        told["too much"] = self.split.too_much()
+        return told
+
+    def delta(self, epsilon: arb) -> arb:
+        """An enclosure of the value at one epsilon."""
+        terms = self.terms(epsilon)
+        low, high = -terms["too much"], terms["given up"]
+        for far in self.lines:
+            one = {name: terms[f"{far} far: {name}"] for name in _OF_A_LINE}
+            top = one["sum"] + disc(one["tail"])
+            high += top
+            low += top - (one["aliasing above"] + one["aliasing below"]).upper()
+        high += sum((terms[name] for name in self._bounds), arb(0))
+        return arb(high.upper()).union(arb(low.lower()))
+
+
+_OF_A_LINE = ("sum", "tail", "aliasing above", "aliasing below")
+
+
+def from_evidence(laws: Laws, evidence: Mapping[str, Any]) -> FarDraws:
+    """The terms as a certificate describes them."""
+    split = Split(laws, int(evidence["which"]), Window(**evidence["window"]))
+    lines = {}
+    for told in evidence["lines"]:
+        contour, far = Contour(**told["contour"]), int(told["far"])
+        rules = split.rules_from_json(told["rules"])
+        lines[far] = Line(split.steps(far, arb(contour.c), rules), contour)
+    bounds = {
+        int(told["far"]): (float(told["c"]), split.rules_from_json(told["rules"]))
+        for told in evidence["bounds"]
+    }
+    last = evidence["rest"]
+    return FarDraws(split, lines, bounds, (float(last["c"]), split.rules_from_json(last["rules"])))
