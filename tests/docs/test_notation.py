@@ -41,6 +41,7 @@ def test_every_key_of_a_plan_is_saved_under_that_name() -> None:
         dp.Staircase(eps0=1, nu="0.3"),
         dp.RandomizedResponse(eps0=1, k=3),
         dp.ZCDP(rho=1),
+        dp.Shuffle(eps0=1, clients=100),
     ]
     saved = set(re.findall(r'"(\w+)":', " ".join(plan.to_json() for plan in plans)))
     named = set(re.findall(r"`plan\.(\w+)`", PAGE))
