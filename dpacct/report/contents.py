@@ -21,6 +21,8 @@ RATES = ("0.1", "0.01", "0.001")
 """False positive rates at which attacks are bounded."""
 BESIDE = ("rdp", "clt")
 """Methods shown beside the guarantee, because readers know their numbers."""
+VAST = 50.0
+"""An epsilon above which nothing is said of what would be worse still."""
 _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
 
 
@@ -89,9 +91,11 @@ def risks(plan: Node) -> tuple[tuple[str, Answer], ...]:
     return tuple((name, answer) for name, answer in found if is_bound(answer))
 
 
-def effects(plan: Node, delta: Fraction) -> dict[str, str]:
+def effects(plan: Node, delta: Fraction, answer: Answer) -> dict[str, str]:
     """What follows if an assumption is false, with the number where a plan without it has one."""
-    found = {}
+    found: dict[str, str] = {}
+    if float(answer) > VAST:
+        return found
     bare = _epsilon(unsampled(plan), delta)
     if bare:
         told = f"there is no amplification by sampling, and epsilon is {bare}"

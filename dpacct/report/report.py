@@ -99,7 +99,7 @@ class Report:
             answer.assumptions,
             declared=declared,
             checks=checks,
-            effects=contents.effects(plan, exact),
+            effects=contents.effects(plan, exact, answer),
         )
         return cls(
             answer=answer,

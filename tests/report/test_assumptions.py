@@ -189,3 +189,10 @@ def test_the_example_has_evidence() -> None:
     told = {row.key: str(row.status) for row in example().assumptions}
     assert told["sensitivity-1"] == "held" and told["sensitivity-2"] == "declared"
     assert told["randomness"] == "held" and told["arithmetic"] == "unknown"
+
+
+def test_what_is_no_privacy_is_not_made_worse() -> None:
+    vast = dp.Report.of(dp.Gaussian(sigma="0.05").under("add-remove", unit="user"), delta=DELTA)
+    assert float(vast.answer) > 50
+    told = {row.key: row.effect for row in vast.assumptions}
+    assert told["sensitivity"].startswith("a unit that contributes k times as much")
