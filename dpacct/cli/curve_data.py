@@ -94,9 +94,9 @@ def chart(kind: str, options: PlanOptions, wish: Wish) -> tuple[Chart, list[str]
 def _of_plan(kind: str, options: PlanOptions, wish: Wish) -> tuple[Chart, list[str]]:
     node, notes = whole(options)
     if kind == "profile":
-        from dpacct.report.plots.profile import NEGLIGIBLE_DELTA, profile
+        from dpacct.report.plots.profile import profile, usual_end
 
-        first, last = wish.ends(0.0, lambda: float(node.epsilon(delta=NEGLIGIBLE_DELTA)))
+        first, last = wish.ends(0.0, lambda: usual_end(node))
         axis = wish.between(kind, first, last, log=False)
         methods = wish.methods or ("auto",)
         made = profile(node, epsilons=axis, methods=methods, delta=wish.asked_delta)
@@ -110,12 +110,15 @@ def _of_plan(kind: str, options: PlanOptions, wish: Wish) -> tuple[Chart, list[s
     elif kind == "rdp":
         from dpacct.report.plots.rdp import rdp
 
-        first, last = wish.ends(1.1, 256.0)
-        if first <= 1:
-            told = f"--from of an rdp curve must be an order above 1; got {first:g}."
-            raise Refusal(told, "--from")
-        axis = wish.between(kind, first, last, log=True)
-        made = rdp(node, orders=axis, delta=wish.asked_delta)
+        axis = None
+        if (wish.start, wish.stop) != (None, None):
+            first, last = wish.ends(1.1, 256.0)
+            if first <= 1:
+                told = f"--from of an rdp curve must be an order above 1; got {first:g}."
+                raise Refusal(told, "--from")
+            axis = wish.between(kind, first, last, log=True)
+        count = wish.points or _POINTS[kind]
+        made = rdp(node, orders=axis, delta=wish.asked_delta, count=count)
     else:
         from dpacct.report.plots.gap import gap
 

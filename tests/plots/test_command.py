@@ -48,9 +48,7 @@ def test_noise_by_a_paper_s_theorem() -> None:
 
 
 def test_laplace_noise_is_called_b() -> None:
-    words = (
-        "curve --mechanism laplace --kind noise --points 2 --from 1 --to 2 --method exact"
-    )
+    words = "curve --mechanism laplace --kind noise --points 2 --from 1 --to 2 --method exact"
     assert next(iter(table(line(words).stdout))) == "epsilon"
     assert "b_exact" in table(line(words).stdout)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.report.plots.words import down, more_or_less, near, percent, up
+from dpacct.report.plots.words import compared_to, down, more_or_less, near, percent, up
 from tests.plots.charts import RUN, STEP, chart, with_noise
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
@@ -115,3 +115,4 @@ def test_a_share_reads_back(value: float) -> None:
     sign = -1 if told.endswith("less") else 1
     assert sign * float(told.split()[0]) / 100 == pytest.approx(value, rel=0.06)
     assert told.startswith(percent(value))
+    assert compared_to(value) == f"{told} than"

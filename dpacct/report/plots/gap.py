@@ -50,6 +50,8 @@ def gap(
             for line in others
         ]
     told = [words for line in others if (words := span_of(line, exact))]
+    if not told:
+        raise Unsupported(f"no other method has an epsilon for {plan} where the exact one has")
     ends = f"from delta {near(float(points[0]))} to {near(float(points[-1]))}"
     return Chart(
         "gap",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -43,7 +44,8 @@ def lines_by_method(
         methods: their names; None for the default ones, less those that don't apply.
 
     Raises:
-        DpacctError: a method that was named applies nowhere, or no default one does.
+        DpacctError: a method that was named applies nowhere, no default one does, or the exact
+            value is infinite everywhere.
     """
     import numpy as np
 
@@ -53,21 +55,24 @@ def lines_by_method(
         answers: list[Answer | None] = []
         for point in points:
             try:
-                answers.append(ask(point, method))
+                answer = ask(point, method)
+                # An infinite epsilon is no guarantee, and nothing that could be drawn.
+                answers.append(answer if math.isfinite(float(answer)) else None)
             except (NotCertified, Unreachable, Unsupported) as error:
                 failed = error
                 answers.append(None)
         known = [answer for answer in answers if answer is not None]
         if not known:
-            if methods is not None and failed is not None:
-                raise failed
+            # Where the true value is infinite, an estimate by its side would be all there is to see.
+            if methods is not None or (method == "exact" and not isinstance(failed, Unsupported)):
+                raise failed or Unreachable(f"{method} gives no finite {column} on this axis")
             continue
         values = [np.nan if answer is None else float(answer) for answer in answers]
         grades = tuple(known[0].strength if a is None else a.strength for a in answers)
         name = f"{column}_{method}"
         lines.append(Line(name, method_name(method), np.array(values), grades, method))
-    if not lines and failed is not None:
-        raise failed
+    if not lines:
+        raise failed or Unreachable(f"no finite {column} holds anywhere on this axis")
     return tuple(lines)
 
 
@@ -81,10 +86,11 @@ def span_of(line: Line, standard: Line) -> str:
     shares = line.values[both] / standard.values[both] - 1
     low, high = sorted((float(shares.min()), float(shares.max())), key=abs)
     near_end, far_end = more_or_less(low), more_or_less(high)
+    if near_end == far_end:
+        return f"{spoken(line.method)} {_verb(line.strength)} {far_end}"
     if near_end.partition(" % ")[2] == far_end.partition(" % ")[2] != "":
         near_end = near_end.rpartition(" ")[0]
-    told = far_end if near_end == far_end else f"{near_end} to {far_end}"
-    return f"{spoken(line.method)} {_verb(line.strength)} {told}"
+    return f"{spoken(line.method)} {_verb(line.strength)} {near_end} to {far_end}"
 
 
 def compared(method: str, answer: Answer, standard: float) -> str:
@@ -111,7 +117,9 @@ def asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, Ans
     answers = {}
     for method in methods:
         try:
-            answers[method] = ask(method)
+            answer = ask(method)
         except (NotCertified, Unreachable, Unsupported):
             continue
+        if math.isfinite(float(answer)):
+            answers[method] = answer
     return answers

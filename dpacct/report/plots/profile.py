@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from dpacct.domain import Number
     from dpacct.tree import Node
 
-NEGLIGIBLE_DELTA = 1e-10
-"""Where a profile ends unless told otherwise."""
+_NEGLIGIBLE = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+_WIDEST = 10.0  # epsilon
 
 
 def profile(
@@ -38,7 +39,7 @@ def profile(
     from dpacct.tree import resolve_adjacency
 
     if epsilons is None:
-        epsilons = np.linspace(0.0, float(plan.epsilon(delta=NEGLIGIBLE_DELTA)), 101)
+        epsilons = np.linspace(0.0, usual_end(plan), 101)
     points = np.atleast_1d(np.asarray(epsilons, dtype=float))
     strongest = fast_method(plan)
     lines: list[Line] = []
@@ -78,10 +79,22 @@ def profile(
     )
 
 
+def usual_end(plan: Node) -> float:
+    """The epsilon where a profile ends unless told otherwise: delta is negligible there.
+
+    A plan that may fail outright has no epsilon at the smallest deltas; larger ones are tried.
+    """
+    from dpacct.compose.questions import fast_method
+
+    method = fast_method(plan)
+    ends = (float(plan.epsilon(delta=delta, method=method)) for delta in _NEGLIGIBLE)
+    return next((end for end in ends if 0 < end < math.inf), _WIDEST)
+
+
 def title_of_methods(answers: dict[str, Answer], where: str, quantity: str) -> str:
     """`At delta 1e-5 the exact epsilon is 1.516; RDP asks 13 % more`."""
     if not answers:
-        return f"{where} no method gives {quantity}"
+        return f"{where} no finite {quantity} holds"
     (method, first), *others = answers.items()
     safe = float(first)
     whose = f"the {method_name(method)} {quantity}"

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dpacct.errors import OutsideDomain, Unsupported
 from dpacct.report.plots.chart import Axis, Chart, Level, Line, Mark
-from dpacct.report.plots.words import more_or_less, near, up
+from dpacct.report.plots.words import compared_to, near, up
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -17,8 +18,16 @@ if TYPE_CHECKING:
     from dpacct.tree import Node
 
 
-def rdp(plan: Node, *, orders: ArrayLike | None = None, delta: Number = "1e-5") -> Chart:
-    """Renyi DP over its order, and the epsilon that each order gives at `delta`."""
+def rdp(
+    plan: Node, *, orders: ArrayLike | None = None, delta: Number = "1e-5", count: int = 101
+) -> Chart:
+    """Renyi DP over its order, and the epsilon that each order gives at `delta`.
+
+    Without `orders` there are `count` of them, from 1.1 to four times the best one.
+
+    Raises:
+        Unsupported: the plan has no finite Renyi divergence.
+    """
     import numpy as np
 
     from dpacct.compose.questions import fast_method
@@ -34,8 +43,11 @@ def rdp(plan: Node, *, orders: ArrayLike | None = None, delta: Number = "1e-5") 
         return max(0.0, canonne2020.epsilon(s * divergence, s, log_delta))
 
     best, order = best_order(plan, at_order)
+    if not math.isfinite(best):
+        told = f"no Renyi order gives {plan} a finite epsilon at delta {near(float(delta))}"
+        raise Unsupported(told, argument="plan")
     if orders is None:
-        orders = np.geomspace(1.1, min(256.0, max(16.0, 4 * order)), 101)
+        orders = np.geomspace(1.1, max(16.0, 4 * order), count)
     points = np.atleast_1d(np.asarray(orders, dtype=float))
     curve = np.asarray(plan.rdp(points), dtype=float)
     converted = np.array([at_order(*pair) for pair in zip(points, curve, strict=True)])
@@ -46,7 +58,7 @@ def rdp(plan: Node, *, orders: ArrayLike | None = None, delta: Number = "1e-5") 
     if strongest != "rdp":
         exact = float(plan.epsilon(delta=delta, method=strongest))
         if exact > 0:
-            title += f", {more_or_less(best / exact - 1)} than the exact {up(exact)}"
+            title += f", {compared_to(best / exact - 1)} the exact {up(exact)}"
             levels.append(Level(exact, f"exact epsilon {up(exact)}"))
     inside = points[0] <= order <= points[-1]
     return Chart(
@@ -77,7 +89,6 @@ def rdp(plan: Node, *, orders: ArrayLike | None = None, delta: Number = "1e-5") 
 def best_order(plan: Node, at_order: Callable[[float, float], float]) -> tuple[float, float]:
     """The least epsilon over all orders, and the order that gives it."""
     from dpacct.engine.minimum import minimum
-    from dpacct.errors import OutsideDomain
 
     best, order = math.inf, math.nan
 

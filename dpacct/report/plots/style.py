@@ -227,7 +227,8 @@ def _runs(grades: Sequence[Strength]) -> list[tuple[int, int, Strength]]:
 def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
     """The picture as bytes, ".svg", ".pdf" or ".png"; the same figure gives the same bytes.
 
-    `title` goes into the file for those who can't see it, and for search engines.
+    `title` goes into the file for those who can't see it, and for search engines. Where things stand
+    is settled the first time.
 
     Raises:
         ValueError: another suffix.
@@ -239,6 +240,10 @@ def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
     about |= {"Title": title} if title else {}
     out = io.BytesIO()
     with style():
+        if figure.get_layout_engine() is not None:
+            # Room is made once: making it again from what it made would move things a little.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
         figure.savefig(out, format=suffix[1:], metadata=about)
     return out.getvalue()
 

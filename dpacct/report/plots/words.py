@@ -55,6 +55,18 @@ def more_or_less(share: float) -> str:
     return f"{percent(share)} {'more' if share > 0 else 'less'}"
 
 
+def compared_to(share: float) -> str:
+    """The same before what it is compared with.
+
+    >>> compared_to(0.12953), compared_to(0.0), compared_to(7.0)
+    ('13 % more than', 'as much as', '8 times')
+    """
+    told = more_or_less(share)
+    if told == "the same":
+        return "as much as"
+    return told.removesuffix(" as much") if told.endswith("as much") else f"{told} than"
+
+
 def listed(parts: list[str]) -> str:
     """`a, b and c`.
 
