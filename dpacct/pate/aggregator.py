@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dpacct.domain import POSITIVE, Integer, Number, Real
+from dpacct.domain import Integer, Number, Real
 from dpacct.errors import InvalidArgument
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dpacct.tree import Node
 
 QUERIES = Integer(1, 10**12)
+NOISE = Real("0.001", 10**9, "both", typical=(0.5, 100))
+"""Noise of a vote's count, in votes."""
 THRESHOLD = Real(-(10**9), 10**9, "both", as_float=False)
 
 
@@ -177,6 +179,12 @@ class Aggregator(ABC):
         self, votes: Votes | ArrayLike, baseline: ArrayLike | None
     ) -> tuple[Votes, Floats | None]:
         given = votes if isinstance(votes, Votes) else Votes(votes)
+        loose = given.counts.sum(axis=1) % self.neighbours != 0
+        if loose.any():
+            row = int(np.argmax(loose))
+            told = f"votes must count {self.neighbours} neighbours of each voter, so a multiple of that a row"
+            got = f"got {int(given.counts[row].sum())} in row {row + 1}"
+            raise InvalidArgument(f"{told}; {got}", argument="votes")
         if baseline is None:
             return given, None
         if self.screening is None:
@@ -205,7 +213,7 @@ class GNMax(Aggregator):
     GNMax(sigma=40, threshold=150, threshold_sigma=50, level='instance')
     """
 
-    domains: ClassVar[Mapping[str, Real]] = {"sigma": POSITIVE, "threshold_sigma": POSITIVE}
+    domains: ClassVar[Mapping[str, Real]] = {"sigma": NOISE, "threshold_sigma": NOISE}
     sigma: Fraction
     threshold: Fraction | None
     threshold_sigma: Fraction | None
@@ -225,11 +233,11 @@ class GNMax(Aggregator):
             other = "threshold_sigma" if threshold_sigma is None else "threshold"
             told = f"threshold and threshold_sigma must be given together, got {lone} alone"
             raise InvalidArgument(told, argument=other)
-        self._keep("sigma", POSITIVE.check("sigma", sigma))
+        self._keep("sigma", NOISE.check("sigma", sigma))
         self._keep("threshold", None if threshold is None else _check_threshold(threshold))
         spread = None
         if threshold_sigma is not None:
-            spread = POSITIVE.check("threshold_sigma", threshold_sigma)
+            spread = NOISE.check("threshold_sigma", threshold_sigma)
         self._keep("threshold_sigma", spread)
 
     def _keep(self, name: str, value: Any) -> None:
@@ -262,7 +270,7 @@ class LNMax(Aggregator):
 
     def __init__(self, *, b: Number, level: str = "instance", neighbours: int = 1) -> None:
         super().__init__(level, neighbours)
-        object.__setattr__(self, "b", POSITIVE.check("b", b))
+        object.__setattr__(self, "b", NOISE.check("b", b))
 
     @property
     def noise(self) -> Noise:

@@ -36,10 +36,11 @@ def renyi(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
         )
         found = np.empty((log_p.shape[0], orders.size))
         for column, order in enumerate(orders.tolist()):
-            excess = np.where(log_p == -math.inf, (order - 1.0) * q, q * _excess(order, ratio))
-            small = excess.sum(axis=1)
-            # an outcome that neither has adds nothing, one that only Q has neither
+            # an outcome that P does not have adds nothing to the moment
             heights = np.where(log_p == -math.inf, -math.inf, log_p + (order - 1.0) * ratio)
+            far = (order * np.abs(ratio) > 1.0) | (log_p == -math.inf)
+            plainly = np.exp(heights) - q - order * (p - q)
+            small = np.where(far, plainly, q * _excess(order, ratio)).sum(axis=1)
             most = heights.max(axis=1)
             whole = most + np.log(np.exp(heights - most[:, None]).sum(axis=1))
             found[:, column] = np.where(small < _SMALL, np.log1p(np.maximum(small, 0.0)), whole)

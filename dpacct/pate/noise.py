@@ -86,7 +86,7 @@ class Noise(ABC):
         """Where to integrate histograms (rows sorted, the largest count first), some at a time."""
 
     @abstractmethod
-    def reach(self) -> float:
+    def reach(self, step: int) -> float:
         """The largest margin that is integrated, in shares; below 0 where none is."""
 
 
@@ -123,8 +123,10 @@ class GaussianNoise(Noise):
     def data_independent(self, orders: Floats, level: Level) -> Floats:
         return np.asarray(orders * (level.l2_squared / (2.0 * float(self.sigma) ** 2)))
 
-    def reach(self) -> float:
-        return _reach(self.sigma)
+    def reach(self, step: int) -> float:
+        # a step changes a density by up to e^{z step / sigma} at the farthest point z, twice in a product
+        sigma = float(self.sigma)
+        return min(_reach(self.sigma), 2.0 * sigma * (300.0 * sigma / step - 13.0))
 
     def nodes(self, counts: Counts, step: int) -> Iterator[Nodes]:
         """The trapezoidal rule: on the whole line it is exact to rounding for these entire functions.
@@ -203,7 +205,7 @@ class LaplaceNoise(Noise):
         one = Laplace(b=self.b / level.step)
         return level.changed * np.asarray(one.rdp(orders), dtype=np.float64)
 
-    def reach(self) -> float:
+    def reach(self, step: int) -> float:
         return _reach(self.b)
 
     def nodes(self, counts: Counts, step: int) -> Iterator[Nodes]:

@@ -105,15 +105,14 @@ class PerQuery:
 def _within_reach(aggregator: Aggregator, ready: Histograms) -> None:
     """Refuse what quadrature does not reach."""
     widest = int(ready.margins[:, -1].max())
-    reach = aggregator.noise.reach()
+    reach = aggregator.noise.reach(aggregator.neighbouring.step)
     if widest > reach:
         far = int(np.argmax(ready.margins[:, -1])) + 1
+        told = f"margins must be at most {reach:.6g} shares of a vote to integrate this noise"
         told = (
-            "the noise is too small to integrate"
-            if reach < 0
-            else (
-                f"the margin must be at most 400 times the noise to integrate, which query {far} exceeds"
-            )
+            f"{told}, query {far} has {widest}"
+            if reach >= 0.0
+            else "the noise is too small to integrate"
         )
         raise OutsideDomain(told, argument="votes")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpacct.engine.stable import Floats
     from dpacct.pate.aggregator import Aggregator
 
-ORDER = Real(1, 10**5, typical=(2, 64))
+ORDER = Real(1, 10**5, "right", typical=(2, 64))
 CONFIDENCE = Real("0.5", 1, "left")
 _ORDERS = 1.0 + np.geomspace(0.05, 3000.0, 400)
 _SHARE = 0.3  # of 1/(2 order), which beta must stay below

@@ -61,7 +61,7 @@ class Screening:
                 no = orders * p[0][:, None] - power * q[0][:, None]
                 yes = orders * p[1][:, None] + power * (answer - q[1][:, None])
                 worst = np.maximum(worst, log_sum(no, yes))
-        return np.asarray((worst + _ROUNDING) / power)
+        return np.asarray((worst * (1.0 + 1e-12) + _ROUNDING) / power)
 
     def neighbours(self, residual: Floats, moves: Moves, level: Level) -> Floats:
         """The largest of n - b at each neighbour."""

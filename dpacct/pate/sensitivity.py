@@ -20,6 +20,7 @@ from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
 
 _LOWEST = -2000.0
+_NEGLIGIBLE = 1e-9
 _BEND = 64.0  # below e^-64 steps grow in proportion to log q
 
 
@@ -104,19 +105,20 @@ def smooth_sensitivity(
 ) -> tuple[float, int]:
     """The largest e^{-beta t} times the local sensitivity of the sum of costs t neighbours away; and that t.
 
-    Distances are taken a few at a time where beta is small, which can only make it larger.
+    Distances are taken a few at a time where beta is small, and the search ends where nothing farther can
+    matter by more than a billionth; both can only make it larger.
     """
     margins = histograms.margins.astype(np.float64)
     ceiling = float(count.sum()) * float(steps.local.max())
-    stride = 1 if margins.size < 50_000 else max(1, math.ceil(0.02 / beta))
+    stride = max(1, math.ceil((0.005 if margins.size < 50_000 else 0.02) / beta))
     best, where, distance = 0.0, 0, 0
-    while math.exp(-beta * distance) * ceiling > best:
+    while math.exp(-beta * distance) * ceiling > max(best, _NEGLIGIBLE * ceiling):
         low, high = _reach(steps, margins, distance + stride - 1)
         found = math.exp(-beta * distance) * float(count @ steps.largest(low, high))
         if found > best:
             best, where = found, distance
         distance += stride
-    return best, where
+    return max(best, min(1.0, math.exp(-beta * distance)) * ceiling), where
 
 
 def local_sensitivities(steps: Steps, margins: Floats, distances: int) -> Floats:

@@ -25,7 +25,7 @@ class Votes:
     """How many votes each class (column) got in each query (row): whole numbers of at least 0.
 
     Raises `InvalidArgument` with the row (the first is 1) for anything else: ragged rows, negative or
-    fractional counts, NaN, no query at all, fewer than two classes.
+    fractional counts, NaN, nobody voting, no query at all, fewer than two classes.
 
     >>> votes = Votes([[60, 5, 5], [20, 30, 20]])
     >>> votes.queries, votes.classes, votes.labels.tolist()
@@ -113,6 +113,12 @@ def checked(given: ArrayLike, argument: str, *, columns: int = 2, whole: bool = 
         kind = f"whole numbers from 0 to 2^{MOST_VOTES.bit_length() - 1}" if whole else "finite"
         told = f"{argument} must be {kind}, got {float(table[row, column]):.6g}"
         raise InvalidArgument(f"{told} in row {row + 1}, column {column + 1}", argument=argument)
+    if whole and columns > 1 and not table.any(axis=1).all():
+        row = int(np.argmin(table.any(axis=1))) + 1
+        raise InvalidArgument(
+            f"{argument} must hold at least one vote a query, got none in row {row}",
+            argument=argument,
+        )
     kept = np.array(table, dtype=np.int64 if whole else np.float64)
     kept.flags.writeable = False
     return kept

@@ -67,8 +67,10 @@ def _from_text(data: bytes, path: str | Path, argument: str, whole: bool) -> Any
 
 
 def _is_heading(line: str) -> bool:
-    """Whether no cell of the line is a number."""
-    return not any(_number(cell) is not None for cell in line.split(","))
+    """Whether every cell of the line is a word: none a number, each with a letter."""
+    cells = line.split(",")
+    words = [cell for cell in cells if any(sign.isalpha() for sign in cell)]
+    return len(words) == len(cells) and all(_number(cell) is None for cell in cells)
 
 
 def _number(cell: str) -> float | None:
@@ -98,9 +100,9 @@ def _line_by_line(lines: list[str], skip: int, argument: str, whole: bool) -> An
             told = f"{argument} must have as many columns in each row: the first has {len(rows[0])}"
             raise InvalidArgument(f"{told}, line {number} has {len(row)}", argument=argument)
         try:
-            checked([row], argument, columns=1, whole=whole)
+            checked([row], argument, columns=min(len(row), 2), whole=whole)
         except InvalidArgument as wrong:
-            told = wrong.message.replace("in row 1,", f"in line {number},")
+            told = wrong.message.replace("in row 1", f"in line {number}")
             raise InvalidArgument(told, argument=argument) from None
         rows.append(row)
     return rows

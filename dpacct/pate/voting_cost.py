@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dpacct.pate.aggregator import Aggregator
     from dpacct.pate.noise import Noise
 
-_ORDERS = 1.0 + np.geomspace(0.02, 3000.0, 96)
+_ORDERS = 1.0 + np.geomspace(0.02, 1e6, 140)
 _FINER = 13
 _EXACT_ORDERS = 22
 _WORK = 1.2e9  # about what three seconds of quadrature and divergences amount to
@@ -116,7 +116,7 @@ def voting_cost(
     level, screening = aggregator.neighbouring, aggregator.screening
     started = time.perf_counter()
     plain = replace(
-        aggregator.plan(votes.queries).epsilon(delta=known, method="exact"),
+        aggregator.plan(votes.queries).epsilon(delta=known),
         side=Side.UPPER,
         lower=None,
         method="data-independent",
@@ -181,6 +181,7 @@ def voting_cost(
                 lower=result.lower,
                 upper=None,
                 side=Side.LOWER,
+                safe_end="lower",
             )
     answered = float(votes.queries)
     if screening is not None:
@@ -226,7 +227,7 @@ def _exact(
     """The exact cost of as many kinds of query as time allows, the costliest first; else why not."""
     first, which, count = bounds.histograms.alike()
     kinds = bounds.histograms.rows(first)
-    near = noise.reach() >= kinds.margins[:, -1]
+    near = noise.reach(bounds.level.step) >= kinds.margins[:, -1]
     if not near.any():
         told = "the noise is too small beside the margins to integrate"
         return None, told, None

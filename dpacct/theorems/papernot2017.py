@@ -55,7 +55,10 @@ def likely_outcome_table(log_q: ArrayLike, orders: ArrayLike, epsilon: float) ->
     inside = q < _log_limit(epsilon)
     held = np.minimum(q, _log_limit(epsilon) - 1e-9)
     stay = np.log1p(-np.exp(held))
-    ratio = stay - np.log(-np.expm1(epsilon + held))
+    with np.errstate(divide="ignore"):
+        # log(1 - e^eps q) without losing the digits of a small q
+        x = epsilon + held
+        ratio = stay - np.where(x < -1.0, np.log1p(-np.exp(x)), np.log(-np.expm1(x)))
     bound = log_sum(stay + power * ratio, held + power * epsilon) / power
     return np.asarray(np.where(inside, np.minimum(bound, epsilon), epsilon))
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NOISE, _SCREEN, _SAFE, _OUT = "Noise", "Screening", "Publication", "Output"
 _THRESHOLD = Number("a number of votes from -1e9 to 1e9", least=-(10**9), most=10**9)
+_NOISE_SIZE = Number("a number from 0.001 to 1e9", least=Fraction(1, 1000), most=10**9)
 _ORDER = Number("a number above 1 and at most 1e5", above=1, most=10**5)
 _CONFIDENCE = Number("a number of at least 0.5 and below 1", least=Fraction(1, 2), below=1)
 _TOP = Number("a whole number of at least 0", least=0, most=10**9, whole=True)
@@ -43,7 +44,7 @@ _TOP = Number("a whole number of at least 0", least=0, most=10**9, whole=True)
         "pate votes.csv --sigma 40 --delta 1e-5 --sanitize",
     ),
 )
-@click.argument("file", metavar="VOTES", type=FilePath())
+@click.argument("votes", metavar="VOTES", type=FilePath())
 @option(
     "--mechanism",
     section=_NOISE,
@@ -56,12 +57,12 @@ _TOP = Number("a whole number of at least 0", least=0, most=10**9, whole=True)
 @option(
     "--sigma",
     section=_NOISE,
-    type=POSITIVE,
+    type=_NOISE_SIZE,
     metavar="S",
     help="Gaussian noise: its standard deviation, in votes.",
 )
 @option(
-    "--b", section=_NOISE, type=POSITIVE, metavar="B", help="Laplace noise: its scale, in votes."
+    "--b", section=_NOISE, type=_NOISE_SIZE, metavar="B", help="Laplace noise: its scale, in votes."
 )
 @option(
     "--threshold",
@@ -73,7 +74,7 @@ _TOP = Number("a whole number of at least 0", least=0, most=10**9, whole=True)
 @option(
     "--threshold-sigma",
     section=_SCREEN,
-    type=POSITIVE,
+    type=_NOISE_SIZE,
     metavar="S1",
     help="Standard deviation of that noise, in votes.",
 )
@@ -162,7 +163,7 @@ _TOP = Number("a whole number of at least 0", least=0, most=10**9, whole=True)
 )
 @options.json_option
 @options.quiet_option
-def command(file: str, as_json: bool, quiet: bool, **given: Any) -> None:
+def command(votes: str, as_json: bool, quiet: bool, **given: Any) -> None:
     """Account for labels released by a vote: PATE, PATE-FL, Private-kNN-FL.
 
     VOTES is a table of counts, one row a query and one column a class: text with commas, or NumPy's
@@ -174,13 +175,13 @@ def command(file: str, as_json: bool, quiet: bool, **given: Any) -> None:
     aggregator = _aggregator(given)
     with _progress() as tell:
         tell("reading")
-        votes, baseline = _read(file, given)
+        table, baseline = _read(votes, given)
         if given["sanitize"]:
-            _publish(aggregator, votes, baseline, given, as_json, quiet)
+            _publish(aggregator, table, baseline, given, as_json, quiet)
             return
         exact = bool(given["exact"]) and not quiet
         found = aggregator.cost(
-            votes, given["delta"], baseline=baseline, exact=exact, progress=tell
+            table, given["delta"], baseline=baseline, exact=exact, progress=tell
         )
         must_be_finite(found.data_independent)
     to_stdout = given["per_query"] == "-"
@@ -219,7 +220,7 @@ def _publish(
         confidence=given["confidence"],
         seed=seed,
     )
-    plain = aggregator.plan(votes.queries).epsilon(delta=given["delta"], method="exact")
+    plain = aggregator.plan(votes.queries).epsilon(delta=given["delta"])
     if as_json:
         write_json(sanitized_json(aggregator, votes, given["delta"], found, plain))
     elif quiet:
@@ -286,7 +287,13 @@ def _read(file: str, given: dict[str, Any]) -> tuple[Votes, Any]:
     votes = Votes.read(file)
     baseline = None
     if given["interactive"] is not None:
-        baseline = read_rows(given["interactive"], "baseline", whole=False)
+        baseline = read_rows(given["interactive"], "--interactive", whole=False)
+        if baseline.shape != votes.counts.shape:
+            shape, wanted = (" x ".join(map(str, one.shape)) for one in (baseline, votes.counts))
+            told = (
+                f"--interactive must hold as many rows and columns as VOTES, {wanted}; got {shape}."
+            )
+            raise Refusal(told, "--interactive", kind="invalid-argument")
     if given["queries"] is not None:
         wanted = int(given["queries"])
         if wanted > votes.queries:
