@@ -29,6 +29,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 def test_every_format_by_name_and_by_suffix(plan: Path) -> None:
+    plan.write_text("\n".join(HEAD.values()) + "\n[[step]]\nsigma = 2\n", encoding="utf-8")
     starts = {
         "text": "PRIVACY REPORT",
         "markdown": "# Privacy report",
