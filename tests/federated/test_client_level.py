@@ -107,6 +107,30 @@ def test_dp_fedsam() -> None:
     assert right.answer.value > exact.upper  # type: ignore[operator]
 
 
+def test_the_witness_of_its_theorem_2() -> None:
+    """errata.md, 004 T2: at the printed 0.728 the delta of a run with coins is 0.486, not 0.002."""
+    plan = sam(sampling="poisson")
+    wrong = printed(list(plan.rows(delta="0.002")))["dp_fedsam.theorem2"].printed
+    assert wrong is not None
+    at = plan.tree().delta(epsilon=wrong.value)
+    assert at.value == pytest.approx(0.48569, rel=1e-4)
+
+
+def test_the_witness_of_dp_fedavgs_divisor() -> None:
+    """errata.md, 003: an agent joins ten, and the noise shrinks by a tenth in 1000 coordinates."""
+    from scipy.special import gammaincc
+
+    plan = DPFedAvg(clients=10, client_rate=1, rounds=1, noise_multiplier=1)
+    row = printed(list(plan.rows(delta="0.126936737507")))["ae_dpfl.algorithm3"]
+    assert row.printed is not None and row.printed.value == pytest.approx(1.0, rel=1e-9)
+    # N(0, 1/m^2) against N(0, 1/(m+1)^2), m = 10, told apart by their norms
+    grow, dimension = 1.1, 1000
+    cut = 2.0 * (1.0 + dimension * math.log(grow)) / (grow**2 - 1.0)
+    delta = float(gammaincc(dimension / 2, cut / 2))
+    delta -= math.e * float(gammaincc(dimension / 2, grow**2 * cut / 2))
+    assert delta > 0.9
+
+
 def test_dp_fedsam_with_coins() -> None:
     rows = list(sam(sampling="poisson").rows(delta="0.002"))
     assert rows[0].answer.value == pytest.approx(7.301241073466, rel=1e-9)

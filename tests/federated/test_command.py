@@ -41,6 +41,9 @@ def test_the_contracts_json() -> None:
     assert found["exact", "weak"]["epsilon"]["upper"] == pytest.approx(22.2765590954343, rel=1e-9)
     two = found["two-level", "strong"]["epsilon"]
     assert two["upper"] == pytest.approx(14.5237655291328, rel=1e-9)
+    assert {key: body[key] for key in ("value", "lower", "upper")} == {
+        key: two[key] for key in ("value", "lower", "upper")
+    }
     weak = found["two-level", "weak"]["epsilon"]
     assert (weak["value"], weak["upper"]) == (two["value"], two["upper"])
     assert found["clt", "weak"]["epsilon"]["strength"] == "estimate"

@@ -118,12 +118,13 @@ def command(
     else:
         rows = [_in_words(row, plan) for row in plan.sigma_rows(epsilon=target, delta=delta)]
         plan = plan.with_sigma(float(rows[0].answer))
-    must_be_finite(rows[0].answer)
+    first = next(row for row in rows if row.notion in ("strong", "client"))
+    must_be_finite(first.answer)
     if quiet:
-        click.echo(safe_number(rows[0].answer))
+        click.echo(safe_number(first.answer))
         return
     if as_json:
-        write_json(_json(plan, rows, quantity, float(delta), target))
+        write_json(_json(plan, rows, first, float(delta), target))
         return
     at = f"delta {float(delta):.6g}"
     at = at if target is None else f"epsilon {float(target):.6g}, {at}"
@@ -147,14 +148,17 @@ def _limit(mu: float) -> list[str]:
 
 
 def _json(
-    plan: FederatedPlan, rows: list[Row], quantity: str, delta: float, target: Any
+    plan: FederatedPlan, rows: list[Row], first: Row, delta: float, target: Any
 ) -> dict[str, Any]:
+    quantity = first.answer.quantity
+    told = first.answer.to_dict()
     body: dict[str, Any] = {
         "schema": SCHEMA,
         "command": "federated",
         "algorithm": plan.algorithm,
         "quantity": quantity,
         "delta": delta,
+        **{key: told[key] for key in ("value", "lower", "upper", "side", "strength", "method")},
     }
     if target is not None:
         body["epsilon"] = float(target)

@@ -1,0 +1,153 @@
+"""Random plans against their bounds: `python -m tests.federated.search` makes search.json anew.
+
+1. `outcomes`: Algorithm 1 with few clients, all outcomes of all coins (small_plans.py), against Theorem 1
+   corrected, the bound of an observer's last round, and Theorem 1 as printed.
+2. `gaussian`: the two-level route of `dp.federated.PriFedSync` with whole batches against the sum over the
+   number of rounds that took place, which is exact.
+3. `steps`: the same route with noisy SGD: the coin never costs, a lower end is never above an upper one, and
+   both lie below the composition without the coin.
+
+A plan's number is its seed's: `python -m tests.federated.search --draws 1000` is the head of the stored one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from dpacct.federated import PriFedSync
+from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+from tests.federated.small_plans import SmallPlan
+
+STORED = Path(__file__).with_suffix(".json")
+SEED = 20261118
+DRAWS = {"outcomes": 100_000, "gaussian": 100_000, "steps": 1_500}
+_ROUNDING = 1e-12
+
+
+def outcomes(draws: int, seed: int = SEED) -> dict[str, Any]:
+    """How often each bound is missed by the truth, and how much of it the truth takes at most."""
+    rng = Random(seed)
+    missed = dict.fromkeys(
+        ("two_level_weak", "two_level_strong", "last_sync", "printed_weak", "printed_strong"), 0
+    )
+    most = dict.fromkeys(missed, 0.0)
+    first: dict[str, str] = {}
+    for _ in range(draws):
+        plan = SmallPlan.draw(rng)
+        weak, strong = plan.truth(strong=False), plan.truth(strong=True)
+        two = plan.two_level()
+        pairs = {
+            "two_level_weak": (weak, two),
+            "two_level_strong": (strong, two),
+            "last_sync": (weak, plan.last_sync()),
+            "printed_weak": (weak, plan.printed(strong=False)),
+            "printed_strong": (strong, plan.printed(strong=True)),
+        }
+        for name, (truth, bound) in pairs.items():
+            if truth > bound + _ROUNDING:
+                missed[name] += 1
+                first.setdefault(name, repr(plan))
+            if bound > 1e-9:
+                most[name] = max(most[name], truth / bound)
+    shares = {name: float(f"{share:.12g}") for name, share in most.items()}
+    return {"draws": draws, "missed": missed, "largest_share": shares, "first": first}
+
+
+def gaussian_plan(rng: Random) -> tuple[PriFedSync, float]:
+    """Whole batches, so each round is a Gaussian, and an epsilon to ask at."""
+    rounds, steps = rng.randint(1, 40), rng.randint(1, 5)
+    sigma = math.exp(rng.uniform(math.log(0.5), math.log(20.0)))
+    plan = PriFedSync(
+        clients=rng.randint(2, 500),
+        client_rate=round(rng.uniform(0.01, 0.99), 6),
+        batch_size=50,
+        records=50,
+        local_steps=steps,
+        rounds=rounds,
+        sigma=round(sigma, 6),
+    )
+    mu = math.sqrt(steps * max(1.0, float(plan.client_rate) * rounds)) / sigma
+    return plan, round(rng.uniform(0.0, 3.0) * mu * (1.0 + 0.3 * mu), 9) + 1e-3
+
+
+def gaussian(draws: int, seed: int = SEED) -> dict[str, Any]:
+    """The two ends of delta around the closed form."""
+    rng = Random(seed)
+    missed, converged, widest = 0, 0, 0.0
+    for _ in range(draws):
+        plan, epsilon = gaussian_plan(rng)
+        mu = math.sqrt(plan.local_steps) / float(plan.sigma)
+        truth = theorem1_gaussian(mu, float(plan.client_rate), plan.rounds, epsilon)
+        found = plan.tree().delta(epsilon=epsilon, method="exact")
+        assert found.lower is not None and found.upper is not None
+        room = 1e-10 * truth + 1e-300
+        missed += not found.lower - room <= truth <= found.upper + room
+        converged += str(found.strength) == "converged"
+        if truth > 1e-200:
+            widest = max(widest, (found.upper - found.lower) / truth)
+    return {
+        "draws": draws,
+        "missed": missed,
+        "converged": converged,
+        "widest": float(f"{widest:.3g}"),
+    }
+
+
+def steps_plan(rng: Random) -> PriFedSync:
+    records = rng.choice([100, 500, 600, 1000])
+    steps = rng.randint(5, 100)
+    least = math.ceil(1.5 * records / steps)
+    return PriFedSync(
+        clients=rng.randint(2, 500),
+        client_rate=round(rng.uniform(0.05, 0.95), 6),
+        batch_size=min(records, rng.randint(least, 4 * least)),
+        records=records,
+        local_steps=steps,
+        rounds=rng.randint(20, 400),
+        sigma=round(rng.uniform(0.6, 6.0), 6),
+    )
+
+
+def steps(draws: int, seed: int = SEED) -> dict[str, Any]:
+    """Two-level between nothing and the composition without the coin."""
+    rng = Random(seed)
+    missed, smallest = 0, math.inf
+    for _ in range(draws):
+        plan = steps_plan(rng)
+        two = plan.tree().epsilon(delta=1e-5, method="exact")
+        full = plan.exact().epsilon(delta=1e-5, method="exact")
+        assert two.lower is not None and two.upper is not None and full.upper is not None
+        missed += not 0.0 <= two.lower <= two.upper <= full.upper
+        smallest = min(smallest, two.upper / full.upper)
+    return {"draws": draws, "missed": missed, "smallest_share": float(f"{smallest:.6g}")}
+
+
+PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "outcomes": outcomes,
+    "gaussian": gaussian,
+    "steps": steps,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=list(PARTS))
+    parser.add_argument("--draws", type=int)
+    given = parser.parse_args()
+    stored = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
+    for name in given.parts:
+        found = PARTS[name](given.draws or DRAWS[name])
+        print(name, json.dumps(found))
+        if given.draws is None:
+            stored |= {"seed": SEED, name: found}
+            STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
