@@ -289,10 +289,8 @@ def _read(file: str, given: dict[str, Any]) -> tuple[Votes, Any]:
     if given["interactive"] is not None:
         baseline = read_rows(given["interactive"], "--interactive", whole=False)
         if baseline.shape != votes.counts.shape:
-            shape, wanted = (" x ".join(map(str, one.shape)) for one in (baseline, votes.counts))
-            told = (
-                f"--interactive must hold as many rows and columns as VOTES, {wanted}; got {shape}."
-            )
+            shape, size = (" x ".join(map(str, one.shape)) for one in (baseline, votes.counts))
+            told = f"--interactive must hold as many rows and columns as VOTES, {size}; got {shape}."
             raise Refusal(told, "--interactive", kind="invalid-argument")
     if given["queries"] is not None:
         wanted = int(given["queries"])

@@ -1,0 +1,80 @@
+"""Many different laws composed: against enumeration, and against the general lattice engine."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpacct.curves.discrete.tables import Table
+from dpacct.engine.discrete import bracket
+from dpacct.pate.dominating import hull
+from dpacct.pate.vote_lattice import FiniteLaws, compose
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def pairs(seed: int, count: int, spread: float = 0.3) -> list[Pair]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        p = rng.dirichlet(np.ones(3))
+        q = p * np.exp(rng.normal(0.0, spread, 3))
+        found.append((p, q / q.sum()))
+    return found
+
+
+def laws(rows: list[Pair]) -> FiniteLaws:
+    return FiniteLaws.of(
+        [(np.log(p / q), np.log(p), 0.0) for p, q in rows], np.ones(len(rows))
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
+def test_against_all_outcomes(epsilon: float) -> None:
+    """Six different laws of three outcomes: 729 products, added up."""
+    rows = pairs(1, 6)
+    exact = 0.0
+    for outcome in itertools.product(range(3), repeat=6):
+        p = math.prod(row[0][k] for row, k in zip(rows, outcome, strict=True))
+        q = math.prod(row[1][k] for row, k in zip(rows, outcome, strict=True))
+        exact += max(0.0, p - math.exp(epsilon) * q)
+    for c in (0.5, 3.0):
+        ours = math.exp(compose(laws(rows), c).log_delta(epsilon))
+        assert exact * (1.0 - 1e-12) <= ours <= exact * (1.0 + 1e-6)
+    # far from the saddle: still from above
+    assert math.exp(compose(laws(rows), 20.0).log_delta(epsilon)) >= exact
+
+
+def test_against_the_general_engine() -> None:
+    rows = pairs(2, 8, 0.1)
+    ours = laws(rows)
+    for delta in (1e-2, 1e-6):
+        found = compose(ours, ours.best_tilt(math.log(delta))).epsilon(math.log(delta))
+        known = bracket.epsilon([(Table.of(p, q), 1) for p, q in rows], math.log(delta), 1e-4)
+        assert known.lower <= found <= known.upper * (1.0 + 1e-5)
+
+
+def test_more_points_are_nearer_and_never_below() -> None:
+    ours = laws(pairs(3, 300, 0.02))
+    c = ours.best_tilt(math.log(1e-6))
+    found = [compose(ours, c, 1 << k).epsilon(math.log(1e-6)) for k in (13, 14, 15)]
+    assert found[0] > found[1] > found[2]
+    assert (found[0] - found[1]) / (found[1] - found[2]) == pytest.approx(5.0, abs=1.5)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5))
+def test_a_hull_dominates_and_no_more(seed: int, count: int) -> None:
+    """Its delta is the largest of the neighbours', at every epsilon."""
+    rows = pairs(seed, count, 0.7)
+    losses, log_p, _ = hull(
+        np.log(np.array([p for p, _ in rows])), np.log(np.array([q for _, q in rows]))
+    )
+    for epsilon in np.linspace(-3.0, 3.0, 25).tolist():
+        largest = max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in rows)
+        gap = np.exp(log_p) * np.maximum(0.0, -np.expm1(np.minimum(epsilon - losses, 0.0)))
+        assert float(gap.sum()) == pytest.approx(largest, abs=1e-12)
