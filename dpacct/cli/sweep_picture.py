@@ -12,28 +12,48 @@ from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
     from dpacct.report.plots.grid import GridData
+    from dpacct.report.plots.side import Side
 
-_MOST_AXES, _MOST_PANELS = 3, 6
 
-
-def check_picture(grid: Grid, columns: tuple[str, ...], quantity: str | None) -> None:
+def check_picture(
+    grid: Grid, columns: tuple[str, ...], quantity: str | None, kind: str | None
+) -> None:
     """Refuse a picture that cannot be, before the work.
 
     Raises:
-        Refusal: too many axes, or no such output.
+        Refusal: too many axes, panels or lines, or no such output.
     """
-    sizes = sorted(len(axis.values) for axis in grid.axes if len(axis.values) > 1)
-    if len(sizes) > _MOST_AXES or (len(sizes) == _MOST_AXES and sizes[0] > _MOST_PANELS):
+    from dpacct.report.plots.grid import MOST_PANELS, arranged
+    from dpacct.report.plots.style import LOOKS
+
+    sides = _sides(grid)
+    sizes = [len(sides[place].values) for place in arranged(sides)]
+    if not sides:
+        raise Refusal("a picture needs an axis with two values or more.", "--output")
+    if len(sides) > 3 or (len(sides) == 3 and sizes[2] > MOST_PANELS):
+        told = ", ".join(f"{side.name} {len(side.values)}" for side in sides)
         raise Refusal(
-            f"a picture shows two axes, and a third one of at most {_MOST_PANELS} values;"
-            f" this sweep has axes of {', '.join(map(str, sizes))} values: write .csv or .json.",
+            f"a picture shows two axes, and a third one of at most {MOST_PANELS} values;"
+            f" this sweep has {told}: write .csv or .json.",
             "--output",
         )
-    if not sizes:
-        raise Refusal("a picture needs an axis with two values or more.", "--output")
+    if kind == "curves" and len(sides) > 1 and sizes[1] > len(LOOKS):
+        told = f"--picture curves shows at most {len(LOOKS)} lines; this sweep has {sizes[1]}."
+        raise Refusal(told, "--picture")
     if quantity is not None and quantity not in columns:
         told = f"--show must name an output of the sweep; got {quantity[:40]!r}"
         raise Refusal(told + did_you_mean(quantity, columns), "--show")
+
+
+def _sides(grid: Grid) -> tuple[Side, ...]:
+    """The axes that vary."""
+    from dpacct.report.plots.side import Side
+
+    return tuple(
+        Side(axis.name, axis.values, axis.numbers(), axis.log)
+        for axis in grid.axes
+        if len(axis.values) > 1
+    )
 
 
 def grid_data(table: Table, quantity: str | None) -> GridData:
@@ -45,7 +65,6 @@ def grid_data(table: Table, quantity: str | None) -> GridData:
     import numpy as np
 
     from dpacct.report.plots.grid import GridData
-    from dpacct.report.plots.side import Side
 
     name = quantity or table.columns[0]
     cells = table.column(name)
@@ -65,7 +84,7 @@ def grid_data(table: Table, quantity: str | None) -> GridData:
         strengths = strengths.reshape(values.shape)
     return GridData(
         name,
-        tuple(Side(axis.name, axis.values, axis.numbers(), axis.log) for axis in varying),
+        _sides(table.grid),
         values,
         strengths,
         (f"dpacct {table.grid.command}: {'; '.join(fixed)}" if fixed else "",),

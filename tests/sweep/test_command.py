@@ -252,6 +252,13 @@ def test_a_picture_has_three_axes_at_most(tmp_path: Path) -> None:
     assert failed.code == 2 and "a picture shows two axes" in failed.stderr
 
 
+def test_curves_are_as_many_as_can_be_told_apart(tmp_path: Path) -> None:
+    text = 'command = "eps"\n[fixed]\ndelta = 1e-5\n[axes]\nsigma = [1, 2, 3, 4, 5, 6, 7, 8]\n'
+    text += "steps = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
+    failed = sweep(tmp_path, text, "-o", str(tmp_path / "x.svg"), "--picture", "curves")
+    assert failed.code == 2 and "at most 7 lines; this sweep has 8" in failed.stderr
+
+
 values = st.one_of(
     st.integers(),
     st.floats(),

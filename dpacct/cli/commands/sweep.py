@@ -92,7 +92,7 @@ def command(
     paths = [writable(output) for output in outputs]
     grid, asking, method = read_sweep(plan)
     if any(path.suffix.lower() in PICTURES for path in paths):
-        check_picture(grid, grid.outputs, show)
+        check_picture(grid, grid.outputs, show, picture)
     count = processors() if jobs is None else int(jobs)
     rows = _compute(grid, asking, paths[0] if paths else None, count, restart, quiet)
     table = Table(grid, grid.outputs, rows, method)

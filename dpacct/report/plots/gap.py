@@ -56,7 +56,7 @@ def gap(
     return Chart(
         "gap",
         Axis("delta", "delta (δ)", log=True),
-        Axis("gap", "epsilon, per cent above the exact one"),
+        Axis("gap", "epsilon above the exact one (%)"),
         points,
         tuple(
             replace(line, column=f"gap_{line.method}", values=share)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ from dpacct.report.plots.methods import method_name, span_of
 from dpacct.report.plots.page import figure
 from dpacct.report.plots.scales import log_axis, plain
 from dpacct.report.plots.side import Side
-from dpacct.report.plots.style import FAINT, look_of, plot_line, style
-from dpacct.report.plots.words import listed, near, up
+from dpacct.report.plots.style import FAINT, PAGE, look_of, plot_line, style
+from dpacct.report.plots.words import down, listed, near, up
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+_CELL = 0.36  # inches that a number in a cell needs
 MOST_PANELS = 6
 MOST_LINES = 6
+"""So many lines or fewer become curves unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class GridData:
 
     def strength(self, place: tuple[Any, ...]) -> Strength:
         """How sure one number is; as sure as the accountant's own where nothing is known of it."""
-        return Strength.CONVERGED if self.strengths is None else self.strengths[place]
+        # An array made of words holds plain texts, whatever they were.
+        return Strength.parse("converged" if self.strengths is None else self.strengths[place])
 
     @property
     def title(self) -> str:
@@ -69,12 +73,12 @@ class GridData:
             return ""
         numbers = np.moveaxis(self.values, place, 0).reshape(len(self.sides[place].values), -1)
         grades = (
-            np.full(numbers.shape, Strength.CONVERGED)
+            np.full(numbers.shape, Strength.CONVERGED, dtype=object)
             if self.strengths is None
             else np.moveaxis(self.strengths, place, 0).reshape(numbers.shape)
         )
         first, *others = (
-            Line(name, method_name(name), row, tuple(grade), name)
+            Line(name, method_name(name), row, tuple(map(Strength.parse, grade)), name)
             for name, row, grade in zip(self.sides[place].values, numbers, grades, strict=True)
         )
         told = [words for line in others if (words := span_of(line, first))]
@@ -93,9 +97,16 @@ class GridData:
         return f"{self.quantity} goes from {least} ({self._at(low)}) to {most} ({self._at(high)})"
 
     def _number(self, place: tuple[Any, ...]) -> str:
-        value = float(self.values[place])
         weak = self.strength(place) <= Strength.ESTIMATE
-        return f"about {near(value)}" if weak else up(value)
+        return f"{'about ' if weak else ''}{self.rounded(place)}"
+
+    def rounded(self, place: tuple[Any, ...], digits: int = 4) -> str:
+        """One number in few digits, on its safe side: up, but down for what is a lower end."""
+        value = float(self.values[place])
+        if self.strength(place) <= Strength.ESTIMATE:
+            return near(value, digits)
+        below = self.quantity == "steps" or self.quantity.endswith("lower")
+        return down(value, digits) if below else up(value, digits)
 
     def _at(self, place: tuple[int, ...]) -> str:
         return ", ".join(s.told(i) for s, i in zip(self.sides, place, strict=True))
@@ -111,19 +122,18 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
     """
     import numpy as np
 
-    sides, values = list(data.sides), data.values
+    order = arranged(data.sides)
+    shown = data.values
     grades = data.strengths
     if grades is None:
-        grades = np.full(values.shape, Strength.CONVERGED)
-    panel: Side | None = None
-    if len(sides) == 3:
-        fewest = min(range(3), key=lambda i: (sides[i].name == "method", len(sides[i].values)))
-        panel = sides.pop(fewest)
-        values, grades = np.moveaxis(values, fewest, 0), np.moveaxis(grades, fewest, 0)
-    else:
+        grades = np.full(shown.shape, Strength.CONVERGED, dtype=object)
+    panel = data.sides[order[2]] if len(order) > 2 else None
+    sides = [data.sides[place] for place in order[:2]]
+    # The panels come first, then what goes across, then lines or the vertical axis.
+    places = (*order[2:], *order[:2])
+    values, grades = np.transpose(shown, places), np.transpose(grades, places)
+    if panel is None:
         values, grades = values[np.newaxis], grades[np.newaxis]
-    if len(sides) == 2 and _rank(sides[1]) > _rank(sides[0]):
-        sides, values, grades = sides[::-1], values.swapaxes(1, 2), grades.swapaxes(1, 2)
     if len(sides) < 2:
         heat = False
     elif heat is None:
@@ -142,6 +152,11 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
         sharey=not heat,
     )
     shade = _shade(values)
+    words = None
+    if heat and 0.75 * PAGE / columns > _CELL * len(sides[0].values) and len(sides[1].values) <= 12:
+        told_of = np.array([data.rounded(place, 3) for place in np.ndindex(shown.shape)])
+        words = np.transpose(told_of.reshape(shown.shape), places)
+        words = words[np.newaxis] if panel is None else words
     for index, axes in enumerate(made.flat):
         if index >= count:
             axes.set_visible(False)
@@ -149,7 +164,8 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
         if panel is not None:
             axes.set_title(panel.told(index), loc="left", color=FAINT)
         if heat:
-            mesh = draw_heat(axes, sides, values[index], shade)
+            told = None if words is None else words[index]
+            mesh = draw_heat(axes, sides, values[index], shade, told)
         else:
             _curves(axes, sides, values[index], grades[index], data.quantity)
         axes.set_xlabel(sides[0].name if index + columns >= count else "")
@@ -168,9 +184,19 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
     return drawn
 
 
-def _rank(side: Side) -> tuple[bool, int]:
-    """Numbers go across before words, many values before few."""
-    return side.numbers is not None, len(side.values)
+def arranged(sides: Sequence[Side]) -> list[int]:
+    """The places of the sides: what goes across first, then lines (or upwards), then the panels.
+
+    Numbers go across before words, and many values before few; panels are the side with the fewest
+    values, but methods are compared within a panel.
+    """
+    order = list(range(len(sides)))
+    panels = []
+    if len(sides) > 2:
+        panels = [min(order, key=lambda i: (sides[i].name == "method", len(sides[i].values)))]
+        order.remove(panels[0])
+    order.sort(key=lambda i: (sides[i].numbers is None, -len(sides[i].values)))
+    return order + panels
 
 
 def _log_values(values: NDArray[Any]) -> bool:

@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-_MOST_NUMBERS = 80  # so many cells or fewer carry their number
 _TICKS = 8
 
 
-def draw_heat(axes: Axes, sides: Sequence[Side], values: NDArray[Any], shade: Any) -> Any:
+def draw_heat(
+    axes: Axes,
+    sides: Sequence[Side],
+    values: NDArray[Any],
+    shade: Any,
+    words: NDArray[Any] | None = None,
+) -> Any:
     """Cells in the colours of `shade`; a cell without a number is white with a cross.
 
     Args:
@@ -25,21 +30,28 @@ def draw_heat(axes: Axes, sides: Sequence[Side], values: NDArray[Any], shade: An
         sides: the horizontal and the vertical axis.
         values: the numbers, the horizontal axis first.
         shade: a matplotlib norm.
+        words: what each cell carries, in the same order; None for lines of equal value instead.
     """
     import numpy as np
     from matplotlib import colormaps
 
     shown = values.T  # rows are the vertical axis
     colours = colormaps["cividis"].reversed()  # even in grey, and the same to the colour-blind
-    mesh = axes.pcolormesh(np.ma.masked_invalid(shown), cmap=colours, norm=shade)
+    mesh = axes.pcolormesh(
+        np.ma.masked_invalid(shown),
+        cmap=colours,
+        norm=shade,
+        edgecolors="face",  # else a viewer shows seams between the cells
+        linewidth=0.4,
+    )
     axes.grid(False)
     for row, column in zip(*np.nonzero(~np.isfinite(shown)), strict=True):
         _write(axes, row, column, "×", FAINT)
-    if shown.size <= _MOST_NUMBERS:
+    if words is not None:
         for (row, column), value in np.ndenumerate(shown):
             if np.isfinite(value):
                 colour = "white" if float(shade(value)) > 0.5 else INK
-                _write(axes, row, column, near(float(value), 3), colour)
+                _write(axes, row, column, words[column, row], colour)
     elif np.isfinite(shown).all():
         _lines(axes, shown, shade)
     for side, set_ticks in ((sides[0], axes.set_xticks), (sides[1], axes.set_yticks)):

@@ -192,7 +192,8 @@ def plot_line(
         more: anything else that matplotlib's `plot` takes.
     """
     count = len(x)
-    given = strength if not isinstance(strength, str) else [Strength.parse(strength)] * count
+    words = [strength] * count if isinstance(strength, str) else strength
+    given = [Strength.parse(word) for word in words]
     # Two lines' markers must not sit on each other: each starts a little later than the last.
     every = max(1, count // markers) if markers else 1
     begin = len({line.get_color() for line in axes.lines}) * every // 5

@@ -1,0 +1,144 @@
+"""Pictures of grids: the cells are the numbers, the title is true, nothing lies on anything."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import QuadMesh
+
+from dpacct.report.plots.grid import GridData, arranged, draw_grid
+from dpacct.report.plots.side import Side
+from dpacct.report.plots.style import style, to_bytes
+from dpacct.vocabulary import Strength
+
+
+def side(name: str, count: int) -> Side:
+    numbers = tuple(float(i + 1) for i in range(count))
+    return Side(name, tuple(map(str, range(1, count + 1))), numbers)
+
+
+def data(*counts: int, quantity: str = "epsilon", holes: int = 0) -> GridData:
+    """Numbers over three decades, some of them missing."""
+    values = np.geomspace(0.0123456, 12.3456, int(np.prod(counts)))
+    values[:holes] = np.nan
+    sides = tuple(
+        side(name, n) for name, n in zip(("sigma", "steps", "rate"), counts, strict=False)
+    )
+    return GridData(quantity, sides, values.reshape(counts), None, ("dpacct eps: delta 1e-5",))
+
+
+def test_a_heat_map_s_cells_are_the_numbers() -> None:
+    made = data(9, 8, holes=3)
+    (axes, _) = draw_grid(made).axes
+    (mesh,) = (c for c in axes.collections if isinstance(c, QuadMesh))
+    shown = np.ma.filled(mesh.get_array(), np.nan)
+    assert np.array_equal(shown, made.values.T, equal_nan=True)
+    told = [text.get_text() for text in axes.texts]
+    assert told.count("×") == 3 and len(told) == 72
+    for text in axes.texts:
+        if text.get_text() != "×":
+            column, row = (int(place) for place in text.get_position())
+            truth = made.values[column, row]
+            assert truth <= float(text.get_text()) <= truth * 1.01, "rounded to the safe side"
+
+
+def test_curves_are_the_numbers() -> None:
+    made = data(10, 3)
+    (axes,) = draw_grid(made).axes
+    for index, line in enumerate(axes.lines):
+        assert np.array_equal(line.get_ydata(), made.values[:, index])
+        assert line.get_label() == f"steps {index + 1}"
+
+
+def test_panels_are_the_side_with_the_fewest_values() -> None:
+    made = data(10, 3, 2)
+    axes = draw_grid(made).axes
+    assert [a.get_title(loc="left") for a in axes] == ["rate 1", "rate 2"]
+    for index, panel in enumerate(axes):
+        for line, values in zip(panel.lines, made.values[:, :, index].T, strict=True):
+            assert np.array_equal(line.get_ydata(), values)
+
+
+def test_methods_are_compared_within_a_panel() -> None:
+    methods = Side("method", ("exact", "rdp"))
+    assert arranged([side("sigma", 5), methods, side("steps", 3)]) == [0, 1, 2]
+    values = np.stack([np.full(5, 2.0), np.full(5, 2.5)], axis=1)
+    strengths = np.full(values.shape, Strength.CONVERGED, dtype=object)
+    made = GridData("epsilon", (side("sigma", 5), methods), values, strengths)
+    assert made.title == "Against the exact epsilon RDP asks 25 % more"
+
+
+def test_an_estimate_is_dashed_and_said() -> None:
+    values = np.array([1.0, 2.0, 3.0])
+    strengths = np.full(3, Strength.ESTIMATE, dtype=object)
+    made = GridData("epsilon", (side("sigma", 3),), values, strengths)
+    (axes,) = draw_grid(made).axes
+    assert axes.lines[0].get_linestyle() == "--"
+    assert axes.lines[0].get_label() == "epsilon (estimate)"
+    assert made.title == "Epsilon goes from about 1 (sigma 1) to about 3 (sigma 3)"
+
+
+@pytest.mark.parametrize(
+    ("quantity", "low", "high"),
+    [("epsilon", "0.01235", "12.35"), ("lower", "0.01234", "12.34"), ("steps", "0.01234", "12.34")],
+)
+def test_the_title_names_the_ends_on_the_safe_side(quantity: str, low: str, high: str) -> None:
+    made = data(4, 3, quantity=quantity)
+    ends = f"goes from {low} (sigma 1, steps 1) to {high} (sigma 4, steps 3)"
+    assert made.title == f"{quantity.capitalize()} {ends}"
+    assert data(4, 3, holes=2).title.endswith("; 2 of 12 points have none")
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.lists(st.one_of(st.floats(-10, 1e6), st.just(float("nan"))), min_size=64, max_size=64),
+)
+def test_any_title(counts: list[int], numbers: list[float]) -> None:
+    values = np.array(numbers[: int(np.prod(counts))]).reshape(counts)
+    names = ("sigma", "steps", "rate")
+    sides = tuple(side(name, n) for name, n in zip(names, counts, strict=False))
+    title = GridData("epsilon", sides, values).title
+    assert "nan" not in title and "inf" not in title and title
+
+
+@pytest.mark.parametrize(
+    "counts", [(5,), (12, 10), (30, 20), (10, 3), (9, 8, 2), (9, 8, 6), (9, 3, 4)]
+)
+def test_no_text_on_another(counts: tuple[int, ...]) -> None:
+    drawn = draw_grid(data(*counts))
+    with style():
+        FigureCanvasAgg(drawn).draw()
+        texts = [*drawn.texts]
+        for axes in drawn.axes:
+            texts += [axes.xaxis.label, axes.yaxis.label, *axes.texts]
+            texts += [axes._left_title] if axes.get_title(loc="left") else []
+            for ticks, (low, high) in (
+                (axes.xaxis.get_major_ticks(), sorted(axes.get_xlim())),
+                (axes.yaxis.get_major_ticks(), sorted(axes.get_ylim())),
+            ):
+                for tick in ticks:
+                    if low <= tick.get_loc() <= high:
+                        texts += [tick.label1 if tick.label1.get_visible() else tick.label2]
+            legend = axes.get_legend()
+            texts += legend.get_texts() if legend else []
+        texts += [text for legend in drawn.legends for text in legend.get_texts()]
+        boxes = [
+            (t.get_text(), t.get_window_extent()) for t in texts if t.get_text() and t.get_visible()
+        ]
+    for text, box in boxes:
+        inside = box.x0 >= -1 and box.x1 <= drawn.bbox.x1 + 1
+        assert inside and box.y0 >= -1 and box.y1 <= drawn.bbox.y1 + 1, text
+    for (one, a), (other, b) in combinations(boxes, 2):
+        apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
+        assert apart, (one, other)
+
+
+def test_the_same_bytes() -> None:
+    first, second = (to_bytes(draw_grid(data(12, 13)), ".svg") for _ in range(2))
+    assert first == second
