@@ -21,6 +21,7 @@ from dpacct.pate.noise import Noise
 
 _LOWEST = -2000.0
 _NEGLIGIBLE = 1e-9
+_MANY = 200_000
 _BEND = 64.0  # below e^-64 steps grow in proportion to log q
 
 
@@ -69,6 +70,12 @@ class Steps:
         # beyond an even chance each: anything above, and for what lies below this is low enough
         return np.asarray(np.where((log_q - others >= half) & (shares > 0.0), 0.0, found))
 
+    def alike(self, log_q: Floats) -> Floats:
+        """One margin for each q, which C - 1 classes would all have (at the votes, not at a neighbour)."""
+        others = math.log(self.classes - 1)
+        near = self.noise.margin_of(np.minimum(log_q - others, math.log(0.5)))
+        return (near + self.level.margin)[:, None]
+
     @cached_property
     def local(self) -> Floats:
         """Of each step: the most by which the cost of a neighbour differs."""
@@ -105,20 +112,31 @@ def smooth_sensitivity(
 ) -> tuple[float, int]:
     """The largest e^{-beta t} times the local sensitivity of the sum of costs t neighbours away; and that t.
 
-    Distances are taken a few at a time where beta is small, and the search ends where nothing farther can
-    matter by more than a billionth; both can only make it larger.
+    The search ends where nothing farther can matter by more than a billionth, which is added. Of very many
+    queries only q is followed, as if all margins were equal: that reaches a little farther.
     """
-    margins = histograms.margins.astype(np.float64)
-    ceiling = float(count.sum()) * float(steps.local.max())
-    stride = max(1, math.ceil((0.005 if margins.size < 50_000 else 0.02) / beta))
+    margins: Floats = histograms.margins.astype(np.float64)
+    # by what is public: which way is taken must not depend on the votes
+    if float(count.sum()) * margins.shape[1] > _MANY:
+        near = steps.noise.log_mismatch(margins - steps.level.margin)
+        margins = steps.alike(near)
+    most = float(steps.local.max())
+    ceiling = float(count.sum()) * most
     best, where, distance = 0.0, 0, 0
+    full, active = 0.0, np.arange(count.size)
     while math.exp(-beta * distance) * ceiling > max(best, _NEGLIGIBLE * ceiling):
-        low, high = _reach(steps, margins, distance + stride - 1)
-        found = math.exp(-beta * distance) * float(count @ steps.largest(low, high))
+        each = steps.largest(*_reach(steps, margins[active], distance))
+        found = math.exp(-beta * distance) * (full + float(count[active] @ each))
         if found > best:
             best, where = found, distance
-        distance += stride
-    return max(best, min(1.0, math.exp(-beta * distance)) * ceiling), where
+        # what reaches the largest of all stays there
+        done = each >= most
+        full += most * float(count[active[done]].sum())
+        active = active[~done]
+        if not active.size:
+            return best, where
+        distance += 1
+    return max(best, math.exp(-beta * distance) * ceiling), where
 
 
 def local_sensitivities(steps: Steps, margins: Floats, distances: int) -> Floats:
@@ -131,17 +149,20 @@ def _reach(steps: Steps, margins: Floats, distance: int) -> tuple[Floats, Floats
     level, noise = steps.level, steps.noise
     taken = float(distance * level.step)
     near = margins - level.margin
-    if level.is_agent:
-        low, high = near + taken, near - taken
+    if level.is_agent or margins.shape[1] < steps.classes - 1:
+        moved = float(distance * level.margin)
+        low, high = near + moved, near - moved
     else:
         # the leader loses one a step, all of them to the class behind it: the sum of convex tails is
         # largest so; or it wins one a step from whoever is nearest, as water fills the margins
         high = near - taken
         high[:, 0] -= taken
         low = np.maximum(near + taken, _filled(near, taken) + taken)
-    lowest, highest = noise.log_mismatch(low), noise.log_mismatch(high)
+    # one margin may stand for those of all other classes
+    more = math.log((steps.classes - 1) / margins.shape[1])
+    lowest, highest = (np.minimum(noise.log_mismatch(one) + more, 0.0) for one in (low, high))
     crossed = high.min(axis=1) <= 0.0
-    return np.minimum(lowest, 0.0), np.where(crossed, 0.0, np.minimum(highest, 0.0))
+    return lowest, np.where(crossed, 0.0, highest)
 
 
 def _filled(margins: Floats, amount: float) -> Floats:

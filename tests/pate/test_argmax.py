@@ -59,7 +59,11 @@ def by_mpmath(votes: tuple[int, ...], scale: str, name: str) -> list[mpf]:
 
 @pytest.mark.parametrize(
     ("votes", "scale", "name"),
-    [(*PLACES[0], "gaussian"), (*PLACES[2], "gaussian"), *((*place, "laplace") for place in PLACES)],
+    [
+        (*PLACES[0], "gaussian"),
+        (*PLACES[2], "gaussian"),
+        *((*place, "laplace") for place in PLACES),
+    ],
 )
 def test_labels_against_fifty_digits(votes: tuple[int, ...], scale: str, name: str) -> None:
     noise = {"gaussian": GaussianNoise, "laplace": LaplaceNoise}[name](Fraction(scale))
@@ -150,8 +154,12 @@ def test_brute_force_on_all_small_histograms(voters: int, level: str) -> None:
             known[votes] = np.array(
                 [
                     quad(
-                        lambda t, j=j: norm.pdf(t, votes[j], sigma)
-                        * math.prod(ndtr((t - v) / sigma) for i, v in enumerate(votes) if i != j),
+                        lambda t, j=j: (
+                            norm.pdf(t, votes[j], sigma)
+                            * math.prod(
+                                ndtr((t - v) / sigma) for i, v in enumerate(votes) if i != j
+                            )
+                        ),
                         -15,
                         20,
                         epsabs=1e-12,

@@ -29,9 +29,7 @@ def pairs(seed: int, count: int, spread: float = 0.3) -> list[Pair]:
 
 
 def laws(rows: list[Pair]) -> FiniteLaws:
-    return FiniteLaws.of(
-        [(np.log(p / q), np.log(p), 0.0) for p, q in rows], np.ones(len(rows))
-    )
+    return FiniteLaws.of([(np.log(p / q), np.log(p), 0.0) for p, q in rows], np.ones(len(rows)))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])

@@ -32,7 +32,9 @@ def runs(draw: st.DrawFn) -> Any:
     if kind == "gnmax":
         return dp.GNMax(sigma=scale, level=level), votes
     threshold = draw(st.integers(0, 60))
-    return dp.GNMax(sigma=scale, level=level, threshold=threshold, threshold_sigma=1.5 * scale), votes
+    return dp.GNMax(
+        sigma=scale, level=level, threshold=threshold, threshold_sigma=1.5 * scale
+    ), votes
 
 
 def upper(answer: dp.Answer | None) -> float:

@@ -1,0 +1,184 @@
+"""What is published: the smooth sensitivity by brute force, and the release's promises."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpacct as dp
+from dpacct.pate import sensitivity
+from dpacct.pate.histograms import Histograms
+from dpacct.pate.level import Level
+from dpacct.pate.noise import GaussianNoise, LaplaceNoise
+from dpacct.pate.sensitivity import Steps, smooth_sensitivity
+from dpacct.theorems.papernot2018_release import publication
+
+
+def cost(steps: Steps, votes: tuple[int, ...]) -> float:
+    ready = Histograms.of(np.array([votes]))
+    near = (ready.margins - steps.level.margin).astype(float)
+    return float(steps.cost[steps.at(np.minimum(steps.noise.log_mismatch(near), 0.0))][0])
+
+
+def neighbours(votes: tuple[int, ...], level: Level) -> set[tuple[int, ...]]:
+    found = set()
+    for i, j in itertools.permutations(range(len(votes)), 2):
+        for minus, plus in ((1, 1),) if not level.is_agent else ((1, 0), (0, 1)):
+            other = list(votes)
+            other[i] -= minus
+            other[j] += plus
+            if min(other) >= 0 and sum(other) > 0:
+                found.add(tuple(other))
+    return found
+
+
+@settings(max_examples=12)
+@given(
+    st.lists(st.integers(0, 8), min_size=2, max_size=3).filter(any),
+    st.sampled_from(["agent", "instance"]),
+    st.sampled_from(
+        [GaussianNoise(Fraction(1)), GaussianNoise(Fraction(3)), LaplaceNoise(Fraction(1))]
+    ),
+    st.floats(1.5, 12.0),
+)
+def test_local_sensitivity_covers_every_data_set_near(
+    votes: list[int], level: str, noise: GaussianNoise | LaplaceNoise, order: float
+) -> None:
+    """All data sets up to three neighbours away, and all of theirs."""
+    steps = Steps(noise, Level(level), order, len(votes))
+    margins = Histograms.of(np.array([votes])).margins.astype(float)
+    from dpacct.pate.sensitivity import local_sensitivities
+
+    allowed = local_sensitivities(steps, margins, 4)[:, 0]
+    ring = {tuple(votes)}
+    for distance in range(4):
+        for one in ring:
+            own = cost(steps, one)
+            change = max(
+                (abs(own - cost(steps, o)) for o in neighbours(one, steps.level)), default=0
+            )
+            assert change <= allowed[distance] * (1 + 1e-12) + 1e-300
+        ring = ring | {other for one in ring for other in neighbours(one, steps.level)}
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(
+        st.lists(st.integers(0, 30), min_size=3, max_size=3).filter(any), min_size=1, max_size=4
+    ),
+    st.floats(0.002, 0.3),
+    st.integers(0, 10**6),
+    st.sampled_from(["agent", "instance"]),
+    st.booleans(),
+)
+def test_it_is_smooth(
+    votes: list[list[int]], beta: float, seed: int, name: str, many: bool
+) -> None:
+    """S of a neighbour is at most e^beta S, and both bound the change of the whole cost."""
+    level = Level(name)
+    steps = Steps(GaussianNoise(Fraction(3)), level, 4.0, 3)
+    rng = np.random.default_rng(seed)
+    changed = []
+    for row in votes:
+        near = sorted(neighbours(tuple(row), level))
+        changed.append(list(near[int(rng.integers(len(near)))]) if near else row)
+
+    def known(rows: list[list[int]]) -> tuple[float, float]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sensitivity, "_MANY", 0 if many else 10**9)
+            ready = Histograms.of(np.array(rows))
+            smooth, _ = smooth_sensitivity(steps, ready, np.ones(len(rows)), beta)
+        return sum(cost(steps, tuple(row)) for row in rows), smooth
+
+    (one, smooth_one), (other, smooth_other) = known(votes), known(changed)
+    assert abs(one - other) <= min(smooth_one, smooth_other) * (1 + 1e-9)
+    assert smooth_other <= math.exp(beta) * smooth_one * (1 + 1e-9)
+    assert smooth_one <= math.exp(beta) * smooth_other * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("raised", [0.0, 1.6448536269514722])
+@pytest.mark.parametrize("sigma", [0.5, 5.0, 40.0])
+def test_publication_is_the_worst_gaussian_divergence(raised: float, sigma: float) -> None:
+    """At all ratios of the two noises, by the closed form of two normal laws (Gil et al. 2013)."""
+    order, beta = 12.0, 0.025
+    worst = 0.0
+    for ratio in np.exp(np.linspace(-beta, beta, 201)).tolist():
+        mean = min(1.0, ratio) + raised * sigma * abs(1.0 - ratio)
+        mixed = (1.0 - order) * sigma**2 + order * (sigma * ratio) ** 2
+        divergence = math.log(ratio) + math.log((sigma * ratio) ** 2 / mixed) / (2 * (order - 1))
+        worst = max(worst, divergence + order * mean**2 / (2 * mixed))
+    ours = publication(order, beta, sigma, raised)
+    assert worst * (1 - 1e-9) <= ours <= worst * (1.05 if raised else 1 + 1e-9)
+
+
+def votes_of(queries: int) -> Any:
+    rng = np.random.default_rng(7)
+    return rng.multinomial(250, rng.dirichlet(np.ones(10) * 0.05, size=queries))
+
+
+def test_it_is_worth_something() -> None:
+    """Where voters agree, what may be published is well below the data-independent cost."""
+    votes = votes_of(2000)
+    gnmax = dp.GNMax(sigma=40, level="agent")
+    whatever = gnmax.plan(2000).epsilon(delta=1e-5).upper
+    found = [gnmax.sanitized(votes, 1e-5, seed=seed) for seed in range(5)]
+    private = gnmax.cost(votes, 1e-5, exact=False).data_dependent.upper
+    assert whatever is not None and private is not None
+    for one in found:
+        assert one.answer.upper is not None and private < one.answer.upper < whatever
+        assert one.seeded and not one.private and 2 * one.order * one.beta < 1
+    assert len({one.answer.upper for one in found}) == 5
+
+
+def test_its_parameters_do_not_depend_on_the_votes() -> None:
+    gnmax = dp.GNMax(sigma=40)
+    one, other = (gnmax.sanitized(v, 1e-5) for v in ([[200, 50]] * 30, [[126, 124]] * 30))
+    names = ("order", "beta", "noise", "publication", "confidence")
+    assert [getattr(one, n) for n in names] == [getattr(other, n) for n in names]
+    assert not one.seeded
+
+
+def test_it_hides_the_private_value_as_often_as_it_says() -> None:
+    """Over 150 seeds the published cost is below the private one about as often as it may be."""
+    votes = votes_of(50)
+    lnmax = dp.LNMax(b=20, level="agent")
+    order, delta = 5.0, 1e-5
+    steps = Steps(lnmax.noise, lnmax.neighbouring, order, 10)
+    private = sum(cost(steps, tuple(row)) for row in votes.tolist())
+    below = 0
+    for seed in range(150):
+        found = lnmax.sanitized(votes, delta, order=order, noise=2, confidence="0.9", seed=seed)
+        s = order - 1.0
+        conversion = math.log(1 / order) + s * math.log(1 - 1 / order) - math.log(delta)
+        told = float(found.answer) - conversion / s - found.publication
+        below += told < private * (1 - 1e-9)
+    assert 0.04 < below / 150 < 0.18
+
+
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ({"beta": 0.2, "order": 4}, r"beta must be below 1/\(2 order\) = 0.125, got 0.2"),
+        ({"order": 1}, "order must be"),
+        ({"confidence": 0.4}, "confidence must be"),
+        ({"confidence": 1}, "confidence must be"),
+        ({"noise": 0}, "noise must be"),
+        ({"beta": -1}, "beta must be"),
+    ],
+)
+def test_parameters_are_checked(given_: dict[str, float], told: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=told):
+        dp.GNMax(sigma=4).sanitized([[3, 1]], 1e-5, **given_)
+
+
+def test_screening_has_no_release_yet() -> None:
+    screened = dp.GNMax(sigma=4, threshold=3, threshold_sigma=2)
+    with pytest.raises(dp.Unsupported, match="threshold"):
+        screened.sanitized([[3, 1]], 1e-5)
