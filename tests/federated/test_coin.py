@@ -106,6 +106,16 @@ def test_moments_are_those_of_a_mixture(c: float) -> None:
     assert family.log_moments(np.array([c]))[0] == pytest.approx(found.log_moment, rel=1e-12)
 
 
+def test_silence_has_a_mass() -> None:
+    """Idle rounds, and rounds all of whose steps say nothing: (1-q)(1 - 2 Phi(-mu/2)) each."""
+    law = CoinLaw(((SymmetricGaussianLaw(2.0, 0.1), 12.0),), 0.3)
+    step = 0.9 * math.erf(0.25 / math.sqrt(2.0))
+    assert law.atoms.losses.tolist() == [0.0]
+    assert math.exp(law.atoms.log_masses[0]) == pytest.approx(0.7 + 0.3 * step**12, rel=1e-12)
+    loud = CoinLaw(((GaussianLaw(1.0), 3.0),), 0.3)
+    assert math.exp(loud.atoms.log_masses[0]) == pytest.approx(0.7, rel=1e-12)
+
+
 def test_a_displacement_of_the_gaussian_round() -> None:
     family = CoinLaw(((GaussianLaw(0.7), 3.0),), 0.4).prepare(1.0, 4.0)
     c, z = 2.0, np.array([0.3j, 2.0j, 0.1 + 1.0j, 1e-6j])
