@@ -19,6 +19,7 @@ DOCS = ROOT / "docs"
 TAKEN_IN = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LINK = re.compile(r"(!?)\[([^\]\n]*(?:\n[^\]\n]+)?)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^ *(```|~~~)")
+FORMULA = re.compile(r"\n(\$\$[^$]+\$\$)\n")
 ITEM = re.compile(r"^ *(?:[-*+]|\d+\.) ")
 
 
@@ -66,7 +67,7 @@ def place(file: Path) -> str | None:
 
 
 def spaced(markdown: str) -> str:
-    """A blank line before each list: GitHub starts a list without one, Python-Markdown does not."""
+    """Blank lines before lists and around formulas: GitHub does without, Python-Markdown does not."""
     lines: list[str] = []
     fenced = False
     for line in markdown.splitlines():
@@ -81,4 +82,4 @@ def spaced(markdown: str) -> str:
         ):
             lines.append("")
         lines.append(line)
-    return "\n".join(lines) + "\n"
+    return FORMULA.sub(r"\n\n\1\n\n", "\n".join(lines) + "\n")
