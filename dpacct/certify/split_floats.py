@@ -54,8 +54,10 @@ class SplitFloats:
         ratio = self.log_r[:, None]
         with np.errstate(all="ignore"):
             far = _log_sum((self.log_w + self.log_far)[:, None] + (cs + 1.0) * ratio)
-            growth = np.expm1(np.minimum(cs * ratio, 650.0))
-            rise = np.exp(self.log_near)[:, None] * growth - self._not_near[:, None]
+            turn = cs * ratio
+            risen = np.exp(np.minimum(self.log_near[:, None] + turn, 600.0))
+            growth = np.exp(self.log_near)[:, None] * np.expm1(np.minimum(turn, 30.0))
+            rise = np.where(turn < 30.0, growth, risen) - self._not_near[:, None]
             excess = (np.exp(self.log_w + self.log_r)[:, None] * rise).sum(0)
             if self.symmetric:
                 excess += (np.exp(self.log_w)[:, None] * np.expm1(-cs * ratio)).sum(0)

@@ -34,9 +34,9 @@ from dpacct.vocabulary import Strength
 TABLE = Path(__file__).with_name("referee.json")
 PLANS = 2000
 DIGITS = 9
-EFFORT = 10.0
+EFFORT = 4.0
 _PARTED = Fraction(1, 10**8)  # two ends further apart are of two pairs
-_PATIENCE = 4  # seconds after which the engine has given no answer
+_PATIENCE = 2  # seconds after which the engine has given no answer
 KINDS = (
     *("poisson",) * 5,
     *("fixed-size",) * 2,

@@ -1,0 +1,312 @@
+"""The identities and closed forms: what happens to the interval when a factor or a term is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
+
+import pytest
+from flint import acb, arb, fmpz, fmpz_poly
+
+from dpacct.certify import line, whole
+from dpacct.certify.atomic import PLAIN as TRUSTED
+from dpacct.certify.atomic import AtomicStep, finite_sum
+from dpacct.certify.balls import ball, precision
+from dpacct.certify.branches import PanelRule
+from dpacct.certify.fold import folded, stick
+from dpacct.certify.gaussian import PlainGaussian, profile
+from dpacct.certify.laplace import ADD, PLAIN, REMOVE, LaplaceStep
+from dpacct.certify.laplace_draws import _Between, by_draws
+from dpacct.certify.lattice_line import LatticeLine
+from dpacct.certify.line import Contour, Line
+from dpacct.certify.repeated_laplace import residues
+from dpacct.certify.sampled_gaussian import Grid, SampledGaussian
+from tests.certify.plans import at, fine
+
+# --- eq. (1): delta is the integral of M(s) e^{-s eps}/(s (s + 1))
+
+
+def plain_line() -> tuple[Line, arb]:
+    """Fifty plain Gaussian steps on a line, and the closed form."""
+    law = PlainGaussian(Fraction(1, 16))
+    one = Line([(law.prepare(arb(2), None), 50)], Contour(2.0, 0.2, 60, 1.0, 1.0, 2))
+    return one, profile(ball(50 * law.mu_squared), arb(3))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [lambda s: s + 1, lambda s: s, lambda s: (s + 1) / s, lambda s: (s + 1) / (s + 2)],
+    ids=["no (s+1)", "no s", "s^2", "s+2"],
+)
+def test_without_a_factor_of_the_integrand_eq_1(kernel: Callable[[acb], acb]) -> None:
+    with precision(120):
+        one, truth = plain_line()
+        assert one.delta(arb(3)).contains(truth)
+        c, h = arb(one.contour.c), arb(one.contour.step)
+        one._table = [value * kernel(acb(c, k * h)) for k, value in enumerate(one._table)]
+        assert not one.delta(arb(3)).overlaps(truth)
+
+
+def test_with_a_whole_first_node_eq_1() -> None:
+    with precision(120):
+        one, truth = plain_line()
+        one._table[0] = 2 * one._table[0]
+        assert not one.delta(arb(3)).overlaps(truth)
+
+
+# --- eq. (8): damping
+
+
+def test_without_the_lift_of_the_damped_bound_eq_8() -> None:
+    """The bound is 3 per cent off the truth here, and e^{y^2/2} is more than that."""
+    law, tilt, t = SampledGaussian(Fraction(4), Fraction(9, 10), True), 0.5, 30.0
+    with precision(160):
+        whole_rule = fine(law, tilt).rule
+        cells = Grid(-9.0, (18 + 5 * (tilt + 3)) / 400, 400)
+        one = law.prepare(arb(tilt), replace(whole_rule, far_shift=3.0, far=cells))
+        proven, true = one._damped(arb(t)), -(abs(at(one, t)) / one.at_c).log()
+        assert proven <= true
+        assert proven > true * 0.95
+        assert proven + 3.0**2 / 2 > true
+
+
+def test_with_more_damping_than_proven_the_tail_is_too_small_eq_8(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two steps, cut early: e^{-D} claimed without e^{y^2} is below what stands beyond the cut."""
+    law, tilt = SampledGaussian(Fraction(4), Fraction(9, 10), True), 0.5
+    with precision(160):
+        rule = fine(law, tilt).rule
+        cells = Grid(-9.0, (18 + 5 * (tilt + 3)) / 400, 400)
+        one = law.prepare(arb(tilt), replace(rule, far_shift=3.0, far=cells))
+        short = Contour(tilt, 0.5, 50, 0.3, 0.3, 6)
+        beyond = Line([(one, 2)], replace(short, count=52))._table[51:]
+        left = sum((abs(z) for z in beyond), arb(0)) * arb(short.step) / arb.pi()
+        assert left < Line([(one, 2)], short)._decays
+        proven = one._damped
+        monkeypatch.setattr(type(one), "deficit", lambda self, t: proven(t) + 3.0**2 / 2)
+        assert left > Line([(one, 2)], short)._decays
+
+
+# --- eq. (9): one step
+
+
+def one_step_by_integral(law: SampledGaussian | LaplaceStep, epsilon: arb) -> arb:
+    """int (p - e^eps q)_+ of a Gaussian step, cut at 12 deviations, in small pieces."""
+    assert isinstance(law, SampledGaussian)
+    q, mu = ball(law.rate), 1 / ball(law.sigma_squared).sqrt()
+    base = 1 / (2 * arb.pi()).sqrt()
+
+    def excess(x: arb) -> arb:
+        plain = base * (-x * x / 2).exp()
+        mixed = plain * (1 + q * (mu * x - mu * mu / 2).expm1())
+        p, other = (mixed, plain) if law.remove else (plain, mixed)
+        gap = p - epsilon.exp() * other
+        return gap if gap > 0 else arb(0)
+
+    count = 20_000
+    width = arb(26) / count
+    return sum((excess(-13 + (k + arb(1) / 2) * width) for k in range(count)), arb(0)) * width
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_without_the_substitution_eq_9(remove: bool) -> None:
+    law = SampledGaussian(Fraction(1), Fraction(3, 10), remove)
+    epsilon = arb(0.2)
+    with precision(80):
+        truth = one_step_by_integral(law, epsilon)
+        assert abs(law.one_step(epsilon) / truth - 1) < 1e-6
+        mu_squared, q = ball(1 / law.sigma_squared), ball(law.rate)
+        weight = q if remove else 1 - (1 - q) * epsilon.exp()
+        moved = (epsilon.expm1() / q).log1p() if remove else epsilon + (q / weight).log()
+        spoilt = [
+            weight * profile(mu_squared, epsilon),  # epsilon not moved
+            profile(mu_squared, moved),  # weight left out
+            q * profile(mu_squared, moved) if not remove else q * q * profile(mu_squared, moved),
+        ]
+        for other in spoilt:
+            assert abs(other / truth - 1) > 1e-2
+
+
+def test_laplace_eq_9_against_its_pieces() -> None:
+    """Atoms and branch of the sampled Laplace, integrated, against the closed form."""
+    for kind in (REMOVE, ADD):
+        law = LaplaceStep(Fraction(1), Fraction(1, 4), kind)
+        with precision(80):
+            parts = law.parts()
+            e = arb(0.1)
+            total = sum((m * stick(e - x) for x, m in parts.atoms), arb(0))
+            (branch,) = parts.branches
+            assert branch.end is not None
+            count = 4000
+            width = (branch.end - branch.start) / count
+            for k in range(count):
+                x = branch.start + (k + arb(1) / 2) * width
+                log_r = branch.log_r(x)
+                mass = branch.log_weight(x).exp() * (log_r.exp() if branch.favoured else 1)
+                total += mass * width * stick(e - branch.loss(x))
+            assert abs(law.one_step(e) / total - 1) < 1e-5
+            atoms = sum((m * stick(e - x) for x, m in parts.atoms), arb(0))
+            assert abs((law.one_step(e) - atoms) / total - 1) > 1e-2
+
+
+# --- eq. (10): the moment bound
+
+
+def test_half_of_the_moment_bound_is_false_eq_10(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A law piled up at its largest loss: the bound is 5 per cent off."""
+    laws = ((LaplaceStep(Fraction(1, 50), Fraction(1), PLAIN), 1),)
+    rules = [PanelRule((60,), (0.0,), 24, 3.0, 4, (0.0,))]
+    with precision(120):
+        epsilon, c = arb(40), arb(0.01)
+        truth = laws[0][0].one_step(epsilon)
+        proven = whole.chernoff(laws, rules, c, epsilon)
+        assert truth <= proven < truth * 1.1
+        peak = line.payoff_peak
+        for spoilt in (lambda y: peak(y) / 2, lambda y: y * peak(y)):
+            monkeypatch.setattr(whole, "payoff_peak", spoilt)
+            assert whole.chernoff(laws, rules, c, epsilon) < truth
+
+
+# --- eq. (11) and (26): repeated Laplace steps
+
+
+def by_every_residue(count: int, b: Fraction, epsilon: arb, skip: int | None = None) -> arb:
+    """Eq. (11), term by term."""
+    lam = 1 / ball(b)
+    rising, falling = fmpz_poly([1, 1]), fmpz_poly([-1, 1])
+    total = arb(0)
+    for j in range(count):
+        y = lam * (count - 2 * j) - epsilon
+        if y <= 0:
+            break
+        if j == skip:
+            continue
+        if j:
+            powers = (rising ** (count - j - 1) * falling ** (j - 1)).coeffs()
+        else:  # 1/(u - 1) = -(1 + u + u^2 + ...)
+            powers = [
+                fmpz(-a) for a in accumulate(int(a) for a in (rising ** (count - 1)).coeffs())
+            ]
+        series, term = arb(0), arb(1)
+        for m in range(count):
+            if count - 1 - m < len(powers):
+                series += term * powers[count - 1 - m]
+            term = term * y / (2 * (m + 1))
+        value = series * (-y / 2).exp() * arb(2) ** (1 - count) + (0 if j else 1)
+        total += arb(count).bin(j) * (-lam * j).exp() * value
+    return total
+
+
+CASES = [(1, "0.5", 0.7), (6, "2", 1.3), (60, "8", 3.0), (200, "60", 1.1), (90, "0.8", 20.0)]
+
+
+@pytest.mark.parametrize(("count", "b", "epsilon"), CASES)
+def test_three_ways_to_repeated_laplace_eq_11_and_26(count: int, b: str, epsilon: float) -> None:
+    scale, e = Fraction(b), arb(epsilon)
+    with precision(1400):
+        truth = by_every_residue(count, scale, e)
+        assert truth.rad() < truth * 1e-40
+        assert residues(count, scale, e).overlaps(truth)
+        if count < 90:
+            found = by_draws(count, scale, e)
+            assert found.overlaps(truth)
+            assert found.rad() < found * 1e-14
+        assert not by_every_residue(count, scale, e, skip=0).overlaps(truth)
+
+
+def test_at_a_point_of_the_lattice_eq_26() -> None:
+    """eps = 10 lam, where the losses between two atoms just begin to count."""
+    with precision(160):
+        for epsilon in (1, Fraction(1), Fraction(6, 5)):
+            found = by_draws(40, Fraction(10), ball(Fraction(epsilon)))
+            assert found.is_finite()
+            near = by_every_residue(40, Fraction(10), ball(Fraction(epsilon)) + arb(1e-12))
+            assert abs(found / near - 1) < 1e-9
+
+
+def test_without_the_rest_or_a_piece_eq_26(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, b, e = 40, Fraction(10), arb(1.7)
+    with precision(160):
+        truth = by_every_residue(count, b, e)
+        assert by_draws(count, b, e).overlaps(truth)
+        weights = _Between.below
+        monkeypatch.setattr(_Between, "below", lambda self, j: arb(0))
+        assert not by_draws(count, b, e).overlaps(truth)
+        monkeypatch.setattr(_Between, "below", weights)
+        monkeypatch.setattr("dpacct.certify.laplace_draws.payoff_peak", lambda y: arb(10) ** -30)
+        assert not by_draws(count, b, e).overlaps(truth)  # it stops too soon
+
+
+# --- eq. (16): what was taken out is added back
+
+
+RULE = PanelRule((40,), (0.0,), 40, 3.0, 40, (0.0,))
+STEP = LaplaceStep(Fraction(2), Fraction(1), PLAIN)
+
+
+def spoilt_closed(what: str) -> Callable[[LatticeLine, arb], arb]:
+    def closed(self: LatticeLine, epsilon: arb) -> arb:
+        one, count = self._only()
+        atoms = one.parts.atoms
+        total = sum((m * stick(epsilon - x) for x, m in folded(atoms, count)), arb(0))
+        for loss, mass in folded(atoms, count - 1):
+            e = epsilon - loss
+            alone = sum((m * stick(e - x) for x, m in atoms), arb(0))
+            times = 1 if what == "T dropped" else count
+            if what != "T A^{T-1} C dropped":
+                total += times * mass * (STEP.one_step(e) - (0 if what == "atoms kept" else alone))
+        return total
+
+    return closed
+
+
+@pytest.mark.parametrize("what", ["nothing", "T dropped", "T A^{T-1} C dropped", "atoms kept"])
+def test_without_a_part_of_what_is_added_back_eq_16(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with precision(120):
+        truth = by_every_residue(6, Fraction(2), arb(1.3))
+        one = STEP.prepare(arb(3), RULE)
+        monkeypatch.setattr(LatticeLine, "closed", spoilt_closed(what))
+        found = LatticeLine([(one, 6)], Contour(3.0, 0.3, 400, 2.0, 2.0, 0), law=STEP)
+        assert found.delta(arb(1.3)).overlaps(truth) == (what == "nothing")
+
+
+# --- eq. (18): finitely many outcomes
+
+
+@pytest.mark.parametrize("what", ["escaped mass", "half of the outcomes"])
+def test_without_a_part_of_the_finite_sum_eq_18(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four draws, spelled out: sum over outcomes of (P - e^eps Q)_+."""
+    step, epsilon = AtomicStep(Fraction(7, 10), Fraction(1, 50), Fraction(1), TRUSTED), arb(1)
+    with precision(100):
+        outcomes = step.outcomes()
+        truth = arb(0)
+        pairs = [(arb(1), arb(1))]
+        for _ in range(4):
+            pairs = [(p * a, q * b) for p, q in pairs for a, b in outcomes]
+        for p, q in pairs:
+            gap = p - epsilon.exp() * q
+            truth += gap if gap > 0 else arb(0)
+        assert abs(finite_sum([(step, 4)], epsilon) - truth) < 1e-20
+        points, escaped = step.points()
+        spoilt = (points, arb(0)) if what == "escaped mass" else (points[:1], escaped)
+        monkeypatch.setattr(AtomicStep, "points", lambda self: spoilt)
+        assert abs(finite_sum([(step, 4)], epsilon) / truth - 1) > 1e-2
+
+
+# --- eq. (19): the largest loss
+
+
+def test_twice_the_largest_losses_share_is_false_eq_19() -> None:
+    """Just below the largest loss there is nothing else."""
+    laws = ((LaplaceStep(Fraction(1, 2), Fraction(1), PLAIN), 5),)
+    with precision(200):
+        epsilon = arb(10) - arb(1e-6)
+        truth = by_every_residue(5, Fraction(1, 2), epsilon)
+        top = whole.top_outcome(laws, epsilon)
+        assert truth / 1.01 < top <= truth
+        assert 2 * top > truth
