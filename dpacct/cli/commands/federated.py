@@ -91,8 +91,9 @@ def command(
     """Account a federated plan: epsilon, or with --eps the noise for it.
 
     prifedsync protects one record of a client from one other client (weak) and from all of them
-    (strong); the other algorithms protect a client. A statement of the paper that is refuted is shown
-    with the truth, and is never an answer. PLAN is a TOML file with the same settings.
+    (strong); udp-fl a record of each client, by its own budget; the others protect a whole client. A
+    statement of a paper that is refuted is shown with the truth, and is never an answer. PLAN is a
+    TOML file with the same settings.
     """
     settings = {} if path is None else plans.read_file(path)
     given = {name: value for name, value in values.items() if value is not None}
