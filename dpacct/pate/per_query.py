@@ -85,7 +85,7 @@ class PerQuery:
         for place in places:
             values = [column[place].item() for column in columns]
             known = [None if value != value else value for value in values]
-            found.append(dict(zip(COLUMNS, [place + 1, *known], strict=True)))
+            found.append(dict(zip(COLUMNS, [int(place) + 1, *known], strict=True)))
         return found
 
     def write_csv(self, target: str | Path | TextIO) -> None:

@@ -290,7 +290,9 @@ def _read(file: str, given: dict[str, Any]) -> tuple[Votes, Any]:
         baseline = read_rows(given["interactive"], "--interactive", whole=False)
         if baseline.shape != votes.counts.shape:
             shape, size = (" x ".join(map(str, one.shape)) for one in (baseline, votes.counts))
-            told = f"--interactive must hold as many rows and columns as VOTES, {size}; got {shape}."
+            told = (
+                f"--interactive must hold as many rows and columns as VOTES, {size}; got {shape}."
+            )
             raise Refusal(told, "--interactive", kind="invalid-argument")
     if given["queries"] is not None:
         wanted = int(given["queries"])
