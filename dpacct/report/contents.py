@@ -23,6 +23,8 @@ BESIDE = ("rdp", "clt")
 """Methods shown beside the guarantee, because readers know their numbers."""
 VAST = 50.0
 """An epsilon above which nothing is said of what would be worse still."""
+SLOW = 0.4
+"""Seconds of sixteen points of a profile beyond which its curves are left out."""
 _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
 
 
@@ -61,22 +63,40 @@ def _strongest(plan: Node, delta: Fraction) -> Answer:
         return plan.epsilon(delta=delta)
 
 
-def is_quick(plan: Node) -> bool:
-    """Whether a whole curve of the plan takes milliseconds: all of its laws have a contour."""
+def is_quick(answer: Answer) -> bool:
+    """Whether whole curves of the answer's plan take a second or two, and not minutes.
+
+    All of its laws must have a contour; then some points of its privacy profile, over all that the
+    pictures need, are timed (by the processor's time, so a busy machine changes nothing).
+    """
+    import time
+
+    import numpy as np
+
     from dpacct.compose.composition import Composition
-    from dpacct.tree import resolve_adjacency
 
-    composed = Composition(plan, resolve_adjacency(plan))
-    return not composed.renyi_only and all(way.has_contour for way in composed.upper)
+    plan, epsilon = answer.tree, float(answer)
+    assert plan is not None
+    composed = Composition(plan, answer.adjacency)
+    if composed.renyi_only or not all(way.has_contour for way in composed.upper):
+        return False
+    plan.profile([epsilon])  # what is imported and prepared once is not timed
+    started = time.process_time()
+    for point in (*np.linspace(0.0, 1.5 * epsilon, 8), *np.geomspace(0.05, 40.0, 8)):
+        plan.profile([point])
+        if time.process_time() - started > SLOW:
+            return False
+    return True
 
 
-def risks(plan: Node) -> tuple[tuple[str, Answer], ...]:
+def risks(answer: Answer) -> tuple[tuple[str, Answer], ...]:
     """The same guarantee as attack success, where that is quickly computed."""
     from dpacct.risk import Risk
 
-    if not is_quick(plan):
+    if not is_quick(answer):
         return ()
-    risk = Risk(plan)
+    assert answer.tree is not None
+    risk = Risk(answer.tree)
     try:
         found = [("membership advantage (true minus false positive rate)", risk.advantage())]
         found += [
@@ -91,10 +111,11 @@ def risks(plan: Node) -> tuple[tuple[str, Answer], ...]:
     return tuple((name, answer) for name, answer in found if is_bound(answer))
 
 
-def effects(plan: Node, delta: Fraction, answer: Answer) -> dict[str, str]:
+def effects(answer: Answer, delta: Fraction, *, quick: bool) -> dict[str, str]:
     """What follows if an assumption is false, with the number where a plan without it has one."""
     found: dict[str, str] = {}
-    if float(answer) > VAST:
+    plan = answer.tree
+    if plan is None or float(answer) > VAST:
         return found
     bare = _epsilon(unsampled(plan), delta)
     if bare:
@@ -104,7 +125,7 @@ def effects(plan: Node, delta: Fraction, answer: Answer) -> dict[str, str]:
     double = _epsilon(weighted(plan), delta)
     if double:
         found[SENSITIVITY.key] = f"for a unit that weighs twice the sensitivity epsilon is {double}"
-    twice = _epsilon(plan * 2, delta) if is_quick(plan) else ""
+    twice = _epsilon(plan * 2, delta) if quick else ""
     if twice:
         found[STEPS.key] = (
             f"every further release adds to epsilon; twice the plan has epsilon {twice}"

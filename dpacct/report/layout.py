@@ -74,7 +74,8 @@ def _numbers(report: Report) -> ReportSection:
     ]
     if not report.risks:
         paragraphs.append(
-            "Attack success is left out: a whole curve of this plan takes a lattice, or is not known."
+            "Attack success is left out: whole curves of this plan take long, or are not known."
+            " `dpacct risk` and `dpacct curve` compute them."
         )
     return ReportSection(
         title="Numbers",
@@ -108,7 +109,7 @@ def _pictures(report: Report) -> ReportSection | None:
     """The privacy profile and the attacker's best, where the plan's curve is quickly computed."""
     import numpy as np
 
-    if not contents.is_quick(report.plan):
+    if not report.risks:
         return None
     plan, delta = report.plan, float(report.delta)
     epsilon = float(report.answer)

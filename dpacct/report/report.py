@@ -93,13 +93,13 @@ class Report:
         exact = DELTA.check("delta", delta)
         declared = read_declared(assumptions or {})
         answer, others = contents.answers(plan, exact, method)
-        risks = contents.risks(plan)
+        risks = contents.risks(answer)
         told = rows(
             plan,
             answer.assumptions,
             declared=declared,
             checks=checks,
-            effects=contents.effects(plan, exact, answer),
+            effects=contents.effects(answer, exact, quick=bool(risks)),
         )
         return cls(
             answer=answer,

@@ -1,0 +1,110 @@
+"""A run's report: what the run knows of its assumptions, and what it says where nothing is guaranteed."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import dpacct as dp
+from dpacct_training.plots import accuracy, curves, epsilon
+from dpacct_training.prepare import Prepared
+from dpacct_training.report import report, without_guarantee
+from dpacct_training.run import Result, Run
+from tests.training.experiments import small
+
+
+@cache
+def ran(**changes: object) -> tuple[Prepared, Result]:
+    prepared = small(privacy__rounds=3, **changes)
+    return prepared, Run(prepared).finish()
+
+
+def made(**changes: object) -> dp.Report:
+    found = report(*ran(**changes), command="dpacct-train run small.toml")
+    assert found is not None
+    return found
+
+
+def statuses(found: dp.Report) -> dict[str, str]:
+    return {row.key: str(row.status) for row in found.assumptions}
+
+
+def test_the_guarantee_is_the_plan_s() -> None:
+    prepared, result = ran()
+    found = made()
+    assert result.spent is not None and prepared.plan.tree is not None
+    assert float(found.answer) == pytest.approx(float(result.spent), rel=1e-9)
+    assert found.delta == prepared.delta and found.answer.unit == "client"
+    assert found.plan.releases() == prepared.plan.tree.releases()
+    titles = [section.title for section in found.document().sections]
+    assert titles[:3] == ["Result", "What ran", "Numbers"] and titles[-2] == "Settings"
+
+
+def test_what_was_counted_is_held_and_a_seed_is_no_secret() -> None:
+    told = statuses(made())
+    assert told["sensitivity"] == "held" and told["arithmetic"] == "unknown"
+    assert told["randomness"] == "declared" and told["secret-sample"] == "declared"
+    assert "secure-sum" not in told
+    assert "whoever knows the seed" in made().to_markdown()
+
+
+def test_a_secret_key_and_the_clients_noise() -> None:
+    prepared, result = ran(algorithm__name="dp_fedavg_clients")
+    found = report(prepared, replace(result, key_source="operating system"))
+    assert found is not None
+    told = statuses(found)
+    assert told["randomness"] == "held" and told["secure-sum"] == "unknown"
+    assert "nobody can replay it" in found.to_markdown()
+
+
+def test_a_failed_check_is_above_everything() -> None:
+    prepared, result = ran()
+    wrong = dp.Assumption(
+        "the noise was at least the accounted one",
+        "checked: 0.1 was added, 1 was accounted",
+        dp.Assumption("x").status.parse("violated"),
+    )
+    found = report(prepared, replace(result, checks=(wrong,)))
+    assert found is not None and [row.key for row in found.violated] == ["noise"]
+    assert "does not hold" in found.warnings[0] and "0.1 was added" in found.warnings[1]
+
+
+def test_a_theorem_s_own_epsilon_is_no_guarantee() -> None:
+    changes = {"privacy__noise": "dp_fed_ls.theorem1", "privacy__scheme": "uniform"}
+    found = made(**changes, privacy__epsilon=20, privacy__rate=0.05)
+    published = [a for a in found.others if a.method == "dp_fed_ls.theorem1"]
+    assert len(published) == 1 and published[0].value > 2 * float(found.answer)
+    assert "not a guarantee: as a paper prints it" in found.to_markdown()
+
+
+def test_nothing_is_promised_without_noise() -> None:
+    prepared, result = ran(
+        algorithm__name="fedavg", privacy__clip=None, privacy__epsilon=None, privacy__delta=None
+    )
+    assert report(prepared, result) is None
+    page = without_guarantee(prepared, result)
+    assert page.lead.startswith("No privacy is guaranteed")
+    assert "epsilon" not in page.to_markdown().split("## Settings")[0]
+    assert "<h1>Report: small</h1>" in page.to_html()
+
+
+def test_pictures_are_drawn_of_what_was_measured() -> None:
+    rows = [
+        {"round": 1, "accuracy": 0.25, "epsilon": 0.5},
+        {"round": 2, "accuracy": 0.5, "epsilon": 0.75},
+        {"round": 5, "accuracy": 0.75},
+    ]
+    assert list(accuracy(rows).lines[0].y) == [25, 50, 75]
+    steps = epsilon(rows)
+    assert steps is not None
+    assert list(zip(steps.lines[0].x, steps.lines[0].y, strict=True)) == [
+        (1, 0.5),
+        (2, 0.5),
+        (2, 0.75),
+    ]
+    assert len(curves(rows)) == 2 and len(curves(rows[2:])) == 1 and curves([]) == ()
+    for svg, caption in curves(rows):
+        assert ElementTree.fromstring(svg).attrib["role"] == "img" and caption.endswith(".")
