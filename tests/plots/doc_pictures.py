@@ -35,6 +35,14 @@ class Picture:
         assert done.code == 0, done.stderr
         return folder / self.file
 
+    def finding(self, folder: Path) -> str:
+        """The title it would have today; a curve need not be drawn for that."""
+        if self.words[0] != "curve":
+            return title(self.make(folder))
+        done = run(*self.words[:-2], "--json")
+        assert done.code == 0, done.stderr
+        return str(done.json["title"])
+
 
 def pictures() -> list[Picture]:
     text = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)

@@ -13,7 +13,7 @@ from tests.structure.project import ROOT
 
 @pytest.mark.parametrize("picture", pictures(), ids=lambda p: p.file)
 def test_a_picture_is_up_to_date(picture: Picture, tmp_path: Path) -> None:
-    assert title(picture.make(tmp_path)) == title(FOLDER / picture.file), (
+    assert picture.finding(tmp_path) == title(FOLDER / picture.file), (
         "python -m tests.plots.doc_pictures makes them again"
     )
 

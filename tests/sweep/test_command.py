@@ -59,11 +59,7 @@ def test_the_method_nobody_chose_is_said(tmp_path: Path) -> None:
 
 
 def test_proofs_where_they_are_asked_for(tmp_path: Path) -> None:
-    text = (
-        EPS.replace("delta =", 'method = "certified"\ndelta =')
-        .replace("0.9, ", "")
-        .replace(", 2", "")
-    )
+    text = 'command = "eps"\n[fixed]\nmethod = "certified"\ndelta = 1e-5\n[axes]\nsigma = [2, 4]\n'
     assert {row["strength"] for row in rows(sweep(tmp_path, text))} == {"proved"}
 
 
