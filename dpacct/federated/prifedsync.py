@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, Self
@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Self
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, RATE, Integer, Number, Real
 from dpacct.errors import InvalidArgument
-from dpacct.federated import last_sync, printed_theorems
+from dpacct.federated import last_sync, printed_theorems, proved
 from dpacct.federated.plan import (
     FederatedPlan,
     Notion,
@@ -155,22 +155,38 @@ class PriFedSync(FederatedPlan):
         inner = min(delta / self.client_rate, _NEARLY_ONE)
         return replace(self.told(self.local().epsilon(delta=inner)), tree=self.tree())
 
-    def strong(self, *, delta: Number) -> Answer:
-        """Epsilon towards all other clients together. Raises `InvalidArgument`."""
-        return self._seen(self.epsilon(delta=delta))
+    def strong(self, *, delta: Number, prove: bool = False) -> Answer:
+        """Epsilon towards all other clients together; `prove` takes seconds.
 
-    def weak(self, *, delta: Number) -> Answer:
-        """Epsilon towards one other client, whatever the server remembers.
+        Raises `InvalidArgument`, and `NotCertified` where there is no proof.
+        """
+        answer = self._seen(self.epsilon(delta=delta))
+        return proved.proved(answer, *self._coins(delta)) if prove else answer
+
+    def weak(self, *, delta: Number, prove: bool = False) -> Answer:
+        """Epsilon towards one other client, whatever the server remembers; `prove` takes seconds.
 
         All helper models of all rounds are functions of the same R releases, so it is that of `strong`.
         Its lower end is lower: the observer sees everything only if it is sampled in the last round.
         """
-        strong = self.strong(delta=delta)
+        return self._towards_one(self.strong(delta=delta, prove=prove), delta, prove)
+
+    def _towards_one(self, strong: Answer, delta: Number, prove: bool) -> Answer:
         if strong.lower is None or self.client_rate == 1:
             return strong
         seen = DELTA.check("delta", delta) / self.client_rate
-        lower = self._at(seen).lower if seen < _NEARLY_ONE else 0.0
+        lower = None
+        if seen < _NEARLY_ONE:
+            end = self._at(seen)
+            lower = end.lower
+            if prove and end.strength is not Strength.PROVED:
+                lower = proved.proved_lower(lower, *self._coins(seen))
         return replace(strong, lower=min(lower or 0.0, strong.lower), side=Side.TWO_SIDED)
+
+    def _coins(self, delta: Number) -> tuple[Callable[[int], Node], Fraction, int, Fraction]:
+        """What a proof is about: so many rounds that took place, the coin, all rounds, and delta."""
+        local = self.local()
+        return lambda k: local * k, self.client_rate, self.rounds, DELTA.check("delta", delta)
 
     def until_last_sync(self, *, delta: Number) -> Answer:
         """Epsilon towards one other client, who learns nothing after its own last round.
@@ -210,11 +226,17 @@ class PriFedSync(FederatedPlan):
 
     def rows(self, *, delta: Number) -> Iterator[Row]:
         """Two-level, exact and the limit for both notions; then the theorems as they are printed."""
+        return self._rows(delta, prove=False)
+
+    def proved_rows(self, *, delta: Number) -> Iterator[Row]:
+        """The same with the two-level answer proven, which takes seconds. Raises `NotCertified`."""
+        return self._rows(delta, prove=True)
+
+    def _rows(self, delta: Number, *, prove: bool) -> Iterator[Row]:
         theorem = "federated_fdp.theorem2_thinned"
-        true: dict[Notion, Answer] = {
-            "weak": _resting(self.weak(delta=delta), theorem),
-            "strong": _resting(self.strong(delta=delta), theorem),
-        }
+        strong = _resting(self.strong(delta=delta, prove=prove), theorem)
+        weak = self._towards_one(strong, delta, prove)
+        true: dict[Notion, Answer] = {"weak": weak, "strong": strong}
         full = _resting(self.told(self.exact().epsilon(delta=delta)), "federated_fdp.theorem2")
         for notion in self.notions:
             yield Row("two-level", notion, true[notion], about=_ABOUT["two-level"])

@@ -83,10 +83,21 @@ _plan_options = stack(
 @_plan_options
 @options.epsilon_option(required=False)
 @options.delta_option(required=False)
+@option(
+    "--prove",
+    section="Output",
+    is_flag=True,
+    help="prifedsync: prove the two-level answer; takes some seconds.",
+)
 @options.json_option
 @options.quiet_option
 def command(
-    path: str | None, algorithm: str | None, as_json: bool, quiet: bool, **values: Any
+    path: str | None,
+    algorithm: str | None,
+    prove: bool,
+    as_json: bool,
+    quiet: bool,
+    **values: Any,
 ) -> None:
     """Account a federated plan: epsilon, or with --eps the noise for it.
 
@@ -102,6 +113,9 @@ def command(
     settings |= given
     chosen = algorithm or settings.pop("algorithm", "prifedsync")
     settings.pop("algorithm", None)
+    if prove and (chosen != "prifedsync" or "epsilon" in settings):
+        wrong = "--prove is about the epsilon of prifedsync; the grade of other answers says what is proven"
+        raise Refusal(f"{wrong}.", "--prove", kind="exclusive-options")
     if chosen == "udp-fl":
         if path is None:
             raise Refusal("udp-fl needs a plan file with [[client]] tables.", "PLAN")
@@ -115,7 +129,7 @@ def command(
     delta, target = settings["delta"], settings.get("epsilon")
     quantity = "epsilon" if target is None else "sigma"
     if target is None:
-        rows = list(plan.rows(delta=delta))
+        rows = list((plan.proved_rows if prove else plan.rows)(delta=delta))
     else:
         rows = [_in_words(row, plan) for row in plan.sigma_rows(epsilon=target, delta=delta)]
         plan = plan.with_sigma(float(rows[0].answer))

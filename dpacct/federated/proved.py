@@ -1,0 +1,133 @@
+"""A proof of a two-level epsilon: the mean over the number of rounds that took place, each delta proven.
+
+Public coins make delta(eps) = sum over k of C(R,k) p^k (1-p)^{R-k} delta_k(eps), delta_k that of k rounds.
+The engine's answer, moved outwards by a hair, is proven by one such sum above and one below: every delta_k is
+enclosed by the certificate, weights are exact, and what is left out is charged, since delta_k grows with k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from dpacct.answer import Answer
+from dpacct.errors import NotCertified
+from dpacct.tree import Node
+from dpacct.vocabulary import Strength
+
+MOST_TERMS = 600
+"""Numbers of rounds that one sum may take: each is a proof of its own."""
+_HAIR = Fraction(1, 10**8)
+_LEFT_OUT = 1e-9  # of delta: what may be left out of a sum
+_BASIS = "the mean over the number of rounds that took place, each delta enclosed in balls"
+
+
+class _Weights:
+    """Exact binomial weights."""
+
+    def __init__(self, rate: Fraction, rounds: int) -> None:
+        self._up, self._down = rate.numerator, rate.denominator - rate.numerator
+        self._whole = rate.denominator**rounds
+        self._rounds = rounds
+
+    def __call__(self, k: int) -> Fraction:
+        rest = self._rounds - k
+        return Fraction(math.comb(self._rounds, k) * self._up**k * self._down**rest, self._whole)
+
+
+def _ends(rounds_of: Callable[[int], Node], k: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    found = rounds_of(k).delta(epsilon=epsilon, method="certified")
+    assert found.lower is not None and found.upper is not None
+    return Fraction(found.lower), Fraction(found.upper)
+
+
+def above(
+    rounds_of: Callable[[int], Node],
+    rate: Fraction,
+    rounds: int,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> bool:
+    """Whether delta at epsilon is proven to be at most `delta`."""
+    weight = _Weights(rate, rounds)
+    small = delta * Fraction(_LEFT_OUT)
+    # from above: all rounds beyond `k` are charged in full
+    k, charged = rounds, Fraction(0)
+    while k > 0 and charged + weight(k) <= small:
+        charged += weight(k)
+        k -= 1
+    total, left = charged, 1 - charged
+    for _ in range(MOST_TERMS):
+        if total > delta:
+            return False
+        if k == 0:
+            return True
+        _, upper = _ends(rounds_of, k, epsilon)
+        if upper * left <= small:  # no smaller number of rounds loses more
+            return total + upper * left <= delta
+        here = weight(k)
+        total, left, k = total + here * upper, left - here, k - 1
+    raise NotCertified(f"a proof takes more than {MOST_TERMS} numbers of rounds: it is withheld")
+
+
+def below(
+    rounds_of: Callable[[int], Node],
+    rate: Fraction,
+    rounds: int,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> bool:
+    """Whether delta at epsilon, of a pair that data sets have, is proven to be at least `delta`."""
+    weight = _Weights(rate, rounds)
+    k, total = rounds, Fraction(0)
+    while k > 0 and weight(k) <= delta * Fraction(_LEFT_OUT):
+        k -= 1
+    for _ in range(MOST_TERMS):
+        if total >= delta or k == 0:
+            return total >= delta
+        lower, upper = _ends(rounds_of, k, epsilon)
+        total, k = total + weight(k) * lower, k - 1
+        if total < delta and upper * 2 <= (delta - total) * Fraction(_LEFT_OUT):
+            return False
+    return False
+
+
+def proved_lower(
+    lower: float | None,
+    rounds_of: Callable[[int], Node],
+    rate: Fraction,
+    rounds: int,
+    delta: Fraction,
+) -> float | None:
+    """A lower end of epsilon, moved a hair and proven; None stays None. Raises `NotCertified`."""
+    if lower is None or lower <= 0.0:
+        return lower
+    moved = lower * (1.0 - float(_HAIR))
+    if not below(rounds_of, rate, rounds, Fraction(moved), delta):
+        raise NotCertified(f"the lower end {moved:.9g} could not be proven: it is withheld")
+    return moved
+
+
+def proved(
+    answer: Answer, rounds_of: Callable[[int], Node], rate: Fraction, rounds: int, delta: Fraction
+) -> Answer:
+    """The answer with its two ends proven, each moved outwards by a part in 10^8.
+
+    Raises `NotCertified` where an end can't be proven.
+    """
+    if answer.strength is Strength.PROVED:
+        return answer
+    assert answer.upper is not None
+    upper = float(answer.upper * (1.0 + float(_HAIR)))
+    if not above(rounds_of, rate, rounds, Fraction(upper), delta):
+        raise NotCertified(f"epsilon {upper:.9g} could not be proven: it is withheld")
+    return replace(
+        answer,
+        lower=proved_lower(answer.lower, rounds_of, rate, rounds, delta),
+        upper=upper,
+        strength=Strength.PROVED,
+        method="certified",
+        basis=(*answer.basis, _BASIS),
+    )

@@ -1,0 +1,86 @@
+"""Proofs of two-level epsilons: they hold where the engine does, and nowhere else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import dpacct as dp
+from dpacct.federated import PriFedSync
+from dpacct.federated.proved import above, below
+from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+from tests.cli.runner import line
+
+DELTA = Fraction(1, 10**5)
+
+
+def plan(**changed: Any) -> PriFedSync:
+    given: dict[str, Any] = {
+        "clients": 9,
+        "client_rate": "0.3",
+        "batch_size": 60,
+        "records": 60,
+        "local_steps": 2,
+        "rounds": 12,
+        "sigma": 3,
+    }
+    return PriFedSync(**(given | changed))
+
+
+def whole(one: PriFedSync, ask: Any, epsilon: float) -> bool:
+    found: bool = ask(
+        lambda k: one.local() * k, one.client_rate, one.rounds, Fraction(epsilon), DELTA
+    )
+    return found
+
+
+def test_a_proof_holds_at_the_closed_form_and_no_lower() -> None:
+    """Whole batches: delta is `theorem1_gaussian`, so the epsilon of a proof can be checked by it."""
+    one = plan()
+    found = one.strong(delta=DELTA, prove=True)
+    assert found.strength is dp.Strength.PROVED and found.side is dp.Side.TWO_SIDED
+    assert found.lower is not None and found.upper is not None
+    assert found.upper - found.lower < 1e-7 * found.upper
+    mu = 2**0.5 / 3.0
+    low, high = (theorem1_gaussian(mu, 0.3, 12, end) for end in (found.lower, found.upper))
+    assert high <= 1e-5 <= low
+    # a part in a million below nothing is proven above, and the other way round
+    assert whole(one, above, found.upper) and not whole(one, above, found.lower * (1 - 1e-6))
+    assert whole(one, below, found.lower) and not whole(one, below, found.upper * (1 + 1e-6))
+
+
+@pytest.mark.parametrize("delta", ["0.2", "1e-5", "1e-12"])
+def test_a_proof_is_the_engines_answer_and_a_hair(delta: str) -> None:
+    one = plan(batch_size=12, local_steps=20, rounds=6)
+    engine, proof = one.strong(delta=delta), one.strong(delta=delta, prove=True)
+    assert proof.strength is dp.Strength.PROVED
+    assert engine.upper is not None and proof.upper is not None
+    assert engine.upper <= proof.upper <= engine.upper * (1 + 2e-8)
+    assert engine.lower is not None and proof.lower is not None
+    assert engine.lower * (1 - 2e-8) <= proof.lower <= engine.lower
+    weak = one.weak(delta=delta, prove=True)
+    assert weak.upper == proof.upper and weak.lower is not None and weak.lower <= proof.lower
+
+
+def test_what_is_proven_already_stays() -> None:
+    one = plan(client_rate=1)
+    assert one.strong(delta=DELTA, prove=True) == one.strong(delta=DELTA)
+    secret = plan(participation="secret").strong(delta=DELTA, prove=True)
+    assert secret.strength is dp.Strength.PROVED and secret.lower is None
+
+
+def test_on_the_command_line() -> None:
+    words = (
+        "federated --clients 9 --client-rate 0.3 --batch-size 60 --records 60 --local-steps 2"
+        " --rounds 12 --delta 1e-5"
+    )
+    done = line(f"{words} --sigma 3 --prove --json")
+    assert done.code == 0, done.stderr
+    assert {r["epsilon"]["strength"] for r in done.json["routes"] if r["name"] == "two-level"} == {
+        "proved"
+    }
+    for wrong in (f"{words} --eps 3 --prove", "federated --algorithm dp-fed --prove --delta 1e-5"):
+        refused = line(wrong)
+        assert refused.code == 2 and "--prove" in refused.stderr
