@@ -25,7 +25,7 @@ from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
 from dpacct.pate.screening import Screening
-from dpacct.pate.vote_lattice import POINTS, FiniteLaws, compose
+from dpacct.pate.vote_lattice import FiniteLaws, compose, points_for
 from dpacct.theorems import canonne2020
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Exact:
         for place, parts in enumerate(collected):
             laws = FiniteLaws.of([hull(p, q) for p, q in _by_row(parts, count.size)], count)
             tilts.append(laws.best_tilt(log_delta))
-            found[place] = min(found[place], compose(laws, tilts[-1]).epsilon(log_delta))
+            found[place] = min(found[place], compose(laws, tilts[-1], points_for(laws)).epsilon(log_delta))
         # from below: the side that is largest from above, and in it one neighbour for each query
         place = int(np.argmax(found))
         order = 1.0 + tilts[place]
@@ -155,7 +155,7 @@ class Exact:
         )
         fine, coarse = (
             compose(worst, tilts[place], points).epsilon(log_delta)
-            for points in (POINTS, POINTS // 2)
+            for points in (points_for(worst), points_for(worst) // 2)
         )
         room = 2.0 * abs(fine - coarse) + 1e-9 * (1.0 + fine) if math.isfinite(fine) else math.inf
         return max(0.0, fine - room) if math.isfinite(room) else 0.0, found
