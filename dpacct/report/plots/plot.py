@@ -2,6 +2,11 @@
 
 The figures stand alone (no pyplot, no window); `dpacct.plot.save(figure, "file.svg")` writes one, as
 SVG, PDF or PNG, the same bytes every time.
+
+>>> import dpacct as dp
+>>> picture = dp.plot.profile(dp.Gaussian(sigma=2), epsilons=[0, 1, 2])
+>>> dp.plot.to_bytes(picture, ".pdf")[:5]
+b'%PDF-'
 """
 
 from __future__ import annotations
