@@ -37,6 +37,7 @@ def test_noise_that_meets_a_budget(client: Client) -> None:
     assert float(run.epsilon(delta="1e-5")) <= 1.0 + 1e-9
     assert float(client.run(200, less).epsilon(delta="1e-5")) > 1.0
     assert found.rounds == found.last_round == 100
+    assert float(found.epsilon) == pytest.approx(1.0, rel=1e-6)
     # the paper's rule is a sum of Renyi divergences with the classical conversion: it asks for more
     assert found.paper_noise is not None
     more = (
@@ -74,7 +75,8 @@ def test_a_client_stops_after_its_last_round(client: Client) -> None:
     assert float(client.run(2 * last).epsilon(delta="1e-5")) <= 1.0
     assert float(client.run(2 * (last + 1)).epsilon(delta="1e-5")) > 1.0 - 1e-9
     assert found.paper_last_round is not None and found.paper_last_round <= last
-    assert float(found.epsilon) <= 1.0
+    # two steps a round are what is told
+    assert float(found.epsilon) == float(client.run(2 * last).epsilon(delta="1e-5"))
 
 
 def test_a_client_that_can_afford_nothing_takes_no_part() -> None:
