@@ -146,7 +146,9 @@ class Exact:
         for place, parts in enumerate(collected):
             laws = FiniteLaws.of([hull(p, q) for p, q in _by_row(parts, count.size)], count)
             tilts.append(laws.best_tilt(log_delta))
-            found[place] = min(found[place], compose(laws, tilts[-1], points_for(laws)).epsilon(log_delta))
+            found[place] = min(
+                found[place], compose(laws, tilts[-1], points_for(laws)).epsilon(log_delta)
+            )
         # from below: the side that is largest from above, and in it one neighbour for each query
         place = int(np.argmax(found))
         order = 1.0 + tilts[place]

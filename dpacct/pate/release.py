@@ -16,9 +16,11 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, POSITIVE, Number, Real, ln
 from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.pate import screened_sensitivity
 from dpacct.pate.bounds import Bounds
 from dpacct.pate.exact import converted
 from dpacct.pate.histograms import Histograms
+from dpacct.pate.screened_sensitivity import MOST_ROWS, ScreenedSteps
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
 from dpacct.pate.votes import Votes
 from dpacct.pate.voting_cost import CONVERSION, FIXED
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 ORDER = Real(1, 10**5, "right", typical=(2, 64))
 CONFIDENCE = Real("0.5", 1, "left")
 _ORDERS = 1.0 + np.geomspace(0.05, 3000.0, 400)
+_COARSER = 0.05
 _SHARE = 0.3  # of 1/(2 order), which beta must stay below
 
 
@@ -71,18 +74,17 @@ def sanitized(
     seed: int | None,
 ) -> Sanitized:
     """See `Aggregator.sanitized`."""
-    if aggregator.screening is not None or baseline is not None:
-        told = (
-            "a run with a threshold has no smooth-sensitivity release yet: sanitize it without one,"
-        )
-        raise Unsupported(f"{told} or publish the data-independent epsilon", argument="threshold")
+    screening = aggregator.screening
+    if baseline is not None or (screening is not None and aggregator.neighbours > 1):
+        told = "interactive screening, and screening of several neighbours, have no release yet:"
+        raise Unsupported(f"{told} publish the data-independent epsilon", argument="threshold")
     from scipy.special import ndtri
 
     known = DELTA.check("delta", delta)
     log_delta = ln(known)
     level = aggregator.neighbouring
     histograms = Histograms.of(votes.counts)
-    bounds = Bounds(histograms, level, aggregator.noise)
+    bounds = Bounds(histograms, level, aggregator.noise, screening)
     if order is None:
         each = votes.queries * bounds.plain(_ORDERS)
         values = [
@@ -100,12 +102,7 @@ def sanitized(
     if noise is not None:
         spread = float(POSITIVE.check("noise", noise))
     price = publication(chosen, decay, spread, raised)
-    first, _, count = histograms.alike()
-    steps = Steps(aggregator.noise, level, chosen, votes.classes)
-    kinds = histograms.rows(first)
-    near = steps.noise.log_mismatch((kinds.margins - level.margin).astype(np.float64))
-    private = float(count @ steps.cost[steps.at(np.minimum(near, 0.0))])
-    smooth, _ = smooth_sensitivity(steps, kinds, count.astype(np.float64), decay)
+    private, smooth = _private(bounds, chosen, decay)
     value = private + smooth * spread * (_draw(seed) + raised)
     most = votes.queries * float(bounds.plain(np.array([chosen]))[0])
     rate = np.array([min(max(value, 0.0), most) + price])
@@ -131,6 +128,26 @@ def sanitized(
         unit=level.unit,
     )
     return Sanitized(answer, chosen, decay, spread, float(confidence), price, seed is not None)
+
+
+def _private(bounds: Bounds, order: float, beta: float) -> tuple[float, float]:
+    """The cost of the run at this order as a sum of steps, and its smooth sensitivity."""
+    first, _, many = bounds.histograms.alike()
+    kinds, count = bounds.histograms.rows(first), many.astype(np.float64)
+    classes = kinds.counts.shape[1]
+    steps = Steps(bounds.noise, bounds.level, order, classes)
+    if bounds.screening is not None:
+        steps = Steps(bounds.noise, bounds.level, order, classes, _COARSER)
+    near = steps.noise.log_mismatch((kinds.margins - steps.level.margin).astype(np.float64))
+    column = steps.at(np.minimum(near, 0.0))
+    if bounds.screening is None:
+        return float(count @ steps.cost[column]), smooth_sensitivity(steps, kinds, count, beta)[0]
+    screened = ScreenedSteps(steps, bounds.screening)
+    if screened.rows > MOST_ROWS:
+        told = f"a threshold and ten deviations must be at most {MOST_ROWS} votes to be sanitized"
+        raise Unsupported(f"{told}, got {screened.rows}", argument="threshold")
+    private = float(count @ screened.cost[screened.row(kinds.top), column])
+    return private, screened_sensitivity.smooth_sensitivity(screened, kinds, count, beta)
 
 
 def _default_noise(order: float, beta: float, raised: float, log_delta: float) -> float:

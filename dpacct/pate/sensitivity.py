@@ -20,9 +20,13 @@ from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
 
 _LOWEST = -2000.0
-_NEGLIGIBLE = 1e-9
+NEGLIGIBLE = 1e-9
+"""Of the largest sensitivity: what lies farther is not followed, but added."""
 _MANY = 200_000
 _BEND = 64.0  # below e^-64 steps grow in proportion to log q
+
+
+Places = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Steps:
         tables = self.noise.tables(self.edges, orders, self.level).values()
         return np.asarray(np.maximum.accumulate(np.minimum.reduce(list(tables))[:, 0]))
 
-    def at(self, log_q: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    def at(self, log_q: Floats) -> Places:
         """The step that each log q lies in."""
         return np.minimum(np.searchsorted(self.edges, log_q), self.edges.size - 1)
 
@@ -77,13 +81,19 @@ class Steps:
         return (near + self.level.margin)[:, None]
 
     @cached_property
-    def local(self) -> Floats:
-        """Of each step: the most by which the cost of a neighbour differs."""
+    def reached(self) -> tuple[Places, Places]:
+        """Of each step: the highest and the lowest step that a neighbour can lie in."""
         margin = float(self.level.margin)
         up = self.at(self._moved(self.edges, margin))
         lower = np.append(-math.inf, self.edges[:-1])
         fallen = self._moved(np.maximum(lower, _LOWEST), -margin)
         down = np.where(lower < _LOWEST, 0, self.at(np.nextafter(fallen, -math.inf)))
+        return up, np.asarray(down)
+
+    @cached_property
+    def local(self) -> Floats:
+        """Of each step: the most by which the cost of a neighbour differs."""
+        up, down = self.reached
         return np.asarray(np.maximum(self.cost[up] - self.cost, self.cost - self.cost[down]))
 
     @cached_property
@@ -124,8 +134,8 @@ def smooth_sensitivity(
     ceiling = float(count.sum()) * most
     best, where, distance = 0.0, 0, 0
     full, active = 0.0, np.arange(count.size)
-    while math.exp(-beta * distance) * ceiling > max(best, _NEGLIGIBLE * ceiling):
-        each = steps.largest(*_reach(steps, margins[active], distance))
+    while math.exp(-beta * distance) * ceiling > max(best, NEGLIGIBLE * ceiling):
+        each = steps.largest(*reach(steps, margins[active], distance))
         found = math.exp(-beta * distance) * (full + float(count[active] @ each))
         if found > best:
             best, where = found, distance
@@ -141,10 +151,10 @@ def smooth_sensitivity(
 
 def local_sensitivities(steps: Steps, margins: Floats, distances: int) -> Floats:
     """The local sensitivity of the cost of queries (rows of margins) at distances 0, 1, ...: at most."""
-    return np.array([steps.largest(*_reach(steps, margins, t)) for t in range(distances)])
+    return np.array([steps.largest(*reach(steps, margins, t)) for t in range(distances)])
 
 
-def _reach(steps: Steps, margins: Floats, distance: int) -> tuple[Floats, Floats]:
+def reach(steps: Steps, margins: Floats, distance: int) -> tuple[Floats, Floats]:
     """The least and largest log q (at the worst neighbour) that many neighbours away."""
     level, noise = steps.level, steps.noise
     taken = float(distance * level.step)

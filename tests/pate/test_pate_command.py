@@ -185,7 +185,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ("--sigma 3 --delta 1e-5 --sanitize --order 4 --beta 0.2", "below 1/(2 order)"),
         ("--sigma 3 --delta 1e-5 --sanitize --per-query x.csv", "is private"),
         (
-            "--sigma 3 --delta 1e-5 --sanitize --threshold 3 --threshold-sigma 3",
+            "--sigma 3 --delta 1e-5 --sanitize --threshold 3 --threshold-sigma 3 --interactive x",
             "no smooth-sensitivity release",
         ),
         ("--sigma 3 --delta 1e-5 --queries 5", "at most 4"),

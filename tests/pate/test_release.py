@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.pate import sensitivity
+from dpacct.pate import screened_sensitivity, sensitivity
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import GaussianNoise, LaplaceNoise
+from dpacct.pate.screened_sensitivity import ScreenedSteps
+from dpacct.pate.screening import Screening
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
 from dpacct.theorems.papernot2018_release import publication
 
@@ -178,7 +180,58 @@ def test_parameters_are_checked(given_: dict[str, float], told: str) -> None:
         dp.GNMax(sigma=4).sanitized([[3, 1]], 1e-5, **given_)
 
 
-def test_screening_has_no_release_yet() -> None:
-    screened = dp.GNMax(sigma=4, threshold=3, threshold_sigma=2)
-    with pytest.raises(dp.Unsupported, match="threshold"):
-        screened.sanitized([[3, 1]], 1e-5)
+@settings(max_examples=12)
+@given(
+    st.lists(
+        st.lists(st.integers(0, 12), min_size=3, max_size=3).filter(any), min_size=1, max_size=3
+    ),
+    st.floats(0.02, 0.3),
+    st.sampled_from(["agent", "instance"]),
+    st.integers(0, 10**6),
+)
+def test_with_a_threshold_it_is_smooth_too(
+    votes: list[list[int]], beta: float, name: str, seed: int
+) -> None:
+    """The cost steps are bounds, neighbours change them by no more than S, and S is smooth."""
+    steps = Steps(GaussianNoise(Fraction(3, 2)), Level(name), 4.0, 3, 0.05)
+    known = ScreenedSteps(steps, Screening(Fraction(7), Fraction(1)))
+    rng = np.random.default_rng(seed)
+    changed = []
+    for row in votes:
+        near = sorted(neighbours(tuple(row), steps.level))
+        changed.append(list(near[int(rng.integers(len(near)))]) if near else row)
+
+    def both(rows: list[list[int]]) -> tuple[float, float]:
+        ready = Histograms.of(np.array(rows))
+        near = (ready.margins - steps.level.margin).astype(float)
+        column = steps.at(np.minimum(steps.noise.log_mismatch(near), 0.0))
+        costs = known.cost[known.row(ready.top), column]
+        run = dp.GNMax(sigma=1.5, level=name, threshold=7, threshold_sigma=1)
+        assert (run.renyi(rows, 4) <= costs * (1 + 1e-9) + 1e-12).all()
+        smooth = screened_sensitivity.smooth_sensitivity(known, ready, np.ones(len(rows)), beta)
+        return float(costs.sum()), smooth
+
+    (one, smooth_one), (other, smooth_other) = both(votes), both(changed)
+    assert abs(one - other) <= min(smooth_one, smooth_other) * (1 + 1e-9)
+    assert smooth_other <= math.exp(beta) * smooth_one * (1 + 1e-9)
+    assert smooth_one <= math.exp(beta) * smooth_other * (1 + 1e-9)
+
+
+def test_a_confident_run_can_be_published() -> None:
+    votes = votes_of(2000)
+    gnmax = dp.GNMax(sigma=40, level="agent", threshold=150, threshold_sigma=50)
+    found = gnmax.sanitized(votes, 1e-5, seed=1)
+    private = gnmax.cost(votes, 1e-5, exact=False).data_dependent.upper
+    whatever = gnmax.plan(2000).epsilon(delta=1e-5).upper
+    assert private is not None and whatever is not None and found.answer.upper is not None
+    assert private < found.answer.upper < whatever
+
+
+def test_what_has_no_release_yet() -> None:
+    screened = {"threshold": 3, "threshold_sigma": 2}
+    with pytest.raises(dp.Unsupported, match="interactive"):
+        dp.GNMax(sigma=4, **screened).sanitized([[3, 1]], 1e-5, baseline=[[1.0, 1.0]])  # type: ignore[arg-type]
+    with pytest.raises(dp.Unsupported, match="several neighbours"):
+        dp.GNMax(sigma=4, neighbours=4, **screened).sanitized([[3, 1]], 1e-5)  # type: ignore[arg-type]
+    with pytest.raises(dp.Unsupported, match="at most 4000 votes"):
+        dp.GNMax(sigma=4, threshold=3, threshold_sigma=900).sanitized([[3, 1]], 1e-5)

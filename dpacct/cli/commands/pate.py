@@ -248,12 +248,12 @@ def _check_together(given: dict[str, Any]) -> None:
         if given[_key(one)] is not None and given[_key(two)] is None:
             raise Refusal(f"{one} needs {two} too.", two)
     if given["sanitize"]:
-        for one in ("--per-query", "--threshold"):
+        for one in ("--per-query", "--interactive"):
             if given[_key(one)] is not None:
                 why = (
                     "what it writes is private"
                     if one == "--per-query"
-                    else "a run with a threshold has no smooth-sensitivity release yet"
+                    else "interactive screening has no smooth-sensitivity release yet"
                 )
                 raise Refusal(f"--sanitize does not go with {one}: {why}.", one)
     else:
