@@ -118,7 +118,7 @@ def asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, Ans
     for method in methods:
         try:
             answer = ask(method)
-        except (NotCertified, Unreachable, Unsupported):
+        except DpacctError:
             continue
         if math.isfinite(float(answer)):
             answers[method] = answer

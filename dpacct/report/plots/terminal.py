@@ -72,16 +72,16 @@ def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool 
     across, upward = 2 * canvas.width - 1, 4 * height - 1
 
     def column(x: float) -> int:
-        return round(across * (_place(chart.x, x) - first) / ((last - first) or 1.0))
+        return _nearest(across * (_place(chart.x, x) - first) / ((last - first) or 1.0))
 
     for level in chart.levels:
         if _drawable(chart.y, level.y) and low <= _place(chart.y, level.y) <= high:
-            row = round(upward * (_place(chart.y, level.y) - low) / (high - low))
+            row = _nearest(upward * (_place(chart.y, level.y) - low) / (high - low))
             for x in range(0, across + 1, 4 if braille else 6):
                 canvas.dot(x, row) if braille else canvas.letter(x, row, ".")
     for index, line in enumerate(chart.lines):
         spots = [
-            (column(x), round(upward * (_place(chart.y, y) - low) / (high - low)))
+            (column(x), _nearest(upward * (_place(chart.y, y) - low) / (high - low)))
             for x, y in zip(chart.points.tolist(), line.values.tolist(), strict=True)
             if _drawable(chart.y, y) and low <= _place(chart.y, y) <= high
         ]
@@ -127,6 +127,11 @@ def _stroke(canvas: _Canvas, spots: list[tuple[int, int]], *, dashed: bool) -> N
             count += 1
     if spots:
         canvas.dot(*spots[-1])
+
+
+def _nearest(place: float) -> int:
+    """The nearest dot; the last digits of a number must not decide where two are equally near."""
+    return math.floor(place + 0.50001)
 
 
 def _drawable(axis: Axis, value: float) -> bool:
