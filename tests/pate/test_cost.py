@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.pate.argmax import laws
+from dpacct.pate.bounds import Bounds
 from dpacct.pate.exact import Exact
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.voting_cost import VotingCost
@@ -211,3 +213,43 @@ def test_many_kinds_are_bounded_from_above() -> None:
         bounds.MOST_KINDS = kinds
     fine = part.bounds.total(orders)
     assert (fine <= total * (1 + 1e-12)).all() and (total <= fine * 1.02).all()
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any),
+    st.lists(st.floats(-3, 9), min_size=3, max_size=3),
+    st.sampled_from(["agent", "instance"]),
+)
+def test_interactive_screening_by_brute_force(
+    votes: list[int], baseline: list[float], level: str
+) -> None:
+    """Every neighbour's chance of an answer and of each label, joined by hand."""
+    from scipy.special import log_ndtr
+
+    gnmax = dp.GNMax(sigma=2, level=level, threshold=4, threshold_sigma=1.5)
+    plain, expected = dp.GNMax(sigma=2, level=level), np.array(baseline)
+
+    def law(counts: np.ndarray) -> np.ndarray:
+        order = np.argsort(-counts, kind="stable")
+        own = np.empty(3)
+        own[order] = laws(counts[order][None, :], plain.neighbouring, plain.noise).own[0]
+        z = float((counts - expected).max() - 4) / 1.5
+        return np.concatenate(([log_ndtr(-z)], log_ndtr(z) + own))
+
+    counts, eye = np.array(votes), np.eye(3, dtype=np.int64)
+    changes = (
+        [*eye, *-eye] if level == "agent" else [a - b for a in eye for b in eye if (a != b).any()]
+    )
+    worst = 0.0
+    for change in changes:
+        if (counts + change).min() < 0:
+            continue
+        for p, q in ((counts, counts + change), (counts + change, counts)):
+            worst = max(worst, float(np.logaddexp.reduce(3.0 * law(p) - 2.0 * law(q))) / 2.0)
+    ready = Histograms.of(counts[None, :], expected[None, :])
+    exact = Exact(ready, gnmax.neighbouring, gnmax.noise, gnmax.screening)
+    found = float(exact.renyi(np.array([3.0]))[1].max())
+    assert found == pytest.approx(worst, rel=1e-9, abs=1e-12)
+    bounds = Bounds(ready, gnmax.neighbouring, gnmax.noise, gnmax.screening)
+    assert found <= float(bounds.total(np.array([3.0]))[0]) * (1 + 1e-9)
