@@ -62,6 +62,56 @@ def test_a_proof_is_the_engines_answer_and_a_hair(delta: str) -> None:
     assert engine.lower * (1 - 2e-8) <= proof.lower <= engine.lower
     weak = one.weak(delta=delta, prove=True)
     assert weak.upper == proof.upper and weak.lower is not None and weak.lower <= proof.lower
+    loose = one.weak(delta=delta).lower
+    assert loose is not None
+    assert loose == weak.lower == 0.0 or loose * (1 - 2e-8) <= weak.lower < loose
+
+
+class Enclosed:
+    """Stands for a plan of k rounds whose delta is only known to lie between two numbers."""
+
+    def __init__(self, ends: tuple[float, float]) -> None:
+        self.ends = ends
+
+    def delta(self, *, epsilon: Fraction, method: str) -> dp.Answer:
+        assert method == "certified"
+        low, high = self.ends
+        return dp.Answer(
+            quantity="delta",
+            value=high,
+            lower=low,
+            upper=high,
+            side=dp.Side.TWO_SIDED,
+            strength=dp.Strength.PROVED,
+            method=method,
+        )
+
+
+def judged(ask: Any, ends: dict[int, tuple[float, float]], rate: Fraction, delta: Fraction) -> bool:
+    found: bool = ask(lambda k: Enclosed(ends[k]), rate, max(ends), Fraction(1), delta)
+    return found
+
+
+def test_a_proof_takes_the_worse_end_of_each_delta() -> None:
+    """Two rounds of p = 1/2: 1/2 delta_1 + 1/4 delta_2."""
+    ends = {1: (0.125, 0.375), 2: (0.25, 0.5)}
+    half, hair = Fraction(1, 2), Fraction(1, 10**12)
+    most, least = Fraction(5, 16), Fraction(1, 8)
+    assert judged(above, ends, half, most) and not judged(above, ends, half, most - hair)
+    assert judged(below, ends, half, least) and not judged(below, ends, half, least + hair)
+
+
+def test_what_a_proof_leaves_out_is_charged() -> None:
+    """Small deltas of few rounds, and rounds so many that they hardly happen."""
+    tiny = 2.0**-40
+    ends = {1: (tiny, tiny), 2: (0.5, 0.5)}
+    half, here = Fraction(1, 2), Fraction(1, 8)
+    assert not judged(above, ends, half, here)
+    assert judged(above, ends, half, here + Fraction(3, 4) * Fraction(tiny))
+    rare, ends = Fraction(1, 10**10), {1: (0.5, 0.5), 2: (0.5, 0.5)}
+    once = 2 * rare * (1 - rare) / 2
+    assert not judged(above, ends, rare, once)
+    assert judged(above, ends, rare, once + rare**2)
 
 
 def test_what_is_proven_already_stays() -> None:
