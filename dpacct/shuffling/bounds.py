@@ -115,6 +115,8 @@ def _of_epsilon(name: str, basis: str, at: Callable[[float], float | None], eps0
 def girgis_epsilon(eps0: float, clients: int, rounds: int, log_delta: float) -> float | None:
     """Girgis et al. 2021 over rounds, at the best whole order that its condition allows; None if none."""
     best: float | None = None
+    if girgis2021.fewest(2, min(eps0, 9.0)) >= clients:
+        return None
     for alpha in range(2, 4096):
         if clients <= girgis2021.fewest(alpha, eps0):
             break

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpacct.engine.discrete.pieces import NO_LOSSES, Pieces
-from dpacct.engine.stable import Floats
+from dpacct.engine.stable import Floats, log_sum_exp
 
 from .binomial import HALF, LOG_CUT, reach
 from .count import Count
@@ -23,6 +23,8 @@ _NODES = 1 << 16
 """Losses of a table, at most."""
 _ENTRIES = 4800
 _FEWEST = 8
+# log of the P-mass of the largest losses that compositions take as infinite
+_LOG_RARE = -150.0
 # losses that nodes can be made to meet
 _FEW = 2048
 
@@ -47,7 +49,7 @@ class Table:
 class ShuffleSource:
     """The pair of a shuffle's letters, or of a count, rounded to one side: `upper` tells at least as much.
 
-    What its table leaves out is put at the largest loss above, and counts for nothing below.
+    What its table leaves out is as good as infinite above, and counts for nothing below.
     """
 
     of: Letters | Count
@@ -81,25 +83,34 @@ class ShuffleSource:
     @property
     def atoms(self) -> Floats:
         """All losses, where these are few."""
-        return self.table.losses if self.only_atoms else NO_LOSSES
+        return self._near[0].losses if self.only_atoms else NO_LOSSES
 
     @property
     def only_atoms(self) -> bool:
         """Whether losses are so few that nodes can meet each."""
-        return self.table.losses.size <= _FEW and not self.left[0].size
+        return self._near[0].losses.size <= _FEW
 
     def span(self, log_mass: float) -> tuple[float, float]:
         """Losses outside which the table has less than e^log_mass at each end."""
-        table = self.table
+        table = self._near[0]
         bar = math.exp(max(log_mass, -700.0))
         low = int(np.searchsorted(np.cumsum(table.p), bar))
         high = table.p.size - 1 - int(np.searchsorted(np.cumsum(table.p[::-1]), bar))
         low, high = min(low, high), max(low, high)
         return float(table.losses[low]), float(table.losses[high])
 
+    @cached_property
+    def _near(self) -> tuple[Table, float]:
+        """The table without its rarest large losses, and the log of all P-mass that is left out."""
+        table = self.table
+        rare = np.cumsum(table.p[::-1])[::-1] < math.exp(_LOG_RARE)
+        logs = np.concatenate((self.left[1], table.log_p[rare]))
+        kept = Table(table.losses[~rare], table.p[~rare], table.q[~rare], table.rounding)
+        return kept, log_sum_exp(logs) if logs.size else -math.inf
+
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """All outcomes of a cell together: what is between two nodes is spread by its two masses alone."""
-        table = self.table
+        table, log_left = self._near
         starts = np.searchsorted(table.losses, edges, side="left")
         starts = np.unique(np.concatenate(([0], starts[starts < table.losses.size])))
         ends = np.append(starts[1:], table.losses.size)
@@ -110,7 +121,10 @@ class ShuffleSource:
         found = Pieces(np.log(p[kept]), np.log(q[kept]), low[kept], high[kept], slack)
         if not self.upper:
             return found
-        return Pieces.join(found, Pieces.points(*self.left, slack))
+        if log_left == -math.inf:
+            return found
+        # moments, which need the losses of what is rare, take the whole table (law.py)
+        return Pieces.join(found, Pieces.points(np.array([math.inf]), np.array([log_left]), slack))
 
 
 def tabulated(mixture: Mixture, *, upper: bool) -> Table:

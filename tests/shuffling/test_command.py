@@ -67,3 +67,12 @@ def test_nonsense(args: list[str], code: int, word: str, as_json: bool) -> None:
     assert ended.code == code
     told = json.loads(ended.stdout)["error"]["message"] if as_json else ended.stderr
     assert word in told and "Traceback" not in told
+
+
+def test_what_no_lattice_spans_falls_back_to_the_messages_alone() -> None:
+    told = run(
+        *"shuffle --eps0 500 --mechanism rr --k 3 --clients 2".split(),
+        *"--delta 1e-14 --rounds 10 --json".split(),
+    ).json
+    assert told["method"] == "local" and told["side"] == "upper"
+    assert 4999 < told["value"] < 5001
