@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.runner import run
+from tests.cli.runner import line, run
 
 BASE = ["shuffle", "--eps0", "4", "--clients", "100000"]
 
@@ -70,9 +70,8 @@ def test_nonsense(args: list[str], code: int, word: str, as_json: bool) -> None:
 
 
 def test_what_no_lattice_spans_falls_back_to_the_messages_alone() -> None:
-    told = run(
-        *"shuffle --eps0 500 --mechanism rr --k 3 --clients 2".split(),
-        *"--delta 1e-14 --rounds 10 --json".split(),
+    told = line(
+        "shuffle --eps0 500 --mechanism rr --clients 2 --delta 1e-14 --rounds 10 --json"
     ).json
     assert told["method"] == "local" and told["side"] == "upper"
     assert 4999 < told["value"] < 5001
