@@ -9,8 +9,12 @@ from fractions import Fraction
 
 from flint import acb, arb, ctx, fmpq
 
+from dpacct.errors import NotCertified
+
 Exact = Fraction | int | float
 """What a ball is made of, with no error beyond the working precision; a float is binary."""
+# of a fraction's numerator and denominator: about 10^300000
+_MOST_BITS = 1_000_000
 
 
 @contextmanager
@@ -36,8 +40,10 @@ def ball(value: Exact) -> arb:
 
 
 def fraction(end: arb) -> Fraction:
-    """An exact ball as a fraction."""
+    """An exact ball as a fraction; raises `NotCertified` where that has more digits than a file should."""
     mantissa, exponent = (int(part) for part in end.man_exp())
+    if abs(exponent) > _MOST_BITS:
+        raise NotCertified("the answer is too far from 1 to be written as a fraction")
     return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
 
 

@@ -240,6 +240,8 @@ class QuadratureFamily:
         first, second, tilted = self._excess(np.array(c))
         moment_minus_one = c * self._divergence + float(second.sum())
         moment = 1.0 + moment_minus_one
+        if moment < 0.5:  # as for c in (-1, 0) with large losses: far from 1, nothing to save
+            return self.quick_cumulants(c)
         mean = (self._divergence + float(first @ losses)) / moment
         spread = losses - mean
         variance = float(tilted @ (spread * spread)) / moment

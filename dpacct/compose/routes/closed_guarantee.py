@@ -90,7 +90,8 @@ class ClosedGuarantee(Route):
             ):
                 return float(leaf.sampler.rate), steps, leaf.node.sigma_under(plan.adjacency)
         told = (
-            f"method {self.name!r} applies to repeated Gaussian releases on {self.sampler.drawing}"
+            f"method {self.name!r} applies to repeated Gaussian releases only, where "
+            f"{self.sampler.drawing}"
         )
         raise Unsupported(told, argument="method")
 
