@@ -1,4 +1,4 @@
-"""Write the tables of docs/benchmarks.md from results.json: run this file, then commit both.
+"""Write the tables of docs/benchmarks.md, and the README's, from results.json: run it, commit all.
 
 The page has prose by hand and blocks between ``<!-- table NAME -->`` and ``<!-- end -->``, which
 this script fills; a test checks that they are what the JSON says.
@@ -26,7 +26,9 @@ from bench.peers import OURS, PEERS  # noqa: E402
 RESULTS = HERE / "results.json"
 LOWERS = HERE / "lowers.json"
 SLACK = Fraction(1, 10**12)
-PAGE = HERE.parents[1] / "docs" / "benchmarks.md"
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "benchmarks.md"
+README = ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- table (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 Row = dict[str, Any]
@@ -206,9 +208,10 @@ def read() -> Row:
 
 
 def main() -> None:
-    """Rewrite the page in place."""
+    """Rewrite both pages in place."""
     results = read()
-    PAGE.write_text(render(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+    for page in (PAGE, README):
+        page.write_text(render(page.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.benchmarks import make_table
 
 from bench.peers import ours  # isort: skip  (make_table puts it on the path)
@@ -9,8 +13,10 @@ from bench.peers import ours  # isort: skip  (make_table puts it on the path)
 RESULTS = make_table.read()
 
 
-def test_the_page_is_up_to_date() -> None:
-    page = make_table.PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("path", [make_table.PAGE, make_table.README], ids=lambda path: path.name)
+def test_the_page_is_up_to_date(path: Path) -> None:
+    page = path.read_text(encoding="utf-8")
+    assert make_table.BLOCK.search(page)
     assert make_table.render(page, RESULTS) == page, "run tests/benchmarks/make_table.py"
 
 

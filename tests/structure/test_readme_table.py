@@ -1,0 +1,133 @@
+"""The README's table of what papers promise: each number is computed again, and rounded as printed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+import dpacct as dp
+from dpacct.theorems.registry import get
+from figures.noise_by_method import DELTA, noise, plan
+from tests.structure.project import ROOT
+
+HEADING = "## What papers promise"
+
+
+class Row(NamedTuple):
+    """A cell of the README as (text before the number, number, text after)."""
+
+    statement: str
+    promised: str
+    true: str
+
+
+def rows() -> list[Row]:
+    """The table below the heading, in order."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = text.split(HEADING, 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [Row(*row) for row in cells]
+
+
+def printed(theorem: str, **values: object) -> float:
+    """What a statement says, as printed."""
+    return float(get(theorem).evaluate(values, as_printed=True))
+
+
+def coin(held: bool) -> float:
+    """50 local steps of sigma 1 under one client coin of 0.1, or each under a coin of its own."""
+    step = dp.Gaussian(sigma=1)
+    sampled = dp.Poisson(0.1)(step * 50) if held else dp.Poisson(0.1)(step) * 50
+    return float(sampled.epsilon(delta=1e-5))
+
+
+def fedsam() -> float:
+    """The run of DP-FedSAM's Section 6.1, Poisson-sampled, with sigma as it is printed."""
+    run = dp.Poisson(0.1)(dp.Gaussian(sigma=0.95)) * 200
+    return float(run.epsilon(delta=1 / 500))
+
+
+def dp_fed(route: str, end: str) -> float:
+    """Epsilon of DP-Fed on MNIST at the noise that Theorem 1 asks for when it promises 20."""
+    return float(getattr(plan("uniform", noise("uniform", route, 20.0)).epsilon(delta=DELTA), end))
+
+
+def by(method: str) -> float:
+    """Epsilon of a thousand steps, by one method."""
+    run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+    return float(run.epsilon(delta=1e-5, method=method).value)
+
+
+def vote() -> float:
+    """Renyi divergence of order 6 of the label, votes (6, 0) against (7, 0), noise 1 on each count."""
+    few, fewer = (0.5 * math.erfc(gap / 2.0) for gap in (6.0, 7.0))
+    return math.log(few**6 * fewer**-5 + (1.0 - few) ** 6 * (1.0 - fewer) ** -5) / 5.0
+
+
+def shuffled_pair() -> float:
+    """Renyi divergence of order 8 of two shuffled binary randomised responses with eps0 = 1."""
+    p = math.e / (1.0 + math.e)
+    # number of ones, the first client's bit being 1 or 0 and the other's 0 (Lemma 2's worst pair)
+    one = ((1 - p) * p, p * p + (1 - p) ** 2, p * (1 - p))
+    none = (p * p, 2 * p * (1 - p), (1 - p) ** 2)
+    both = [
+        math.log(sum(a**8 * b**-7 for a, b in zip(x, y, strict=True))) / 7.0
+        for x, y in ((one, none), (none, one))
+    ]
+    return max(both)
+
+
+COMPUTED: list[tuple[str, Callable[[], float], Callable[[], float]]] = [
+    (
+        "DP-FedSAM, Theorem 2",
+        lambda: printed("dp_fedsam.theorem2", rate=0.1, sigma=0.95, rounds=200, delta=1 / 500),
+        fedsam,
+    ),
+    (
+        "DP-Fed, the formula of Theorem 1",
+        lambda: 20.0,
+        lambda: dp_fed("no conditions", "lower"),
+    ),
+    (
+        "DP-Fed, Theorem 1",
+        lambda: 20.0,
+        lambda: dp_fed("theorem", "upper"),
+    ),
+    ("A client coin", lambda: coin(held=False), lambda: coin(held=True)),
+    ("Central limit", lambda: by("clt"), lambda: by("exact")),
+    (
+        "UDP-FL, Theorem 2",
+        lambda: printed("udp_fl.theorem2", alpha=1.1, lam=10, nu=0.5),
+        lambda: float(dp.Staircase(eps0=10, nu=0.5).rdp(1.1)),
+    ),
+    (
+        "UDP-FL, Lemma 2",
+        lambda: printed("udp_fl.lemma2", alpha=8, epsilon=1, clients=2),
+        shuffled_pair,
+    ),
+    (
+        "Private voting, Theorem 14",
+        lambda: printed("ae_dpfl.theorem14", v1=6, v2=0, sigma=1, alpha=6),
+        vote,
+    ),
+]
+
+
+@pytest.mark.parametrize("index", range(len(COMPUTED)), ids=[name for name, _, _ in COMPUTED])
+def test_row(index: int) -> None:
+    name, promised, true = COMPUTED[index]
+    row = rows()[index]
+    assert row.statement.startswith(name)
+    for text, value in ((row.promised, promised()), (row.true, true())):
+        shown = re.findall(r"\d+\.?\d*", text)[-1]
+        places = len(shown.partition(".")[2])
+        assert f"{value:.{places}f}" == shown, (text, value)
+
+
+def test_every_row_is_computed() -> None:
+    assert len(rows()) == len(COMPUTED)
