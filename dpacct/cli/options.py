@@ -31,6 +31,8 @@ METHODS: tuple[str, ...] = (
     "rdp-mironov",
     "clt",
     "balle_wang.theorem8",
+    "lattice",
+    "lattice@1e-6",
 )
 METHODS += ("dp_fed_ls.theorem1", "dp_fed_ls.theorem2")
 

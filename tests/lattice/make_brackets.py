@@ -37,15 +37,17 @@ def row(index: int) -> dict[str, object] | None:
 
 
 def main() -> None:
-    first, last = (int(word) for word in (*sys.argv[1:], 0, 500)[:2])
+    first, last = (int(word) for word in (*sys.argv[1:], 0, 600)[:2])
     rows = json.loads(HERE.read_text()) if HERE.exists() else []
     rows = [one for one in rows if not first <= one["index"] < last]
     for index in range(first, last):
         found = row(index)
         if found is not None:
             rows.append(found)
-    rows.sort(key=lambda one: one["index"])
-    HERE.write_text("[\n" + ",\n".join(json.dumps(one) for one in rows) + "\n]\n")
+            print(index, found["seconds"], flush=True)
+        if index % 25 == 24 or index == last - 1:
+            rows.sort(key=lambda one: one["index"])
+            HERE.write_text("[\n" + ",\n".join(json.dumps(one) for one in rows) + "\n]\n")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.invert import Solved
 from dpacct.vocabulary import Side, Strength
 
-from .lattice import Lattice, narrowed
+from .lattice import RARE_WIDTH, Lattice, hits_rarely, narrowed
 from .route import Finding, Route
 
 _INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
@@ -27,6 +27,8 @@ class Exact(Route):
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
         if not plan.has_contour:
             return Lattice().epsilon(plan, log_delta)
+        if hits_rarely(plan):
+            return Lattice(width=RARE_WIDTH).epsilon(plan, log_delta)
 
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None
@@ -43,6 +45,8 @@ class Exact(Route):
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         if not plan.has_contour:
             return Lattice().log_delta(plan, epsilon)
+        if hits_rarely(plan):
+            return Lattice(width=RARE_WIDTH).log_delta(plan, epsilon)
 
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpacct.compose.composition import Composition, Direction
+from dpacct.curves.gaussian_laws import SampledGaussianLaw
 from dpacct.engine.discrete import bracket
 from dpacct.engine.discrete.bracket import Bracket
 from dpacct.engine.discrete.lattices import Sources
@@ -23,6 +24,10 @@ _BASIS = (
 Ask = Callable[[Direction, Bracket | None], Bracket | None]
 WIDTH = 1e-4
 """Relative width of the bracket that is aimed at."""
+RARE_WIDTH = 1e-6
+"""The same where the lattice is asked because hits are rare."""
+# how narrow the bulk of a step is, times the root of the count, below which no short contour is found
+_NARROW = 0.008
 # relative width up to which an answer counts as converged: the same as of the exact route
 _CONVERGED = 2e-9
 
@@ -82,6 +87,20 @@ class Lattice(Route):
             strength=Strength.CONVERGED if sharp else Strength.BOUND,
             basis=(*plan.basis, _BASIS),
         )
+
+
+def hits_rarely(plan: Composition) -> bool:
+    """Whether the losses of a sampled Gaussian pile up in a spike that contours resolve in 0.1 s at best.
+
+    Far up the vertical line the moments decay where 1/t is the width of the composed spike,
+    rate sqrt(count) / sigma: the lattice takes ten milliseconds there.
+    """
+    if len(plan.releases) != 1 or plan.lower is not None:
+        return False
+    law, count = plan.upper[0].laws[0]
+    if not isinstance(law, SampledGaussianLaw) or count == 1.0:
+        return False
+    return law.rate * count < 1.0 and law.rate * math.sqrt(count) < _NARROW * law.sigma
 
 
 def _worst(directions: list[Direction], ask: Ask) -> Bracket:

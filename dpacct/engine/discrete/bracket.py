@@ -221,6 +221,10 @@ def log_profile(sources: Sources, epsilons: Floats, width: float = 1e-4) -> Floa
     while pending:
         first = float(epsilons[pending[0]])
         search = Search(sources, _at_epsilon(first, width))
+        past = search.beyond(first)
+        if past is not None:  # above all finite losses, as are those that follow
+            values[pending] = past.upper
+            break
         (upper, lower), _ = search.compositions(1.0)
         left = []
         for i in pending:

@@ -84,7 +84,7 @@ class Threshold:
         self._laws = laws
         self._least = least
         deviation = math.sqrt(max(below.variance, 1e-300))
-        self._ys = np.geomspace(0.05, 60.0, 22) / deviation
+        self._ys = np.geomspace(0.1, 50.0, 12) / deviation
         self._moments = np.zeros(self._ys.shape)
         for law, count in laws:
             # decisive losses of the last round are above the last node, where e^{-yL} is smaller still

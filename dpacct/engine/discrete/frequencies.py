@@ -64,7 +64,7 @@ class Spectrum:
     def high(self) -> float:
         return self.offset + self.step * (self.first + self.length - 1)
 
-    @property
+    @cached_property
     def losses(self) -> Floats:
         places = self.first + np.arange(self.length, dtype=np.float64)
         return np.asarray(self.offset + self.step * places)
@@ -201,7 +201,8 @@ class Spectrum:
 
     def _geometric(self, gap: float, c: float, below: Complexes, product: Complexes) -> Complexes:
         """e^{-c gap} times the sum over all m >= 0, for the first distance `gap`."""
-        inner = math.exp(-self.step) - math.exp(-gap)
+        # e^-step - e^-gap
+        inner = -math.exp(-self.step) * math.expm1(self.step - gap)
         return math.exp(max(-c * gap, _FAR)) * (-math.expm1(-self.step) + inner * below) / product
 
     def _turned(self, places: int) -> Complexes:

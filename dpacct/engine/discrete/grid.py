@@ -80,8 +80,8 @@ def graded(first: int, last: int, ends: Floats, strides: Floats) -> Places:
         blocks = blocks[(blocks + half > first) & (blocks <= last)]
         level -= 1
     kept.append(blocks)
-    nodes = np.concatenate([*kept, [first, last]])
-    return np.unique(np.clip(nodes, first, last))
+    nodes = np.sort(np.clip(np.concatenate([*kept, [first, last]]), first, last))
+    return nodes[np.append(True, np.diff(nodes) > 0)]
 
 
 def _range_minima(values: Floats, start: Places, stop: Places) -> Floats:

@@ -31,6 +31,8 @@ _DENSE = 0.6
 # cells at least in a law, and at most this wide (times 1/tilt, and as a loss)
 _FEWEST = 64
 _WIDEST = 0.5
+# tilted mass of a stretch that counts
+_SOME = 1e-12
 
 
 def least_rest(sources: Sources) -> float:
@@ -216,12 +218,13 @@ class Lattices:
             third = np.cbrt(density)
             factor = math.sqrt((1.0 - _DENSE) * room / max(float(third @ width), 1e-300))
             wanted = np.maximum(floor, factor / third)
+            widest = min(max((layout.high - layout.low) / _FEWEST, floor), _WIDEST)
+            # where mass is, the weights e^{c loss} change little within a cell
+            heavy = mass > _SOME * float(mass.sum())
+            wanted = np.minimum(wanted, np.where(heavy, 2.0 * _WIDEST / total.c, widest))
             # no more cells than may be had
             cells = float((width / np.maximum(wanted, 1e-300)).sum())
-            wanted = wanted * max(1.0, 2.0 * cells / MOST_CELLS)
-            widest = (layout.high - layout.low) / _FEWEST
-            widest = min(max(widest, floor), _WIDEST, 2.0 * _WIDEST / total.c)
-            layout.ends, layout.wanted = ends, np.minimum(wanted, widest)
+            layout.ends, layout.wanted = ends, wanted * max(1.0, 2.0 * cells / MOST_CELLS)
             layout.ends[-1] = math.inf
 
     def keep_above(self, least: float) -> None:

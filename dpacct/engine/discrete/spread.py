@@ -120,13 +120,16 @@ def shrunk(pieces: Pieces, grid: Grid, *, decide: bool = False) -> LatticeLaw:
     p = _gathered(cell, mass[rest], grid.count - 1)
     gap = np.clip(loss[rest] - grid.nodes[cell], 0.0, grid.spacings[cell])
     q = _gathered(cell, mass[rest] * np.exp(-gap), grid.count - 1)
-    masses = _lowered(kinks, p, q, grid)
+    excess = _gathered(cell, mass[rest] * -np.expm1(-gap), grid.count - 1)
+    masses = _lowered(kinks, p, q, excess, grid)
     widen = math.exp(float(np.max(slack)))
     return grid.law(masses, infinite, -snap * grid.step, (decided_p / widen, decided_q * widen))
 
 
-def _lowered(kinks: Floats, p: Floats, q: Floats, grid: Grid) -> Floats:
+def _lowered(kinks: Floats, p: Floats, q: Floats, excess: Floats, grid: Grid) -> Floats:
     """Masses of the lower law: kinks at nodes; cells of P-mass p and (gamma of the lower node) Q-mass q.
+
+    `excess` is p - q, which hardly differ where nodes are close.
 
     The chord over a cell stays below its V if it does at the vertex: with the vertex a share 1 - w of the
     way up, w d_k + (1 - w) d_{k+1} >= sag = q E w (1 - w), E = e^spacing - 1.
@@ -136,7 +139,7 @@ def _lowered(kinks: Floats, p: Floats, q: Floats, grid: Grid) -> Floats:
     rare = (p < _LEAST) | (q < _LEAST)
     p, q = np.where(rare, 0.0, p), np.where(rare, 0.0, q)
     with np.errstate(invalid="ignore", divide="ignore"):
-        up = np.where(q > 0.0, np.clip((p - q) / (q * growth), 0.0, 1.0), 0.0)
+        up = np.where(q > 0.0, np.clip(excess / (q * growth), 0.0, 1.0), 0.0)
     sag = q * growth * up * (1.0 - up)
     down = 1.0 - up
     share = sag / (down * down + up * up)
