@@ -81,7 +81,8 @@ def graded(first: int, last: int, ends: Floats, strides: Floats) -> Places:
         level -= 1
     kept.append(blocks)
     nodes = np.sort(np.clip(np.concatenate([*kept, [first, last]]), first, last))
-    return nodes[np.append(True, np.diff(nodes) > 0)]
+    fresh: Places = nodes[np.append(True, np.diff(nodes) > 0)]
+    return fresh
 
 
 def _range_minima(values: Floats, start: Places, stop: Places) -> Floats:
