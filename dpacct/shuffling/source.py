@@ -24,7 +24,7 @@ _NODES = 1 << 16
 _ENTRIES = 4800
 _FEWEST = 8
 # log of the P-mass of the largest losses that compositions take as infinite
-_LOG_RARE = -150.0
+_LOG_RARE = -60.0
 # losses that nodes can be made to meet
 _FEW = 2048
 

@@ -158,6 +158,16 @@ def test_nonsense_is_refused(bad: Any) -> None:
             dp.Shuffle(eps0=1, clients=bad)
 
 
+def test_a_trade_off_curve_takes_no_time() -> None:
+    shuffle = dp.Shuffle(eps0=2, clients=1000)
+    started = time.process_time()
+    errors = shuffle.tradeoff([0.05, 0.5])
+    assert time.process_time() - started < 5.0
+    # no test does better than the total variation allows
+    assert np.all(errors >= 1.0 - np.array([0.05, 0.5]) - shuffle.delta(epsilon=0).value)
+    assert np.all(errors <= 1.0 - np.array([0.05, 0.5]))
+
+
 def test_many_epsilons_at_once() -> None:
     shuffle = dp.Shuffle(eps0=1, clients=1000)
     deltas = shuffle.profile(np.array([[0.0, 0.05], [0.1, 2.0]]))
