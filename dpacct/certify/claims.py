@@ -29,6 +29,7 @@ from .whole import chernoff, closed_form, largest_loss, rules_from_json, top_out
 
 AT_MOST, AT_LEAST = "at most", "at least"
 _MORE_BITS = 32
+_MOST_BITS = 400_000
 _ROUNDED = 1e-6
 
 
@@ -128,7 +129,10 @@ def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
 def _prove(
     laws: Laws, epsilon: Fraction, evidence: dict[str, Any]
 ) -> tuple[Enclosure, dict[str, arb]]:
-    with precision(int(evidence["bits"]) + _MORE_BITS):
+    bits = int(evidence["bits"])
+    if not 0 < bits <= _MOST_BITS:
+        raise ValueError("a precision that no proof takes")
+    with precision(bits + _MORE_BITS):
         e = ball(epsilon)
         form = evidence["form"]
         if form == "ceiling" and largest_loss(laws) <= e:
