@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .bent import bent_contour
-from .contour import EXACT, Families, Line, Totals, straight_line
+from .contour import EXACT, Families, Line, Totals, straight_line, totals
 from .lattice import atomic_mass, lattice_line
 from .saddle import Laws
 
@@ -22,6 +22,10 @@ LEAST_ATOMS = -40.0
 _CUT_WEIGHT = 1e-14
 # two lines that differ by more than this in log delta are not lines of one integral
 _AGREED = 1e-9
+
+
+# a line through the place that these totals are of; its step, as a share of the one that bounds allow
+Contour = Callable[[Totals, float], Line | None]
 
 
 @dataclass(frozen=True)
@@ -47,54 +51,53 @@ def contour_for(
     # of all steps together: one step in 10^11 that reaches the cut is too many
     if max(count * family.cut_weight(total.c) for family, count in families) > _CUT_WEIGHT:
         return None
-    if atomic_mass(laws, families, total) > LEAST_ATOMS:
-        return lattice_line(laws, families, total, epsilons, MOST_NODES)
-    # a bend to the right is for epsilons above most of the loss
-    may_bend = total.c * math.sqrt(total.variance) > 0.5
-    tolerance = start.tolerance
-    line: Line | None = None
-    if not (start.bent_step and may_bend):
-        line = _vertical(laws, families, total, epsilons, FEW_NODES, tolerance)
-    if line is None and may_bend:
-        line = bent_contour(families, total, epsilons, tolerance, start.bent_step)
-    if line is None:
-        line = _vertical(laws, families, total, epsilons, MOST_NODES, tolerance)
-    return line
-
-
-def _vertical(
-    laws: Laws,
-    families: Families,
-    total: Totals,
-    epsilons: Sequence[float],
-    most: int,
-    tolerance: float,
-) -> Line | None:
-    """The straight line, confirmed by a second one where atoms are about."""
     periods = _periods(laws)
-    line = straight_line(families, total, epsilons, most, periods, tolerance=tolerance)
-    if line is None or not periods:
-        return line
-    return _confirmed(line, families, total, epsilons, periods)
+
+    def lattice(at: Totals, share: float) -> Line | None:
+        return lattice_line(laws, families, at, epsilons, MOST_NODES, periods)
+
+    def bent(at: Totals, share: float) -> Line | None:
+        return bent_contour(families, at, epsilons, start.tolerance, start.bent_step)
+
+    def vertical(most: int) -> Contour:
+        def straight(at: Totals, share: float) -> Line | None:
+            return straight_line(families, at, epsilons, most, periods, share, start.tolerance)
+
+        return straight
+
+    if atomic_mass(laws, families, total) > LEAST_ATOMS:
+        return _confirmed(lattice, laws, families, total, epsilons)
+    # a bend to the right is for epsilons above most of the loss, and steps over revivals of atoms
+    may_bend = total.c * math.sqrt(total.variance) > 0.5 and not periods
+    tried = [] if start.bent_step and may_bend else [vertical(FEW_NODES)]
+    tried += [bent] if may_bend else []
+    for contour in (*tried, vertical(MOST_NODES)):
+        line = _confirmed(contour, laws, families, total, epsilons)
+        if line is not None:
+            return line
+    return None
 
 
 def _confirmed(
-    line: Line,
-    families: Families,
-    total: Totals,
-    epsilons: Sequence[float],
-    periods: Sequence[float],
+    contour: Contour, laws: Laws, families: Families, total: Totals, epsilons: Sequence[float]
 ) -> Line | None:
-    """A line near atoms, by another step: between two piles of atoms delta is not what its bounds suggest."""
-    finer = straight_line(families, total, epsilons, MOST_NODES, periods, share=0.61)
-    if finer is None:
+    """A line; where atoms are about, one that another through a place near by, of another step, agrees with.
+
+    Between two piles of atoms delta is not what the bounds on the step suggest.
+    """
+    line = contour(total, 1.0)
+    if line is None or not _periods(laws) or not any(law.has_density for law, _ in laws):
+        return line
+    shift = min(0.4 / math.sqrt(total.curvature), 0.2 * total.c)
+    other = contour(totals(families, total.c - shift), 0.61)
+    if other is None:
         return None
     at = np.array(epsilons)
-    apart = np.abs(line.read(at).log_delta - finer.read(at).log_delta)
-    return finer if bool((apart < _AGREED).all()) else None
+    apart = np.abs(line.read(at).log_delta - other.read(at).log_delta)
+    return line if bool((apart < _AGREED).all()) else None
 
 
 def _periods(laws: Laws) -> tuple[float, ...]:
-    """Frequencies at which the atoms of a law that has a density too come back into step."""
+    """Frequencies at which the atoms of a law come back into step, or a multiple of which they do."""
     spans = [float(np.ptp(law.atoms.losses)) for law, _ in laws if law.atoms.losses.size > 1]
     return tuple(2.0 * math.pi / span for span in spans if span > 0.0)

@@ -9,7 +9,7 @@ integral of the loss law folded with period 2 pi/h; the folded copies are bounde
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,10 @@ _FLOOR = 1e-12
 _HARD_FLOOR = 5e-10
 # shifts of the line tried in the aliasing bound, in units of the Gaussian optimum
 _SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
+
+# multiples of a period without a revival after which none is expected
+_QUIET = 6
+_MOST_REVIVALS = 512
 
 Families = Sequence[tuple[Family, float]]
 
@@ -257,7 +261,12 @@ def straight_line(
                 return None
             size = min(size, along)
         size = min(size, 512)
-    until = _last_revival(families, c, step, first * step, periods, wanted)
+
+    def rise(t: Floats) -> float:
+        peak = float(tabulate(families, c, 1j * t).real.max())
+        return peak + math.log(max(float(t[-1]), c) / math.pi)
+
+    until = last_revival(rise, step, first * step, periods, wanted)
     if until > most * step:
         return None
     if until > first * step:
@@ -272,9 +281,8 @@ def straight_line(
     )
 
 
-def _last_revival(
-    families: Families,
-    c: float,
+def last_revival(
+    rise: Callable[[Floats], float],
     step: float,
     done: float,
     periods: Sequence[float],
@@ -283,19 +291,21 @@ def _last_revival(
     """The t up to which the line must go so that no revival of atoms beyond it is worth having.
 
     At a multiple of the period the atoms of a law are in step again, and only its density has decayed:
-    revivals shrink with the multiple. One is as wide as the first peak, so a few points around find it.
+    revivals shrink with the multiple. One is as wide as the first peak, so a few points around find it:
+    `rise` is the log of the largest value there. Inf where it would have to go on and on.
     """
     until = 0.0
     near = np.array([-8.0, -4.0, 0.0, 4.0, 8.0]) * step
     for period in set(periods):
-        first = max(1, math.ceil((done - 8.0 * step) / period))
-        for k in range(first, first + 4096):
+        first, quiet = max(1, math.ceil((done - 8.0 * step) / period)), 0
+        for k in range(first, first + _MOST_REVIVALS):
             t = k * period + near
-            t = t[t > 0.0]
-            rise = float(tabulate(families, c, 1j * t).real.max()) + math.log(
-                max(t[-1], c) / math.pi
-            )
-            if rise < wanted - 2.0:
+            if rise(t[t > 0.0]) >= wanted - 2.0:
+                until, quiet = max(until, k * period + 0.5 * done), 0
+                continue
+            quiet += 1  # of three atoms or more it takes several of these periods
+            if quiet == _QUIET:
                 break
-            until = max(until, k * period + 0.5 * done)
+        else:
+            return math.inf
     return until

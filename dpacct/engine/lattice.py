@@ -11,13 +11,13 @@ one-step profiles of the C_i. Only R needs the line integral.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .contour import Families, Line, Reading, Totals, step_size
+from .contour import Families, Line, Reading, Totals, last_revival, step_size
 from .law import Atoms, Law
 from .periodic import periodic_line
 from .stable import Complexes, Floats, log_sum_exp
@@ -29,6 +29,8 @@ _WINDOW = 45.0
 MOST_POINTS = 3_000_000
 # the remainder falls slowly, as t^-4: twelve digits of it are enough
 _TAIL = 1e-12
+# the same for one revival of the atoms, which is about this many steps wide; those further on add up to a few
+_REVIVAL, _WIDE = 1e-11, 64.0
 # with so much missing the line is no answer
 _WORST_TAIL = 1e-4
 # nodes at most for the remainder: each needs an inner rule of its own
@@ -208,10 +210,31 @@ class LatticeLine(Line):
         return self._reading(epsilons, rest.heights, value, moment, rest.size + np.abs(value))
 
 
+def _left_out(rise: Callable[[Floats], float], done: float, periods: Sequence[float]) -> float:
+    """What revivals beyond `done` come to, from the first few of each: they fall at least as k^-2."""
+    total = 0.0
+    for period in set(periods):
+        first = math.ceil(done / period)
+        near = np.linspace(-0.02, 0.02, 9) * period
+        # the sum over k >= first of k^-2 is about first
+        total += (first + 1) * max(
+            math.exp(rise(k * period + near)) for k in range(first, first + 6)
+        )
+    return total
+
+
 def lattice_line(
-    laws: Laws, families: Families, total: Totals, epsilons: Sequence[float], most: int
+    laws: Laws,
+    families: Families,
+    total: Totals,
+    epsilons: Sequence[float],
+    most: int,
+    periods: Sequence[float] = (),
 ) -> Line | None:
-    """Closed form of the atoms, and the trapezoid rule for the rest, on Re s = c."""
+    """Closed form of the atoms, and the trapezoid rule for the rest, on Re s = c.
+
+    `periods`: as for `straight_line`; the rest rises again where the atoms are in step.
+    """
     c = total.c
     law, count = laws[0]
     if (
@@ -277,6 +300,24 @@ def lattice_line(
                 return None
             break
         size = min(2 * size, 4096)
+
+    def rise(t: Floats) -> float:
+        """log of what the rest around these places may add, in units of its sum."""
+        peak = float(np.abs(remainder(1j * t)).max())
+        return math.log(max(peak, 1e-300) * min(float(t[-1]), _WIDE * step) * unit / math.pi)
+
+    until = last_revival(rise, step, first * step, periods, math.log(_REVIVAL))
+    limit = min(most, _MOST_NODES) * step
+    if until > limit:
+        missing = _left_out(rise, max(limit, first * step), periods)
+        if missing > _WORST_TAIL:
+            return None
+        until, tail = limit, tail + missing / unit
+    while until > first * step:
+        end = min(first + 4096, math.ceil(until / step))
+        blocks.append(remainder(1j * step * np.arange(first, end)))
+        first = end
+    tail += 20.0 * _REVIVAL / unit if periods else 0.0
     table = np.concatenate(blocks)
     with np.errstate(divide="ignore"):
         log_table = np.where(table == 0.0, -800.0, np.log(table))

@@ -65,6 +65,9 @@ IDS = [repr(mechanism) for mechanism, _ in CASES]
 def test_one_release(mechanism: dp.Node, table: oracle.Table, epsilon: str) -> None:
     truth = oracle.two_sided(table, 1, mpf(epsilon))
     answer = mechanism.delta(epsilon=epsilon)
+    if truth < mpf("1e-45"):  # epsilon is the largest loss, and the truth rounding
+        assert answer.value == 0.0
+        return
     assert oracle.agrees(answer.value, truth, 1e-12)
     rate = "0.3"
     truth = oracle.two_sided(oracle.poisson(table, mpf(rate)), 1, mpf(epsilon))
