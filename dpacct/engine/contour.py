@@ -244,6 +244,8 @@ def straight_line(
         first += size
         # the integrand falls at least as t^-2 from here on; the sum itself is about 1/sqrt(2 pi F'')
         log_tail = float(value.real[-8:].max()) + math.log(max(float(t[-1]), c) / math.pi)
+        if math.isnan(log_tail):  # an inner rule that overflows at this frequency
+            return None
         if log_tail < wanted:
             break
         # a decay that would be too late even if it went on like a Gaussian's
