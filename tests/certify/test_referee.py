@@ -16,13 +16,12 @@ from tests.certify import referee
 TABLE = json.loads(referee.TABLE.read_text())
 ROWS = {row["k"]: row for row in TABLE["rows"]}
 ORACLE = json.loads(Path(__file__).with_name("oracle.json").read_text())["rows"]
-OPEN = {row["k"] for row in TABLE["rows"] if row.get("verdict") == "MISS"}
-"""Brackets of the engine that do not hold the truth: each is to be mended there; see the summary."""
 
 
 def test_the_table_is_whole_and_its_summary_is_its_own() -> None:
     assert set(ROWS) == set(range(referee.PLANS))
     assert TABLE["summary"] == referee.summary(TABLE["rows"])
+    assert not TABLE["summary"]["misses"]
     for row in TABLE["rows"]:
         assert ("withheld" in row) != ("lower" in row)
         if "lower" in row and isinstance(row["engine"], list):
@@ -31,7 +30,7 @@ def test_the_table_is_whole_and_its_summary_is_its_own() -> None:
 
 def test_most_plans_are_proved() -> None:
     often = [row for row in TABLE["rows"] if not row["rare"]]
-    assert sum("lower" in row for row in often) >= 0.92 * len(often)
+    assert sum("lower" in row for row in often) >= 0.97 * len(often)
 
 
 @pytest.mark.parametrize("k", range(7, referee.PLANS, 97))
@@ -49,7 +48,7 @@ def test_a_plan_again(k: int) -> None:
     slack = 1 + Fraction(1, 10**15)
     assert lower <= Fraction(row["upper"]) * slack
     assert Fraction(row["lower"]) <= upper * slack
-    if k not in OPEN and isinstance(row["engine"], list):
+    if isinstance(row["engine"], list):
         assert referee.again(row).get("verdict") != "MISS"
 
 
