@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
 from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.invert import Solved
+from dpacct.errors import NotCertified
 from dpacct.vocabulary import Side, Strength
 
 from .lattice import RARE_WIDTH, Lattice, hits_rarely, narrowed
@@ -28,7 +30,8 @@ class Exact(Route):
         if not plan.has_contour:
             return Lattice().epsilon(plan, log_delta)
         if hits_rarely(plan):
-            return Lattice(width=RARE_WIDTH).epsilon(plan, log_delta)
+            with suppress(NotCertified):
+                return Lattice(width=RARE_WIDTH).epsilon(plan, log_delta)
 
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None
@@ -46,7 +49,8 @@ class Exact(Route):
         if not plan.has_contour:
             return Lattice().log_delta(plan, epsilon)
         if hits_rarely(plan):
-            return Lattice(width=RARE_WIDTH).log_delta(plan, epsilon)
+            with suppress(NotCertified):
+                return Lattice(width=RARE_WIDTH).log_delta(plan, epsilon)
 
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None

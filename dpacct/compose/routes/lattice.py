@@ -11,8 +11,7 @@ from dpacct.curves.gaussian_laws import SampledGaussianLaw
 from dpacct.engine.discrete import bracket
 from dpacct.engine.discrete.bracket import Bracket
 from dpacct.engine.discrete.lattices import Sources
-from dpacct.engine.law import TooFine
-from dpacct.errors import Unsupported
+from dpacct.errors import DpacctError, NotCertified, Unsupported
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -21,6 +20,7 @@ _BASIS = (
     "losses on a lattice, rounded both ways (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022; "
     "docs/theory/lattice.md)"
 )
+_UNSPANNED = "no lattice spans the losses of this plan at this target, and the value is withheld"
 Ask = Callable[[Direction, Bracket | None], Bracket | None]
 WIDTH = 1e-4
 """Relative width of the bracket that is aimed at."""
@@ -72,6 +72,16 @@ class Lattice(Route):
                 f"method 'lattice' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
             )
             raise Unsupported(told, argument="method")
+        try:
+            return self._bracket(plan, ask, log_scale)
+        except (ArithmeticError, MemoryError) as error:  # losses that no lattice spans
+            raise NotCertified(_UNSPANNED) from error
+        except ValueError as error:
+            if isinstance(error, DpacctError):
+                raise
+            raise NotCertified(_UNSPANNED) from error  # NaN where a step has no size
+
+    def _bracket(self, plan: Composition, ask: Ask, log_scale: bool) -> Finding:
         upper = _worst(plan.upper, ask)
         value = 0.5 * (upper.lower + upper.upper) if upper.lower > -math.inf else upper.upper
         lower = upper.lower
@@ -165,7 +175,7 @@ def narrowed(finding: Finding, plan: Composition, ask: Callable[[Route], Finding
     """A finding that no contour resolves, intersected with the lattice's bracket."""
     try:
         other = ask(Lattice())
-    except (OverflowError, MemoryError, TooFine):  # losses that no lattice spans
+    except NotCertified:
         return finding
     assert finding.lower is not None and finding.upper is not None
     assert other.lower is not None and other.upper is not None
