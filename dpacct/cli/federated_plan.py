@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpacct.cli.plan_file import contents
+from dpacct.cli.plan_file import told_of
 from dpacct.cli.plan_step import as_table, as_text, check_keys
 from dpacct.cli.refusal import Refusal
+from dpacct.cli.toml_file import contents, file_name, table_of
 from dpacct.cli.values import (
     COUNT,
     DELTA,
@@ -54,6 +53,7 @@ WORDS: dict[str, Choice] = {
 NOISE = ("sigma", "noise_multiplier", "epsilon")
 """Ways to say how much noise there is, or what it is for."""
 _SHARED = ("delta", *NOISE)
+_FOR_REPORTS = ("assumptions", "report")
 _CLIENT_LEVEL = ("clients", "client_rate", "rounds")
 
 
@@ -108,25 +108,20 @@ def dashed(name: str) -> str:
     return "--eps" if name == "epsilon" else "--" + name.replace("_", "-")
 
 
-def file_name(path: str) -> str:
-    """How a file is called in a sentence."""
-    return "standard input" if path == "-" else Path(path).name
-
-
 def read_file(path: str) -> dict[str, Any]:
-    """The settings of a plan file, numbers still as text; raises `Refusal`."""
-    text = contents(path)
+    """The settings of a plan file; raises `Refusal`."""
     name = file_name(path)
-    try:
-        raw = tomllib.loads(text, parse_float=str)
-    except (ValueError, RecursionError) as error:
-        syntax = isinstance(error, tomllib.TOMLDecodeError)
-        why = str(error) if syntax else "a number is too long or a list too deep"
-        raise Refusal(f"{name} is not TOML: {why}.", "PLAN", kind="invalid-argument") from None
-    table = dict(as_table(raw, name))
-    check_keys(table, ("algorithm", "client", *NUMBERS, *WORDS), name)
+    return settings_of(table_of(contents(path), name), name)
+
+
+def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The settings in a file's table; raises `Refusal`."""
+    check_keys(table, ("algorithm", "client", *NUMBERS, *WORDS, *_FOR_REPORTS), name)
+    told_of(table, name)
     settings: dict[str, Any] = {}
     for key, value in table.items():
+        if key in _FOR_REPORTS:
+            continue
         if key == "client":
             settings[key] = value
             continue

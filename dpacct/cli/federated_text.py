@@ -36,19 +36,29 @@ def cell(answer: Answer) -> str:
 
 def tables(rows: Sequence[Row], quantity: str) -> list[str]:
     """The routes that are answers, and below them what the papers print."""
-    answers = [row for row in rows if row.printed is None]
-    lines = aligned(
-        ("route", "from whom", quantity, "grade", "what it is"),
-        [_line(group) for group in _grouped(answers)],
-    )
-    printed = [row for row in rows if row.printed is not None]
+    lines = aligned(*answer_rows(rows, quantity))
+    head, printed = printed_rows(rows)
     if printed:
-        lines += ["", "what the paper's formulas give:"]
-        lines += aligned(
-            ("statement", "from whom", "printed", "status", "true", "why"),
-            [_printed(row) for row in printed],
-        )
+        lines += ["", "what the paper's formulas give:", *aligned(head, printed)]
     return lines
+
+
+Cells = tuple[str, ...]
+
+
+def answer_rows(
+    rows: Sequence[Row], quantity: str, *, estimate: str = ""
+) -> tuple[Cells, list[Cells]]:
+    """Head and cells of the routes that are answers; `estimate` is put before what is none."""
+    head = ("route", "from whom", quantity, "grade", "what it is")
+    groups = _grouped([row for row in rows if row.printed is None])
+    return head, [_line(group, estimate) for group in groups]
+
+
+def printed_rows(rows: Sequence[Row], *, refuted: str = "") -> tuple[Cells, list[Cells]]:
+    """Head and cells of what the papers print; `refuted` is put before what does not hold."""
+    head = ("statement", "from whom", "printed", "status", "true", "why")
+    return head, [_printed(row, refuted) for row in rows if row.printed is not None]
 
 
 def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
@@ -68,18 +78,20 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
     return groups
 
 
-def _line(group: Sequence[Row]) -> tuple[str, ...]:
+def _line(group: Sequence[Row], estimate: str) -> Cells:
     first = group[0]
     seen = " and ".join(dict.fromkeys(row.notion for row in group))
-    return first.name, _whose(first, seen), cell(first.answer), grade(first.answer), first.about
+    about = f"{estimate}{first.about}" if is_estimate(first.answer) else first.about
+    return first.name, _whose(first, seen), cell(first.answer), grade(first.answer), about
 
 
-def _printed(row: Row) -> tuple[str, ...]:
+def _printed(row: Row, refuted: str) -> Cells:
     printed = row.printed
     assert printed is not None
     number = rounded(printed.value, "nearest", _DIGITS)
     true = "as printed" if printed.holds else cell(row.answer)
-    return printed.theorem, _whose(row, row.notion), number, printed.status, true, printed.told
+    status = printed.status if printed.holds else f"{refuted}{printed.status}"
+    return printed.theorem, _whose(row, row.notion), number, status, true, printed.told
 
 
 def _whose(row: Row, notion: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -64,6 +66,28 @@ def write_lines(lines: Sequence[str]) -> None:
 def note(line: str) -> None:
     """Something beside the answer, on stderr."""
     click.echo(line, err=True)
+
+
+def write_file(data: bytes, path: str, option: str = "--output") -> None:
+    """The file, whole or not at all; `option` named it.
+
+    Raises:
+        Refusal: the file cannot be written.
+    """
+    try:
+        target = Path(path)
+        if not target.is_file() and target.exists():
+            target.write_bytes(data)  # a device or a pipe takes what it is given
+            return
+        half = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            half.write_bytes(data)
+            half.replace(target)
+        finally:
+            half.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a file name"
+        raise Refusal(f"{option}: cannot write {path[:80]!r}: {reason}.", option) from None
 
 
 def must_be_finite(answer: Answer) -> Answer:

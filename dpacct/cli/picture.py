@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpacct.cli.output import write_file
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.values import one_of
 
@@ -49,25 +50,7 @@ def write(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
         data = chart.to_csv().encode()
     else:
         data = (json.dumps(body, indent=2, allow_nan=False) + "\n").encode()
-    write_bytes(data, path)
-
-
-def write_bytes(data: bytes, path: Path) -> None:
-    """The file, whole or not at all.
-
-    Raises:
-        Refusal: the file cannot be written.
-    """
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            half.write_bytes(data)
-            half.replace(path)
-        finally:
-            half.unlink(missing_ok=True)
-    except OSError as error:
-        told = f"cannot write {str(path)[:80]!r}: {error.strerror}."
-        raise Refusal(told, "--output") from None
+    write_file(data, str(path))
 
 
 def shows_pictures() -> bool:

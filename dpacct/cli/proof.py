@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpacct.cli.output import write_file
 from dpacct.cli.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -45,12 +46,7 @@ def answer(
     found = ask(DIGITS if digits is None else int(digits))
     if certificate is not None:
         text = json.dumps(found.certificate, indent=1) + "\n"
-        try:
-            Path(certificate).write_text(text, encoding="utf-8")
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "not a file name"
-            told = f"--certificate: cannot write {certificate[:80]!r}: {reason}."
-            raise Refusal(told, "--certificate") from error
+        write_file(text.encode(), certificate, "--certificate")
     return found.answer
 
 

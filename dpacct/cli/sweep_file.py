@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import click
 
 from dpacct.cli.expression import ExpressionError, parse
-from dpacct.cli.plan_file import contents
 from dpacct.cli.plan_step import as_table, as_text, check_keys
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import closest
 from dpacct.cli.sweep_point import Asking, NoAnswer, command_named, paths
+from dpacct.cli.toml_file import contents, file_name, table_of
 from dpacct.cli.values import Number, one_of, shown
 from dpacct.sweep.axis import MOST_POINTS, SCALES, Axis, spread
 from dpacct.sweep.grid import Grid
@@ -38,8 +36,8 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
         Refusal: the file cannot be read, or is no sweep; the sentence says where.
         InvalidArgument: an axis that cannot be.
     """
-    name = "standard input" if path == "-" else Path(path).name
-    table = _toml(contents(path), name)
+    name = file_name(path)
+    table = table_of(contents(path), name)
     check_keys(table, _KEYS, name)
     command = _command(table, name)
     fixed = _fixed(command, _part(table, "fixed", name), f"{name}: fixed")
@@ -69,16 +67,6 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
     asking, body = _answering(grid, asking, ways, wanted)
     columns, where = _columns(body, wanted, f"{name}: dpacct {grid.command}")
     return replace(grid, outputs=columns), replace(asking, outputs=where), method
-
-
-def _toml(text: str, name: str) -> Mapping[str, Any]:
-    try:
-        # Numbers stay text until they are read as expressions, so that 0.1 is one tenth.
-        return as_table(tomllib.loads(text, parse_float=str), name)
-    except (ValueError, RecursionError) as error:
-        syntax = isinstance(error, tomllib.TOMLDecodeError)
-        why = str(error) if syntax else "a number is too long or a list too deep"
-        raise Refusal(f"{name} is not TOML: {why}.", "PLAN", kind="invalid-argument") from None
 
 
 def _part(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:

@@ -143,6 +143,7 @@ def one_of(words: Sequence[str]) -> str:
 
 EPSILON = Number("a number of at least 0", least=0)
 DELTA = Number("a number strictly between 0 and 1", above=0, below=1)
+PURE_DELTA = Number("a number of at least 0 and below 1", least=0, below=1)
 POSITIVE = Number("a number above 0", above=0)
 RATE = Number("a number above 0 and at most 1", above=0, most=1)
 SHARE = Number("a number from 0 to 1", least=0, most=1)

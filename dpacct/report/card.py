@@ -67,7 +67,7 @@ def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
     deployment = {
         "basic": basic,
         "dp_variant": {
-            "variant_name": "Approximate DP",
+            "variant_name": "Approximate DP" if report.delta else "Pure DP",
             **_given(data_domain=about.data),
             "unprotected_quantities": about.unprotected or "Not stated.",
         },
@@ -138,15 +138,18 @@ def _details(report: Report) -> list[str]:
     lines = [f"Grade: {answer.side}, {answer.strength} (method {answer.method}); {known}."]
     lines += [f"{name}: at most {upward(float(risk), DIGITS)}." for name, risk in report.risks]
     if report.violated:
-        told = f"({upward(float(answer), DIGITS)}, {upward(report.delta, DIGITS)})"
+        told = f"epsilon {upward(float(answer), DIGITS)} at delta {upward(report.delta, DIGITS)}"
         lines.insert(0, f"{told} does not hold: an assumption is violated.")
     return lines
 
 
 def _parameters(report: Report) -> dict[str, float | str]:
+    epsilon = float(upward(float(report.answer), DIGITS))
+    if not report.delta:
+        return {"epsilon": epsilon}
     delta = upward(report.delta, DIGITS)
     # The schema takes a delta as text too: one below the range of floats is.
-    return {"epsilon": float(upward(float(report.answer), DIGITS)), "delta": float(delta) or delta}
+    return {"epsilon": epsilon, "delta": float(delta) or delta}
 
 
 def _tier(report: Report, *, complete: bool) -> int:

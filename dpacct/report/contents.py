@@ -7,8 +7,10 @@ import platform
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.errors import DpacctError, Unsupported
+from dpacct.domain import shown
+from dpacct.errors import DpacctError, InvalidArgument, Unsupported
 from dpacct.report.premise import SAMPLING, SECRET_SAMPLE, SENSITIVITY, STEPS
+from dpacct.report.pure import pure_epsilon
 from dpacct.report.rounding import is_bound, upward
 from dpacct.report.sources import Source, of_answer, of_theorem, source
 from dpacct.report.worse import unsampled, weighted
@@ -30,16 +32,23 @@ SLOW = 0.4
 _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
 
 
-def answers(plan: Node, delta: Fraction, method: str) -> tuple[Answer, tuple[Answer, ...]]:
-    """(the guarantee, what other methods say).
+def answers(
+    plan: Node, delta: Fraction, method: str, known: Answer | None
+) -> tuple[Answer, tuple[Answer, ...]]:
+    """(the guarantee, what other methods say); `known` is the guarantee where the caller has it.
 
     Raises `NotCertified` where no method bounds epsilon; an unknown or inapplicable `method` raises
     what `Node.epsilon` does.
     """
     from dpacct.report.report import must_bound
 
+    if delta == 0:
+        if method != "auto":
+            told = f"method must be auto at delta 0, where losses are added up; got {shown(method)}"
+            raise InvalidArgument(told, argument="method")
+        return must_bound(pure_epsilon(plan)), ()
     asked = None if method == "auto" else plan.epsilon(delta=delta, method=method)
-    guarantee = asked
+    guarantee = asked if known is None else known
     if guarantee is None or not is_bound(guarantee):
         guarantee = _strongest(plan, delta)
     others = [] if asked is None or asked is guarantee else [asked]
@@ -143,7 +152,7 @@ def _epsilon(plan: Node | None, delta: Fraction) -> str:
     if plan is None:
         return ""
     try:
-        answer = plan.epsilon(delta=delta, method="exact")
+        answer = plan.epsilon(delta=delta, method="exact") if delta else pure_epsilon(plan)
     except _FAILURES:
         return ""
     return f"at most {upward(float(answer), 4)}" if is_bound(answer) else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-from dpacct.domain import DELTA, Number, text
+from dpacct.domain import Number, Real, text
 from dpacct.errors import InvalidArgument, NotCertified
 from dpacct.report.about import About
 from dpacct.report.assumptions import Row
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON form."""
+DELTA = Real(0, 1, "left", as_float=False)
+"""The delta of a report: 0 is pure differential privacy."""
 _DECLARE = {
     "adjacency": "add-remove, replace-one or zero-out",
     "unit": "record, user, client, device or silo",
@@ -71,14 +73,16 @@ class Report:
         command: str = "",
         sections: Iterable[ReportSection] = (),
         appendix: Iterable[ReportSection] = (),
+        guarantee: Answer | None = None,
     ) -> Self:
-        """The report of a plan at a delta in (0, 1).
+        """The report of a plan at a delta in [0, 1); 0 is pure differential privacy.
 
         The plan must declare its adjacency and unit (`plan.under`). `assumptions` and `about` are the
         tables of a plan file (docs/report.md), `checks` what a ledger or a run found, `method` one more
-        way to compute epsilon; `sections` stand before the numbers, the `appendix` behind all.
+        way to compute epsilon; `sections` stand before the numbers, the `appendix` behind all;
+        `guarantee` is the plan's epsilon at that delta, where somebody knows it better.
         Raises `InvalidArgument` where adjacency or unit is missing, `NotCertified` where no method
-        bounds epsilon, and `Unsupported`.
+        bounds epsilon, `Unreachable` where none is finite, and `Unsupported`.
 
         >>> import dpacct as dp
         >>> dp.Report.of(dp.Laplace(b=1), delta=1e-5)  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -92,7 +96,7 @@ class Report:
         must_declare(plan)
         exact = DELTA.check("delta", delta)
         declared = read_declared(assumptions or {})
-        answer, others = contents.answers(plan, exact, method)
+        answer, others = contents.answers(plan, exact, method, guarantee)
         risks = contents.risks(answer)
         told = rows(
             plan,

@@ -60,7 +60,9 @@ def source(citation: str, use: str) -> Source:
 
 def of_answer(answer: Answer, use: str) -> list[Source]:
     """The basis of an answer; a method that is a theorem's id is among it."""
-    found = [source(basis, use) for basis in answer.basis]
+    found = []
+    for basis in answer.basis:  # a citation in words, or a theorem's id
+        found += of_theorem(basis, use) or [source(basis, use)]
     if not any(answer.method in one.theorems for one in found):
         found += of_theorem(answer.method, use)
     return found

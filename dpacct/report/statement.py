@@ -37,14 +37,17 @@ def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = Tr
     told = f"Releasing {output} is"
     if not holds:
         told = f"If no assumption were violated, releasing {output} would be"
-    epsilon, small = upward(float(answer), DIGITS), upward(delta, DIGITS)
+    epsilon = upward(float(answer), DIGITS)
+    private = f"{epsilon}-differentially private (pure: delta 0)"
+    if delta:
+        private = f"({epsilon}, {upward(delta, DIGITS)})-differentially private"
     unit = str(answer.unit)
     neighbours = NEIGHBOURS[answer.adjacency].format(unit=unit)
     whose = f", one {unit} being {about.unit}" if about.unit else ""
     viewer = f" against {about.viewer}" if about.viewer else ""
     assert answer.tree is not None
     return (
-        f"{told} ({epsilon}, {small})-differentially private{viewer}, "
+        f"{told} {private}{viewer}, "
         f"{_LEVELS[answer.unit]} under {answer.adjacency} adjacency ({neighbours}{whose}), for "
         f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
     )

@@ -31,7 +31,7 @@ _LEAVES = {
 _SAMPLES = {
     "poisson": "on a Poisson sample of rate {rate}",
     "without-replacement": "on a random subset of fixed size, share {rate}",
-    "participation": "in a round that runs with probability {rate}",
+    "participation": "run with probability {rate}",
 }
 _WORDS = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
 _LONG = 10  # characters beyond which a number is rounded for a reader; the plan's JSON has all

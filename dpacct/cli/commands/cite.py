@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +9,7 @@ import click
 from dpacct.cli import options
 from dpacct.cli.command import ExampleCommand, option
 from dpacct.cli.failure import SCHEMA
-from dpacct.cli.output import write_json
+from dpacct.cli.output import write_file, write_json
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import did_you_mean
 from dpacct.cli.values import FilePath, shown
@@ -59,7 +58,7 @@ def command(words: tuple[str, ...], output: str | None, as_json: bool) -> None:
     remarks = [f"% {one.status}" for one in sources if one.theorems]
     text = "\n".join([*remarks, *([""] if remarks else []), bibliography(cited)])
     if output is not None:
-        _save(output, text + "\n")
+        write_file(f"{text}\n".encode(), output)
     if as_json:
         entries = [
             {
@@ -104,11 +103,16 @@ def _sources(word: str) -> list[Source]:
 
 def _plan(path: str) -> list[Source]:
     """The mechanisms of a plan, and the basis of the answer to its question."""
-    from dpacct.cli.plan_file import read_plan
+    from dpacct.cli.stated_plan import read_stated
+    from dpacct.report.pure import pure_epsilon
     from dpacct.report.sources import of_answer, source
 
-    file = read_plan(path)
-    if file.delta is not None:
+    file = read_stated(path)
+    if file.delta == 0:
+        answer = pure_epsilon(file.node)
+    elif file.delta is not None and file.account is not None:
+        answer, _ = file.account(file.delta)
+    elif file.delta is not None:
         answer = file.node.epsilon(delta=file.delta)
     else:  # the basis is the same whatever is asked
         answer = file.node.delta(epsilon=1 if file.epsilon is None else file.epsilon)
@@ -121,11 +125,3 @@ def _example(method: str) -> Answer:
     import dpacct as dp
 
     return (dp.Gaussian(sigma=1) * 2).epsilon(delta="1e-5", method=method)
-
-
-def _save(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a file name"
-        raise Refusal(f"--output: cannot write {path[:80]!r}: {reason}.", "--output") from error

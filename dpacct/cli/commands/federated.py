@@ -17,6 +17,7 @@ from dpacct.cli.refusal import Refusal
 from dpacct.cli.rounding import rounded
 from dpacct.cli.table import aligned
 from dpacct.cli.text import safe_number
+from dpacct.cli.toml_file import file_name
 from dpacct.cli.values import Choice, FilePath
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def command(
     if chosen == "udp-fl":
         if path is None:
             raise Refusal("udp-fl needs a plan file with [[client]] tables.", "PLAN")
-        _harmonize(plans.clients_of(settings, plans.file_name(path)), as_json=as_json, quiet=quiet)
+        _harmonize(plans.clients_of(settings, file_name(path)), as_json=as_json, quiet=quiet)
         return
     if "client" in settings:
         raise Refusal(f"[[client]] belongs to udp-fl, not to {chosen}.", "client")

@@ -12,10 +12,12 @@ import click
 from dpacct.cli import options
 from dpacct.cli.command import ExampleCommand, option
 from dpacct.cli.exit_status import ExitStatus
-from dpacct.cli.output import must_be_finite, note
-from dpacct.cli.plan_file import PlanFile, read_plan
+from dpacct.cli.output import must_be_finite, note, write_file, write_json
+from dpacct.cli.plan_file import PlanFile
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.values import Choice, FilePath, one_of
+from dpacct.cli.stated_plan import read_stated
+from dpacct.cli.toml_file import file_name
+from dpacct.cli.values import PURE_DELTA, Choice, FilePath, one_of
 from dpacct.errors import AssumptionViolated
 
 if TYPE_CHECKING:
@@ -53,8 +55,20 @@ _MISSING = {
     ),
 )
 @click.argument("plan", type=FilePath(), metavar="PLAN")
-@options.delta_option(required=False)
+@option(
+    "--delta",
+    section="Target",
+    type=PURE_DELTA,
+    metavar="D",
+    help="Delta of the guarantee, below 1; 0 for pure differential privacy.",
+)
 @options.meaning_options
+@option(
+    "--client",
+    section="What is protected",
+    metavar="NAME",
+    help="Of a udp-fl plan, whose clients have a guarantee each: the client to report on.",
+)
 @option(
     "--ledger",
     section="Evidence",
@@ -85,6 +99,7 @@ def command(
     delta: Fraction | None,
     adjacency: str | None,
     unit: str | None,
+    client: str | None,
     ledger: str | None,
     output: str | None,
     form: str | None,
@@ -94,23 +109,26 @@ def command(
 ) -> None:
     """State what the plan in a file guarantees, how well that is known, and on what it rests.
 
-    The plan must say its unit, adjacency and delta: a number without them says nothing. Its
-    [assumptions] and [report] tables are described in docs/report.md. The guarantee is always an
-    upper bound; --method adds another number beside it. A violated assumption stands above
-    everything, and the exit code is 6. --quiet prints the sentence alone.
+    PLAN is a plan of steps or one of dpacct federated. It must say its unit, adjacency and delta (an
+    algorithm of dpacct federated has its own): a number without them says nothing. Its [assumptions]
+    and [report] tables are described in docs/report.md. The guarantee is always an upper bound;
+    --method adds another number beside it. A violated assumption stands above everything, and the
+    exit code is 6. --quiet prints the sentence alone.
     """
     chosen = _format(output, form, as_json)
-    file = read_plan(plan)
-    report = _report(file, plan, delta, adjacency, unit, ledger, method)
+    file = read_stated(plan, client)
+    report = _report(file, plan, delta, adjacency, unit, client, ledger, method)
     must_be_finite(report.answer)
     if quiet:
         text = "".join(f"{line}\n" for line in (*report.warnings, report.statement))
     else:
         text = _write(report, chosen)
-    if output is None:
-        click.echo(text, nl=False)
+    if output is not None:
+        write_file(text.encode(), output)
+    elif chosen == "json" and not quiet:
+        write_json(report.to_dict())
     else:
-        _save(output, text)
+        click.echo(text, nl=False)
     if chosen == "yaml" and not quiet and "TO BE FILLED IN" in text:
         note("note: lines marked `to be filled in` need an answer before the record is sent.")
     if report.violated:
@@ -138,30 +156,44 @@ def _format(output: str | None, form: str | None, as_json: bool) -> str:
     return SUFFIXES[suffix]
 
 
+def _agree(file: PlanFile, adjacency: str | None, unit: str | None) -> None:
+    """Refuse words that contradict the algorithm, which has its own unit and adjacency."""
+    facts = file.node.facts
+    for name, asked, own in (
+        ("adjacency", adjacency, facts.declared),
+        ("unit", unit, facts.unit),
+    ):
+        if asked not in (None, str(own)):
+            told = f"--{name} must be {own} for this algorithm; got {asked}."
+            raise Refusal(told, f"--{name}", kind="invalid-argument")
+
+
 def _report(
     file: PlanFile,
     path: str,
     delta: Fraction | None,
     adjacency: str | None,
     unit: str | None,
+    client: str | None,
     ledger: str | None,
     method: str,
 ) -> Report:
     from dpacct.report.report import Report
 
     node = file.node
-    if adjacency is not None or unit is not None:
+    if file.account is not None:
+        _agree(file, adjacency, unit)
+    elif adjacency is not None or unit is not None:
         node = node.under(adjacency, unit=unit or "")
     facts = node.facts
     found = file.delta if delta is None else delta
     for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", found)):
         if value is None:
-            name = "standard input" if path == "-" else Path(path).name
             fixed = (
                 f"; its sampling needs {facts.fixed}" if key == "adjacency" and facts.fixed else ""
             )
             raise Refusal(
-                f"{name} has no {key}, without which its numbers say nothing: add the line"
+                f"{file_name(path)} has no {key}, without which its numbers say nothing: add the line"
                 f" `{_MISSING[key]}{fixed}), or give --{key}.",
                 key,
                 kind="missing-key",
@@ -174,16 +206,20 @@ def _report(
             kind="exclusive-options",
         )
     said = [f"--delta {_plain(delta)}"] if delta is not None else []
-    given = (("adjacency", adjacency), ("unit", unit), ("ledger", ledger))
+    given = (("adjacency", adjacency), ("unit", unit), ("client", client), ("ledger", ledger))
     said += [f"--{name} {shlex.quote(value)}" for name, value in given if value is not None]
     said += [f"--method {method}"] if method != "auto" else []
+    guarantee, sections = (None, ()) if file.account is None else file.account(found)
     return Report.of(
         node,
         delta=found,
+        guarantee=guarantee,
+        sections=sections[:1],
         method=method,
         assumptions=file.assumptions,
         checks=_checks(ledger, node) if ledger is not None else (),
         about=file.about,
+        appendix=sections[1:],
         command=" ".join(["dpacct report", shlex.quote(path), *said]),
     )
 
@@ -232,12 +268,3 @@ def _write(report: Report, form: str) -> str:
         "bibtex": report.to_bibtex,
     }
     return writers[form]()
-
-
-def _save(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a file name"
-        told = f"--output: cannot write {path[:80]!r}: {reason}."
-        raise Refusal(told, "--output") from error

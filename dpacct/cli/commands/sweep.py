@@ -14,8 +14,8 @@ from dpacct.cli import options
 from dpacct.cli.command import ExampleCommand, option
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.failure import SCHEMA
-from dpacct.cli.output import note, write_json
-from dpacct.cli.picture import PICTURES, writable, write_bytes
+from dpacct.cli.output import note, write_file, write_json
+from dpacct.cli.picture import PICTURES, writable
 from dpacct.cli.progress import Progress
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.sweep_file import read_sweep
@@ -99,7 +99,7 @@ def command(
     body = {"schema": SCHEMA, "command": "sweep", **table.to_dict()}
     heat = None if picture is None else picture == "heatmap"
     for path in paths:
-        write_bytes(_bytes(table, body, path.suffix.lower(), show, heat), path)
+        write_file(_bytes(table, body, path.suffix.lower(), show, heat), str(path))
     if paths:
         _journal(paths[0]).unlink(missing_ok=True)
     if as_json:

@@ -1,0 +1,160 @@
+"""A plan file of either kind as a report states it: steps, or a federated plan with its own routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpacct.cli import federated_plan as plans
+from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.federated_text import answer_rows, printed_rows
+from dpacct.cli.plan_file import PlanFile, is_federated, plan_of_text, told_of
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.suggest import did_you_mean
+from dpacct.cli.toml_file import contents, file_name, table_of
+from dpacct.cli.values import one_of
+from dpacct.errors import NotCertified
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.federated import UDPFL, FederatedPlan, Harmonized, Row
+    from dpacct.report.about import About
+    from dpacct.report.section import ReportSection
+    from dpacct.tree import Node
+
+_VIEWERS = {
+    "strong": "the server and all other clients together",
+    "client": "everyone who sees the released models",
+    "record": "everyone who sees the client's models",
+}
+
+
+def read_stated(path: str, client: str | None = None) -> PlanFile:
+    """The plan of a file, of steps or of `dpacct federated`; `client` chooses one of udp-fl's.
+
+    Raises:
+        Refusal: the file cannot be read or is no plan, says no noise, or names no such client.
+    """
+    text, name = contents(path), file_name(path)
+    if not text.lstrip().startswith("{"):
+        table = table_of(text, name)
+        if is_federated(table):
+            return _federated(table, name, client)
+    if client is not None:
+        told = f"--client is about plans of udp-fl; {name} is a plan of steps."
+        raise Refusal(told, "--client", kind="exclusive-options")
+    return plan_of_text(text, name)
+
+
+def _federated(table: Mapping[str, Any], name: str, client: str | None) -> PlanFile:
+    settings = plans.settings_of(table, name)
+    algorithm = settings.pop("algorithm", "prifedsync")
+    declared, about = told_of(table, name)
+    if algorithm == "udp-fl":
+        file = _of_client(plans.clients_of(settings, name), client, name)
+        return replace(file, assumptions=declared, about=_told(about, "record", file.about))
+    if client is not None or "client" in settings:
+        told = f"a client can be chosen in a plan of udp-fl only; {name} is one of {algorithm}."
+        raise Refusal(told, "--client", kind="exclusive-options")
+    if "epsilon" in settings:
+        told = f"a report states the epsilon of a noise: in {name}, write the sigma that"
+        raise Refusal(f"{told} dpacct federated finds in place of `epsilon`.", "epsilon")
+    if not settings.keys() & set(plans.NOISE):
+        told = f"{name} has no noise, without which there is nothing to report: add the line"
+        raise Refusal(f"{told} `sigma = 1` (standard deviation / sensitivity).", "sigma")
+    plan = plans.plan_of(algorithm, settings)
+    node = plan.tree().under(str(plan.adjacency), unit=str(plan.unit))
+
+    def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
+        rows = _rows(plan, delta)
+        first = next(row.answer for row in rows if row.notion in ("strong", "client"))
+        return _for(node, first), _sections(plan, rows)
+
+    return PlanFile(
+        node,
+        delta=settings.get("delta"),
+        assumptions=declared,
+        about=_told(about, plan.notions[-1]),
+        account=account,
+    )
+
+
+def _rows(plan: FederatedPlan, delta: Fraction) -> list[Row]:
+    """Proven where that succeeds: a report is written once."""
+    try:
+        return list(plan.proved_rows(delta=delta))
+    except NotCertified:
+        return list(plan.rows(delta=delta))
+
+
+def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
+    """What is promised to the records of one client."""
+    names = [client.name for client in plan.clients]
+    if name is None and len(names) > 1:
+        told = (
+            f"each client of {file} has a guarantee of its own: choose one with --client, such as"
+        )
+        raise Refusal(f"{told} {one_of(names[:6])}.", "--client", kind="missing-key")
+    if name is not None and name not in names:
+        told = f"--client must be one of {one_of(names[:6])}; got {name[:40]!r}"
+        raise Refusal(told + did_you_mean(name, names), "--client", kind="invalid-argument")
+    found = next(one for one in plan.harmonized() if name in (None, one.client.name))
+    if found.epsilon is None:
+        told = f"client {found.client.name} takes no part: its budget is less than one round costs."
+        raise Refusal(told, "--client", kind="unreachable", status=ExitStatus.UNREACHABLE)
+    answer = found.epsilon
+    node = plan.tree(found.client, found.rounds).under(str(answer.adjacency), unit="record")
+
+    def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
+        if delta != found.client.delta:
+            told = f"--delta: the delta of client {found.client.name} is in {file}, where it decides its"
+            raise Refusal(f"{told} noise or its last round.", "--delta", kind="exclusive-options")
+        return _for(node, answer), _sections(plan, list(plan.rows_of(found)))
+
+    return PlanFile(node, delta=Fraction(found.client.delta), about=_whose(found), account=account)
+
+
+def _whose(found: Harmonized) -> About:
+    from dpacct.report.about import About
+
+    return About(unit=f"one record of the client {found.client.name}")
+
+
+def _told(about: About | None, notion: str, default: About | None = None) -> About:
+    """What the file says of the deployment, and what the kind of plan says where the file does not."""
+    from dpacct.report.about import About
+
+    said, usual = about or About(), default or About()
+    return replace(
+        said,
+        setting=said.setting or "Federated",
+        viewer=said.viewer or _VIEWERS[notion],
+        unit=said.unit or usual.unit,
+    )
+
+
+def _for(node: Node, answer: Answer) -> Answer:
+    return replace(answer, tree=node, unit=node.unit, alternatives=())
+
+
+def _sections(plan: FederatedPlan | UDPFL, rows: Sequence[Row]) -> tuple[ReportSection, ...]:
+    from dpacct.report.section import NO_GUARANTEE, ReportSection
+
+    head, told = answer_rows(rows, "epsilon", estimate=f"{NO_GUARANTEE}: ")
+    routes = ReportSection(
+        title="From whom, and by every route",
+        paragraphs=(
+            f"Algorithm {plan.algorithm} ({plan.paper}). One {plan.unit} moves what the noise is added to"
+            f" as follows: {plan.sensitivity}.",
+        ),
+        head=head,
+        rows=tuple(told),
+    )
+    head, told = printed_rows(rows, refuted=f"{NO_GUARANTEE}: ")
+    if not told:
+        return (routes,)
+    return routes, ReportSection(
+        title="What the paper's formulas give", head=head, rows=tuple(told)
+    )

@@ -1,0 +1,92 @@
+"""Files that say what to compute: TOML whose numbers stay as typed, and what a sweep puts in their place."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from dpacct.cli.refusal import Refusal
+from dpacct.cli.values import shown
+
+MAX_BYTES = 10_000_000
+_replaced: ContextVar[Mapping[str, str] | None] = ContextVar("replaced", default=None)
+
+
+@contextmanager
+def replaced(values: Mapping[str, str]) -> Iterator[None]:
+    """Read every file as if these values stood in it, each under its path, such as "step.1.sigma"."""
+    token = _replaced.set(values)
+    try:
+        yield
+    finally:
+        _replaced.reset(token)
+
+
+def file_name(path: str) -> str:
+    """How a file is called in a sentence."""
+    return "standard input" if path == "-" else Path(path).name
+
+
+def contents(path: str) -> str:
+    """The text of a file, or of standard input if the path is "-".
+
+    Raises:
+        Refusal: the file cannot be read.
+    """
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Refusal(f"cannot read {path[:80]!r}: {reason.lower()}.", "PLAN") from None
+    if len(data) > MAX_BYTES:
+        raise Refusal(f"{path!r} is larger than 10 MB, which no plan is.", "PLAN")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refusal(f"{path!r} is not text in UTF-8.", "PLAN") from None
+
+
+def table_of(text: str, name: str) -> Mapping[str, Any]:
+    """The table that the text of a file is; `name` is what sentences call the file.
+
+    Raises:
+        Refusal: it is not TOML, or lacks what shall be replaced.
+    """
+    try:
+        # Numbers stay text until they are read as expressions, so that 0.1 is one tenth.
+        table = tomllib.loads(text, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        # Python itself refuses integers of thousands of digits, and nesting without end.
+        syntax = isinstance(error, tomllib.TOMLDecodeError)
+        why = str(error) if syntax else "a number is too long or a list too deep"
+        raise Refusal(f"{name} is not TOML: {why}.", "PLAN", kind="invalid-argument") from None
+    for path, value in (_replaced.get() or {}).items():
+        _replace(table, path, value, name)
+    return table
+
+
+def _replace(table: Any, path: str, value: str, name: str) -> None:
+    """Put a value where a path leads, from 1 in a list; only the last key may be new."""
+    *steps, last = path.split(".")
+    for step in steps:
+        if isinstance(table, dict) and step in table:
+            table = table[step]
+        elif isinstance(table, list) and step.isdigit() and 1 <= int(step) <= len(table):
+            table = table[int(step) - 1]
+        else:
+            told = (
+                f"{name} has no {shown(step)} on the way to {path}; a path is as in step.1.sigma."
+            )
+            raise Refusal(told, path)
+    if not isinstance(table, dict):
+        raise Refusal(f"{name}: {path} leads to no key; a path is as in step.1.sigma.", path)
+    table[last] = value

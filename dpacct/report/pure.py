@@ -1,0 +1,94 @@
+"""Pure differential privacy: the epsilon at delta 0 is the largest loss that any output can show."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpacct.answer import Answer
+from dpacct.errors import Unreachable
+from dpacct.vocabulary import Adjacency, Side, Strength
+
+if TYPE_CHECKING:
+    from dpacct.tree import Leaf, Node
+
+_BASIS = (
+    "Dwork, McSherry, Nissim, Smith 2006: the largest losses of single releases",
+    "largest losses add up under composition",
+)
+# The largest loss of one release, as typed; every other kind has outputs without a bound on theirs, or
+# none that is known.
+_LOSSES: dict[str, Callable[[Any], Fraction]] = {
+    "laplace": lambda release: 1 / Fraction(release.b),
+    "discrete-laplace": lambda release: Fraction(release.sensitivity) / Fraction(release.scale),
+    "staircase": lambda release: Fraction(release.eps0),
+    "randomized-response": lambda release: Fraction(release.eps0),
+    "local-randomizer": lambda release: Fraction(release.eps0),
+    "exponential": lambda release: Fraction(release.eps0),
+    "pure-dp": lambda release: Fraction(release.largest_loss),
+}
+_SAMPLED = ("poisson", "without-replacement")
+_ROUNDING = Fraction(1, 10**12)
+"""Relative: far above the rounding of a sampled loss, which is a few operations on floats."""
+
+
+def pure_epsilon(plan: Node) -> Answer:
+    """The epsilon at which a plan is differentially private with delta 0, an upper end.
+
+    Raises `Unreachable` where some output has no bounded loss, as with Gaussian noise.
+
+    >>> import dpacct as dp
+    >>> pure_epsilon(dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5"))
+    epsilon <= 2 upper, bound (pure), add-remove
+    >>> pure_epsilon(dp.Gaussian(sigma=2))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    dpacct.errors.Unreachable: no finite epsilon is known to hold at delta 0 ...
+    """
+    from dpacct.tree import resolve_adjacency
+
+    started = time.perf_counter()
+    adjacency = resolve_adjacency(plan)
+    total = Fraction(0)
+    for leaf, count in plan.releases():
+        loss = _largest_loss(leaf, adjacency)
+        if loss is None:
+            told = f"no finite epsilon is known to hold at delta 0: {str(leaf)[:80]} has outputs without"
+            raise Unreachable(
+                f"{told} a bound on their privacy loss; give a delta above 0", argument="delta"
+            )
+        total += count * loss
+    value = _upward(total)
+    return Answer(
+        quantity="epsilon",
+        value=value,
+        upper=value,
+        side=Side.UPPER,
+        strength=Strength.BOUND,
+        method="pure",
+        basis=_BASIS,
+        assumptions=plan.assumptions(adjacency),
+        adjacency=adjacency,
+        unit=plan.unit,
+        tree=plan,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _largest_loss(leaf: Leaf, adjacency: Adjacency) -> Fraction | None:
+    """Of one release, in the worse direction; None where no bound is known."""
+    if leaf.kind in _LOSSES:
+        return _LOSSES[leaf.kind](leaf)
+    inner = getattr(leaf, "node", None)
+    if leaf.kind not in _SAMPLED or inner is None or inner.kind not in _LOSSES:
+        return None
+    losses = [law.largest_loss for law in leaf.pairs(adjacency).upper]
+    return Fraction(max(losses)) * (1 + _ROUNDING)
+
+
+def _upward(total: Fraction) -> float:
+    """The float whose decimal digits, as Python prints them, are not below the number."""
+    value = float(total)
+    return value if Fraction(repr(value)) >= total else math.nextafter(value, math.inf)
