@@ -19,7 +19,7 @@ from dpacct.domain import DELTA, EPSILON, RATE, STEPS, Number, Real, ln
 from dpacct.engine.boundary import WIDTH, real, smooth_root, whole
 from dpacct.engine.choice import Start
 from dpacct.errors import InvalidArgument, OutsideDomain, Unreachable
-from dpacct.tree import Node
+from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 # relative widths: of the bracket from the normal approximation; of what is left to the better trials; and the
@@ -27,6 +27,8 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 _NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.1
 # of delta in trials of one direction: far below what the bracket's width makes of it
 _TRIAL = 1e-10
+# nats below the target at which a bound of delta is all that the search asks for
+_BY_FAR = 30.0
 _LEAST, _MOST = 1e-12, 1e15
 
 
@@ -59,7 +61,7 @@ def _score(log_delta: float) -> float:
     """About the normal quantile of 1 - delta; increasing in privacy, finite for delta in [0, 1)."""
     if log_delta >= 0.0:
         return -1e6
-    return math.sqrt(-2.0 * log_delta) if log_delta > -1e15 else 1e8
+    return 1e8 if log_delta < -5e15 else math.sqrt(-2.0 * log_delta)
 
 
 def calibrate(
@@ -102,10 +104,13 @@ def calibrate(
     if quick is not None:
         safe, unsafe, sure = quick
         missed = unsafe if sure else None
-    elif integer:
-        safe, unsafe = whole(excess, int(low), int(high))
     else:
-        safe, unsafe = real(excess, low, high)
+        search = _searched(build, target, excess)
+        try:
+            safe, unsafe = _boundary(search, low, high, integer)
+        except OutsideDomain:
+            low, high = _answerable(build, low, high, adjacency)
+            safe, unsafe = _boundary(search, low, high, integer)
     if safe is None:
         told = (
             f"no {name} from {low:g} to {high:g} meets epsilon {target.epsilon:g} at "
@@ -185,6 +190,70 @@ def _bounds(bounds: tuple[float, float] | None, integer: bool) -> tuple[float, f
     return low, high
 
 
+def _boundary(
+    excess: Callable[[float], float], low: float, high: float, integer: bool
+) -> tuple[float | None, float | None]:
+    return whole(excess, int(low), int(high)) if integer else real(excess, low, high)
+
+
+def _searched(
+    build: Callable[..., Node], target: _Target, excess: Callable[[float], float]
+) -> Callable[[float], float]:
+    """`excess`, or what a cheap bound makes of it where that shows that the target is met by far.
+
+    There the answer itself may be a number below all floats, and take long. What is known exactly is never
+    called safer than what is known by its bound, so that the whole increases where privacy falls.
+    """
+    from dpacct.compose.composition import Composition
+    from dpacct.compose.trials import Trials
+
+    aim, far = _score(target.log_delta), target.log_delta - _BY_FAR
+
+    @cache
+    def search(x: float) -> float:
+        node = build(x)
+        if not Trials.apply(node, target.method):
+            return excess(x)
+        plan = Composition(node, resolve_adjacency(node, target.adjacency))
+        if not plan.has_contour:
+            return excess(x)
+        bound = max(direction.log_delta_bound(target.epsilon) for direction in plan.upper)
+        return aim - _score(bound) if bound < far else max(excess(x), aim - _score(far))
+
+    return search
+
+
+def _answerable(
+    build: Callable[..., Node], low: float, high: float, adjacency: Adjacency | str | None
+) -> tuple[float, float]:
+    """The part of the search in which the mechanisms of the plan are defined.
+
+    Of the ends that are outside, the last value inside is found by halving, to a part in 10^12.
+    """
+
+    def outside(x: float) -> bool:
+        node = build(x)
+        adjacent = resolve_adjacency(node, adjacency)
+        try:
+            for leaf, _ in node.releases():
+                if leaf.has_pairs:
+                    leaf.pairs(adjacent)
+        except OutsideDomain:
+            return True
+        return False
+
+    def last_inside(end: float) -> float:
+        if not outside(end):
+            return end
+        inside = min(max(1.0, low), high)
+        while abs(math.log(end / inside)) > 1e-12:
+            middle = math.sqrt(inside) * math.sqrt(end)
+            inside, end = (inside, middle) if outside(middle) else (middle, end)
+        return inside
+
+    return last_inside(low), last_inside(high)
+
+
 def _memo(build: Callable[..., Node], target: _Target) -> Callable[[float], float]:
     known: dict[float, tuple[float, Answer | None]] = {}
 
@@ -237,19 +306,19 @@ def _quickly(
     guess = smooth_root(rough, math.sqrt(safe * unsafe), slope, _CLOSE)
     if guess is None:
         return None
-    x, slope, bend = guess
-    half = math.copysign(0.4 * WIDTH, -slope)  # into safety
-    f, move = leading(x, math.inf), math.inf
+    here = guess
+    half = math.copysign(0.4 * WIDTH, -here.slope)  # into safety
+    f, move = leading(here.x, math.inf), math.inf
     for _ in range(6):
         # to the root of a parabola, and a little into safety
-        last, move = move, half - f / slope - bend * (f / slope) ** 2 / slope
-        following = x * math.exp(move) if abs(move) < _FAR else math.nan
+        last, move = move, half + here.move(f)
+        following = here.x * math.exp(move) if abs(move) < _FAR else math.nan
         if not low <= following <= high:
             return None
         arrives = abs(move * last) < min(5.0 * WIDTH, 1e-3 * abs(last))
         value = excess(following) if arrives else leading(following, move)
-        if abs(move) > 1e-9 and value != f:
-            slope = (value - f) / move + bend * move
+        chord = (value - f) / move if abs(move) > 1e-9 and value != f else math.nan
+        slope = chord + here.bend * move if math.isfinite(chord) else here.slope
         past = value / slope  # how far in log x beyond the root
         if arrives and 0.0 <= past / half < 1.5:
             beyond = following * math.exp(-past - half)
@@ -257,7 +326,7 @@ def _quickly(
             if found.upper <= target.log_delta:
                 return None
             return following, beyond, trials.realised and found.lower > target.log_delta
-        x, f = following, value
+        here, f = here._replace(x=following, slope=slope), value
     return None
 
 

@@ -65,6 +65,10 @@ class Direction:
         value, tilt = invert.log_delta_estimate(self.laws, epsilon - self.shift, self.start.tilt)
         return self._mixed(value), tilt
 
+    def log_delta_bound(self, epsilon: float) -> float:
+        """A cheap upper bound of log delta, as smooth in the plan's parameters as delta."""
+        return self._mixed(invert.log_delta_bound(self.laws, epsilon - self.shift))
+
     def epsilon(self, log_target: float) -> Solved:
         if self.log_kept == 0.0:
             return self._epsilon(log_target)

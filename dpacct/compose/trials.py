@@ -20,6 +20,8 @@ from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
 _ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
+# standard deviations beyond which the tail of a Gaussian is nothing: e^{-10^60}
+_FARTHEST = 1e30
 
 
 @dataclass
@@ -46,12 +48,14 @@ class Trials:
         """Log delta of about the Gaussian whose loss has the plan's variance: a first guess."""
         plan = self._plan(node, {})
         mu = plan.upper[0].scale
+        if mu * _FARTHEST <= self.epsilon:
+            return -math.inf
         low, high = self.epsilon / mu - 0.5 * mu, self.epsilon / mu + 0.5 * mu
         # delta = phi(low) (m(low) - m(high)) with Mills' ratio m
         if low <= 0.0:
             lost = math.exp(min(self.epsilon, 700.0)) * math.erfc(high / _ROOT_2)
             return math.log(0.5 * max(math.erfc(low / _ROOT_2) - lost, 1e-300))
-        return -0.5 * low * low + math.log(_mills(low) - _mills(high)) - _LOG_ROOT_2_PI
+        return -0.5 * low * low + _log_mills_fall(low, high, mu) - _LOG_ROOT_2_PI
 
     def rough(self, node: Node) -> float:
         """Saddle-point estimate of log delta in the direction that leads; NaN if there is none.
@@ -86,6 +90,11 @@ class Trials:
         return solved
 
 
-def _mills(z: float) -> float:
-    """About (1 - Phi(z))/phi(z) for z >= 0, to a few per cent."""
-    return 2.0 / (z + math.sqrt(z * z + 8.0 / math.pi))
+def _log_mills_fall(low: float, high: float, apart: float) -> float:
+    """About log(m(low) - m(high)), to a few per cent, with m = (1 - Phi)/phi and 0 <= low = high - apart.
+
+    m(z) is about 2 / (z + sqrt(z^2 + 8/pi)); the difference is written so that nothing cancels.
+    """
+    first, second = (math.sqrt(z * z + 8.0 / math.pi) for z in (low, high))
+    rise = 1.0 + (low + high) / (first + second)
+    return math.log(apart) + math.log(2.0 * rise / ((low + first) * (high + second)))

@@ -65,11 +65,16 @@ def bent_contour(
     is halved until the sum settles: from twice the step at which a similar one did, where that is known.
     None if the laws do not allow a common bend.
     """
-    bends = [family.bend(total.c) for family, _ in families]
-    signs = {bend.sign for bend in bends if bend is not None}
+    bends = []
+    for family, _ in families:
+        bend = family.bend(total.c)
+        if bend is None:
+            return None
+        bends.append(bend)
+    signs = {bend.sign for bend in bends}
     if len(signs) != 1:
         return None
-    lean = signs.pop() * min(bend.slope for bend in bends if bend is not None)
+    lean = signs.pop() * min(bend.slope for bend in bends)
     c = total.c
     width = 1.0 / math.sqrt(total.curvature)
     scale = 3.0 * width

@@ -52,6 +52,7 @@ def contour_for(
     if max(count * family.cut_weight(total.c) for family, count in families) > _CUT_WEIGHT:
         return None
     periods = _periods(laws)
+    beside = bool(periods) and any(law.has_density for law, _ in laws)  # atoms, and more than them
 
     def lattice(at: Totals, share: float) -> Line | None:
         return lattice_line(laws, families, at, epsilons, MOST_NODES, periods)
@@ -66,27 +67,27 @@ def contour_for(
         return straight
 
     if atomic_mass(laws, families, total) > LEAST_ATOMS:
-        return _confirmed(lattice, laws, families, total, epsilons)
-    # a bend to the right is for epsilons above most of the loss, and steps over revivals of atoms
-    may_bend = total.c * math.sqrt(total.variance) > 0.5 and not periods
+        return _confirmed(lattice, beside, families, total, epsilons)
+    # a bend to the right is for epsilons above most of the loss
+    may_bend = total.c * math.sqrt(total.variance) > 0.5
     tried = [] if start.bent_step and may_bend else [vertical(FEW_NODES)]
     tried += [bent] if may_bend else []
     for contour in (*tried, vertical(MOST_NODES)):
-        line = _confirmed(contour, laws, families, total, epsilons)
+        line = _confirmed(contour, beside, families, total, epsilons)
         if line is not None:
             return line
     return None
 
 
 def _confirmed(
-    contour: Contour, laws: Laws, families: Families, total: Totals, epsilons: Sequence[float]
+    contour: Contour, atoms: bool, families: Families, total: Totals, epsilons: Sequence[float]
 ) -> Line | None:
-    """A line; where atoms are about, one that another through a place near by, of another step, agrees with.
+    """A line; beside atoms, one that another through a place near by, of another step, agrees with.
 
     Between two piles of atoms delta is not what the bounds on the step suggest.
     """
     line = contour(total, 1.0)
-    if line is None or not _periods(laws) or not any(law.has_density for law, _ in laws):
+    if line is None or not atoms:
         return line
     shift = min(0.4 / math.sqrt(total.curvature), 0.2 * total.c)
     other = contour(totals(families, total.c - shift), 0.61)

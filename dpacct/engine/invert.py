@@ -106,6 +106,19 @@ def log_delta_estimate(
     return min(0.0, total.log_delta_estimate(epsilon)), total.c
 
 
+@quiet
+def log_delta_bound(laws: Laws, epsilon: float) -> float:
+    """Chernoff's bound of log delta at its saddle: as smooth in the laws as delta, and monotone."""
+    if epsilon >= largest_loss(laws):
+        return -math.inf
+    c = guess_for_epsilon(laws, epsilon)
+    try:
+        total = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA)).for_epsilon(epsilon, c, 1e-3)
+    except TooFine:
+        return min(0.0, modest_bound(laws, epsilon))
+    return min(0.0, total.log_moment - total.c * epsilon + log_peak(total.c))
+
+
 def _log_delta(laws: Laws, epsilon: float, start: Start) -> Solved:
     c = start.tilt or guess_for_epsilon(laws, epsilon)
     saddle = Saddle(laws, c, reach_for(laws, LEAST_LOG_DELTA))

@@ -174,15 +174,18 @@ def _finite(direction: Direction, log_target: float, width: float) -> Bracket:
 def narrowed(finding: Finding, plan: Composition, ask: Callable[[Route], Finding]) -> Finding:
     """A finding that no contour resolves, intersected with the lattice's bracket."""
     try:
-        other = ask(Lattice())
+        return intersection(finding, ask(Lattice()))
     except NotCertified:
         return finding
+
+
+def intersection(finding: Finding, lattice: Finding) -> Finding:
+    """What two brackets of one number leave; where rounding parts them, what holds is the lattice's."""
     assert finding.lower is not None and finding.upper is not None
-    assert other.lower is not None and other.upper is not None
-    lower, upper = max(finding.lower, other.lower), min(finding.upper, other.upper)
+    assert lattice.lower is not None and lattice.upper is not None
+    lower, upper = max(finding.lower, lattice.lower), min(finding.upper, lattice.upper)
     if not lower <= upper:
-        # both are brackets of one number; if rounding parts them, what holds is the lattice's
-        lower, upper = other.lower, other.upper
-    value = min(max(other.value, lower), upper)
-    basis = tuple(dict.fromkeys((*finding.basis, *other.basis)))
-    return Finding(value, lower, upper, Side.TWO_SIDED, other.strength, basis)
+        lower, upper = lattice.lower, lattice.upper
+    value = min(max(lattice.value, lower), upper)
+    basis = tuple(dict.fromkeys((*finding.basis, *lattice.basis)))
+    return Finding(value, lower, upper, Side.TWO_SIDED, lattice.strength, basis)

@@ -33,10 +33,12 @@ def _ratio(rate: float, loss: Floats) -> Floats:
 
 def _inverse(rate: float, loss: Floats) -> Floats:
     """l with r(l) = loss; -inf below log(1 - q)."""
-    bounded = np.minimum(loss, 600.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = np.expm1(bounded) / rate
+    growth = np.expm1(np.minimum(loss, 600.0))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scaled = growth / rate
         inside = np.where(scaled > -1.0, np.log1p(np.maximum(scaled, -1.0)), -math.inf)
+        # 1 + scaled is scaled to rounding, which may be above all floats
+        inside = np.where(scaled > 1e17, np.log(growth) - math.log(rate), inside)
     return np.where(loss > 600.0, loss - math.log(rate), inside)
 
 

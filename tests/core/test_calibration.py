@@ -1,0 +1,55 @@
+"""Searches for noise where hits are so rare, or targets so far, that most trials have no sensible delta."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import dpacct as dp
+from dpacct.compose.trials import Trials
+
+
+@pytest.mark.parametrize("rate", [1e-170])
+def test_more_hits_allowed_than_there_are(rate: float) -> None:
+    """All of the delta is one hit in ten steps, of probability below 1e-5: any noise will do."""
+    found = dp.noise_multiplier(epsilon=1, delta=1e-5, sample_rate=rate, steps=10)
+    assert found == pytest.approx(
+        0.01, rel=1e-9
+    )  # the least that sampled Gaussians are defined for
+
+
+def test_epsilon_far_above_what_one_unit_of_noise_loses() -> None:
+    """Delta at the first trial is e^-1008, at the next e^-4033: the search still finds its way down."""
+
+    def delta(sigma: float) -> float:
+        return float((dp.Poisson(1e-3)(dp.Gaussian(sigma=sigma)) * 2).delta(epsilon=50))
+
+    found = dp.noise_multiplier(epsilon=50, delta=1e-5, sample_rate=1e-3, steps=2)
+    assert 0.1 < found < 0.2
+    assert delta(found) <= 1e-5 < delta(found * (1 - 1e-8))
+
+
+def test_rare_hits_far_up_have_the_narrower_of_two_brackets() -> None:
+    """Two steps of loss 25 each at sigma 2 need x near 64 twice, e^-4000; the lattice alone said 2e-33."""
+    answer = (dp.Poisson(1e-3)(dp.Gaussian(sigma=2)) * 2).delta(epsilon=50, method="exact")
+    assert answer.upper is not None and answer.upper < 1e-300
+
+
+@pytest.mark.parametrize("rate", [1e-300, 1e-170, 1e-30, 1e-9, 1e-3])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 1.0, 50.0, 700.0])
+def test_the_first_guess_is_always_a_number(rate: float, epsilon: float) -> None:
+    last = math.inf
+    for sigma in (0.5, 2.0, 1e3, 1e9):
+        node = dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * 10
+        guess = Trials(epsilon, None).normal(node)
+        assert guess <= 0.0 and guess <= last  # falls with the noise; a NaN fails here
+        last = guess
+
+
+def test_the_first_guess_is_near_the_gaussian_profile() -> None:
+    """For one plain Gaussian it is Balle and Wang's closed form, but for Mills' ratio."""
+    for sigma, epsilon in ((1.0, 3.0), (10.0, 0.5), (0.3, 40.0)):
+        node = dp.Gaussian(sigma=sigma)
+        truth = math.log(float(node.delta(epsilon=epsilon, method="balle_wang.theorem8")))
+        assert Trials(epsilon, None).normal(node) == pytest.approx(truth, abs=0.15)
