@@ -41,7 +41,7 @@ _NOISE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "local-randomizer": (("eps0",),),
     "exponential": (("eps0",),),
 }
-_NUMBERS: dict[str, Number] = {
+NUMBERS: dict[str, Number] = {
     "sigma": POSITIVE,
     "noise_multiplier": POSITIVE,
     "clip": POSITIVE,
@@ -57,7 +57,8 @@ _NUMBERS: dict[str, Number] = {
     "rate": RATE,
     "repeat": STEPS,
 }
-_STEP_KEYS = ("mechanism", "sampling", "inner", *_NUMBERS)
+"""What each number of a step may be."""
+_STEP_KEYS = ("mechanism", "sampling", "inner", *NUMBERS)
 _SAMPLING = Choice(["poisson", "uniform", "none"])
 
 
@@ -77,9 +78,9 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
     if depth > MAX_DEPTH:
         raise Refusal(f"{place}: steps may be nested {MAX_DEPTH} deep at most.")
     numbers = {
-        key: _NUMBERS[key].read(as_text(value, f"{place}: {key}"), f"{place}: {key}")
+        key: NUMBERS[key].read(as_text(value, f"{place}: {key}"), f"{place}: {key}")
         for key, value in table.items()
-        if key in _NUMBERS
+        if key in NUMBERS
     }
     node = _inner(table, place, depth) if "inner" in table else _mechanism(table, numbers, place)
     node = _sampled(node, table, numbers.get("rate"), place)

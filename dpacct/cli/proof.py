@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpacct.compose.certified import Proven
 
 METHOD = "certified"
+_LONGEST = 20_000_000  # characters of a certificate; a long one has 10^5
 
 
 def wanted(method: str, digits: Fraction | None, certificate: str | None) -> bool:
@@ -104,8 +105,13 @@ def read(path: str) -> Any:
         Refusal: it cannot be read, or is not JSON.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(_LONGEST + 1)
+        if len(text) > _LONGEST:
+            told = f"--certificate: {path[:80]!r} is longer than {_LONGEST} characters."
+            raise Refusal(told, "--certificate")
+        return json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "it is not JSON"
         told = f"--certificate: cannot read {path[:80]!r}: {reason}."
         raise Refusal(told, "--certificate") from error

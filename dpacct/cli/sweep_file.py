@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,17 +15,17 @@ import click
 from dpacct.cli.expression import ExpressionError, parse
 from dpacct.cli.plan_step import as_table, as_text, check_keys
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.suggest import closest
+from dpacct.cli.suggest import closest, did_you_mean
 from dpacct.cli.sweep_point import Asking, NoAnswer, command_named, paths
+from dpacct.cli.sweep_slot import Slot, flattened, is_whole, slot_of
 from dpacct.cli.toml_file import contents, file_name, table_of
 from dpacct.cli.values import Number, one_of, shown
 from dpacct.sweep.axis import MOST_POINTS, SCALES, Axis, spread
 from dpacct.sweep.grid import Grid
 
-_KEYS = ("command", "outputs", "fixed", "axes")
+_KEYS = ("command", "outputs", "fixed", "axes", "tied")
 _SPREAD = ("from", "to", "points", "scale")
 _ANSWER = ("lower", "upper", "side", "strength", "method")
-_OURS = ("as_json", "as_csv", "quiet", "output", "certificate", "help")
 _NOT_SWEPT = ("sweep", "completion", "ledger")
 _PROBES = 20
 _COUNT = Number(f"a whole number from 2 to {MOST_POINTS}", least=2, most=MOST_POINTS, whole=True)
@@ -44,29 +46,56 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
     axes = _axes(command, _part(table, "axes", name), f"{name}: axes")
     if not axes:
         raise Refusal(f"{name} has no axes: give one or more under [axes].", "axes")
-    for option in axes:
-        if option in fixed:
-            told = f"{name}: {axes[option].name} is both fixed and an axis; leave one of them out."
-            raise Refusal(told, axes[option].name, kind="exclusive-options")
+    for slot in axes:
+        if slot in fixed:
+            told = f"{name}: {axes[slot].name} is both fixed and an axis; leave one of them out."
+            raise Refusal(told, axes[slot].name, kind="exclusive-options")
     method = _unasked_method(command, {*fixed, *axes})
     told_fixed = {key: values for key, values in fixed.values()}
-    words = [word for option, (_, values) in fixed.items() for word in _words(option, values)]
+    typed = {slot: values for slot, (_, values) in fixed.items()}
     if method:
-        told_fixed["method"] = (method,)
-        words.append(f"--method={method}")
+        told_fixed["method"] = typed[Slot("option", "--method")] = (method,)
     names = {option.name for option in command.params}
     ways = [flag for name, flag in (("quiet", "--quiet"), ("as_json", "--json")) if name in names]
-    asking = Asking(
-        command.name or "",
-        tuple(words),
-        tuple(option.opts[0] if isinstance(option, click.Option) else "" for option in axes),
-        (),
-    )
-    grid = Grid(asking.command, tuple(told_fixed.items()), tuple(axes.values()), ())
+    asking = Asking(command.name or "", tuple(typed.items()), tuple(axes), ())
+    tied = _tied(table, {axis.name for axis in axes.values()}, name)
+    grid = Grid(asking.command, tuple(told_fixed.items()), tuple(axes.values()), (), tied)
     wanted = _outputs(table, name)
     asking, body = _answering(grid, asking, ways, wanted)
     columns, where = _columns(body, wanted, f"{name}: dpacct {grid.command}")
     return replace(grid, outputs=columns), replace(asking, outputs=where), method
+
+
+def files_of(grid: Grid) -> tuple[bytes, ...]:
+    """What stands in the files that a sweep's values name: it decides the answers, as the values do."""
+    told = [values for _, values in grid.fixed] + [axis.values for axis in grid.axes]
+    found = []
+    for value in dict.fromkeys(chain(*told)):
+        with suppress(OSError, ValueError):
+            if Path(value).is_file():
+                found.append(Path(value).read_bytes())
+    return tuple(found)
+
+
+def _tied(table: Mapping[str, Any], known: set[str], name: str) -> tuple[tuple[str, ...], ...]:
+    """The groups of axes that vary together: a list of names, or a list of such lists."""
+    listed = table.get("tied", [])
+    groups = listed if isinstance(listed, list) else [listed]
+    if groups and not any(isinstance(group, list) for group in groups):
+        groups = [groups]
+    found = []
+    for group in groups:
+        members = group if isinstance(group, list) else [group]
+        names = tuple(as_text(each, f"{name}: tied") for each in members)
+        for each in names:
+            if each not in known:
+                told = f"{name}: tied names no axis {shown(each)}"
+                raise Refusal(told + did_you_mean(each, known), "tied")
+        if len(names) < 2:
+            told = f'{name}: tied must list two axes or more, such as ["sigma", "steps"].'
+            raise Refusal(told, "tied")
+        found.append(names)
+    return tuple(found)
 
 
 def _part(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
@@ -89,72 +118,49 @@ def _command(table: Mapping[str, Any], name: str) -> click.Command:
     return command_named(word)
 
 
-def _option(command: click.Command, key: str, place: str) -> click.Parameter:
-    """The parameter that a key means: an option's name without dashes, or an argument's."""
-    wanted = key.replace("_", "-").lower()
-    known: dict[str, click.Parameter] = {}
-    for param in command.params:
-        if param.name in _OURS:
-            continue
-        spelt = param.opts if isinstance(param, click.Option) else [param.name or ""]
-        known |= {word.lstrip("-").replace("_", "-"): param for word in spelt}
-    if wanted in known:
-        return known[wanted]
-    near = closest(f"--{wanted}", [f"--{word}" for word in known])
-    hint = f"; did you mean {near[2:]}?" if near else "."
-    raise Refusal(f"{place}: dpacct {command.name} has no option {shown(key)}{hint}", key)
+Fixed = dict[Slot, tuple[str, tuple[str, ...]]]
 
 
-def _fixed(
-    command: click.Command, table: Mapping[str, Any], place: str
-) -> dict[click.Parameter, tuple[str, tuple[str, ...]]]:
-    found: dict[click.Parameter, tuple[str, tuple[str, ...]]] = {}
-    for key, value in table.items():
-        option = _option(command, key, place)
-        if option in found:
-            raise Refusal(f"{place}: {found[option][0]} and {key} are one option.", key)
-        if isinstance(option, click.Option) and option.is_flag:
+def _fixed(command: click.Command, table: Mapping[str, Any], place: str) -> Fixed:
+    """What stays: the key and the values of each slot."""
+    found: Fixed = {}
+    for key, value in flattened(table, ()):
+        slot, param = slot_of(command, key, place)
+        if slot in found:
+            raise Refusal(f"{place}: {found[slot][0]} and {key} are one option.", key)
+        if slot.kind == "switch":
             if not isinstance(value, bool):
                 raise Refusal(f"{place}: {key} must be true or false.", key)
-            values: tuple[str, ...] = ("true",) if value else ()
-        elif isinstance(value, list):
-            if not (option.multiple or option.nargs != 1):
+            if value:
+                found[slot] = (key, ("true",))
+            continue
+        if isinstance(value, list):
+            if param is None or not (param.nargs != 1 or getattr(param, "multiple", False)):
                 told = f"{place}: {key} must be one value; a list of values belongs under [axes]."
                 raise Refusal(told, key)
             values = tuple(as_text(each, f"{place}: {key}") for each in value)
         else:
             values = (as_text(value, f"{place}: {key}"),)
-        if not (isinstance(option, click.Option) and option.is_flag):
+        if param is not None:
             for each in values:
-                option.type.convert(each, option, None)  # refuses now what would fail in every row
-        found[option] = (key, values)
+                param.type.convert(each, param, None)  # refuses now what would fail in every row
+        found[slot] = (key, values)
     return found
 
 
-def _words(option: click.Parameter, values: tuple[str, ...]) -> list[str]:
-    if not isinstance(option, click.Option):
-        return list(values)
-    if option.is_flag:
-        return [option.opts[0]] if values else []
-    return [f"{option.opts[0]}={value}" for value in values]
-
-
-def _axes(
-    command: click.Command, table: Mapping[str, Any], place: str
-) -> dict[click.Parameter, Axis]:
-    found: dict[click.Parameter, Axis] = {}
-    for key, value in table.items():
-        option = _option(command, key, place)
-        if option in found:
-            raise Refusal(f"{place}: {found[option].name} and {key} are one option.", key)
-        if isinstance(option, click.Option) and option.is_flag:
+def _axes(command: click.Command, table: Mapping[str, Any], place: str) -> dict[Slot, Axis]:
+    found: dict[Slot, Axis] = {}
+    for key, value in flattened(table, _SPREAD):
+        slot, param = slot_of(command, key, place)
+        if slot in found:
+            raise Refusal(f"{place}: {found[slot].name} and {key} are one option.", key)
+        if slot.kind == "switch":
             raise Refusal(f"{place}: {key} is a switch, which belongs under [fixed].", key)
         here = f"{place}: {key}"
         if isinstance(value, list):
-            found[option] = Axis(key, tuple(as_text(each, here) for each in value))
+            found[slot] = Axis(key, tuple(as_text(each, here) for each in value))
         else:
-            whole = isinstance(option.type, Number) and option.type.whole
-            found[option] = _spread(key, value, here, whole=whole)
+            found[slot] = _spread(key, value, here, whole=is_whole(slot, param))
     return found
 
 
@@ -185,11 +191,10 @@ def _number(value: object, place: str) -> Fraction:
         raise Refusal(told, kind="invalid-argument") from None
 
 
-def _unasked_method(command: click.Command, given: set[click.Parameter]) -> str:
+def _unasked_method(command: click.Command, given: set[Slot]) -> str:
     """The quick method, where the command would prove each number and nobody asked for that."""
-    by_name = {option.name: option for option in command.params}
-    option = by_name.get("method")
-    asked = {name for name in ("method", "digits") if by_name.get(name) in given}
+    option = next((param for param in command.params if param.name == "method"), None)
+    asked = {slot.name for slot in given} & {"--method", "--digits"}
     if not isinstance(option, click.Option) or option.multiple or asked:
         return ""
     choices = getattr(option.type, "choices", ())
@@ -215,7 +220,7 @@ def _answering(
     """
     found: tuple[Asking, Mapping[str, Any]] | None = None
     for way in ways or [""]:
-        trial = replace(asking, words=(*asking.words, way)) if way else asking
+        trial = replace(asking, way=way)
         try:
             body = _probe(grid, trial)
         except NoAnswer:

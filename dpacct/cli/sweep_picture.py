@@ -13,6 +13,7 @@ from dpacct.vocabulary import Strength
 if TYPE_CHECKING:
     from dpacct.report.plots.grid import GridData
     from dpacct.report.plots.side import Side
+    from dpacct.sweep.axis import Axis
 
 
 def check_picture(
@@ -46,14 +47,23 @@ def check_picture(
 
 
 def _sides(grid: Grid) -> tuple[Side, ...]:
-    """The axes that vary."""
+    """What varies: an axis, or several that are tied."""
+    return tuple(_side(axes) for axes in grid.sides if len(axes[0].values) > 1)
+
+
+def _side(axes: tuple[Axis, ...]) -> Side:
+    """Tied axes go by the numbers of the first, or in their order where it has none or one twice."""
     from dpacct.report.plots.side import Side
 
-    return tuple(
-        Side(axis.name, axis.values, axis.numbers(), axis.log)
-        for axis in grid.axes
-        if len(axis.values) > 1
-    )
+    first, *others = axes
+    if not others:
+        return Side(first.name, first.values, first.numbers(), first.log)
+    name = f"{first.name} (with {', '.join(axis.name for axis in others)})"
+    numbers = first.numbers()
+    if numbers is not None and len(set(numbers)) == len(numbers):
+        return Side(name, first.values, numbers, first.log)
+    values = tuple(", ".join(told) for told in zip(*(axis.values for axis in axes), strict=True))
+    return Side(", ".join(axis.name for axis in axes), values)
 
 
 def grid_data(table: Table, quantity: str | None) -> GridData:
@@ -73,10 +83,10 @@ def grid_data(table: Table, quantity: str | None) -> GridData:
             f"{name} is a word, which a picture cannot show; choose with --show.", "--show"
         )
     numbers = np.array([np.nan if cell is None else float(cell) for cell in cells])
-    varying = [axis for axis in table.grid.axes if len(axis.values) > 1]
-    values = numbers.reshape([len(axis.values) for axis in varying])
+    sides = _sides(table.grid)
+    values = numbers.reshape([len(side.values) for side in sides])
     fixed = [f"{key} {', '.join(told)}" for key, told in table.grid.fixed]
-    fixed += [f"{axis.name} {axis.values[0]}" for axis in table.grid.axes if axis not in varying]
+    fixed += [f"{axis.name} {axis.values[0]}" for axis in table.grid.axes if len(axis.values) == 1]
     strengths = None
     if "strength" in table.columns:
         words = [w or Strength.CONVERGED for w in table.column("strength")]
@@ -84,7 +94,7 @@ def grid_data(table: Table, quantity: str | None) -> GridData:
         strengths = strengths.reshape(values.shape)
     return GridData(
         name,
-        _sides(table.grid),
+        sides,
         values,
         strengths,
         (f"dpacct {table.grid.command}: {'; '.join(fixed)}" if fixed else "",),

@@ -14,7 +14,11 @@ from dpacct.cli import failure
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import caught
 from dpacct.cli.refusal import Refusal
+from dpacct.cli.sweep_slot import Slot
+from dpacct.cli.toml_file import replaced
 from dpacct.sweep.row import Cell, Row
+
+_ORDER = {"option": 0, "switch": 0, "argument": 1, "word": 2, "inside": 3}
 
 
 class NoAnswer(Refusal):
@@ -27,15 +31,17 @@ class Asking:
 
     Attributes:
         command: its name.
-        words: the fixed options and arguments, as they would be typed.
-        names: the option that each axis is, such as "--sigma"; "" for a positional argument.
+        fixed: what stays, each with its values.
+        slots: what each axis is.
         outputs: paths into the answer's JSON, such as "value" or "data_dependent.upper".
+        way: the switch that says how it shall answer, such as "--json"; or "".
     """
 
     command: str
-    words: tuple[str, ...]
-    names: tuple[str, ...]
+    fixed: tuple[tuple[Slot, tuple[str, ...]], ...]
+    slots: tuple[Slot, ...]
     outputs: tuple[str, ...]
+    way: str = ""
 
     def __call__(self, point: tuple[str, ...]) -> Row:
         """The row of a point: its outputs, or the sentence and exit code of its failure."""
@@ -56,13 +62,19 @@ class Asking:
             Exception: whatever the command raises.
         """
         command = command_named(self.command)
-        words = list(self.words)
-        last: list[str] = []
-        for name, value in zip(self.names, point, strict=True):
-            # One word, so that a value such as -1 is never taken for an option.
-            words += [f"{name}={value}"] if name else []
-            last += [] if name else [value]
-        with caught() as bodies, command.make_context(self.command, [*words, *last]) as context:
+        told = (
+            *self.fixed,
+            *((slot, (value,)) for slot, value in zip(self.slots, point, strict=True)),
+        )
+        words = [self.way] if self.way else []
+        for slot, values in sorted(told, key=lambda one: _ORDER[one[0].kind]):
+            words += slot.words(values)
+        inside = {slot.name: values[0] for slot, values in told if slot.kind == "inside"}
+        with (
+            caught() as bodies,
+            replaced(inside),
+            command.make_context(self.command, words) as context,
+        ):
             command.invoke(context)
         if len(bodies) != 1:
             raise NoAnswer(f"dpacct {self.command} gives no single answer to keep.", "command")

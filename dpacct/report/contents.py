@@ -43,8 +43,8 @@ def answers(
     from dpacct.report.report import must_bound
 
     if delta == 0:
-        if method != "auto":
-            told = f"method must be auto at delta 0, where losses are added up; got {shown(method)}"
+        if method not in ("auto", "exact"):
+            told = f"method must be auto or exact at delta 0, where losses are added up; got {shown(method)}"
             raise InvalidArgument(told, argument="method")
         return must_bound(pure_epsilon(plan)), ()
     asked = None if method == "auto" else plan.epsilon(delta=delta, method=method)

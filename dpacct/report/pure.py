@@ -41,7 +41,7 @@ def pure_epsilon(plan: Node) -> Answer:
     Raises `Unreachable` where some output has no bounded loss, as with Gaussian noise.
 
     >>> import dpacct as dp
-    >>> pure_epsilon(dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5"))
+    >>> print(pure_epsilon(dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5")))
     epsilon <= 2 upper, bound (pure), add-remove
     >>> pure_epsilon(dp.Gaussian(sigma=2))  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):

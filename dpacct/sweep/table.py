@@ -56,6 +56,7 @@ class Table:
             "of": self.grid.command,
             "fixed": {name: list(values) for name, values in self.grid.fixed},
             "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.grid.axes],
+            "tied": [list(names) for names in self.grid.tied],
             "default_method": self.method or None,
             "columns": [axis.name for axis in self.grid.axes] + [*self.columns, "exit", "error"],
             "rows": [

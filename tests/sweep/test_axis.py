@@ -75,9 +75,45 @@ def test_refusals(arguments: tuple[Fraction, Fraction, int, str], says: str) -> 
 
 
 def test_an_axis_has_values_and_each_once() -> None:
-    for values, says in (((), "must have a value"), (("1", "2", "1"), "each value once")):
+    with pytest.raises(InvalidArgument, match="must have a value"):
+        Axis("x", ())
+    with pytest.raises(InvalidArgument, match="axis x must have each value once, got '1' twice"):
+        Grid("eps", (), (Axis("x", ("1", "2", "1")),), ())
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
+def test_tied_axes_are_one_side(sizes: list[int], data: st.DataObject) -> None:
+    from itertools import product
+
+    # every side has a partner that tells its place, put anywhere in the file
+    sides = [(f"a{i}", f"b{i}") for i in range(len(sizes))]
+    pairs = [(name, n) for names, n in zip(sides, sizes, strict=True) for name in names]
+    shuffled = data.draw(st.permutations(pairs))
+    axes = tuple(Axis(name, tuple(f"{name[0]}{k}" for k in range(n))) for name, n in shuffled)
+    grid = Grid("eps", (), axes, (), tuple(sides))
+    rows = [
+        dict(zip((n for n, _ in shuffled), grid.point(r), strict=True)) for r in range(grid.size)
+    ]
+    places = [tuple(int(row[f"a{i}"][1:]) for i in range(len(sizes))) for row in rows]
+    assert sorted(places) == sorted(product(*(range(n) for n in sizes)))
+    for row in rows:
+        assert all(row[f"a{i}"][1:] == row[f"b{i}"][1:] for i in range(len(sizes)))
+
+
+def test_tied_axes_that_cannot_be() -> None:
+    long, short = Axis("x", ("1", "2", "2")), Axis("y", ("1", "2"))
+    for tied, says in (
+        ((("x", "y"),), "x and y have 3 and 2"),
+        ((("x", "z"),), "got 'z'"),
+        ((("y", "y"),), "each once; got 'y'"),
+    ):
         with pytest.raises(InvalidArgument, match=says):
-            Axis("x", values)
+            Grid("eps", (), (long, short), (), tied)
+    # a value may come twice where its partner tells the rows apart
+    partner = Axis("y", ("1", "2", "3"))
+    assert Grid("eps", (), (long, partner), (), (("x", "y"),)).size == 3
+    with pytest.raises(InvalidArgument, match="axis x and y must have each value once, got '2, 1'"):
+        Grid("eps", (), (long, Axis("y", ("1", "1", "1"))), (), (("x", "y"),))
 
 
 def test_a_grid_is_no_larger_than_any_use() -> None:

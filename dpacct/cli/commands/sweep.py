@@ -18,7 +18,7 @@ from dpacct.cli.output import note, write_file, write_json
 from dpacct.cli.picture import PICTURES, writable
 from dpacct.cli.progress import Progress
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.sweep_file import read_sweep
+from dpacct.cli.sweep_file import files_of, read_sweep
 from dpacct.cli.sweep_picture import check_picture, grid_data
 from dpacct.cli.sweep_point import Asking
 from dpacct.cli.values import Choice, FilePath, Number
@@ -116,7 +116,7 @@ def _compute(
     """All rows in order; those of an interrupted run are read, not computed."""
     from importlib.metadata import version
 
-    mark = grid.fingerprint(version("dpacct"))
+    mark = grid.fingerprint(version("dpacct"), *files_of(grid))
     try:
         opened: Any = nullcontext()
         if path is not None:

@@ -77,7 +77,7 @@ def command(
         return
     if names:
         raise Refusal("--certificate stands alone; leave the names out.", "--certificate")
-    from dpacct.certify.check import check
+    from dpacct.certify.check import about, check
 
     told = proof.read(certificate)
     statements = check(told)
@@ -91,6 +91,7 @@ def command(
                 "quantity": told["quantity"],
                 "lower": told["lower"],
                 "upper": told["upper"],
+                "about": about(told),
                 "holds": holds,
                 "claims": [{"claim": claim, "holds": fine} for claim, fine in statements],
             }
@@ -99,8 +100,9 @@ def command(
             raise click.exceptions.Exit(int(ExitStatus.WITHHELD))
         return
     lines = [f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements]
-    about = f"{told['quantity']} between {told['lower']} and {told['upper']}"
-    write_lines([f"{about}: {'proven' if holds else 'not proven'}", *lines])
+    first, *others = about(told)
+    verdict = "proven" if holds else "not proven"
+    write_lines([f"{first}: {verdict}", *(f"  {line}" for line in others), *lines])
     if not holds:
         raise Refusal(
             f"{certificate[:80]!r} proves nothing: a claim does not hold.",
