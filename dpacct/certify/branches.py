@@ -17,6 +17,7 @@ from flint import acb, arb, ctx
 from dpacct.engine.stable import Floats
 
 from .balls import larger, least, spread
+from .choices import demand, real, whole
 from .envelope import Layers, layers
 from .expsum import ExpSum
 from .hill import hill_pieces, hill_top
@@ -97,6 +98,9 @@ class Branch:
         return ratio if ratio < 1 else None
 
 
+MOST_NODES = 5000
+
+
 @dataclass(frozen=True)
 class PanelRule:
     """Gauss-Legendre panels on each branch; ellipses of parameter rho bound the error."""
@@ -107,6 +111,29 @@ class PanelRule:
     rho: float
     cells: int
     cell_ends: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what (12) does not cover; raises `Unsound`."""
+        demand(all(whole(one, 1) for one in self.panels), "such a number of panels")
+        demand(whole(self.nodes, 2, MOST_NODES), "such a number of nodes")
+        demand(real(self.rho) and self.rho > 1, "an ellipse that holds no panel")
+        demand(whole(self.cells, 1), "such a number of cells")
+        demand(all(real(end) for end in (*self.ends, *self.cell_ends)), "an end that is no number")
+
+    @property
+    def size(self) -> int:
+        """Terms and cells."""
+        return sum(self.panels) * self.nodes + self.cells * len(self.panels)
+
+    def fits(self, branches: Sequence[Branch]) -> bool:
+        """Whether every branch has its panels and cells, from its start on to the right."""
+        if not len(branches) == len(self.panels) == len(self.ends) == len(self.cell_ends):
+            return False
+        for branch, *ends in zip(branches, self.ends, self.cell_ends, strict=True):
+            told = [branch.end] if branch.end is not None else [arb(end) for end in ends]
+            if not all(end > branch.start for end in told):
+                return False
+        return True
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> PanelRule:
@@ -135,6 +162,7 @@ class PreparedBranches:
     """Moments by panels, and decay by layers, along Re s = c."""
 
     def __init__(self, parts: Parts, c: arb, rule: PanelRule) -> None:
+        demand(rule.fits(parts.branches), "branches that are not covered")
         self.c, self.rule, self.parts = c, rule, parts
         losses: list[acb] = [acb(loss) for loss, _ in parts.atoms]
         weights: list[acb] = [acb(mass.log()) for _, mass in parts.atoms]

@@ -15,7 +15,8 @@ from dpacct.domain import exact
 from dpacct.errors import InvalidArgument
 from dpacct.tree import from_json
 
-from .claims import AT_LEAST, AT_MOST, Claim, number, sides
+from .claims import AT_LEAST, AT_MOST, MORE, Claim, number, sides
+from .effort import CHECKED, allowance
 
 KIND = "dpacct-certificate"
 SCHEMA = 1
@@ -24,6 +25,7 @@ QUESTIONS = {
     "epsilon": {"delta"},
     "parameter": {"epsilon", "delta", "parameter", "meets", "fails", "safe_end"},
 }
+MOST_CLAIMS = 200
 QUANTITIES = tuple(QUESTIONS)
 _FIELDS = {"schema", "kind", "quantity", "question", "lower", "upper", "claims"}
 
@@ -46,7 +48,8 @@ def certificate(
 def check(told: Any) -> list[tuple[str, bool]]:
     """Each statement of a certificate and whether it holds; raises `InvalidArgument` if malformed.
 
-    The interval is proven when all of them hold.
+    The interval is proven when all of them hold. Raises `NotCertified` where the check would take
+    longer than a search would have been allowed, or more memory.
     """
     if not isinstance(told, Mapping) or told.get("kind") != KIND or told.get("schema") != SCHEMA:
         raise InvalidArgument(
@@ -66,11 +69,37 @@ def check(told: Any) -> list[tuple[str, bool]]:
         raise InvalidArgument(
             f"the certificate's question must have {asked}", argument="certificate"
         )
+    if not isinstance(told["claims"], list) or len(told["claims"]) > MOST_CLAIMS:
+        raise InvalidArgument(
+            f"a certificate's claims must be a list of at most {MOST_CLAIMS}",
+            argument="certificate",
+        )
     claims = [Claim.from_json(fields) for fields in told["claims"]]
-    found = [(_sentence(claim), claim.holds()) for claim in claims]
+    with allowance(CHECKED):
+        found = [(_sentence(claim), claim.holds()) for claim in claims]
     for end, complete in _ends(told, claims):
         found.append((f"the claims give the {end} end {told[end]}", complete))
     return found
+
+
+def about(told: Mapping[str, Any]) -> list[str]:
+    """What a certificate is about, a line each: the interval, the question, the plans, the adjacency."""
+    question = dict(told["question"])
+    plans = [question.pop(name) for name in ("meets", "fails") if name in question]
+    named = question.pop("parameter", told["quantity"])
+    if plans:
+        more = f"safe end: {question.pop('safe_end')}"
+        stated = [f"meets the target: {plans[0]}", f"does not: {plans[1]}", more]
+    else:
+        stated = [f"plan: {told['claims'][0]['plan']}"] if told["claims"] else []
+    asked = ", ".join(f"{name} {value}" for name, value in question.items())
+    adjacency = ", ".join(sorted({claim["adjacency"] for claim in told["claims"]}))
+    return [
+        f"{named} between {told['lower']} and {told['upper']}",
+        f"at: {asked}",
+        *stated,
+        f"adjacency: {adjacency}",
+    ]
 
 
 def _sentence(claim: Claim) -> str:
@@ -84,25 +113,24 @@ def _ends(told: Mapping[str, Any], claims: Sequence[Claim]) -> list[tuple[str, b
     """Whether the claims imply the upper and the lower end."""
     question = told["question"]
     lower, upper = number(told["lower"]), number(told["upper"])
-    if told["quantity"] == "delta":
-        epsilon = number(question["epsilon"])
-        one_plan = len({(c.plan, c.adjacency) for c in claims}) == 1
-        return [
-            ("upper", one_plan and _bounded(claims, epsilon, upper)),
-            ("lower", one_plan and (lower <= 0 or _reached(claims, epsilon, lower))),
-        ]
-    target = number(question["delta"])
-    if told["quantity"] == "epsilon":
-        one_plan = len({(c.plan, c.adjacency) for c in claims}) == 1
-        return [
-            ("upper", one_plan and _bounded(claims, upper, target)),
-            ("lower", one_plan and (lower <= 0 or _reached(claims, lower, target))),
-        ]
-    # a parameter: the two plans are stated, one that meets the target and one that does not
-    epsilon = number(question["epsilon"])
+    if len({claim.adjacency for claim in claims}) != 1:
+        return [("upper", False), ("lower", False)]
+    if told["quantity"] != "parameter":
+        one_plan = len({claim.plan for claim in claims}) == 1
+        if told["quantity"] == "delta":
+            epsilon = number(question["epsilon"])
+            above = _bounded(claims, epsilon, upper)
+            below = _reached(claims, epsilon, lower)
+        else:
+            target = number(question["delta"])
+            above = upper >= 0 and _bounded(claims, upper, target)
+            below = _exceeded(claims, lower, target)
+        return [("upper", one_plan and above), ("lower", one_plan and (lower <= 0 or below))]
+    # two plans are stated, one that meets the target and one that does not
+    epsilon, target = number(question["epsilon"]), number(question["delta"])
     meets = [c for c in claims if c.plan == question["meets"]]
     fails = [c for c in claims if c.plan == question["fails"]]
-    enough, short = _bounded(meets, epsilon, target), _reached(fails, epsilon, target)
+    enough, short = _bounded(meets, epsilon, target), _exceeded(fails, epsilon, target)
     safe_is_upper = question["safe_end"] == "upper"
     ends = (upper, lower) if safe_is_upper else (lower, upper)
     if question["safe_end"] not in ("upper", "lower") or not _stated(question, *ends):
@@ -116,16 +144,17 @@ def _ends(told: Mapping[str, Any], claims: Sequence[Claim]) -> list[tuple[str, b
 def _stated(question: Mapping[str, Any], safe: Fraction, unsafe: Fraction) -> bool:
     """Whether the two plans are one plan, with the parameter at the safe and at the other end."""
     meets, fails = str(question["meets"]), str(question["fails"])
+    if question["parameter"] == "steps":  # one step is not written as a repetition
+        told = [list(from_json(one).releases()) for one in (meets, fails)]
+        steps = [[leaf.to_json() for leaf, _ in one] for one in told]
+        return steps[0] == steps[1] and [[n for _, n in one] for one in told] == [[safe], [unsafe]]
     try:
         pairs = list(_differences(json.loads(meets), json.loads(fails)))
-        counts = [[n for _, n in from_json(told).releases()] for told in (meets, fails)]
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
-    named = any(key == question["parameter"] for key, _, _ in pairs)
-    if named and all((exact(str(a)), exact(str(b))) == (safe, unsafe) for _, a, b in pairs):
-        return True
-    # a number of steps; one step is not written as a repetition
-    return question["parameter"] == "steps" and counts == [[safe], [unsafe]]
+    return any(key == question["parameter"] for key, _, _ in pairs) and all(
+        (exact(str(a)), exact(str(b))) == (safe, unsafe) for _, a, b in pairs
+    )
 
 
 def _differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -156,15 +185,25 @@ def _bounded(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bo
     return settled >= set(range(count))
 
 
-def _reached(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bool:
-    """Whether some realised direction is claimed to have delta(epsilon) >= target."""
+def _realised(claims: Sequence[Claim], epsilon: Fraction) -> Iterator[Claim]:
+    """The claims about a pair that is realised, at this epsilon."""
     for c in claims:
         realised = "lower" if sides(c.plan, c.adjacency).lower is not None else "upper"
-        if (
-            c.relation == AT_LEAST
-            and c.side == realised
-            and number(c.epsilon) == epsilon
-            and number(c.bound) >= target
-        ):
-            return True
-    return False
+        if c.side == realised and number(c.epsilon) == epsilon:
+            yield c
+
+
+def _reached(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bool:
+    """Whether some realised direction is claimed to have delta(epsilon) >= target."""
+    return any(
+        c.relation in (AT_LEAST, MORE) and number(c.bound) >= target
+        for c in _realised(claims, epsilon)
+    )
+
+
+def _exceeded(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bool:
+    """Whether some realised direction is claimed to have delta(epsilon) > target.
+
+    Equality would not do: delta may stay at its target over a stretch of epsilons.
+    """
+    return any(c.relation == MORE and number(c.bound) >= target for c in _realised(claims, epsilon))

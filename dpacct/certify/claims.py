@@ -13,24 +13,36 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from flint import arb
+from flint import arb, ctx
 
 from dpacct.domain import exact, text
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, NotCertified, Unsupported
 from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure, ball, precision
+from .choices import positive, whole
+from .effort import TooCostly, line_cost, rule_cost, spend
 from .far_draws import FORM, from_evidence
 from .lattice_line import LatticeLine
 from .line import Contour, Line
 from .plan import Laws, Sides, read_plan
-from .whole import chernoff, closed_form, largest_loss, rules_from_json, top_outcome
+from .whole import chernoff, closed_form, largest_loss, rules_from_json, size, top_outcome
 
-AT_MOST, AT_LEAST = "at most", "at least"
+AT_MOST, AT_LEAST, MORE = "at most", "at least", "more than"
+RELATIONS = (AT_MOST, AT_LEAST, MORE)
 _MORE_BITS = 32
 _MOST_BITS = 400_000
-_ROUNDED = 1e-6
+_ROUNDED, _PRINTED = 1e-6, 1e-18
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("plan", "adjacency", "side", "epsilon", "relation", "bound"), str),
+    "direction": int,
+    "evidence": dict,
+    "terms": dict,
+}
+_SAID = {str: "text", int: "a whole number", dict: "an object"}
+_BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
+"""What a proof that is none may raise."""
 
 
 def decimal(value: Fraction, digits: int, up: bool) -> str:
@@ -65,46 +77,60 @@ class Claim:
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Claim:
         """Read what `to_json` wrote; raises `InvalidArgument`."""
-        try:
-            return cls(**fields)
-        except TypeError as error:
-            told = f"a certificate's claim is malformed: {error}"
-            raise InvalidArgument(told, argument="certificate") from None
+        if not isinstance(fields, dict) or set(fields) != set(_KINDS):
+            told = f"a certificate's claim must have {', '.join(_KINDS)} and nothing else"
+            raise InvalidArgument(told, argument="certificate")
+        for name, kind in _KINDS.items():
+            if type(fields[name]) is not kind:
+                told = f"{name} of a certificate's claim must be {_SAID[kind]}"
+                raise InvalidArgument(told, argument="certificate")
+        for name, known in (("side", ("upper", "lower")), ("relation", RELATIONS)):
+            if fields[name] not in known:
+                told = f"{name} of a certificate's claim must be one of {', '.join(known)}"
+                raise InvalidArgument(told, argument="certificate")
+        return cls(**fields)
 
     def holds(self) -> bool:
-        """Whether the proof, evaluated again, gives the bound."""
+        """Whether the proof, evaluated again, gives the bound; raises `TooCostly`."""
         directions = _laws(self.plan, self.adjacency, self.side)
         if self.direction not in range(len(directions)):
             return False
         bound = number(self.bound)
         try:
             found, terms = _prove(directions[self.direction], number(self.epsilon), self.evidence)
-        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        except TooCostly:
+            raise
+        except (*_BROKEN, NotCertified, Unsupported):
             return False  # what is written down is no proof
         if not self._told(terms):
             return False
         if self.relation == AT_MOST:
             return found.upper <= bound
-        return self.relation == AT_LEAST and found.lower >= bound
+        return found.lower > bound if self.relation == MORE else found.lower >= bound
 
     def _told(self, terms: dict[str, arb]) -> bool:
         """Whether the sum and the error terms that are written down are those of the proof."""
         if set(self.terms) != set(terms):
             return False
-        for name, value in terms.items():
-            try:
-                written = arb(self.terms[name])
-            except ValueError:
-                return False
-            # bounds are upper ends, which move with the precision in the last of their bits
-            if not (abs(written - value) <= abs(value) * _ROUNDED or written.overlaps(value)):
-                return False
-        return True
+        try:
+            return all(_agrees(name, arb(self.terms[name]), terms[name]) for name in terms)
+        except (TypeError, ValueError):
+            return False
+
+
+def _agrees(name: str, written: arb, value: arb) -> bool:
+    """Whether what is written of a term is true: a sum lies in it, an error is no more, nor far less."""
+    if not written.is_finite():
+        return False
+    if name.endswith("sum"):
+        return bool(written.overlaps(value))
+    end = written.upper()
+    return bool(end >= value * (1 - arb(_PRINTED)) and end <= value * (1 + arb(_ROUNDED)))
 
 
 def number(written: str) -> Fraction:
     """Exact text as a fraction; raises `InvalidArgument`."""
-    value = exact(written)
+    value = exact(written) if isinstance(written, str) else None
     if value is None:
         raise InvalidArgument(f"not a number in a certificate: {written!r}", argument="certificate")
     return value
@@ -129,8 +155,8 @@ def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
 def _prove(
     laws: Laws, epsilon: Fraction, evidence: dict[str, Any]
 ) -> tuple[Enclosure, dict[str, arb]]:
-    bits = int(evidence["bits"])
-    if not 0 < bits <= _MOST_BITS:
+    bits = evidence["bits"]
+    if not whole(bits, 1, _MOST_BITS):
         raise ValueError("a precision that no proof takes")
     with precision(bits + _MORE_BITS):
         e = ball(epsilon)
@@ -144,12 +170,14 @@ def _prove(
         if form == "largest loss":
             return Enclosure(Enclosure.of(top_outcome(laws, e)).lower, Fraction(1)), {}
         if form == "moment bound":
-            rules = rules_from_json(laws, evidence["rules"])
+            rules = _rules(laws, evidence)
             value = chernoff(laws, rules, arb(evidence["c"]), e)
             return Enclosure(Fraction(0), Enclosure.of(value).upper), {}
         if form in ("contour", "contour less atoms"):
-            rules = rules_from_json(laws, evidence["rules"])
+            rules = _rules(laws, evidence)
             contour = Contour(**evidence["contour"])
+            nodes = sum(size(rule) for rule in rules)
+            spend(line_cost(nodes, contour.count, len(laws), ctx.prec))
             steps = [
                 (law.prepare(arb(contour.c), rule), count)
                 for (law, count), rule in zip(laws, rules, strict=True)
@@ -164,6 +192,15 @@ def _prove(
             split = from_evidence(laws, evidence)
             return Enclosure.of(split.delta(e)), split.terms(e)
     raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
+
+
+def _rules(laws: Laws, evidence: dict[str, Any]) -> list[object]:
+    """The rules that are told, charged before anything is built on them."""
+    if not positive(evidence.get("c", 1.0)):
+        raise ValueError("a tilt that is not positive")
+    rules = rules_from_json(laws, evidence["rules"])
+    spend(rule_cost(sum(size(rule) for rule in rules), ctx.prec))
+    return rules
 
 
 def exact_text(value: Fraction) -> str:

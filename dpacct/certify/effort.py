@@ -24,9 +24,14 @@ _BITS = 128.0
 _NODE, _ENTRY, _POWER, _FREQUENCY, _READ = 15e-6, 6e-8, 3e-7, 5e-6, 3e-6
 CLOSED = 1e-4
 """Seconds of one closed form."""
+PIECE = 3e-5
+"""Seconds of one piece of a hill that is bounded far out."""
 SEARCH = 3e-3
 """Seconds of one search in floats for a saddle and a step."""
+CHECKED = 300.0
+"""Seconds allowed for the check of a whole certificate, whoever wrote it."""
 _LARGEST_TABLE = 2e6  # powers held at once, about 1 GB
+_LARGEST = 4e9  # bits of all numbers held at once, half a gigabyte
 
 
 @dataclass
@@ -78,8 +83,15 @@ def spend(seconds: float) -> None:
     account.left = left
 
 
+def hold(numbers: float, bits: int) -> None:
+    """Refuse more numbers of so many bits than fit into memory; raises `NotCertified`."""
+    if numbers * bits > _LARGEST:
+        raise NotCertified(f"the proof holds {numbers:.0f} numbers of {bits} bits: it is withheld")
+
+
 def rule_cost(nodes: int, bits: int) -> float:
     """Seconds to set up an inner rule and take moments from it."""
+    hold(4.0 * nodes, bits)
     return nodes * _NODE * _size(bits)
 
 
@@ -89,6 +101,7 @@ def line_cost(nodes: int, count: int, laws: int, bits: int) -> float:
     Raises `NotCertified` where the table does not fit into memory.
     """
     side = 2.0 * math.sqrt(count) + 2.0
+    hold(side * nodes, bits)
     if side * nodes > _LARGEST_TABLE:
         raise NotCertified(
             f"the proof needs {count} frequencies of {nodes} terms: the value is withheld"
@@ -104,6 +117,7 @@ def read_cost(count: int, bits: int) -> float:
 
 def sum_cost(points: float, bits: int) -> float:
     """Seconds of a finite sum over so many outcomes."""
+    hold(2.0 * points, bits)
     return points * _READ * _size(bits)
 
 
@@ -114,4 +128,5 @@ def _size(bits: int) -> float:
 
 def series_cost(terms: int, bits: int) -> float:
     """Seconds of a few dozen products of power series with so many terms."""
+    hold(10.0 * terms, bits)
     return 1e-3 + 1e-7 * terms * bits

@@ -15,15 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flint import arb
+from flint import arb, ctx
 
 from .balls import ball, disc
 from .branches import Branch, PanelRule, Parts, PreparedBranches
+from .choices import demand, positive, whole
+from .effort import line_cost, rule_cost, spend
 from .gaussian import normal_tail
 from .half_gaussian import SymmetricGaussian
 from .line import Contour, Line, Prepared, payoff_peak
 from .plan import Laws
 from .sampled_gaussian import GaussianRule, SampledGaussian
+from .whole import size
 from .window import Window
 from .windowed_gaussian import WindowedGaussian, lost
 
@@ -94,8 +97,6 @@ class Split:
         law = self.laws[self.which][0] if self.which in range(len(self.laws)) else None
         if not (isinstance(law, SampledGaussian | SymmetricGaussian) and splittable(law)):
             raise ValueError("this law has no far draws")
-        if not self.window.sound:
-            raise ValueError("not a window")
         return law
 
     @property
@@ -222,16 +223,25 @@ _OF_A_LINE = ("sum", "tail", "aliasing above", "aliasing below")
 
 
 def from_evidence(laws: Laws, evidence: Mapping[str, Any]) -> FarDraws:
-    """The terms as a certificate describes them."""
-    split = Split(laws, int(evidence["which"]), Window(**evidence["window"]))
-    lines = {}
-    for told in evidence["lines"]:
-        contour, far = Contour(**told["contour"]), int(told["far"])
+    """The terms as a certificate describes them; what they cost is charged beforehand."""
+    demand(whole(evidence["which"], 0, len(laws) - 1), "a law that the plan has not")
+    split = Split(laws, evidence["which"], Window(**evidence["window"]))
+
+    def read(told: Mapping[str, Any]) -> tuple[float, list[Any]]:
+        demand(positive(told["c"]), "a tilt that is not positive")
         rules = split.rules_from_json(told["rules"])
+        spend(rule_cost(sum(size(rule) for rule in rules), ctx.prec))
+        return told["c"], rules
+
+    lines, bounds = {}, {}
+    for told in evidence["lines"]:
+        contour = Contour(**told["contour"])
+        rules = read({"c": contour.c, "rules": told["rules"]})[1]
+        spend(line_cost(sum(map(size, rules)), contour.count, len(rules), ctx.prec))
+        far = told["far"]
+        demand(whole(far, 0) and far not in lines, "such a number of far draws")
         lines[far] = Line(split.steps(far, arb(contour.c), rules), contour)
-    bounds = {
-        int(told["far"]): (float(told["c"]), split.rules_from_json(told["rules"]))
-        for told in evidence["bounds"]
-    }
-    last = evidence["rest"]
-    return FarDraws(split, lines, bounds, (float(last["c"]), split.rules_from_json(last["rules"])))
+    for told in evidence["bounds"]:
+        demand(whole(told["far"], 0), "such a number of far draws")
+        bounds[told["far"]] = read(told)
+    return FarDraws(split, lines, bounds, read(evidence["rest"]))

@@ -21,10 +21,10 @@ from .far_draws import FORM, FarDraws, Split, SplitLaw
 from .half_gaussian import SymmetricGaussian
 from .line import Contour, Line
 from .plan import Laws
-from .rules import Wanted, node_count, propose_rule
+from .rules import Wanted, propose_rule
 from .search import Aim, FloatLaws, count_nodes, decay, searching
 from .split_floats import SplitFloats
-from .whole import rules_to_json
+from .whole import rules_to_json, size
 from .window import Window
 from .window_rules import far_rule, near_rule
 
@@ -324,7 +324,7 @@ def _rules(
             rule, more = propose_rule(law, wanted)
             rules.append(rule)
             lift = max(lift, more)
-    spend(rule_cost(sum(node_count(rule) for rule in rules if rule is not None), bits))
+    spend(rule_cost(sum(size(rule) for rule in rules if rule is not None), bits))
     return rules, 64 + math.ceil((wanted.nats + lift + 8.0) / math.log(2.0))
 
 

@@ -37,6 +37,8 @@ def folded(points: Sequence[Point], count: int) -> list[Point]:
                 f"{count} draws from {len(points)} point masses have more than {MOST_POINTS}"
                 " outcomes: the value is withheld"
             )
+    if len(points) == 1:
+        return [(count * points[0][0], points[0][1] ** count)]
     spend(sum_cost(size, ctx.prec))
     return [(loss, mass * arb(count).fac()) for loss, mass in _shares(points, count)]
 

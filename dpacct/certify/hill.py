@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from flint import arb
 
 from .balls import larger
+from .choices import Unsound
+from .effort import PIECE, spend
+
+MOST_PIECES = 20_000
 
 
 def piece_width(a: float, power: float, mu: float) -> float:
@@ -18,14 +22,20 @@ def piece_width(a: float, power: float, mu: float) -> float:
 def hill_pieces(start: arb, power: arb, mu: arb) -> Iterator[tuple[arb, arb | None]]:
     """Pieces [a, b] from start until a > power mu + 1, and then (a, None).
 
-    Widths are found in floats: any widths are valid, and the ends are exact.
+    Widths are found in floats: any widths are valid, and the ends are exact. Raises `Unsound` where the
+    axis is not cut from right of 0, or there is no end to it.
     """
     a, times, slope = start, float(power.mid()), float(mu.mid())
-    while not a > power * mu + 1:
-        b = (a + arb(piece_width(float(a.mid()), times, slope))).mid()
-        yield a, b
-        a = b
-    yield a, None
+    if a > 0:
+        for _ in range(MOST_PIECES):
+            spend(PIECE)
+            if a > power * mu + 1:
+                yield a, None
+                return
+            b = (a + arb(piece_width(float(a.mid()), times, slope))).mid()
+            yield a, b
+            a = b
+    raise Unsound("a hill too far out to be bounded: the value is withheld")
 
 
 def hill_top(a: arb, b: arb, at_a: arb, at_b: arb) -> arb:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from flint import acb, arb
 
 from .branches import PreparedBranches
+from .choices import Unsound
 from .fold import folded, stick
 from .line import BallLaw, Line
 
@@ -32,8 +33,9 @@ class LatticeLine(Line):
         return table
 
     def _only(self) -> tuple[PreparedBranches, int]:
-        ((one, count),) = self.steps
-        assert isinstance(one, PreparedBranches)
+        one, count = self.steps[0]
+        if len(self.steps) > 1 or not isinstance(one, PreparedBranches):
+            raise Unsound("point masses are taken out of one repeated law only")
         return one, count
 
     def _tail_factor(self) -> arb:

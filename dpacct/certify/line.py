@@ -17,6 +17,7 @@ from flint import acb, arb
 from dpacct.engine.stable import Floats
 
 from .balls import disc
+from .choices import demand, positive, real, whole
 
 
 class Prepared(Protocol):
@@ -79,7 +80,16 @@ class Contour:
     down: float  # a of eq. (2) for copies below eps, less than c; 0: delta <= 1 instead
     doublings: int  # the tail is cut at tau, 2 tau, 4 tau, ...
 
+    def __post_init__(self) -> None:
+        """Refuse what (1) to (3) do not cover; raises `Unsound`."""
+        demand(positive(self.c) and positive(self.step), "a line or a step that is not positive")
+        demand(whole(self.count, 1), "such a number of frequencies")
+        demand(positive(self.up), "copies above without a shift upwards")
+        demand(real(self.down) and 0 <= self.down < self.c, "a shift down to 0 or beyond")
+        demand(whole(self.doublings, 0, MOST_DOUBLINGS), "such a number of cuts of the tail")
 
+
+MOST_DOUBLINGS = 1000
 Steps = Sequence[tuple[Prepared, int]]
 
 

@@ -36,16 +36,6 @@ class Wanted(NamedTuple):
     frequency: float = 0.0
 
 
-def node_count(rule: object) -> int:
-    """Inner nodes of a rule, the cells of its envelope counted with them."""
-    if isinstance(rule, GaussianRule):
-        cells = sum(grid.count for grid in rule.cells) + (rule.far.count if rule.far else 0)
-        return rule.last - rule.first + 1 + cells
-    if isinstance(rule, PanelRule):
-        return (sum(rule.panels)) * rule.nodes + rule.cells * len(rule.panels)
-    return 1
-
-
 @singledispatch
 def propose_rule(law: object, wanted: Wanted) -> tuple[object, float]:
     """A rule for the law, and the nats that its own cancellation costs."""
@@ -113,9 +103,14 @@ def _hill_margin(x: Floats, power: float, mu: float) -> Floats:
 def segments(x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid, ...]:
     """A grid of cells on each stretch of kept points, all together few."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], kept.astype(np.int8), [0]))))
-    found = []
+    ends: list[tuple[float, float]] = []
     for a, b in zip(edges[::2], edges[1::2], strict=True):
         start, end = float(x[a]) - 0.1, float(x[b - 1]) + 0.1
+        if ends and start < ends[-1][1] + 0.01:  # cells may not overlap
+            start = ends.pop()[0]
+        ends.append((start, end))
+    found = []
+    for start, end in ends:
         count = min(max(_CELLS, math.ceil((end - start) / 0.35)), 4 * _CELLS)
         found.append(Grid(start, (end - start) / count, count))
     return tuple(found[:4])
@@ -182,8 +177,8 @@ def _(law: SymmetricGaussian, wanted: Wanted) -> tuple[PanelRule, float]:
             last = max(last, float(x[value + hills > value.max() - depth][-1]))
             if tilt == wanted.c:
                 body = float(x[value > value.max() - 10.0][-1])
-        ends.append(last)
-        cell_ends.append(body)
+        ends.append(max(last, start + 0.1))
+        cell_ends.append(max(body, start + min(0.1, 5.0 / start)))
     counts = [
         panel_counts(mu, rate, (start, end), mu * end - 0.5 * mu * mu, wanted) for end in ends
     ]

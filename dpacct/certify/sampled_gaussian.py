@@ -17,6 +17,7 @@ from flint import acb, arb
 from dpacct.engine.stable import Floats
 
 from .balls import ball, least
+from .choices import MOST_TERMS, demand, positive, real, whole
 from .envelope import Layers, layers
 from .expsum import ExpSum
 from .gaussian import sampled_profile
@@ -30,6 +31,16 @@ class Grid:
     start: float
     step: float
     count: int
+
+    def __post_init__(self) -> None:
+        """Refuse cells of no width; raises `Unsound`."""
+        demand(real(self.start) and positive(self.step), "cells that do not ascend")
+        demand(whole(self.count, 1), "such a number of cells")
+
+    @property
+    def end(self) -> Fraction:
+        """The last point, exactly."""
+        return Fraction(self.start) + self.count * Fraction(self.step)
 
     def points(self) -> list[arb]:
         """The points as balls."""
@@ -52,6 +63,21 @@ class GaussianRule:
     cells: tuple[Grid, ...]
     far_shift: float = 0.0
     far: Grid | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what (4), (5) and (7) do not cover; raises `Unsound`."""
+        demand(positive(self.shift) and positive(self.step), "a shift or step that is not positive")
+        demand(whole(self.last, 1), "nodes that end left of 0")
+        demand(whole(self.first, self.last - MOST_TERMS, self.last - 1), "such a number of nodes")
+        demand(real(self.far_shift) and self.far_shift >= 0, "a line shifted to the other side")
+        ends = zip(self.cells, self.cells[1:], strict=False)
+        demand(all(a.end <= Fraction(b.start) for a, b in ends), "cells that overlap")
+
+    @property
+    def size(self) -> int:
+        """Terms and cells."""
+        cells = sum(grid.count for grid in self.cells) + (self.far.count if self.far else 0)
+        return self.last - self.first + 1 + cells
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> GaussianRule:

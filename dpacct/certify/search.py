@@ -26,7 +26,8 @@ from .branches import PanelRule, PreparedBranches
 from .effort import SEARCH, line_cost, rule_cost, spend
 from .lattice_line import LatticeLine
 from .line import BallLaw, Contour, Line, Prepared
-from .rules import Wanted, node_count, propose_rule
+from .rules import Wanted, propose_rule
+from .whole import size
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
 _HIGHEST = 2.5  # times the saddle: the largest tilt of an aliasing bound
@@ -230,7 +231,7 @@ def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[object], int
 
 
 def _prepare(laws: BallLaws, rules: list[object], c: float) -> list[tuple[Prepared, int]]:
-    spend(rule_cost(sum(node_count(rule) for rule in rules), ctx.prec))
+    spend(rule_cost(sum(size(rule) for rule in rules), ctx.prec))
     return [(law.prepare(arb(c), rule), n) for (law, n), rule in zip(laws, rules, strict=True)]
 
 
@@ -304,5 +305,5 @@ def tilt_for_bound(
         wanted = Wanted(tilt, tilt, tilt, nats, most, nats)
         with searching():
             rules = [propose_rule(law, wanted)[0] for law, _ in laws]
-        spend(rule_cost(sum(node_count(rule) for rule in rules), bits))
+        spend(rule_cost(sum(size(rule) for rule in rules), bits))
     return tilt, rules, bits

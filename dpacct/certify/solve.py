@@ -13,7 +13,7 @@ from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure
-from .claims import AT_LEAST, AT_MOST, Claim, decimal, exact_text
+from .claims import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
 from .direction import Direction
 from .plan import read_plan
 from .search import FloatLaws
@@ -124,7 +124,7 @@ class Plan:
             if direction.decide(epsilon, target) is False:
                 side = "upper" if self.lower is None else "lower"
                 told = exact_text(target)
-                return False, [self._claim(side, k, direction, epsilon, AT_LEAST, told)]
+                return False, [self._claim(side, k, direction, epsilon, MORE, told)]
         return None, []
 
     # --- epsilon
@@ -135,7 +135,7 @@ class Plan:
         if self.lower is None:
             return above
         below = self._root("lower", self.lower, target, width)
-        lower = [claim for claim in below.claims if claim.relation == AT_LEAST]
+        lower = [claim for claim in below.claims if claim.relation == MORE]
         upper = [claim for claim in above.claims if claim.relation == AT_MOST]
         return Certified(below.lower, above.upper, upper + lower)
 
@@ -161,7 +161,7 @@ class Plan:
         if leader is not None:
             if directions[leader].decide(low, target) is not False:
                 raise NotCertified(f"epsilon {float(low):.6g} could not be proven insufficient")
-            claims.append(self._claim(side, leader, directions[leader], low, AT_LEAST, told))
+            claims.append(self._claim(side, leader, directions[leader], low, MORE, told))
         return Certified(low, high, claims)
 
 

@@ -70,6 +70,11 @@ def rules_from_json(laws: Laws, told: Sequence[dict[str, Any] | None]) -> list[o
     ]
 
 
+def size(rule: Any) -> int:
+    """Terms and cells of a rule; 1 where there is nothing to choose."""
+    return 1 if rule is None else int(rule.size)
+
+
 def rules_to_json(rules: Sequence[Any]) -> list[dict[str, Any] | None]:
     """Each law's rule, for a certificate."""
     return [None if rule is None else asdict(rule) for rule in rules]

@@ -12,11 +12,12 @@ from typing import Any
 
 from flint import acb, arb
 
+from .choices import demand, positive
+from .effort import PIECE, spend
 from .gaussian import normal_tail
-from .hill import hill_top, piece_width
+from .hill import MOST_PIECES, hill_top, piece_width
 
 _REACHES = (4.0, 2.0, 1.0, 0.5, 0.25)
-_MOST_PIECES = 20_000
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,13 @@ class Window:
     end: float
     width: float
 
-    @property
-    def sound(self) -> bool:
-        """Whether both windows are non-negative."""
-        return 0.0 < self.near <= self.end and self.width > 0.0
+    def __post_init__(self) -> None:
+        """Refuse windows that are not in [0, 1]; raises `Unsound`."""
+        demand(
+            positive(self.near) and positive(self.end) and self.near <= self.end,
+            "far draws that end before they start",
+        )
+        demand(positive(self.width), "a window of no width")
 
     @property
     def lone(self) -> bool:
@@ -142,7 +146,8 @@ def right_tail(
     if not a > 0:
         return arb.pos_inf()
     times, slope = float(power.mid()), float(mu.mid())
-    for _ in range(_MOST_PIECES):
+    for _ in range(MOST_PIECES):
+        spend(PIECE)
         bound, pull = cut.right(a)
         at_a = power * log_r(a)
         size = (at_a - a * a / 2).exp() * bound

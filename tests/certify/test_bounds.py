@@ -171,11 +171,13 @@ def test_panels_eq_12_13_and_variation_eq_17(law: LaplaceStep | SymmetricGaussia
     branches = 2 if isinstance(law, SymmetricGaussian) or law.kind == SYMMETRIC else 1
     with precision(BITS):
         c = arb(2)
-        full = replace(RULE, panels=RULE.panels[:branches], ends=RULE.ends[:branches])
+        both = (RULE.panels, RULE.ends, RULE.cell_ends)
+        panels, ends, cell_ends = (one[:branches] for one in both)
+        full = replace(RULE, panels=panels, ends=ends, cell_ends=cell_ends)
         exact = law.prepare(c, full)
         v = exact.variation()
-        for nodes, panels in ((6, 3), (10, 4), (16, 6)):
-            coarse = law.prepare(c, replace(full, nodes=nodes, panels=(panels,) * branches))
+        for nodes, each in ((6, 3), (10, 4), (16, 6)):
+            coarse = law.prepare(c, replace(full, nodes=nodes, panels=(each,) * branches))
             for t in (0.5, 4.0, 12.0):
                 truth = exact.row(arb(t), 1)[1]
                 coarse.row(arb(t), 1)

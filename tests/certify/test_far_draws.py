@@ -15,6 +15,7 @@ from flint import acb, arb
 import dpacct as dp
 from dpacct.certify.balls import precision
 from dpacct.certify.check import check
+from dpacct.certify.choices import Unsound
 from dpacct.certify.far_draws import FarDraws, Split
 from dpacct.certify.half_gaussian import SymmetricGaussian
 from dpacct.certify.line import Contour, Line
@@ -136,8 +137,8 @@ def test_a_number_left_out_is_no_proof() -> None:
             built(LAW, Window(3.0, 3.0, 0.5), (0, 1))
         with pytest.raises(ValueError, match="no far draws"):
             Split(((LAW, STEPS),), -1, WINDOWS[0]).parts()
-        with pytest.raises(ValueError, match="window"):
-            Split(((LAW, STEPS),), 0, Window(3.0, 2.0, 0.5)).parts()
+        with pytest.raises(Unsound, match="far draws"):
+            Window(3.0, 2.0, 0.5)
 
 
 def test_without_what_is_too_much_of_the_symmetric_law_eq_24(

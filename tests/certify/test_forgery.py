@@ -1,0 +1,194 @@
+"""Whoever writes a certificate chooses the evidence: whatever it says, no falsehood is proven by it.
+
+The evidence of a true certificate is changed, number by number and list by list, and the proof
+evaluated. It is refused, or its interval holds the truth.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import dpacct as dp
+from dpacct.certify.check import check
+from dpacct.certify.claims import Claim, prove, sides
+from dpacct.certify.effort import TooCostly, allowance
+from dpacct.compose import certified
+from dpacct.errors import DpacctError, NotCertified
+
+MADE = {
+    "remove and add": (dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000, "1.5"),
+    "damped": (dp.Poisson(0.1)(dp.Gaussian(sigma=1)) * 5, "2"),
+    "panels": (dp.WithoutReplacement(0.05)(dp.Gaussian(sigma=1)) * 200, "1"),
+    "point masses": (dp.Poisson(0.1)(dp.Laplace(b=1)) * 300, "2"),
+    "far draws": (dp.Poisson("1e-4")(dp.Gaussian(sigma="0.5")) * 100, "3"),
+}
+NO_PROOF = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NotCertified)
+Path = tuple[str | int, ...]
+
+
+def parts(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every number and list of numbers."""
+    if isinstance(told, dict | list):
+        if isinstance(told, list):
+            yield at, told
+        for name, value in told.items() if isinstance(told, dict) else enumerate(told):
+            yield from parts(value, (*at, name))
+    elif isinstance(told, int | float):
+        yield at, told
+
+
+def others(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return [[], value + value, value * 5, value[:-1], value[::-1]]
+    found: list[Any] = [-value, 0, -1, value * 2, value / 10, -value / 10, math.nan, 10**30, "1"]
+    return [
+        int(x) if isinstance(value, int) and isinstance(x, float) and x == x else x for x in found
+    ]
+
+
+def changed(told: Any, at: Path, value: Any) -> Any:
+    told = copy.deepcopy(told)
+    inner = told
+    for step in at[:-1]:
+        inner = inner[step]
+    inner[at[-1]] = value
+    return told
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_no_evidence_proves_a_falsehood(name: str) -> None:
+    node, at = MADE[name]
+    epsilon = Fraction(at)
+    told = json.loads(json.dumps(certified.delta(node, epsilon=at, digits=3).certificate))
+    best = certified.delta(node, epsilon=at, digits=9)
+    refused = proven = 0
+    claims = [Claim.from_json(fields) for fields in told["claims"]]
+    for claim in {(c.side, c.direction): c for c in claims if "rules" in str(c.evidence)}.values():
+        both = sides(claim.plan, claim.adjacency)
+        laws = (both.lower if claim.side == "lower" and both.lower else both.upper)[claim.direction]
+        with allowance(5.0):
+            truth = prove(laws, epsilon, claim.evidence)
+        assert claim.direction or truth.upper >= Fraction(best.certificate["lower"])
+        dear = 13 if name == "far draws" else 1
+        for k, (where, value) in enumerate(parts(claim.evidence)):
+            for other in others(value)[k % dear :: dear]:
+                try:
+                    with allowance(0.15):
+                        found = prove(laws, epsilon, changed(claim.evidence, where, other))
+                except NO_PROOF:
+                    refused += 1
+                    continue
+                proven += 1
+                assert found.lower <= truth.upper, (where, value, other)
+                assert found.upper >= truth.lower, (where, value, other)
+    assert refused >= 30
+    assert proven >= 20
+
+
+def certificate() -> Any:
+    node, at = MADE["damped"]
+    return json.loads(json.dumps(certified.delta(node, epsilon=at, digits=3).certificate))
+
+
+@pytest.mark.parametrize("value", [None, 3, "text", [], {}, [[]], True, 10**400, math.nan])
+def test_what_has_the_wrong_type_is_refused_in_a_sentence(value: Any) -> None:
+    told = certificate()
+    refused = 0
+    for where, _ in _all(told):
+        try:
+            with allowance(1.0):
+                refused += not all(holds for _, holds in check(changed(told, where, value)))
+        except DpacctError:
+            refused += 1
+    assert refused >= 30
+
+
+def _all(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if at:
+        yield at, told
+    if isinstance(told, dict | list):
+        for name, value in told.items() if isinstance(told, dict) else enumerate(told):
+            if at[:1] != ("claims",) or at[1:2] in ((), (0,)):
+                yield from _all(value, (*at, name))
+
+
+def test_the_check_is_bounded_in_time_and_memory() -> None:
+    told = certificate()
+    many = changed(told, ("claims",), told["claims"] * 100)
+    with pytest.raises(DpacctError, match="at most"):
+        check(many)
+    long = copy.deepcopy(told)
+    for claim in long["claims"]:
+        if "contour" in claim["evidence"]:
+            claim["evidence"]["bits"] = 400_000
+            claim["evidence"]["contour"]["count"] = 200_000
+    with pytest.raises(TooCostly), allowance(1.0):
+        check(long)
+
+
+def swapped(told: Any, old: str, new: str, only: str) -> Any:
+    """A plan changed in one of the two places, and in the claims about it."""
+    told = copy.deepcopy(told)
+    plan = told["question"][only]
+    told["question"][only] = plan.replace(old, new)
+    assert told["question"][only] != plan
+    for claim in told["claims"]:
+        if claim["plan"] == plan:
+            claim["plan"] = told["question"][only]
+    return told
+
+
+def test_the_two_ends_are_about_one_plan_and_one_adjacency() -> None:
+    """Ends that are each true, of two different questions, are no interval."""
+    steps = certified.whole_parameter(
+        lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6
+    )
+    told = json.loads(json.dumps(steps.certificate))
+    assert all(holds for _, holds in check(told))
+    noisier = swapped(told, '"20"', '"21"', "meets")
+    claims = [holds for claim, holds in check(noisier) if claim.startswith("delta")]
+    assert all(claims)  # with more noise, 22 steps meet the target all the more
+    assert not all(holds for _, holds in check(noisier))
+    mixed = copy.deepcopy(told)
+    for claim in mixed["claims"]:
+        if claim["plan"] == mixed["question"]["meets"]:
+            claim["adjacency"] = "zero-out"
+    assert not all(holds for _, holds in check(mixed))
+
+
+def test_delta_at_its_target_does_not_show_that_epsilon_is_larger() -> None:
+    """Beyond its epsilon, an open failure keeps delta at its target for ever."""
+    node = dp.ApproxDP(epsilon=1, delta="0.25")
+    claim = {
+        "plan": node.to_json(),
+        "adjacency": "add-remove",
+        "side": "upper",
+        "direction": 0,
+        "bound": "0.25",
+        "evidence": {"form": "closed", "bits": 200},
+        "terms": {},
+    }
+    told: dict[str, Any] = {
+        "schema": 1,
+        "kind": "dpacct-certificate",
+        "quantity": "epsilon",
+        "question": {"delta": "0.25"},
+        "lower": "5",
+        "upper": "6",
+        "claims": [
+            {**claim, "epsilon": "6", "relation": "at most"},
+            {**claim, "epsilon": "5", "relation": "at least"},
+        ],
+    }
+    statements = check(told)
+    assert all(holds for claim, holds in statements if claim.startswith("delta"))
+    assert not all(holds for _, holds in statements)
+    told["claims"][1]["relation"] = "more than"
+    assert not all(holds for _, holds in check(told))
