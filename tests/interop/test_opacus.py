@@ -9,11 +9,12 @@ import time
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opacus import PrivacyEngine
 from opacus.accountants import IAccountant, RDPAccountant, create_accountant
 from opacus.accountants.utils import get_noise_multiplier
+from scipy.stats import binom
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -153,7 +154,16 @@ def test_a_step_without_noise_is_infinite_and_no_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [(math.nan, 0.1, 1), (-1, 0.1, 1), (1, math.nan, 1), (1, 1.5, 1), (1, 0.1, 0.5)]
+    "entry",
+    [
+        (math.nan, 0.1, 1),
+        (-1, 0.1, 1),
+        (1, math.nan, 1),
+        (1, 1.5, 1),
+        (1, 0.1, 0.5),
+        (1, 0.1, math.nan),
+        (1, 0.1, 10**19),
+    ],
 )
 def test_a_bad_history_is_refused(entry: tuple[float, float, int]) -> None:
     """Opacus' own accountant hangs on the first of these for ever."""
@@ -163,21 +173,56 @@ def test_a_bad_history_is_refused(entry: tuple[float, float, int]) -> None:
         accountant.get_epsilon(DELTA)
 
 
-# At least one sample per record: fewer make the engine work for seconds.
-@given(noise=st.floats(0.3, 1e6), rate=st.floats(1e-4, 1), passes=st.floats(1, 1000))
+LATTICE = 1e-3
+"""Relative width of what answers while a record has hardly been sampled."""
+
+
+@settings(max_examples=40)
+@given(noise=st.floats(0.05, 1e6), rate=st.floats(1e-5, 1), passes=st.floats(1e-3, 1000))
 def test_epsilon_is_total_and_falls_with_noise(noise: float, rate: float, passes: float) -> None:
     steps = math.ceil(passes / rate)
     here = history.epsilon([(noise, rate, steps)], DELTA)
     assert 0 <= here < math.inf
-    assert history.epsilon([(2 * noise, rate, steps)], DELTA) <= here
-    assert history.epsilon([(noise, rate, steps), (noise, rate, steps)], DELTA) >= here
+    assert history.epsilon([(2 * noise, rate, steps)], DELTA) <= here * (1 + LATTICE)
+    assert history.epsilon([(noise, rate, steps)] * 2, DELTA) >= here * (1 - LATTICE)
 
 
 @pytest.mark.parametrize("noise", [1e-300, 1e-19, 1e-3, 0.011, 20.0, 1e6, 1e300, math.inf])
-@pytest.mark.parametrize("rate", [1e-300, 1e-9, 0.5, 1.0])
-def test_epsilon_is_total_at_the_edges(noise: float, rate: float) -> None:
-    found = [history.epsilon([(noise, rate, steps)], DELTA) for steps in (1, 1000)]
-    assert 0 <= found[0] <= found[1]
+@pytest.mark.parametrize("rate", [0.0, 1e-300, 1e-9, 0.5, 1.0])
+@pytest.mark.parametrize("delta", [1e-300, DELTA, 1 - 1e-9])
+def test_epsilon_is_total_at_the_edges(noise: float, rate: float, delta: float) -> None:
+    found = [history.epsilon([(noise, rate, steps)], delta) for steps in (0, 1, 1000, 10**18)]
+    assert found[0] == 0 and found == sorted(found)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [(0.09, 0.01, 300)],  # little noise: the bound that knows the samples
+        [(0.05, 1.0, 3)],
+        [(1.1, 0.02, 500), (0.09, 0.001, 5)],
+        [(1.1, 0.02, 500), (0.9, 1e-30, 10**12)],  # samples that hold nobody
+        [(1.1, 1e-3, 300)],  # the first steps: the lattice
+        [(0.8, 1e-4, 20_000)],
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_quick_bounds_are_never_below_the_truth(entries: list[history.Entry]) -> None:
+    run = history.plan(entry for entry in entries if entry[1] > 1e-20)
+    assert run is not None
+    found, truth = history.epsilon(entries, DELTA), run.epsilon(delta=DELTA, method="exact")
+    assert truth.lower <= found < 4 * truth.upper
+    if min(noise for noise, _, _ in entries) >= 0.1:
+        assert found <= truth.upper * (1 + LATTICE)
+
+
+@pytest.mark.parametrize(("rate", "steps"), [(0.01, 7), (0.5, 3), (1e-9, 10**12), (1 - 1e-12, 50)])
+def test_how_often_a_record_is_in_a_sample(rate: float, steps: int) -> None:
+    """The binomial tail itself, by SciPy."""
+    for nats in (0.7, 12.0, 300.0):
+        most = history._most(rate, steps, nats)
+        assert binom.sf(most, steps, rate) <= math.exp(-nats)
+        assert most <= steps
 
 
 def test_the_order_of_a_history_does_not_matter() -> None:
