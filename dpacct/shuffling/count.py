@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
 from dpacct.engine.stable import Floats
 
 from .binomial import log_pmf, reach
-
-MOST = 1000
-"""Clients up to which every choice of the others' inputs is tried."""
 
 
 @dataclass(frozen=True)
@@ -82,46 +79,3 @@ class Count:
     def _ways(self) -> list[tuple[Floats, Floats, Floats]]:
         losses, p, q = self.outcomes()
         return [(losses, p, q), (-losses, q, p)]
-
-
-def worst_delta(clients: int, eps0: float, epsilon: float) -> tuple[float, float, int]:
-    """(lower, upper, ones among the others): delta of shuffled binary response at the worst of all inputs.
-
-    Every number of ones among the other clients is tried, both directions; memory and time (once, for all
-    epsilons) grow with the square and the cube of `clients`. The ends differ by rounding.
-
-    >>> low, high, ones = worst_delta(2, 1.0, 0.0)
-    >>> round(low, 9), round(high, 9), ones
-    (0.337834712, 0.337834712, 0)
-    """
-    p, q = _laws(clients, eps0)
-    growth = math.exp(epsilon)
-    best, least, where = 0.0, 0.0, 0
-    for first, second in ((p, q), (q, p)):
-        excess = np.maximum(first - growth * second, 0.0)
-        deltas = excess.sum(axis=1)
-        paid = np.where(excess > 0.0, first, 0.0).sum(axis=1)
-        off = 4e-12 * paid + 1e-300
-        i = int(np.argmax(deltas + off))
-        if float(deltas[i] + off[i]) > best:
-            best, where = float(deltas[i] + off[i]), i
-        least = max(least, float((deltas - off).max()))
-    return least, min(best, 1.0), where
-
-
-@lru_cache(maxsize=4)
-def _laws(clients: int, eps0: float) -> tuple[Floats, Floats]:
-    """The law of the count with and without the differing client's one, a row per number of other ones."""
-    lie = math.exp(-eps0) / (1.0 + math.exp(-eps0))
-    rows = []
-    for ones in range(clients):
-        truth, lies = _binomial(ones, 1.0 - lie), _binomial(clients - 1 - ones, lie)
-        rows.append(np.convolve(truth, lies))
-    law = np.array(rows)
-    more, none = np.pad(law, ((0, 0), (1, 0))), np.pad(law, ((0, 0), (0, 1)))
-    honest = 1.0 / (1.0 + math.exp(-eps0))
-    return none * lie + more * honest, none * honest + more * lie
-
-
-def _binomial(n: int, p: float) -> Floats:
-    return np.exp(log_pmf(np.arange(n + 1.0), n, Fraction(p)))

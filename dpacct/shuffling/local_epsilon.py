@@ -14,6 +14,7 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 from . import bounds
 from .letters import Letters
 from .pair import BLANKET, GENERIC
+from .questions import COUNTED, inputs_of
 from .shuffle import Shuffle
 from .source import ShuffleSource
 
@@ -21,6 +22,7 @@ _MOST = 500.0
 _LEAST = 1e-9
 ROUNDS = Integer(1, 10**9)
 """Rounds of shuffling."""
+_BUDGET = 4000  # intervals of inputs at each eps0
 # a factor of eps0: what the search over rounds, each of which composes a lattice, leaves open
 _STEP, _COARSE_STEP = 1.0 + 1e-9, 1.0 + 1e-4
 
@@ -54,6 +56,9 @@ def largest_eps0(
     def meets_once(eps0: float) -> bool:
         if eps0 <= target:
             return True
+        binary = inputs_of(Shuffle(eps0=eps0, clients=clients, k=k, rate=rate))
+        if binary is not None:
+            return binary.log_delta(float(target), _BUDGET)[1] <= log_delta
         return bounds.numeric(letters(eps0), upper=True).log_delta(float(target)) <= log_delta
 
     def meets(eps0: float) -> bool:
@@ -69,14 +74,17 @@ def largest_eps0(
         told = f"no eps0 above {_LEAST:g} is known to meet epsilon {float(target):g} at delta "
         raise Unreachable(f"{told}{float(failure):g}", argument="epsilon")
     best = Shuffle(eps0=found, clients=clients, k=k, rate=rate)
+    method, basis = ("balle2019.blanket", BLANKET) if k else ("feldman2022.clones", GENERIC)
+    if times == 1 and inputs_of(best) is not None:
+        method, basis = "count", COUNTED
     return Answer(
         quantity="eps0",
         value=found,
         lower=found,
         side=Side.LOWER,
         strength=Strength.BOUND,
-        method="balle2019.blanket" if k else "feldman2022.clones",
-        basis=(BLANKET if k else GENERIC,),
+        method=method,
+        basis=(basis,),
         assumptions=best.assumptions(Adjacency.REPLACE_ONE),
         adjacency=Adjacency.REPLACE_ONE,
         unit=best.unit,

@@ -17,7 +17,8 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 
 from . import bounds
 from .bounds import Bound
-from .count import MOST, Count, worst_delta
+from .count import Count
+from .inputs import BUDGET, Inputs
 from .letters import Letters
 from .pair import REALISED
 
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 
     from .shuffle import Shuffle
 
-_EXACT = "the count of ones, all inputs of the others tried, both directions"
+COUNTED = (
+    "the count of ones at the worst of all inputs of the others, both directions "
+    "(docs/theory/shuffling.md)"
+)
+_PROFILE_BUDGET = BUDGET // 20  # of each epsilon, where many are asked
 _MISSED = "no bound is below the randomiser's own eps0: shuffling is not counted on"
 Ask = Callable[[Bound], float]
 
@@ -61,8 +66,11 @@ def _counted(count: Count) -> Bound:
     return Bound("count", REALISED, count.epsilon, count.log_delta)
 
 
-def _enumerated(shuffle: Shuffle) -> bool:
-    return shuffle.k == 2 and shuffle.rate == 1 and shuffle.clients <= MOST
+def inputs_of(shuffle: Shuffle) -> Inputs | None:
+    """Binary response of everybody, which is known exactly."""
+    if shuffle.k != 2 or shuffle.rate != 1:
+        return None
+    return Inputs(int(shuffle.clients), float(shuffle.eps0))
 
 
 def _answer(
@@ -127,13 +135,14 @@ def _ask(
     ask: Ask,
     adjacency: Adjacency | str | None,
     useless: Callable[[float], bool],
-    exact: Callable[[], tuple[float, float]],
+    exact: Callable[[Inputs], tuple[float, float]],
 ) -> Answer | None:
     word = resolve_adjacency(shuffle, adjacency)
     started = time.perf_counter()
-    if method == "auto" and _enumerated(shuffle):
-        lower, upper = exact()
-        bound = replace(bounds.local(0.0), name="count", basis=_EXACT)
+    binary = inputs_of(shuffle)
+    if method in ("auto", "count") and binary is not None:
+        lower, upper = exact(binary)
+        bound = replace(bounds.local(0.0), name="count", basis=COUNTED)
         return _answer(shuffle, quantity, upper, lower, bound, word, started)
     named = {bound.name: bound for bound in upper_bounds(shuffle)}
     if method not in ("auto", *named):
@@ -166,7 +175,7 @@ def epsilon(
         lambda bound: min(bound.epsilon(log_delta), eps0),
         adjacency,
         lambda value: value >= eps0,
-        lambda: _exact_epsilon(shuffle, log_delta),
+        lambda binary: binary.epsilon(log_delta),
     )
 
 
@@ -184,7 +193,7 @@ def delta(
         lambda bound: -math.inf if past else bound.log_delta(at),
         adjacency,
         lambda value: value > alone.log_delta(at),
-        lambda: (-math.inf, -math.inf) if past else _exact_log_delta(shuffle, at),
+        lambda binary: (-math.inf, -math.inf) if past else binary.log_delta(at),
     )
 
 
@@ -195,7 +204,12 @@ def profile(
     resolve_adjacency(shuffle, adjacency)
     array = np.atleast_1d(np.asarray(epsilons))
     asked = [EPSILON.check("epsilon", one) for one in array.ravel().tolist()]
-    found = [float(shuffle.delta(epsilon=one)) for one in asked]
+    binary = inputs_of(shuffle)
+    if binary is None:
+        found = [float(shuffle.delta(epsilon=one)) for one in asked]
+    else:
+        logs = [binary.log_delta(float(one), _PROFILE_BUDGET)[1] for one in asked]
+        found = [min(1.0, math.nextafter(math.exp(log), 1.0)) for log in logs]
     return np.reshape(np.array(found), array.shape)
 
 
@@ -213,28 +227,3 @@ def compare(shuffle: Shuffle, **question: Any) -> list[Answer]:
         alone = bounds.local(eps0).log_delta(at)
         return _every(shuffle, "delta", lambda b: b.log_delta(at), word, lambda v: v > alone)
     return []
-
-
-def _exact_log_delta(shuffle: Shuffle, epsilon: float) -> tuple[float, float]:
-    low, high, _ = worst_delta(int(shuffle.clients), float(shuffle.eps0), epsilon)
-    return _log(low), _log(high)
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0.0 else -math.inf
-
-
-def _exact_epsilon(shuffle: Shuffle, log_delta: float) -> tuple[float, float]:
-    """The epsilon at which the enumerated delta meets the target, from both sides."""
-    ends = []
-    for side in (0, 1):
-        low, high = 0.0, float(shuffle.eps0)
-        if _exact_log_delta(shuffle, 0.0)[side] <= log_delta:
-            ends.append(0.0)
-            continue
-        while high - low > 1e-11 * high:
-            middle = 0.5 * (low + high)
-            above = _exact_log_delta(shuffle, middle)[side] > log_delta
-            low, high = (middle, high) if above else (low, middle)
-        ends.append(high if side else low)
-    return ends[0], ends[1]

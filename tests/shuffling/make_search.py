@@ -17,7 +17,8 @@ from random import Random
 from typing import Any
 
 from dpacct.shuffling import bounds
-from dpacct.shuffling.count import Count, worst_delta
+from dpacct.shuffling.count import Count
+from dpacct.shuffling.inputs import Inputs
 from dpacct.shuffling.letters import Letters
 from tests.shuffling.enumeration import delta, random_rows, response
 
@@ -78,7 +79,7 @@ def claims(case: dict[str, Any]) -> Iterator[tuple[str, float]]:
             if bound.name.startswith("balle"):
                 yield bound.name, bound.log_delta(at)
         if answers == 2:
-            yield "count", math.log(max(worst_delta(n, eps0, at)[1], 1e-300))
+            yield "count", Inputs(n, eps0).log_delta(at)[1]
 
 
 def promised(rng: Random) -> Iterator[tuple[str, float]]:

@@ -11,7 +11,8 @@ import pytest
 
 import dpacct as dp
 from dpacct.shuffling import bounds, hidden
-from dpacct.shuffling.count import Count, worst_delta
+from dpacct.shuffling.count import Count
+from dpacct.shuffling.inputs import Inputs
 from dpacct.shuffling.letters import Letters, mixture
 from dpacct.theorems import feldman2020, feldman2022
 from tests.shuffling.enumeration import delta, histogram, random_rows, response
@@ -91,7 +92,7 @@ def test_binary_response_in_exact_fractions() -> None:
             laws = [histogram([*others, rows[i]], 2) for i in (0, 1)]
             for p, q in (laws, laws[::-1]):
                 worst = max(worst, sum(max(Fraction(0), p[h] - growth * q[h]) for h in p))
-        low, high, _ = worst_delta(clients, math.log(3), math.log(1.5))
+        low, high = map(math.exp, Inputs(clients, math.log(3)).log_delta(math.log(1.5)))
         assert low <= float(worst) * (1 + 1e-15) and float(worst) <= high * (1 + 1e-15)
         assert high - low < 1e-10
         answer = dp.Shuffle(eps0=math.log(3), clients=clients, k=2).delta(epsilon=math.log(1.5))
