@@ -43,6 +43,9 @@ def locked(handle: int, path: Path, *, timeout: float, shared: bool = False) -> 
                 raise LedgerBusy(told, argument="path") from None
             time.sleep(pause)
             pause = min(2 * pause, 0.02)
+        except OSError as error:
+            told = f"the ledger {str(path)!r} cannot be locked where it is: {error.strerror}"
+            raise Unsupported(told, argument="path") from None
     try:
         yield
     finally:

@@ -134,6 +134,11 @@ class Ledger:
             self._store.close()
             raise
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy, or what another process unpickles, is the same file opened once more.
+        options = {"timeout": self._store.timeout, "read_only": not self._store.writable}
+        return functools.partial(Ledger, **options), (self.path,)
+
     # --- making and reading the file
 
     def _replay(self) -> None:
@@ -291,6 +296,8 @@ class Ledger:
         Raises `BudgetExceeded`, and records nothing, where it does not fit.
         """
         plan = self.budget.check(plan)
+        if not isinstance(label, str):
+            raise InvalidArgument(f"label must be a text, got {shown(label)}", argument="label")
         with self._store.session():
             self._replay()
             if not self._known.fits(plan):
@@ -339,12 +346,13 @@ class Ledger:
         return checks
 
     def checks(self) -> tuple[Assumption, ...]:
-        """What `observe` found, the last result of each check."""
-        latest: dict[str, Assumption] = {}
+        """What `observe` found: the last result of each check, but a violation is never undone."""
+        found: dict[str, Assumption] = {}
         for event in self.events:
             for text, source, status in event.get("checks", ()):
-                latest[text] = Assumption(text, source, AssumptionStatus.parse(status))
-        return tuple(latest.values())
+                if text not in found or found[text].status is not AssumptionStatus.VIOLATED:
+                    found[text] = Assumption(text, source, AssumptionStatus.parse(status))
+        return tuple(found.values())
 
     def close(self) -> None:
         """Write what is known of outcomes, and mark the file as finished with, for now."""

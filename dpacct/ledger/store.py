@@ -31,6 +31,9 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, writable: bool, timeout: float) -> None:
+        if "\0" in os.fsdecode(path):
+            told = f"path must be the name of a file, got {shown(path)}"
+            raise InvalidArgument(told, argument="path")
         self.path = Path(os.path.realpath(path))
         self.writable = writable
         self.timeout = timeout
@@ -44,16 +47,25 @@ class Store:
         self._open()
 
     def _open(self) -> None:
-        lost = not self.path.exists()
-        if lost and beside(self.path).exists():
-            raise self._damaged("is gone, and its head is still there: something was counted in it")
         flags = os.O_RDWR | os.O_CREAT if self.writable else os.O_RDONLY
         try:
+            if not self.path.exists() and beside(self.path).exists():
+                told = "is gone, and its head is still there: something was counted in it"
+                raise self._damaged(told)
+            if self.path.exists() and not self.path.is_file():
+                raise self._unopened("not a regular file")
             self._handle = os.open(self.path, flags | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            told = f"the ledger {str(self.path)!r} cannot be opened: {error.strerror}"
-            raise InvalidArgument(told, argument="path") from None
+            raise self._unopened(error.strerror) from None
         self._process = os.getpid()
+
+    def _unopened(self, why: str | None) -> InvalidArgument:
+        told = f"the ledger {str(self.path)!r} cannot be opened: {why}"
+        return InvalidArgument(told, argument="path")
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", -1) >= 0:
+            os.close(self._handle)
 
     @property
     def is_open(self) -> bool:
@@ -146,8 +158,9 @@ class Store:
                 raise self._wrong_line(tail, "is not the line that its head announces")
             self.repaired.append(head.count)
             if self.writable:
-                os.ftruncate(self._handle, head.length)
-                disk.write(self._handle, head.line, head.length)
+                with self._told():
+                    os.ftruncate(self._handle, head.length)
+                    disk.write(self._handle, head.line, head.length)
         self._take(head.line)
 
     def _take(self, line: bytes) -> None:
@@ -178,16 +191,31 @@ class Store:
 
     # --- writing
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A full or failing disk, with what it means for the caller."""
+        try:
+            yield
+        except OSError as error:
+            told = f"{error.strerror}; nothing may be released for a line that could not be written"
+            raise OSError(error.errno, told, str(self.path)) from None
+
     def append(self, fields: Mapping[str, Any]) -> Record:
         """Append a line, durable when this returns; must be inside a `session`.
 
         If it raises, the line may still be counted when the file is next read: never the reverse.
         """
-        assert self._depth and self.writable
+        assert self._depth
+        if not self.writable:
+            told = (
+                f"the ledger {str(self.path)!r} was opened read-only, and must not be to be written"
+            )
+            raise InvalidArgument(told, argument="read_only")
         record = {"n": len(self.records), **fields}
         line, mark = seal(record, self.mark)
-        Head(self.length, len(self.records), self.mark, line).save(self.path)
-        disk.write(self._handle, line, self.length)
+        with self._told():
+            Head(self.length, len(self.records), self.mark, line).save(self.path)
+            disk.write(self._handle, line, self.length)
         self.records.append(record)
         self.marks.add(mark)
         self.length, self.mark = self.length + len(line), mark

@@ -123,3 +123,7 @@ def test_the_ledger_keeps_what_was_observed(tmp_path: Path) -> None:
         told = {a.text: str(a.status) for a in ledger.guarantee().assumptions}
         assert told["each unit was sampled by its own coin"] == "violated"
         assert told["no more steps ran than were accounted"] == "held"
+        ledger.observe(fine)  # what was violated once is not made good by a later part of the run
+        assert {a.text: str(a.status) for a in ledger.checks()} == {
+            a.text: str(a.status) for a in checks
+        }

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import os
+import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -276,10 +282,47 @@ def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
     ledger.close()  # twice does no harm
 
 
-@pytest.mark.parametrize("name", ["no/such/folder/a", "."])
-def test_a_path_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
-    with pytest.raises((dp.InvalidArgument, dp.LedgerDamaged)):
-        dp.Ledger(tmp_path / name, budget=BUDGET)
+@pytest.mark.parametrize(
+    "name", ["no/such/folder/a", ".", "/dev/null", "/dev/full", "pipe", "n" * 300, "a\0b"]
+)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_path_that_cannot_be_opened(tmp_path: Path, name: str, read_only: bool) -> None:
+    """Nothing but a file; a pipe is not waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(dp.InvalidArgument, match=r"path must be|cannot be opened"):
+        dp.Ledger(tmp_path / name, budget=BUDGET, read_only=read_only)
+
+
+def test_names_and_labels_in_any_script(tmp_path: Path) -> None:
+    path = tmp_path / "журнал π\n.ledger"
+    with dp.Ledger(path, budget=BUDGET) as ledger:
+        ledger.spend(STEP, label="ヒストグラム \ud800\n")
+        with pytest.raises(dp.InvalidArgument, match="label must be a text"):
+            ledger.spend(STEP, label=5)  # type: ignore[arg-type]
+    with dp.Ledger(path) as ledger:
+        assert [record["label"] for record in ledger.intents] == ["ヒストグラム \ud800\n"]
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_a_copy_is_the_same_file_opened_again(tmp_path: Path, again: Callable[..., Any]) -> None:
+    """As a worker process that was started afresh gets it."""
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 5) as one, again(one) as two:
+        for ledger in (one, two, one, two):
+            ledger.spend(STEP)
+        assert one.remaining.steps(STEP) == two.remaining.steps(STEP) == 1
+    reader = dp.Ledger(tmp_path / "a", read_only=True)
+    with pytest.raises(dp.InvalidArgument, match="read-only"):
+        again(reader).spend(STEP)
+
+
+def test_ledgers_that_nobody_closed_give_their_files_back(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        dp.Ledger(tmp_path / "a", budget=BUDGET)
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
 
 
 def test_more_than_the_budget_is_no_guarantee(tmp_path: Path) -> None:
