@@ -20,6 +20,7 @@ import dpacct as dp
 from dpacct.compose import certified
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
+from figures.panels import BROKEN
 from figures.record import FOLDER, Record, Row
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         left.set_xlim(-0.5, 1.12 * x[-1])
         left.set_xlabel("imaginary part of s")
         left.set_ylabel("size of a term / delta")
-        left.axvspan(x[-1], 2 * x[-1], color="#F6E3D8", linewidth=0, zorder=0)
+        left.axvspan(x[-1], 2 * x[-1], color=BROKEN, linewidth=0, zorder=0)
         left.text(
             1.11 * x[-1], 1, "left out", ha="right", rotation=90, color=style.VERMILION, va="top"
         )
@@ -131,8 +132,10 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         floor = 1e-18
         for k, size in enumerate(reversed(shown.values())):
             colour = style.GREEN if k == 0 else style.VERMILION
-            right.barh(k, max(size, floor * 2), left=floor, color=colour, height=0.6)
-            right.text(max(size, floor * 2) * 2, k, words.near(size, 2), va="center")
+            if size > floor:
+                right.barh(k, size, left=floor, color=colour, height=0.6)
+            told = words.near(size, 2) + ("" if size > floor else ", far left of this axis")
+            right.text(2 * max(size, floor), k, told, va="center")
         right.set_yticks(range(len(shown)), list(reversed(shown)))
         right.set_xscale("log")
         right.set_xlim(floor, 1e-8)

@@ -17,6 +17,7 @@ import dpacct as dp
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
 from dpacct.theorems.federated_fdp import tables
+from figures.panels import BROKEN
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 va="top" if sigma == "0.6" else "bottom",
                 fontsize=style.SIZE - 1,
             )
-        right.axhspan(1e-3, 1, color="#F6E3D8", linewidth=0, zorder=0)
+        right.axhspan(1e-3, 1, color=BROKEN, linewidth=0, zorder=0)
         right.text(25_000, 0.165, "promise broken", color=style.VERMILION, ha="right")
         right.set_xscale("log")
         right.set_ylim(0.15, 2)

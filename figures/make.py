@@ -17,7 +17,7 @@ from figures.record import FOLDER, Record
 from figures.statements import make as statements
 
 STATEMENTS = "statements"
-APPARATUS = {"make", "record"}
+APPARATUS = {"make", "panels", "record"}
 
 
 def records() -> list[Record]:

@@ -19,6 +19,7 @@ from dpacct.errors import OutsideDomain
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
 from dpacct.theorems.registry import get
+from figures.panels import finish, number_axis
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -139,24 +140,9 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             number_axis(ax.xaxis, (1, 2, 5, 10, 20))
             number_axis(ax.yaxis, (0.3, 0.5, 1, 2, 5))
             ax.set_xlabel("promised epsilon")
-            ax.set_title(SETTINGS[sampling], fontsize=style.SIZE, loc="left")
-        axes[0].set_ylabel("noise multiplier")
-        made.legend(
-            *axes[0].get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=4,
-            columnspacing=1.4,
-        )
+        headings = [SETTINGS[sampling] for sampling in FORMULAS]
+        finish(made, dict(zip(axes, headings, strict=True)), "noise multiplier", columns=4)
     return made, title
-
-
-def number_axis(axis: object, ticks: Sequence[float]) -> None:
-    """Plain numbers at these places of a logarithmic axis."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
-
-    axis.set_major_locator(FixedLocator(list(ticks)))  # type: ignore[attr-defined]
-    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))  # type: ignore[attr-defined]
-    axis.set_minor_formatter(NullFormatter())  # type: ignore[attr-defined]
 
 
 RECORD = Record("noise_by_method", points, row, draw)

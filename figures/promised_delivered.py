@@ -1,6 +1,6 @@
 """The privacy that a run really has, when its noise was chosen by DP-Fed's theorems.
 
-The noise is that of noise_by_method.py; what it delivers is answered by the exact engine. For uniform
+The noise is that of noise_by_method's table; what it delivers is answered by the exact engine. For uniform
 samples the answer is an interval: its lower end holds for data sets that exist, the upper end for all.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dpacct.report.plots import style, words
@@ -20,11 +21,11 @@ from figures.noise_by_method import (
     ROUTES,
     SETTINGS,
     lines,
-    noise,
-    number_axis,
     plan,
     points,
 )
+from figures.noise_by_method import RECORD as NOISE
+from figures.panels import BROKEN, finish, number_axis
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -33,10 +34,16 @@ if TYPE_CHECKING:
 SHOWN = 10.0  # the promise that the title speaks of
 
 
+@cache
+def noises() -> dict[tuple[float | str, ...], float]:
+    """The noise of each point, as its table has it: a row takes what was asked for, not what would be."""
+    return {(r["sampling"], r["route"], r["promised"]): float(r["noise"]) for r in NOISE.table()}
+
+
 def row(point: Row) -> Row:
     """Epsilon at the noise of one point."""
-    sampling, route, promised = point.values()
-    asked = noise(str(sampling), str(route), float(promised))
+    sampling = point["sampling"]
+    asked = noises()[tuple(point.values())]
     if math.isnan(asked):
         return {**point, "lower": math.nan, "upper": math.nan}
     told = plan(str(sampling), asked).epsilon(delta=DELTA, method="exact")
@@ -70,7 +77,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     with style.style():
         for ax, sampling in zip(axes, SETTINGS, strict=True):
             ends = (1.0, 20.0)
-            ax.fill_between(ends, ends, 100, color="#F6E3D8", linewidth=0, zorder=0)
+            ax.fill_between(ends, ends, 100, color=BROKEN, linewidth=0, zorder=0)
             ax.plot(ends, ends, color=style.INK, linewidth=0.8, zorder=1)
             for route in ROUTES:
                 x, low = lines(rows, sampling, route, "lower")
@@ -86,16 +93,10 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             number_axis(ax.xaxis, (1, 2, 5, 10, 20))
             number_axis(ax.yaxis, (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50))
             ax.set_xlabel("promised epsilon")
-            ax.set_title(SETTINGS[sampling], fontsize=style.SIZE, loc="left")
             ax.text(1.15, 60, "promise broken", color=style.VERMILION, va="center")
             ax.text(1.15, 0.11, "noise wasted", color=style.FAINT, va="center")
-        axes[0].set_ylabel("delivered epsilon")
-        made.legend(
-            *axes[0].get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=4,
-            columnspacing=1.4,
-        )
+        headings = list(SETTINGS.values())
+        finish(made, dict(zip(axes, headings, strict=True)), "delivered epsilon", columns=4)
     return made, title
 
 

@@ -19,6 +19,7 @@ from dpacct.shuffling.questions import lower_bounds, upper_bounds
 from dpacct.shuffling.shuffle import Shuffle
 from dpacct.theorems.canonne2020 import epsilon as from_renyi
 from dpacct.theorems.udp_fl.shuffle import lemma2
+from figures.panels import BROKEN, finish
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     with style.style():
         for ax, eps0 in zip(axes, LEVELS, strict=True):
             low = line(rows, eps0, TRUTH)
-            ax.fill_between(CLIENTS, 1e-4, low, color="#F6E3D8", linewidth=0, zorder=0)
+            ax.fill_between(CLIENTS, 1e-4, low, color=BROKEN, linewidth=0, zorder=0)
             ax.axhline(eps0, color=style.INK, linewidth=0.8)
             ax.text(CLIENTS[-1], eps0 * 1.06, "not shuffled", ha="right", va="bottom", fontsize=8)
             for name, label in NAMES.items():
@@ -115,14 +116,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ax.set_yscale("log")
             ax.set_ylim(1e-3 * eps0 / 0.4, 1.6 * eps0)
             ax.set_xlabel("clients")
-            ax.set_title(f"eps0 = {eps0:g}", fontsize=style.SIZE, loc="left")
-        axes[0].set_ylabel("epsilon after shuffling")
-        made.legend(
-            *axes[0].get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=3,
-            columnspacing=1.2,
-        )
+        headings = [f"eps0 = {eps0:g}" for eps0 in LEVELS]
+        finish(made, dict(zip(axes, headings, strict=True)), "epsilon after shuffling", columns=3)
     return made, title
 
 

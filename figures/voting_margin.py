@@ -19,6 +19,7 @@ from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
 from dpacct.theorems.papernot2018 import gaussian_votes, log_mismatch
 from dpacct.theorems.registry import get
+from figures.panels import finish
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -103,13 +104,13 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     )
     made, axes = figure(
         title,
-        f"Renyi divergence of order {ORDER} of one answer by noisy vote between two classes; an agent joins "
+        f"Rényi divergence of order {ORDER} of one answer by noisy vote between two classes; an agent joins "
         "or leaves",
         height=3.5,
         columns=2,
     )
     with style.style():
-        for ax, (sigma, votes) in zip(axes, PANELS.items(), strict=True):
+        for ax, sigma in zip(axes, PANELS, strict=True):
             top = 3 * line(rows, sigma, "independent")[1][0]
             low = top * 1e-4
             for route, (label, look, strength) in ROUTES.items():
@@ -120,16 +121,11 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 )
             ax.set_yscale("log")
             ax.set_ylim(low, top)
-            ax.set_xlim(0, at_margin[-1])
+            ax.set_xlim(-0.02 * at_margin[-1], 1.02 * at_margin[-1])
             ax.set_xlabel("margin in votes")
-            ax.set_title(f"noise {sigma}, {votes} votes", fontsize=style.SIZE, loc="left")
-        axes[0].set_ylabel("Rényi divergence of one answer")
-        made.legend(
-            *axes[0].get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=3,
-            columnspacing=1.2,
-        )
+        headings = [f"noise {sigma}, {votes} votes" for sigma, votes in PANELS.items()]
+        vertical = "Rényi divergence of one answer"
+        finish(made, dict(zip(axes, headings, strict=True)), vertical, columns=3)
     return made, title
 
 
