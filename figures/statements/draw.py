@@ -11,6 +11,7 @@ from dpacct.theorems.grade import Status
 from dpacct.theorems.registry import get
 from dpacct.verify.comparison import Comparison
 from dpacct.verify.truth import truths
+from dpacct.vocabulary import Side, Strength
 from figures.record import Row
 from figures.statements.canvas import (
     ALARM,
@@ -24,6 +25,13 @@ from figures.statements.canvas import (
     runs,
     scale,
 )
+
+STROKE = 2.2
+DASHES = {
+    word: "" if dashes == "-" else " ".join(f"{STROKE * part:.1f}" for part in dashes[1])
+    for word, dashes in style.LINES.items()
+}
+"""The same dashes for the same grade as in every other picture."""
 
 
 def draw(rows: Sequence[Row]) -> str:
@@ -49,24 +57,64 @@ def draw(rows: Sequence[Row]) -> str:
     if not open_ended and any(b > a * (1 + 1e-6) for a, b in zip(lower, upper, strict=True)):
         made.between(x, lower, upper, style.BLUE)
     made.line(x, lower, style.BLUE, "")
-    made.line(x, claimed, style.VERMILION, "6 4")
+    dashes = DASHES[strength_of(entry)]
+    made.line(x, claimed, style.VERMILION, dashes)
     at = spoken_of(rows, entry)
     if entry.witness is not None:
         made.pointer(float(at["x"]))
     made.dot(float(at["x"]), float(at["claimed"]), style.VERMILION)
-    made.dot(float(at["x"]), float(at["lower"]), style.BLUE)
+    made.dot(float(at["x"]), nearest_end(at, entry)[0], style.BLUE)
     delivered = truths()[entry.id].claimed
     claim = "corrected" if entry.status is Status.CORRECTED else "as printed"
     truth = "delivered" if delivered else "truth"
     names = [
         (f"{truth}, at least" if open_ended else truth, style.BLUE, ""),
-        ("promised" if delivered else claim, style.VERMILION, "6 4"),
+        (
+            style.labelled("promised" if delivered else claim, strength_of(entry)),
+            style.VERMILION,
+            dashes,
+        ),
     ]
     made.legend([*names, *([("claim violated", ALARM, "area")] if any(against) else [])])
-    where = f"{'At' if entry.witness else 'Tightest at'} {argument} = {words.near(float(at['x']))}"
-    values = (names[1][0], at["claimed"]), (names[0][0], at["lower"])
-    told = ", ".join(f"{name} {words.near(float(value))}" for name, value in values)
-    return made.svg(f"{where}: {told}")
+    return made.svg(finding(at, entry, delivered=bool(delivered)))
+
+
+def strength_of(entry: Entry) -> Strength:
+    """How sure the claim's line is, for its dashes."""
+    if entry.status is Status.REFUTED:
+        return Strength.REFUTED
+    if entry.status is Status.ASYMPTOTIC:
+        return Strength.ESTIMATE
+    ours = (Status.DERIVED, Status.PROVED, Status.CORRECTED)
+    return Strength.BOUND if entry.status in ours else Strength.PUBLISHED
+
+
+def nearest_end(row: Row, entry: Entry) -> tuple[float, str]:
+    """The end of the truth that the claim is held against, and what is said before it."""
+    lower, upper = float(row["lower"]), float(row["upper"])
+    if upper <= lower * (1 + 1e-6):
+        return lower, ""
+    if entry.side is Side.LOWER and math.isfinite(upper):
+        return upper, "at most "
+    return lower, "at least "
+
+
+def finding(row: Row, entry: Entry, *, delivered: bool) -> str:
+    """What the picture shows at the point that is spoken of, as a sentence."""
+    end, how = nearest_end(row, entry)
+    digits = 4
+    while (
+        digits < 9
+        and row["violated"]
+        and words.near(float(row["claimed"]), digits) == words.near(end, digits)
+    ):
+        digits += 1
+    x = words.near(float(row["x"]))
+    claimed, true = (words.near(value, digits) for value in (float(row["claimed"]), end))
+    told = f"promises {claimed} and delivers {how}{true}"
+    if not delivered:
+        told = f"says {claimed} where {how}{true} is true"
+    return f"{'At' if entry.witness else 'Closest at'} {row['argument']} = {x} it {told}"
 
 
 def spoken_of(rows: Sequence[Row], entry: Entry) -> Row:
