@@ -136,8 +136,9 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy, or what another process unpickles, is the same file opened once more.
-        options = {"timeout": self._store.timeout, "read_only": not self._store.writable}
-        return functools.partial(Ledger, **options), (self.path,)
+        store = self._store
+        opened = functools.partial(Ledger, timeout=store.timeout, read_only=not store.writable)
+        return opened, (self.path,)
 
     # --- making and reading the file
 

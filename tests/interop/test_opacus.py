@@ -6,6 +6,9 @@ import copy
 import io
 import math
 import time
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
 import pytest
 import torch
@@ -94,6 +97,7 @@ def test_make_private_with_epsilon_meets_its_target() -> None:
 )
 def test_get_noise_multiplier(epsilon: float, rate: float, steps: int) -> None:
     """Opacus' bisection on our epsilon ends at our own calibration, from above."""
+    close = 2e-4 if rate * steps <= 1 else 1e-5  # the lattice, where a record is hardly sampled
     ours = dp.noise_multiplier(
         epsilon=epsilon, delta=DELTA, sample_rate=rate, steps=steps, method="exact"
     )
@@ -105,7 +109,7 @@ def test_get_noise_multiplier(epsilon: float, rate: float, steps: int) -> None:
         accountant="dpacct",
         epsilon_tolerance=1e-6,
     )
-    assert ours * (1 - 1e-12) <= theirs <= ours * (1 + 1e-5)
+    assert ours * (1 - 1e-12) <= theirs <= ours * (1 + close)
 
 
 def test_a_checkpoint_goes_on_where_it_stopped() -> None:
@@ -248,14 +252,45 @@ def test_it_is_quick() -> None:
     assert time.process_time() - start < 0.010
 
 
-def test_what_ran_is_compared_with_what_was_accounted() -> None:
-    _, model, optimizer, loader = private()
-    sizes = [size for _ in range(10) for size in train(model, optimizer, loader)]
-    plan = opacus.step_of(optimizer, sample_rate=1 / len(loader)) * len(sizes)
-    ran = opacus.observed(optimizer, loader, steps=len(sizes), batch_sizes=sizes)
-    assert [str(check.status) for check in ran.compare(plan)][:4] == ["held"] * 4
+@lru_cache
+def real_loop(*, poisson: bool = True, noise: float = 1.1, micro: int = 1) -> dp.Execution:
+    """48 batches of PyTorch and Opacus as they are, each in `micro` optimiser steps."""
+    _, model, optimizer, loader = private(noise_multiplier=noise, poisson_sampling=poisson)
+    draws, sizes = [], []
+    add_noise = optimizer.add_noise
+    optimizer.add_noise = lambda: draws.append(add_noise())
+    for x, y in (batch for _ in range(6) for batch in loader):
+        sizes.append(len(x))
+        for some, labels in zip(x.chunk(micro), y.chunk(micro), strict=True):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(some), labels).backward()
+            optimizer.step()
+    assert opacus.is_poisson(loader) == poisson
+    return opacus.observed(
+        optimizer, loader, steps=48, batch_sizes=sizes, weights=[1.0], noise_draws=len(draws)
+    )
 
-    _, model, optimizer, fixed = private(poisson_sampling=False)
-    assert not opacus.is_poisson(fixed) and opacus.is_poisson(loader)
-    checks = opacus.observed(optimizer, fixed, steps=1).compare(plan)
-    assert str(checks[1].status) == "violated" and "own coin" in checks[1].text
+
+STEPS, COINS, RATE, NOISE, DRAWS, WEIGHTS = range(6)
+
+
+@pytest.mark.parametrize(
+    ("run", "plan", "measured", "check"),
+    [
+        ({}, {}, {}, None),
+        ({"poisson": False}, {}, {}, COINS),
+        ({}, {"rate": "1/16"}, {}, RATE),
+        ({}, {"steps": 47}, {}, STEPS),
+        ({"noise": 1.0}, {}, {}, NOISE),
+        ({"micro": 2}, {}, {}, DRAWS),
+        ({}, {}, {"weights": [1.0, 2.5]}, WEIGHTS),
+    ],
+)
+def test_a_real_loop_with_one_mistake(
+    run: dict[str, Any], plan: dict[str, Any], measured: dict[str, Any], check: int | None
+) -> None:
+    """Each breaks one assumption, and is found by that check and no other."""
+    step = dp.Poisson(plan.get("rate", "1/8"))(dp.Gaussian(noise_multiplier=1.1, clip=0.5))
+    ran = replace(real_loop(**run), **measured)
+    found = [str(one.status) for one in ran.compare(step * plan.get("steps", 48))]
+    assert found == ["violated" if i == check else "held" for i in range(6)]
