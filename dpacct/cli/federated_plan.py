@@ -93,9 +93,11 @@ _CLIENT_NUMBERS: dict[str, Number] = {
     "nu": SHARE,
     "epsilon": POSITIVE,
     "delta": DELTA,
+    "client_rate": RATE,
     "sample_rate": RATE,
     "coordinates": COUNT,
 }
+_FOR_ALL = ("delta", "client_rate")  # may stand once for all clients of udp-fl
 _CLIENT_WORDS: dict[str, Choice] = {
     "mechanism": Choice(["gaussian", "laplace", "staircase"]),
     "sampling": Choice(["poisson", "uniform"]),
@@ -171,31 +173,27 @@ def clients_of(settings: Mapping[str, Any], name: str) -> UDPFL:
     import dpacct as dp
 
     for key in settings:
-        if key not in ("client", "rounds", "local_steps", "delta"):
-            told = (
-                f"{key} is no setting of udp-fl; it takes rounds, local_steps, delta and [[client]]"
-            )
-            raise Refusal(f"{told}.", key, kind="exclusive-options")
+        if key not in ("client", "rounds", "local_steps", *_FOR_ALL):
+            told = f"{key} is no setting of udp-fl; it takes rounds, local_steps, {', '.join(_FOR_ALL)}"
+            raise Refusal(f"{told} and [[client]].", key, kind="exclusive-options")
     tables = settings.get("client")
     if not isinstance(tables, list) or not tables:
         raise Refusal(f"{name} must have one or more [[client]] tables.", "client")
     if "rounds" not in settings:
         raise Refusal(f"{name} must say rounds.", "rounds")
-    members = [
-        _client(table, f"{name}: client {i}", settings.get("delta"))
-        for i, table in enumerate(tables, 1)
-    ]
+    shared = {key: settings[key] for key in _FOR_ALL if key in settings}
+    members = [_client(table, f"{name}: client {i}", shared) for i, table in enumerate(tables, 1)]
     steps = int(settings.get("local_steps", 1))
     rounds = int(settings["rounds"])
     return _made(lambda: dp.federated.UDPFL(clients=members, rounds=rounds, local_steps=steps))
 
 
-def _client(raw: object, place: str, delta: Fraction | None) -> Client:
+def _client(raw: object, place: str, shared: Mapping[str, Fraction]) -> Client:
     import dpacct as dp
 
     table = as_table(raw, place)
     check_keys(table, ("name", *_CLIENT_NUMBERS, *_CLIENT_WORDS), place)
-    given: dict[str, Any] = {"delta": delta} if delta is not None else {}
+    given: dict[str, Any] = dict(shared)
     for key, value in table.items():
         told = as_text(value, f"{place}: {key}")
         if key == "name":

@@ -20,6 +20,7 @@ from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.staircase import Staircase
 from dpacct.sampling.fixed_size import WithoutReplacement
+from dpacct.sampling.participation import Participation
 from dpacct.sampling.poisson import Poisson
 from dpacct.tree import Node
 
@@ -37,8 +38,9 @@ class Client:
     """One client of UDP-FL: a mechanism for its gradients, and a budget that may stop it.
 
     `noise`: `sigma` (std / l2 sensitivity), `b` (scale / sensitivity) or `eps0` (staircase, per number);
-    None asks for the noise that meets the budget. `epsilon` and `delta` are the budget. `sample_rate` of its
-    records are in each local step. `coordinates`: how many numbers Laplace or staircase noise is added to;
+    None asks for the noise that meets the budget. `epsilon` and `delta` are the budget. `client_rate`: it
+    takes part in each round by a coin of its own, which may be seen. `sample_rate` of its records are in each
+    local step. `coordinates`: how many numbers Laplace or staircase noise is added to;
     under `clip="l2"` Laplace noise is paid for in l1, which is sqrt(coordinates) times more; staircase
     noise is per number, each clipped by itself. Raises `InvalidArgument`.
 
@@ -52,6 +54,7 @@ class Client:
     nu: Number | None = None
     epsilon: Number | None = None
     delta: Number
+    client_rate: Number = 1
     sample_rate: Number = 1
     sampling: Literal["poisson", "uniform"] = "poisson"
     coordinates: int = 1
@@ -70,7 +73,8 @@ class Client:
                 listed = ", ".join(words[:-1]) + " or " + words[-1]
                 told = f"{field} must be {listed}, got {shown(getattr(self, field))}"
                 raise InvalidArgument(told, argument=field)
-        checks = {"noise": POSITIVE, "epsilon": POSITIVE, "delta": DELTA, "sample_rate": RATE}
+        checks = {"noise": POSITIVE, "epsilon": POSITIVE, "delta": DELTA}
+        checks |= {"client_rate": RATE, "sample_rate": RATE}
         for field, domain in checks.items():
             value = getattr(self, field)
             if value is not None:
@@ -109,40 +113,78 @@ class Client:
         sampled = step if rate == 1 else _SAMPLERS[self.sampling](rate)(step)
         return sampled * steps
 
-    def smallest_noise(self, steps: int, method: str = "auto") -> Answer:
-        """The noise with which `steps` local steps stay within the budget (the largest eps0 for staircase).
+    def plan(self, rounds: int, local_steps: int, noise: Number | None = None) -> Node:
+        """Rounds of so many local steps; each takes place by the client's coin."""
+        local, rate = self.run(local_steps, noise), Fraction(self.client_rate)
+        return (local if rate == 1 else Participation(rate)(local)) * rounds
+
+    def without_coin(self) -> Client:
+        """The same client, of every round: what the paper's rule accounts for."""
+        return replace(self, client_rate=1)
+
+    def spent(self, rounds: int, local_steps: int, method: str = "auto") -> Answer:
+        """What so many rounds cost: the least of what is known, with and without the coin."""
+        plans = [way.plan(rounds, local_steps).under(unit="record") for way in self._ways]
+        return min((plan.epsilon(delta=self.delta, method=method) for plan in plans), key=_above)
+
+    def smallest_noise(self, rounds: int, local_steps: int = 1, method: str = "auto") -> Answer:
+        """The noise with which the rounds stay within the budget (the largest eps0 for staircase).
 
         Raises `Unreachable` where no noise does, `InvalidArgument` without a budget.
         """
-        epsilon = self._budget()
-        return calibrate(
-            lambda noise: self.run(steps, noise),
-            epsilon=epsilon,
-            delta=self.delta,
-            method=method,
-            name=self.parameter,
-            bounds=_BOUNDS[self.parameter],
-        )
+        epsilon, found, missed = self._budget(), list[Answer](), None
+        for way in self._ways:
 
-    def last_round(self, steps_per_round: int, method: str = "auto") -> int:
+            def build(noise: float, way: Client = way) -> Node:
+                return way.plan(rounds, local_steps, noise)
+
+            try:
+                found.append(
+                    calibrate(
+                        build,
+                        epsilon=epsilon,
+                        delta=self.delta,
+                        method=method,
+                        name=self.parameter,
+                        bounds=_BOUNDS[self.parameter],
+                    )
+                )
+            except Unreachable as none:
+                missed = none
+        if missed is not None and not found:
+            raise missed
+        return (max if self.parameter == "eps0" else min)(found, key=float)
+
+    def last_round(self, local_steps: int, method: str = "auto") -> int:
         """After how many rounds the client must stop; 0 where one is too many.
 
         Raises `InvalidArgument` without a budget. Never more than `MOST_ROUNDS`.
         """
-        epsilon = self._budget()
-        try:
-            found = calibrate(
-                lambda rounds: self.run(steps_per_round * int(rounds)),
-                epsilon=epsilon,
-                delta=self.delta,
-                method=method,
-                integer=True,
-                bounds=(1, MOST_ROUNDS),
-                name="rounds",
-            )
-        except Unreachable:
-            return 0
-        return int(float(found))
+        epsilon, last = self._budget(), 0
+        for way in self._ways:
+
+            def build(rounds: float, way: Client = way) -> Node:
+                return way.plan(int(rounds), local_steps)
+
+            try:
+                found = calibrate(
+                    build,
+                    epsilon=epsilon,
+                    delta=self.delta,
+                    method=method,
+                    integer=True,
+                    bounds=(1, MOST_ROUNDS),
+                    name="rounds",
+                )
+            except Unreachable:
+                continue
+            last = max(last, int(float(found)))
+        return last
+
+    @property
+    def _ways(self) -> tuple[Client, ...]:
+        """The client, and also without its coin: a round that did not take place tells nothing more."""
+        return (self,) if self.client_rate == 1 else (self, self.without_coin())
 
     def with_noise(self, noise: Number) -> Client:
         """The same client with this noise."""
@@ -153,3 +195,7 @@ class Client:
             told = f"epsilon must be given for client {self.name!r:.40} to have a budget, got None"
             raise InvalidArgument(told, argument="epsilon")
         return self.epsilon
+
+
+def _above(answer: Answer) -> float:
+    return float(answer) if answer.upper is None else answer.upper

@@ -44,8 +44,8 @@ class UDPFL:
     """`rounds` rounds of `local_steps` noisy gradients at each client, every one with its own budget.
 
     Each guarantee is about one record of one client, and holds whatever the others do: their data are
-    disjoint. Choosing clients at random and shuffling their messages are given no credit. Raises
-    `InvalidArgument`.
+    disjoint. A client's own coin counts; shuffling messages is given no credit, as a noisy model is no
+    purely private message. Raises `InvalidArgument`.
 
     >>> plan = UDPFL(rounds=100, local_steps=1, clients=[
     ...     Client(name="a", epsilon=1, delta="1e-5"),
@@ -85,15 +85,20 @@ class UDPFL:
 
     def promises(self) -> tuple[str, ...]:
         """What must be true of the run."""
-        return (
+        told = [
             "a client sends nothing but its model, which rests on its data through noisy gradients only",
             "a client stops for good after its last round",
-            "choosing clients at random and shuffling their messages are given no credit",
-        )
+        ]
+        if any(client.client_rate != 1 for client in self.clients):
+            told.append(
+                "a client takes part in a round by a coin of its own, independent of all data; "
+                "everyone may see who does"
+            )
+        return (*told, "shuffling the clients' messages is given no credit")
 
     def tree(self, client: Client, rounds: int) -> Node:
         """A client's local steps of so many rounds."""
-        return client.run(self.local_steps * rounds).under(unit="record")
+        return client.plan(rounds, self.local_steps).under(unit="record")
 
     def harmonized(self) -> Iterator[Harmonized]:
         """Noise, last round and guarantee of each client, in order."""
@@ -109,34 +114,37 @@ class UDPFL:
         noise = paper_noise = last = paper_last = None
         rounds = self.rounds
         if client.noise is None:
-            total = self.local_steps * self.rounds
-            noise = self._told(client.smallest_noise(total))
-            paper_noise = self._paper_noise(client, total)
+            noise = self._told(client.smallest_noise(self.rounds, self.local_steps))
+            paper_noise = self._paper_noise(client)
             client = client.with_noise(float(noise))
         if client.epsilon is not None:
             if noise is None:
                 last = client.last_round(self.local_steps)
-                paper_last = client.last_round(self.local_steps, "rdp-mironov")
+                paper_last = client.without_coin().last_round(self.local_steps, "rdp-mironov")
             else:  # found for all rounds
                 last = self.rounds
             rounds = min(rounds, last)
         epsilon = self.epsilon(client, rounds) if rounds else None
+        if epsilon is not None and client.epsilon is not None:
+            epsilon = _within(epsilon, float(client.epsilon))
         return Harmonized(client, noise, paper_noise, last, paper_last, rounds, epsilon, penalty)
 
-    def _paper_noise(self, client: Client, steps: int) -> float | None:
+    def _paper_noise(self, client: Client) -> float | None:
         """By Algorithm 3, corrected: Renyi divergences added up, and the classical conversion."""
         try:
             if client.mechanism == "gaussian" and client.sample_rate == 1:
                 assert client.epsilon is not None
                 delta = float(DELTA.check("delta", client.delta))
+                steps = self.local_steps * self.rounds
                 return algorithm3_corrected(float(client.epsilon), delta, steps)
-            return float(client.smallest_noise(steps, "rdp-mironov"))
+            paid = client.without_coin()
+            return float(paid.smallest_noise(self.rounds, self.local_steps, "rdp-mironov"))
         except DpacctError:
             return None
 
     def epsilon(self, client: Client, rounds: int) -> Answer:
         """What so many rounds of a client cost its records."""
-        return self._told(self.tree(client, rounds).epsilon(delta=client.delta))
+        return self._told(client.spent(rounds, self.local_steps))
 
     def rows(self) -> Iterator[Row]:
         """For each client that takes part: exact, and by the paper's rule as printed and corrected."""
@@ -149,12 +157,13 @@ class UDPFL:
         if exact is None:
             return
         about = f"{found.rounds} rounds of {self.local_steps} steps, composed exactly"
+        if client.client_rate != 1:
+            about += f"; each with probability {float(client.client_rate):.6g}"
         yield Row("exact", "record", exact, about=about, who=who)
         try:
             one = client.run(1).epsilon(delta=client.delta, method="rdp-mironov")
-            all_rounds = self.tree(client, found.rounds).epsilon(
-                delta=client.delta, method="rdp-mironov"
-            )
+            every = self.tree(client.without_coin(), found.rounds)
+            all_rounds = every.epsilon(delta=client.delta, method="rdp-mironov")
         except DpacctError:
             return
         told = "the number of steps is missing in eps(delta, T)"
@@ -168,3 +177,10 @@ class UDPFL:
     def _told(self, answer: Answer) -> Answer:
         promised = tuple(Assumption(text, source=self.paper) for text in self.promises())
         return replace(answer, assumptions=(*answer.assumptions, *promised))
+
+
+def _within(answer: Answer, budget: float) -> Answer:
+    """At most the budget, which noise or last round were found to meet: brackets are not as sharp."""
+    if answer.upper is None or answer.upper <= budget:
+        return answer
+    return replace(answer, value=min(answer.value, budget), upper=budget)

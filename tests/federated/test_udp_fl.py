@@ -158,3 +158,43 @@ def test_a_client_needs_noise_or_a_budget() -> None:
         UDPFL(clients=[Client(name="a", noise=1, delta="1e-5")] * 2, rounds=1)
     with pytest.raises(dp.InvalidArgument, match="clients"):
         UDPFL(clients=[], rounds=1)
+
+
+def test_a_coin_of_its_own_spends_less() -> None:
+    """Gaussian rounds under a coin have a closed sum over how many took place."""
+    from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+
+    every, some = Client(name="g", **BUDGET), Client(name="g", client_rate="0.3", **BUDGET)
+    found, full = alone(some), alone(every)
+    assert float(found.noise) < 0.75 * float(full.noise)
+    assert found.paper_noise == full.paper_noise  # the paper's rule gives no credit
+    mu = math.sqrt(2.0) / float(found.noise)
+    assert theorem1_gaussian(mu, 0.3, 100, 1.0) == pytest.approx(1e-5, rel=1e-6)
+    last = alone(Client(name="g", noise=60, client_rate="0.3", **BUDGET), rounds=10**6).last_round
+    mu = math.sqrt(2.0) / 60
+    spent = [theorem1_gaussian(mu, 0.3, rounds, 1.0) for rounds in (last, last + 1)]
+    assert spent[0] <= 1e-5 < spent[1]
+
+
+@pytest.mark.parametrize("kind", ["sampled", "staircase"])
+def test_sampled_records_under_a_coin(kind: str) -> None:
+    """On a lattice: within the budget, never more noise than without a coin, and surely so."""
+    given: dict[str, Any] = {"name": kind, "client_rate": "0.5", **BUDGET}
+    if kind == "sampled":
+        given["sample_rate"] = "0.1"
+    else:
+        given["mechanism"] = kind
+    client = Client(**given)
+    found = alone(client, rounds=20)
+    full = client.without_coin().smallest_noise(20, 2)
+    noise = float(found.noise)
+    assert noise >= float(full) if kind == "staircase" else noise <= float(full)
+    spent = found.epsilon
+    assert spent.upper is not None and spent.upper <= 1.0
+    # what a coin is, in a run of one round: delta(eps) = p delta of the steps
+    one = client.with_noise(noise)
+    inner = one.run(2).delta(epsilon="0.05")
+    coin = one.plan(1, 2).delta(epsilon="0.05")
+    assert coin.upper is not None and inner.lower is not None and inner.upper is not None
+    assert coin.upper >= 0.5 * inner.lower * (1 - 1e-9)
+    assert coin.upper <= 0.5 * inner.upper * (1 + 1e-2) + 1e-12
