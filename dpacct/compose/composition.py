@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpacct.curves.discrete.merged import merged
 from dpacct.curves.pairs import Pairs
 from dpacct.engine import bounds, invert, profile
 from dpacct.engine.choice import ANEW, Start
@@ -99,7 +100,7 @@ class Direction:
         if self.has_contour:
             values, errors = profile.log_profile(self.laws, epsilons - self.shift, tolerance)
         else:
-            sources = [(law.source(), count) for law, count in self.laws]
+            sources = merged([(law.source(), count) for law, count in self.laws])
             values = bracket.log_profile(sources, epsilons - self.shift)
             errors = np.zeros(values.shape)
         if self.log_kept < 0.0:
@@ -132,8 +133,8 @@ class Composition:
 
     @cached_property
     def pairs(self) -> list[tuple[Pairs, int]]:
-        """The pairs of each leaf; raises `Unsupported` where a leaf has none."""
-        return [(leaf.pairs(self.adjacency), count) for leaf, count in self.releases]
+        """The pairs of each leaf, with how often; raises `Unsupported` where a leaf has none."""
+        return [part for leaf, n in self.releases for part in leaf.repeated(n, self.adjacency)]
 
     @cached_property
     def renyi_only(self) -> list[tuple[Leaf, int]]:
@@ -182,9 +183,7 @@ class Composition:
     @cached_property
     def renyi_directions(self) -> list[Direction]:
         """Directions of the leaves that have pairs."""
-        sides = [
-            (leaf.pairs(self.adjacency).upper, n) for leaf, n in self.releases if leaf.has_pairs
-        ]
+        sides = [(leaf.moments(self.adjacency), n) for leaf, n in self.releases if leaf.has_pairs]
         return self._directions(sides)
 
     def log_moment(self, direction: Direction, s: float) -> float:

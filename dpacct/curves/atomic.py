@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
-from dpacct.engine.stable import Complexes, Floats
+from dpacct.engine.stable import Complexes, Floats, log_sum_exp
 from dpacct.errors import OutsideDomain
 from dpacct.vocabulary import Adjacency
 
@@ -50,7 +51,7 @@ class AtomicLaw:
         ordered = sorted(merged)
         return cls(tuple(ordered), tuple(math.log(merged[x]) for x in ordered), infinite, lost)
 
-    @property
+    @cached_property
     def atoms(self) -> Atoms:
         return Atoms(np.array(self.losses), np.array(self.log_masses))
 
@@ -58,7 +59,7 @@ class AtomicLaw:
     def largest_loss(self) -> float:
         return max(self.losses)
 
-    @property
+    @cached_property
     def variance_hint(self) -> float:
         return float(np.exp(self.log_masses) @ np.square(self.losses))
 
@@ -66,21 +67,20 @@ class AtomicLaw:
         return QuadratureFamily(self, c_low, c_high, reach)
 
     def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:
-        return Nodes(np.array(self.losses), np.array(self.log_masses))
+        return Nodes(self.atoms.losses, self.atoms.log_masses)
 
     def damped_nodes(self, c: float, z: Complexes, reach: float) -> tuple[Complexes, Complexes]:
-        return np.array(self.losses, dtype=complex), np.array(self.log_masses, dtype=complex)
+        return self.atoms.losses.astype(complex), self.atoms.log_masses.astype(complex)
 
     def bend(self, c: float, reach: float) -> Bend | None:
         return None
 
     def log_one_step(self, epsilon: float) -> tuple[float, float] | None:
-        total = sum(
-            math.exp(mass) * -math.expm1(epsilon - loss)
-            for loss, mass in zip(self.losses, self.log_masses, strict=True)
-            if loss > epsilon
-        )
-        return (math.log(total), 1e-15) if total > 0.0 else (-math.inf, 0.0)
+        kept = self.atoms.losses > epsilon
+        if not kept.any():
+            return -math.inf, 0.0
+        losses, masses = self.atoms.losses[kept], self.atoms.log_masses[kept]
+        return log_sum_exp(masses + np.log(-np.expm1(epsilon - losses))), 1e-14
 
     def epsilon_one_step(self, log_target: float) -> tuple[float, float] | None:
         return None

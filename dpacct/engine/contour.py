@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .law import Family
+from .law import Family, TooFine
 from .stable import Complexes, Floats
 
 #: Relative to delta: what the folded copies, and the tail left out, may come to.
@@ -60,6 +60,8 @@ class Totals:
         """Gaussian (saddle-point) estimate of log delta from the line at c."""
         gap = epsilon - self.saddle_epsilon
         spread = 2.0 * math.pi * self.curvature
+        if not spread > 0.0:  # so far up that nothing is left of it in doubles
+            raise TooFine
         return self.height(epsilon) - 0.5 * math.log(spread) - 0.5 * gap * gap / self.curvature
 
 

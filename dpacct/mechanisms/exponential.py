@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -14,6 +14,8 @@ from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
     from dpacct.curves.bounded_range import BoundedRangePair
+    from dpacct.curves.pairs import Pairs
+    from dpacct.engine.law import Law
     from dpacct.mechanisms.opaque import ZCDP
 
 
@@ -24,8 +26,8 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
     Its privacy losses lie in an interval of length eps0, which is less than what eps0-DP allows;
     anything of that bounded range is covered: where every score can only grow (or only shrink),
     e^{eps0 score / sensitivity}, and report-noisy-max with exponential or Gumbel noise. eps0 in
-    (0, 500]. Over hundreds of releases `zcdp` bounds more tightly than the pair that dominates every
-    such step. Raises `InvalidArgument`.
+    (0, 500]. Of several releases the answer is the worst sequence, each chosen after the outcomes of
+    the ones before; `docs/mechanisms.md` says how it is bracketed. Raises `InvalidArgument`.
 
     >>> step = ExponentialMechanism(eps0="0.1")
     >>> step, step.zcdp()
@@ -57,6 +59,19 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
         from dpacct.curves.bounded_range import BoundedRangePair
 
         return BoundedRangePair(float(self.eps0))
+
+    def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
+        """The worst sequence of such choices, each made after the outcomes of the ones before."""
+        from dpacct.curves.adaptive_range import adaptive_pairs
+
+        return adaptive_pairs(float(self.eps0), count)
+
+    def moments(self, adjacency: Adjacency) -> tuple[Law, ...]:
+        """The largest moments of any one choice."""
+        from dpacct.curves.amplify import Direction
+        from dpacct.curves.bounded_range import WorstMoments
+
+        return (WorstMoments(1.0 / float(self.eps0), 1.0, Direction.PLAIN),)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The score's sensitivity, which the accountant cannot see."""

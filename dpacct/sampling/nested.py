@@ -31,7 +31,7 @@ class NestedRelease(OnSample, Leaf):
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The plan's pair, amplified; raises `Unsupported` where a leaf of it has none."""
-        inner = [(leaf.pairs(adjacency), count) for leaf, count in self.node.releases()]
+        inner = [part for leaf, n in self.node.releases() for part in leaf.repeated(n, adjacency)]
         return self.sampler.together(inner, adjacency)
 
     def in_sample(self, sampler: Sampler) -> Leaf:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dpacct.answer import Answer
     from dpacct.curves.pairs import Pairs
+    from dpacct.engine.law import Law
 
 SCHEMA = 1
 """Version of the JSON form of a plan."""
@@ -253,6 +254,14 @@ class Leaf(Node):
     @abstractmethod
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The dominating pairs of the release; raises `Unsupported` where none is known."""
+
+    def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
+        """What dominates `count` releases, each chosen after the others: pairs, and how often each."""
+        return [(self.pairs(adjacency), count)]
+
+    def moments(self, adjacency: Adjacency) -> tuple[Law, ...]:
+        """The laws whose moments bound one release's, one per direction."""
+        return self.pairs(adjacency).upper
 
     def renyi(
         self, orders: NDArray[np.floating[Any]], adjacency: Adjacency

@@ -1,0 +1,257 @@
+"""Many bounded-range steps, each chosen after the outcomes so far: the worst sequence, from both sides.
+
+Let f_k(x) be the largest E_P[(1 - e^{x - L})_+] of k steps of range eta, L their summed loss. The worst
+step of a given t has the two losses t and t - eta (`bounded_range`), and the next one may depend on which
+it was, so (Dong, Durfee, Rogers 2020, the adaptive recursion)
+
+    f_k(x) = max over t of  P_t(t) f_{k-1}(x - t) + P_t(t - eta) f_{k-1}(x - t + eta),   f_0 = (1 - e^x)_+.
+
+In e^x every f_k is convex, so values on the lattice x = j h, h = eta / n, and the chords between them
+bound it from above. On t = i h both terms are lattice values; for t between two of these both stay in one
+cell, where the chords make the sum c + l u + w / u, u = e^t, and with w < 0 it exceeds its larger end by at
+most |w| (u_i^{-1/2} - u_{i+1}^{-1/2})^2. What is chosen on the lattice is a strategy that somebody can
+follow: what it gets is the lower end. f is its own mirror image (exchanging P and Q turns t into eta - t),
+so only x >= 0 is kept.
+
+One pair with the profile f_m stands for m steps also among other releases, in any order: if
+V_{B s} = sup_t E[V_s(x - L_t)] <= sup_t E[(f_{a-1} (x) g)(x - L_t)], the supremum may be taken inside the
+expectation over g, which makes it larger: (f_a (x) g)(x), with (x) the composition.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from dpacct.engine.stable import Floats
+
+from .atomic import AtomicLaw
+from .bounded_range import BoundedRangePair, log_worst_moment, two_points, worst_place
+from .discrete.law import SourceLaw
+from .knots import pair_of_profile
+from .pairs import Pairs
+
+_BASIS = (
+    "Dong, Durfee, Rogers 2020: steps of bounded range chosen adaptively, by the recursion on a "
+    "lattice (above by chords, below by what is chosen on it)"
+)
+_IN_BLOCKS = (
+    "blocks of such steps composed, each with its largest profile; below, one step repeated"
+)
+LONGEST = 512
+"""Steps of one block; a longer sequence is blocks of about this many."""
+_LARGEST = 600.0  # a block's largest loss: its odds must be doubles
+_WIDE = 6.0  # a range beyond which long sequences are taken step by step
+# (cells per eta) * nodes * steps that are aimed at, and cells per eta at least and at most
+_WORK = 1e8
+_LEAST_CELLS, _MOST_CELLS = 12, 400
+# deviations of the summed loss up to which the recursion runs; beyond, the moment bound is taken
+_REACH = 14.0
+_BEYOND = 200  # places there
+# what rounding may add in one step, and in all, relative to f
+_ROUNDING = 4e-15
+_SUMMED = 1e-11
+# one step repeated: that of the largest moment at these tilts, in deviations of the summed loss
+_TILTS = (1e-3, 1.0, 2.0, 4.0, 8.0, 16.0, 40.0, 400.0)
+
+
+class _MomentBound:
+    """f_k(x) <= e^{log M - s x} s^s / (1 + s)^{1+s} for every s > 0 (Canonne, Kamath, Steinke 2020).
+
+    M is the largest moment of one step to the power of k: moments multiply, whoever chooses the steps.
+    """
+
+    def __init__(self, eta: float) -> None:
+        self._tilts = np.geomspace(1e-3, 1e5, 160) / eta
+        s = self._tilts
+        self._one = log_worst_moment(eta, s) + 1e-15 * (1.0 + s * eta)
+        self._share = s * np.log(s) - (1.0 + s) * np.log1p(s)
+
+    def __call__(self, steps: int, x: Floats) -> Floats:
+        exponent = (steps * self._one + self._share)[:, None] - np.multiply.outer(self._tilts, x)
+        return np.asarray(np.exp(np.minimum(exponent.min(axis=0), 0.0)))
+
+
+def _mirrored(values: Floats, x: Floats, rounding: float) -> Floats:
+    """Ends of f at -x from those at x > 0."""
+    found = (-np.expm1(-x) + np.exp(-x) * values) * rounding
+    return np.asarray(np.minimum(found, 1.0))
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Nodes 0, h, 2h, ... and the two-point steps with t = 0, h, ..., eta = cells h."""
+
+    eta: float
+    steps: int
+    cells: int
+    nodes: int
+
+    @classmethod
+    def of(cls, eta: float, steps: int) -> Lattice:
+        """As fine as the work allows."""
+        deviation = 0.5 * eta * math.sqrt(steps)
+        reach = min(_REACH * deviation + 0.5 * deviation**2 + eta, steps * eta)
+        affordable = math.sqrt(_WORK * eta / (steps * reach))
+        cells = math.ceil(min(max(_LEAST_CELLS, affordable), _MOST_CELLS))
+        return cls(eta, steps, cells, 1 + min(math.ceil(reach / eta * cells), steps * cells))
+
+    @property
+    def step(self) -> float:
+        return self.eta / self.cells
+
+    @property
+    def chances(self) -> tuple[Floats, Floats]:
+        """P-masses of the losses t and t - eta, for each t."""
+        t, eta = self.step * np.arange(self.cells + 1), self.eta
+        high = np.expm1(t - eta) / math.expm1(-eta)
+        return high, np.expm1(-t) / math.expm1(-eta) * np.exp(t - eta)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """Upper and lower ends of f at the nodes."""
+
+    lattice: Lattice
+    upper: Floats
+    lower: Floats
+
+    @classmethod
+    def of(cls, lattice: Lattice) -> Worst:
+        """The recursion."""
+        n, nodes, h = lattice.cells, lattice.nodes, lattice.step
+        x = h * np.arange(nodes + n)
+        bound, behind = _MomentBound(lattice.eta), x[n:0:-1]
+        above, below = np.zeros(nodes + n), np.zeros(nodes + n)
+        for steps in range(1, lattice.steps + 1):
+            high = np.concatenate((_mirrored(above[n:0:-1], behind, 1.0 + _ROUNDING), above))
+            low = np.concatenate((_mirrored(below[n:0:-1], behind, 1.0 - _ROUNDING), below))
+            upper, lower = _next(lattice, high, low)
+            upper = np.minimum(upper * (1.0 + _ROUNDING), 1.0)
+            past = np.minimum(bound(steps, x[nodes:]), upper[-1])
+            past[x[nodes:] >= steps * lattice.eta * (1.0 + 1e-12)] = 0.0
+            above = np.concatenate((upper, past))
+            below = np.concatenate((lower * (1.0 - _ROUNDING), np.zeros(n)))
+        return cls(lattice, above[:nodes], below[:nodes])
+
+    def profile(self) -> tuple[Floats, Floats]:
+        """Upper ends of f at the nodes, and beyond them, up to where it is 0."""
+        lattice, last = self.lattice, self.lattice.steps * self.lattice.eta
+        x = lattice.step * np.arange(lattice.nodes)
+        values = self.upper * (1.0 + _SUMMED)
+        if x[-1] >= last * (1.0 - 1e-12):
+            return x, np.append(values[:-1], 0.0)
+        beyond = np.linspace(x[-1], last, _BEYOND + 1)[1:]
+        tail = _MomentBound(lattice.eta)(lattice.steps, beyond) * (1.0 + _SUMMED)
+        tail[-1] = 0.0
+        # moved up to nodes, as f falls: compositions find all losses on one lattice
+        further = lattice.step * np.ceil(beyond / lattice.step - 1e-9)
+        return np.append(x, further), np.append(values, np.minimum(tail, values[-1]))
+
+    def below(self, x: float) -> float:
+        """A lower end of f at any x >= 0: f is convex in e^x, so above the chords beside it, drawn out."""
+        h, lower, upper = self.lattice.step, self.lower, self.upper
+        j = math.floor(x / h)
+        if j + 2 >= lower.size:
+            return 0.0
+        share = math.expm1(x - (j + 1) * h) / -math.expm1(h)
+        found = lower[j + 1] + share * max(0.0, float(lower[j + 1] - upper[j + 2]))
+        if j > 0:
+            share = math.expm1(x - j * h) / -math.expm1(-h)
+            found = max(found, lower[j] - share * (upper[j - 1] - lower[j]))
+        return float(found)
+
+
+def _next(lattice: Lattice, high: Floats, low: Floats) -> tuple[Floats, Floats]:
+    """Both ends with one step more, from those at the nodes -n, ..., nodes + n - 1."""
+    n, nodes, (first, second) = lattice.cells, lattice.nodes, lattice.chances
+    slopes = np.diff(high) / math.expm1(lattice.step)
+    weight = math.expm1(0.5 * lattice.step) ** 2 / -math.expm1(-lattice.eta)
+    hump = weight * np.maximum(math.exp(-lattice.eta) * slopes[n:] - slopes[:-n], 0.0)
+    best, upper, before = np.zeros(nodes), np.zeros(nodes), np.zeros(nodes)
+    chosen = np.zeros(nodes, dtype=np.intp)
+    for i in range(n + 1):
+        value = first[i] * high[n - i : n - i + nodes]
+        value += second[i] * high[2 * n - i : 2 * n - i + nodes]
+        np.copyto(chosen, i, where=value > best)
+        np.maximum(best, value, out=best)
+        if i:  # t between the last one and this one
+            np.maximum(before, value, out=before)
+            before += hump[n - i : n - i + nodes]
+            np.maximum(upper, before, out=upper)
+        before = value
+    places = n + np.arange(nodes) - chosen
+    return upper, first[chosen] * low[places] + second[chosen] * low[places + n]
+
+
+@lru_cache(maxsize=16)
+def _worst(eta: float, steps: int) -> Worst:
+    return Worst.of(Lattice.of(eta, steps))
+
+
+@dataclass(frozen=True)
+class BestStrategy(AtomicLaw):
+    """One strategy's law; asked by itself, the best strategy for each epsilon."""
+
+    eta: float = 0.0
+    steps: int = 1
+
+    @property
+    def largest_loss(self) -> float:
+        return self.steps * self.eta
+
+    def log_one_step(self, epsilon: float) -> tuple[float, float] | None:
+        closed = super().log_one_step(epsilon)
+        assert closed is not None
+        log_one, error = closed
+        best = _worst(self.eta, self.steps).below(epsilon) if epsilon >= 0.0 else 0.0
+        return (max(log_one, math.log(best)) if best > 0.0 else log_one), error
+
+
+def _below(eta: float, steps: int, count: int) -> tuple[AtomicLaw, ...]:
+    """Laws of one two-point step taken so many times, good where `count` are taken."""
+    found = []
+    for tilt in _TILTS:
+        t = worst_place(eta, 2.0 * tilt / (eta * math.sqrt(count)))
+        (second, first) = np.exp(two_points(eta, t).log_masses).tolist()
+        chances = [math.comb(steps, i) * first ** (steps - i) * second**i for i in range(steps + 1)]
+        found.append(AtomicLaw.of([steps * t - i * eta for i in range(steps + 1)], chances))
+    return tuple(found)
+
+
+@lru_cache(maxsize=16)
+def _block(eta: float, steps: int) -> Pairs:
+    """So many steps as one."""
+    if steps == 1:
+        upper = BoundedRangePair(eta).plain()
+    else:
+        x, deltas = _worst(eta, steps).profile()
+        upper = pair_of_profile(x.tolist(), deltas.tolist()).plain()
+    first, *others = _below(eta, steps, steps)
+    best = BestStrategy(first.losses, first.log_masses, eta=eta, steps=steps)
+    return Pairs(upper.upper, (_BASIS,), (best, *others), upper.clt_mu_squared)
+
+
+def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
+    """Pairs, each with how often it is repeated, of `count` adaptively chosen steps of range `eta`."""
+    longest = max(1, min(LONGEST, int(_LARGEST / eta)))
+    if count <= longest:
+        return ((_block(eta, count), 1),)
+    if eta > _WIDE:
+        plain = BoundedRangePair(eta).plain()
+        return ((dataclasses.replace(plain, lower=_below(eta, 1, count)), count),)
+    blocks = -(-count // longest)
+    size, more = divmod(count, blocks)
+    found = []
+    for steps, times in ((size, blocks - more), (size + 1, more)):
+        if times:
+            upper, lower = _block(eta, steps), _below(eta, steps, count)
+            # thousands of atoms: for the lattice, not for contours
+            law = SourceLaw(upper.upper[0].source())
+            basis = (*upper.basis, _IN_BLOCKS)
+            found.append((Pairs((law,), basis, lower, upper.clt_mu_squared), times))
+    return tuple(found)
