@@ -139,22 +139,32 @@ def _for(node: Node, answer: Answer) -> Answer:
     return replace(answer, tree=node, unit=node.unit, alternatives=())
 
 
+def _signs(cells: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """As the rest of a report writes them."""
+    return tuple(
+        tuple(cell.replace("<= ", "≤ ").replace(">= ", "≥ ") for cell in row) for row in cells
+    )
+
+
 def _sections(plan: FederatedPlan | UDPFL, rows: Sequence[Row]) -> tuple[ReportSection, ...]:
     from dpacct.report.section import NO_GUARANTEE, ReportSection
 
+    sides = "Weak is towards one other client, strong towards all others and the server together."
+    differs = any(row.notion == "weak" for row in rows)
     head, told = answer_rows(rows, "epsilon", estimate=f"{NO_GUARANTEE}: ")
     routes = ReportSection(
         title="From whom, and by every route",
         paragraphs=(
             f"Algorithm {plan.algorithm} ({plan.paper}). One {plan.unit} moves what the noise is added to"
             f" as follows: {plan.sensitivity}.",
+            *([sides] if differs else []),
         ),
         head=head,
-        rows=tuple(told),
+        rows=_signs(told),
     )
     head, told = printed_rows(rows, refuted=f"{NO_GUARANTEE}: ")
     if not told:
         return (routes,)
     return routes, ReportSection(
-        title="What the paper's formulas give", head=head, rows=tuple(told)
+        title="What the paper's formulas give", head=head, rows=_signs(told)
     )

@@ -75,7 +75,7 @@ def _numbers(report: Report) -> ReportSection:
     if not report.risks:
         paragraphs.append(
             "Attack success is left out: whole curves of this plan take long, or are not known."
-            " `dpacct risk` and `dpacct curve` compute them."
+            " The commands dpacct risk and dpacct curve compute them."
         )
     return ReportSection(
         title="Numbers",

@@ -71,6 +71,15 @@ def test_every_statement_is_listed(site: Site) -> None:
     assert {f"{one}.html" for one in entries()} <= listed
 
 
+def test_lines_break_where_a_reader_would(site: Site) -> None:
+    """A theorem's id at its dots and underscores, so that tables of them fit; a flag nowhere."""
+    told = (site.folder / "theorems/index.html").read_text(encoding="utf-8")
+    assert ">ae_<wbr>dpfl.<wbr>theorem14_<wbr>corrected</a>" in told
+    told = (site.folder / "notation.html").read_text(encoding="utf-8")
+    assert '<code class="short">--delta</code>' in told
+    assert not re.search(r'<code class="short">[^<]{25,}', told)
+
+
 def test_formulas_are_mathml(site: Site) -> None:
     """No dollar of a formula is left over in the text, and no command of LaTeX."""
     texts = {n: (site.folder / n).read_text(encoding="utf-8") for n in site.pages}
