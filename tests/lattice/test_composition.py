@@ -21,7 +21,7 @@ from dpacct.curves.discrete.normal import NormalSource
 from dpacct.curves.discrete.tables import Table
 from dpacct.curves.gaussian_laws import SampledGaussianLaw
 from dpacct.engine import invert
-from dpacct.engine.discrete import bracket
+from dpacct.engine.discrete import bracket, search
 from dpacct.engine.discrete.compose import compose
 from dpacct.engine.discrete.lattice_law import LatticeLaw
 from dpacct.engine.discrete.window import tilted_sum, window
@@ -224,12 +224,12 @@ def test_a_million_steps(sigma: float) -> None:
 
 def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few points: the bracket is wide, and right."""
-    monkeypatch.setattr(bracket, "MOST_POINTS", 1 << 10)
-    monkeypatch.setattr(bracket, "MOST_SPARSE", 1 << 10)
+    monkeypatch.setattr(search, "most_places", lambda laws: 1 << 10)
+    monkeypatch.setattr(search, "MOST_SPARSE", 1 << 10)
     found = bracket.epsilon([(NormalSource(0.001), 1e6)], math.log(1e-5), 1e-4)
     assert found.wide
     assert gaussian(1.0, found.lower) >= math.log(1e-5) >= gaussian(1.0, found.upper)
-    run = dp.Gaussian(sigma=1000) * 10**6
+    run = dp.Poisson("0.01")(dp.Gaussian(sigma=10)) * 10**6
     answer = run.epsilon(delta=1e-5, method="lattice")
     assert str(answer.strength) == "bound"
     assert answer.lower is not None and answer.upper is not None

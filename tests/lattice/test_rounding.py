@@ -147,10 +147,10 @@ def test_losses_on_a_lattice_are_exact() -> None:
 
 def test_point_masses_are_put_on_nodes() -> None:
     pair = np.array([-0.7, 1.1])
-    step = aligned_step([pair], 0.013)
+    step = aligned_step([(pair, np.ones(2))], 0.013)
     assert 0.012 < step <= 0.013 and (1.8 / step) == pytest.approx(round(1.8 / step), abs=1e-9)
     three = np.array([-0.7, 0.123, 1.1])
-    step = aligned_step([three], 0.013)
+    step = aligned_step([(three, np.ones(3))], 0.013)
     places = (three - three[0]) / step
     assert np.abs(places - np.round(places)).max() < 0.05
 

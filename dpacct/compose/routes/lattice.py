@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpacct.compose.composition import Composition, Direction
+from dpacct.curves.discrete.merged import merged
 from dpacct.curves.gaussian_laws import SampledGaussianLaw
 from dpacct.engine.discrete import bracket
-from dpacct.engine.discrete.bracket import Bracket
-from dpacct.engine.discrete.lattices import Sources
+from dpacct.engine.discrete.pieces import Sources
+from dpacct.engine.discrete.search import Bracket
 from dpacct.errors import DpacctError, NotCertified, Unsupported
 from dpacct.vocabulary import Side, Strength
 
@@ -34,7 +35,7 @@ _CONVERGED = 2e-9
 
 def sources(direction: Direction) -> Sources:
     """What the lattice engine is asked about: the finite losses of one direction."""
-    return [(law.source(), count) for law, count in direction.laws]
+    return merged([(law.source(), count) for law, count in direction.laws])
 
 
 @dataclass(frozen=True)

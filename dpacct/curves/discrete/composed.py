@@ -122,7 +122,7 @@ def _span(source: Composed, log_mass: float) -> tuple[float, float]:
     step = widest / _COARSE
     laws = []
     for (part, count), (low, high) in zip(source.parts, ends, strict=True):
-        grid = Layout(part, count, low, high).even(step)
+        grid = Layout(part, count, low, high, _MOST).even(step)
         laws.append((spread(part.pieces(grid.nodes, upper=True), grid), float(count)))
     seen = window(laws, tilted_sum(laws, 0.0), log_mass)
     return seen.low + source.shift, seen.high + source.shift

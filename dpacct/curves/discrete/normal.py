@@ -55,7 +55,8 @@ def _log_wide_mass(a: Floats, b: Floats) -> Floats:
     """The same where intervals are not that narrow."""
     from scipy.special import log_ndtr
 
-    mirrored = a + b > 0.0
+    with np.errstate(invalid="ignore"):
+        mirrored = a + b > 0.0
     low, high = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
     with np.errstate(invalid="ignore", divide="ignore"):
         upper = log_ndtr(high)
@@ -102,7 +103,8 @@ class NormalSource:
         low, high, log_q, log_p = low[kept], high[kept], log_q[kept], log_p[kept]
         first, last = ends[:-1][kept], ends[1:][kept]
         far = np.minimum(np.maximum(np.abs(low), np.abs(high)) + mu, 40.0)
-        slack = 4e-15 + 5e-16 * far * np.maximum(far, mu)
+        # mu itself may be a few units of rounding off (several Gaussians in one)
+        slack = 4e-15 + 8e-16 * far * np.maximum(far, mu)
         # a narrow piece's loss is that of its middle but for what the series differ by
         with np.errstate(invalid="ignore"):
             middle, half = 0.5 * (low + high), 0.5 * (high - low)
@@ -111,7 +113,7 @@ class NormalSource:
         m, w = middle[slim], half[slim]
         moved = np.log1p(_series(m - mu, w)) - np.log1p(_series(m, w))
         loss[slim] = 0.5 * (first[slim] + last[slim]) + moved
-        unsure[slim] = 4e-16 * (mu * (np.abs(m) + mu) + np.abs(moved))
+        unsure[slim] = 8e-16 * (mu * (np.abs(m) + mu) + np.abs(moved))
         sizes = np.abs(np.stack((low, high)))
-        slip = 4e-16 * mu * (np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0) + mu)
+        slip = 8e-16 * mu * (np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0) + mu)
         return Pieces(log_p, log_q, first, last, slack, slip, loss, unsure)

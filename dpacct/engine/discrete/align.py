@@ -9,8 +9,10 @@ import numpy as np
 
 from dpacct.engine.stable import Floats
 
-# candidates tried for a step that suits three and more point masses
-_CANDIDATES = 4000
+Group = tuple[Floats, Floats]
+"""Losses of point masses, and what each weighs."""
+# steps tried for each group, groups that give such steps, and point masses that are looked at
+_CANDIDATES, _BASES, _HEAVIEST = 4000, 4, 64
 # points on one lattice at most this many steps apart are taken to be meant so
 _LONGEST = 20_000
 _MEANT = 1e-12
@@ -40,23 +42,37 @@ def natural_step(atoms: Floats) -> float | None:
     return step if misfit <= _MEANT * max(scale, step) else None
 
 
-def aligned_step(groups: Sequence[Floats], asked: float) -> float:
-    """A step of at most `asked` (and not much less) that suits the point masses of each group best."""
-    gaps = []
-    for atoms in groups:
+def aligned_step(groups: Sequence[Group], asked: float) -> float:
+    """A step from asked/2 to `asked` by which point masses lie nearest to nodes.
+
+    The heaviest of each group is on one; what a mass off its node costs is its weight times its way there.
+    """
+    ways: list[Floats] = []
+    weights: list[Floats] = []
+    bases: list[tuple[float, float]] = []
+    for atoms, masses in groups:
         if atoms.size < 2:
             continue
-        natural = natural_step(atoms)
-        base = np.array([natural]) if natural is not None else np.diff(np.unique(atoms))
-        gaps.append(base[base > 0.0])
-    if not gaps:
+        order = np.argsort(masses)[::-1][:_HEAVIEST]
+        way = np.abs(atoms[order[1:]] - atoms[order[0]])
+        ways.append(way)
+        weights.append(masses[order[1:]])
+        natural = natural_step(atoms) if atoms.size <= _HEAVIEST else None
+        if natural is None or natural < 0.5 * asked:
+            natural = float(way[0])
+        bases.append((float(weights[-1][0]), natural))
+    if not ways:
         return asked
-    longest = max(float(gap.max()) for gap in gaps)
-    least = math.ceil(longest / asked * (1.0 - 1e-12))
-    if len(gaps) == 1 and gaps[0].size == 1:
-        return longest / least
-    counts = np.arange(least, 2 * least + 2, max(1, least // _CANDIDATES), dtype=np.float64)
-    steps = longest / counts
-    places = np.divide.outer(np.concatenate(gaps), steps)
-    misfit = np.square(places - np.round(places)).sum(axis=0) * np.square(steps)
-    return float(steps[int(np.argmin(misfit))])
+    way, weight = np.concatenate(ways), np.concatenate(weights)
+    kept = np.argsort(weight)[::-1][:_HEAVIEST]
+    steps = [asked / np.linspace(1.0, 2.0, _HEAVIEST)]
+    for _, base in sorted(bases, reverse=True)[:_BASES]:
+        least = math.ceil(base / asked * (1.0 - 1e-12))
+        counts = np.arange(least, 2 * least + 1, max(1, least // _CANDIDATES), dtype=np.float64)
+        steps.append(base / counts[counts * asked <= 2.0 * base * (1.0 + 1e-12)])
+    tried = np.concatenate(steps)
+    places = np.divide.outer(way[kept], tried)
+    misfit = (weight[kept][:, None] * np.abs(places - np.round(places))).sum(axis=0) * tried
+    # of steps as good as the best but for rounding, the longest
+    good = misfit <= misfit.min() + 1e-15 * float(weight @ way)
+    return float(tried[good].max())

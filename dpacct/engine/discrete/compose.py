@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpacct.engine.stable import Complexes, Floats, log1p_complex
 
+from .budget import MOST_TERMS, most_places
 from .decided import Decided, Spill, decided
 from .frequencies import UNIT, Part, Spectrum
 from .lattice_law import dot
@@ -22,8 +23,8 @@ _NATS = 45.0
 # of all frequencies, the share up to which few of them are read instead of all masses
 _FEW = 1.0 / 12.0
 _SHORT = 1 << 13
-MOST_LENGTH = 1 << 25
-"""Points of a transform of the whole lattice, at most."""
+# places from which masses that few frequencies give are never laid out
+_LAID_OUT = 1 << 20
 _LEAST = 1e-320
 
 
@@ -59,7 +60,8 @@ class Composed:
         """An end of log delta of these laws: above or below by all that was left out or rounded."""
         c = self.total.c
         most = math.exp(c * math.log(c / (1.0 + c)) - math.log1p(c)) if c > 0.0 else 1.0
-        if self.spectrum.sparse and c * (self.spectrum.high - epsilon) > 3.0:
+        long = self.spectrum.length > _LAID_OUT
+        if self.spectrum.sparse and (long or c * (self.spectrum.high - epsilon) > 3.0):
             value, noise = self.spectrum.above(epsilon, c)
             value += (noise if upper else -noise) + (_LEAST if upper else 0.0)
         else:
@@ -104,6 +106,14 @@ def _with(log_value: float, rest: float) -> float:
     return math.log(whole) if whole > 0.0 else -math.inf
 
 
+def terms(laws: Laws, total: Sum, places: float) -> float | None:
+    """Terms of the sums at the loud frequencies of a window of so many places; None if these may be all."""
+    angle = nil_from(laws, total)
+    if angle is None:
+        return None
+    return (angle * places / (2.0 * math.pi) + 2.0) * sum(law.places.size for law, _ in laws)
+
+
 def compose(
     laws: Laws, total: Sum, seen: Window, spill: Spill | None = None, *, whole: bool = False
 ) -> Composed:
@@ -120,15 +130,16 @@ def compose(
     # a place to spare at each end, so that the ends of the support lie inside
     first = math.floor((seen.low - offset) / step) - 1
     size = math.ceil((seen.high - offset) / step) - first + 2
-    length = int(next_fast_len(max(size, 16), real=True)) if size < MOST_LENGTH else size
+    most = most_places(len(laws))
+    length = int(next_fast_len(max(size, 16), real=True)) if size < most else size
     transforms: list[tuple[Complexes, float, float, float]] = []
     errors: list[Floats | None] = []
     nodes = sum(law.places.size for law, _ in laws)
     short = whole or length <= _SHORT
     angle = None if short else nil_from(laws, total)
     few = length if angle is None else math.ceil(angle * length / (2.0 * math.pi)) + 1
-    direct = few * nodes < length or (angle is not None and length > MOST_LENGTH)
-    if length > MOST_LENGTH and not direct:
+    direct = few * nodes < length * len(laws) or (angle is not None and length > most)
+    if length > most and (not direct or few * nodes > 4 * MOST_TERMS):
         raise MemoryError(f"{length} lattice points")
     origin = 0
     for law, count in laws:

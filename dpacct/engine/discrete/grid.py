@@ -50,22 +50,26 @@ class Grid:
         infinite: float,
         shift: float,
         decided: tuple[float, float] = (0.0, 0.0),
+        between: Floats | None = None,
     ) -> LatticeLaw:
-        return LatticeLaw(self.offset + shift, self.step, self.places, masses, infinite, decided)
+        offset = self.offset + shift
+        return LatticeLaw(offset, self.step, self.places, masses, infinite, decided, between)
 
 
-def graded(first: int, last: int, ends: Floats, strides: Floats) -> Places:
+def graded(first: int, last: int, ends: Floats, strides: Floats, most: int) -> Places:
     """Nodes from first to last, dyadic, neighbours no further apart than the strides of their stretch.
 
     Stretch i ends at ends[i] (in steps; increasing, the last one beyond `last`). Blocks [j 2^k, (j+1) 2^k)
-    are halved while a stretch that they meet asks for less than 2^k.
+    are halved while a stretch that they meet asks for less than 2^k; none once there are `most` of them
+    (all grids are right: fewer nodes make wider brackets).
     """
     level = 0
     while (1 << level) < last - first and level < _HALVINGS:
         level += 1
     blocks = np.arange(first >> level, (last >> level) + 1, dtype=np.int64) << level
     kept: list[Places] = []
-    while level > 0 and blocks.size:
+    count = 0
+    while level > 0 and blocks.size and count + 2 * blocks.size <= most:
         size = 1 << level
         start = np.searchsorted(ends, blocks, side="right")
         stop = np.searchsorted(ends, blocks + size, side="left") + 1
@@ -74,6 +78,7 @@ def graded(first: int, last: int, ends: Floats, strides: Floats) -> Places:
         least = _range_minima(strides, start, stop)
         split = least < size
         kept.append(blocks[~split])
+        count += kept[-1].size
         halves = blocks[split]
         half = size >> 1
         blocks = np.concatenate((halves, halves + half))

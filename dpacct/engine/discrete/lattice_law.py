@@ -26,7 +26,8 @@ class LatticeLaw:
 
     The profile of such a measure, sum of mass (1 - e^{eps - loss})_+, lies on one side of the truth's;
     its total may differ from 1 (docs/theory/lattice.md, Composition). `decided` is set apart: P- and
-    Q-mass of the losses above the last node, where these are known to settle the matter alone.
+    Q-mass of the losses above the last node, where these are known to settle the matter alone. `between`:
+    for each cell, four times the variance that splitting its mass has added, over the square of its width.
     """
 
     offset: float
@@ -35,6 +36,7 @@ class LatticeLaw:
     masses: Floats
     infinite: float
     decided: tuple[float, float] = (0.0, 0.0)
+    between: Floats | None = None
 
     @cached_property
     def losses(self) -> Floats:

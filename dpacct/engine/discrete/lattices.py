@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from dpacct.engine.stable import Floats
 
-from .align import aligned_step, natural_step
+from .align import Group, aligned_step, natural_step
+from .budget import most_cells
 from .decided import Spill, Threshold
 from .grid import Grid, graded
 from .lattice_law import LatticeLaw
-from .pieces import DiscreteSource, least_loss
+from .pieces import DiscreteSource, Sources, atom_masses, least_loss
 from .spread import lattice_laws
 from .window import Laws, Sum, tilted_sum
 
-Sources = Sequence[tuple[DiscreteSource, float]]
-
-MOST_POINTS = 1 << 22
-"""Lattice points of a composition, at most: some 300 MB while they are transformed."""
-MOST_CELLS = 1 << 21
 _FIRST_CELLS = 2048
 TAILS = 0.02
 """What cutting tails may cost, relative to the width that is asked."""
@@ -31,6 +27,8 @@ _DENSE = 0.6
 # cells at least in a law, and at most this wide (times 1/tilt, and as a loss)
 _FEWEST = 64
 _WIDEST = 0.5
+# how much longer a step may become at once
+_COARSER = 64.0
 # tilted mass of a stretch that counts
 _SOME = 1e-12
 
@@ -47,21 +45,36 @@ def least_rest(sources: Sources) -> float:
 class Layout:
     """How one source is cut: the range of its losses, a loss that a node is to meet, and how densely.
 
-    Between ends[i-1] and ends[i] nodes are at most wanted[i] apart.
+    Between ends[i-1] and ends[i] nodes are at most wanted[i] apart. `tilt`: where it is dense is judged at
+    this tilt, given with the log of the moment there.
     """
 
     source: DiscreteSource
     count: float
     low: float
     high: float
+    cells: int
     anchor: float = 0.0
+    tilt: tuple[float, float] = (0.0, 0.0)
     ends: Floats = field(default_factory=lambda: np.array([math.inf]))
     wanted: Floats = field(default_factory=lambda: np.array([math.inf]))
 
+    @cached_property
+    def _atoms(self) -> tuple[Floats, Floats]:
+        """Losses of point masses, and the logs of these."""
+        return self.source.atoms, atom_masses(self.source)
+
+    @property
+    def weighed(self) -> Group:
+        """Point masses, and what each one counts in the composition."""
+        atoms, logs = self._atoms
+        c, log_moment = self.tilt
+        return atoms, self.count * np.exp(np.minimum(logs + c * atoms - log_moment, 0.0))
+
     @property
     def _offset(self) -> float:
-        atoms = self.source.atoms
-        return float(atoms[0]) if atoms.size else self.anchor
+        atoms, weights = self.weighed
+        return float(atoms[int(np.argmax(weights))]) if atoms.size else self.anchor
 
     def _range(self, spacing: float) -> tuple[int, int]:
         first = math.floor((self.low - self._offset) / spacing + 1e-6)
@@ -72,7 +85,7 @@ class Layout:
         """Nodes at every step; fewer, and wider apart, where these would be too many."""
         stride = 1
         first, last = self._range(step)
-        while last - first > MOST_CELLS:
+        while last - first > self.cells:
             stride *= 2
             first, last = self._range(step * stride)
         return Grid.uniform(self._offset, step, first * stride, stride, last - first + 1)
@@ -93,7 +106,7 @@ class Layout:
         if self.source.only_atoms:
             ends_too = np.unique(np.concatenate((near, [first, last])))
             return Grid(self._offset, step, ends_too.astype(np.int64))
-        places = graded(first, last, ends, strides)
+        places = graded(first, last, ends, strides, self.cells)
         if near.size:
             places = np.union1d(places, near.astype(np.int64))
         return Grid(self._offset, step, places)
@@ -107,11 +120,11 @@ class Lattices:
         self._width = width
         self._log_delta = log_delta
         self._least_step = 0.0
-        self._step = math.inf
+        self._longest = math.inf
         self.layouts = []
         for source, count in sources:
             low, high = self._ends(source)
-            layout = Layout(source, count, low, high)
+            layout = Layout(source, count, low, high, most_cells(len(sources)))
             layout.wanted = np.array([max(high - low, 1e-300) / _FIRST_CELLS])
             self.layouts.append(layout)
         natural = [natural_step(source.atoms) for source, _ in sources]
@@ -169,14 +182,17 @@ class Lattices:
             return None
         return Threshold(uppers, tilted_sum(uppers, -1.0), self._least).reached(epsilon)
 
+    @property
+    def _asked(self) -> float:
+        return min(float(layout.wanted.min()) for layout in self.layouts)
+
     def build(self) -> tuple[Laws, Laws]:
         """(upper, lower)."""
-        finest = min(float(layout.wanted.min()) for layout in self.layouts)
-        step = max(finest, self._least_step)
+        step = max(min(self._asked, self._longest), self._least_step)
         if self.natural is not None:
             step = self.natural
         else:
-            step = aligned_step([layout.source.atoms for layout in self.layouts], step)
+            step = aligned_step([layout.weighed for layout in self.layouts], step)
         uppers, lowers = [], []
         for layout in self.layouts:
             upper, lower = lattice_laws(layout.source, layout.grid(step), decide=self._cut)
@@ -194,8 +210,8 @@ class Lattices:
             for (upper, count), (lower, _) in zip(uppers, lowers, strict=True)
         )
 
-    def grade(self, uppers: Laws, total: Sum, target: float, gap: float) -> None:
-        """Spacings for which the gap is about the target, with as few nodes as may be.
+    def grade(self, uppers: Laws, total: Sum, target: float, gap: float) -> float:
+        """Spacings for which the gap is about the target, with as few nodes as may be; the least of them.
 
         A cell of tilted mass m and width d adds m d^2 c(c+1)/4 to the gap. Of all spacings with one sum
         of that, d ~ density^{-1/3} has the fewest cells; but the least of them sets the length of the
@@ -209,7 +225,7 @@ class Lattices:
             for (_, count), (_, mass, width) in zip(uppers, tables, strict=True)
         )
         off = min(max(gap / expected, 0.05), 20.0) if expected > 0.0 else 1.0
-        for layout, (ends, mass, width) in zip(self.layouts, tables, strict=True):
+        for layout, (law, _), (ends, mass, width) in zip(self.layouts, uppers, tables, strict=True):
             per = off * curvature * layout.count
             room = share / per
             floor = math.sqrt(_DENSE * room / max(float(mass.sum()), 1e-300))
@@ -224,8 +240,13 @@ class Lattices:
             wanted = np.minimum(wanted, np.where(heavy, 2.0 * _WIDEST / total.c, widest))
             # no more cells than may be had
             cells = float((width / np.maximum(wanted, 1e-300)).sum())
-            layout.ends, layout.wanted = ends, wanted * max(1.0, 2.0 * cells / MOST_CELLS)
+            wanted *= max(1.0, 2.0 * cells / layout.cells)
+            layout.ends, layout.wanted = ends, wanted
             layout.ends[-1] = math.inf
+            layout.tilt = total.c, law.cumulants(total.c).log_moment
+        # not all that much coarser than what was judged by
+        self._longest = _COARSER * uppers[0][0].step
+        return self._asked
 
     def keep_above(self, least: float) -> None:
         """No step below this from here on; losses on a lattice that is too long get a coarser one."""
@@ -235,15 +256,12 @@ class Lattices:
 
 
 def _density(law: LatticeLaw, total: Sum) -> tuple[Floats, Floats, Floats]:
-    """Ends of stretches, tilted mass in each, and its width: the cells of a law and what lies beside.
-
-    A stretch has the mass of the nodes around it, so that a spike between coarse nodes is seen from both.
-    """
-    level = total.c * law.losses - law.cumulants(total.c).log_moment
-    mass = law.masses * np.exp(np.minimum(level, max(-total.log_delta, 0.0)))
-    inner = np.maximum(mass[1:], mass[:-1])
-    width = np.diff(law.losses)
-    return law.losses[1:].copy(), inner, width
+    """Ends of cells, tilted mass that is apart in each (LatticeLaw.between), and widths."""
+    assert law.between is not None
+    middle = 0.5 * (law.losses[1:] + law.losses[:-1])
+    level = total.c * middle - law.cumulants(total.c).log_moment
+    mass = law.between * np.exp(np.minimum(level, max(-total.log_delta, 0.0)))
+    return law.losses[1:].copy(), mass, np.diff(law.losses)
 
 
 def _gap(upper: LatticeLaw, lower: LatticeLaw, c: float, most: float) -> float:

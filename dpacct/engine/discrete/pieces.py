@@ -142,6 +142,22 @@ class DiscreteSource(Protocol):
         ...
 
 
+Sources = Sequence[tuple[DiscreteSource, float]]
+"""A composition: sources, and how often each runs."""
+
+
+def atom_masses(source: DiscreteSource) -> Floats:
+    """Logs of the P-masses at the source's `atoms`."""
+    atoms = source.atoms
+    if not atoms.size:
+        return atoms
+    pieces = source.pieces(atoms, upper=True)
+    points = (pieces.low == pieces.high) & np.isfinite(pieces.low)
+    nearest = np.searchsorted(0.5 * (atoms[1:] + atoms[:-1]), pieces.low[points])
+    masses = np.bincount(nearest, np.exp(pieces.log_p[points]), minlength=atoms.size)
+    return np.log(np.maximum(masses, 1e-300))
+
+
 def least_loss(source: DiscreteSource) -> float:
     """What no loss of the source is below; -inf where it does not say."""
     return float(getattr(source, "least", -math.inf))

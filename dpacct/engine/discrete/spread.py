@@ -93,7 +93,12 @@ def spread(pieces: Pieces, grid: Grid, *, decide: bool = False) -> LatticeLaw:
     infinite = float(up[~bounded].sum()) + 1e-307 * float(log_p.size)
     shift = pieces.end_slip + snap * grid.step
     widen = math.exp(float(np.max(slack)))
-    return grid.law(masses, infinite, shift, (decided_p * widen, decided_q / widen))
+    apart = np.where(inside & bounded & (top > floor), 4.0 * up * (1.0 - raised), 0.0)
+    cell = np.minimum(floor, last - 1)
+    # a piece over several cells is charged to the first
+    apart *= np.square((places[top] - places[floor]) / (places[cell + 1] - places[cell]))
+    between = _gathered(cell, apart, last)
+    return grid.law(masses, infinite, shift, (decided_p * widen, decided_q / widen), between)
 
 
 def shrunk(pieces: Pieces, grid: Grid, *, decide: bool = False) -> LatticeLaw:

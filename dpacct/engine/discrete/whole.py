@@ -16,10 +16,11 @@ import numpy as np
 from dpacct.engine.stable import Floats
 
 from .align import aligned_step
+from .budget import most_cells
 from .compose import compose
 from .decided import Decided, decided
-from .lattices import Layout, Sources, least_rest
-from .pieces import DiscreteSource, Pieces, least_loss
+from .lattices import Layout, least_rest
+from .pieces import DiscreteSource, Pieces, Sources, least_loss
 from .spread import lattice_laws, spread
 from .window import Laws, Sum, mass_at_infinity, tilted_sum, window
 
@@ -101,8 +102,9 @@ def _gathered(points: Pieces, edges: Floats) -> Pieces:
 
 def whole_laws(sources: Sources, spacing: float, high: float) -> tuple[Whole, Whole]:
     """(upper, lower) of a composition, on a lattice of about this spacing, for losses up to `high`."""
-    step = aligned_step([source.atoms for source, _ in sources], spacing)
-    layouts = [Layout(source, count, *_ends(source, high)) for source, count in sources]
+    cells = most_cells(len(sources))
+    layouts = [Layout(source, count, *_ends(source, high), cells) for source, count in sources]
+    step = aligned_step([layout.weighed for layout in layouts], spacing)
     rest = least_rest(sources)
     # where no loss is below some number, what lies far enough up puts the sum beyond all that is asked for
     decide = high - rest < max(layout.high for layout in layouts)

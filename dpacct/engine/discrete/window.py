@@ -57,7 +57,8 @@ LEAST_TILT, MOST_TILT = 1e-9, 1e12
 
 def saddle_for_epsilon(laws: Laws, epsilon: float, guess: float) -> Sum:
     """The tilt whose saddle epsilon is this one (clipped to a wide range): Newton in log c, safeguarded."""
-    return saddle(laws, guess, lambda total: total.saddle_epsilon - epsilon)
+    # in nats, so that small losses are told apart
+    return saddle(laws, guess, lambda total: total.c * (total.saddle_epsilon - epsilon))
 
 
 def saddle_for_log_delta(laws: Laws, log_delta: float, guess: float) -> Sum:
