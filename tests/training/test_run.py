@@ -244,6 +244,18 @@ def test_killed_for_real(tmp_path: Path) -> None:
         assert float(ledger.spent()) <= 8.0
 
 
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    """A second one neither waits nor draws; and of two that begin at once the keys are the same."""
+    prepared = replaced("run", {})
+    one, two = Run(prepared, tmp_path), Run(prepared, tmp_path)
+    assert one.keys == two.keys
+    with Folder(tmp_path).held(), pytest.raises(dp.InvalidArgument, match="another process runs"):
+        one.finish()
+    assert not (tmp_path / "ledger.jsonl").exists()
+    first = one.finish().weights
+    assert two.finish().weights.tobytes() == first.tobytes()  # over: nothing is drawn again
+
+
 # --- what must not be continued
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Iterable
@@ -40,9 +41,9 @@ def real(name: str, value: object, least: float, most: float = math.inf) -> floa
     return float(value)
 
 
-def positive(name: str, value: object) -> float:
+def positive(name: str, value: object, most: float = math.inf) -> float:
     """A finite number above 0."""
-    found = real(name, value, 0.0)
+    found = real(name, value, 0.0, most)
     if found == 0.0:
         raise _refused(name, "a finite number above 0", value)
     return found
@@ -63,11 +64,31 @@ def share(name: str, value: object) -> Fraction:
     return found
 
 
+def widths(name: str, value: object, count: int | None = None) -> tuple[int, ...]:
+    """Whole numbers of at least 1, in a list; `count` of them where that is given."""
+    fine = isinstance(value, tuple | list) and count in (None, len(value))
+    if not fine or not all(type(one) is int and 1 <= one <= 10**6 for one in value):  # type: ignore[attr-defined]
+        told = "a list of" if count is None else f"a list of {count}"
+        raise _refused(name, f"{told} whole numbers from 1 to 1000000", value)
+    return tuple(value)  # type: ignore[arg-type]
+
+
+def near(value: str, choices: Iterable[str]) -> str:
+    """A question whether a word was misspelt, or nothing.
+
+    >>> near("privcy", ["data", "privacy"])
+    " (did you mean 'privacy'?)"
+    """
+    close = difflib.get_close_matches(value, list(choices), 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
 def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     """One of the words in `choices`."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
-        raise _refused(name, "one of " + ", ".join(known), value)
+        told = f"{name} must be one of {', '.join(known)}, got {value!r:.60}"
+        raise InvalidArgument(told + near(str(value), known), argument=name)
     return value
 
 
@@ -77,7 +98,11 @@ def delta(name: str, value: object, clients: int) -> Fraction:
     >>> print(f"{float(delta('delta', 'clients^-1.1', 1000)):.12f}")
     0.000501187234
     """
-    power = re.fullmatch(r"\s*clients\s*\^\s*(-[0-9.]+)\s*", value) if type(value) is str else None
+    power = (
+        re.fullmatch(r"\s*clients\s*\^\s*(-\d+(?:\.\d*)?)\s*", value)
+        if type(value) is str
+        else None
+    )
     if power and clients > 1:
         return Fraction(math.nextafter(clients ** float(power.group(1)), 0.0))  # the safe side
     found = share(name, value)

@@ -8,15 +8,22 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def keep(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file beside `path`, then put it there in one step: whole or not at all."""
+def keep(path: Path, write: Callable[[Path], object], *, first: bool = False) -> None:
+    """Let `write` make a file beside `path`, then put it there in one step: whole or not at all.
+
+    `first`: what is there already stays.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         write(draft)
         with draft.open("rb") as file:
             os.fsync(file.fileno())
-        draft.replace(path)
+        if first:
+            with suppress(FileExistsError):
+                os.link(draft, path)
+        else:
+            draft.replace(path)
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpacct import InvalidArgument
+from dpacct_training.accept import near
 
 T = TypeVar("T")
 Section = dict[str, Any]
@@ -63,9 +63,12 @@ class Experiment:
             source=str(held.get("source", "")),
             note=str(held.get("note", "")),
             reduced=held.get("reduced", False) is True,
-            sweep={k: listed(f"sweep.{k}", v) for k, v in _flat(held.get("sweep", {})).items()},
-            variants=tuple(_flat(v) for v in held.get("variant", [])),
-            printed=tuple(_flat(v) for v in held.get("printed", [])),
+            sweep={
+                k: listed(f"sweep.{k}", v)
+                for k, v in _flat(table("sweep", held.get("sweep", {}))).items()
+            },
+            variants=_tables("variant", held),
+            printed=_tables("printed", held),
         )
 
     def changed(self, values: Mapping[str, Any]) -> Experiment:
@@ -94,6 +97,13 @@ def table(name: str, value: object) -> Section:
     return value
 
 
+def _tables(name: str, held: Section) -> tuple[Section, ...]:
+    """The tables of [[name]], flat; none where there is none."""
+    if name not in held:
+        return ()
+    return tuple(_flat(table(f"[{name}]", one)) for one in listed(f"[[{name}]]", held[name]))
+
+
 def listed(name: str, value: object) -> list[Any]:
     """A list with something in it."""
     if not isinstance(value, list) or not value:
@@ -105,9 +115,8 @@ def known(where: str, given: Mapping[str, Any], names: tuple[str, ...] | list[st
     """Refuse a key that nothing reads: a misspelt setting must not be silently ignored."""
     for key in given:
         if key not in names:
-            close = difflib.get_close_matches(key, names, 1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            told = f"{where} takes {', '.join(sorted(names))}, got {key!r}{hint}"
+            takes = ", ".join(sorted(names)) or "no settings but its name"
+            told = f"{where} takes {takes}, got {key!r}{near(key, names)}"
             raise InvalidArgument(told, argument=key)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,17 +43,29 @@ class Folder:
         self.metrics = path / "metrics.jsonl"
         self.key = path / "noise.key"
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While this lasts no other process runs here; a dead one's hold is gone with it."""
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                told = f"another process runs in {str(self.path)!r}: let it end, or take another"
+                raise InvalidArgument(f"{told} folder", argument="out") from None
+            yield
+        finally:
+            os.close(handle)
+
     # --- the key
 
     def keys(self, fresh: Keys) -> Keys:
         """The run's key: the one it was begun with, else `fresh`, which is then kept.
 
         A secret key must outlive a crash, for the interrupted round has to be repeated with the very
-        same noise; its file is readable by its owner only, and goes when the run is over.
+        same noise; its file is readable by its owner only, and goes when the run is over. Of two
+        processes that begin at once the first one's key is both's.
         """
-        with suppress(FileNotFoundError):
-            source, secret = self.key.read_text(encoding="ascii").split()
-            return Keys(bytes.fromhex(secret), source.replace("-", " "))
         line = f"{fresh.source.replace(' ', '-')} {fresh.secret.hex()}\n"
 
         def write(draft: Path) -> None:
@@ -60,8 +74,9 @@ class Folder:
             ) as file:
                 file.write(line)
 
-        keep(self.key, write)
-        return fresh
+        keep(self.key, write, first=True)
+        source, secret = self.key.read_text(encoding="ascii").split()
+        return Keys(bytes.fromhex(secret), source.replace("-", " "))
 
     def forget_key(self) -> None:
         """The run is over: nobody needs its noise again."""

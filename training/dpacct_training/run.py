@@ -96,10 +96,13 @@ class Run:
         """All rounds that are left. Raises `BudgetExceeded`, `AssumptionViolated`."""
         start = time.monotonic()
         rows: list[Row] = []
-        if self.folder is not None:
-            self.folder.rewind(self.state.round)
-            rows = self.folder.rows()
         with ExitStack() as stack:
+            if self.folder is not None:
+                stack.enter_context(self.folder.held())
+                # another process may have gone on meanwhile
+                self.state = self.folder.load(self.fingerprint) or self.state
+                self.folder.rewind(self.state.round)
+                rows = self.folder.rows()
             engine = stack.enter_context(self.prepared.engine())
             ledger = self._ledger()
             if ledger is not None:

@@ -86,7 +86,7 @@ class Privacy:
             rate=accept.share("rate", self.rate),
             scheme=accept.one_of("scheme", self.scheme, SCHEMES),
             rounds=accept.whole("rounds", self.rounds, 1, 10**7),
-            clip=None if self.clip is None else accept.positive("clip", self.clip),
+            clip=None if self.clip is None else accept.positive("clip", self.clip, 1e30),
             target=target,
         )
 

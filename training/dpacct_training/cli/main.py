@@ -38,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; the same command continues", err=True)
         return 130
+    except OSError as error:
+        click.echo(f"dpacct-train: {error}", err=True)
+        return 2
     except dp.DpacctError as error:
         click.echo(f"dpacct-train: {error.message}", err=True)
         return error.exit_code

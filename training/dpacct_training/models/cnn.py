@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpacct import InvalidArgument
+from dpacct_training.accept import widths
 from dpacct_training.extras import required
 from dpacct_training.models.model import Model
 
@@ -21,6 +23,14 @@ class CNN(Model):
     hidden: tuple[int, ...] = (64,)
 
     name: ClassVar[str] = "cnn"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        widths("channels", self.channels, 2)
+        widths("hidden", self.hidden)
+        if len(self.inputs) != 3 or min(self.inputs[1:]) < 4:
+            told = f"a cnn needs images of at least 4 x 4, got inputs of shape {self.inputs}"
+            raise InvalidArgument(told, argument="model")
 
     def modules(self) -> dict[str, Any]:
         """The layers; heights and widths are halved twice, rounded down."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpacct import InvalidArgument
+from dpacct_training.accept import whole
 from dpacct_training.extras import required
 from dpacct_training.models.model import Model
 
@@ -21,6 +23,14 @@ class LSTM(Model):
     layers: int = 2
 
     name: ClassVar[str] = "lstm"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("embedding", "hidden", "layers"):
+            whole(name, getattr(self, name), 1, 10**6)
+        if len(self.inputs) != 1:
+            told = f"an lstm needs sequences of codes, got inputs of shape {self.inputs}"
+            raise InvalidArgument(told, argument="model")
 
     def modules(self) -> dict[str, Any]:
         """Three modules, one after the other."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from dpacct_training.accept import widths
 from dpacct_training.extras import required
 from dpacct_training.models.model import Model
 
@@ -20,12 +21,16 @@ class MLP(Model):
     name: ClassVar[str] = "mlp"
     stacks: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        widths("hidden", self.hidden)
+
     def modules(self) -> dict[str, Any]:
         """The layers."""
         nn = required("torch.nn")
-        widths = (math.prod(self.inputs), *self.hidden, self.classes)
+        sizes = (math.prod(self.inputs), *self.hidden, self.classes)
         layers = [nn.Flatten()]
-        for width, following in pairwise(widths):
+        for width, following in pairwise(sizes):
             layers += [nn.Linear(width, following), nn.ReLU()]
         return {"net": nn.Sequential(*layers[:-1])}
 
