@@ -158,6 +158,14 @@ def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
             "epsilon",
         ),
         (["run", "{toml}", "--set", "privacy.noise=0.1"], 4, "costs epsilon"),
+        (["run", "{toml}", "--set", "data.name=mnits"], 2, "did you mean 'mnist'?"),
+        (["run", "{toml}", "--set", "privacy.clip=1e308"], 2, "clip must be from 0 to 1e+30"),
+        (["run", "{toml}", "--set", "privacy.clip=nan"], 2, "clip must be a finite number"),
+        (["run", "{toml}", "--set", "privacy.delta=clients^-1.1.1"], 2, "delta must be a number"),
+        (["run", "{toml}", "--set", "model.hiden=[1]"], 2, "[model] takes"),
+        (["run", "{toml}", "--set", 'model={name = "mlp"}'], 2, "must be named section.key"),
+        (["run", "{toml}", "--set", "model.name=lstm"], 2, "an lstm needs sequences"),
+        (["run", "{toml}", "--out", "{toml}"], 2, "File exists"),
         (["run", "{toml}.no"], 2, "cannot be read"),
         (["run"], 2, "Missing argument"),
         (["fly"], 2, "No such command"),
@@ -169,12 +177,35 @@ def test_refusals(
     words: list[str], code: int, says: str, toml: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled = [word.replace("{toml}", str(toml)) for word in words]
-    if words[0] == "run" and len(words) > 1:
+    if words[0] == "run" and len(words) > 1 and "--out" not in words:
         filled += ["--out", str(toml.parent / "out")]
     assert main(filled) == code
     out, err = capsys.readouterr()
     assert says in err and out == "" and "Traceback" not in err
     assert not (toml.parent / "out" / "ledger.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('name = "linear"', 'name = "mlp"\nhidden = [0]', "hidden must be a list of whole numbers"),
+        ('name = "linear"', 'name = "mlp"\nhidden = 8', "hidden must be a list of whole numbers"),
+        ('name = "linear"', 'name = "cnn"\nchannels = [4]', "channels must be a list of 2"),
+        ('name = "dp_fed_ls"', 'name = "dp_fed"\nsmoothing = 1', "no settings but its name"),
+        ('name = "small"', "variant = 5", "[[variant]] must be a list"),
+        ('name = "small"', "printed = [5]", "[[printed]] must be a table"),
+        ('name = "small"', "sweep = 5", "[sweep] must be a table"),
+        ("[privacy]", "[privcy]", "did you mean 'privacy'?"),
+    ],
+)
+def test_a_hostile_experiment_is_one_sentence(
+    old: str, new: str, says: str, toml: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert old in TEXT
+    toml.write_text(TEXT.replace(old, new, 1), encoding="utf-8")
+    assert main(["run", str(toml), "--out", str(toml.parent / "out")]) == 2
+    out, err = capsys.readouterr()
+    assert says in err and out == "" and err.count("\n") == 1
 
 
 def test_audit_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
