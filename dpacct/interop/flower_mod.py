@@ -23,6 +23,9 @@ _NAME = "dpacct LocalNoise"
 class LocalNoise:
     """A mod for `ClientApp(mods=[...])`: what leaves the device is (epsilon, delta)-DP over `rounds`.
 
+    Releases are counted in the client's context, and one more than `rounds` is refused. Replies to
+    evaluation that carry no arrays pass: their metrics are not made private.
+
     The update is clipped, in the l2 norm for "gaussian", the l1 norm for "laplace", and each number
     to [-clip, clip] for "staircase" (whose cost grows with the number of parameters: for small
     models only). Any two updates of a client may be exchanged (replace-one), so the sensitivity is 2
@@ -144,8 +147,11 @@ class LocalNoise:
         import numpy as np
 
         app = required("flwr.app", "flower")
+        evaluation = msg.metadata.message_type.partition(".")[0] == "evaluate"
+        if not evaluation and self._used(ctxt) >= self.rounds:
+            return self._refusal(msg, f"the budget was for {self.rounds} rounds, and is used up")
         reply = call_next(msg, ctxt)
-        if reply.has_error():
+        if reply.has_error() or (evaluation and not reply.content.array_records):
             return reply
         told = _wrong(msg, reply)
         if told:
@@ -158,15 +164,22 @@ class LocalNoise:
         base = np.concatenate([a.ravel().astype(np.float64) for a in old])
         update = np.concatenate([a.ravel().astype(np.float64) for a in new]) - base
         try:
-            released = base + self.noisy(update)
+            self.clipped(update)
         except InvalidArgument as error:
             return self._refusal(msg, str(error))
+        ctxt.state[_NAME] = app.ConfigRecord({"rounds": self._used(ctxt) + 1})
+        released = base + self.noisy(update)
         ends = np.cumsum([a.size for a in new])
         parts = np.split(released, ends[:-1])
         noisy = [part.reshape(a.shape).astype(a.dtype) for part, a in zip(parts, new, strict=True)]
         arrays = {k: app.Array(a) for k, a in zip(after.keys(), noisy, strict=True)}
         reply.content[key] = app.ArrayRecord(arrays)
         return reply
+
+    def _used(self, ctxt: Any) -> int:
+        """Rounds in which this client released something."""
+        held = ctxt.state.config_records
+        return int(held[_NAME]["rounds"]) if _NAME in held else 0
 
     def _refusal(self, msg: Any, told: str) -> Any:
         """An answer without any of the client's data."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.serverapp import (
     GaussianPrivacyEvent,
     NeighboringRelation,
@@ -218,13 +218,23 @@ def sent(values: np.ndarray) -> Message:
     return Message(content, dst_node_id=1, message_type="train")
 
 
-def answered(mod: LocalNoise, before: np.ndarray, after: np.ndarray, key: str = "w") -> Message:
+def context() -> Context:
+    return Context(run_id=1, node_id=2, node_config={}, state=RecordDict(), run_config={})
+
+
+def answered(
+    mod: LocalNoise,
+    before: np.ndarray,
+    after: np.ndarray,
+    key: str = "w",
+    ctxt: Context | None = None,
+) -> Message:
     def app(message: Message, _: Any) -> Message:
         content = RecordDict({"arrays": ArrayRecord({key: Array(after)})})
         return Message(content, reply_to=message)
 
     message = sent(before)
-    return mod(message, None, app)
+    return mod(message, context() if ctxt is None else ctxt, app)
 
 
 def released(reply: Message) -> np.ndarray:
@@ -279,6 +289,29 @@ def test_pure_noise_needs_no_delta(noise: str) -> None:
     each = 2.0 / 4 / (5 if noise == "staircase" else 1)
     unit = mod.unit(5)
     assert (unit if noise == "staircase" else 1 / unit) == pytest.approx(each, rel=1e-12)
+
+
+def test_a_client_releases_in_so_many_rounds_and_no_more() -> None:
+    """The count is in its own context, which Flower keeps from round to round."""
+    mod, ctxt, zeros = LocalNoise(1.0, 2.0, DELTA, rounds=2), context(), np.zeros(3)
+    broken = answered(mod, zeros, np.array([np.nan, 0, 0]), ctxt=ctxt)
+    assert broken.has_error()  # nothing left the device, nothing is counted
+    replies = [answered(mod, zeros, zeros, ctxt=ctxt) for _ in range(3)]
+    assert [reply.has_error() for reply in replies] == [False, False, True]
+    assert "2 rounds" in replies[2].error.reason
+    assert not answered(mod, zeros, zeros).has_error()  # another client
+
+
+def test_evaluation_passes_without_arrays_only() -> None:
+    mod = LocalNoise(1.0, 2.0, DELTA)
+    content = RecordDict({"arrays": ArrayRecord({"w": Array(np.zeros(3))})})
+    message = Message(content, dst_node_id=1, message_type="evaluate")
+    metrics = RecordDict({"metrics": MetricRecord({"loss": 1.0})})
+    for _ in range(2):
+        reply = mod(message, context(), lambda m, _: Message(metrics, reply_to=m))
+        assert not reply.has_error() and reply.content.metric_records["metrics"]["loss"] == 1.0
+    leaking = RecordDict({"a": ArrayRecord({"v": Array(np.ones(3))})})
+    assert mod(message, context(), lambda m, _: Message(leaking, reply_to=m)).has_error()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
