@@ -290,6 +290,29 @@ def test_import_refuses(here: Path, tmp_path: Path) -> None:
             imported.bring(bad, name)
     with pytest.raises(dp.InvalidArgument, match="path must exist"):
         imported.bring(tmp_path / "none", "none")
+    fine = {"x_train": np.zeros((2, 3)), "x_test": np.zeros((1, 3)), "y_train": np.zeros(2)}
+    fine["y_test"] = np.zeros(1)
+    for key, values in (
+        ("x_train", np.full((2, 3), np.nan)),
+        ("x_test", np.full((1, 3), np.inf)),
+        ("y_train", np.array([0, 0.5])),
+        ("y_train", np.array(["a", "b"])),
+        ("y_test", np.zeros(0)),
+        ("y_train", np.array([-1, 0])),
+    ):
+        np.savez(bad, allow_pickle=False, **{**fine, key: values})
+        with pytest.raises(dp.InvalidArgument, match=f"{key}|y must be"):
+            imported.bring(bad, "bad")
+    whole = bad.read_bytes()
+    for cut in (10, len(whole) // 2, len(whole) - 10):
+        bad.write_bytes(whole[:cut])
+        with pytest.raises(dp.InvalidArgument, match=r"plain arrays"):
+            imported.bring(bad, "bad")
+    (tmp_path / "svhn").mkdir()
+    for part in ("train", "test"):
+        (tmp_path / "svhn" / f"{part}_32x32.mat").write_bytes(b"MATLAB 5.0 MAT-file, cut")
+    with pytest.raises(dp.InvalidArgument, match=r"plain arrays"):
+        imported.bring(tmp_path / "svhn", "svhn")
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(dp.InvalidArgument, match="path must be"):
         imported.bring(tmp_path / "text.npz", "text")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpacct import InvalidArgument
+from dpacct import DpacctError, InvalidArgument
 from dpacct_training.data import cache, idx
 from dpacct_training.data.sources import Arrays, known, pieces
 from dpacct_training.data.synth import Pieces
@@ -54,7 +54,7 @@ def bring(path: Path, name: str) -> Path:
         raise InvalidArgument(f"{told}, got {name!r:.60}", argument="name")
     if not path.exists():
         raise InvalidArgument(f"path must exist, got {str(path)!r}", argument="path")
-    arrays = _checked(_folder_of(path) if path.is_dir() else _archive(path))
+    arrays = _checked(_read(path))
     pieces(name, arrays, int(max(arrays["y_train"].max(), arrays["y_test"].max())) + 1)
     target = _folder() / f"{name}.npz"
 
@@ -66,11 +66,15 @@ def bring(path: Path, name: str) -> Path:
     return target
 
 
-def _archive(path: Path) -> Arrays:
+def _read(path: Path) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as held:
+        if path.is_dir():
+            return _folder_of(path)
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             return dict(held)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except DpacctError:
+        raise
+    except Exception as error:  # NumPy, zipfile and SciPy raise their own kinds over a broken file
         told = f"path must be a .npz of plain arrays or a folder, got {str(path)!r} ({error})"
         raise InvalidArgument(told[:300], argument="path") from None
 
@@ -106,9 +110,14 @@ def _checked(arrays: Arrays) -> Arrays:
             raise InvalidArgument(f"the data must hold {name}, got {held}", argument="path")
     found: Arrays = {}
     for name, values in arrays.items():
-        if name.startswith("x_") and values.dtype.kind not in "uif":
+        if values.dtype.kind not in "uif":
             told = f"{name} must be numbers, got {values.dtype}"
             raise InvalidArgument(told, argument="path")
+        if not values.size or not np.isfinite(values).all():
+            told = f"{name} must be finite numbers, and some of them"
+            raise InvalidArgument(f"{told}, got nan, inf or nothing", argument="path")
+        if not name.startswith("x_") and (values != np.floor(values)).any():
+            raise InvalidArgument(f"{name} must be whole numbers", argument="path")
         found[name] = _images(values) if name.startswith("x_") else values.astype(np.int64)
     return found
 
