@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,12 +18,14 @@ from dpacct.engine.choice import ANEW, Start
 from dpacct.engine.discrete import bracket
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law
-from dpacct.engine.stable import Floats
+from dpacct.engine.stable import Floats, quiet
 from dpacct.errors import Unsupported
 from dpacct.tree import Leaf, Node
 from dpacct.vocabulary import Adjacency
 
 Laws = list[tuple[Law, float]]
+# log of what is below all floats
+_LEAST_LOG = -745.0
 
 
 @dataclass(frozen=True)
@@ -96,13 +99,21 @@ class Direction:
             return False
         return bounds.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
 
+    @quiet
     def log_profile(self, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
+        at = epsilons - self.shift
         if self.has_contour:
-            values, errors = profile.log_profile(self.laws, epsilons - self.shift, tolerance)
+            values, errors = profile.log_profile(self.laws, at, tolerance)
         else:
+            values, errors = np.zeros(at.shape), np.full(at.shape, math.inf)
+        rough = np.isinf(errors)
+        errors[rough] = 0.0
+        rough &= values > _LEAST_LOG
+        if rough.any():  # no contour tells: the lattice's upper end needs no error
             sources = merged([(law.source(), count) for law, count in self.laws])
-            values = bracket.log_profile(sources, epsilons - self.shift)
-            errors = np.zeros(values.shape)
+            # where no lattice spans the losses, the bound stays
+            with suppress(ArithmeticError, ValueError, MemoryError):
+                values[rough] = np.minimum(values[rough], bracket.log_profile(sources, at[rough]))
         if self.log_kept < 0.0:
             values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
         return values, errors

@@ -16,13 +16,20 @@ from .stable import Floats, quiet
 
 @quiet
 def log_profile(laws: Laws, epsilons: Floats, tolerance: float = 1e-9) -> tuple[Floats, Floats]:
-    """Log delta at many epsilons, and its error: few lines, each read at all the epsilons near its saddle."""
+    """Log delta at many epsilons, and its error: few lines, each read at all the epsilons near its saddle.
+
+    Where no line is good, the upper end, with no error, or inf where that is a mere bound.
+    """
     try:
         return _log_profile(laws, epsilons, tolerance)
     except TooFine:
-        return np.array([log_delta(laws, e).upper for e in epsilons.tolist()]), np.zeros(
-            epsilons.shape
-        )
+        ends = [_upper_end(laws, e) for e in epsilons.tolist()]
+        return np.array([value for value, _ in ends]), np.array([error for _, error in ends])
+
+
+def _upper_end(laws: Laws, epsilon: float) -> tuple[float, float]:
+    solved = log_delta(laws, epsilon)
+    return solved.upper, 0.0 if solved.resolved else math.inf
 
 
 def _log_profile(laws: Laws, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
@@ -60,8 +67,6 @@ def _log_profile(laws: Laws, epsilons: Floats, tolerance: float) -> tuple[Floats
                 errors[chosen] = reading.relative_error[:stop]
                 pending = pending[stop:]
                 continue
-        # the upper end, to which no error needs adding
-        values[pending[0]] = log_delta(laws, first).upper
-        errors[pending[0]] = 0.0
+        values[pending[0]], errors[pending[0]] = _upper_end(laws, first)
         pending = pending[1:]
     return values, errors

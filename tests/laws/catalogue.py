@@ -90,8 +90,8 @@ MECHANISMS = (
     Kind(dp.RandomizedResponse, {"eps0": -1}),
     Kind(dp.LocalRandomizer, {"eps0": -1}),
     Kind(dp.DiscreteLaplace, {"scale": +1}, least={"scale": 0.1}, settled=False),
-    Kind(dp.DiscreteGaussian, {"scale": 0}, least={"scale": 0.2}, most_steps=1, settled=False),
-    Kind(dp.ExponentialMechanism, {"eps0": -1}, most_steps=1, settled=False),
+    Kind(dp.DiscreteGaussian, {"scale": 0}, least={"scale": 0.2}, most_steps=30, settled=False),
+    Kind(dp.ExponentialMechanism, {"eps0": -1}, most_steps=30, settled=False),
 )
 SAMPLERS: tuple[type[Sampler] | None, ...] = (None, dp.WithoutReplacement, dp.Poisson)
 ON_A_LATTICE = ("participation",)

@@ -99,7 +99,9 @@ def test_the_profile_is_delta(cell: Combination, data: st.DataObject, asked: lis
         answer = plan.delta(epsilon)
         lower, upper = ends(answer)
         assert lower * (1 - 1e-9) <= found, f"profile {found} below {answer} at {epsilon}"
-        assert found <= upper * (1 + 1e-8) + 1e-300, f"profile {found} above {answer} at {epsilon}"
+        # a lattice that serves many epsilons is as wide as three that are asked one by one
+        most = 1e-8 if converged(answer) else 3e-4
+        assert found <= upper * (1 + most) + 1e-300, f"profile {found} above {answer} at {epsilon}"
 
 
 @over(tuple(cell for cell in DISTINCT if cell.sampler is None))

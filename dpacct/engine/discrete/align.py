@@ -55,8 +55,12 @@ def aligned_step(groups: Sequence[Group], asked: float) -> float:
             continue
         order = np.argsort(masses)[::-1][:_HEAVIEST]
         way = np.abs(atoms[order[1:]] - atoms[order[0]])
+        apart = way > 0.0  # losses that a sample saturates may round to one
+        if not apart.any():
+            continue
+        way = way[apart]
         ways.append(way)
-        weights.append(masses[order[1:]])
+        weights.append(masses[order[1:]][apart])
         natural = natural_step(atoms) if atoms.size <= _HEAVIEST else None
         if natural is None or natural < 0.5 * asked:
             natural = float(way[0])

@@ -52,19 +52,19 @@ class Outcomes:
         """About the epsilon >= floor where log delta is the target, and what log delta falls by there."""
         finite = self.losses < math.inf
         losses = self.losses[finite]
-        p = np.exp(np.minimum(self.log_p - log_target, 600.0))
+        p = np.exp(np.minimum(self.log_p - log_target, 300.0))
         rest = float(p[~finite].sum())
         p = p[finite]
         # in units of the target: all above, and what they lose per e^epsilon, of the uppermost loss
         above = np.append(np.cumsum(p[::-1])[::-1], 0.0)[1:] + rest
         top = float(losses[-1]) if losses.size else 0.0
-        lost = np.append(np.cumsum((p * np.exp(np.minimum(top - losses, 600.0)))[::-1])[::-1], 0.0)[
+        lost = np.append(np.cumsum((p * np.exp(np.minimum(top - losses, 300.0)))[::-1])[::-1], 0.0)[
             1:
         ]
         at = above - lost * np.exp(np.maximum(losses - top, -745.0))
         k = int(np.argmax(at <= 1.0)) if (at <= 1.0).any() else losses.size - 1
         # between the loss before and this one: above - lost e^{eps - top} with this one's share too
-        a, b = (above[k] + p[k], lost[k] + p[k] * math.exp(min(top - losses[k], 600.0)))
+        a, b = (above[k] + p[k], lost[k] + p[k] * math.exp(min(top - losses[k], 300.0)))
         if not (a > 1.0 and b > 0.0):
             return max(float(losses[k]), floor), 1.0
         found = top + math.log((a - 1.0) / b)
