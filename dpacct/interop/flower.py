@@ -163,9 +163,9 @@ class Accountant:
                 got = state.get(key) if isinstance(state, dict) else state
                 raise InvalidArgument(f"{told}, got {got!r:.200}", argument="state")
         fresh = Accountant(self._config, noise_multiplier_of=self._of)
-        entries = state.get("compositions")
+        entries: Any = state.get("compositions")
         try:
-            for entry in entries:  # type: ignore[attr-defined]
+            for entry in entries:
                 if set(entry) != {"event", "count"} or set(entry["event"]) != set(_FIELDS):
                     raise KeyError
                 fresh.compose(_Event(**entry["event"]), entry["count"])

@@ -66,11 +66,12 @@ def share(name: str, value: object) -> Fraction:
 
 def widths(name: str, value: object, count: int | None = None) -> tuple[int, ...]:
     """Whole numbers of at least 1, in a list; `count` of them where that is given."""
-    fine = isinstance(value, tuple | list) and count in (None, len(value))
-    if not fine or not all(type(one) is int and 1 <= one <= 10**6 for one in value):  # type: ignore[attr-defined]
+    found = list(value) if isinstance(value, tuple | list) else [None]
+    fine = [one for one in found if type(one) is int and 1 <= one <= 10**6]
+    if len(fine) != len(found) or count not in (None, len(fine)):
         told = "a list of" if count is None else f"a list of {count}"
         raise _refused(name, f"{told} whole numbers from 1 to 1000000", value)
-    return tuple(value)  # type: ignore[arg-type]
+    return tuple(fine)
 
 
 def near(value: str, choices: Iterable[str]) -> str:
