@@ -143,12 +143,16 @@ def step_of(optimizer: Any, *, sample_rate: float, accumulated: int = 1) -> Node
     """One step of a DPOptimizer as a plan, for a `Ledger` or a `BudgetGuard`.
 
     `sample_rate` is 1 / len(loader); `accumulated` is how many of its samples one step joins, which
-    is 1 unless gradients are accumulated over several.
+    is 1 unless gradients are accumulated over several. A record may then be in more than one of
+    them: the step counts as that many, each with its share of the noise's variance, of whose
+    releases the real one is the sum. Opacus counts one step at `accumulated` times the rate, which
+    is too little.
     """
-    noise = Gaussian(
-        noise_multiplier=float(optimizer.noise_multiplier), clip=_norm(optimizer.max_grad_norm)
-    )
-    return Poisson(sample_rate * accumulated)(noise)
+    share = float(optimizer.noise_multiplier) / math.sqrt(accumulated)
+    if accumulated > 1:
+        share *= 1 - 1e-15  # rounded down
+    noise = Gaussian(noise_multiplier=share, clip=_norm(optimizer.max_grad_norm))
+    return Poisson(sample_rate)(noise) * accumulated
 
 
 def _norm(clip: Any) -> float:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from opacus import PrivacyEngine
 from opacus.accountants import IAccountant, RDPAccountant, create_accountant
 from opacus.accountants.utils import get_noise_multiplier
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -250,6 +251,25 @@ def test_it_is_quick() -> None:
     for _ in range(100):
         history.epsilon([(1.1, 0.01, 1000)], DELTA)
     assert time.process_time() - start < 0.010
+
+
+def test_accumulated_samples_count_for_what_they_are() -> None:
+    """Two samples of rate q share one noise: a record's gradient is in the sum 0, 1 or 2 times."""
+    _, _, optimizer, _ = private(noise_multiplier=1.1, max_grad_norm=1.0)
+    rate = 0.05
+    epsilon = 2.0
+    chances = [(1 - rate) ** 2, 2 * rate * (1 - rate), rate**2]
+    x = np.linspace(-40, 60, 400_001)
+    p = sum(chance * norm.pdf(x, i, 1.1) for i, chance in enumerate(chances))
+    q = norm.pdf(x, 0, 1.1)
+    truth = max(
+        np.trapezoid(np.maximum(one - math.exp(epsilon) * other, 0), x)
+        for one, other in ((p, q), (q, p))
+    )
+    step = opacus.step_of(optimizer, sample_rate=rate, accumulated=2)
+    assert step.delta(epsilon=epsilon).lower > truth
+    as_opacus = dp.Poisson(2 * rate)(dp.Gaussian(sigma=1.1))
+    assert as_opacus.delta(epsilon=epsilon).upper < truth
 
 
 @lru_cache
