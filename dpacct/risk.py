@@ -175,7 +175,7 @@ def calibrate_risk(
         return math.log(found / float(hits))
 
     low, high = bounds or (_LEAST, _MOST)
-    safe, unsafe = real(excess, low, high, 1e-9)
+    safe, unsafe = real(excess, low, high, width=1e-9)
     if safe is None:
         raise Unreachable(told, argument="true_positive_rate")
     witness = Risk(build(safe)).true_positive_rate(alarms)

@@ -22,6 +22,15 @@ from dpacct.vocabulary import Adjacency
 _ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
 # standard deviations beyond which the tail of a Gaussian is nothing: e^{-10^60}
 _FARTHEST = 1e30
+# and those of the other tail beyond which one minus it is
+_SURELY = -5.0
+
+
+def score(log_delta: float) -> float:
+    """About the normal quantile of 1 - delta; increasing in privacy, finite for delta in [0, 1)."""
+    if log_delta >= 0.0:
+        return -1e6
+    return 1e8 if log_delta < -5e15 else math.sqrt(-2.0 * log_delta)
 
 
 @dataclass
@@ -45,17 +54,19 @@ class Trials:
         return Composition(node, resolve_adjacency(node, self.adjacency), starts)
 
     def normal(self, node: Node) -> float:
-        """Log delta of about the Gaussian whose loss has the plan's variance: a first guess."""
+        """Score of about the Gaussian whose loss has the plan's variance: a first guess."""
         plan = self._plan(node, {})
         mu = plan.upper[0].scale
         if mu * _FARTHEST <= self.epsilon:
-            return -math.inf
+            return score(-math.inf)
         low, high = self.epsilon / mu - 0.5 * mu, self.epsilon / mu + 0.5 * mu
+        if low < _SURELY:  # delta is 1 to all digits, but how surely is still told
+            return low
         # delta = phi(low) (m(low) - m(high)) with Mills' ratio m
         if low <= 0.0:
             lost = math.exp(min(self.epsilon, 700.0)) * math.erfc(high / _ROOT_2)
-            return math.log(0.5 * max(math.erfc(low / _ROOT_2) - lost, 1e-300))
-        return -0.5 * low * low + _log_mills_fall(low, high, mu) - _LOG_ROOT_2_PI
+            return score(math.log(0.5 * max(math.erfc(low / _ROOT_2) - lost, 1e-300)))
+        return score(-0.5 * low * low + _log_mills_fall(low, high, mu) - _LOG_ROOT_2_PI)
 
     def rough(self, node: Node) -> float:
         """Saddle-point estimate of log delta in the direction that leads; NaN if there is none.
@@ -67,6 +78,8 @@ class Trials:
         for k, direction in enumerate(directions):
             if self.starts and k != min(self.leading, len(directions) - 1):
                 continue
+            if not direction.has_contour:
+                return math.nan
             try:
                 value, tilt = direction.estimate(self.epsilon)
             except TooFine:

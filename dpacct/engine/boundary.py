@@ -15,10 +15,15 @@ _MOST_TRIALS = 200
 
 
 def real(
-    excess: Callable[[float], float], low: float, high: float, width: float = WIDTH
+    excess: Callable[[float], float],
+    low: float,
+    high: float,
+    *,
+    start: float = 1.0,
+    width: float = WIDTH,
 ) -> tuple[float | None, float | None]:
-    """(safe, unsafe) ends of a bracket of relative width `width`."""
-    x = min(max(1.0, low), high)
+    """(safe, unsafe) ends of a bracket of relative width `width`, looked for from `start`."""
+    x = min(max(start, low), high)
     f = excess(x)
     # which way is safe: look a little further
     step = 2.0 if x * 2.0 <= high else 0.5

@@ -1,0 +1,232 @@
+"""The search for the boundary value of one monotone parameter of a plan, on the safe side of a target.
+
+How far a plan is from the target is measured between normal scores of delta, a scale that is nearly linear
+in the logarithm of most parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import NamedTuple
+
+from dpacct.answer import Answer
+from dpacct.compose.composition import Composition
+from dpacct.compose.questions import safe_log_delta
+from dpacct.compose.trials import Trials, score
+from dpacct.engine.boundary import WIDTH, Smooth, real, smooth_root, whole
+from dpacct.engine.choice import Start
+from dpacct.errors import OutsideDomain
+from dpacct.tree import Node, resolve_adjacency
+from dpacct.vocabulary import Adjacency, Side, Strength
+
+# relative widths: of the bracket from the normal approximation; of what is left to the better trials; and the
+# farthest that those may be from where the rough ones end
+_NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.1
+# of delta in trials of one direction: far below what the bracket's width makes of it
+_TRIAL = 1e-10
+# nats below the target at which a bound of delta is all that the search asks for
+_BY_FAR = 30.0
+
+
+class Boundary(NamedTuple):
+    """The last safe value and the first unsafe one; None where the search's range has none."""
+
+    safe: float | None
+    unsafe: float | None
+    missed: float | None = None  # a value that surely misses the target
+
+
+@dataclass
+class Search:
+    """The values of a parameter from `low` to `high`, and what is known of the plans they make."""
+
+    build: Callable[..., Node]
+    epsilon: float
+    log_delta: float
+    method: str
+    adjacency: Adjacency | str | None
+    low: float
+    high: float
+    integer: bool
+    _known: dict[float, tuple[float, Answer]] = field(default_factory=dict)
+    # where similar plans were answered, as long as they are answered to rounding
+    _starts: dict[int, Start] | None = field(default_factory=dict)
+
+    def boundary(self) -> Boundary:
+        """The boundary of where the target is met."""
+        try:
+            found = self._boundary()
+        except OutsideDomain:  # a trial farther out than the mechanisms are defined
+            self.low, self.high = self._last_inside(self.low), self._last_inside(self.high)
+            found = self._boundary()
+        if found.missed is not None or found.safe is None or found.unsafe is None:
+            return found
+        if self.answer(found.safe).side is not Side.TWO_SIDED:
+            return found
+        return found._replace(missed=self._surely_missed(found.safe, found.unsafe))
+
+    def answer(self, x: float) -> Answer:
+        """Delta of the plan of this value, by its safe end."""
+        return self._at(x)[1]
+
+    def _excess(self, x: float) -> float:
+        """Positive where the plan misses the target: the gap between the normal scores of delta."""
+        return self._at(x)[0]
+
+    def _at(self, x: float) -> tuple[float, Answer]:
+        if x not in self._known:
+            self._known[x] = self._asked(x)
+        return self._known[x]
+
+    def _asked(self, x: float) -> tuple[float, Answer]:
+        node = self.build(x)
+        answer, log_delta = safe_log_delta(
+            node, self.epsilon, method=self.method, adjacency=self.adjacency, starts=self._starts
+        )
+        if self._starts and answer.strength < Strength.CONVERGED:
+            # bounds depend on where one starts; whoever asks about the answer later starts anew
+            self._starts = None
+            return self._asked(x)
+        return self._aim - score(log_delta), answer
+
+    @cached_property
+    def _aim(self) -> float:
+        return score(self.log_delta)
+
+    def _boundary(self) -> Boundary:
+        if self.integer:
+            return Boundary(*whole(self._cautious, int(self.low), int(self.high)))
+        guess = self._by_normal_law()
+        quick = self._quickly(guess) if guess else None
+        if quick is not None:
+            return quick
+        start = guess.x if guess else 1.0
+        return Boundary(*real(self._cautious, self.low, self.high, start=start))
+
+    @cached_property
+    def _cautious(self) -> Callable[[float], float]:
+        """`_excess`, or what a cheap bound makes of it where that shows that the target is met by far.
+
+        There the answer itself may be a number below all floats, and take long. What is known exactly is
+        never called safer than what is known by its bound, so that the whole increases where privacy falls.
+        """
+        far = self.log_delta - _BY_FAR
+
+        @cache
+        def cautious(x: float) -> float:
+            node = self.build(x)
+            if not Trials.apply(node, self.method):
+                return self._excess(x)
+            plan = Composition(node, resolve_adjacency(node, self.adjacency))
+            if not plan.has_contour:
+                return self._excess(x)
+            bound = max(direction.log_delta_bound(self.epsilon) for direction in plan.upper)
+            if bound < far:
+                return self._aim - score(bound)
+            return max(self._excess(x), self._aim - score(far))
+
+        return cautious
+
+    def _by_normal_law(self) -> Smooth | None:
+        """About the root, and the slope there, were losses normal; None where they have no such scale."""
+        if not Trials.apply(self.build(min(max(1.0, self.low), self.high)), self.method):
+            return None
+        trials = Trials(self.epsilon, self.adjacency)
+
+        @cache
+        def normal(x: float) -> float:
+            return self._aim - trials.normal(self.build(x))
+
+        safe, unsafe = real(normal, self.low, self.high, width=_NEAR)
+        if safe is None or unsafe is None:
+            return None
+        slope = (normal(unsafe) - normal(safe)) / math.log(unsafe / safe)
+        return Smooth(math.sqrt(safe * unsafe), slope, 0.0)
+
+    def _quickly(self, guess: Smooth) -> Boundary | None:
+        """The boundary in four or five evaluations, all but one of them of one direction only.
+
+        Rough trials give a start and a slope, secant steps on the leading direction the rest. None where
+        the plan has no rough value, or its delta is not as smooth as that.
+        """
+        assert self._starts is not None
+        trials = Trials(self.epsilon, self.adjacency, starts=self._starts)
+
+        def rough(x: float) -> float:
+            return self._aim - score(trials.rough(self.build(x)))
+
+        def leading(x: float, move: float) -> float:
+            tolerance = min(1e-8, max(_TRIAL, 1e-3 * move * move))
+            return self._aim - score(trials.one_direction(self.build(x), tolerance).upper)
+
+        here = smooth_root(rough, guess.x, guess.slope, _CLOSE)
+        if here is None:
+            return None
+        half = math.copysign(0.4 * WIDTH, -here.slope)  # into safety
+        value, move = leading(here.x, math.inf), math.inf
+        for _ in range(6):
+            # to the root of a parabola, and a little into safety
+            last, move = move, half + here.move(value)
+            following = here.x * math.exp(move) if abs(move) < _FAR else math.nan
+            if not self.low <= following <= self.high:
+                return None
+            arrives = abs(move * last) < min(5.0 * WIDTH, 1e-3 * abs(last))
+            before = value
+            value = self._excess(following) if arrives else leading(following, move)
+            slope = here.slope
+            if abs(move) > 1e-9 and value != before:
+                slope = (value - before) / move + here.bend * move
+            past = value / slope  # how far in log x beyond the root
+            if arrives and 0.0 <= past / half < 1.5:
+                beyond = following * math.exp(-past - half)
+                found = trials.one_direction(self.build(beyond), _TRIAL)
+                if found.upper <= self.log_delta:
+                    return None
+                sure = trials.realised and found.lower > self.log_delta
+                return Boundary(following, beyond, beyond if sure else None)
+            here = here._replace(x=following, slope=slope)
+        return None
+
+    def _surely_missed(self, safe: float, unsafe: float) -> float | None:
+        """A value a little beyond the boundary whose delta is above the target even at its lower end."""
+        way = math.copysign(1.0, unsafe - safe)
+        if self.integer:
+            trials = [unsafe + way * k for k in range(3)]
+        else:
+            trials = [unsafe * math.exp(way * width) for width in (0.0, 1e-9, 1e-8, 1e-7)]
+        for x in trials:
+            if not self.low <= x <= self.high:
+                break
+            found = self.answer(x)
+            if found.lower is not None and found.lower > 0.0:
+                if math.log(found.lower) > self.log_delta:
+                    return x
+                if found.strength < Strength.CONVERGED:
+                    break
+        return None
+
+    def _last_inside(self, end: float) -> float:
+        """The end, or the last value before it for which the mechanisms of the plan are defined."""
+        inside = min(max(1.0, self.low), self.high)
+        if not self._outside(end):
+            return end
+        while abs(math.log(end / inside)) > 1e-15:
+            middle = math.sqrt(inside) * math.sqrt(end)
+            if middle in (inside, end):
+                break
+            inside, end = (inside, middle) if self._outside(middle) else (middle, end)
+        return inside
+
+    def _outside(self, x: float) -> bool:
+        try:
+            node = self.build(x)
+            adjacency = resolve_adjacency(node, self.adjacency)
+            for leaf, _ in node.releases():
+                if leaf.has_pairs:
+                    leaf.pairs(adjacency)
+        except OutsideDomain:
+            return True
+        return False
