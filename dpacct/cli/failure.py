@@ -96,6 +96,8 @@ def _usage(error: click.ClickException) -> Failure:
         argument, message = option_name(error.param), error.format_message()
     else:
         message = error.format_message()
+        if message.startswith("Got "):
+            message = f"{command} got {message.removeprefix('Got ')}"
     return Failure(ExitStatus.USAGE, "usage", _sentence(message), argument)
 
 

@@ -102,7 +102,7 @@ def _inner(table: Mapping[str, Any], place: str, depth: int) -> Node:
 def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
     """The composition of a list of steps, read in order."""
     if not isinstance(steps, list) or not steps:
-        raise Refusal(f"{place}: {key} must be one or more [[{key}]] tables.", key)
+        raise Refusal(f"{place.rstrip(':')}: {key} must be one or more [[{key}]] tables.", key)
     nodes = [
         read_step(step, f"{place}{', ' if depth > 1 else ' '}{key} {i}", depth)
         for i, step in enumerate(steps, 1)

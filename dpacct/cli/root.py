@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import pkgutil
@@ -19,6 +20,9 @@ from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import did_you_mean
 
 COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
+
+# What writing to stdout may end with; files have their own sentences, and never come this far.
+_UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class Root(click.Group):
@@ -58,6 +62,8 @@ class Root(click.Group):
     def run(self, args: Sequence[str], **extra: Any) -> int:
         """Run one command line; returns the exit code."""
         words = list(args)
+        if sys.stdout is None:  # whoever closed it (>&-) wants no answer
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         if COMPLETE_VARIABLE in os.environ:  # a shell is asking what could come next
             self._main_shell_completion(extra, "dpacct", COMPLETE_VARIABLE)
         try:
@@ -70,28 +76,32 @@ class Root(click.Group):
             sys.stdout.flush()
         except click.exceptions.Exit as leaving:
             return leaving.exit_code
-        except BrokenPipeError:
-            return _hang_up()
         except (Exception, KeyboardInterrupt) as error:
             return _fail(error, as_json="--json" in args)
         return ExitStatus.OK
 
 
 def _fail(error: BaseException, *, as_json: bool) -> int:
-    what = failure.describe(error)
     try:
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            raise error
+        what = failure.describe(error)
         what.show(as_json=as_json)
         sys.stdout.flush()
-    except BrokenPipeError:
-        return _hang_up()
+    except OSError as refused:
+        return _hang_up(refused)
     return int(what.status)
 
 
-def _hang_up() -> int:
-    """Whoever read our output has left (`dpacct ... | head -1`): that is no error to talk about."""
+def _hang_up(error: OSError) -> int:
+    """Nobody takes our output: who read it has left (`dpacct ... | head -1`), or the disk is full."""
     # Python flushes stdout once more at exit, which would complain; give it somewhere to write.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ExitStatus.BROKEN_PIPE
+    if isinstance(error, BrokenPipeError):
+        return ExitStatus.BROKEN_PIPE  # that is no error to talk about
+    told = f"cannot write to standard output: {error.strerror}."
+    failure.Failure(ExitStatus.USAGE, "usage", told).show(as_json=False)
+    return ExitStatus.USAGE
 
 
 def _names() -> list[str]:

@@ -65,7 +65,8 @@ def closest(word: str, known: Iterable[str]) -> str | None:
         return lowered
     if SYNONYMS.get(lowered) in known:
         return SYNONYMS[lowered]
-    matches = get_close_matches(lowered, known, n=1, cutoff=0.7)
+    cutoff = 0.7 if len(lowered) > 4 else 0.6  # one wrong letter of three is a near miss, too
+    matches = get_close_matches(lowered, known, n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 

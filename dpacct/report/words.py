@@ -34,6 +34,7 @@ _SAMPLES = {
     "participation": "run with probability {rate}",
 }
 _WORDS = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
+_MOST_TOLD, _MOST_DRAWN = 8, 100  # parts of a composition in the sentence, and in the tree
 _LONG = 10  # characters beyond which a number is rounded for a reader; the plan's JSON has all
 _NUMBERS = {
     "sigma": "sigma {} (standard deviation / sensitivity)",
@@ -114,7 +115,9 @@ def _branch(saved: Saved, known: Saved) -> Branch:
     if kind == "repeat":
         return Branch(f"{saved['steps']} times, afresh each time", (_branch(saved["of"], known),))
     if kind == "compose":
-        parts = tuple(_branch(part, known) for part in saved["parts"])
+        parts = tuple(_branch(part, known) for part in saved["parts"][:_MOST_DRAWN])
+        more = len(saved["parts"]) - len(parts)
+        parts += (Branch(f"and {more} more, which the JSON form lists"),) if more else ()
         return Branch("one after the other", parts)
     if kind == "held":
         return Branch(f"on the sample {saved['name']}", (_branch(saved["of"], known),))
@@ -129,7 +132,9 @@ def _phrase(saved: Saved, times: int = 1) -> str:
     if kind == "under":
         return _phrase(saved["of"], times)
     if kind == "compose":
-        told = "; then ".join(_phrase(part) for part in saved["parts"])
+        told = "; then ".join(_phrase(part) for part in saved["parts"][:_MOST_TOLD])
+        more = len(saved["parts"]) - _MOST_TOLD
+        told += f"; then {more} more parts" if more > 0 else ""
         return f"{times} rounds of ({told})" if times > 1 else told
     if kind == "held":
         return f"{_phrase(saved['of'], times)} (the sample {saved['name']})"

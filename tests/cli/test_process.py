@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -107,3 +108,26 @@ def test_ctrl_c_is_130(tmp_path: Path) -> None:
     stdout, stderr = started.communicate(timeout=20)
     assert started.returncode == 130
     assert stdout == "" and stderr == "error: interrupted.\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize("words", [EPS, [*EPS, "--json"], ["theorems", "list"], ["eps", "--x"]])
+def test_a_full_disk_is_one_sentence(words: list[str]) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dpacct", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("hint: ")]
+    assert done.returncode == 2 and len(lines) == 1
+    wrong = "has no option" if words[-1] == "--x" else "cannot write to standard output: No space"
+    assert wrong in lines[0]
+
+
+def test_a_closed_stdout_is_no_error() -> None:
+    command = shlex.join([sys.executable, "-m", "dpacct", *EPS, "--quiet"])
+    done = subprocess.run(["bash", "-c", f"{command} >&-"], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -16,6 +16,7 @@ from tests.cli.runner import line
     [
         ("epsilon --sigma 1", "eps"),
         ("nosie --eps 1", "noise"),
+        ("epz --sigma 1", "eps"),
         ("comprae", "compare"),
         ("eps --detla 1e-5", "--delta"),
         ("eps --Delta 1e-5", "--delta"),

@@ -141,3 +141,13 @@ def test_plain_text_is_narrow() -> None:
     ).to_text()
     assert max(map(len, text.splitlines())) <= WIDTH
     assert text.count("word") == 60 and text.count("z ") + text.count("z\n") == 20
+
+
+def test_a_plan_of_many_parts_is_told_in_a_sentence_that_ends() -> None:
+    many = dp.Gaussian(sigma=2)
+    for k in range(150):
+        many = many + dp.Gaussian(sigma=3 + k)
+    told = phrase(many)
+    assert told.endswith("; then 143 more parts") and told.count("; then ") == 8
+    lines = branches(many).lines()
+    assert len(lines) == 102 and lines[-1] == "└─ and 51 more, which the JSON form lists"
