@@ -55,7 +55,8 @@ def _between(log_value: float, error: float) -> Solved:
     if log_value == -math.inf:
         return Solved(log_value, log_value, log_value)
     value = min(log_value, 0.0)
-    return Solved(value, value + math.log1p(-error), min(0.0, value + math.log1p(error)))
+    least = math.log1p(-error) if error < 1.0 else -math.inf
+    return Solved(value, value + least, min(0.0, value + math.log1p(error)))
 
 
 def _one_step(laws: Laws, epsilon: float) -> tuple[float, float] | None:

@@ -149,3 +149,13 @@ def test_nonsense_targets(command: str, code: int) -> None:
     result = line(command)
     assert result.code == code
     assert result.stderr.startswith("error") and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("sigma", ["1e4", "1e6", "1e9"])
+def test_noise_that_hides_nearly_all(sigma: str) -> None:
+    """Losses far below the rounding of a rate: tests no better than guessing, and no crash."""
+    risk = dp.Risk(dp.Poisson("0.1")(dp.Gaussian(sigma=sigma)))
+    mu = 1.0 / float(sigma)
+    advantage = risk.advantage()
+    assert float(advantage) == pytest.approx(0.1 * math.erf(mu / math.sqrt(8.0)), rel=1e-6)
+    assert 0.01 <= float(risk.true_positive_rate(0.01)) <= 0.01 + 2.0 * float(advantage)
