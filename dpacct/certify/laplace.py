@@ -12,6 +12,7 @@ from typing import Any
 
 from flint import arb
 
+from . import sampled_draws
 from .balls import ball
 from .branches import Branch, PanelRule, Parts, PreparedBranches
 from .laplace_draws import MOST_BETWEEN, by_draws, expected
@@ -63,12 +64,32 @@ class LaplaceStep:
         return q * profile(lam, (epsilon.expm1() / q).log1p())
 
     def repeated(self, count: int, epsilon: arb) -> arb | None:
-        """Delta of plain steps as a finite sum, eq. (26) or (11); None for others, or too many."""
+        """Delta as a finite sum, eq. (11), (26) or (27); None where there are too many terms."""
         if self.kind != PLAIN:
-            return None
+            return sampled_draws.by_draws(self.sorted_by_draws(), count, epsilon)
         if expected(count, self.b, float(epsilon.mid())) < MOST_BETWEEN:
             return by_draws(count, self.b, epsilon)
         return residues(count, self.b, epsilon) if count <= MOST_TERMS else None
+
+    def sorted_by_draws(self) -> sampled_draws.Step:
+        """Atoms and what lies between them, as eq. (27) has them."""
+        q, lam = ball(self.rate), self._lam()
+        high, low = self._log_r(lam), self._log_r(-lam)
+        atoms = tuple(mass for _, mass in self.parts().atoms)
+        if self.kind == SYMMETRIC:
+            between = ((2 - q) * (-lam / 2).exp() + q) * -(-lam / 2).expm1() / 2
+            both = tuple(
+                sampled_draws.Smooth(arb(0), high, 1 if mirrored else 2, mirrored)
+                for mirrored in (False, True)
+            )
+            first, last, middle = atoms
+            return sampled_draws.Step(lam, q, high, high, (first, middle, last), between, both)
+        mirrored = self.kind == ADD
+        one = sampled_draws.Smooth(low, high, 1 if mirrored else 2, mirrored)
+        top, between = -low if mirrored else high, -(-lam).expm1() / 2
+        if mirrored:
+            atoms = atoms[::-1]
+        return sampled_draws.Step(lam, q, top, high - low, atoms, between, (one,))
 
     def ceiling(self) -> arb:
         """The largest loss: the atom's, at one end."""

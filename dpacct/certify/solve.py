@@ -148,10 +148,11 @@ class Plan:
         leader: int | None = None
         for k in order:
             # a clear crossing needs no look at the floor first
-            if guesses[k] <= max(float(high), 1e-9) and directions[k].decide(high, target):
+            if (leader is not None or guesses[k] <= 1e-9) and directions[k].decide(high, target):
                 continue
-            low, high = _crossing(directions[k], guesses[k], target, width)
-            leader = k
+            ends = _crossing(directions[k], guesses[k], target, width)
+            if ends[1] > high:  # a guess may be larger, and the answer smaller
+                (low, high), leader = ends, k
         told = exact_text(target)
         claims = []
         for k, direction in enumerate(directions):

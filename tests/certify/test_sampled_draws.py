@@ -1,0 +1,218 @@
+"""Sampled Laplace steps sorted by their draws, eq. (27) and (28), against truths with other code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+from flint import arb, arb_poly
+
+import dpacct as dp
+from dpacct.certify import sampled_draws
+from dpacct.certify.balls import precision
+from dpacct.certify.branches import PanelRule
+from dpacct.certify.check import check
+from dpacct.certify.laplace import ADD, REMOVE, SYMMETRIC, LaplaceStep
+from dpacct.certify.laplace_draws import by_draws as plain_by_draws
+from dpacct.certify.lattice_line import LatticeLine
+from dpacct.certify.line import Contour
+from dpacct.certify.sampled_draws import _ends, _fitted, _sticks, by_draws
+from dpacct.compose import certified
+
+KINDS = (REMOVE, ADD, SYMMETRIC)
+
+
+def delta(kind: str, b: int, rate: Fraction, steps: int, epsilon: float) -> arb:
+    found = LaplaceStep(Fraction(b), rate, kind).repeated(steps, arb(epsilon))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("steps", "epsilon"), [(1, 0.1), (3, 0.3), (10, 1.0)])
+def test_at_rate_1_it_is_the_plain_sum_eq_26(steps: int, epsilon: float) -> None:
+    with precision(200):
+        step = LaplaceStep(Fraction(5), Fraction(1), REMOVE).sorted_by_draws()
+        found = by_draws(step, steps, arb(epsilon))
+        exact = plain_by_draws(steps, Fraction(5), arb(epsilon))
+        assert found is not None
+        assert found.overlaps(exact)
+        assert found.rel_accuracy_bits() > 55
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_step_is_the_closed_form(kind: str) -> None:
+    law = LaplaceStep(Fraction(4), Fraction(3, 10), kind)
+    with precision(150):
+        for epsilon in (0.01, 0.03, 0.06, 0.07):
+            found, exact = law.repeated(1, arb(epsilon)), law.one_step(arb(epsilon))
+            assert found is not None
+            assert found.overlaps(exact)
+            assert found.rad() <= arb(1e-18)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_steps_are_the_contour_less_its_atoms(kind: str) -> None:
+    law = LaplaceStep(Fraction(2), Fraction(3, 5), kind)
+    branches = 2 if kind == SYMMETRIC else 1
+    rule = PanelRule((60,) * branches, (0.0,) * branches, 40, 3.0, 40, (0.0,) * branches)
+    with precision(160):
+        one = law.prepare(arb(4), rule)
+        line = LatticeLine([(one, 6)], Contour(4.0, 0.35, 700, 3.0, 3.0, 0), law=law)
+        exact, found = line.delta(arb("0.7")), delta(kind, 2, Fraction(3, 5), 6, 0.7)
+        assert found.overlaps(exact)
+        assert exact.rad() < exact * 1e-5
+        assert found.rad() < found * 1e-15
+
+
+def test_two_steps_by_integrals() -> None:
+    """mpmath, from the densities alone: atoms and the part between, convolved."""
+    b, rate, epsilon = 3, mpmath.mpf(2) / 5, mpmath.mpf("0.11")
+    lam = mpmath.mpf(1) / b
+
+    def loss(x: Any) -> Any:
+        return mpmath.log(1 - rate + rate * mpmath.exp(x))
+
+    def draws(weigh: Callable[[Any], Any]) -> Any:
+        """A mean over one draw of x under the sampled P."""
+        ends = ((lam, mpmath.exp(-lam) / 2), (-lam, mpmath.mpf(1) / 2))
+        total = sum(m * mpmath.exp(loss(x)) * weigh(x) for x, m in ends)
+        return total + mpmath.quad(
+            lambda x: mpmath.exp(-(x + lam) / 2 + loss(x)) / 4 * weigh(x), [-lam, 0, lam]
+        )
+
+    with mpmath.workdps(25):
+
+        def inner(x: Any) -> Any:
+            gap = epsilon - loss(x)
+            if gap >= loss(lam):
+                return mpmath.mpf(0)
+            start = -lam if gap <= loss(-lam) else mpmath.log((mpmath.exp(gap) - 1 + rate) / rate)
+            top = mpmath.exp(-lam) / 2 * mpmath.exp(loss(lam)) * (1 - mpmath.exp(gap - loss(lam)))
+            low = mpmath.exp(loss(-lam)) / 2 * max(0, 1 - mpmath.exp(gap - loss(-lam)))
+            return (
+                top
+                + low
+                + mpmath.quad(
+                    lambda y: (
+                        mpmath.exp(-(y + lam) / 2 + loss(y)) / 4 * (1 - mpmath.exp(gap - loss(y)))
+                    ),
+                    [start, lam],
+                )
+            )
+
+        kink = mpmath.log((mpmath.exp(epsilon - loss(lam)) - 1 + rate) / rate)
+        assert -lam < kink < lam
+        ends = ((lam, mpmath.exp(-lam) / 2), (-lam, mpmath.mpf(1) / 2))
+        truth = sum(m * mpmath.exp(loss(x)) * inner(x) for x, m in ends)
+        truth += mpmath.quad(
+            lambda x: mpmath.exp(-(x + lam) / 2 + loss(x)) / 4 * inner(x), [-lam, kink, lam]
+        )
+        told = mpmath.nstr(truth, 18)
+    with precision(150):
+        found = LaplaceStep(Fraction(3), Fraction(2, 5), REMOVE).repeated(2, arb("0.11"))
+        assert found is not None
+        assert abs(found - arb(told)) < 1e-14
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_polynomial_is_within_its_error_eq_28(kind: str) -> None:
+    with precision(120):
+        step = LaplaceStep(Fraction(3), Fraction(2, 5), kind).sorted_by_draws()
+        for one in step.smooth:
+            fit = _fitted(step, one, 8)
+            assert fit is not None
+            shape, half, error = fit
+            worst = arb(0)
+            for j in range(-50, 51):
+                u = half * j / 50
+                y = (one.low + one.high) / 2 + u
+                x = (y.expm1() / step.rate).log1p()
+                exact = (one.power * y - 3 * x / 2 - step.lam / 2).exp() / (4 * step.rate)
+                worst = max(worst, abs(shape(u) / exact - 1))
+            assert worst <= error
+            assert worst > 0
+            assert error < 0.05
+
+
+def test_the_sticks_are_the_inverse_transforms() -> None:
+    """g_p(d) is the integral over [0, d] of (1 - e^{u-d}) u^{p-1}/(p-1)!, p > 0."""
+    with precision(120):
+        found = _sticks(arb(2), 9)
+        for p in range(1, 9):
+            exact = mpmath.quad(
+                lambda u, p=p: (1 - mpmath.exp(u - 2)) * u ** (p - 1) / mpmath.factorial(p - 1),
+                [0, 2],
+            )
+            assert abs(found[p] - arb(float(exact))) < 1e-13
+        assert _sticks(arb(-1), 3) == [0, 0, 0]
+        assert all(value.contains(arb(0)) for value in _sticks(arb(0, 0.1), 3))
+
+
+HARD = LaplaceStep(Fraction(100), Fraction(1, 2), REMOVE)
+
+
+def hard(bits: int = 130) -> arb:
+    with precision(bits):
+        found = HARD.repeated(60, arb("0.25"))
+    assert found is not None
+    return found
+
+
+def test_without_the_polynomial_s_error_the_truth_is_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Eq. (28) dropped, with a polynomial of low degree."""
+    exact = hard(400)
+
+    def coarse(step: Any, one: Any, bits: int) -> Any:
+        fit = _fitted(step, one, 8)
+        assert fit is not None
+        return fit
+
+    monkeypatch.setattr(sampled_draws, "_fitted", coarse)
+    assert hard().overlaps(exact)
+
+    def exactly(step: Any, one: Any, bits: int) -> Any:
+        shape, half, _ = coarse(step, one, bits)
+        return shape, half, arb(0)
+
+    monkeypatch.setattr(sampled_draws, "_fitted", exactly)
+    assert not hard().overlaps(exact)
+
+
+def test_without_the_rest_the_truth_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eq. (25) dropped: the numbers beyond the last one are left out."""
+    exact = hard(400)
+    assert hard().overlaps(exact)
+    monkeypatch.setattr(sampled_draws, "payoff_peak", lambda c: arb(0))
+    assert not hard().overlaps(exact)
+
+
+def test_without_one_end_of_the_density_the_truth_is_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exact = hard(400)
+
+    def cut(step: Any, bits: int) -> Any:
+        found = _ends(step, bits)
+        assert found is not None
+        return [found[0][0], arb_poly([0])], found[1]
+
+    monkeypatch.setattr(sampled_draws, "_ends", cut)
+    assert not hard().overlaps(exact)
+
+
+@pytest.mark.parametrize(
+    ("node", "epsilon"),
+    [
+        (dp.Poisson("0.002967")(dp.Laplace(b="521.3")) * 1050, "0.00469842"),
+        (dp.WithoutReplacement("0.006942")(dp.Laplace(b=3140)) * 1320, "0.00227999"),
+    ],
+)
+def test_what_no_contour_had_is_proven_and_checked(node: dp.Node, epsilon: str) -> None:
+    found = certified.delta(node, epsilon=epsilon, digits=9)
+    assert all(holds for _, holds in check(found.certificate))
+    assert {claim["evidence"]["form"] for claim in found.certificate["claims"]} == {"closed"}
