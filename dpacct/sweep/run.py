@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 
 from dpacct.sweep.row import Row
 
@@ -106,3 +107,12 @@ def _prepare() -> None:
     """A process of ours: warnings are no answers, and Ctrl-C is the first process's business."""
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_leave_with_the_first, daemon=True).start()
+
+
+def _leave_with_the_first() -> None:
+    """Where the first process is killed, its pool waits for work that never comes: end it."""
+    first = parent_process()
+    if first is not None:
+        first.join()
+        os._exit(1)

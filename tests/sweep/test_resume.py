@@ -15,6 +15,7 @@ import pytest
 from dpacct.sweep.row import Row
 from dpacct.sweep.run import Killed, run
 from tests.cli.runner import line
+from tests.structure.project import ROOT
 
 SWEEP = """
 command = "eps"
@@ -126,3 +127,33 @@ def test_a_process_that_is_killed_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("dpacct.sweep.run._CHUNK", 1e-6)
     with pytest.raises(Killed, match="a process of the sweep was killed"):
         list(run(die, POINTS, 50, 2))
+
+
+ENDLESS = """
+import itertools
+from dpacct.sweep import run
+from tests.sweep.test_resume import square
+
+if __name__ == "__main__":
+    run._ALONE, run._WORTH, run._CHUNK = 0.0, -1.0, 1e-6
+    points = ((i, (str(i),)) for i in itertools.count())
+    for chunk in run.run(square, points, 10**9, 2):
+        print(chunk[0][1].cells[1], flush=True)
+"""
+
+
+def test_no_process_outlives_a_killed_sweep(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    child = subprocess.Popen(
+        [sys.executable, "endless.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": paths},
+        text=True,
+    )
+    assert child.stdout is not None
+    worker = int(child.stdout.readline())
+    assert worker != child.pid
+    child.kill()  # it alone, and not its group
+    child.communicate(timeout=30)  # the end of the pipe, which every process of the pool holds
