@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dpacct.cli.rounding import Direction, power_of_ten, rounded
+from dpacct.cli.rounding import power_of_ten, rounded
+from dpacct.report.rounding import Direction
 from dpacct.vocabulary import Side, Strength
 
 if TYPE_CHECKING:

@@ -5,12 +5,41 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from dpacct.vocabulary import Side, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+
+
+Direction = Literal["up", "down", "nearest"]
+_MODES = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
+
+
+def rounded(
+    value: float | Fraction, direction: Direction, digits: int, *, smallest: int = -3
+) -> str:
+    """`value` to so many significant digits, rounded in `direction`.
+
+    A number below 10^`smallest` is written with a power of ten.
+
+    >>> rounded(0.00025, "up", 4), rounded(0.00025, "up", 4, smallest=-4)
+    ('2.5e-4', '0.00025')
+    """
+    context = Context(prec=digits, rounding=_MODES[direction])
+    if isinstance(value, Fraction):
+        number = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    else:
+        # repr says which decimal number a float stands for: 0.1 is one tenth.
+        number = context.plus(Decimal(repr(float(value))))
+    if not number.is_finite():
+        return str(number).lower().replace("infinity", "inf")
+    number = number.normalize(Context(prec=digits))
+    exponent = number.adjusted()
+    if number == 0 or smallest <= exponent < 16:
+        return f"{number:f}"
+    return f"{number.scaleb(-exponent).normalize(Context(prec=digits)):f}e{exponent}"
 
 
 def upward(value: float | Fraction, digits: int) -> str:
@@ -19,17 +48,17 @@ def upward(value: float | Fraction, digits: int) -> str:
     >>> upward(1.51536191667, 4), upward(Fraction(1, 3000), 3), upward(1e-6, 4)
     ('1.516', '3.34e-4', '1e-6')
     """
-    return _written(_divided(value, digits, ROUND_CEILING))
+    return rounded(value, "up", digits)
 
 
 def downward(value: float | Fraction, digits: int) -> str:
     """`value` to so many digits, rounded down."""
-    return _written(_divided(value, digits, ROUND_FLOOR))
+    return rounded(value, "down", digits)
 
 
 def nearest(value: float | Fraction, digits: int) -> str:
     """`value` to so many digits, for numbers that bound nothing."""
-    return _written(_divided(value, digits, ROUND_HALF_EVEN))
+    return rounded(value, "nearest", digits)
 
 
 def is_bound(answer: Answer) -> bool:
@@ -62,21 +91,3 @@ def interval(answer: Answer) -> str:
     if math.isfinite(size) and size > 0:
         digits = min(16, max(4, 2 + math.ceil(math.log10(size / (upper - lower)))))
     return f"[{downward(lower, digits)}, {upward(upper, digits)}]"
-
-
-def _divided(value: float | Fraction, digits: int, rounding: str) -> Decimal:
-    context = Context(prec=digits, rounding=rounding)
-    if isinstance(value, Fraction):
-        return context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    # repr says which decimal number a float stands for: 0.1 is one tenth.
-    return context.plus(Decimal(repr(float(value))))
-
-
-def _written(number: Decimal) -> str:
-    if not number.is_finite():
-        return str(number).lower().replace("infinity", "inf")
-    number = number.normalize()
-    exponent = number.adjusted()
-    if number == 0 or -4 < exponent < 16:
-        return f"{number:f}"
-    return f"{number.scaleb(-exponent).normalize():f}e{exponent}"

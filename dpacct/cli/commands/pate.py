@@ -248,14 +248,9 @@ def _check_together(given: dict[str, Any]) -> None:
         if given[_key(one)] is not None and given[_key(two)] is None:
             raise Refusal(f"{one} needs {two} too.", two)
     if given["sanitize"]:
-        for one in ("--per-query", "--interactive"):
-            if given[_key(one)] is not None:
-                why = (
-                    "what it writes is private"
-                    if one == "--per-query"
-                    else "interactive screening has no smooth-sensitivity release yet"
-                )
-                raise Refusal(f"--sanitize does not go with {one}: {why}.", one)
+        if given["per_query"] is not None:
+            told = "--sanitize does not go with --per-query: what it writes is private."
+            raise Refusal(told, "--per-query")
     else:
         for one in ("--order", "--beta", "--release-sigma", "--seed"):
             if given[_key(one)] is not None:
