@@ -12,7 +12,6 @@ import os
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 from dpacct.errors import InvalidArgument
 from dpacct.sweep.row import Row
@@ -48,12 +47,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._file)
 
     def add(self, rows: Iterable[tuple[int, Row]]) -> None:
