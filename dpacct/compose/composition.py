@@ -191,6 +191,17 @@ class Composition:
             total += count * loss
         return epsilon >= total
 
+    def promised(self, delta: Fraction) -> float | None:
+        """The least epsilon that a lone release promises at exactly this delta, in so many words.
+
+        Where delta is all that fails openly, what is left of it is 0, which doubles can't tell.
+        """
+        if len(self.releases) != 1 or self.releases[0][1] != 1:
+            return None
+        promises = getattr(self.releases[0][0], "promises", ())
+        found = [epsilon for epsilon, at in promises if at <= delta]
+        return math.nextafter(float(min(found)), math.inf) if found else None
+
     @cached_property
     def renyi_directions(self) -> list[Direction]:
         """Directions of the leaves that have pairs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +118,10 @@ def epsilon(
     log_delta = ln(target)
     plan = Composition(node, resolve_adjacency(node, adjacency))
     route = _routes(plan, method)[0]
-    return _answer(plan, "epsilon", route.epsilon(plan, log_delta), route, started)
+    finding, most = route.epsilon(plan, log_delta), plan.promised(target)
+    if most is not None and finding.upper is not None and finding.upper > most:
+        finding = replace(finding, value=min(finding.value, most), upper=most)
+    return _answer(plan, "epsilon", finding, route, started)
 
 
 def delta(

@@ -33,13 +33,15 @@ class TablePair:
         for a, b in zip(self.p, self.q, strict=True):
             if b == 0.0:
                 continue
-            excess = rate * ((a - b) / b)
-            if excess <= -1.0:  # impossible under P, and nothing else is left
+            if a == 0.0 and rate == 1.0:  # impossible under P
                 missed += b
                 continue
-            loss = math.log1p(excess)
+            excess = rate * ((a - b) / b)
+            # near -1 the excess has lost what is left: (1 - rate) + rate a/b in full
+            share = 1.0 + excess if excess > -0.5 else (1.0 - rate) + rate * (a / b)
+            loss = math.log1p(excess) if excess > -0.5 else math.log(share)
             losses.append(-loss if reverse else loss)
-            masses.append(b if reverse else b * (1.0 + excess))
+            masses.append(b if reverse else b * share)
         if reverse:
             escaped, missed = missed, escaped
         return AtomicLaw.of(losses, masses, escaped, missed)

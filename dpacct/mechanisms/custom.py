@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ _FORMS = {
     "profile": ("custom_profile", "CustomProfile"),
     "tradeoff": ("custom_profile", "CustomTradeoff"),
 }
+_BESIDE = ("breaks", "symmetric")
 
 
 class Custom(Mechanism):
@@ -63,6 +63,9 @@ class Custom(Mechanism):
             got = " and ".join(forms) or "none of them"
             told = f"Custom takes exactly one of {', '.join(_FORMS)}, got {got}"
             raise InvalidArgument(told, argument=forms[0] if forms else "rdp")
+        for other in set(given) - {*_FORMS} - set(_BESIDE if forms == ["densities"] else ()):
+            told = f"Custom({forms[0]}=...) takes no {other}"
+            raise InvalidArgument(told, argument=other)
         file, name = _FORMS[forms[0]]
         chosen: type[Custom] = getattr(import_module(f"dpacct.mechanisms.{file}"), name)
         made: Custom = object.__new__(chosen)
@@ -70,24 +73,14 @@ class Custom(Mechanism):
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Custom:
-        """A profile from a file of lines `epsilon,delta`; a first line of words is skipped.
+        """A profile from a file of lines `epsilon,delta` (or with semicolons or tabs).
 
-        Raises `InvalidArgument` for what is not numbers.
+        A heading, a byte-order mark, empty lines and lines that start with # are skipped. Raises
+        `InvalidArgument`, naming the line, for what is no profile.
         """
-        rows: list[tuple[float, float]] = []
-        try:
-            with Path(path).open(newline="", encoding="utf-8") as file:
-                for number, row in enumerate(csv.reader(file), 1):
-                    cells = [cell.strip() for cell in row if cell.strip()]
-                    if not cells or (number == 1 and not _is_number(cells[0])):
-                        continue
-                    if len(cells) != 2 or not all(map(_is_number, cells)):
-                        told = f"line {number} of {path} must be two numbers, epsilon and delta"
-                        raise InvalidArgument(f"{told}, got {shown(row)}", argument="path")
-                    rows.append((float(cells[0]), float(cells[1])))
-        except (OSError, UnicodeDecodeError) as wrong:
-            told = f"path must be a readable file of epsilon,delta, got {shown(path)}: "
-            raise InvalidArgument(f"{told}{shown(str(wrong))}", argument="path") from None
+        from dpacct.mechanisms.custom_csv import read_profile
+
+        rows = read_profile(path)
         made: Custom = import_module(f"{__package__}.custom_profile").CustomProfile(profile=rows)
         return made
 
@@ -119,18 +112,24 @@ class Custom(Mechanism):
         return f"Custom({self.what})"
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def unsaved(what: str) -> Unsupported:
     """The refusal to save a function."""
     told = f"a Custom made of a function cannot be saved: give its {what} as a list of numbers"
     return Unsupported(told, argument="plan")
+
+
+def failure(wrong: Exception) -> str:
+    """What an exception says, in one line."""
+    return f"{type(wrong).__name__} {shown(str(wrong))}"
+
+
+def listed(given: object) -> list[Any] | None:
+    """A sequence or an array as a list, None for anything else; a string is no list."""
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        return list(given)
+    tolist = getattr(given, "tolist", None)
+    rows = tolist() if callable(tolist) else None
+    return rows if isinstance(rows, list) else None
 
 
 def called(function: Callable[[float], float], at: float, name: str) -> float:
@@ -139,8 +138,8 @@ def called(function: Callable[[float], float], at: float, name: str) -> float:
         value = float(function(at))
     except OverflowError:
         return math.inf
-    except (TypeError, ValueError, ArithmeticError) as wrong:
-        told = f"{name} must be a function of one number, and fails at {at:g}: {shown(str(wrong))}"
+    except Exception as wrong:  # whatever a function of the user's may raise
+        told = f"{name} must be a function of one number, and fails at {at:g}: {failure(wrong)}"
         raise InvalidArgument(told, argument=name) from None
     if math.isnan(value):
         raise InvalidArgument(
@@ -152,8 +151,7 @@ def called(function: Callable[[float], float], at: float, name: str) -> float:
 def pairs_of_numbers(points: object, name: str) -> list[tuple[float, float]]:
     """A list of pairs of finite numbers; raises `InvalidArgument`."""
     found = []
-    rows = points if isinstance(points, Sequence) and not isinstance(points, str) else []
-    for row in rows:
+    for row in listed(points) or []:
         try:
             first, second = (float(cell) for cell in row)
         except (TypeError, ValueError):

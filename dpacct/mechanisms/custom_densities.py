@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpacct.domain import Number, exact, shown
 from dpacct.errors import InvalidArgument
-from dpacct.mechanisms.custom import Custom, unsaved
+from dpacct.mechanisms.custom import Custom, failure, listed, unsaved
 from dpacct.tree.node import Fields
 from dpacct.vocabulary import Adjacency
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dpacct.curves.discrete.pair import DiscretePair
 
 Density = Callable[[Any], Any]
+# what the numerical integral of a smooth piece is off by, and more; what lies beyond the breaks is not seen
+_TOTAL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,13 @@ class _Log:
         import numpy as np
 
         try:
-            values = np.asarray(self.density(x), dtype=np.float64)
-        except (TypeError, ValueError) as wrong:
+            given = np.asarray(self.density(x))
+            values = given.astype(
+                np.float64, casting="same_kind" if given.dtype.kind == "c" else "unsafe"
+            )
+        except Exception as wrong:  # whatever a function of the user's may raise
             told = f"{self.name} of the densities must be a function of an array, and fails: "
-            raise InvalidArgument(f"{told}{shown(str(wrong))}", argument="densities") from None
+            raise InvalidArgument(f"{told}{failure(wrong)}", argument="densities") from None
         if values.shape != x.shape:
             told = f"{self.name} of the densities must give an array of the shape it is called with"
             raise InvalidArgument(f"{told}, got {values.shape}", argument="densities")
@@ -78,7 +83,7 @@ class CustomDensities(Custom, kind="custom-densities"):
         ):
             told = f"densities must be two functions of an array, (p, q), got {shown(densities)}"
             raise InvalidArgument(told, argument="densities")
-        numbers = [exact(x) for x in breaks] if isinstance(breaks, Sequence) else []
+        numbers = [exact(x) for x in listed(breaks) or []]
         ends = [float(x) for x in numbers if x is not None]
         if len(ends) < 2 or len(ends) < len(numbers) or any(b <= a for a, b in pairwise(ends)):
             told = "breaks must be two or more increasing numbers, from where both densities begin "
@@ -100,21 +105,27 @@ class CustomDensities(Custom, kind="custom-densities"):
         import numpy as np
 
         nodes, weights = np.polynomial.legendre.leggauss(20)
-        totals = np.zeros(4)
+        totals = np.zeros(5)
         for low, high in zip(self.breaks, self.breaks[1:], strict=False):
             cuts = np.linspace(low, high, 401)
             half = 0.5 * np.diff(cuts)[:, None]
             x = 0.5 * (cuts[1:] + cuts[:-1])[:, None] + half * nodes
             p = np.exp(_Log(self.p, "p")(x.ravel())).reshape(x.shape)
             q = np.exp(_Log(self.q, "q")(x.ravel())).reshape(x.shape)
-            for i, part in enumerate(
-                (p, q, np.maximum(p - 2.0 * q, 0), np.maximum(q - 2.0 * p, 0))
-            ):
+            rests = np.maximum(p - 2.0 * q, 0), np.maximum(q - 2.0 * p, 0)
+            for i, part in enumerate((p, q, *rests, np.minimum(p, q))):
                 totals[i] += float((part * half) @ weights @ np.ones(half.size))
         for name, total in (("p", totals[0]), ("q", totals[1])):
-            if not abs(total - 1.0) < 1e-6:
-                told = f"{name} of the densities must integrate to 1 within 1e-6 between the breaks"
+            if not abs(total - 1.0) < _TOTAL:
+                told = f"{name} of the densities must integrate to 1 within {_TOTAL:g} between the "
+                told += "breaks, which name every kink and leave nothing out"
                 raise InvalidArgument(f"{told}, got {float(total)!r}", argument="densities")
+        if totals[4] > 1.0 - 1e-12:
+            told = "densities must differ, got two that are the same: nothing would be released"
+            raise InvalidArgument(told, argument="densities")
+        if totals[4] <= 0.0:
+            told = "densities must overlap, got none at all: every outcome would tell the two apart"
+            raise InvalidArgument(told, argument="densities")
         if self.symmetric and not math.isclose(totals[2], totals[3], rel_tol=1e-3, abs_tol=1e-4):
             told = (
                 "symmetric must be False for densities whose two directions differ, and they do: "

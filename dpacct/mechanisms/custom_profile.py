@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -13,7 +14,7 @@ from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
 from dpacct.tree.node import Fields
 from dpacct.tree.saved import take
-from dpacct.vocabulary import Adjacency
+from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
     from dpacct.curves.outcomes import OutcomePair
@@ -24,6 +25,8 @@ Curve: TypeAlias = Callable[[float], float] | Sequence[Point]
 _BASIS = "the worst pair that the given {} allows (Dong, Roth, Su 2022, Proposition 2.12)"
 # points at which a function is read; between them the safe side of its convexity is taken
 _POINTS = 1500
+# e^epsilon must be a double, with room to square a ratio
+_LARGEST = 690.0
 # what rounding may do to a value near 1
 _ROUNDING = 1e-12
 
@@ -33,7 +36,7 @@ def _grid(name: str, points: object) -> tuple[Point, ...]:
 
 
 def _saved(points: Sequence[Point]) -> list[list[str]]:
-    return [[text(exact(x) or exact(0)) for x in row] for row in points]  # type: ignore[arg-type]
+    return [[text(exact(x) or Fraction(0)) for x in row] for row in points]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -52,37 +55,48 @@ class CustomProfile(Custom, kind="custom-profile"):
         function = profile if callable(profile) else None
         points = self._read(function) if function else _grid("profile", profile)
         for epsilon, delta in points:
-            if not (epsilon >= 0.0 and 0.0 <= delta <= 1.0):
-                told = "profile must have epsilon >= 0 and delta in [0, 1], got "
+            if not (0.0 <= epsilon <= _LARGEST and 0.0 <= delta <= 1.0):
+                told = f"profile must have epsilon in [0, {_LARGEST:g}] and delta in [0, 1], got "
                 raise InvalidArgument(f"{told}({epsilon!r}, {delta!r})", argument="profile")
         if min(delta for _, delta in points) == 1.0:
             told = (
                 "profile must have a delta below 1 somewhere, got 1 everywhere: nothing is promised"
             )
             raise InvalidArgument(told, argument="profile")
-        if function is not None:
-            self._check(points)
+        self._check(points, convex=function is not None)
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "function", function)
+
+    @property
+    def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """The points of a list, as they were given."""
+        if self.function is not None:
+            return ()
+        return tuple((exact(e) or Fraction(0), exact(d) or Fraction(0)) for e, d in self.points)
 
     @staticmethod
     def _read(function: Callable[[float], float]) -> tuple[Point, ...]:
         """The function from 0 to where delta is negligible."""
         top = 1.0
-        while top < 600.0 and called(function, top, "profile") > 1e-30:
-            top *= 1.5
+        while top < _LARGEST and called(function, top, "profile") > 1e-30:
+            top = min(1.5 * top, _LARGEST)
         low = 1e-4 * min(top, 1.0)
         inner = [low * (top / low) ** (k / (_POINTS // 3)) for k in range(_POINTS // 3 + 1)]
         even = [top * k / _POINTS for k in range(_POINTS + 1)]
         return tuple((e, called(function, e, "profile")) for e in sorted({*inner, *even}))
 
     @staticmethod
-    def _check(points: Sequence[Point]) -> None:
-        """Refuse what no mechanism has: rising, or not convex in e^epsilon."""
+    def _check(points: Sequence[Point], *, convex: bool) -> None:
+        """Refuse what no mechanism has: rising, or (of a function) not convex in e^epsilon.
+
+        Of a list, what the other points imply is left aside.
+        """
         for (e0, d0), (e1, d1) in pairwise(points):
             if d1 > d0 * (1.0 + _ROUNDING) + 1e-15:
                 told = f"profile must never rise with epsilon, got {d1!r} at {e1:g} after {d0!r}"
                 raise InvalidArgument(f"{told} at {e0:g}", argument="profile")
+        if not convex:
+            return
         for (e0, d0), (e1, d1), (e2, d2) in zip(points, points[1:], points[2:], strict=False):
             near, far = math.expm1(e1 - e0), math.expm1(e2 - e0)
             chord = d0 + (d2 - d0) * near / far
@@ -124,7 +138,8 @@ class CustomProfile(Custom, kind="custom-profile"):
 class CustomTradeoff(Custom, kind="custom-tradeoff"):
     """Least type II error by type I error, for both orders of the neighbours; see `Custom`.
 
-    Of points, the line through them is taken, or where that is not convex, its hull (f**).
+    Points are the corners of a polygon: the line through them is taken, or where that is not convex,
+    its hull (f**). A curve lies below the chords of its points: give it as a function.
     """
 
     points: tuple[Point, ...]
@@ -149,23 +164,31 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
         if max(beta for _, beta in points) <= 0.0:
             told = "tradeoff must be above 0 somewhere, got 0 everywhere: nothing is promised"
             raise InvalidArgument(told, argument="tradeoff")
-        if function is not None:
-            self._check(points)
+        self._check(points, convex=function is not None)
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "function", function)
 
     @staticmethod
-    def _check(points: Sequence[Point]) -> None:
-        """Refuse what no pair has: rising, or not convex."""
+    def _check(points: Sequence[Point], *, convex: bool) -> None:
+        """Refuse what no pair has: rising, or (of a function) not convex."""
         for (a0, b0), (a1, b1) in pairwise(points):
             if b1 > b0 + _ROUNDING:
                 told = f"tradeoff must never rise with alpha, got {b1!r} at {a1:g} after {b0!r}"
                 raise InvalidArgument(f"{told} at {a0:g}", argument="tradeoff")
+        if not convex:
+            return
         for (a0, b0), (a1, b1), (a2, b2) in zip(points, points[1:], points[2:], strict=False):
             chord = b0 + (b2 - b0) * (a1 - a0) / (a2 - a0)
             if b1 > chord + 1e-9:
                 told = f"tradeoff must be convex, got {b1!r} at {a1:g}, above the chord there"
                 raise InvalidArgument(f"{told} ({shown(chord)})", argument="tradeoff")
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """That what was brought is true; of points, also between them."""
+        told = f"the {self.what} that was given holds under {adjacency}"
+        if self.function is None:
+            told = f"the least type II error is on or above the lines through the points under {adjacency}"
+        return (Assumption(told),)
 
     def base(self, adjacency: Adjacency) -> OutcomePair:
         """The pair of the lowest trade-off function that the points allow, made symmetric."""

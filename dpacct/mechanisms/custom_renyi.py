@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpacct.domain import shown
@@ -20,6 +22,22 @@ if TYPE_CHECKING:
 # orders at which a curve is checked when it is brought
 _TRIED = [1.0 + 10.0 ** (k / 4.0) for k in range(-16, 17)]
 _ROUNDING = 1e-9
+Point = tuple[float, float]
+
+
+def _slack(order: float, value: float) -> float:
+    """What rounding may do: order - 1 can be as small as the rounding of 1."""
+    return _ROUNDING * (1.0 + abs(value)) + 1e-15 / (order - 1.0)
+
+
+def _is_convex(*points: Point) -> bool:
+    """Whether (order - 1) * rdp at the middle one of three orders is below the chord."""
+    (a0, _), (a1, r1), (a2, _) = points
+    if not all(value < math.inf for _, value in points):
+        return True
+    first, middle, last = ((order - 1.0) * value for order, value in points)
+    chord = first + (last - first) * (a1 - a0) / (a2 - a0)
+    return middle <= chord + 10.0 * _slack(a1, r1) * (a1 - 1.0)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -28,6 +46,7 @@ class CustomRenyi(Custom, kind="custom-renyi"):
 
     function: Callable[[float], float]
     form: str
+    _seen: list[Point] = field(compare=False)
 
     what = "Renyi curve"
     has_pairs = False
@@ -44,10 +63,44 @@ class CustomRenyi(Custom, kind="custom-renyi"):
             raise InvalidArgument(told, argument=form)
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "form", form)
-        self._check()
+        object.__setattr__(self, "_seen", [])
+        for order in _TRIED:
+            if not self._at(order) < math.inf:
+                break
+        if not self._seen[0][1] < math.inf:
+            told = f"{form} must be finite at order {_TRIED[0]:g}, got inf: nothing is promised"
+            raise InvalidArgument(told, argument=form)
 
     def _at(self, order: float) -> float:
-        """Renyi DP at this order."""
+        """Renyi DP at this order, checked against what it was at others."""
+        value = self._read(order)
+        told = f"{self.form} must give a Renyi divergence"
+        if value < 0.0:
+            raise InvalidArgument(
+                f"{told} of at least 0, got {value!r} at order {order:g}", argument=self.form
+            )
+        place = bisect_left(self._seen, (order, value))
+        before, after = self._seen[max(0, place - 2) : place], self._seen[place : place + 2]
+        for (one, at_one), (two, at_two) in pairwise([*before[-1:], (order, value), *after[:1]]):
+            if at_two < at_one - _slack(one, at_one):
+                got = f"got {at_two!r} at order {two:g} after {at_one!r} at {one:g}"
+                raise InvalidArgument(
+                    f"{told} that never falls with the order, {got}", argument=self.form
+                )
+        near = [*before, (order, value), *after]
+        for triple in zip(near, near[1:], near[2:], strict=False):
+            if not _is_convex(*triple):
+                told = f"{self.form} must make (order - 1) * rdp convex in the order"
+                raise InvalidArgument(
+                    f"{told}, which fails at order {triple[1][0]:g}", argument=self.form
+                )
+        if value < math.inf and not (after and after[0][0] == order):
+            self._seen.insert(place, (order, value))
+        elif not self._seen:
+            self._seen.append((order, value))
+        return value
+
+    def _read(self, order: float) -> float:
         if self.form == "rdp":
             return called(self.function, order, "rdp")
         s = order - 1.0
@@ -56,32 +109,6 @@ class CustomRenyi(Custom, kind="custom-renyi"):
             told = f"moment must be at least 1 (it is E[e^(sL)], L a privacy loss), got {value!r}"
             raise InvalidArgument(f"{told} at s = {s:g}", argument="moment")
         return math.log(max(1.0, value)) / s if value < math.inf else math.inf
-
-    def _check(self) -> None:
-        """Refuse what no mechanism has: below 0, falling, or (order - 1) rdp not convex."""
-        previous, slope_before, before = 0.0, -math.inf, 1.0
-        level = 0.0  # (order - 1) * rdp
-        for order in _TRIED:
-            value = self._at(order)
-            if value < 0.0:
-                told = f"{self.form} must give a Renyi divergence of at least 0, got {value!r}"
-                raise InvalidArgument(f"{told} at order {order:g}", argument=self.form)
-            # s = order - 1 can be as small as the rounding of 1: what is compared has that much slack
-            slack = _ROUNDING * (1.0 + abs(value)) + 1e-15 / (order - 1.0)
-            if value < previous - slack:
-                told = f"{self.form} must give a Renyi divergence that never falls with the order"
-                raise InvalidArgument(
-                    f"{told}, got {value!r} at order {order:g} after {previous!r}",
-                    argument=self.form,
-                )
-            if not value < math.inf:
-                return
-            slope = ((order - 1.0) * value - level) / (order - before)
-            if slope < slope_before - slack * 10.0:
-                told = f"{self.form} must make (order - 1) * rdp convex in the order"
-                raise InvalidArgument(f"{told}, which fails at order {order:g}", argument=self.form)
-            previous, slope_before, before = value, slope, order
-            level = (order - 1.0) * value
 
     def base(self, adjacency: Adjacency) -> NoReturn:
         """There is none: raises `Unsupported`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from dpacct.domain import Number, exact, shown, text
 from dpacct.errors import InvalidArgument
-from dpacct.mechanisms.custom import Custom
+from dpacct.mechanisms.custom import Custom, listed
 from dpacct.tree.node import Fields
 from dpacct.tree.saved import take
 from dpacct.vocabulary import Adjacency
@@ -18,15 +18,13 @@ if TYPE_CHECKING:
     from dpacct.curves.table_pair import BothWays, TablePair
 
 _SUM = Fraction(1, 10**9)
+_LEAST = Fraction(1, 10**300)  # less is no double, or not all of its digits
 
 
 def _probabilities(name: str, given: object) -> tuple[Fraction, ...]:
     """Exact probabilities that sum to 1 within 1e-9, made to sum to 1."""
-    rows = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else None
-    if rows is None:
-        tolist = getattr(given, "tolist", None)
-        rows = tolist() if tolist is not None else None
-    if not isinstance(rows, list) or not rows:
+    rows = listed(given)
+    if not rows:
         told = f"{name} of the tables must be a list of probabilities, got {shown(given)}"
         raise InvalidArgument(told, argument="tables")
     numbers = [exact(one) for one in rows]
@@ -34,6 +32,9 @@ def _probabilities(name: str, given: object) -> tuple[Fraction, ...]:
         if number is None or not 0 <= number <= 1:
             told = f"{name} of the tables must be probabilities in [0, 1], got {shown(one)}"
             raise InvalidArgument(told, argument="tables")
+        if 0 < number < _LEAST:
+            told = f"{name} of the tables must be probabilities of 0 or at least 1e-300, got "
+            raise InvalidArgument(f"{told}{shown(one)}", argument="tables")
     found = [number for number in numbers if number is not None]
     total = sum(found, Fraction(0))
     if abs(total - 1) > _SUM:
@@ -55,10 +56,11 @@ class CustomTables(Custom, kind="custom-tables"):
     what = "pair of tables"
 
     def __init__(self, *, tables: Sequence[Sequence[Number]]) -> None:
-        if not isinstance(tables, Sequence) or isinstance(tables, str) or len(tables) != 2:
+        both = listed(tables)
+        if both is None or len(both) != 2:
             told = f"tables must be two lists of probabilities, (p, q), got {shown(tables)}"
             raise InvalidArgument(told, argument="tables")
-        p, q = _probabilities("p", tables[0]), _probabilities("q", tables[1])
+        p, q = _probabilities("p", both[0]), _probabilities("q", both[1])
         if len(p) != len(q):
             told = f"tables must be two lists of equal length, got {len(p)} and {len(q)} numbers"
             raise InvalidArgument(told, argument="tables")

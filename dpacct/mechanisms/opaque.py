@@ -93,6 +93,11 @@ class ApproxDP(_Opaque, kind="approx-dp"):
         """The guarantee's epsilon, exactly: beyond it only the failure is left."""
         return self.eps0
 
+    @property
+    def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """(epsilon, delta) as they were given."""
+        return ((self.eps0, self.delta0),)
+
     def base(self, adjacency: Adjacency) -> AtomicPair:
         """Randomised response beside two atoms of infinite loss, of mass delta each way."""
         from dpacct.curves.atomic import AtomicPair

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def test_one_point_is_approximate_dp(eps: float, delta: float) -> None:
 
 def test_points_that_others_imply_change_nothing() -> None:
     few = dp.Custom(profile=[(0.5, 1e-3), (2, 0)])
-    more = dp.Custom(profile=[(0.5, 1e-3), (1, 0.9e-3), (2, 0), (3, 0.5)])
+    more = dp.Custom(profile=[(0.5, 1e-3), (1, 0.9e-3), (2, 0), (3, 0)])
     assert few.delta(epsilon=1).value == pytest.approx(more.delta(epsilon=1).value, rel=1e-12)
     assert few.delta(epsilon=2).value == 0.0
 
@@ -100,7 +101,7 @@ def test_a_trade_off_by_points_is_randomised_response() -> None:
     truth = (dp.PureDP(epsilon=1) * 6).epsilon(delta=1e-3).value
     assert custom.epsilon(delta=1e-3).value == pytest.approx(truth, rel=1e-9)
     # a point above the line does not matter: the hull is taken
-    again = dp.Custom(tradeoff=[(0, 1), (corner, corner), (0.5, 0.4), (1, 0)]) * 6
+    again = dp.Custom(tradeoff=[(0, 1), (corner, corner), (0.5, 0.2), (1, 0)]) * 6
     assert again.epsilon(delta=1e-3).value == pytest.approx(truth, rel=1e-9)
 
 
@@ -167,22 +168,100 @@ def test_tables_and_points_are_saved_and_functions_are_not(tmp_path: Path) -> No
     [
         ("1,2,3\n", "line 1 of .* must be two numbers"),
         ("epsilon,delta\n1,x\n", "line 2 of"),
-        ("epsilon,delta\n", "profile must be a function or a list"),
-        ("1,nan\n", "finite numbers"),
-        ("1,2\n", r"delta in \[0, 1\]"),
+        ("epsilon,delta\n", "lines of epsilon,delta, and .* has none"),
+        ("", "has none"),
+        ("\n \n", "has none"),
+        ("0,.1\n1,nan\n", "line 2 of .* must be two numbers"),
+        ("0,.1\ninf,0\n", "line 2 of .* must be two numbers"),
+        ("0,.1\n\n-1,.1\n", "line 3 of .* epsilon >= 0"),
+        ("1,2\n", r"line 1 of .* delta in \[0, 1\]"),
+        ("0,.1\n1\n", "line 2 of .* must be two numbers"),
+        ("0,.1\n1_0,.1\n", "line 2 of .* must be two numbers"),
+        ("0,.1\n2,.01\n1,.2\n", "line 3 of .* larger delta than line 1, got 0.2 at epsilon 1"),
+        ("1,.1\n1,.05\n", "line 2 of .* larger|line 1 of .* larger|at epsilon 1"),
+        ("delta,epsilon\n.1,0\n", "in this order"),
+        ("0;0,1\n1;0,01\n", "line 1 of .* must be two numbers"),
+        ('0,"0.1\n1,1e-5\n', "line 1 of .* must be two numbers"),
+        ("0," + "1" * 200_000, "field larger"),
     ],
+    ids=range(17),
 )
 def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: str, told: str) -> None:
     file = tmp_path / "profile.csv"
     file.write_text(content)
-    with pytest.raises(dp.InvalidArgument, match=told):
+    with pytest.raises(dp.InvalidArgument, match=told) as caught:
         dp.Custom.from_csv(file)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["none.csv", ".", None, 3, "a\0b"])
+def test_what_is_no_file_gets_one_sentence(tmp_path: Path, path: Any) -> None:
     with pytest.raises(dp.InvalidArgument, match="path must be a readable file"):
-        dp.Custom.from_csv(tmp_path / "none.csv")
+        dp.Custom.from_csv(tmp_path / path if isinstance(path, str) else path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "0,.1\n1,1e-5\n",
+        "1,1e-5\r\n0,.1",
+        "epsilon,delta\n0, 0.1\n\n1,1e-5\n",
+        "# from our survey\nEpsilon (nats),Delta\n0,.1\n1,1e-5\n",
+        "\ufeff0,.1\n1,1e-5\n",
+        "\ufeffepsilon;delta\n0;.1\n1;1e-5\n",
+        "0\t.1\n1\t1e-5\n",
+        '"0","0.1"\n"1","1e-5"\n',
+    ],
+)
+def test_a_file_as_people_have_it_is_read(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "profile.csv"
+    file.write_bytes(content.encode())
+    assert dp.Custom.from_csv(file) == dp.Custom(profile=[(0, 0.1), (1, 1e-5)])
+
+
+def test_what_was_promised_is_answered_to_the_letter() -> None:
+    """Delta is then exactly what fails openly, which rounding alone can't tell from less."""
+    for node in (
+        dp.Custom(profile=[(0, "0.1"), (1, "1e-5")]),
+        dp.ApproxDP(epsilon=1, delta="1e-5"),
+    ):
+        answer = node.epsilon(delta="1e-5")
+        assert answer.lower <= 1 <= answer.upper <= 1 + 1e-14
+        assert node.epsilon(delta="0.99e-5").upper == math.inf
+
+
+def test_arrays_are_lists() -> None:
+    tables = np.array([[0.5, 0.5], [0.25, 0.75]])
+    assert dp.Custom(tables=tables) == dp.Custom(tables=tables.tolist())
+    points = np.array([[0, 0.1], [1, 0.01]])
+    assert dp.Custom(profile=points) == dp.Custom(profile=points.tolist())
+
+
+@pytest.mark.parametrize("rare", ["1e-17", "1e-200"])
+def test_a_rare_outcome_is_not_an_impossible_one(rare: str) -> None:
+    custom = dp.Custom(tables=([rare, f"{1 - Fraction(rare)}"], ["1/2", "1/2"]))
+    truth = math.log(0.5 / float(rare))
+    answer = custom.epsilon(delta=1e-9)
+    assert answer.lower <= truth <= answer.upper * (1 + 1e-12)
+    assert answer.upper <= truth * (1 + 1e-6)
+
+
+def test_a_renyi_curve_is_checked_wherever_it_is_read() -> None:
+    """Between and beyond the orders that are tried when it is brought."""
+    dip = dp.Custom(rdp=lambda order: order / 8 if not 2.5 < order < 2.6 else 0.0)
+    with pytest.raises(dp.InvalidArgument, match="never falls"):
+        dip.rdp(2.55)
+    late = dp.Custom(rdp=lambda order: order / 8 if order < 1e6 else math.nan)
+    with pytest.raises(dp.InvalidArgument, match="got nan"):
+        late.rdp(2e6)
 
 
 def wide(x: Any) -> Any:
     return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def half(start: float) -> Callable[[Any], Any]:
+    return lambda x: np.where((x >= start) & (x < start + 1), 1.0, 0.0)
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
@@ -194,6 +273,22 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"rdp": lambda order: math.sqrt(min(order, 9))}, "rdp", "convex"),
     ({"rdp": lambda order: math.nan}, "rdp", "got nan at"),
     ({"rdp": lambda order: "x"}, "rdp", "fails at"),
+    ({"rdp": lambda order: {}[order]}, "rdp", "KeyError"),
+    ({"rdp": lambda order: order.rate}, "rdp", "AttributeError"),
+    ({"rdp": lambda order: math.inf}, "rdp", "nothing is promised"),
+    ({"rdp": abs, "breaks": [0, 1]}, "breaks", "takes no breaks"),
+    ({"profile": [(1, 0)], "name": "x"}, "name", "takes no name"),
+    ({"tables": ([1e-310, 1], [0.5, 0.5])}, "tables", "at least 1e-300"),
+    ({"tables": ([0.5, 0.5, 0], [0.5, 0.5])}, "tables", "equal length"),
+    ({"profile": [(0, 0.1), (1, 0.2)]}, "profile", "never rise"),
+    ({"profile": [(1, 0.1), (1, 0.2)]}, "profile", "never rise"),
+    ({"profile": [(1000, 0)]}, "profile", r"epsilon in \[0, 690\]"),
+    ({"tradeoff": [(0, 0.2), (0.5, 0.4)]}, "tradeoff", "never rise"),
+    ({"densities": (abs, lambda x: 1 / 0), "breaks": [0, 1]}, "densities", "ZeroDivisionError"),
+    ({"densities": (abs, lambda x: x * 1j), "breaks": [0, 1]}, "densities", "Cannot cast"),
+    ({"densities": (half(0), half(1)), "breaks": [0, 1, 2]}, "densities", "overlap"),
+    ({"densities": (half(0), half(0)), "breaks": [0, 1]}, "densities", "differ"),
+    ({"densities": (wide, wide), "breaks": [-5, 5]}, "densities", "leave nothing out"),
     ({"moment": lambda s: 0.5}, "moment", "at least 1"),
     ({"moment": lambda s: math.nan}, "moment", "got nan at"),
     ({"tables": 3}, "tables", "two lists"),
@@ -207,7 +302,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"profile": []}, "profile", "a function or a list"),
     ({"profile": "x"}, "profile", "a function or a list"),
     ({"profile": [(1, 2)]}, "profile", r"in \[0, 1\]"),
-    ({"profile": [(-1, 0.5)]}, "profile", "epsilon >= 0"),
+    ({"profile": [(-1, 0.5)]}, "profile", "epsilon in"),
     ({"profile": [(1, 0.5, 3)]}, "profile", "pairs of finite numbers"),
     ({"profile": lambda e: min(1.0, 0.1 + e / 50)}, "profile", "never rise"),
     ({"profile": lambda e: 0.5 if e < 1 else 0.1 if e < 2 else 0.0}, "profile", "convex in e"),

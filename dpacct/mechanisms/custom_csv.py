@@ -1,0 +1,62 @@
+"""Rows of two numbers from a file, as people have them: with a heading, a byte-order mark, semicolons."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from itertools import pairwise
+from pathlib import Path
+
+from dpacct.domain import shown
+from dpacct.errors import InvalidArgument
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def read_profile(path: object) -> list[tuple[float, float]]:
+    """(epsilon, delta) by line; raises `InvalidArgument`, naming the line, for what is no profile."""
+    rows = [(number, *_pair(path, number, cells)) for number, cells in _lines(path)]
+    if not rows:
+        told = f"path must be a file with lines of epsilon,delta, and {shown(str(path))} has none"
+        raise InvalidArgument(told, argument="path")
+    rows.sort(key=lambda row: row[1])
+    for (before, e0, d0), (number, e1, d1) in pairwise(rows):
+        if d1 > d0 or (e1 == e0 and d1 != d0):
+            told = f"line {number} of {path} must not have a larger delta than line {before}, got "
+            raise InvalidArgument(
+                f"{told}{d1:g} at epsilon {e1:g} after {d0:g} at {e0:g}", argument="path"
+            )
+    return [(epsilon, delta) for _, epsilon, delta in rows]
+
+
+def _lines(path: object) -> list[tuple[int, list[str]]]:
+    """Numbered lines that have cells, without the heading."""
+    try:
+        # a byte-order mark, as spreadsheets write it, is no part of the first number
+        text = Path(path).read_text(encoding="utf-8-sig")  # type: ignore[arg-type]
+        first = text.lstrip().split("\n", 1)[0]
+        mark = next((one for one in ";\t" if one in first and "," not in first), ",")
+        rows = [*enumerate(csv.reader(text.splitlines(), delimiter=mark), 1)]
+    except (OSError, UnicodeDecodeError, TypeError, ValueError, csv.Error) as wrong:
+        told = f"path must be a readable file of epsilon,delta, got {shown(path)}: "
+        raise InvalidArgument(f"{told}{shown(str(wrong))}", argument="path") from None
+    found = [(number, [cell.strip() for cell in row]) for number, row in rows]
+    found = [(number, row) for number, row in found if any(row) and not row[0].startswith("#")]
+    if found and not any(_NUMBER.fullmatch(cell) for cell in found[0][1]):
+        heading = [cell.lower() for cell in found.pop(0)[1]]
+        if "delta" in heading[0] or any("eps" in cell for cell in heading[1:]):
+            told = f"the columns of {path} must be epsilon and delta, in this order, got {shown(heading)}"
+            raise InvalidArgument(told, argument="path")
+    return found
+
+
+def _pair(path: object, number: int, cells: list[str]) -> tuple[float, float]:
+    if len(cells) != 2 or not all(map(_NUMBER.fullmatch, cells)):
+        told = f"line {number} of {path} must be two numbers, epsilon and delta, got {shown(cells)}"
+        raise InvalidArgument(told, argument="path")
+    epsilon, delta = map(float, cells)
+    if not (0.0 <= epsilon < math.inf and 0.0 <= delta <= 1.0):
+        told = f"line {number} of {path} must have epsilon >= 0 and delta in [0, 1], got {shown(cells)}"
+        raise InvalidArgument(told, argument="path")
+    return epsilon, delta
