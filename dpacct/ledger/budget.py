@@ -29,6 +29,8 @@ class Budget:
 
         >>> print(Budget.of((8, "1e-5")))
         epsilon 8 at delta 0.00001 per record, add-remove
+        >>> print(Budget.of((1, Fraction(1e-7))))  # a float's digits to the end tell nobody more
+        epsilon 1 at delta 1e-07 per record, add-remove
         """
         if isinstance(given, dict) and set(given) == {"epsilon", "delta"}:
             given = (given["epsilon"], given["delta"])
@@ -43,7 +45,11 @@ class Budget:
         )
 
     def __str__(self) -> str:
-        numbers = f"epsilon {text(self.epsilon)} at delta {text(self.delta)}"
+        epsilon, delta = (
+            exact if len(exact := text(number)) <= 17 else f"{float(number):.12g}"
+            for number in (self.epsilon, self.delta)
+        )
+        numbers = f"epsilon {epsilon} at delta {delta}"
         return f"{numbers} per {self.unit}, {self.adjacency}"
 
     def check(self, plan: object) -> Node:

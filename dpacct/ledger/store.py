@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,7 @@ class Store:
         self.marks: set[str] = set()
         self._thread = threading.RLock()
         self._depth = 0
+        self._left = -1.0
         self._handle, self._process = -1, -1
         self._open()
 
@@ -97,6 +99,8 @@ class Store:
                 finally:
                     self._depth -= 1
                 return
+            # Who counts step after step would else keep everybody out: nobody queues for a flock.
+            time.sleep(max(0.0, self._left + disk.GAP - time.monotonic()))
             with disk.locked(
                 self._handle, self.path, timeout=self.timeout, shared=not self.writable
             ):
@@ -106,6 +110,7 @@ class Store:
                     yield
                 finally:
                     self._depth = 0
+                    self._left = time.monotonic()
 
     # --- reading
 
