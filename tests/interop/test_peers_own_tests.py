@@ -17,6 +17,7 @@ from opacus.tests import accountants_test
 
 from dpacct.interop import opacus
 from dpacct.interop.dp_accounting import DpacctAccountant
+from tests.structure.project import ROOT
 
 # Tests of what is theirs: an accountant asked for by its name, or a number that its method gives.
 # test_opacus.py has the exact numbers instead.
@@ -31,6 +32,11 @@ NOT_OURS = {
     "test_get_noise_multiplier_prv_epochs": "expects PRV's noise, which is 0.002 more",
     "test_get_noise_multiplier_prv_steps": "expects PRV's noise, which is 0.002 more",
 }
+
+
+def test_users_are_told_which_tests_those_are() -> None:
+    page = (ROOT / "docs" / "migrate" / "opacus.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(test_\w+)`", page)) == set(NOT_OURS)
 
 
 def ran(suite: unittest.TestSuite) -> unittest.TestResult:
