@@ -1,4 +1,4 @@
-"""Where a line may break: in a theorem's id at its dots and underscores, and never in a short piece of code."""
+"""Where a line may break: at the dots and underscores of an id, and never in a short piece of code."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.cli.rounding import rounded
 from dpacct.cli.table import aligned
 from dpacct.cli.text import grade, is_estimate, is_tight, plan_line, relation
+from dpacct.report.rounding import Direction
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -25,13 +26,15 @@ def cell(answer: Answer) -> str:
         return f"{relation(answer)} 0"
     if not math.isfinite(float(answer)):
         return "none is finite"
-    mode = "nearest" if is_estimate(answer) else "up" if answer.safe_end == "upper" else "down"
-    told = f"{relation(answer)} {rounded(float(answer), mode, _DIGITS)}"  # type: ignore[arg-type]
-    other, way = (answer.lower, "down") if answer.safe_end == "upper" else (answer.upper, "up")
+    safe: Direction = "up" if answer.safe_end == "upper" else "down"
+    away: Direction = "down" if safe == "up" else "up"
+    mode = "nearest" if is_estimate(answer) else safe
+    told = f"{relation(answer)} {rounded(float(answer), mode, _DIGITS)}"
+    other = answer.lower if safe == "up" else answer.upper
     if other is None or is_tight(answer) or is_estimate(answer):
         return told
-    sign = ">=" if answer.safe_end == "upper" else "<="
-    return f"{told} ({sign} {rounded(other, way, _DIGITS)})"  # type: ignore[arg-type]
+    sign = ">=" if safe == "up" else "<="
+    return f"{told} ({sign} {rounded(other, away, _DIGITS)})"
 
 
 def tables(rows: Sequence[Row], quantity: str) -> list[str]:

@@ -56,11 +56,11 @@ class PlanOptions:
         return self.kind.needs[0]
 
     @property
-    def noise_extras(self) -> dict[str, Fraction]:
+    def noise_extras(self) -> dict[str, Fraction | int]:
         """What else was said about the noise: nu, k or the sensitivity."""
         given = {name: getattr(self, name) for name in self.kind.may}
         return {
-            name: int(value) if name in ("k", "sensitivity") else value  # type: ignore[misc]
+            name: int(value) if name in ("k", "sensitivity") else value
             for name, value in given.items()
             if value is not None
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,11 @@ epsilon = 0.1
 delta = 1e-7
 """
 
+Ask = Callable[..., Run]
+
 
 @pytest.fixture
-def compose(tmp_path: Path) -> object:
+def compose(tmp_path: Path) -> Ask:
     def ask(text: str | bytes, *words: str, name: str = "plan.toml") -> Run:
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -39,7 +42,7 @@ def compose(tmp_path: Path) -> object:
     return ask
 
 
-def test_the_same_as_in_python(compose) -> None:  # type: ignore[no-untyped-def]
+def test_the_same_as_in_python(compose: Ask) -> None:
     node = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000 + dp.Laplace(b=20)
     body = compose(PLAN, "--json").json
     assert body["command"] == "compose" and body["quantity"] == "epsilon"
@@ -52,7 +55,7 @@ def test_the_same_as_in_python(compose) -> None:  # type: ignore[no-untyped-def]
     )
 
 
-def test_nested_steps(compose) -> None:  # type: ignore[no-untyped-def]
+def test_nested_steps(compose: Ask) -> None:
     local = dp.Gaussian(noise_multiplier=8, clip=0.5) * 50
     node = dp.Poisson(0.1)(local) * 20 + dp.ApproxDP(epsilon=0.1, delta=1e-7)
     body = compose(NESTED, "--json").json
@@ -108,7 +111,7 @@ def test_nested_steps(compose) -> None:  # type: ignore[no-untyped-def]
         ("a=" + "[" * 5000, "is not TOML"),
     ],
 )
-def test_a_bad_file(compose, text: str | bytes, says: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_bad_file(compose: Ask, text: str | bytes, says: str) -> None:
     failed = compose(text)
     assert failed.code == 2 and failed.stdout == ""
     assert failed.stderr.count("\n") == 1 and len(failed.stderr) < 400
@@ -123,7 +126,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         assert failed.code == 2 and "cannot read" in failed.stderr
 
 
-def test_options_win_over_the_file(compose) -> None:  # type: ignore[no-untyped-def]
+def test_options_win_over_the_file(compose: Ask) -> None:
     here = compose(PLAN, "--delta", "1e-6", "--quiet").stdout
     assert float(here) > float(compose(PLAN, "--quiet").stdout)
     clash = compose("adjacency = 'add-remove'\n" + PLAN, "--adjacency", "replace-one")

@@ -64,7 +64,7 @@ def test_steps() -> None:
     assert (few, many) == (100, 10_000)
     assert eps("exact", STEP * 100) <= first <= eps("exact", STEP * 100) * 1.001
     assert eps("exact", STEP * 10_000) <= last <= eps("exact", STEP * 10_000) * 1.001
-    low, high = re.search(r"RDP asks ([\d.]+) % to ([\d.]+) % more", title).groups()  # type: ignore[union-attr]
+    ((low, high),) = re.findall(r"RDP asks ([\d.]+) % to ([\d.]+) % more", title)
     shares = [
         100 * (eps("rdp", STEP * int(n)) / eps("exact", STEP * int(n)) - 1)
         for n in chart("steps").points

@@ -19,6 +19,7 @@ from dpacct.cli.table import aligned
 from dpacct.cli.text import safe_number
 from dpacct.cli.toml_file import file_name
 from dpacct.cli.values import Choice, FilePath
+from dpacct.report.rounding import Direction
 
 if TYPE_CHECKING:
     from dpacct.federated import FederatedPlan, Harmonized, Row
@@ -236,10 +237,12 @@ def _harmonize(plan: Any, *, as_json: bool, quiet: bool) -> None:
 def _client_line(one: Harmonized) -> tuple[str, ...]:
     size = one.client.noise
     assert size is not None
-    mode = "nearest" if one.noise is None else "down" if one.noise.safe_end == "lower" else "up"
+    mode: Direction = "nearest"
+    if one.noise is not None:
+        mode = "down" if one.noise.safe_end == "lower" else "up"
     return (
         one.client.name,
-        f"{one.client.parameter} = {rounded(float(size), mode, 8)}",  # type: ignore[arg-type]
+        f"{one.client.parameter} = {rounded(float(size), mode, 8)}",
         "" if one.paper_noise is None else rounded(one.paper_noise, "nearest", 8),
         "" if one.last_round is None else str(one.last_round),
         "" if one.paper_last_round is None else str(one.paper_last_round),
