@@ -17,7 +17,7 @@ import numpy as np
 
 from dpacct.curves.amplify import Direction
 from dpacct.curves.gaussian_laws import log_ratio
-from dpacct.engine.discrete.pieces import DiscreteSource, Pieces, bracketed, least_loss
+from dpacct.engine.discrete.pieces import DiscreteSource, Pieces, bracketed, least_loss, pointed
 from dpacct.engine.stable import Floats
 
 # relative rounding of r(l)
@@ -81,6 +81,10 @@ class Amplified:
     def only_atoms(self) -> bool:
         return self.base.only_atoms
 
+    @property
+    def pointed(self) -> bool:
+        return pointed(self.base)
+
     def span(self, log_mass: float) -> tuple[float, float]:
         # P holds (1-q) Q0 + q P0: what is rare in it is rarer still in q P0
         low, high = self.base.span(log_mass)
@@ -129,22 +133,65 @@ class Amplified:
     def _symmetric(self, edges: Floats, upper: bool) -> Pieces:
         rate = self.rate
         positive = np.unique(np.concatenate(([0.0], edges[edges > 0.0], -edges[edges < 0.0])))
-        base = self.base.pieces(_inverse(rate, positive), upper=upper)
+        cut = _inverse(rate, positive) if edges.size else edges
+        base = self.base.pieces(cut, upper=upper)
         base = base.where(base.high > 0.0)
         log_p, log_q = base.log_p, base.log_q
         mixed = np.logaddexp(math.log1p(-rate) + log_q, math.log(rate) + log_p)
         low, high = _ratio(rate, base.low), _ratio(rate, base.high)
         loss, unsure, slip = self._losses(base, low, high)
-        rest = 1.0 - float(np.exp(mixed).sum()) - float(np.exp(log_q).sum())
+        favoured = Pieces(mixed, log_q, low, high, base.slack + 4e-16, slip, loss, unsure)
+        if upper:
+            favoured = _within_one(favoured)
+        rest = 1.0 - float(np.exp(favoured.log_p).sum()) - float(np.exp(favoured.log_q).sum())
         # a sum of many terms: its rounding is charged
         margin = 1e-15
         rest = max(0.0, rest + (margin if upper else -margin))
         with np.errstate(divide="ignore"):
             log_rest = np.log(np.array([rest]))
         none = np.zeros(1) if rest > 0.0 else np.array([-math.inf])
-        slack = base.slack + 4e-16
-        return Pieces.join(
-            Pieces(mixed, log_q, low, high, slack, slip, loss, unsure),
-            Pieces(log_q, mixed, -high, -low, slack, slip, -loss, unsure),
-            Pieces(log_rest, log_rest, none, none, 4e-16, 0.0, none, 0.0),
-        )
+        neutral = Pieces(log_rest, log_rest, none, none, 4e-16, 0.0, none, 0.0)
+        return Pieces.join(favoured, mirrored(favoured), neutral)
+
+
+def mirrored(pieces: Pieces) -> Pieces:
+    """The same of the pair (Q, P)."""
+    loss, unsure = pieces.losses()
+    return Pieces(
+        pieces.log_q,
+        pieces.log_p,
+        -pieces.high,
+        -pieces.low,
+        pieces.slack,
+        pieces.slip,
+        -loss,
+        unsure,
+    )
+
+
+def _within_one(favoured: Pieces) -> Pieces:
+    """Losses above 0 of a pair that is its own mirror image: P- and Q-mass of at most one together.
+
+    An upper law may have moved a mass from 0 to a little above it, and so into its own mirror image too.
+    Then what lies below some l > 0 becomes a point at l: the chord of the profile from -l to l, which lies
+    above it. It has a kink of (1 - p - q) / (1 + e^l) in Q at l, with p and q what is above.
+    """
+    p, q = np.exp(favoured.log_p), np.exp(favoured.log_q)
+    if float(p.sum()) + float(q.sum()) <= 1.0 + 1e-13:
+        return favoured
+    order = np.argsort(favoured.low)
+    pieces, both = favoured.where(order), (p + q)[order]
+    above = np.append(np.cumsum(both[::-1])[::-1], 0.0)
+    ends = np.maximum.accumulate(pieces.high)
+    first = int(np.argmax(above <= 1.0))
+    while first < both.size and float(ends[first - 1]) > float(pieces.low[first]) * (1.0 + 1e-12):
+        first += 1
+    at = float(ends[first - 1])
+    if at == math.inf:
+        return favoured
+    share = max(1.0 - float(above[first]), 0.0) + 1e-15
+    log_q = math.log(share) - float(np.logaddexp(0.0, at))
+    slip = float(np.max(favoured.slips()))
+    where, mass = np.array([at]), np.array([log_q + at])
+    point = Pieces(mass, np.array([log_q]), where, where, 1e-15, slip, where, slip)
+    return Pieces.join(pieces.where(np.arange(first, both.size)), point)

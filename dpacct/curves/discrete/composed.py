@@ -10,18 +10,27 @@ import numpy as np
 
 from dpacct.engine.discrete.align import natural_step
 from dpacct.engine.discrete.lattices import Layout
-from dpacct.engine.discrete.pieces import NO_LOSSES, DiscreteSource, Pieces, bracketed, least_loss
+from dpacct.engine.discrete.pieces import (
+    NO_LOSSES,
+    DiscreteSource,
+    Pieces,
+    bracketed,
+    least_loss,
+    pointed,
+)
 from dpacct.engine.discrete.spread import spread
 from dpacct.engine.discrete.whole import Whole, whole_laws
 from dpacct.engine.discrete.window import tilted_sum, window
 from dpacct.engine.stable import Floats
+
+from .amplified import mirrored
 
 # nodes of the coarse lattice that ends are found with
 _COARSE = 2000
 # losses of a composition that nodes can be made to meet
 _FEW = 64
 # points of a composition's whole law, about, at most
-_MOST = 1 << 20
+_MOST = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -83,11 +92,11 @@ class Composed:
         # steps * spacing^2 is what the composition adds to one cell's (edges)^2
         asked = 0.7 * gap / math.sqrt(self.steps)
         low, high = _span(self, -60.0)
-        asked = max(asked, (high - low) / _MOST)
-        # a few spacings serve all questions: those between are rounded down
-        spacing = 2.0 ** (math.floor(3.0 * math.log2(asked)) / 3.0)
         top = float(finite[-1]) if finite.size else high
         top = min(max(top - self.shift, high), _span(self, -720.0)[1])
+        asked = max(asked, (max(top, high) - low) / _MOST)
+        # a few spacings serve all questions: those between are rounded down
+        spacing = 2.0 ** (math.floor(3.0 * math.log2(asked)) / 3.0)
         return self._side(
             spacing, 2.0 ** (math.ceil(3.0 * math.log2(max(top, 1e-300))) / 3.0), upper, edges
         )
@@ -150,6 +159,10 @@ class Reversed:
         return bracketed(self.of)
 
     @property
+    def pointed(self) -> bool:
+        return pointed(self.of)
+
+    @property
     def only_atoms(self) -> bool:
         return self.of.only_atoms
 
@@ -159,18 +172,7 @@ class Reversed:
         return -high, max(-low, high)
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        pieces = self.of.pieces(-edges[::-1], upper=upper)
-        loss, unsure = pieces.losses()
-        return Pieces(
-            pieces.log_q,
-            pieces.log_p,
-            -pieces.high,
-            -pieces.low,
-            pieces.slack,
-            pieces.slip,
-            -loss,
-            unsure,
-        )
+        return mirrored(self.of.pieces(-edges[::-1], upper=upper))
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,10 @@ class Thinned:
     @property
     def bracketed(self) -> bool:
         return bracketed(self.of)
+
+    @property
+    def pointed(self) -> bool:
+        return pointed(self.of)
 
     @property
     def only_atoms(self) -> bool:

@@ -16,6 +16,7 @@ from dpacct.vocabulary import Adjacency
 from .amplified import Amplified
 from .composed import Composed, Reversed, Thinned
 from .law import SourceLaw
+from .listed import Listed, may_be_listed
 from .tables import Table
 
 _COMPOSED = "the plan on the sample composed as one pair, bounded from both sides"
@@ -33,8 +34,10 @@ def composed(sides: Sequence[tuple[tuple[Law, ...], int]]) -> tuple[DiscreteSour
         kept = sum(n * math.log1p(-law.infinite_mass) for law, n in merged.items())
         lost = sum(n * math.log1p(-law.lost_mass) for law, n in merged.items())
         parts = tuple((law.source(), n) for law, n in merged.items())
-        if len(parts) == 1 and parts[0][1] == 1 and kept == 0.0 == lost:
+        if kept == 0.0 == lost and parts == ((parts[0][0], 1),):
             found.append(parts[0][0])
+        elif kept == 0.0 == lost and may_be_listed(parts):
+            found.append(Listed(parts))
         else:
             found.append(Composed(parts, kept, kept - lost))
     return tuple(found)
@@ -106,8 +109,9 @@ class NestedPair:
 
 def _poisson(ways: tuple[DiscreteSource, ...], rate: float) -> tuple[DiscreteSource, ...]:
     """Remove and add of a coin around a plan: from the plan's own remove and add directions."""
-    # (without, with) read the other way round is (with, without)
-    back = ways[0] if len(ways) == 1 else Reversed(ways[1])
+    # (without, with) read the other way round is (with, without); a composition that is its own mirror image
+    # too, as it keeps its digits at the end that is read
+    back = Reversed(ways[-1])
     return (
         Amplified(ways[0], rate, Direction.REMOVE),
         Amplified(back, rate, Direction.ADD),

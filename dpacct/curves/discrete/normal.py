@@ -44,7 +44,7 @@ def log_normal_mass(a: Floats, b: Floats) -> Floats:
         slim = np.maximum(np.abs(middle), 1.0) * half <= _SLIM
     result = np.empty(a.shape)
     m, w = middle[slim], half[slim]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         result[slim] = np.log(2.0 * w) + np.log1p(_series(m, w)) - 0.5 * m * m - _LOG_NORMAL
     if not slim.all():
         result[~slim] = _log_wide_mass(a[~slim], b[~slim])

@@ -163,6 +163,8 @@ class Spectrum:
         d the step, sum over m >= 0 of x^m (1 - y e^{-m d}) is
         ((1 - e^-d) + (e^-d - y)(1 - x)) / ((1 - x)(1 - x e^-d)).
         """
+        if epsilon >= self.high:
+            return 0.0, 0.0
         start = min(max(math.floor((epsilon - self.low) / self.step) + 1, 0), self.length - 1)
         count = self.length - start
         gap = self.low + self.step * start - epsilon

@@ -77,8 +77,9 @@ class Layout:
         return float(atoms[int(np.argmax(weights))]) if atoms.size else self.anchor
 
     def _range(self, spacing: float) -> tuple[int, int]:
-        first = math.floor((self.low - self._offset) / spacing + 1e-6)
-        last = math.ceil((self.high - self._offset) / spacing - 1e-6)
+        # outwards: what lies a rounding beyond the first node would be lost to the lower law
+        first = math.floor((self.low - self._offset) / spacing - 1e-9)
+        last = math.ceil((self.high - self._offset) / spacing + 1e-9)
         return first, max(last, first + 1)
 
     def even(self, step: float) -> Grid:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpacct.engine.stable import Floats
 
-from .pieces import Pieces, Sources
+from .pieces import NO_LOSSES, Pieces, Sources, pointed
 
 # relative rounding of a sum of many positive terms, and of its terms
 _SUM = 1e-14
@@ -73,12 +73,14 @@ class Outcomes:
 
 def outcomes(sources: Sources) -> tuple[Outcomes, Outcomes] | None:
     """(lower, upper) of one source, asked once, that has points alone; None where it is anything else."""
-    if len(sources) != 1 or sources[0][1] != 1.0 or not sources[0][0].only_atoms:
+    if len(sources) != 1 or sources[0][1] != 1.0:
         return None
     source, _ = sources[0]
+    if not (source.only_atoms or pointed(source)):
+        return None
     found = []
     for upper in (False, True):
-        pieces = source.pieces(source.atoms, upper=upper)
+        pieces = source.pieces(NO_LOSSES if pointed(source) else source.atoms, upper=upper)
         if not (pieces.low == pieces.high).all():
             return None
         found.append(Outcomes.points(pieces.where(pieces.log_p > -math.inf)))

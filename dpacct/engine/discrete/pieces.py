@@ -118,7 +118,8 @@ class DiscreteSource(Protocol):
     returns, for `upper`, pieces of a pair whose profile lies nowhere below the truth, and for
     not `upper`, nowhere above it, and says so by `bracketed = True`; all others ignore the flag.
 
-    A source may state `least`, a finite loss that none is below, under Q either (so none is -inf).
+    A source may state `least`, a finite loss that none is below, under Q either (so none is -inf); and
+    `pointed = True`, if it has points alone and gives them all where no edges are given.
     """
 
     def __hash__(self) -> int: ...
@@ -161,6 +162,11 @@ def atom_masses(source: DiscreteSource) -> Floats:
 def least_loss(source: DiscreteSource) -> float:
     """What no loss of the source is below; -inf where it does not say."""
     return float(getattr(source, "least", -math.inf))
+
+
+def pointed(source: DiscreteSource) -> bool:
+    """Whether the source gives all its losses, as points, where it is cut nowhere."""
+    return bool(getattr(source, "pointed", False))
 
 
 def bracketed(source: DiscreteSource) -> bool:

@@ -172,17 +172,26 @@ def _follow_bottom(
 ) -> None:
     """Below the bulk h is hardly above 1 - gamma, which no profile undercuts: lower no further than that.
 
-    The room a_k = h - (1 - gamma) at node k obeys a_{k+1} = e^spacing a_k + E (P-mass up to k).
+    The room a_k = h - (1 - gamma) at node k obeys a_{k+1} = e^spacing a_k + E (P-mass up to k). Where a
+    spike lies just above its node that would cost the next node a whole cell: then the line below the
+    spike is a steeper one through 1 at gamma = 0 instead, as if the spike had been moved down.
     """
     start = int(np.argmax(masses > 0.0))
-    room = below = 0.0
+    room = below = kept = 0.0
     for k in range(start, lowered.size):
         if room >= lowered[k] and k > start:
             # the cell before has one end on 1 - gamma: this end makes up for it
             gap = sag[k - 1] - (1.0 - up[k - 1]) * lowered[k - 1]
             if gap > 0.0 and up[k - 1] > 0.0:
-                lowered[k] = min(max(float(lowered[k]), gap / float(up[k - 1])), room)
+                needed = min(gap / float(up[k - 1]), room)
+                if needed <= 4.0 * (float(lowered[k]) + kept):
+                    lowered[k] = max(float(lowered[k]), needed)
+                else:
+                    falling = np.cumprod(1.0 / (1.0 + growth[:k][::-1]))[::-1]
+                    line = kept * falling / falling[-1]
+                    lowered[:k] = np.maximum(lowered[:k], line)
             return
+        kept = float(lowered[k])
         lowered[k] = room
         if k < growth.size:
             below += float(masses[k])

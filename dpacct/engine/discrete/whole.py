@@ -63,7 +63,7 @@ class Whole:
         points = Pieces.points(self.losses, self.log_p)
         rest = 1.0 - self.alone.q - float(np.exp(points.log_q).sum())
         if edges is not None and edges.size < self.losses.size:
-            points = _gathered(points, edges)
+            points = gathered(points, edges)
         parts = [points]
         if self.infinite > 0.0:
             parts.append(Pieces.points(np.array([math.inf]), np.array([math.log(self.infinite)])))
@@ -76,7 +76,7 @@ class Whole:
         return Pieces.join(*parts)
 
 
-def _gathered(points: Pieces, edges: Floats) -> Pieces:
+def gathered(points: Pieces, edges: Floats) -> Pieces:
     """Points in the order of their losses, gathered by cells; one at an edge is above it."""
     starts = np.unique(np.searchsorted(points.low, edges))
     starts = np.unique(np.concatenate(([0], starts[starts < points.low.size])))
@@ -89,14 +89,14 @@ def _gathered(points: Pieces, edges: Floats) -> Pieces:
         return np.asarray(most + np.log(np.add.reduceat(shares, starts)))
 
     # a unit of rounding for each term
-    slack = points.slack + 1.2e-16 * counts
+    slack = float(np.max(points.slack)) + 1.2e-16 * counts
     return Pieces(
         summed(points.log_p),
         summed(points.log_q),
         points.low[starts],
         points.high[ends],
         slack,
-        points.slips(),
+        points.end_slip,
     )
 
 
