@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from operator import add
 from typing import TYPE_CHECKING, TypeVar
 
@@ -66,7 +67,8 @@ def nothing(orders: Sequence[float]) -> Cost:
     return Cost(((0.0,) * len(orders),), (0.0,))
 
 
-def cost(node: Node, orders: Sequence[float], adjacency: Adjacency) -> Cost:
+@lru_cache(maxsize=1024)  # a loop, or a ledger that is read again, asks for the same step each time
+def cost(node: Node, orders: tuple[float, ...], adjacency: Adjacency) -> Cost:
     """What a plan adds at these orders; raises `Unsupported` where nothing is known."""
     plan = Composition(node, resolve_adjacency(node, adjacency))
     moments, failures = [], []
