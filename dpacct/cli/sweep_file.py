@@ -19,7 +19,7 @@ from dpacct.cli.suggest import closest, did_you_mean
 from dpacct.cli.sweep_point import Asking, NoAnswer, command_named, paths
 from dpacct.cli.sweep_slot import Slot, flattened, is_whole, slot_of
 from dpacct.cli.toml_file import contents, file_name, table_of
-from dpacct.cli.values import Number, one_of, shown
+from dpacct.cli.values import FilePath, Number, one_of, shown
 from dpacct.sweep.axis import MOST_POINTS, SCALES, Axis, spread
 from dpacct.sweep.grid import Grid
 
@@ -142,6 +142,9 @@ def _fixed(command: click.Command, table: Mapping[str, Any], place: str) -> Fixe
         else:
             values = (as_text(value, f"{place}: {key}"),)
         if param is not None:
+            if "-" in values and isinstance(param.type, FilePath):
+                told = f"{place}: {key} is read again at every point, which standard input can't be"
+                raise Refusal(f"{told}; name a file.", key)
             for each in values:
                 param.type.convert(each, param, None)  # refuses now what would fail in every row
         found[slot] = (key, values)

@@ -56,14 +56,11 @@ def _side(axes: tuple[Axis, ...]) -> Side:
     from dpacct.report.plots.side import Side
 
     first, *others = axes
-    if not others:
-        return Side(first.name, first.values, first.numbers(), first.log)
-    name = f"{first.name} (with {', '.join(axis.name for axis in others)})"
     numbers = first.numbers()
-    if numbers is not None and len(set(numbers)) == len(numbers):
-        return Side(name, first.values, numbers, first.log)
-    values = tuple(", ".join(told) for told in zip(*(axis.values for axis in axes), strict=True))
-    return Side(", ".join(axis.name for axis in axes), values)
+    if numbers is not None and len(set(numbers)) < len(numbers):
+        numbers = None
+    partners = tuple((axis.name, axis.values) for axis in others)
+    return Side(first.name, first.values, numbers, first.log, partners)
 
 
 def grid_data(table: Table, quantity: str | None) -> GridData:

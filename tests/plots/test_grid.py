@@ -142,3 +142,28 @@ def test_no_text_on_another(counts: tuple[int, ...]) -> None:
 def test_the_same_bytes() -> None:
     first, second = (to_bytes(draw_grid(data(12, 13)), ".svg") for _ in range(2))
     assert first == second
+
+
+def test_lines_of_equal_value_are_few_over_any_range() -> None:
+    from matplotlib.contour import QuadContourSet
+
+    places = np.arange(30.0)
+    for span in (2.0, 20.0, 280.0):
+        values = 10.0 ** (-span * np.add.outer(places, places) / 58.0)
+        sides = tuple(Side(n, tuple(map(str, range(30))), tuple(places)) for n in ("a", "b"))
+        drawn = draw_grid(GridData("delta", sides, values))
+        (lines,) = (c for c in drawn.axes[0].get_children() if isinstance(c, QuadContourSet))
+        assert 2 <= len(lines.levels) <= 9
+        # values fall by the same factor from cell to cell, so every line is straight
+        for segment in lines.allsegs[len(lines.levels) // 2]:
+            assert np.ptp(segment.sum(axis=1)) < 0.01
+
+
+def test_tied_axes_are_told_together() -> None:
+    side = Side(
+        "eps", ("1", "2"), (1.0, 2.0), partners=(("delta", ("1e-5", "0.0000215443469003")),)
+    )
+    assert side.label == "eps (with delta)"
+    assert side.told(1) == "eps 2, delta 2.154e-5" and side.short(1) == "2"
+    words = Side("mechanism", ("laplace", "gaussian"), partners=(("b", ("1", "2")),))
+    assert words.label == "mechanism, b" and words.short(0) == "laplace, 1"

@@ -70,6 +70,8 @@ def test_a_path_that_leads_nowhere_is_a_sentence(plan: Path) -> None:
     ):
         done = sweep(plan.parent, text % path)
         assert (done.code, done.stdout) == (2, "") and says in done.stderr
+    done = sweep(plan.parent, (text % "step.1.sigma").replace(str(plan), "-"))
+    assert done.code == 2 and "which standard input can't be; name a file" in done.stderr
     done = sweep(plan.parent, text.replace("plan.%s", "plam.step"))
     assert done.code == 2 and "no option 'plam.step'" in done.stderr
 

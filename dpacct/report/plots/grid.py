@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+_TICKS = 9  # names across one heat map that has the page to itself
 _CELL = 0.36  # inches that a number in a cell needs
 MOST_PANELS = 6
 MOST_LINES = 6
@@ -165,11 +166,11 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
             axes.set_title(panel.told(index), loc="left", color=FAINT)
         if heat:
             told = None if words is None else words[index]
-            mesh = draw_heat(axes, sides, values[index], shade, told)
+            mesh = draw_heat(axes, sides, values[index], shade, told, ticks=_TICKS // columns)
         else:
             _curves(axes, sides, values[index], grades[index], data.quantity)
-        axes.set_xlabel(sides[0].name if index + columns >= count else "")
-        vertical = sides[1].name if heat else data.quantity
+        axes.set_xlabel(sides[0].label if index + columns >= count else "")
+        vertical = sides[1].label if heat else data.quantity
         axes.set_ylabel(vertical if index % columns == 0 else "")
     if heat:
         _key(drawn.colorbar(mesh, ax=list(made.flat), label=data.quantity, aspect=30, pad=0.02))
@@ -217,6 +218,8 @@ def _curves(
         label = quantity
         if side is not None:
             label = side.short(index) if side.name == "method" else side.told(index)
+            if all(value != value for value in lines[:, index]):
+                label += " (none)"
         plot_line(
             axes,
             x,

@@ -22,6 +22,7 @@ def draw_heat(
     values: NDArray[Any],
     shade: Any,
     words: NDArray[Any] | None = None,
+    ticks: int = 8,
 ) -> Any:
     """Cells in the colours of `shade`; a cell without a number is white with a cross.
 
@@ -31,6 +32,7 @@ def draw_heat(
         values: the numbers, the horizontal axis first.
         shade: a matplotlib norm.
         words: what each cell carries, in the same order; None for lines of equal value instead.
+        ticks: how many values of the horizontal axis have room for their names.
     """
     import numpy as np
     from matplotlib import colormaps
@@ -54,9 +56,12 @@ def draw_heat(
                 _write(axes, row, column, words[column, row], colour)
     elif np.isfinite(shown).all():
         _lines(axes, shown, shade)
-    for side, set_ticks in ((sides[0], axes.set_xticks), (sides[1], axes.set_yticks)):
+    for side, set_ticks, most in (
+        (sides[0], axes.set_xticks, ticks),
+        (sides[1], axes.set_yticks, _TICKS),
+    ):
         count = len(side.values)
-        places = range(0, count, -(-count // _TICKS))
+        places = range(0, count, -(-count // most))
         set_ticks([p + 0.5 for p in places], [side.short(p) for p in places])
     return mesh
 
@@ -68,16 +73,26 @@ def _write(axes: Axes, row: int, column: int, text: str, colour: str) -> None:
 
 
 def _lines(axes: Axes, shown: NDArray[Any], shade: Any) -> None:
-    """Lines of equal value at 1, 2 and 5 times a power of ten, through the cells' middles."""
-    import numpy as np
+    """Lines of equal value at 1, 2 and 5 times a power of ten, through the cells' middles.
 
-    steps = [m * 10.0**e for e in range(-12, 13) for m in (1, 2, 5)]
+    Powers of ten alone, or every so many of them, where these would be more than nine.
+    """
+    import numpy as np
+    from matplotlib.colors import LogNorm
+
+    powers = range(-323, 309)
+    steps = [m * 10.0**e for e in powers for m in (1, 2, 5)]
     levels = [level for level in steps if shade.vmin < level < shade.vmax]
     if len(levels) > 9:
-        levels = [level for level in levels if f"{level:e}"[0] == "1"]
+        levels = [10.0**e for e in powers if shade.vmin < 10.0**e < shade.vmax]
+        levels = levels[:: -(-len(levels) // 9)]
     if not levels or min(shown.shape) < 3:
         return
     colours = ["white" if shade(level) > 0.5 else INK for level in levels]
     across, upward = (np.arange(n) + 0.5 for n in reversed(shown.shape))
-    drawn = axes.contour(across, upward, shown, levels, colors=colours, linewidths=0.8)
-    axes.clabel(drawn, fmt=lambda level: near(float(level)), fontsize=SIZE - 2.5)
+    heights, marks = shown, np.array(levels)
+    if isinstance(shade, LogNorm):  # between two cells the lines go as the colours do
+        heights, marks = np.log(shown), np.log(levels)
+    told = dict(zip(marks.tolist(), map(near, levels), strict=True))
+    drawn = axes.contour(across, upward, heights, marks, colors=colours, linewidths=0.8)
+    axes.clabel(drawn, fmt=told, fontsize=SIZE - 2.5)
