@@ -17,8 +17,9 @@ from .route import Finding, Route
 _INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
 _BRACKET = "moment bound (Canonne, Kamath, Steinke 2020) above, a single step below"
 _LEAST_LOG = -745.0
-# relative error up to which an answer is called converged
+# relative error up to which an answer is called converged, and up to which the lattice isn't asked as well
 CONVERGED = 1e-9
+_ROUGH = 1e-5
 
 
 class Exact(Route):
@@ -78,8 +79,9 @@ class Exact(Route):
     ) -> tuple[Finding, bool]:
         upper = worst(plan.upper)
         lower = upper if plan.lower is None else worst(plan.lower)
-        resolved = upper.resolved and lower.resolved
-        accurate = resolved and max(_error(upper, relative), _error(lower, relative)) <= CONVERGED
+        error = max(_error(upper, relative), _error(lower, relative))
+        resolved = upper.resolved and lower.resolved and error <= _ROUGH
+        accurate = resolved and error <= CONVERGED
         finding = Finding(
             value=upper.value,
             lower=min(lower.lower, upper.value),
@@ -100,11 +102,11 @@ def _of_rare_hits(plan: Composition, ask: Callable[[Route], Finding]) -> Finding
 
 
 def _narrow(finding: Finding, relative: bool) -> bool:
-    """Whether a lattice's bracket is as narrow as it was asked to be, or nearly."""
-    assert finding.lower is not None and finding.upper is not None
-    if finding.upper == finding.lower:
+    """Whether a lattice's upper end is as near its value as it was asked to be, or nearly."""
+    assert finding.upper is not None
+    if finding.upper == finding.value:
         return True
-    return finding.upper - finding.lower <= 10.0 * RARE_WIDTH * (finding.value if relative else 1.0)
+    return finding.upper - finding.value <= 5.0 * RARE_WIDTH * (finding.value if relative else 1.0)
 
 
 def _error(solved: Solved, relative: bool) -> float:
