@@ -139,7 +139,9 @@ class Aggregator(ABC):
             seed=seed,
         )
 
-    def renyi(self, votes: Votes | ArrayLike, order: Number) -> Floats:
+    def renyi(
+        self, votes: Votes | ArrayLike, order: Number, *, baseline: ArrayLike | None = None
+    ) -> Floats:
         """The Renyi divergence of each query's label, exactly: the worst neighbour, either way.
 
         >>> GNMax(sigma=1, level="agent").renyi([[6, 0]], 6).round(9).tolist()
@@ -147,7 +149,7 @@ class Aggregator(ABC):
         """
         from dpacct.pate.per_query import exact_renyi
 
-        return exact_renyi(self, *self._ready(votes, None), order)
+        return exact_renyi(self, *self._ready(votes, baseline), order)
 
     def delta(self, votes: Votes | ArrayLike, epsilon: Number) -> Floats:
         """Delta of each query's label at this epsilon, exactly: the worst neighbour, either way."""

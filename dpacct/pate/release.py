@@ -15,12 +15,12 @@ import numpy as np
 
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, POSITIVE, Number, Real, ln
-from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.errors import InvalidArgument
 from dpacct.pate import screened_sensitivity
 from dpacct.pate.bounds import Bounds
 from dpacct.pate.exact import converted
 from dpacct.pate.histograms import Histograms
-from dpacct.pate.screened_sensitivity import MOST_ROWS, ScreenedSteps
+from dpacct.pate.screened_sensitivity import ScreenedSteps
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
 from dpacct.pate.votes import Votes
 from dpacct.pate.voting_cost import CONVERSION, FIXED
@@ -75,15 +75,12 @@ def sanitized(
 ) -> Sanitized:
     """See `Aggregator.sanitized`."""
     screening = aggregator.screening
-    if baseline is not None or (screening is not None and aggregator.neighbours > 1):
-        told = "interactive screening, and screening of several neighbours, have no release yet:"
-        raise Unsupported(f"{told} publish the data-independent epsilon", argument="threshold")
     from scipy.special import ndtri
 
     known = DELTA.check("delta", delta)
     log_delta = ln(known)
     level = aggregator.neighbouring
-    histograms = Histograms.of(votes.counts)
+    histograms = Histograms.of(votes.counts, baseline, level.shares)
     bounds = Bounds(histograms, level, aggregator.noise, screening)
     if order is None:
         each = votes.queries * bounds.plain(_ORDERS)
@@ -142,10 +139,7 @@ def _private(bounds: Bounds, order: float, beta: float) -> tuple[float, float]:
     column = steps.at(np.minimum(near, 0.0))
     if bounds.screening is None:
         return float(count @ steps.cost[column]), smooth_sensitivity(steps, kinds, count, beta)[0]
-    screened = ScreenedSteps(steps, bounds.screening)
-    if screened.rows > MOST_ROWS:
-        told = f"a threshold and ten deviations must be at most {MOST_ROWS} votes to be sanitized"
-        raise Unsupported(f"{told}, got {screened.rows}", argument="threshold")
+    screened = ScreenedSteps(steps, bounds.screening, whole=kinds.residual is None)
     private = float(count @ screened.cost[screened.row(kinds.top), column])
     return private, screened_sensitivity.smooth_sensitivity(screened, kinds, count, beta)
 

@@ -7,6 +7,7 @@ neighbour moves the largest by at most one step, so the step costs a Gaussian of
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -45,19 +46,22 @@ class Screening:
         """Renyi divergence of one query's noisy largest count at each order."""
         return np.asarray(orders * (level.step**2 / (2.0 * float(self.sigma) ** 2)))
 
-    def with_answer(self, top: Floats, answer: Floats, orders: Floats, level: Level) -> Floats:
+    def with_answer(
+        self, top: Floats, answer: Floats, orders: Floats, level: Level, width: float = 0.0
+    ) -> Floats:
         """Renyi bounds, either way, of both steps: for each query (row) at each order (column).
 
+        They hold for largest counts from `top` to `top` + `width`.
         `answer` is the second step's. With a and a' the chances of an answer,
         sum_x P(x)^o Q(x)^{1-o} = (1-a)^o (1-a')^{1-o} + a^o a'^{1-o} e^{(o-1) answer}, which is convex in a
         and in a': the worst neighbours are those whose largest count moves by a whole step.
         """
         power = orders[None, :] - 1.0
-        own = self.log_passes(top)
+        ends = (top,) if width == 0.0 else (top, top + width)
+        near = (top - level.step, top, top + width + level.step)
         worst = np.zeros(answer.shape)
-        for move in (-level.step, 0, level.step):
-            other = self.log_passes(top + move)
-            for p, q in ((own, other), (other, own)):
+        for one, two in itertools.product(map(self.log_passes, ends), map(self.log_passes, near)):
+            for p, q in ((one, two), (two, one)):
                 no = orders * p[0][:, None] - power * q[0][:, None]
                 yes = orders * p[1][:, None] + power * (answer - q[1][:, None])
                 worst = np.maximum(worst, log_sum(no, yes))

@@ -186,7 +186,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ("--sigma 3 --delta 1e-5 --sanitize --per-query x.csv", "is private"),
         (
             "--sigma 3 --delta 1e-5 --sanitize --threshold 3 --threshold-sigma 3 --interactive x",
-            "no smooth-sensitivity release",
+            "cannot be read from 'x'",
         ),
         ("--sigma 3 --delta 1e-5 --queries 5", "at most 4"),
         ("--sigma 3 --delta 1e-5 --queries 0", "--queries must be"),

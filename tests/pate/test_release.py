@@ -18,7 +18,6 @@ from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import GaussianNoise, LaplaceNoise
 from dpacct.pate.screened_sensitivity import ScreenedSteps
-from dpacct.pate.screening import Screening
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
 from dpacct.theorems.papernot2018_release import publication
 
@@ -34,8 +33,8 @@ def neighbours(votes: tuple[int, ...], level: Level) -> set[tuple[int, ...]]:
     for i, j in itertools.permutations(range(len(votes)), 2):
         for minus, plus in ((1, 1),) if not level.is_agent else ((1, 0), (0, 1)):
             other = list(votes)
-            other[i] -= minus
-            other[j] += plus
+            other[i] -= minus * level.step
+            other[j] += plus * level.step
             if min(other) >= 0 and sum(other) > 0:
                 found.add(tuple(other))
     return found
@@ -180,34 +179,59 @@ def test_parameters_are_checked(given_: dict[str, float], told: str) -> None:
         dp.GNMax(sigma=4).sanitized([[3, 1]], 1e-5, **given_)
 
 
-@settings(max_examples=12)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.lists(st.integers(0, 12), min_size=3, max_size=3).filter(any), min_size=1, max_size=3
     ),
-    st.floats(0.02, 0.3),
-    st.sampled_from(["agent", "instance"]),
+    st.floats(0.15, 0.6),
+    st.sampled_from([("agent", 1), ("instance", 1), ("instance", 3), ("agent", 3)]),
+    st.booleans(),
+    st.sampled_from([7, 60]),
     st.integers(0, 10**6),
 )
 def test_with_a_threshold_it_is_smooth_too(
-    votes: list[list[int]], beta: float, name: str, seed: int
+    votes: list[list[int]],
+    beta: float,
+    level: tuple[str, int],
+    interactive: bool,
+    threshold: int,
+    seed: int,
 ) -> None:
     """The cost steps are bounds, neighbours change them by no more than S, and S is smooth."""
-    steps = Steps(GaussianNoise(Fraction(3, 2)), Level(name), 4.0, 3, 0.05)
-    known = ScreenedSteps(steps, Screening(Fraction(7), Fraction(1)))
+    name, shares = level
+    votes = [[shares * n for n in row] for row in votes]  # in shares; whole voters
+    run = dp.GNMax(
+        sigma=1.5, level=name, neighbours=shares, threshold=threshold, threshold_sigma="1.25"
+    )
+    steps = Steps(run.noise, run.neighbouring, 4.0, 3, 0.5)
+    assert run.screening is not None
+    with pytest.MonkeyPatch.context() as patch:  # coarser cells, the same claims
+        patch.setattr(screened_sensitivity, "_REAL_ROWS", 80)
+        known = ScreenedSteps(steps, run.screening, whole=not interactive)
+        assert known.cost.shape == known.local.shape
     rng = np.random.default_rng(seed)
+    shape = (len(votes), 3)
+    baseline = rng.uniform(0.0, 8.0, shape) if interactive else np.zeros(shape)
+    baseline -= float(threshold > 10) * 50.0  # far from the threshold otherwise
     changed = []
     for row in votes:
         near = sorted(neighbours(tuple(row), steps.level))
         changed.append(list(near[int(rng.integers(len(near)))]) if near else row)
 
     def both(rows: list[list[int]]) -> tuple[float, float]:
-        ready = Histograms.of(np.array(rows))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(screened_sensitivity, "_REAL_ROWS", 80)
+            return judged(rows)
+
+    def judged(rows: list[list[int]]) -> tuple[float, float]:
+        given = baseline if interactive else None
+        ready = Histograms.of(np.array(rows), given, shares)
         near = (ready.margins - steps.level.margin).astype(float)
         column = steps.at(np.minimum(steps.noise.log_mismatch(near), 0.0))
         costs = known.cost[known.row(ready.top), column]
-        run = dp.GNMax(sigma=1.5, level=name, threshold=7, threshold_sigma=1)
-        assert (run.renyi(rows, 4) <= costs * (1 + 1e-9) + 1e-12).all()
+        true = run.renyi(rows, 4, baseline=given)
+        assert (true <= costs * (1 + 1e-9) + 1e-12).all()
         smooth = screened_sensitivity.smooth_sensitivity(known, ready, np.ones(len(rows)), beta)
         return float(costs.sum()), smooth
 
@@ -215,6 +239,44 @@ def test_with_a_threshold_it_is_smooth_too(
     assert abs(one - other) <= min(smooth_one, smooth_other) * (1 + 1e-9)
     assert smooth_other <= math.exp(beta) * smooth_one * (1 + 1e-9)
     assert smooth_one <= math.exp(beta) * smooth_other * (1 + 1e-9)
+
+
+def test_what_lies_below_all_cells_costs_no_more_than_their_edge() -> None:
+    """Far under the threshold, at any distance, both orders: less than the first row is charged."""
+    for order in (1.5, 6.0, 40.0):
+        run = dp.GNMax(sigma=2, level="agent", threshold=400, threshold_sigma=2)
+        steps = Steps(run.noise, run.neighbouring, order, 3, 0.5)
+        assert run.screening is not None
+        known = ScreenedSteps(steps, run.screening)
+        assert known.first > 0.0
+        charged = known._below(np.array([0.0, 5.0]))
+        for away in (0.0, 0.5, 3.0, 30.0, 200.0):
+            true = run.screening.with_answer(
+                np.full(2, known.first - away),
+                np.array([[0.0], [5.0]]),
+                np.array([order]),
+                steps.level,
+            )
+            assert (true[:, 0] <= charged * (1 + 1e-9)).all()
+
+
+def test_windows_are_what_they_say() -> None:
+    """Against all entries, for runs that grow as distances do."""
+    rng = np.random.default_rng(3)
+    table = rng.random((23, 40))
+    for per_step in (0.3, 1.0, 1.7):
+        windows = screened_sensitivity._Windows(table)
+        place = rng.uniform(0.0, 23.0, 30)
+        low = rng.integers(0, 40, 30)
+        high = np.minimum(low + rng.integers(0, 40, 30), 39)
+        for distance in range(30):
+            first, last = (
+                np.clip(np.floor(place + way * per_step * distance), 0, 22).astype(np.intp)
+                for way in (-1.0, 1.0)
+            )
+            found = windows.largest(first, last, low, high)
+            for i, value in enumerate(found.tolist()):
+                assert value == table[first[i] : last[i] + 1, low[i] : high[i] + 1].max()
 
 
 def test_a_confident_run_can_be_published() -> None:
@@ -227,11 +289,22 @@ def test_a_confident_run_can_be_published() -> None:
     assert private < found.answer.upper < whatever
 
 
-def test_what_has_no_release_yet() -> None:
-    screened = {"threshold": 3, "threshold_sigma": 2}
-    with pytest.raises(dp.Unsupported, match="interactive"):
-        dp.GNMax(sigma=4, **screened).sanitized([[3, 1]], 1e-5, baseline=[[1.0, 1.0]])  # type: ignore[arg-type]
-    with pytest.raises(dp.Unsupported, match="several neighbours"):
-        dp.GNMax(sigma=4, neighbours=4, **screened).sanitized([[3, 1]], 1e-5)  # type: ignore[arg-type]
-    with pytest.raises(dp.Unsupported, match="at most 4000 votes"):
-        dp.GNMax(sigma=4, threshold=3, threshold_sigma=900).sanitized([[3, 1]], 1e-5)
+@pytest.mark.parametrize(
+    ("level", "neighbours"), [("agent", 1), ("instance", 5)], ids=["interactive", "knn"]
+)
+def test_interactive_and_neighbourly_runs_can_be_published(level: str, neighbours: int) -> None:
+    votes = votes_of(500)
+    near = neighbours > 1
+    gnmax = dp.GNMax(
+        sigma=20,
+        level=level,
+        neighbours=neighbours,
+        threshold=60 if not near else 30,
+        threshold_sigma=30 if not near else 15,
+    )
+    baseline = None if near else 0.4 * votes
+    found = gnmax.sanitized(votes, 1e-5, baseline=baseline, seed=1)
+    private = gnmax.cost(votes, 1e-5, baseline=baseline, exact=False).data_dependent.upper
+    whatever = gnmax.plan(500).epsilon(delta=1e-5).upper
+    assert private is not None and whatever is not None and found.answer.upper is not None
+    assert private < found.answer.upper < whatever
