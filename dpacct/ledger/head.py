@@ -17,6 +17,9 @@ SECTOR = 512
 """Bytes that a disk writes together: a torn write may leave zeros from such a boundary on."""
 
 
+_TYPES = {"length": int, "count": int, "mark": str, "line": str}
+
+
 def beside(path: Path) -> Path:
     """Where the head of a ledger is."""
     return path.with_name(path.name + ".head")
@@ -54,10 +57,10 @@ class Head:
         except FileNotFoundError:
             return None
         found = unseal(data, GENESIS)
-        if found is None:
+        fields = {} if found is None else found[0]
+        if {name: type(value) for name, value in fields.items()} != _TYPES:
             told = f"the head {str(beside(path))!r} of a ledger is damaged: its checksum is wrong"
             raise LedgerDamaged(told, argument="path")
-        fields = found[0]
         return cls(fields["length"], fields["count"], fields["mark"], fields["line"].encode())
 
     def torn(self, tail: bytes) -> bool:

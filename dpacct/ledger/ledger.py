@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import functools
 import os
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from dpacct.answer import Answer
 from dpacct.domain import shown
-from dpacct.errors import BudgetExceeded, InvalidArgument, LedgerDamaged
+from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
 from dpacct.ledger import rules
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.execution import Execution
 from dpacct.ledger.remaining import Remaining
 from dpacct.ledger.rule import Rule, epsilon
 from dpacct.ledger.store import Record, Store
+from dpacct.ledger.wish import VERSION, Wish, now
 from dpacct.tree import Node, from_dict
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
 
-VERSION = 1
-"""Version of the file's form."""
 P = ParamSpec("P")
 T = TypeVar("T")
 _READING = Assumption(
@@ -42,38 +38,6 @@ class Receipt:
 
     number: int
     plan: Node
-
-
-class _Wish(NamedTuple):
-    """What a ledger was opened with."""
-
-    budget: Any
-    plan: Node | None
-    adaptive: bool | None
-    expecting: Node | None
-    adjacency: Adjacency | str | None
-    unit: Unit | str | None
-
-    def first_line(self, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """The first line of a new ledger made with these."""
-        plan, adjacency, unit = self.plan, self.adjacency, self.unit
-        if self.budget is None:
-            told = f"budget must be given for the new ledger {shown(str(path))}, got None"
-            raise InvalidArgument(told, argument="budget")
-        if plan is not None:
-            adjacency = adjacency or plan.facts.declared or plan.fixed_adjacency
-            unit = unit or plan.facts.unit
-        budget = Budget.of(self.budget, adjacency, unit)
-        rule = rules.made(budget, plan=plan, adaptive=self.adaptive, expecting=self.expecting)
-        return {
-            "ledger": "dpacct",
-            "version": VERSION,
-            "id": uuid.uuid4().hex,
-            "made": _now(),
-            "by": f"dpacct {metadata.version('dpacct')}",
-            "budget": budget.to_dict(),
-            **rule.to_dict(),
-        }
 
 
 class Ledger:
@@ -111,13 +75,15 @@ class Ledger:
         timeout: float = 60.0,
         read_only: bool = False,
     ) -> None:
-        wish = _Wish(budget, plan, adaptive, expecting, adjacency, unit)
+        wish = Wish(budget, plan, adaptive, expecting, adjacency, unit)
         if not read_only and not os.path.exists(path):
             wish.first_line(path)  # what cannot become a ledger leaves no file behind
         self._store = Store(path, writable=not read_only, timeout=timeout)
         self._ended: dict[int, str] = {}
         self._rule: Rule | None = None
         self._seen = self._repaired = 0
+        self._recovered: list[int] = []
+        self._checks: dict[str, Assumption] = {}
         self.intents: list[Record] = []
         """The line of every intent, in order."""
         self.events: list[Record] = []
@@ -129,7 +95,7 @@ class Ledger:
                 if not self._store.records:
                     self._store.append(wish.first_line(path))
                 self._replay()
-            self._agree(wish)
+            wish.agrees(self._known)
         except BaseException:
             self._store.close()
             raise
@@ -145,7 +111,14 @@ class Ledger:
     def _replay(self) -> None:
         """Count the lines that were appended since, by whichever process."""
         for record in self._store.records[self._seen :]:
-            self._count(record)
+            try:
+                self._count(record)
+            except LedgerDamaged:
+                raise
+            except (DpacctError, KeyError, TypeError, ValueError, AttributeError) as error:
+                told = f"the ledger {str(self.path)!r} is damaged: line {record['n']} is none that"
+                told += f" dpacct writes, although its checksum holds ({shown(str(error))})"
+                raise LedgerDamaged(told, argument="path") from None
             self._seen += 1
         news = self._store.repaired[self._repaired :]
         self._repaired += len(news)
@@ -156,41 +129,37 @@ class Ledger:
     def _count(self, record: Record) -> None:
         if record["n"] == 0:
             if record.get("version") != VERSION:
-                told = f"the ledger {str(self.path)!r} has the version {shown(record['version'])}"
+                version = shown(record.get("version"))
+                told = f"the ledger {str(self.path)!r} has the version {version}"
                 raise LedgerDamaged(f"{told}, and this dpacct reads {VERSION}", argument="path")
+            _ = record["id"], record["made"], record["by"]
             budget = Budget.from_dict(record["budget"])
             self._rule = rules.read(budget, record)
             return
         for number, outcome in record.get("ended", {}).items():
             self.outcomes[int(number)] = outcome
         if "intent" in record:
-            self._known.record(from_dict(record["intent"]))
+            self._known.record(self.budget.check(from_dict(record["intent"])))
             self.intents.append(record)
-        else:
-            self.events.append(record)
+            return
+        if record["event"] == "recovered":
+            self._recovered.append(int(record["line"]))
+        for text, source, status in record.get("checks", ()):
+            # the last result of each check, but a violation is never undone
+            known = self._checks.get(text)
+            if known is None or known.status is not AssumptionStatus.VIOLATED:
+                self._checks[text] = Assumption(text, source, AssumptionStatus.parse(status))
+        self.events.append(record)
 
     @property
     def _known(self) -> Rule:
         assert self._rule is not None  # the first line was read
         return self._rule
 
-    def _agree(self, wish: _Wish) -> None:
-        """Refuse to reopen a ledger as another one."""
-        kept = self.budget
-        asked = Budget.of(
-            (kept.epsilon, kept.delta) if wish.budget is None else wish.budget,
-            wish.adjacency or kept.adjacency,
-            wish.unit or kept.unit,
-        )
-        if asked != kept:
-            told = f"budget must be the ledger's own, {kept}, got {asked}"
-            raise InvalidArgument(told, argument="budget")
-        rules.wanted(self._known, plan=wish.plan, adaptive=wish.adaptive, expecting=wish.expecting)
-
     def _append(self, **fields: Any) -> Record:
         ended = {str(number): outcome for number, outcome in self._ended.items()}
         more = {"ended": ended} if ended else {}
-        record = self._store.append({"at": _now(), "pid": os.getpid(), **fields, **more})
+        record = self._store.append({"at": now(), "pid": os.getpid(), **fields, **more})
         self._ended.clear()
         self._count(record)
         self._seen += 1
@@ -235,8 +204,7 @@ class Ledger:
     @property
     def recovered(self) -> tuple[int, ...]:
         """Lines that a crash had left unfinished; each of them is counted."""
-        written = [event["line"] for event in self.events if event["event"] == "recovered"]
-        return tuple(dict.fromkeys([*written, *self._store.repaired]))
+        return tuple(dict.fromkeys([*self._recovered, *self._store.repaired]))
 
     @property
     def plan(self) -> Node | None:
@@ -348,12 +316,7 @@ class Ledger:
 
     def checks(self) -> tuple[Assumption, ...]:
         """What `observe` found: the last result of each check, but a violation is never undone."""
-        found: dict[str, Assumption] = {}
-        for event in self.events:
-            for text, source, status in event.get("checks", ()):
-                if text not in found or found[text].status is not AssumptionStatus.VIOLATED:
-                    found[text] = Assumption(text, source, AssumptionStatus.parse(status))
-        return tuple(found.values())
+        return tuple(self._checks.values())
 
     def close(self) -> None:
         """Write what is known of outcomes, and mark the file as finished with, for now."""
@@ -370,7 +333,3 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

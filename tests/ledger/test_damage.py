@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -194,3 +195,65 @@ def test_a_copy_of_both_files_is_a_ledger(path: Path, tmp_path: Path) -> None:
 def test_edited_is_what_it_says(path: Path) -> None:
     assert edited(path, lambda data: data) == path
     assert len(read(path).records) == 4
+
+
+def forged(path: Path, change: dict[str, object], head: dict[str, object] | None = None) -> Path:
+    """A ledger of one intent, in which a line or the head is another, with checksums that hold."""
+    with dp.Ledger(path, budget=BUDGET, adaptive=False) as ledger:
+        ledger.spend(STEP)
+    mark, data = GENESIS, b""
+    for line in lines(path)[:2]:
+        fields = json.loads(line[:-66])
+        if fields["n"] == change.get("n"):
+            fields = {k: v for k, v in {**fields, **change}.items() if v is not ...}
+        sealed, mark = seal(fields, mark)
+        data += sealed
+    path.write_bytes(data)
+    counts = {"length": len(data), "count": 2, "mark": mark, "line": "", **(head or {})}
+    sealed, _ = seal({k: v for k, v in counts.items() if v is not ...}, GENESIS)
+    beside(path).write_bytes(sealed)
+    return path
+
+
+NO_INTENT = {"n": 1, "intent": ...}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        NO_INTENT,
+        {"n": 1, "intent": 5},
+        {"n": 1, "intent": {"node": "evil"}},
+        {"n": 1, "intent": STEP.under(unit="client").to_dict()},
+        {"n": 1, "intent": STEP.under("replace-one").to_dict()},
+        {"n": 1, "ended": 5},
+        {"n": 1, "ended": {"x": "released"}},
+        {**NO_INTENT, "event": "recovered"},
+        {**NO_INTENT, "event": "observed", "checks": 5},
+        {**NO_INTENT, "event": "observed", "checks": [["a"]]},
+        {**NO_INTENT, "event": "observed", "checks": [["a", "b", "perhaps"]]},
+        {"n": 0, "version": ...},
+        {"n": 0, "id": ...},
+        {"n": 0, "budget": 5},
+        {"n": 0, "budget": {"epsilon": "nan"}},
+        {"n": 0, "rule": "planned"},
+        {"n": 0, "rule": "kind"},
+    ],
+    ids=str,
+)
+def test_a_line_that_dpacct_does_not_write_is_refused(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    with pytest.raises(dp.LedgerDamaged):
+        dp.Ledger(forged(tmp_path / "a", change))
+
+
+@pytest.mark.parametrize(
+    "head", [{"length": ...}, {"length": "5"}, {"count": None}, {"line": 5}, {"length": 10**30}]
+)
+def test_a_head_that_dpacct_does_not_write_is_refused(
+    tmp_path: Path, head: dict[str, object]
+) -> None:
+    with pytest.raises(dp.LedgerDamaged):
+        dp.Ledger(forged(tmp_path / "a", {}, head))
+    assert dp.Ledger(forged(tmp_path / "b", {})).plan == STEP
