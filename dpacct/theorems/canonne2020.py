@@ -22,6 +22,14 @@ PAPER = Paper(
 )
 
 
+CONVERSION = Where(
+    alpha=Real(1, typical=(1.01, 300)),
+    rho=Real(0, typical=(1e-6, 30)),
+    delta=Real(0, 1, typical=(1e-12, 0.5)),
+)
+"""What a conversion of one Renyi order to epsilon takes, whoever states it."""
+
+
 def log_peak(s: float) -> float:
     """log(s^s / (1+s)^{1+s}).
 
@@ -61,11 +69,7 @@ def epsilon(log_moment: float, s: float, log_delta: float) -> float:
         verdict=Verdict.HOLDS,
         status=Status.DERIVED,
         side=Side.UPPER,
-        domain=Where(
-            alpha=Real(1, typical=(1.01, 300)),
-            rho=Real(0, typical=(1e-6, 30)),
-            delta=Real(0, 1, typical=(1e-12, 0.5)),
-        ),
+        domain=CONVERSION,
         looseness="only the conversion of one order; the whole Renyi curve says more",
         derivation=(
             r"For every loss $l$ and $s>0$, $(1-e^{\varepsilon-l})_+\le e^{s(l-\varepsilon)}"

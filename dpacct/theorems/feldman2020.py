@@ -18,6 +18,14 @@ PAPER = Paper(
 )
 
 
+PAIR = Where(
+    epsilon=Real(0, 20, "left", typical=(1e-3, 3)),
+    eps0=Real(0, 20, typical=(0.05, 5)),
+    clients=Integer(1, 1000, typical=(2, 40)),
+)
+"""Where a pair of clones is summed coin by coin."""
+
+
 def hidden(epsilon: float, eps0: float, messages: int) -> float:
     """Delta of an eps0-randomised response whose bit is seen in a sum with messages - 1 fair coins.
 
@@ -73,11 +81,7 @@ def among(epsilon: float, eps0: float, clients: int, clone: float) -> float:
         verdict=Verdict.HOLDS,
         status=Status.SEARCHED,
         side=Side.UPPER,
-        domain=Where(
-            epsilon=Real(0, 20, "left", typical=(1e-3, 3)),
-            eps0=Real(0, 20, typical=(0.05, 5)),
-            clients=Integer(1, 1000, typical=(2, 40)),
-        ),
+        domain=PAIR,
         looseness="eps up to sqrt 2 above feldman2022.clones",
         vectors=(
             Vector(

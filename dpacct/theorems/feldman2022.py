@@ -6,7 +6,7 @@ import math
 
 from dpacct.domain import Bound, Integer, Real, Where
 from dpacct.theorems.entry import Entry, Paper, Vector, at, theorem
-from dpacct.theorems.feldman2020 import among
+from dpacct.theorems.feldman2020 import PAIR, among
 from dpacct.theorems.grade import Status, Verdict
 from dpacct.vocabulary import Side
 
@@ -35,11 +35,7 @@ PAPER = Paper(
         verdict=Verdict.HOLDS,
         status=Status.DERIVED,
         side=Side.UPPER,
-        domain=Where(
-            epsilon=Real(0, 20, "left", typical=(1e-3, 3)),
-            eps0=Real(0, 20, typical=(0.05, 5)),
-            clients=Integer(1, 1000, typical=(2, 40)),
-        ),
+        domain=PAIR,
         derivation=(
             r"Give away every message of the others but a share "
             r"$M=e^{-\varepsilon_0}\max(R_0,R_1)$ of each, which "

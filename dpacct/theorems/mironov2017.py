@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpacct.domain import Real, Where
+from dpacct.theorems import canonne2020
 from dpacct.theorems.entry import Entry, Paper, Vector, at, theorem
 from dpacct.theorems.grade import Status, Verdict
 from dpacct.vocabulary import Side
@@ -42,11 +42,7 @@ def epsilon(log_moment: float, s: float, log_delta: float) -> float:
         verdict=Verdict.HOLDS,
         status=Status.SEARCHED,
         side=Side.UPPER,
-        domain=Where(
-            alpha=Real(1, typical=(1.01, 300)),
-            rho=Real(0, typical=(1e-6, 30)),
-            delta=Real(0, 1, typical=(1e-12, 0.5)),
-        ),
+        domain=canonne2020.CONVERSION,
         looseness="always above canonne2020.proposition12",
         relies_on=("canonne2020.proposition12",),
         vectors=(Vector(at(rho=1, alpha=8, delta="1e-5"), 2.644703637853),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpacct.domain import Real, Where
-from dpacct.theorems import mironov2017
+from dpacct.theorems import canonne2020, mironov2017
 from dpacct.theorems.dp_fed_ls.inequalities import lemma4
 from dpacct.theorems.entry import Entry, Vector, Witness, at, theorem
 from dpacct.theorems.grade import Status, Verdict
@@ -172,11 +172,7 @@ def lemma8_3(alpha: float, first: float, second: float) -> float:
         verdict=Verdict.HOLDS,
         status=Status.SEARCHED,
         side=Side.UPPER,
-        domain=Where(
-            alpha=Real(1, typical=(1.01, 300)),
-            rho=Real(0, typical=(1e-6, 30)),
-            delta=Real(0, 1, typical=(1e-12, 0.5)),
-        ),
+        domain=canonne2020.CONVERSION,
         looseness="canonne2020.proposition12 is smaller everywhere",
         relies_on=("mironov2017.proposition3",),
         vectors=(Vector(at(rho=1, alpha=8, delta="1e-5"), 2.644703637853),),

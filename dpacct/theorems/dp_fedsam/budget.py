@@ -44,11 +44,7 @@ _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
         verdict=Verdict.HOLDS,
         status=Status.SEARCHED,
         side=Side.UPPER,
-        domain=Where(
-            alpha=Real(1, typical=(1.01, 300)),
-            rho=Real(0, typical=(1e-6, 30)),
-            delta=Real(0, 1, typical=(1e-12, 0.5)),
-        ),
+        domain=canonne2020.CONVERSION,
         reason="Where it is negative, 0 stands for it.",
         relies_on=("canonne2020.proposition12",),
         vectors=(
