@@ -68,3 +68,17 @@ def test_no_exact_answer_means_no_claim_to_one() -> None:
     made = profile(dp.ZCDP(rho="0.1"))
     assert made.title.startswith("At delta 1e-5 the RDP epsilon is at most ")
     assert made.lines[0].label == "RDP"
+
+
+def test_vast_gaps_do_not_hide_the_others() -> None:
+    """Where one method is off by thousands of per cent, the axis is logarithmic on both sides of 0."""
+    rare = dp.Poisson("0.0001")(dp.Gaussian(sigma="1.1")) * 100
+    made = gap(rare, deltas=[1e-12, 1e-9, 1e-6])
+    assert made.y.signed and max(made.lines[0].values) > 1000
+    (axes,) = draw(made).axes
+    assert axes.get_yscale() == "symlog"
+    low, high = axes.get_ylim()
+    for line in made.lines:
+        assert all(low < value < high for value in line.values)
+    usual = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000
+    assert not gap(usual, deltas=[1e-6, 1e-5]).y.signed

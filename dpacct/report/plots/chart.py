@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: the name of its column, what a reader sees, and its scale."""
+    """One axis: the name of its column, what a reader sees, and its scale.
+
+    `signed`: logarithmic away from 0 on both sides, in a picture.
+    """
 
     column: str
     label: str
     log: bool = False
+    signed: bool = False
 
 
 @dataclass(frozen=True)

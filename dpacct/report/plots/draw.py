@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dpacct.report.plots.page import figure, wrapped
-from dpacct.report.plots.scales import log_axis
+from dpacct.report.plots.scales import log_axis, signed_axis
 from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, look_of, plot_line, style
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def _scales(axes: Axes, chart: Chart) -> None:
         log_axis(axes.xaxis)
     if chart.y.log:
         log_axis(axes.yaxis)
+    if chart.y.signed:
+        signed_axis(axes)
     axes.margins(x=0.02)
     if chart.top is not None and axes.get_ylim()[1] > chart.top:
         axes.set_ylim(top=chart.top)

@@ -14,7 +14,10 @@ from dpacct.report.plots.words import listed, near
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from dpacct.report.plots.chart import Column
     from dpacct.tree import Node
+
+_VAST = 1000.0  # per cent, beyond which a linear axis would show the largest gap alone
 
 
 def gap(
@@ -56,7 +59,7 @@ def gap(
     return Chart(
         "gap",
         Axis("delta", "delta (δ)", log=True),
-        Axis("gap", "epsilon above the exact one (%)"),
+        Axis("gap", "epsilon above the exact one (%)", signed=_vast(shares)),
         points,
         tuple(
             replace(line, column=f"gap_{line.method}", values=share)
@@ -68,3 +71,7 @@ def gap(
         levels=(Level(0.0, "exact; below it: too optimistic"),),
         saved=plan.to_dict(),
     )
+
+
+def _vast(shares: Sequence[Column]) -> bool:
+    return any(bool((abs(share[share == share]) > _VAST).any()) for share in shares)

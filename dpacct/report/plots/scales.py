@@ -36,3 +36,18 @@ def _sparse(value: float, _: Any) -> str:
 
 def _nothing(value: float, _: Any) -> str:
     return ""
+
+
+def signed_axis(axes: Any) -> None:
+    """A vertical axis that is linear from -10 to 10 and logarithmic beyond, its ticks at powers of ten."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.set_yscale("symlog", linthresh=10, linscale=0.6)
+    low, high = (1.6 * end for end in axes.dataLim.intervaly)
+    low, high = min(low, -5.0), max(high, 5.0)
+    axes.set_ylim(low, high)
+    powers = [10.0**e for e in range(1, 16, 2 if high > 1e5 else 1)]
+    ticks = [-power for power in powers] + [0.0, *powers]
+    axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(plain))
