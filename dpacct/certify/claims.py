@@ -7,8 +7,9 @@ imported.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -33,6 +34,9 @@ AT_MOST, AT_LEAST, MORE = "at most", "at least", "more than"
 RELATIONS = (AT_MOST, AT_LEAST, MORE)
 _MORE_BITS = 32
 _MOST_BITS = 400_000
+_SHORT = 10_000  # bits up to which a number is written as the user types it
+_LONGEST = 1000
+_TINY = re.compile(r"-?\d(\.\d{1,1000})?E[+-]?\d{1,6}", re.ASCII | re.IGNORECASE)
 _ROUNDED, _PRINTED = 1e-6, 1e-18
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("plan", "adjacency", "side", "epsilon", "relation", "bound"), str),
@@ -131,6 +135,8 @@ def _agrees(name: str, written: arb, value: arb) -> bool:
 def number(written: str) -> Fraction:
     """Exact text as a fraction; raises `InvalidArgument`."""
     value = exact(written) if isinstance(written, str) else None
+    if value is None and isinstance(written, str) and _TINY.fullmatch(written):
+        value = Fraction(Decimal(written))  # a delta as small as no one types
     if value is None:
         raise InvalidArgument(f"not a number in a certificate: {written!r}", argument="certificate")
     return value
@@ -204,5 +210,18 @@ def _rules(laws: Laws, evidence: dict[str, Any]) -> list[object]:
 
 
 def exact_text(value: Fraction) -> str:
-    """A fraction as text that is read back exactly."""
-    return text(value)
+    """A fraction as text that `number` reads back exactly.
+
+    >>> exact_text(Fraction(1, 3)), exact_text(Fraction(1, 10**40000))
+    ('1/3', '1E-40000')
+    """
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) < _SHORT:
+        return text(value)
+    context = Context(prec=_LONGEST, traps=[Inexact])
+    context.Emin, context.Emax = -999_999, 999_999
+    try:
+        return str(
+            context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context)
+        )
+    except Inexact:
+        raise NotCertified("a number has more digits than a certificate should") from None

@@ -249,7 +249,7 @@ class FarSeeker:
                     if gap < 0.05 * least:
                         continue
                     window = Window(window.near, window.end, min(width, round(gap / least, 4)))
-                spend(SEARCH)
+                spend(SEARCH / 3.0)
                 floats = SplitFloats(law, window)
                 yield Terms(Split(self.laws, self.which, window), floats, others, aim.epsilon)
 

@@ -8,11 +8,13 @@ import numpy as np
 
 from dpacct.engine.stable import Floats
 
+from .effort import spend
 from .far_draws import SplitLaw
 from .half_gaussian import SymmetricGaussian
 from .window import Window
 
-_PANEL, _PANEL_NODES = 0.4, 12
+_PANEL, _PANEL_NODES = 0.5, 8
+_ENTRY = 4e-8  # seconds for a node and a tilt
 
 
 class SplitFloats:
@@ -51,6 +53,7 @@ class SplitFloats:
 
     def logs(self, cs: Floats) -> tuple[Floats, Floats]:
         """log N(c) and log F(c)."""
+        spend(_ENTRY * self.x.size * cs.size)
         ratio = self.log_r[:, None]
         with np.errstate(all="ignore"):
             far = _log_sum((self.log_w + self.log_far)[:, None] + (cs + 1.0) * ratio)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DIGITS = 12
 """Digits that lower and upper share by default: a relative width of 1e-12."""
-_DIGITS = Integer(3, 1000)
+_DIGITS = Integer(3, 300)
 _BASIS = "enclosed in balls, every truncation bounded: docs/theory/certificate.md"
 
 
@@ -128,6 +128,7 @@ def epsilon(
     '1.5153619166644847273'
     """
     from dpacct.certify.check import certificate
+    from dpacct.certify.claims import exact_text
     from dpacct.certify.effort import FORCED, allowance
 
     started = time.perf_counter()
@@ -137,7 +138,11 @@ def epsilon(
     with allowance(min(effort, FORCED)):
         found = prepared(composition).epsilon(target, 10.0**-digits)
     told = certificate(
-        "epsilon", {"delta": text(target)}, text(found.lower), text(found.upper), found.claims
+        "epsilon",
+        {"delta": text(target)},
+        exact_text(found.lower),
+        exact_text(found.upper),
+        found.claims,
     )
     return Proven(_answer("epsilon", found, composition, started, digits), told)
 
@@ -161,6 +166,7 @@ def delta(
     '0.0000115378673456327381'
     """
     from dpacct.certify.check import certificate
+    from dpacct.certify.claims import exact_text
     from dpacct.certify.effort import FORCED, allowance
 
     started = time.perf_counter()
@@ -170,7 +176,11 @@ def delta(
     with allowance(min(effort, FORCED)):
         found = prepared(composition).delta(at, 10.0**-digits)
     told = certificate(
-        "delta", {"epsilon": text(at)}, text(found.lower), text(found.upper), found.claims
+        "delta",
+        {"epsilon": text(at)},
+        exact_text(found.lower),
+        exact_text(found.upper),
+        found.claims,
     )
     return Proven(_answer("delta", found, composition, started, digits), told)
 
@@ -198,6 +208,7 @@ def parameter(
     (True, 'upper')
     """
     from dpacct.certify.check import certificate
+    from dpacct.certify.claims import exact_text
     from dpacct.certify.effort import FORCED, allowance
     from dpacct.certify.solve import boundary
 
@@ -224,7 +235,9 @@ def parameter(
         "fails": build(unsafe).to_json(),
         "safe_end": safe_end,
     }
-    told = certificate("parameter", question, text(found.lower), text(found.upper), found.claims)
+    told = certificate(
+        "parameter", question, exact_text(found.lower), exact_text(found.upper), found.claims
+    )
     answer = _answer(name, found, composition, started, digits, safe_end)
     return Proven(answer, told)
 
