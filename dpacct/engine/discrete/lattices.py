@@ -31,6 +31,8 @@ _WIDEST = 0.5
 _COARSER = 64.0
 # tilted mass of a stretch that counts
 _SOME = 1e-12
+# log of a weight that is still a double
+_LARGEST_LOG = 700.0
 
 
 def least_rest(sources: Sources) -> float:
@@ -261,7 +263,8 @@ def _density(law: LatticeLaw, total: Sum) -> tuple[Floats, Floats, Floats]:
     assert law.between is not None
     middle = 0.5 * (law.losses[1:] + law.losses[:-1])
     level = total.c * middle - law.cumulants(total.c).log_moment
-    mass = law.between * np.exp(np.minimum(level, max(-total.log_delta, 0.0)))
+    most = min(max(-total.log_delta, 0.0), _LARGEST_LOG)
+    mass = law.between * np.exp(np.minimum(level, most))
     return law.losses[1:].copy(), mass, np.diff(law.losses)
 
 
