@@ -28,9 +28,9 @@ MOST_STEPS = 10**18
 # below the third, a quick bound is enough. More noise than the fourth counts as that much.
 _NONE, _LITTLE, _SELDOM, _MUCH = 1e-6, 0.1, 1e-8, 1e6
 _SHARE = 1e-6  # of delta, that may pay for samples that hardly ever hold a record
-# Where a record is in fewer samples than the first on average, or the width of the losses' spike is below
-# the second, the lattice answers in some 15 ms, to this relative width; the contours may take 300 ms.
-_WARM, _NARROW, _LATTICE = 1.0, 0.04, "lattice@1e-3"
+# At rates below the first, while a record is in fewer samples than the second on average or the losses'
+# spike is narrower than the third, the lattice answers in some 15 ms, contours in up to 300.
+_RARE, _WARM, _NARROW, _LATTICE = 0.1, 1.0, 0.04, "lattice@1e-3"
 
 
 def merged(history: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -103,7 +103,7 @@ def _ways(entries: tuple[Entry, ...]) -> list[Callable[[tuple[Entry, ...], float
     if len(entries) == 1:
         noise, rate, steps = entries[0]
         spike = rate * math.sqrt(steps) / noise
-        if steps > 1 and (rate * steps < _WARM or spike < _NARROW):
+        if steps > 1 and rate < _RARE and (rate * steps < _WARM or spike < _NARROW):
             return [_at_first, _safe_end, _seen]
     return [_safe_end, _seen]
 
