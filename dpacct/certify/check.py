@@ -14,6 +14,7 @@ from typing import Any
 from dpacct.domain import exact
 from dpacct.errors import InvalidArgument
 from dpacct.tree import from_json
+from dpacct.vocabulary import Adjacency
 
 from .claims import AT_LEAST, AT_MOST, MORE, Claim, number, sides
 from .effort import CHECKED, allowance
@@ -74,6 +75,9 @@ def check(told: Any) -> list[tuple[str, bool]]:
             f"a certificate's claims must be a list of at most {MOST_CLAIMS}",
             argument="certificate",
         )
+    name = told["question"].get("parameter", "steps")
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise InvalidArgument("a certificate's parameter must be a name", argument="certificate")
     claims = [Claim.from_json(fields) for fields in told["claims"]]
     with allowance(CHECKED):
         found = [(_sentence(claim), claim.holds()) for claim in claims]
@@ -83,22 +87,27 @@ def check(told: Any) -> list[tuple[str, bool]]:
 
 
 def about(told: Mapping[str, Any]) -> list[str]:
-    """What a certificate is about, a line each: the interval, the question, the plans, the adjacency."""
+    """What a certificate is about, a line each: the interval, the question, the plans, the adjacency.
+
+    Plans are written anew, for a file may hold any text; raises `InvalidArgument`.
+    """
     question = dict(told["question"])
-    plans = [question.pop(name) for name in ("meets", "fails") if name in question]
+    plans = [
+        from_json(question.pop(name)).to_json() for name in ("meets", "fails") if name in question
+    ]
     named = question.pop("parameter", told["quantity"])
     if plans:
         more = f"safe end: {question.pop('safe_end')}"
         stated = [f"meets the target: {plans[0]}", f"does not: {plans[1]}", more]
     else:
-        stated = [f"plan: {told['claims'][0]['plan']}"] if told["claims"] else []
+        stated = [f"plan: {from_json(claim['plan']).to_json()}" for claim in told["claims"][:1]]
     asked = ", ".join(f"{name} {value}" for name, value in question.items())
-    adjacency = ", ".join(sorted({claim["adjacency"] for claim in told["claims"]}))
+    stated_for = {str(Adjacency.parse(claim["adjacency"])) for claim in told["claims"]}
     return [
         f"{named} between {told['lower']} and {told['upper']}",
         f"at: {asked}",
         *stated,
-        f"adjacency: {adjacency}",
+        f"adjacency: {', '.join(sorted(stated_for))}",
     ]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.certify.check import check
+from dpacct.certify.check import about, check
 from dpacct.certify.claims import Claim, prove, sides
 from dpacct.certify.effort import TooCostly, allowance
 from dpacct.compose import certified
@@ -131,6 +131,21 @@ def test_the_check_is_bounded_in_time_and_memory() -> None:
             claim["evidence"]["contour"]["count"] = 200_000
     with pytest.raises(TooCostly), allowance(1.0):
         check(long)
+
+
+def test_what_is_printed_is_written_anew() -> None:
+    told = certificate()
+    shown = about(told)
+    for claim in told["claims"]:
+        claim["plan"] = claim["plan"].replace(", ", ",\n  holds: "[:2] + " ")
+    assert all(holds for _, holds in check(told))
+    assert about(told) == shown
+    sigma = certified.parameter(
+        lambda s: dp.Gaussian(sigma=s) * 5, guess=10.9, epsilon=1, delta=1e-6, name="sigma"
+    )
+    named = changed(json.loads(json.dumps(sigma.certificate)), ("question", "parameter"), "\x1b[2J")
+    with pytest.raises(DpacctError, match="name"):
+        check(named)
 
 
 def swapped(told: Any, old: str, new: str, only: str) -> Any:

@@ -31,6 +31,10 @@ def test_a_certificate_is_written_and_verified(words: str, tmp_path: Path) -> No
     checked = line(f"verify --json --certificate {path}")
     assert checked.code == 0
     assert checked.json["holds"] is True
+    about = line(f"verify --certificate {path}").stdout
+    assert about.splitlines()[0].endswith(": proven")
+    assert "adjacency: add-remove" in about
+    assert '"rate": "0.01"' in about
 
     told = json.loads(path.read_text(encoding="utf-8"))
     told["claims"][0]["evidence"]["bits"] = 8
@@ -39,6 +43,15 @@ def test_a_certificate_is_written_and_verified(words: str, tmp_path: Path) -> No
     broken = line(f"verify --certificate {path}")
     assert broken.code == 8
     assert "FAILS" in broken.stdout
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "NaN", '"' + "a" * 20_000_001 + '"', "{"])
+def test_what_is_no_certificate_is_refused_in_a_sentence(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.json"
+    path.write_text(text, encoding="utf-8")
+    done = line(f"verify --certificate {path}")
+    assert done.code == 2
+    assert done.stderr.count("\n") <= 2
 
 
 def test_digits_are_printed() -> None:
