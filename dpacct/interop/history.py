@@ -24,9 +24,9 @@ Entry = tuple[float, float, int]
 """(noise multiplier = std / clip, sampling rate, steps), as Opacus keeps it."""
 MOST_STEPS = 10**18
 """Steps of one entry at most."""
-# Below the first, noise counts as none. Below the second, where epsilon is in the hundreds, and at rates
-# below the third, a quick bound is enough. More noise than the fourth counts as that much.
-_NONE, _LITTLE, _SELDOM, _MUCH = 1e-6, 0.1, 1e-8, 1e6
+# Below the first, noise counts as none. Below the second, where epsilon is in the hundreds, at rates below
+# the third and deltas below the fourth a quick bound is enough. More noise than the last counts as that.
+_NONE, _LITTLE, _SELDOM, _TINY, _MUCH = 1e-6, 0.1, 1e-8, 1e-50, 1e6
 _SHARE = 1e-6  # of delta, that may pay for samples that hardly ever hold a record
 # At rates below the first, while a record is in fewer samples than the second on average or the losses'
 # spike is narrower than the third, the lattice answers in some 15 ms, contours in up to 300.
@@ -88,7 +88,8 @@ def _epsilon(entries: tuple[Entry, ...], delta: float) -> float:
     if _ever(entries) <= delta * (1 - 1e-12):
         return 0.0  # with probability 1 - delta a record is in no sample at all
     kept, left = _without_the_rarest(entries, delta)
-    for ask in _ways(kept):  # a training run must not stop for what a coarser bound can answer
+    # a training run must not stop for what a coarser bound can answer
+    for ask in _ways(kept) if left >= _TINY else [_seen]:
         with suppress(ArithmeticError, ValueError, DpacctError), np.errstate(all="ignore"):
             found = ask(kept, left)
             if math.isfinite(found):
