@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Answer:
         """The JSON form (contracts.md, schema 1), without the command's name.
 
         An end that is not known is null. JSON has no infinity: an infinite number is the string
-        "inf" or "-inf", which `float` reads. Keys of `extra` stand beside the others; the
+        "inf" or "-inf", which `float` reads. A plan made of a function is null. Keys of `extra` stand beside the others; the
         alternatives carry their own bracket and time.
         """
         told: dict[str, Any] = {
@@ -181,7 +181,7 @@ class Answer:
             "unit": str(self.unit),
             "basis": list(self.basis),
             "assumptions": [str(assumption) for assumption in self.assumptions],
-            "plan": None if self.tree is None else self.tree.to_dict(),
+            "plan": _saved(self.tree),
             "seconds": self.seconds,
             "alternatives": [
                 {**other._numbers(), "basis": list(other.basis), "seconds": other.seconds}
@@ -198,6 +198,14 @@ class Answer:
         }
         told |= {"side": str(self.side), "strength": str(self.strength), "method": self.method}
         return told if self.log_value is None else told | {"log_value": _json(self.log_value)}
+
+
+def _saved(tree: Node | None) -> dict[str, Any] | None:
+    """The plan as JSON values; None for none, and for one made of a function."""
+    try:
+        return None if tree is None else tree.to_dict()
+    except Unsupported:
+        return None
 
 
 def _json(value: float | str | None) -> float | str | None:

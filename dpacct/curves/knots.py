@@ -73,8 +73,9 @@ def pair_of_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> Atomi
 
 def pair_below_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> AtomicPair:
     """A symmetric pair whose profile lies below every convex one with these values, 0 at infinity."""
-    points = [(t, h) for t, h in _mirrored(epsilons, deltas) if h > 0.0]
-    corners = hull(corners_below(points))
+    # of two epsilons that are one double as e^epsilon, the lower value
+    lowest = dict(reversed(_mirrored(epsilons, deltas)))
+    corners = hull(corners_below(sorted((t, h) for t, h in lowest.items() if h > 0.0)))
     (t0, h0), (t1, h1) = corners[-2:]
     if h1 > 0.0 and h0 > h1:
         # the last chord goes on until it is 0

@@ -6,11 +6,13 @@ import json
 import math
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.answer import Answer
 from dpacct.vocabulary import Side, Strength
+from tests.laws.brought import Brought
 from tests.laws.catalogue import (
     DISTINCT,
     OFFERED,
@@ -68,7 +70,7 @@ def test_common_plans_converge(cell: Combination, data: st.DataObject, delta: fl
     answer = plan.epsilon(delta)
     assert answer.strength >= Strength.BOUND
     assert answer.side is Side.TWO_SIDED
-    if cell.kind.settled or plan.steps == 1:
+    if cell.kind.settled or (plan.steps == 1 and cell.kind.closed):
         assert converged(answer)
 
 
@@ -79,6 +81,10 @@ def test_json_round_trip_gives_the_same_answer(
 ) -> None:
     plan = data.draw(cell.plans())
     node = plan.node.under(plan.adjacency)
+    if isinstance(cell.kind.make, Brought) and cell.kind.make.form != "tables":
+        with pytest.raises(dp.Unsupported, match="made of a function cannot be saved"):
+            node.to_json()
+        return
     again = dp.from_json(node.to_json())
     assert again == node
     assert dp.from_dict(json.loads(json.dumps(node.to_dict()))) == node

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.mechanisms import custom
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.sampling.sampled import Sampler
 from dpacct.vocabulary import Adjacency
+from tests.laws.brought import Brought
 from tests.laws.catalogue import (
     CELLS,
     MECHANISMS,
@@ -38,6 +40,11 @@ def test_every_public_mechanism_is_in_the_catalogue() -> None:
     assert not missing, f"add a line to MECHANISMS of tests/laws/catalogue.py for {missing}"
 
 
+def test_every_form_of_custom_is_in_the_catalogue() -> None:
+    forms = {cell.kind.make.form for cell in CELLS if isinstance(cell.kind.make, Brought)}
+    assert forms == set(custom._FORMS)
+
+
 def test_every_sampler_is_in_the_catalogue() -> None:
     kinds = {kind for kind in leaves(Sampler) if not inspect.isabstract(kind)}
     assert {kind.kind for kind in kinds - set(SAMPLERS)} == set(ON_A_LATTICE)
@@ -53,7 +60,7 @@ def test_every_required_parameter_is_drawn() -> None:
 def test_what_has_no_answer_is_refused(cell: Combination) -> None:
     values = {name: "0.5" for name in cell.kind.parameters}
     assert cell.sampler is not None
-    plan = cell.sampler("0.1")(cell.kind.make(**values)) * 10
+    plan = cell.sampler("0.1")(cell.kind(**values)) * 10
     with pytest.raises(dp.DpacctError) as refusal:
         plan.epsilon(delta=1e-5, adjacency=cell.adjacency)
     assert isinstance(refusal.value, dp.InvalidArgument | dp.Unsupported)

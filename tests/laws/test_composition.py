@@ -109,7 +109,7 @@ def test_a_sample_of_everything_is_no_sample(
     cell: Combination, data: st.DataObject, delta: float
 ) -> None:
     drawn = data.draw(cell.plans(common=True)).but(rate=1)
-    bare = drawn.kind.make(**drawn.values) * drawn.steps
+    bare = drawn.kind(**drawn.values) * drawn.steps
     identical(asked(drawn.node, drawn, delta), asked(bare, drawn, delta))
 
 
@@ -117,5 +117,5 @@ def test_a_sample_of_everything_is_no_sample(
 @law(data=st.data(), delta=deltas)
 def test_sampling_never_costs_more(cell: Combination, data: st.DataObject, delta: float) -> None:
     drawn = data.draw(cell.plans())
-    bare = drawn.kind.make(**drawn.values) * drawn.steps
+    bare = drawn.kind(**drawn.values) * drawn.steps
     not_more(asked(drawn.node, drawn, delta), asked(bare, drawn, delta))

@@ -63,8 +63,10 @@ class Densities:
     def _slices(self, low: Floats, high: Floats, edges: Floats) -> tuple[Floats, Floats, Pieces]:
         """Slices of [low, high]: masses right, losses within a third of what edges there are apart."""
         done: list[tuple[Floats, Floats, Pieces]] = []
+        agreed = False  # whether both rules did on all slices: on their halves they do the more
         for trial in range(_ROUNDS + 1):
-            pieces, error = self._integrated(low, high)
+            pieces, error = self._integrated(low, high, check=not agreed)
+            agreed = agreed or bool((error <= _ACCURACY).all())
             with np.errstate(invalid="ignore"):
                 seen = pieces.high - pieces.low
             heavy = np.maximum(pieces.log_p, pieces.log_q) > -690.0
@@ -90,23 +92,25 @@ class Densities:
             Pieces.join(*[part[2] for part in done]),
         )
 
-    def _integrated(self, low: Floats, high: Floats) -> tuple[Pieces, Floats]:
+    def _integrated(self, low: Floats, high: Floats, *, check: bool) -> tuple[Pieces, Floats]:
         """Masses and loss ranges of slices, and how far two rules disagree, relative to the mass."""
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        # where both rules agreed on the whole, the coarse one is right on its halves
+        rules = ((_NODES, _WEIGHTS), (_COARSE, _COARSE_WEIGHTS))[0 if check else 1 :]
         masses, errors, losses = [], [], None
         for density in (self.log_p, self.log_q):
             values = []
-            for nodes, weights in ((_NODES, _WEIGHTS), (_COARSE, _COARSE_WEIGHTS)):
+            for nodes, weights in rules:
                 x = middle[:, None] + half[:, None] * nodes
                 level = np.asarray(density(x.ravel()), dtype=np.float64).reshape(x.shape)
                 peak = np.maximum(level.max(axis=1), -1e300)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     total = np.exp(level - peak[:, None]) @ weights
                     values.append(peak + np.log(total * half))
-                if nodes is _NODES:
+                if nodes is rules[0][0]:
                     losses = level if losses is None else losses - level
             with np.errstate(invalid="ignore"):
-                gap = np.abs(np.expm1(values[1] - values[0]))
+                gap = np.abs(np.expm1(values[-1] - values[0]))
             masses.append(np.where(values[0] < -1e299, -math.inf, values[0]))
             errors.append(np.where(np.isnan(gap), 0.0, gap))
         assert losses is not None
