@@ -39,11 +39,11 @@ class Moves:
         return Moves(self.row[chosen], self.source[chosen], self.target[chosen])
 
 
-def moves(counts: Counts, level: Level, *, alike: bool = True) -> Moves:
+def moves(counts: Counts, level: Level, *, alike: bool = True, negative: bool = False) -> Moves:
     """All neighbours of each histogram (rows sorted, the largest first).
 
     Classes with equal counts are interchangeable, if `alike`; then one of each kind is enough. (Baselines
-    of interactive screening tell them apart.)
+    of interactive screening tell them apart.) `negative`: an agent may also leave a class that has fewer.
     """
     rows, classes = counts.shape
     first = np.ones((rows, classes), dtype=bool)
@@ -52,7 +52,7 @@ def moves(counts: Counts, level: Level, *, alike: bool = True) -> Moves:
     index = np.arange(classes)
     if level.is_agent:
         gain_row, gain = np.nonzero(first)
-        lose_row, lose = np.nonzero(first & (counts >= level.step))
+        lose_row, lose = np.nonzero(first & ((counts >= level.step) | negative))
         nobody = np.full
         return Moves(
             np.concatenate((gain_row, lose_row)),
@@ -77,7 +77,9 @@ class Laws:
     other: Floats
 
 
-def laws(counts: Counts, level: Level, noise: Noise, *, alike: bool = True) -> Laws:
+def laws(
+    counts: Counts, level: Level, noise: Noise, *, alike: bool = True, negative: bool = False
+) -> Laws:
     """The argmax at histograms (rows sorted, the largest count first) and at all their neighbours.
 
     >>> from fractions import Fraction
@@ -86,7 +88,7 @@ def laws(counts: Counts, level: Level, noise: Noise, *, alike: bool = True) -> L
     >>> np.exp(found.own).round(12).tolist()
     [[0.865767175635, 0.067116412183, 0.067116412183]]
     """
-    every = moves(counts, level, alike=alike)
+    every = moves(counts, level, alike=alike, negative=negative)
     own = np.empty(counts.shape)
     other = np.empty((every.row.size, counts.shape[1]))
     place = np.argsort(every.row, kind="stable")

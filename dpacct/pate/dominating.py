@@ -35,6 +35,14 @@ def hull(log_p: Floats, log_q: Floats) -> tuple[Floats, Floats, float]:
         return _finite(ratio[0, first][kept], log_p[0, first][kept])
     p, q = np.take_along_axis(p, order, axis=1), np.take_along_axis(q, order, axis=1)
     x, y = np.cumsum(q, axis=1)[:, :-1].ravel(), np.cumsum(p, axis=1)[:, :-1].ravel()
+    width, height = corners(x, y)
+    with np.errstate(divide="ignore"):
+        losses = np.where(width > 0.0, np.log(height) - np.log(np.maximum(width, 1e-320)), math.inf)
+    return _finite(losses, np.log(height))
+
+
+def corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Widths and heights between the corners of the upper hull of points, of (0, 0) and of (1, 1)."""
     place = np.lexsort((-y, x))
     points = [(0.0, 0.0)]
     for a, b in [*zip(x[place].tolist(), y[place].tolist(), strict=True), (1.0, 1.0)]:
@@ -43,11 +51,8 @@ def hull(log_p: Floats, log_q: Floats) -> tuple[Floats, Floats, float]:
         while len(points) > 1 and _turns_up(points[-2], points[-1], (a, b)):
             points.pop()
         points.append((a, b))
-    corners = np.array(points)
-    width, height = np.diff(corners[:, 0]), np.diff(corners[:, 1])
-    with np.errstate(divide="ignore"):
-        losses = np.where(width > 0.0, np.log(height) - np.log(np.maximum(width, 1e-320)), math.inf)
-    return _finite(losses, np.log(height))
+    found = np.array(points)
+    return np.diff(found[:, 0]), np.diff(found[:, 1])
 
 
 def _turns_up(

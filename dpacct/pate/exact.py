@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
 from dpacct.pate.screening import Screening
+from dpacct.pate.spread import box_pair, boxes
 from dpacct.pate.vote_lattice import FiniteLaws, compose, points_for
 from dpacct.theorems import canonne2020
 
@@ -71,6 +72,7 @@ class Exact:
     level: Level
     noise: Noise
     screening: Screening | None = None
+    spread: bool = False  # agents may spread their votes: pairs that dominate whatever they do
 
     def sides(self) -> Iterator[tuple[Places, list[Side]]]:
         """All sides of some queries at a time, with the places of these queries."""
@@ -86,6 +88,9 @@ class Exact:
             )
 
     def _sides(self, part: Histograms) -> Iterator[Side]:
+        if self.spread:
+            yield from self._spread(part)
+            return
         alike = part.residual is None
         found = laws(part.counts, self.level, self.noise, alike=alike)
         own, other = found.own, found.other
@@ -100,6 +105,30 @@ class Exact:
             mine = own[rows]
             yield Side("from", rows, mine, theirs)
             yield Side("to", rows, theirs, mine)
+
+    def _spread(self, part: Histograms) -> Iterator[Side]:
+        """Agents that join, and that leave: the pair of the box that the law stays in, either way."""
+        found = laws(part.counts, self.level, self.noise, alike=False, negative=True)
+        rows, own = part.counts.shape[0], found.own
+        joined, left = (
+            found.other[chosen].reshape(rows, -1, part.counts.shape[1])
+            for chosen in _changes(found.moves, self.level)
+        )
+        ends = list(boxes(own, joined, left))
+        if self.screening is not None:
+            step = self.level.step
+            tops = (part.top, part.top + step), (part.top - step, part.top)
+            for i, (top, (low, high)) in enumerate(zip(tops, tuple(ends), strict=True)):
+                ends[i] = self.screening.between(top, low, high)
+            own = self.screening.joined(part.top, own)
+        for low, high in ends:
+            pairs = [box_pair(*one) for one in zip(own, low, high, strict=True)]
+            size = max(p.size for p, _ in pairs)
+            p, q = (np.full((rows, size), -np.inf) for _ in range(2))
+            for i, (ours, theirs) in enumerate(pairs):
+                p[i, : ours.size], q[i, : theirs.size] = ours, theirs
+            yield Side("from", np.arange(rows), q, p)
+            yield Side("to", np.arange(rows), p, q)
 
     def renyi(self, orders: Floats) -> tuple[list[str], Floats]:
         """Names of the sides, and sides x queries x orders: the worst neighbour's divergence."""
@@ -122,26 +151,27 @@ class Exact:
         `rest` bounds at each order the Renyi divergence of queries that are not among the kinds.
         """
         names, table = self.renyi(orders)
+        shown, granted = table.max(axis=0), self
+        if not self.level.proven:
+            granted = replace(self, spread=True)
+            names, table = granted.renyi(orders)
         log_delta = math.log(delta)
         totals = np.einsum("k,sko->so", count, table) + (0.0 if rest is None else rest)
         uppers = [converted(total, orders, log_delta) for total in totals]
         lower = None
         if rest is None and count.size <= MOST_COMPOSED:
-            lower, uppers = self._composed(count, log_delta, uppers)
+            lower, uppers = self._composed(granted, count, log_delta, uppers)
         one_way = max(u for name, u in zip(names, uppers, strict=True) if name == "from")
         upper = max(uppers)
         return ExactCost(
-            None if lower is None else min(lower, upper), upper, one_way, orders, table.max(axis=0)
+            None if lower is None else min(lower, upper), upper, one_way, orders, shown
         )
 
     def _composed(
-        self, count: Floats, log_delta: float, uppers: list[float]
+        self, granted: Exact, count: Floats, log_delta: float, uppers: list[float]
     ) -> tuple[float, list[float]]:
-        """A lower end, and upper ends of each side that are no larger than those given."""
-        collected: list[list[Side]] = [[] for _ in uppers]
-        for _, sides in self.sides():
-            for place, side in enumerate(sides):
-                collected[place].append(side)
+        """A lower end, and upper ends of each of the granted sides that are no larger than those given."""
+        collected = granted._collected()
         found, tilts = list(uppers), []
         for place, parts in enumerate(collected):
             laws = FiniteLaws.of([hull(p, q) for p, q in _by_row(parts, count.size)], count)
@@ -152,6 +182,7 @@ class Exact:
         # from below: the side that is largest from above, and in it one neighbour for each query
         place = int(np.argmax(found))
         order = 1.0 + tilts[place]
+        collected = collected if granted is self else self._collected()
         worst = FiniteLaws.of(
             [_worst(p, q, order) for p, q in _by_row(collected[place], count.size)], count
         )
@@ -161,6 +192,10 @@ class Exact:
         )
         room = 2.0 * abs(fine - coarse) + 1e-9 * (1.0 + fine) if math.isfinite(fine) else math.inf
         return max(0.0, fine - room) if math.isfinite(room) else 0.0, found
+
+    def _collected(self) -> list[list[Side]]:
+        """Every side with the parts of all queries."""
+        return [list(parts) for parts in zip(*(sides for _, sides in self.sides()), strict=True)]
 
 
 def converted(log_moment_rate: Floats, orders: Floats, log_delta: float) -> float:

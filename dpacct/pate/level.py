@@ -71,9 +71,8 @@ class Level:
     def proven(self) -> bool:
         """Whether the neighbours gone through are all that matter.
 
-        An agent of kNN voting may spread its vote over classes. Towards its votes the divergence from
-        the data is convex, so a vote for one class is the worst; in the other direction that is not
-        shown (docs/theory/voting.md).
+        An agent of kNN voting may spread its vote over classes. That a vote for one class is the worst is
+        shown for Renyi divergences in one order only; what bounds all others is in `spread`.
         """
         return not self.is_agent or self.shares == 1
 

@@ -81,3 +81,13 @@ class Screening:
         """Log probabilities of no answer and of each class."""
         no, yes = self.log_passes(top)
         return np.concatenate((no[:, None], yes[:, None] + labels), axis=1)
+
+    def between(
+        self, tops: tuple[Floats, Floats], low: Floats, high: Floats
+    ) -> tuple[Floats, Floats]:
+        """Ends of the log probabilities of no answer and of each class, by those of top and classes."""
+        (no_most, yes_least), (no_least, yes_most) = map(self.log_passes, tops)
+        return (
+            np.concatenate((no_least[:, None], yes_least[:, None] + low), axis=1),
+            np.concatenate((no_most[:, None], yes_most[:, None] + high), axis=1),
+        )

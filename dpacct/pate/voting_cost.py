@@ -39,7 +39,7 @@ EXACT = (
     "probabilities of each label by quadrature, at the votes and at every neighbour"
     " (docs/theory/voting.md)"
 )
-_HARD = "voters whose neighbours all have one label; others may cost more, so this is a lower end"
+SPREAD = "above: each label's probability between those of votes for one class (a voter may spread its vote)"
 _DOMINATED = "the noisy counts, which the labels are computed from"
 FIXED = Assumption(
     "the queries were fixed beforehand: none was chosen after seeing another's label"
@@ -172,23 +172,15 @@ def voting_cost(
             # where bounds stand in for some queries, or all cost the most they can, the bound may be less
             ends = (result.upper, float(bound))
             result = replace(result, upper=min(ends), one_way=min(result.one_way, *ends))
-        if result is not None and level.proven:
+        if result is not None:
             composed = result.lower is not None
             basis = (EXACT,) if composed else (EXACT, *names, CONVERSION)
+            basis = basis if level.proven else (*basis, SPREAD)
             found = answer(result.upper, "exact" if composed else "exact-rdp", basis)
             if composed:
                 found = replace(found, lower=result.lower, side=Side.TWO_SIDED)
             one_way = answer(result.one_way, found.method, basis)
             lines.append(Line("exact", one_way, one_way=True))
-        elif result is not None and result.lower is not None:
-            # voters of several neighbours may also spread their votes: what was found is a lower end
-            found = replace(
-                answer(result.lower, "exact", (EXACT, _HARD)),
-                lower=result.lower,
-                upper=None,
-                side=Side.LOWER,
-                safe_end="lower",
-            )
     answered = float(votes.queries)
     if screening is not None:
         answered = float(np.exp(screening.log_passes(histograms.top)[1]).sum())

@@ -189,11 +189,6 @@ def test_interactive_screening_moves_with_the_baseline() -> None:
         gnmax.cost(votes, 1e-5, baseline=expected[:, :2])
 
 
-def test_agents_that_may_spread_their_votes_get_a_lower_end() -> None:
-    found = dp.GNMax(sigma=3, level="agent", neighbours=10).cost([[60, 30, 10]], 1e-5).exact
-    assert found is not None and found.side is Side.LOWER and found.upper is None
-
-
 def test_many_kinds_are_bounded_from_above() -> None:
     """Beyond what is computed exactly the bounds stand in; log q is rounded up, by little."""
     rng = np.random.default_rng(5)

@@ -1,0 +1,113 @@
+"""Agents of Private-kNN-FL may spread their votes: the box's pair lies above every way to do so."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct.pate.argmax import laws
+from dpacct.pate.exact import Exact
+from dpacct.pate.histograms import Histograms
+from dpacct.pate.level import Level
+from dpacct.pate.noise import GaussianNoise, LaplaceNoise
+from dpacct.pate.screening import Screening
+from dpacct.pate.spread import box_pair
+
+Floats = NDArray[np.float64]
+
+
+def delta(log_p: Floats, log_q: Floats, epsilon: float) -> float:
+    return float(np.maximum(np.exp(log_p) - math.exp(epsilon) * np.exp(log_q), 0.0).sum())
+
+
+def spread_votes(shares: int, classes: int) -> list[tuple[int, ...]]:
+    return [u for u in product(range(shares + 1), repeat=classes) if sum(u) == shares]
+
+
+@settings(max_examples=25)
+@given(
+    votes=st.lists(st.integers(0, 14), min_size=3, max_size=3).filter(lambda v: sum(v) >= 3),
+    sigma=st.sampled_from([1, 3, 8]),
+    laplace=st.booleans(),
+    threshold=st.sampled_from([None, 6]),
+)
+def test_every_way_to_spread_lies_below(
+    votes: list[int], sigma: int, laplace: bool, threshold: int | None
+) -> None:
+    """All 10 ways of 3 shares, joining and leaving, both orders, at epsilons of all sizes."""
+    level = Level("agent", 3)
+    noise = LaplaceNoise(Fraction(sigma)) if laplace else GaussianNoise(Fraction(sigma))
+    screening = None if threshold is None else Screening(Fraction(threshold), Fraction(2))
+    ready = Histograms.of(np.array([sorted(votes, reverse=True)]))
+    exact = Exact(ready, level, noise, screening, spread=True)
+    ((_, sides),) = exact.sides()
+    joins, leaves = sides[:2], sides[2:]
+
+    def law(counts: Floats) -> Floats:
+        order = np.argsort(-counts, kind="stable")
+        table = np.empty(3)
+        table[order] = laws(counts[order][None, :].astype(np.int64), level, noise).own[0]
+        if screening is None:
+            return table
+        return screening.joined(np.array([counts.max()]), table[None, :])[0]
+
+    base = ready.counts[0].astype(float)
+    own = law(base)
+    for pairs, way in ((joins, 1), (leaves, -1)):
+        for spread in spread_votes(3, 3):
+            other = base + way * np.array(spread)
+            if other.min() < 0 or other.sum() == 0:
+                continue
+            theirs = law(other)
+            for epsilon in (0.0, 0.05, 0.3, 1.0, 3.0):
+                for side, (p, q) in zip(pairs, ((own, theirs), (theirs, own)), strict=True):
+                    true = delta(p, q, epsilon)
+                    bound = delta(side.log_p[0], side.log_q[0], epsilon)
+                    assert true <= bound * (1 + 1e-9) + 1e-12
+
+
+def test_two_classes_leave_no_room() -> None:
+    """One probability is all there is, so the box is an interval and its pair is attained."""
+    level, noise = Level("agent", 4), GaussianNoise(Fraction(5))
+    ready = Histograms.of(np.array([[20, 12]]))
+    ((_, real),) = Exact(ready, level, noise).sides()
+    ((_, granted),) = Exact(ready, level, noise, spread=True).sides()
+    for one, other in zip(real, granted, strict=True):
+        for epsilon in (0.0, 0.1, 0.5):
+            worst = max(delta(p, q, epsilon) for p, q in zip(one.log_p, one.log_q, strict=True))
+            assert delta(other.log_p[0], other.log_q[0], epsilon) == pytest.approx(
+                worst, rel=1e-9, abs=1e-14
+            )
+
+
+@pytest.mark.parametrize("classes", [2, 5, 14])  # the last has too many sets to try them all
+def test_the_pair_is_a_pair_of_laws(classes: int) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        own, one, two = np.log(rng.dirichlet(np.ones(classes), 3))
+        p, q = box_pair(own, np.minimum(one, two), np.maximum(one, two))
+        assert np.exp(p).sum() == pytest.approx(1.0, abs=1e-12)
+        assert np.exp(q).sum() == pytest.approx(1.0, abs=1e-12)
+        for epsilon in (0.0, 0.4, 2.0):
+            for law in (one, two):
+                assert delta(law, own, epsilon) <= delta(p, q, epsilon) + 1e-12
+
+
+@pytest.mark.parametrize("threshold", [None, 12])
+def test_agents_with_neighbours_have_two_ends(threshold: int | None) -> None:
+    rng = np.random.default_rng(2)
+    votes = 5 * rng.multinomial(30, rng.dirichlet(np.ones(6) * 0.3, size=30))
+    screened = {} if threshold is None else {"threshold": threshold, "threshold_sigma": 4}
+    found = dp.GNMax(sigma=6, level="agent", neighbours=5, **screened).cost(votes, 1e-5)  # type: ignore[arg-type]
+    assert found.exact is not None
+    lower, upper = found.exact.lower, found.exact.upper
+    assert lower is not None and upper is not None and found.data_dependent.upper is not None
+    assert 0.0 < lower <= upper <= found.data_dependent.upper
