@@ -116,6 +116,9 @@ def _pictures(report: Report) -> ReportSection | None:
     epsilons = np.linspace(0.0, max(1.5 * epsilon, 0.1), _POINTS)
     deltas = plan.profile(epsilons)
     told = f"ε = {upward(epsilon, 4)} at δ = {upward(report.delta, 3)}"
+    where = f"The one stated is marked: {told}."
+    if delta == 0:  # which has no place on a logarithmic axis
+        where = f"The line ends before the one stated, {told}."
     profile = ReportChart(
         x="epsilon",
         y="delta (upper end)",
@@ -141,7 +144,7 @@ def _pictures(report: Report) -> ReportSection | None:
             (
                 profile.to_svg(),
                 "The privacy profile: every (epsilon, delta) on the line is a guarantee of the same"
-                f" plan. The one stated is marked: {told}.",
+                f" plan. {where}",
             ),
             (
                 attack.to_svg(),

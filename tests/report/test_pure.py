@@ -91,6 +91,13 @@ def test_the_report_says_pure_everywhere(tmp_path: Path) -> None:
     assert "dwork2006calibrating" in run("cite", str(path)).stdout
 
 
+def test_its_picture_marks_no_point_that_is_not_there() -> None:
+    plan = dp.PureDP(epsilon=1).under("add-remove", unit="user")
+    page = dp.Report.of(plan, delta=0).to_html()
+    assert "The line ends before the one stated" in page and "is marked" not in page
+    assert "The one stated is marked" in dp.Report.of(plan, delta="1e-5").to_html()
+
+
 def test_delta_0_by_the_option_and_what_cannot_have_it(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(LAPLACE.replace("delta = 0", "delta = 1e-5"), encoding="utf-8")
