@@ -79,9 +79,7 @@ class BoundedRangeLaw(LaplaceLaw):
         weights[: weights.size - self.atoms.losses.size] += math.log(self._weight)
         return Nodes(nodes.losses, weights)
 
-    def prepare(  # type: ignore[override]
-        self, c_low: float, c_high: float, reach: float = math.inf
-    ) -> Family:
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
         if self.direction is Direction.PLAIN:
             return SinhFamily(self.lam)
         return QuadratureFamily(self, c_low, c_high, reach)
@@ -202,9 +200,7 @@ class WorstMoments(BoundedRangeLaw):
     Moments multiply whoever chooses the steps, so these too hold for a sequence.
     """
 
-    def prepare(  # type: ignore[override]
-        self, c_low: float, c_high: float, reach: float = math.inf
-    ) -> Family:
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
         return _WorstFamily(self.lam)
 
 

@@ -157,6 +157,16 @@ def below(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
     return through([a for a, _ in lowest], [b for _, b in lowest])
 
 
+def _one_way(one: Floats, other: Floats, epsilons: Floats) -> Floats:
+    """sum (one - e^epsilon other)_+, exactly 0 from the largest loss on, where none is infinite."""
+    found = np.array([np.maximum(one - t * other, 0.0).sum() for t in np.exp(epsilons)])
+    held = one > 0.0
+    if (other[held] > 0.0).all():
+        top = float((np.log(one[held]) - np.log(other[held])).max())
+        found[epsilons >= top * (1.0 - 1e-15)] = 0.0
+    return found
+
+
 def pair_of_tradeoff(polygon: Polygon, rounding: float) -> AtomicPair:
     """The symmetric pair of max(f, 1/f): a trade-off that holds for both orders of two neighbours.
 
@@ -167,9 +177,6 @@ def pair_of_tradeoff(polygon: Polygon, rounding: float) -> AtomicPair:
     both = (p > 0.0) & (q > 0.0)
     losses = np.abs(np.log(q[both]) - np.log(p[both]))
     epsilons = np.unique(np.concatenate(([0.0], losses[losses < 690.0])))
-    ways = [
-        np.array([np.maximum(one - t * other, 0.0).sum() for t in np.exp(epsilons)])
-        for one, other in ((p, q), (q, p))
-    ]
+    ways = [_one_way(p, q, epsilons), _one_way(q, p, epsilons)]
     deltas = np.clip(np.minimum(*ways) * (1.0 + rounding) + 1e-4 * rounding, 0.0, 1.0)
     return pair_of_profile(epsilons.tolist(), deltas.tolist())

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpacct.engine.discrete.pieces import DiscreteSource
-from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily, TooFine
+from dpacct.engine.law import Atoms, Bend, Family, Nodes, QuadratureFamily, TooFine
 from dpacct.engine.stable import Complexes, Floats
 from dpacct.errors import OutsideDomain
 from dpacct.vocabulary import Adjacency
@@ -83,7 +83,7 @@ class LaplaceLaw:
         nodes = self.nodes(0.0, 1.0, 0.0)
         return float(np.exp(nodes.log_weights) @ np.square(nodes.losses))
 
-    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> QuadratureFamily:
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
         return QuadratureFamily(self, c_low, c_high, reach)
 
     def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:

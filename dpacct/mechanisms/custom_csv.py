@@ -14,7 +14,7 @@ from dpacct.errors import InvalidArgument
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def read_profile(path: object) -> list[tuple[float, float]]:
+def read_profile(path: str | Path) -> list[tuple[float, float]]:
     """(epsilon, delta) by line; raises `InvalidArgument`, naming the line, for what is no profile."""
     rows = [(number, *_pair(path, number, cells)) for number, cells in _lines(path)]
     if not rows:
@@ -30,11 +30,11 @@ def read_profile(path: object) -> list[tuple[float, float]]:
     return [(epsilon, delta) for _, epsilon, delta in rows]
 
 
-def _lines(path: object) -> list[tuple[int, list[str]]]:
+def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
     """Numbered lines that have cells, without the heading."""
     try:
         # a byte-order mark, as spreadsheets write it, is no part of the first number
-        text = Path(path).read_text(encoding="utf-8-sig")  # type: ignore[arg-type]
+        text = Path(path).read_text(encoding="utf-8-sig")
         first = text.lstrip().split("\n", 1)[0]
         mark = next((one for one in ";\t" if one in first and "," not in first), ",")
         rows = [*enumerate(csv.reader(text.splitlines(), delimiter=mark), 1)]
@@ -51,7 +51,7 @@ def _lines(path: object) -> list[tuple[int, list[str]]]:
     return found
 
 
-def _pair(path: object, number: int, cells: list[str]) -> tuple[float, float]:
+def _pair(path: str | Path, number: int, cells: list[str]) -> tuple[float, float]:
     if len(cells) != 2 or not all(map(_NUMBER.fullmatch, cells)):
         told = f"line {number} of {path} must be two numbers, epsilon and delta, got {shown(cells)}"
         raise InvalidArgument(told, argument="path")

@@ -8,7 +8,7 @@ secret from them. Where that matters, round to integers and use the discrete mec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dpacct.domain import shown
 from dpacct.errors import InvalidArgument
@@ -38,7 +38,7 @@ def shape(size: object) -> Shape:
     parts = size if isinstance(size, tuple) else (size,)
     whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in parts)
     if size is None or whole:
-        return size  # type: ignore[return-value]
+        return cast("Shape", size)
     told = f"size must be a whole number >= 0, a tuple of them, or None, got {shown(size)}"
     raise InvalidArgument(told, argument="size")
 

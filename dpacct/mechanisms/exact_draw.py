@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpacct.domain import shown
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Below = Callable[[int], int]
 """n -> a uniform whole number in [0, n)."""
+Enclosure = Callable[[int], tuple[Fraction, Fraction]]
+"""Number of bits -> a lower and an upper bound of one probability, nearer for more bits."""
+_WORD = 64
 
 
 def below(rng: object) -> Below:
@@ -89,6 +93,35 @@ def discrete_gaussian(variance: Fraction, uniform: Below) -> int:
         excess = abs(y) - variance / t
         if exponential_coin(excess * excess / (2 * variance), uniform):
             return y
+
+
+def enclosed_coin(bounds: Enclosure, uniform: Below) -> bool:
+    """True with a probability of which bounds can be had: as many bits of a uniform are thrown as tell."""
+    bits, thrown = _WORD, uniform(1 << _WORD)
+    while True:
+        low, high = bounds(bits)
+        if Fraction(thrown + 1, 1 << bits) <= low:
+            return True
+        if Fraction(thrown, 1 << bits) >= high:
+            return False
+        bits, thrown = bits + _WORD, (thrown << _WORD) | uniform(1 << _WORD)
+
+
+def honesty(eps0: Fraction, k: int) -> Enclosure:
+    """Bounds of the probability 1 / (1 + (k - 1) e^-eps0) of a true answer among k."""
+
+    @cache
+    def bounds(bits: int) -> tuple[Fraction, Fraction]:
+        import flint
+
+        with flint.ctx.workprec(bits + 64):
+            fall = (-flint.arb(flint.fmpq(eps0.numerator, eps0.denominator))).exp()
+            chance = 1 / (1 + (k - 1) * fall)
+            ends = (chance.lower().man_exp(), chance.upper().man_exp())
+        low, high = (Fraction(int(man)) * Fraction(2) ** int(exp) for man, exp in ends)
+        return low, high
+
+    return bounds
 
 
 def many(one: Callable[[Below], int], size: object, rng: object) -> NDArray[np.integer[Any]]:

@@ -65,26 +65,28 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
         return (Assumption("each unit's one answer is randomised on its own"),)
 
     def sample(self, answers: object, *, rng: object = None) -> NDArray[np.integer[Any]]:
-        """Randomised answers for true ones from 0 to k - 1; `rng` as in `Staircase.sample`.
+        """Randomised answers for true ones from 0 to k - 1, from exact coins.
 
-        Raises `InvalidArgument`.
+        `rng` is a seed, random.Random, numpy Generator, or None: the system's entropy, the choice for
+        a release. Raises `InvalidArgument`.
 
         >>> RandomizedResponse(eps0=20, k=3).sample([0, 1, 2], rng=1)
         array([0, 1, 2])
         """
         import numpy as np
 
-        from dpacct.mechanisms.draw import generator
+        from dpacct.mechanisms.exact_draw import below, enclosed_coin, honesty
 
         true, k = np.asarray(answers), int(self.k)
         if true.dtype.kind not in "iu" or (true.size and not 0 <= true.min() <= true.max() < k):
             told = f"answers must be whole numbers in [0, {k - 1}], got {shown(answers)}"
             raise InvalidArgument(told, argument="answers")
-        source = generator(rng)
-        fall = math.exp(-float(self.eps0))
-        honest = source.random(true.shape) < 1.0 / (1.0 + (k - 1) * fall)
-        other = source.integers(1, k, size=true.shape)
-        return np.asarray(np.where(honest, true, (true + other) % k))
+        uniform, honest = below(rng), honesty(self.eps0, k)
+        drawn = [
+            one if enclosed_coin(honest, uniform) else (one + 1 + uniform(k - 1)) % k
+            for one in true.ravel().tolist()
+        ]
+        return np.array(drawn, dtype=true.dtype).reshape(true.shape)
 
 
 @dataclass(frozen=True, init=False, repr=False)

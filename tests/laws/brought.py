@@ -28,19 +28,23 @@ class Brought:
 
     def __call__(self, **values: Any) -> dp.Custom:
         checked = {name: self.domains[name].check(name, value) for name, value in values.items()}
-        return self._made(tuple(sorted(checked.items())))
+        return _made(self, tuple(checked.values()))
 
-    @functools.cache  # noqa: B019 - a handful of objects that live as long as the tests
-    def _made(self, values: tuple[tuple[str, Fraction], ...]) -> dp.Custom:
-        return dp.Custom(**{self.form: self.build(*(float(value) for _, value in values))})
+    def custom(self, *values: float) -> dp.Custom:
+        """With these values, in the order of the domains."""
+        return dp.Custom(**{self.form: self.build(*values)})
+
+
+@functools.cache
+def _made(brought: Brought, values: tuple[Fraction, ...]) -> dp.Custom:
+    return brought.custom(*map(float, values))
 
 
 class _Lines(Brought):
     """Densities 1 + t(2x - 1) and 1 - t(2x - 1) on [0, 1], each other's mirror image."""
 
-    @functools.cache  # noqa: B019 - as above
-    def _made(self, values: tuple[tuple[str, Fraction], ...]) -> dp.Custom:
-        t = float(values[0][1])
+    def custom(self, *values: float) -> dp.Custom:
+        (t,) = values
         both = (lambda x: 1.0 + t * (2.0 * x - 1.0), lambda x: 1.0 - t * (2.0 * x - 1.0))
         return dp.Custom(densities=both, breaks=[0, 1], symmetric=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import flint
 import pytest
@@ -97,7 +98,7 @@ def test_renyi(mechanism: dp.Node, table: oracle.Table, order: float) -> None:
 @pytest.mark.parametrize(("sampler"), [None, dp.Poisson("0.3"), dp.WithoutReplacement("0.3")])
 @pytest.mark.parametrize(("mechanism", "table"), CASES[:3], ids=IDS[:3])
 def test_many_responses_are_the_multinomial_sum(
-    sampler: object, mechanism: dp.Node, table: oracle.Table
+    sampler: Any, mechanism: dp.Node, table: oracle.Table
 ) -> None:
     # answers that lie alike are one outcome
     merged = [[row[0], row[1], mp.fsum(row[2:])] for row in table]
@@ -106,7 +107,7 @@ def test_many_responses_are_the_multinomial_sum(
     if isinstance(sampler, dp.Poisson):
         pair, node = oracle.poisson(pair, mpf("0.3")), sampler(mechanism)
     elif sampler is not None:
-        pair, node = oracle.symmetric_thinned(pair, mpf("0.3")), sampler(mechanism)  # type: ignore
+        pair, node = oracle.symmetric_thinned(pair, mpf("0.3")), sampler(mechanism)
     truth = oracle.two_sided(pair, 8, mpf("0.4"))
     assert oracle.agrees((node * 8).delta(epsilon="0.4").value, truth, 1e-10)
 
@@ -156,9 +157,9 @@ def test_more_answers_are_less_telling(eps0: float, k: int) -> None:
         (lambda: dp.ExponentialMechanism(eps0=0), "eps0", "got 0"),
     ],
 )
-def test_wrong_use_gets_one_sentence(make: object, argument: str, told: str) -> None:
+def test_wrong_use_gets_one_sentence(make: Any, argument: str, told: str) -> None:
     with pytest.raises(dp.InvalidArgument, match=told) as caught:
-        make()  # type: ignore[operator]
+        make()
     assert caught.value.argument == argument
     assert "\n" not in str(caught.value)
 

@@ -6,14 +6,22 @@ import math
 import random
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from scipy import special
 
 import dpacct as dp
 from dpacct.curves.staircase import height
-from dpacct.mechanisms.exact_draw import below, coin, exponential_coin
+from dpacct.mechanisms.exact_draw import (
+    below,
+    coin,
+    enclosed_coin,
+    exponential_coin,
+    honesty,
+)
 
 # a fit worse than one in a million of all seeds is a fault
 LEAST = 1e-6
@@ -87,9 +95,9 @@ def test_laplace() -> None:
     ],
     ids=lambda given: repr(given) if isinstance(given, dp.Node) else "weight",
 )
-def test_discrete(mechanism: object, log_weight: object, rng: object) -> None:
-    drawn = Counter(mechanism.sample(8_000, rng=rng).tolist())  # type: ignore[attr-defined]
-    weights = {x: math.exp(log_weight(x)) for x in range(-90, 91)}  # type: ignore[operator]
+def test_discrete(mechanism: Any, log_weight: Any, rng: object) -> None:
+    drawn = Counter(mechanism.sample(8_000, rng=rng).tolist())
+    weights = {x: math.exp(log_weight(x)) for x in range(-90, 91)}
     total = sum(weights.values())
     cells = [x for x in range(-90, 91) if weights[x] / total > 1e-3]
     counts, chances = [drawn[x] for x in cells], [weights[x] / total for x in cells]
@@ -109,6 +117,28 @@ def test_coins_are_exact() -> None:
     for chance in (Fraction(1, 3), Fraction(5, 7), Fraction(0), Fraction(1)):
         landed = [coin(chance, lambda n, i=i: i) for i in range(chance.denominator)]
         assert Fraction(sum(landed), chance.denominator) == chance
+
+
+def test_a_coin_of_enclosed_chance_throws_more_bits_where_it_must() -> None:
+    """1/3 cannot be told from the first word's own value 0x5555...: the next word tells."""
+    third = int("5" * 16, 16)
+    words = iter([third, third + 1, third, third - 1, third])
+
+    def bounds(bits: int) -> tuple[Fraction, Fraction]:
+        return Fraction((1 << bits) // 3, 1 << bits), Fraction((1 << bits) // 3 + 1, 1 << bits)
+
+    assert not enclosed_coin(bounds, lambda n: next(words))
+    assert enclosed_coin(bounds, lambda n: next(words))
+
+
+@pytest.mark.parametrize(("eps0", "k"), [("0.3", 2), ("20", 10**9), ("500", 3)])
+def test_the_chance_of_a_true_answer_is_enclosed(eps0: str, k: int) -> None:
+    bounds = honesty(Fraction(eps0), k)
+    with mp.workdps(80):
+        truth = 1 / (1 + (k - 1) * mp.exp(-mpf(eps0)))
+        for bits in (64, 192):
+            low, high = (mpf(end.numerator) / end.denominator for end in bounds(bits))
+            assert low <= truth <= high <= low + mpf(2) ** -bits
 
 
 def test_the_exponential_coin() -> None:
@@ -152,7 +182,7 @@ def test_responses_have_their_chances() -> None:
     ],
     ids=str,
 )
-def test_wrong_use_gets_one_sentence(mechanism: object, wrong: dict[str, object]) -> None:
+def test_wrong_use_gets_one_sentence(mechanism: Any, wrong: dict[str, object]) -> None:
     with pytest.raises(dp.InvalidArgument) as caught:
-        mechanism.sample(**wrong)  # type: ignore[attr-defined]
+        mechanism.sample(**wrong)
     assert caught.value.argument == next(iter(wrong))

@@ -1,0 +1,117 @@
+"""Random piecewise-linear trade-off functions: every conversion against its definition."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import dpacct as dp
+
+Corners = list[tuple[float, float]]
+EPSILONS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0])
+ALPHAS = np.array([0.0, 0.01, 0.1, 0.3, 0.5, 0.77, 0.99, 1.0])
+unit = st.floats(0.001, 1, allow_subnormal=False)
+
+
+def hull(points: Corners) -> Corners:
+    kept: Corners = []
+    for x, y in sorted(points):
+        while len(kept) > 1 and (kept[-1][1] - kept[-2][1]) * (x - kept[-2][0]) >= (
+            y - kept[-2][1]
+        ) * (kept[-1][0] - kept[-2][0]):
+            kept.pop()
+        kept.append((x, y))
+    return kept
+
+
+@st.composite
+def polygons(draw: st.DrawFn) -> Corners:
+    """Convex, falling from (0, f(0)) to (last, 0), with a few corners below the line between these."""
+    top, last = (draw(st.just(1.0) | st.floats(0.3, 1)) for _ in "xy")
+    inner = draw(st.lists(st.tuples(unit, unit), min_size=1, max_size=5))
+    points = [(last * a, b * min(top * (1 - a), 1 - last * a)) for a, b in inner if a < 0.999]
+    found = hull([(0.0, top), *points, (last, 0.0)])
+    assume(max(b for a, b in found if a > 0) > 1e-6)
+    assume(all(b0 - b1 > 1e-9 and a1 - a0 > 1e-9 for (a0, b0), (a1, b1) in pairwise(found)))
+    return found
+
+
+def value(corners: Corners, alpha: np.ndarray) -> np.ndarray:
+    x, y = zip(*corners, strict=True)
+    return np.interp(alpha, x, y)
+
+
+def profile(corners: Corners, epsilons: np.ndarray) -> np.ndarray:
+    """sup over the corners of 1 - f(a) - e^epsilon a."""
+    return np.array([max(1 - b - math.exp(e) * a for a, b in corners) for e in epsilons])
+
+
+def inverse(corners: Corners) -> Corners:
+    """The other order of the two distributions."""
+    swapped = [(b, a) for a, b in reversed(corners)]
+    return [*swapped, (1.0, 0.0)] if swapped[-1][0] < 1.0 else swapped
+
+
+def divergence(corners: Corners, order: float) -> float:
+    """Renyi, from the masses of the pieces; inf where one distribution has mass alone."""
+    if corners[0][1] < 1.0:
+        return math.inf
+    terms = [
+        (b0 - b1) ** order * (a1 - a0) ** (1 - order) for (a0, b0), (a1, b1) in pairwise(corners)
+    ]
+    return math.log(math.fsum(terms)) / (order - 1)
+
+
+@given(corners=polygons())
+def test_values_profile_and_group(corners: Corners) -> None:
+    f = dp.TradeOff.points(corners)
+    assert np.allclose(f(ALPHAS), value(corners, ALPHAS), rtol=0, atol=1e-12)
+    assert np.allclose(f.profile(EPSILONS), profile(corners, EPSILONS), rtol=0, atol=1e-12)
+    two = value(corners, np.clip(1 - value(corners, ALPHAS), 0, 1))
+    assert np.allclose(f.group(2)(ALPHAS), two, rtol=0, atol=1e-9)
+
+
+@given(corners=polygons())
+def test_the_engine_takes_the_better_of_both_orders(corners: Corners) -> None:
+    f = dp.TradeOff.points(corners)
+    both = np.minimum(profile(corners, EPSILONS), profile(inverse(corners), EPSILONS))
+    for epsilon, most in zip(EPSILONS.tolist(), both.tolist(), strict=True):
+        assert f.delta(epsilon=epsilon).upper <= max(0.0, most) + 1e-12
+    for order in (1.5, 4.0):
+        most = min(divergence(corners, order), divergence(inverse(corners), order))
+        assert f.rdp(order) <= most * (1 + 1e-9) + 1e-12
+
+
+@given(one=polygons(), other=polygons(), weight=st.floats(0.01, 0.99))
+def test_combinations(one: Corners, other: Corners, weight: float) -> None:
+    f, g = dp.TradeOff.points(one), dp.TradeOff.points(other)
+    larger = np.maximum(value(one, ALPHAS), value(other, ALPHAS))
+    assert np.allclose(f.maximum(g)(ALPHAS), larger, rtol=0, atol=1e-12)
+    # the profile of the larger: every alpha is below it, and it is no more than either's
+    fine = np.linspace(0, 1, 2001)
+    lines = 1 - np.maximum(value(one, fine), value(other, fine))
+    found = f.maximum(g).profile(EPSILONS)
+    both = np.array([profile(one, EPSILONS), profile(other, EPSILONS)])
+    assert (found >= (lines - np.multiply.outer(np.exp(EPSILONS), fine)).max(axis=1) - 1e-12).all()
+    assert (found <= both.min(axis=0) + 1e-12).all()
+    assert np.allclose(f.minimum(g).profile(EPSILONS), both.max(axis=0), rtol=0, atol=1e-12)
+    mixed = weight * both[0] + (1 - weight) * both[1]
+    assert np.allclose(f.mixed(g, weight).profile(EPSILONS), mixed, rtol=0, atol=1e-12)
+
+
+@given(corners=polygons())
+def test_the_least_gaussian_below(corners: Corners) -> None:
+    """With so little slack it holds everywhere, and with a hundredth less it fails somewhere."""
+    slack, f = 1e-3, dp.TradeOff.points(corners)
+    assume(corners[0][1] == 1.0)  # else f fails openly
+    mu = f.gdp(slack=slack)
+    fine = np.concatenate((EPSILONS, np.linspace(0, 12, 1500)))
+    most = profile(corners, fine)
+    assert (dp.TradeOff.gaussian(mu.upper).profile(fine) + slack >= most - 1e-12).all()
+    less = dp.TradeOff.gaussian(0.99 * mu.upper).profile(fine) + slack
+    assert (less < most).any()
+    assert 0.0 <= mu.extra["regret"] <= 1.0
