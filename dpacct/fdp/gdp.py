@@ -34,6 +34,7 @@ _BASIS = (
 )
 _REGRET = "regret: Gomez et al. 2025, on a grid of alphas"
 _WIDTH = 1e-7
+_LEAST = 1e-9  # nothing is learnt, or hardly anything
 _GRID = np.concatenate(([0.0], np.geomspace(1e-3, 1.0, 32)))
 _ROUNDS = 5
 _TIGHT = 1e-4
@@ -67,7 +68,9 @@ def _misses(mu: float, epsilons: Floats, deltas: Floats) -> NDArray[np.bool_]:
 
 def _least(epsilons: Floats, deltas: Floats) -> float:
     """The least mu that misses no interval."""
-    low, high = 0.0, 1.0
+    if not bool(_misses(_LEAST, epsilons, deltas).any()):
+        return _LEAST
+    low, high = _LEAST, 1.0
     while bool(_misses(high, epsilons, deltas).any()):
         low, high = high, 2.0 * high
         if high > 1e6:

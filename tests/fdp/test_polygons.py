@@ -112,6 +112,8 @@ def test_the_least_gaussian_below(corners: Corners) -> None:
     fine = np.concatenate((EPSILONS, np.linspace(0, 12, 1500)))
     most = profile(corners, fine)
     assert (dp.TradeOff.gaussian(mu.upper).profile(fine) + slack >= most - 1e-12).all()
+    if mu.upper <= 1e-9:  # as good as nothing is learnt
+        return
     less = dp.TradeOff.gaussian(0.99 * mu.upper).profile(fine) + slack
     assert (less < most).any()
     assert 0.0 <= mu.extra["regret"] <= 1.0
