@@ -101,17 +101,21 @@ class Lattice(Route):
 
 
 def hits_rarely(plan: Composition) -> bool:
-    """Whether the losses of a sampled Gaussian pile up in a spike that contours resolve in 0.1 s at best.
+    """Whether the losses of sampled Gaussians pile up in a spike that contours resolve in 0.1 s at best.
 
-    Far up the vertical line the moments decay where 1/t is the width of the composed spike,
-    rate sqrt(count) / sigma: the lattice takes ten milliseconds there.
+    Far up the vertical line the moments decay where 1/t is the width of the composed spike, the root of
+    the sum of count (rate / sigma)^2: the lattice takes ten milliseconds there.
     """
-    if len(plan.releases) != 1 or plan.lower is not None:
+    laws = plan.upper[0].laws
+    if plan.lower is not None or (len(laws) == 1 and laws[0][1] == 1.0):
         return False
-    law, count = plan.upper[0].laws[0]
-    if not isinstance(law, SampledGaussianLaw) or count == 1.0:
-        return False
-    return law.rate * count < 1.0 and law.rate * math.sqrt(count) < _NARROW * law.sigma
+    hits = square = 0.0
+    for law, count in laws:
+        if not isinstance(law, SampledGaussianLaw):
+            return False
+        hits += law.rate * count
+        square += count * (law.rate / law.sigma) ** 2
+    return hits < 1.0 and math.sqrt(square) < _NARROW
 
 
 def _worst(directions: list[Direction], ask: Ask) -> Bracket:

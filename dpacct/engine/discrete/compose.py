@@ -71,6 +71,8 @@ class Composed:
             value += (self.missing if epsilon >= self.spectrum.low else self.wrapped) * most
         else:
             value -= self.wrapped * most
+        if not math.isfinite(value):
+            raise ArithmeticError("losses that are too near each other for doubles")
         scale = self.total.log_moment - c * epsilon
         # sums of positive terms and the exponent round too
         margin = 1e-14 + 4.0 * UNIT * (abs(self.total.log_moment) + abs(c * epsilon))

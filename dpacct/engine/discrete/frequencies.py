@@ -205,7 +205,10 @@ class Spectrum:
         """e^{-c gap} times the sum over all m >= 0, for the first distance `gap`."""
         # e^-step - e^-gap
         inner = -math.exp(-self.step) * math.expm1(self.step - gap)
-        return math.exp(max(-c * gap, _FAR)) * (-math.expm1(-self.step) + inner * below) / product
+        weight = math.exp(max(-c * gap, _FAR))
+        # a product of two tiny steps may underflow: the sum is then not finite, and refused where it is read
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return weight * (-math.expm1(-self.step) + inner * below) / product
 
     def _turned(self, places: int) -> Complexes:
         """e^{i theta places}, the product of whole numbers reduced exactly."""

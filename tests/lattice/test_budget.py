@@ -1,0 +1,83 @@
+"""Memory and work are bounded: hostile plans under a hard limit, grids that stop, budgets that share."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dpacct.engine.discrete.budget import MEMORY, most_cells, most_places
+from dpacct.engine.discrete.grid import graded
+
+LIMIT = 3 * 2**30
+"""Bytes of address space for the child."""
+HOSTILE = [
+    # (sigma, rate, steps, question): each once took gigabytes, minutes, or both
+    ("10", "1e-9", 10**6, {"epsilon": 0}),
+    ("0.5", "1e-9", 10**6, {"delta": "1e-20"}),
+    ("1", "1e-9", 10**6, {"delta": "1e-40"}),
+    ("0.1", "1e-7", 10**12, {"epsilon": 1e-6}),
+    ("0.5", "1e-7", 10**12, {"epsilon": 700}),
+    ("0.1", "1e-4", 10**12, {"epsilon": 0}),
+    ("0.5", "0.01", 10**6, {"epsilon": 700}),
+    ("10000", "1e-170", 10**6, {"epsilon": 0}),
+    ("1", "1e-170", 10**12, {"delta": "1e-20"}),
+    ("0.01", "1e-9", 10**6, {"delta": "1e-40"}),
+    ("1", "1e-9", 1, {"delta": "0.99"}),
+]
+CHILD = """
+import json, resource, sys, warnings
+resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
+warnings.simplefilter("error")
+import dpacct as dp
+for sigma, rate, steps, asked in json.load(sys.stdin):
+    run = dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps
+    try:
+        question = run.epsilon if "delta" in asked else run.delta
+        found = question(**asked, method="lattice")
+        print(json.dumps([found.lower, found.upper]))
+    except dp.DpacctError as told:
+        print(json.dumps(str(told)))
+""".replace("MOST", str(LIMIT))
+
+
+def test_hostile_plans_get_a_bracket_or_a_sentence_within_three_gigabytes() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", CHILD],
+        input=json.dumps(HOSTILE),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert len(answers) == len(HOSTILE)
+    for plan, answer in zip(HOSTILE, answers, strict=True):
+        if isinstance(answer, str):
+            assert "withheld" in answer, plan
+        else:
+            assert 0.0 <= answer[0] <= answer[1], plan
+    # most have a bracket, and that of plain cases is narrow
+    assert sum(isinstance(answer, list) for answer in answers) >= 9
+    low, high = answers[0]
+    assert high - low <= 1e-4 * high
+
+
+@pytest.mark.parametrize("most", [100, 5000])
+def test_graded_grids_stop(most: int) -> None:
+    """A stretch that asks for every step of a lattice of 10^9 places gets no more nodes than allowed."""
+    ends, strides = np.array([5e8, np.inf]), np.array([1.0, 4.0])
+    nodes = graded(0, 10**9, ends, strides, most)
+    assert nodes[0] == 0 and nodes[-1] == 10**9 and (np.diff(nodes) > 0).all()
+    assert most / 4 <= nodes.size <= most + 2
+
+
+@pytest.mark.parametrize("laws", [1, 3, 100])
+def test_one_budget_for_all_laws(laws: int) -> None:
+    """More laws: fewer cells and places each."""
+    assert laws * most_cells(laws) * 100 <= MEMORY
+    assert (laws + 1) * most_places(laws) * 30 <= MEMORY
