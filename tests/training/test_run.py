@@ -297,6 +297,38 @@ def test_a_lost_checkpoint_ends_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
         Run(small(), tmp_path)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.99])
+def test_a_damaged_checkpoint_ends_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    interrupted(tmp_path, monkeypatch, small())
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    data = checkpoint.read_bytes()
+    checkpoint.write_bytes(data[: int(share * len(data))])
+    with pytest.raises(dp.InvalidArgument, match=r"the checkpoint .* is damaged"):
+        Run(small(), tmp_path)
+
+
+def test_a_full_disk_is_one_sentence_and_the_run_goes_on_after_it(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk."""
+    toml, folder = tmp_path / "small.toml", tmp_path / "out"
+    toml.write_text(TEXT, encoding="utf-8")
+    block = (
+        "import resource, signal, sys; from dpacct_training.cli.main import main; "
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2600, 2600)); "
+        f"sys.exit(main(['run', {str(toml)!r}, '--out', {str(folder)!r}, '--quiet']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", block], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "File too large" in done.stderr
+    assert done.stderr.count("\n") == 1
+    result, labels = ended(small(), folder)
+    assert labels == [f"round {n}" for n in range(1, 7)]
+    assert result.weights.tobytes() == Run(small()).finish().weights.tobytes()
+
+
 def test_a_plan_above_its_budget_draws_nothing(tmp_path: Path) -> None:
     prepared = small(privacy__noise=0.1)  # far too little for epsilon 8
     with pytest.raises(dp.BudgetExceeded):

@@ -92,25 +92,30 @@ class Folder:
             "executed": json.dumps(state.executed.to_dict()),
             "fingerprint": fingerprint,
         }
-        save = required("safetensors.numpy").save_file
-        keep(self.checkpoint, lambda path: save({"weights": state.weights}, path, about))
+        data: bytes = required("safetensors.numpy").save({"weights": state.weights}, about)
+        keep(self.checkpoint, lambda path: path.write_bytes(data))
 
     def load(self, fingerprint: str) -> State | None:
         """The last state, or None. Raises `InvalidArgument` if it is another run's."""
         if not self.checkpoint.exists():
             return None
-        opened = required("safetensors").safe_open(self.checkpoint, framework="numpy")
-        with opened as held:
-            about = held.metadata()
-            weights = np.array(held.get_tensor("weights"), np.float64)
-        if about["fingerprint"] != fingerprint:
+        library = required("safetensors")
+        try:
+            with library.safe_open(self.checkpoint, framework="numpy") as held:
+                about = held.metadata() or {}
+                weights = np.array(held.get_tensor("weights"), np.float64)
+            executed = Executed.from_dict(json.loads(about["executed"]))
+            state = State(int(about["round"]), weights, executed)
+        except (library.SafetensorError, KeyError, TypeError, ValueError):
+            told = f"the checkpoint {str(self.checkpoint)!r} is damaged, or of another program"
+            raise InvalidArgument(told, argument="out") from None
+        if about.get("fingerprint") != fingerprint:
             told = (
                 f"the run in {str(self.path)!r} was begun with other settings, data or libraries: "
                 "the same noise over other sums would reveal their difference; take another folder"
             )
             raise InvalidArgument(told, argument="out")
-        executed = Executed.from_dict(json.loads(about["executed"]))
-        return State(int(about["round"]), weights, executed)
+        return state
 
     # --- measurements
 
