@@ -45,7 +45,15 @@ _KINDS: dict[str, type] = {
     "terms": dict,
 }
 _SAID = {str: "text", int: "a whole number", dict: "an object"}
-_BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
+_BROKEN = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    MemoryError,
+    RecursionError,
+)
 """What a proof that is none may raise."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from .plan import read_plan
 from .search import FloatLaws
 
 _NEWTON, _MANY = 12, 60
+_MOST_WHOLE = 10**15
 
 
 @dataclass
@@ -49,13 +51,21 @@ class Plan:
         float_upper: Sequence[FloatLaws],
         float_lower: Sequence[FloatLaws] | None,
     ) -> None:
-        self.text, self.adjacency = node.to_json(), adjacency
+        self.text, self.adjacency, self.side = node.to_json(), adjacency, "upper"
         laws = read_plan(node, adjacency)
         self.upper = [Direction(a, b) for a, b in zip(laws.upper, float_upper, strict=True)]
         self.lower = None
         if laws.lower is not None and float_lower is not None:
             # the proof may be of fewer realised directions than the engine knows: still a lower end
             self.lower = [Direction(a, b) for a, b in zip(laws.lower, float_lower, strict=False)]
+
+    def half(self, side: str) -> Plan:
+        """The plan with its dominating pairs only, or its realised ones only, in the place of both."""
+        found = copy.copy(self)
+        if side == "lower" and self.lower is not None:
+            found.upper, found.side = self.lower, "lower"
+        found.lower = None
+        return found
 
     def _claim(
         self, side: str, k: int, direction: Direction, epsilon: Fraction, relation: str, bound: str
@@ -117,12 +127,13 @@ class Plan:
         if all(direction.decide(epsilon, target) for direction in self.upper):
             told = exact_text(target)
             return True, [
-                self._claim("upper", k, d, epsilon, AT_MOST, told) for k, d in enumerate(self.upper)
+                self._claim(self.side, k, d, epsilon, AT_MOST, told)
+                for k, d in enumerate(self.upper)
             ]
         directions = self.upper if self.lower is None else self.lower
         for k, direction in enumerate(directions):
             if direction.decide(epsilon, target) is False:
-                side = "upper" if self.lower is None else "lower"
+                side = self.side if self.lower is None else "lower"
                 told = exact_text(target)
                 return False, [self._claim(side, k, direction, epsilon, MORE, told)]
         return None, []
@@ -257,9 +268,28 @@ def boundary(
 ) -> tuple[Certified, bool]:
     """(enclosure, whether more is safer) of the parameter at which a plan just meets the target.
 
-    One end is proven to meet delta(epsilon) <= target, the other proven not to; the guess is moved
-    by the proven gaps at its two sides until both hold.
+    One end is proven to meet delta(epsilon) <= target, the other proven not to. Where the realised
+    pairs are other ones than the dominating ones, each end is the boundary of its own.
     """
+    if build(Fraction(guess)).lower is None:
+        return _boundary(build, guess, epsilon, target, width)
+    safe, more_is_safer = _boundary(lambda x: build(x).half("upper"), guess, epsilon, target, width)
+    middle = float((safe.lower + safe.upper) / 2)
+    short, _ = _boundary(lambda x: build(x).half("lower"), middle, epsilon, target, width)
+    claims = [claim for claim in safe.claims if claim.relation == AT_MOST]
+    claims += [claim for claim in short.claims if claim.relation == MORE]
+    ends = (short.lower, safe.upper) if more_is_safer else (safe.lower, short.upper)
+    return Certified(*ends, claims), more_is_safer
+
+
+def _boundary(
+    build: Callable[[Fraction], Plan],
+    guess: float,
+    epsilon: Fraction,
+    target: Fraction,
+    width: float,
+) -> tuple[Certified, bool]:
+    """`boundary` of one side; the guess is moved by the proven gaps at its two sides."""
     half = Fraction(width) * 9 / 20
     x, slope = Fraction(guess), _slope(build, guess, float(epsilon))
     for _ in range(_NEWTON):
@@ -284,3 +314,42 @@ def boundary(
         if not slope:
             break
     raise NotCertified(f"the boundary near {guess:.10g} could not be enclosed")
+
+
+def whole_boundary(
+    build: Callable[[int], Plan], guess: int, epsilon: Fraction, target: Fraction
+) -> Certified:
+    """The largest whole number proven to meet a target, and one above it proven not to.
+
+    That is the next one, unless the realised pairs are other ones than the dominating ones: then the
+    least that the engine finds to miss it. Raises `NotCertified`.
+    """
+    for count in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
+        if count < 1:
+            continue
+        enough, claims = build(count).half("upper").meets(epsilon, target)
+        short, others = build(count + 1).half("upper").meets(epsilon, target)
+        if enough and short is False:
+            break
+    else:
+        raise NotCertified(f"no whole number near {guess} is proven to be the largest")
+    if build(count).lower is None:
+        return Certified(Fraction(count), Fraction(count + 1), claims + others)
+    low, high = count, count + 1
+    while not _misses(build(high), epsilon, target):
+        low, high = high, 2 * high
+        if high > _MOST_WHOLE:
+            raise NotCertified(f"no whole number above {count} is proven to miss the target")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _misses(build(middle), epsilon, target) else (middle, high)
+    for most in (high, high + 1, high + high // 10**9 + 2):
+        short, others = build(most).half("lower").meets(epsilon, target)
+        if short is False:
+            return Certified(Fraction(count), Fraction(most), claims + others)
+    raise NotCertified(f"no whole number near {high} is proven to miss the target")
+
+
+def _misses(plan: Plan, epsilon: Fraction, target: Fraction) -> bool:
+    """Whether the engine has the realised pairs miss a target."""
+    return plan.half("lower").float_log_delta(float(epsilon)) > ln(target)

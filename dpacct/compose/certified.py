@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
 from dpacct.domain import DELTA, EPSILON, Integer, Number, ln, text
-from dpacct.errors import NotCertified
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -82,15 +81,18 @@ def _answer(
     from dpacct.certify.claims import decimal
 
     node = composition.node
-    # where the dominating pair may not be realised, the value is what is promised: the upper end
-    middle = found.upper
-    if composition.lower is None or quantity not in ("epsilon", "delta"):
+    # the value is what is promised: the safe end of a parameter, and where the dominating pair may not
+    # be realised; else what is between the ends
+    ends = below(found.lower), above(found.upper)
+    middle, value = (found.upper, ends[1]) if safe_end == "upper" else (found.lower, ends[0])
+    if composition.lower is None and quantity in ("epsilon", "delta"):
         middle = (found.lower + found.upper) / 2
+        value = min(max(float(middle), ends[0]), ends[1])
     return Answer(
         quantity=quantity,
-        value=min(max(float(middle), below(found.lower)), above(found.upper)),
-        lower=below(found.lower),
-        upper=above(found.upper),
+        value=value,
+        lower=ends[0],
+        upper=ends[1],
         side=Side.TWO_SIDED,
         strength=Strength.PROVED,
         method="certified",
@@ -254,6 +256,9 @@ def whole_parameter(
 ) -> Proven:
     """The largest whole number that meets the target, proven, with the next one proven not to.
 
+    Where the dominating pair may not be realised (fixed-size samples), the next one meets it no more
+    under that pair, and the upper end is one that surely misses it.
+
     Privacy must not grow with the number; `guess` is what `dpacct.calibrate` finds. Raises
     `NotCertified` where the guess is more than a few off, or too close to call.
 
@@ -265,7 +270,7 @@ def whole_parameter(
     """
     from dpacct.certify.check import certificate
     from dpacct.certify.effort import FORCED, allowance
-    from dpacct.certify.solve import Certified
+    from dpacct.certify.solve import whole_boundary
 
     started = time.perf_counter()
     at, target = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
@@ -274,26 +279,18 @@ def whole_parameter(
         node = build(count)
         return Composition(node, resolve_adjacency(node, adjacency))
 
-    for count in (guess, guess - 1, guess + 1, guess - 2, guess + 2):
-        if count < 1:
-            continue
-        with allowance(min(effort, FORCED)):
-            enough, first = prepared(composed(count)).meets(at, target)
-            short, second = prepared(composed(count + 1)).meets(at, target)
-        if enough and short is False:
-            break
-    else:
-        raise NotCertified(f"no number of {name} near {guess} is proven to be the largest")
-    found = Certified(Fraction(count), Fraction(count + 1), first + second)
+    with allowance(min(effort, FORCED)):
+        found = whole_boundary(lambda n: prepared(composed(n)), guess, at, target)
+    count, most = int(found.lower), int(found.upper)
     composition = composed(count)
     question = {
         "epsilon": text(at),
         "delta": text(target),
         "parameter": name,
         "meets": composition.node.to_json(),
-        "fails": build(count + 1).to_json(),
+        "fails": build(most).to_json(),
         "safe_end": "lower",
     }
-    told = certificate("parameter", question, str(count), str(count + 1), found.claims)
+    told = certificate("parameter", question, str(count), str(most), found.claims)
     answer = _answer(name, found, composition, started, DIGITS, "lower")
     return Proven(replace(answer, value=float(count)), told)

@@ -150,3 +150,32 @@ def test_a_delta_far_below_what_one_types_is_written_and_read(digits: int) -> No
     found = certified.delta(node, epsilon=30000, digits=digits)
     assert found.certificate["lower"].lower().endswith("e-50853")
     assert all(holds for _, holds in check(stored(found.certificate)))
+
+
+def test_a_parameter_of_a_fixed_size_sample_has_an_end_for_each_pair() -> None:
+    """The safe end is of the dominating pair, the other one surely misses the target."""
+
+    def step(sigma: object) -> dp.Node:
+        return dp.WithoutReplacement(0.05)(dp.Gaussian(sigma=sigma))
+
+    found = certified.parameter(
+        lambda sigma: step(sigma) * 200, guess=1.504, epsilon=3, delta=1e-6, name="sigma"
+    )
+    assert all(holds for _, holds in check(stored(found.certificate)))
+    answer = found.answer
+    assert answer.value == answer.upper
+    assert (
+        1.40006
+        < float(answer.lower or 0)
+        < 1.40008
+        < 1.504177
+        < float(answer.upper or 0)
+        < 1.504178
+    )
+    whole = certified.whole_parameter(lambda n: step(2) * n, guess=434, epsilon=3, delta=1e-6)
+    least, most = int(whole.certificate["lower"]), int(whole.certificate["upper"])
+    assert all(holds for _, holds in check(stored(whole.certificate)))
+    assert most > least + 1
+    realised = dp.Poisson(0.05)(dp.Gaussian(sigma=2))  # the same pairs as the realised ones
+    for steps, fine in ((most - 2, True), (most, False)):
+        assert (float((realised * steps).delta(epsilon=3, method="exact")) <= 1e-6) is fine
