@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
-
 from dpacct_training.accept import one_of
 from dpacct_training.models.model import Model
+from dpacct_training.registry import named
 
 
 def names() -> list[str]:
@@ -23,8 +21,4 @@ def by_name(name: str) -> type[Model]:
     return found[one_of("model", name, names())]
 
 
-found: dict[str, type[Model]] = {}
-for _module in iter_modules(__path__):
-    _defined = getattr(import_module(f"{__name__}.{_module.name}"), "MODEL", None)
-    if _defined is not None:
-        found[_defined.name] = _defined
+found: dict[str, type[Model]] = named(__name__, __path__, "MODEL")
