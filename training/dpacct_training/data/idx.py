@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import math
 import struct
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpacct import InvalidArgument
+from dpacct_training.data import cache
 
 
 def read(name: str, content: bytes) -> NDArray[np.uint8]:
@@ -31,3 +33,17 @@ def read(name: str, content: bytes) -> NDArray[np.uint8]:
         told = f"{name} must hold {math.prod(shape)} values, got {values.size}"
         raise InvalidArgument(told, argument="path")
     return values.reshape(shape)
+
+
+def pinned(
+    content: bytes,
+    files: Mapping[str, tuple[str, str]],
+    members: Callable[[bytes, list[str]], Mapping[str, bytes]],
+) -> dict[str, NDArray[np.uint8]]:
+    """Arrays of an archive's idx files, {name: (path, SHA-256)}; images get their one channel."""
+    held = members(content, [path for path, _ in files.values()])
+    found = {
+        name: read(path, cache.check(path, held[path], sha256))
+        for name, (path, sha256) in files.items()
+    }
+    return {name: v[:, None] if name.startswith("x") else v for name, v in found.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpacct_training.data import archive, cache, idx
+from dpacct_training.data import archive, idx
 from dpacct_training.data.sources import Arrays, Source
 
 FILES = {
@@ -27,12 +27,7 @@ FILES = {
 
 def read(content: bytes) -> Arrays:
     """60,000 and 10,000 images of 28 x 28, with their digits."""
-    held = archive.from_tar(content, [path for path, _ in FILES.values()])
-    found = {
-        name: idx.read(path, cache.check(path, held[path], sha256))
-        for name, (path, sha256) in FILES.items()
-    }
-    return {name: v[:, None] if name.startswith("x") else v for name, v in found.items()}
+    return idx.pinned(content, FILES, archive.from_tar)
 
 
 SOURCE = Source(
