@@ -157,6 +157,9 @@ def _share(eps0: float, answers: int) -> float:
                 6.8798971857954401e-28,
                 source="mpmath, 40 digits",
             ),
+            Vector(
+                at(eps0=1, epsilon="0.01", clients=2, answers=4), 1.0, source="above 1 as printed"
+            ),
         ),
         refuses=(at(eps0=1, epsilon="0.5", clients=1000, answers=1),),
     )
