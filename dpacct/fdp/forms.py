@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # intervals that are refined at a time
 _MOST = 100
+# relative, of an upper end of delta that supports a curve
+_TOLERANCE = 1e-6
 # what rounding may add to a probability near 1
 ROUNDING = 1e-15
 _GRID = np.unique(
@@ -258,7 +260,7 @@ class PlanTradeOff(ByProfile):
     def _above(self, epsilons: Floats) -> Floats:
         from dpacct.compose.questions import log_profile as of_plan
 
-        return np.asarray(np.exp(of_plan(self._composed, epsilons)) * (1.0 + 1e-12))
+        return np.asarray(np.exp(of_plan(self._composed, epsilons, _TOLERANCE)) * (1.0 + 1e-12))
 
     def _largest(self) -> float:
         if self._composed.renyi_only:
