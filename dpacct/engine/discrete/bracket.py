@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import partial
 
 import numpy as np
@@ -78,14 +79,17 @@ def log_profile(sources: Sources, epsilons: Floats, width: float = 1e-4) -> Floa
     if listed is not None:
         return np.array([listed[1].log_delta(at, upper=True) for at in epsilons.tolist()])
     values = np.full(epsilons.shape, np.nan)
-    pending = np.argsort(epsilons).tolist()
+    # from above: what is fine enough there is fine enough below
+    order = np.argsort(epsilons)[::-1].tolist()
+    search = Search(sources, _at_epsilon(float(epsilons[order[0]]), width))
+    past = search.beyond(float(epsilons[order[0]]))
+    if past is not None:
+        beyond = bisect_left(order, True, key=lambda i: search.beyond(float(epsilons[i])) is None)
+        values[order[:beyond]] = past.upper
+        order = order[beyond:]
+    pending = order
     while pending:
-        first = float(epsilons[pending[0]])
-        search = Search(sources, _at_epsilon(first, width))
-        past = search.beyond(first)
-        if past is not None:  # above all finite losses, as are those that follow
-            values[pending] = past.upper
-            break
+        search.ask(_at_epsilon(float(epsilons[pending[0]]), width))
         (upper, lower), _ = search.compositions(1.0)
         left = []
         for i in pending:

@@ -89,9 +89,14 @@ class Search:
         self._lattices = Lattices(sources, question.log_delta, question.width)
         self._c = 1.0
         self._extra = 0.0
+        self._built: tuple[Laws, Laws] | None = None
         self._tail = math.log(TAILS * question.width) - 3.0
         if self._lattices.natural is not None:
             self._tail = _EXACT
+
+    def ask(self, question: Question) -> None:
+        """Another question of the same composition: laws that are fine enough for it are kept."""
+        self._question = question
 
     def bracket(self) -> Bracket:
         """The narrowest of a few attempts."""
@@ -135,6 +140,7 @@ class Search:
         """(upper, lower) compositions; True where they are as fine as memory allows."""
         uppers, lowers, total, wide = self._refined(factor)
         self._c = total.c
+        self._built = uppers, lowers
         spill = self._lattices.spill(uppers, total.saddle_epsilon)
         pair = []
         for laws, own in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
@@ -147,7 +153,8 @@ class Search:
         last, aim = math.inf, _AIM
         best: tuple[float, Laws, Laws, Sum] | None = None
         for trial in range(_ROUNDS):
-            uppers, lowers = lattices.build()
+            known = trial == 0 and self._built is not None
+            uppers, lowers = self._built if self._built and known else lattices.build()
             total = question.saddle(uppers, self._c)
             self._c = total.c
             beside = Beside.of(uppers, total)
@@ -172,7 +179,12 @@ class Search:
             enough = not wide and not wasted
             if fits and settled and (best is None or gap <= best[0]):
                 best = gap, uppers, lowers, total
-            if trial and settled and fits and (enough or (wide and step <= 1.2 * finest)):
+            if (
+                (trial or known)
+                and settled
+                and fits
+                and (enough or (wide and step <= 1.2 * finest))
+            ):
                 return uppers, lowers, total, wide
         if best is not None:
             _, uppers, lowers, total = best
