@@ -58,9 +58,8 @@ def calibrate(
         )
         raise Unreachable(told, argument=name)
     witness = search.answer(safe)
-    upward = unsafe is None or safe >= unsafe
-    if unsafe is None:
-        missed = safe  # the edge of the search: nothing beyond it is asked about
+    # at an edge of the search all of it is safe, and the boundary is somewhere beyond
+    upward = safe >= unsafe if unsafe is not None else safe < high
     # where delta has an upper end alone the safe value is known to be safe, but not that less won't do
     safe_end: Literal["upper", "lower"] = "upper" if upward else "lower"
     known: dict[str, float] = {}

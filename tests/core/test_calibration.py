@@ -71,3 +71,18 @@ def test_a_search_through_bounds_ends_where_the_answer_is_within_them() -> None:
     found = dp.calibrate(plan, epsilon=0.2043, delta=9.606e-10, name="sigma")
     again = plan(float(found)).delta(epsilon=0.2043, method="exact")
     assert again.upper is not None and again.upper <= 9.606e-10 * (1 + 1e-12)
+
+
+def test_the_edge_of_a_search_is_no_boundary() -> None:
+    """All steps that may be asked about are allowed; how many would be too many is not known."""
+    found = dp.calibrate(
+        lambda n: dp.Poisson(1e-7)(dp.Gaussian(sigma=18)) * int(n),
+        epsilon=18,
+        delta=1e-150,
+        integer=True,
+        name="steps",
+    )
+    assert (found.value, found.lower, found.upper) == (1e15, 1e15, None)
+    assert found.side is dp.Side.LOWER and found.safe_end == "lower"
+    noise = dp.calibrate(lambda s: dp.Gaussian(sigma=s), epsilon=9, delta=0.9, bounds=(5, 50))
+    assert (noise.value, noise.lower, noise.upper) == (5, None, 5)

@@ -14,6 +14,8 @@ from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, mechanism, repeated, sampling_rate
+from dpacct.domain import STEPS
+from dpacct.errors import NotCertified
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -74,6 +76,9 @@ def command(
     def prove(digits: int, effort: float) -> Proven:
         from dpacct.compose.certified import whole_parameter
 
+        if int(fast()) == STEPS.upper:
+            told = "the budget allows as many steps as can be asked about, so none more is proven too many"
+            raise NotCertified(told, argument="steps")
         return whole_parameter(
             lambda count: repeated(plan, noise, count),
             guess=int(fast()),

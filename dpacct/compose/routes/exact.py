@@ -102,11 +102,11 @@ def _of_rare_hits(plan: Composition, ask: Callable[[Route], Finding]) -> Finding
 
 
 def _narrow(finding: Finding, relative: bool) -> bool:
-    """Whether a lattice's upper end is as near its value as it was asked to be, or nearly."""
-    assert finding.upper is not None
-    if finding.upper == finding.value:
+    """Whether a lattice's bracket is as narrow as it was asked to be, or nearly."""
+    assert finding.lower is not None and finding.upper is not None
+    if finding.upper == finding.lower:
         return True
-    return finding.upper - finding.value <= 5.0 * RARE_WIDTH * (finding.value if relative else 1.0)
+    return finding.upper - finding.lower <= 10.0 * RARE_WIDTH * (finding.value if relative else 1.0)
 
 
 def _error(solved: Solved, relative: bool) -> float:
