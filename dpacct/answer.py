@@ -170,8 +170,8 @@ class Answer:
         """The JSON form (contracts.md, schema 1), without the command's name.
 
         An end that is not known is null. JSON has no infinity: an infinite number is the string
-        "inf" or "-inf", which `float` reads. A plan made of a function is null. Keys of `extra` stand beside the others; the
-        alternatives carry their own bracket and time.
+        "inf" or "-inf", which `float` reads. A plan made of a function is null. Keys of `extra` stand
+        beside the others; the alternatives carry their own bracket and time.
         """
         told: dict[str, Any] = {
             "schema": SCHEMA,
