@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+# of the way to the nearer end, how far beyond the secant's guess is read first: ten times that where the
+# other side is not met
+_BEYOND = 0.01
+
 
 def root(
     read: Callable[[float], float],
@@ -27,8 +31,11 @@ def root(
         return floor
     x, low, high = start, -math.inf, math.inf
     f_low = f_high = math.nan
+    beyond = _BEYOND
+    last: tuple[float, float] | None = None
     for _ in range(200):
         f = read(x) - target
+        same = last is not None and (f > 0.0) == (last[1] > 0.0)
         if f > 0.0:
             low, f_low = x, f
         else:
@@ -39,16 +46,24 @@ def root(
             accuracy * (high - floor), 2e-16 * abs(high)
         ):
             break
-        x = max(_next(low, f_low, high, f_high, slope), floor)
-        # where one side has not been met yet, it is further off than the slope has it
-        slope *= 0.6
+        if same and last is not None:
+            # the same side again: the other is further off than the slope has it
+            slope *= 0.6
+            chord = (last[1] - f) / (x - last[0])
+            if 0.0 < chord < slope:
+                slope = chord
+            beyond = min(10.0 * beyond, 1.0)
+        last = x, f
+        x = max(_next(low, f_low, high, f_high, slope, beyond), floor)
     else:
         return high if up else max(low, floor)
     return high if up else low
 
 
-def _next(low: float, f_low: float, high: float, f_high: float, slope: float) -> float:
-    """Where to read next: a little beyond the secant's guess, from the end that is nearer to it."""
+def _next(
+    low: float, f_low: float, high: float, f_high: float, slope: float, beyond: float
+) -> float:
+    """Where to read next: by this share beyond the secant's guess, from the end that is nearer to it."""
     if high == math.inf:
         return low + 1.1 * min(f_low, 40.0) / slope + 1e-15 * abs(low)
     if low == -math.inf:
@@ -57,6 +72,6 @@ def _next(low: float, f_low: float, high: float, f_high: float, slope: float) ->
     if not (f_low < 1e6 and f_high > -1e6):
         return 0.5 * (low + high)
     share = f_low / (f_low - f_high)
-    beyond = 0.1 * min(share, 1.0 - share) + 1e-9
-    share += beyond if share < 0.5 else -beyond
+    further = beyond * min(share, 1.0 - share) + 1e-9
+    share += further if share < 0.5 else -further
     return low + min(max(share, 1e-3), 1.0 - 1e-3) * wide
