@@ -30,7 +30,7 @@ def test_the_table_is_whole_and_its_summary_is_its_own() -> None:
 
 def test_most_plans_are_proved() -> None:
     often = [row for row in TABLE["rows"] if not row["rare"]]
-    assert sum("lower" in row for row in often) >= 0.97 * len(often)
+    assert sum("lower" in row for row in often) >= 0.99 * len(often)
 
 
 @pytest.mark.parametrize("k", range(7, referee.PLANS, 97))
