@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-# of the way to the nearer end, how far beyond the secant's guess is read first: ten times that where the
-# other side is not met
+# share of the way to the nearer end that is read beyond the secant's guess, so that both ends close in; ten
+# times more each time that it was not enough
 _BEYOND = 0.01
 
 
@@ -33,7 +33,8 @@ def root(
     f_low = f_high = math.nan
     beyond = _BEYOND
     last: tuple[float, float] | None = None
-    for _ in range(200):
+    before = math.inf  # how wide the bracket was three readings ago
+    for trial in range(200):
         f = read(x) - target
         same = last is not None and (f > 0.0) == (last[1] > 0.0)
         if f > 0.0:
@@ -47,14 +48,24 @@ def root(
         ):
             break
         if same and last is not None:
-            # the same side again: the other is further off than the slope has it
+            # the other side is further off than the slope, or the secant, has it
             slope *= 0.6
             chord = (last[1] - f) / (x - last[0])
             if 0.0 < chord < slope:
                 slope = chord
-            beyond = min(10.0 * beyond, 1.0)
+            beyond = min(10.0 * beyond, 0.5)
+        else:
+            beyond = _BEYOND
         last = x, f
         x = max(_next(low, f_low, high, f_high, slope, beyond), floor)
+        if trial % 3 == 2:
+            if 0.25 * before < high - low < math.inf:
+                x = 0.5 * (low + high)  # a step, or a kink: secants don't close in
+            before = high - low
+        if x in (low, high) and high - low < math.inf:
+            x = 0.5 * (low + high)
+        if x in (low, high):
+            break  # no doubles between
     else:
         return high if up else max(low, floor)
     return high if up else low
