@@ -4,8 +4,12 @@
    corrected, the bound of an observer's last round, and Theorem 1 as printed.
 2. `gaussian`: the two-level route of `dp.federated.PriFedSync` with whole batches against the sum over the
    number of rounds that took place, which is exact.
-3. `steps`: the same route with noisy SGD: the coin never costs, a lower end is never above an upper one, and
-   both lie below the composition without the coin.
+3. `noisy_sgd`: the same with batches, against transforms of a table (noisy_sgd.py). The ends are the
+   contour's, which are those of the route wherever it resolves; plans where it does not are counted, and
+   replaced by others.
+4. `bracketed`: such plans, as the public route answers them, by the lattice.
+5. `steps`: the coin never costs, a lower end is never above an upper one, and both lie below the composition
+   without the coin.
 
 A plan's number is its seed's: `python -m tests.federated.search --draws 1000` is the head of the stored one.
 """
@@ -20,13 +24,27 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+
+from dpacct.curves.coin import CoinLaw
+from dpacct.curves.gaussian_laws import SampledGaussianLaw
+from dpacct.curves.half_gaussian import SymmetricGaussianLaw
+from dpacct.engine import invert
+from dpacct.engine.law import Law
 from dpacct.federated import PriFedSync
 from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+from tests.federated.noisy_sgd import NoisySGD
 from tests.federated.small_plans import SmallPlan
 
 STORED = Path(__file__).with_suffix(".json")
 SEED = 20261118
-DRAWS = {"outcomes": 100_000, "gaussian": 100_000, "steps": 1_500}
+DRAWS = {
+    "outcomes": 100_000,
+    "gaussian": 100_000,
+    "noisy_sgd": 100_000,
+    "bracketed": 12,
+    "steps": 1_500,
+}
 _ROUNDING = 1e-12
 
 
@@ -114,6 +132,71 @@ def steps_plan(rng: Random) -> PriFedSync:
     )
 
 
+def noisy_plan(rng: Random) -> tuple[PriFedSync, NoisySGD, float]:
+    """A plan with batches smaller than the records, its truth, and an epsilon to ask at."""
+    plan = steps_plan(rng)
+    while plan.batch_size == plan.records:
+        plan = steps_plan(rng)
+    rate = plan.batch_size / plan.records
+    coin, sigma = float(plan.client_rate), float(plan.sigma)
+    truth = NoisySGD(sigma, rate, plan.local_steps, coin, plan.rounds)
+    return plan, truth, round(truth.epsilon_at(10.0 ** rng.uniform(-7.0, -0.3)), 9)
+
+
+def contour(truth: NoisySGD, epsilon: float) -> tuple[float, float] | None:
+    """(lower, upper) of delta as the exact route has them; None where the contour does not resolve."""
+
+    def run(law: Law) -> list[tuple[Law, float]]:
+        return [(CoinLaw(((law, float(truth.steps)),), truth.coin), float(truth.rounds))]
+
+    upper = invert.log_delta(run(SymmetricGaussianLaw(truth.sigma, truth.rate)), epsilon)
+    lower = invert.log_delta(run(SampledGaussianLaw(truth.sigma, truth.rate, True)), epsilon)
+    if not upper.resolved or not lower.resolved:
+        return None
+    return math.exp(lower.lower), math.exp(upper.upper)
+
+
+def noisy_sgd(draws: int, seed: int = SEED) -> dict[str, Any]:
+    """How often the truth is beyond an end, and how far the upper one is from it at most."""
+    rng = Random(seed)
+    missed, left, judged, farthest, unsure = 0, 0, 0, 0.0, []
+    while judged < draws:
+        _, truth, epsilon = noisy_plan(rng)
+        found = contour(truth, epsilon)
+        if found is None:
+            left += 1
+            continue
+        judged += 1
+        low, high = (float(end[0]) for end in truth.deltas(np.array([epsilon])))
+        missed += not (low <= found[1] and found[0] <= high)
+        farthest = max(farthest, found[1] / high)
+        unsure.append((high - low) / high)
+    return {
+        "draws": draws,
+        "missed": missed,
+        "unresolved": left,
+        "most_above_truth": float(f"{farthest:.9g}"),
+        "median_doubt": float(f"{np.median(unsure):.3g}"),
+    }
+
+
+def bracketed(draws: int, seed: int = SEED) -> dict[str, Any]:
+    """Plans that the contour does not resolve."""
+    rng = Random(seed)
+    missed, judged, widest = 0, 0, 0.0
+    while judged < draws:
+        plan, truth, epsilon = noisy_plan(rng)
+        if contour(truth, epsilon) is not None:
+            continue
+        judged += 1
+        found = plan.tree().delta(epsilon=epsilon, method="exact")
+        assert found.lower is not None and found.upper is not None
+        low, high = (float(end[0]) for end in truth.deltas(np.array([epsilon])))
+        missed += not (low <= found.upper and found.lower <= high)
+        widest = max(widest, found.upper / high)
+    return {"draws": draws, "missed": missed, "most_above_truth": float(f"{widest:.6g}")}
+
+
 def steps(draws: int, seed: int = SEED) -> dict[str, Any]:
     """Two-level between nothing and the composition without the coin."""
     rng = Random(seed)
@@ -131,6 +214,8 @@ def steps(draws: int, seed: int = SEED) -> dict[str, Any]:
 PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "outcomes": outcomes,
     "gaussian": gaussian,
+    "noisy_sgd": noisy_sgd,
+    "bracketed": bracketed,
     "steps": steps,
 }
 

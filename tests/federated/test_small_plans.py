@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -91,6 +92,9 @@ def test_the_stored_search_found_no_plan_beyond_a_corrected_bound() -> None:
     outcomes, gaussian = STORED["outcomes"], STORED["gaussian"]
     assert STORED["seed"] == search.SEED
     assert outcomes["draws"] == gaussian["draws"] == 10**5
+    noisy = STORED["noisy_sgd"]
+    assert noisy["draws"] == 10**5 and noisy["missed"] == 0
+    assert noisy["most_above_truth"] < 1.001 and noisy["unresolved"] < 1000
     assert STORED["steps"]["draws"] >= 1000
     assert STORED["steps"]["missed"] == gaussian["missed"] == 0
     for name in ("two_level_weak", "two_level_strong", "last_sync"):
@@ -107,3 +111,20 @@ def test_the_head_of_the_search_is_todays() -> None:
     assert fresh["first"] == STORED["outcomes"]["first"]
     assert search.gaussian(60)["missed"] == 0
     assert search.steps(8)["missed"] == 0
+
+
+def test_a_head_of_noisy_plans_and_what_the_judge_can_see() -> None:
+    """The contour is the public route; tables of other plans are told apart from it by the judge."""
+    assert search.noisy_sgd(40)["missed"] == 0
+    rng, seen = Random(9), 0
+    for _ in range(12):
+        plan, truth, epsilon = search.noisy_plan(rng)
+        ends = search.contour(truth, epsilon)
+        if ends is None:
+            continue
+        found = plan.tree().delta(epsilon=epsilon, method="exact")
+        assert found.lower is not None and found.upper is not None
+        assert ends[0] <= found.lower * (1 + 1e-9) and found.upper <= ends[1] * (1 + 1e-9)
+        louder = replace(truth, sigma=0.98 * truth.sigma)  # two percent less noise
+        seen += ends[1] < louder.deltas(np.array([epsilon]))[0][0]
+    assert seen >= 8
