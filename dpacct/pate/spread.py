@@ -49,7 +49,7 @@ def box_pair(own: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     >>> law, other = np.log([0.75, 0.25]), np.log([0.25, 0.75])
     >>> p, q = box_pair(law, other, other)
     >>> np.exp(p).round(9).tolist(), np.exp(q).round(9).tolist()
-    ([0.75, 0.25], [0.25, 0.75])
+    ([0.75, 0.25, 0.0], [0.25, 0.75, 0.0])
     """
     q, least = np.exp(own), np.exp(low) * (1.0 - _ROUNDING)
     most = np.minimum(np.exp(high) * (1.0 + _ROUNDING), 1.0)
@@ -59,6 +59,8 @@ def box_pair(own: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
             np.minimum(sets @ q, 1.0),
             np.minimum(np.minimum(sets @ most, 1.0 - (1.0 - sets) @ least), 1.0),
         )
+        # what the votes have and no law of the box needs: nothing one way, an endless loss the other
+        width, height = np.append(width, max(0.0, 1.0 - width.sum())), np.append(height, 0.0)
     else:
         width, height = _lesser(_curve(q, most, 0.0), _curve(q, least, 1.0 - float(least.sum())))
     with np.errstate(divide="ignore"):

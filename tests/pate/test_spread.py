@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -32,13 +32,14 @@ def spread_votes(shares: int, classes: int) -> list[tuple[int, ...]]:
     return [u for u in product(range(shares + 1), repeat=classes) if sum(u) == shares]
 
 
-@settings(max_examples=25)
+@settings(max_examples=80)
 @given(
     votes=st.lists(st.integers(0, 14), min_size=3, max_size=3).filter(lambda v: sum(v) >= 3),
     sigma=st.sampled_from([1, 3, 8]),
     laplace=st.booleans(),
     threshold=st.sampled_from([None, 6]),
 )
+@example(votes=[0, 0, 9], sigma=1, laplace=False, threshold=None)
 def test_every_way_to_spread_lies_below(
     votes: list[int], sigma: int, laplace: bool, threshold: int | None
 ) -> None:
