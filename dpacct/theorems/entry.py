@@ -44,7 +44,7 @@ class Vector:
     truth: float | None = None
     printed: bool = False
     within: float = 1e-9
-    source: str = "errata.md"
+    source: str = "our errata of the papers"
 
 
 @dataclass(frozen=True)

@@ -245,7 +245,7 @@ def lemma5(steps: int, epsilon: float, delta: float, slack: float) -> float:
         reason=(
             "To first order in delta the second part is delta (k e^eps + 2T - k)/(1 + e^eps) with"
             " k = ceil(eps'/eps), which is below T delta for every k < T. T steps that fail openly with"
-            " probability delta lose 1 - (1 - delta)^T, whatever eps' is. (Not in errata.md.)"
+            " probability delta lose 1 - (1 - delta)^T, whatever eps' is. (Not in our errata of the papers.)"
         ),
         corrected_by="dp_fedsam.lemma5_corrected",
         witness=Witness(

@@ -49,19 +49,19 @@ _WHERE = Where(alpha=_ALPHA, epsilon=_EPSILON, clients=_CLIENTS)
                 at(alpha=8, epsilon=1, clients=2),
                 0.7305759059952,
                 0.9105012777482131,
-                source="mpmath; errata.md has the smaller direction",
+                source="mpmath; our errata have the smaller direction",
             ),
             Vector(
                 at(alpha=7, epsilon=3, clients=10),
                 1.3377366855117,
                 2.919021080727355,
-                source="mpmath; errata.md has the smaller direction",
+                source="mpmath; our errata have the smaller direction",
             ),
             Vector(
                 at(alpha=31, epsilon=1, clients=100),
                 0.1341285664157,
                 0.2209599872439781,
-                source="mpmath; errata.md has the smaller direction",
+                source="mpmath; our errata have the smaller direction",
             ),
         ),
     )
