@@ -157,16 +157,19 @@ def _log_delta(direction: Direction, epsilon: float, width: float) -> Bracket:
 
 def _epsilon(direction: Direction, log_target: float, width: float) -> Bracket:
     if direction.log_kept < 0.0:
-        excess = math.exp(log_target) + math.expm1(direction.log_kept)
-        if excess <= 0.0:
+        target, failing = math.exp(log_target), -math.expm1(direction.log_kept)
+        # a difference: what it rounds to may be off by this much
+        excess, slack = target - failing, 1e-15 * (target + failing)
+        if excess <= -slack:
             return Bracket(math.inf, math.inf)
-        # a difference: what it rounds to may be off by this much of itself
-        rounding = 1e-15 * (1.0 + math.exp(log_target) / excess)
-        log_target = math.log(excess) - direction.log_kept
-        if rounding > 1e-9:
-            safe = _finite(direction, log_target - rounding, width)
-            return Bracket(_finite(direction, log_target + rounding, width).lower, safe.upper)
-        log_target -= rounding
+        if slack > 1e-9 * excess:
+            least = math.log(excess + slack) - direction.log_kept
+            lower = _finite(direction, least, width).lower
+            if excess <= slack:
+                return Bracket(lower, math.inf)
+            most = math.log(excess - slack) - direction.log_kept
+            return Bracket(lower, _finite(direction, most, width).upper)
+        log_target = math.log(excess - slack) - direction.log_kept
     return _finite(direction, log_target, width)
 
 

@@ -32,7 +32,9 @@ _STEPS = Integer(1, 10**6, typical=(1, 10**4))
         ),
         vectors=(
             Vector(
-                at(alpha=8, gamma="0.01", sensitivity=1), 20.0, source="variance 400, our errata of the papers"
+                at(alpha=8, gamma="0.01", sensitivity=1),
+                20.0,
+                source="variance 400, our errata of the papers",
             ),
             Vector(at(alpha=2, gamma=1, sensitivity=3), 3.0, source="by hand"),
         ),
