@@ -21,6 +21,7 @@ from dpacct.certify.claims import Claim, prove, sides
 from dpacct.certify.effort import TooCostly, allowance
 from dpacct.compose import certified
 from dpacct.errors import DpacctError, NotCertified
+from tests.certify.edited import Path, changed
 
 MADE = {
     "remove and add": (dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000, "1.5"),
@@ -30,7 +31,6 @@ MADE = {
     "far draws": (dp.Poisson("1e-4")(dp.Gaussian(sigma="0.5")) * 100, "3"),
 }
 NO_PROOF = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NotCertified)
-Path = tuple[str | int, ...]
 
 
 def parts(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -51,15 +51,6 @@ def others(value: Any) -> list[Any]:
     return [
         int(x) if isinstance(value, int) and isinstance(x, float) and x == x else x for x in found
     ]
-
-
-def changed(told: Any, at: Path, value: Any) -> Any:
-    told = copy.deepcopy(told)
-    inner = told
-    for step in at[:-1]:
-        inner = inner[step]
-    inner[at[-1]] = value
-    return told
 
 
 @pytest.mark.parametrize("name", MADE)

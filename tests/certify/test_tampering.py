@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +12,7 @@ import dpacct as dp
 from dpacct.certify.check import check
 from dpacct.compose import certified
 from dpacct.errors import DpacctError
+from tests.certify.edited import Path, changed
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 MADE = {
@@ -26,7 +26,6 @@ MADE = {
     ),
     "edge": lambda: certified.epsilon(dp.Laplace(b=100) * 10, delta="1e-200"),
 }
-Path = tuple[str | int, ...]
 
 
 def leaves(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -38,15 +37,6 @@ def leaves(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from leaves(value, (*at, k))
     else:
         yield at, told
-
-
-def replaced(told: Any, at: Path, value: Any) -> Any:
-    told = copy.deepcopy(told)
-    inner = told
-    for step in at[:-1]:
-        inner = inner[step]
-    inner[at[-1]] = value
-    return told
 
 
 def fails(told: Any) -> bool:
@@ -93,7 +83,7 @@ def test_every_field_that_says_something_is_checked(name: str) -> None:
             zero = other == "0" and told["claims"][at[1]]["evidence"]["form"] == "ceiling"
             if other != value and not zero:
                 tried += 1
-                assert fails(replaced(told, at, other)), (at, value, other)
+                assert fails(changed(told, at, other)), (at, value, other)
     assert tried >= 15
 
 

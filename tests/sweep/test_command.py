@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from tests.cli.runner import Run, line, run
+from tests.cli.runner import line, run
+from tests.sweep.sweeping import rows, sweep
 
 EPS = """
 command = "eps"
@@ -23,16 +24,6 @@ delta = 1e-5
 sigma = [0.9, "11/10", 2]
 steps = { from = 10, to = 1000, points = 3, scale = "log" }
 """
-
-
-def sweep(folder: Path, text: str, *words: str) -> Run:
-    (folder / "s.toml").write_text(text, encoding="utf-8")
-    return run("sweep", str(folder / "s.toml"), *words)
-
-
-def rows(done: Run) -> list[dict[str, str]]:
-    assert done.code == 0, done.stderr
-    return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
 def test_epsilons_are_those_of_the_accountant(tmp_path: Path) -> None:

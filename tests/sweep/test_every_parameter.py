@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 import pytest
 
 import dpacct as dp
-from tests.cli.runner import PLAN, Run, line, run
+from tests.cli.runner import PLAN, line
+from tests.sweep.sweeping import rows, sweep
 
 VOTES = "9,1,0\n2,7,1\n5,5,0\n"
 FEDERATED = """
@@ -20,16 +19,6 @@ rounds = 2
 sigma = 1
 delta = 1e-5
 """
-
-
-def sweep(folder: Path, text: str, *words: str) -> Run:
-    (folder / "s.toml").write_text(text, encoding="utf-8")
-    return run("sweep", str(folder / "s.toml"), *words)
-
-
-def rows(done: Run) -> list[dict[str, str]]:
-    assert done.code == 0, done.stderr
-    return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
 @pytest.fixture
