@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 from dpacct.domain import Integer, Real, Where
@@ -23,7 +24,7 @@ _LARGE = 6.0  # above this exponent the refinement is larger than what it refine
 @theorem(
     Entry(
         id="wang2018.theorem9",
-        locus="Theorem 9 and Appendix B.5, for the Gaussian mechanism",
+        locus="Appendix B.5 (which sharpens Theorem 9), for the Gaussian mechanism",
         claim="Renyi divergence of the Gaussian mechanism on a uniform sample without replacement.",
         maths=(
             r"D_\alpha\le\frac1{\alpha-1}\log\Big(1+\tau^2\tbinom\alpha2\min\{4(e^{\rho(2)}-1),"
@@ -53,6 +54,9 @@ _LARGE = 6.0  # above this exponent the refinement is larger than what it refine
             Vector(
                 at(alpha=6, tau="0.3", sigma=3), 0.12533253268721245, source="mpmath, 50 digits"
             ),
+            Vector(
+                at(alpha=2, tau="0.1", sigma="0.02"), 2496.0879769945716, source="mpmath, 50 digits"
+            ),
         ),
     )
 )
@@ -62,22 +66,42 @@ def theorem9(alpha: int, tau: float, sigma: float) -> float:
     >>> theorem9(2, 0.05, 1.0) > 0.0063
     True
     """
-    rho = [j / (2.0 * sigma * sigma) for j in range(alpha + 1)]
-    least = min(4.0 * math.expm1(min(rho[2], 700.0)), 2.0 * math.exp(min(rho[2], 700.0)))
-    terms = [2.0 * math.log(tau) + math.log(math.comb(alpha, 2)) + math.log(least)]
+    terms = log_terms(alpha, tau, sigma)
     for j in range(3, alpha + 1):
-        plain = math.log(2.0) + (j - 1) * rho[j]
-        if (j - 1) * rho[j] < _LARGE:
+        if 0.5 * j * (j - 1) / sigma / sigma < _LARGE:
             even = 2 * (j // 2), 2 * (j - j // 2)
-            refined = math.log(4.0) + 0.5 * sum(_log_moment(order, sigma) for order in even)
-            plain = min(plain, refined)
-        terms.append(j * math.log(tau) + math.log(math.comb(alpha, j)) + plain)
-    top = max(terms)
+            moments = math.log(4.0) + 0.5 * sum(_log_moment(order, sigma) for order in even)
+            refined = j * math.log(tau) + math.log(math.comb(alpha, j)) + moments
+            terms[j - 2] = min(terms[j - 2], refined)
+    return divergence(terms, alpha)
+
+
+def log_terms(alpha: int, tau: float, sigma: float) -> list[float]:
+    """Logarithms of the terms j = 2..alpha of Theorem 9 as it is printed, without Appendix B.5.
+
+    The Gaussian's loss has no bound, so of its minima over e^{epsilon(infinity)} the 2 remains.
+    """
+    rho = 1.0 / sigma / sigma  # rho(2)
+    if rho < math.log(2.0):  # where 4(e^rho - 1) is the smaller one
+        second = math.log(4.0) + math.log(math.expm1(rho)) if rho > 0.0 else -math.inf
+    else:
+        second = math.log(2.0) + rho
+    others = (math.log(2.0) + 0.5 * j * (j - 1) * rho for j in range(3, alpha + 1))
+    return [
+        j * math.log(tau) + math.log(math.comb(alpha, j)) + factor
+        for j, factor in enumerate((second, *others), start=2)
+    ]
+
+
+def divergence(log_terms: Sequence[float], alpha: int) -> float:
+    """log(1 + the sum of the terms) / (alpha - 1); infinite where a term is too large for a double."""
+    top = max(log_terms)
+    if top == math.inf:
+        return math.inf
     if top > 600.0:
-        return (top + math.log(math.fsum(math.exp(t - top) for t in terms) + math.exp(-top))) / (
-            alpha - 1
-        )
-    return math.log1p(math.fsum(math.exp(term) for term in terms)) / (alpha - 1)
+        scaled = math.fsum(math.exp(term - top) for term in log_terms) + math.exp(-top)
+        return (top + math.log(scaled)) / (alpha - 1)
+    return math.log1p(math.fsum(math.exp(term) for term in log_terms)) / (alpha - 1)
 
 
 @lru_cache(maxsize=4096)

@@ -19,7 +19,7 @@ def removing(alpha: float, rate: float, sigma: float) -> float | None:
     return float(questions.rdp(node, alpha))
 
 
-@truth("wang2018.theorem9", draws=250, within=1e-7)
+@truth("dp_fed_ls.appendix_a", "wang2018.theorem9", draws=250, within=1e-7)
 def without_replacement(alpha: int, tau: float, sigma: float) -> float | None:
     """The dominating pair C_tau of the Gaussian under replace-one, by the exact engine."""
     if sigma < 0.05:
