@@ -1,0 +1,584 @@
+"""The privacy loss distribution of one release, in one direction: atoms and branches.
+
+A pair (P, Q) is, for accounting, the law of L = log dP/dQ under P:
+
+    infinite   P-mass where Q has none;  lost: Q-mass where P has none
+    atoms      finitely many (loss, log Q-mass)
+    branches   intervals of a noise axis on which loss and log Q-density are analytic and the loss monotone
+
+All is stated under Q (log p = log q + loss), so that each operator of sampling touches one number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import stable
+from .stable import Floats, TooFine, quiet
+
+_GAUSS = np.polynomial.legendre.leggauss(24)
+_CELL_GAUSS = np.polynomial.legendre.leggauss(8)
+_PANELS = 4000  # of one branch at most
+_NATS = 45.0  # e^-45 of a peak is nothing
+_LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
+
+
+# -- operators on a branch ---------------------------------------------------------------------
+
+
+class Functions(Protocol):
+    """What operators need of the arithmetic they run in; the module `stable` is that of floats."""
+
+    def mixed_loss(self, rate: Any, loss: Any, /) -> Any:
+        """log(1 - r + r e^loss)."""
+        ...
+
+    def blended_loss(self, terms: Any, loss: Any, /) -> Any:
+        """log sum_j w_j e^{k_j loss - d_j}."""
+        ...
+
+
+class Operator(Protocol):
+    """A step of a branch's chain: what it makes of (loss, log q), and of a loss backwards."""
+
+    def apply(self, loss: Any, log_q: Any, f: Functions) -> tuple[Any, Any]:
+        """The new loss and log Q-density at the same place of the axis."""
+        ...
+
+    def undo(self, loss: Floats) -> Floats:
+        """The loss before, infinite where no loss before is as small."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reversed:
+    """Q against P: l -> -l, log q -> log q + l."""
+
+    def apply(self, loss: Any, log_q: Any, f: Functions) -> tuple[Any, Any]:
+        """The operator at a place of the axis."""
+        return -loss, log_q + loss
+
+    def undo(self, loss: Floats) -> Floats:
+        """The loss before."""
+        return -loss
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """(1 - r) Q + r P against Q: l -> log(1 - r + r e^l), log q stays; `rate` in (0, 1)."""
+
+    rate: Any  # a Fraction stays exact, for arithmetic that is
+
+    @cached_property
+    def _rate(self) -> float:
+        return float(self.rate)
+
+    def apply(self, loss: Any, log_q: Any, f: Functions) -> tuple[Any, Any]:
+        """The operator at a place of the axis."""
+        return f.mixed_loss(self._rate if f is stable else self.rate, loss), log_q
+
+    def undo(self, loss: Floats) -> Floats:
+        """The loss before; -inf at and below log(1 - r)."""
+        return stable.unmixed_loss(self._rate, loss)
+
+
+@dataclass(frozen=True)
+class Blended:
+    """sum_j w_j P_j against Q, where log dP_j/dQ = k_j l - d_j: several shifts of one noise.
+
+    For N(1, s^2) against N(0, s^2), N(j, s^2) has k_j = j and d_j = j (j-1) / (2 s^2): a user with j
+    records in the sample. `terms`: (w_j, k_j, d_j), k_j >= 0, the w_j adding up to 1.
+    """
+
+    terms: tuple[tuple[float, float, float], ...]
+
+    def apply(self, loss: Any, log_q: Any, f: Functions) -> tuple[Any, Any]:
+        """The operator at a place of the axis."""
+        return f.blended_loss(self.terms, loss), log_q
+
+    def undo(self, loss: Floats) -> Floats:
+        """The loss before; -inf where no loss before is as small."""
+        return stable.unblended_loss(self.terms, loss)
+
+
+# -- branches ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Branch:
+    """An interval of a noise axis, with log q = base + linear x - square x^2/2 and loss = slope x - offset.
+
+    low, high: ends of the axis; an infinite end needs square 1, x in standard deviations of the noise.
+    `chain`: the operators applied since, in order. Loss and log q are natural logarithms; slope is not 0.
+    """
+
+    low: float
+    high: float
+    base: float
+    linear: float
+    square: float
+    slope: float
+    offset: float
+    chain: tuple[Operator, ...] = ()
+
+    # -- at a place of the axis ------------------------------------------------------------
+
+    def plain(self, x: Any) -> tuple[Any, Any]:
+        """(loss, log q) before any operator."""
+        log_q = x * (-0.5 * self.square) if self.square else 0.0
+        if self.linear:
+            log_q = log_q + self.linear
+        return x * self.slope - self.offset, log_q * x + self.base
+
+    def plain_where(self, loss: Floats) -> Floats:
+        """The x of a loss before any operator."""
+        x: Floats = (loss + self.offset) / self.slope
+        return x
+
+    def at(self, x: Any, f: Functions = stable) -> tuple[Any, Any]:
+        """(loss, log q) at real or complex x; `f`: the arithmetic of x, of floats unless stated."""
+        loss, log_q = self.plain(x)
+        for operator in self.chain:
+            loss, log_q = operator.apply(loss, log_q, f)
+        return loss, log_q
+
+    def where(self, loss: Floats | float) -> Floats:
+        """The x of each loss, clipped to [low, high]."""
+        value: Floats = np.asarray(loss, float)
+        for operator in reversed(self.chain):
+            value = operator.undo(value)
+        return np.clip(self.plain_where(value), self.low, self.high)
+
+    # -- shape -------------------------------------------------------------------------------
+
+    @cached_property
+    def sign(self) -> float:
+        """1 where the loss rises along the axis, -1 where it falls."""
+        turns = sum(isinstance(operator, Reversed) for operator in self.chain)
+        return math.copysign(1.0, self.slope) * (-1.0) ** turns
+
+    @cached_property
+    def steep(self) -> float:
+        """Bound of |d loss/dx| before sampling: for |Im x| < pi/steep the logs stay analytic."""
+        most = 1.0
+        for operator in self.chain:
+            if isinstance(operator, Blended):
+                most *= max(multiple for _, multiple, _ in operator.terms)
+        return most * abs(self.slope)
+
+    @cached_property
+    def smooth(self) -> float:
+        """|Im x| up to which |q| grows by e^2 at most (normal noise), or its size stays even (all else)."""
+        if self.square:
+            return 2.0 / math.sqrt(self.square)
+        return min(6.0, 8.0 / max(abs(self.linear), 1e-300))
+
+    @cached_property
+    def panel(self) -> float:
+        """Width of a Gauss-Legendre panel of 24 points, to rounding."""
+        return min(self.smooth, 3.0 / self.steep)
+
+    @cached_property
+    def height(self) -> float:
+        """How far the axis may be shifted into the complex plane."""
+        return min(self.smooth, 1.35 / self.steep)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the axis is the whole line."""
+        return -self.low == self.high == math.inf
+
+    @cached_property
+    def extent(self) -> tuple[float, float]:
+        """The ends, infinite ones replaced by where all mass is less than a float can hold."""
+        far = 60.0 + 2.0 * self.steep
+        return max(self.low, -far), min(self.high, far)
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """Infimum and supremum of the loss."""
+        with quiet():
+            ends = self.at(np.array((self.low, self.high)))[0].tolist()
+        return min(ends), max(ends)
+
+    # -- operators ----------------------------------------------------------------------------
+
+    def reversed(self) -> Branch:
+        """Q against P; twice is nothing."""
+        chain = self.chain
+        if chain and isinstance(chain[-1], Reversed):
+            return replace(self, chain=chain[:-1])
+        return replace(self, chain=(*chain, Reversed()))
+
+    def sampled(self, rate: Any) -> Branch:
+        """(1-r) Q + r P against Q; two in a row are one of the product of the rates."""
+        chain = self.chain
+        if chain and isinstance(chain[-1], Sampled):
+            return replace(self, chain=(*chain[:-1], Sampled(chain[-1].rate * rate)))
+        return replace(self, chain=(*chain, Sampled(rate)))
+
+    def blended(self, terms: tuple[tuple[float, float, float], ...]) -> Branch:
+        """A blend of several shifts of P against Q."""
+        return replace(self, chain=(*self.chain, Blended(terms)))
+
+    def weighted(self, log_factor: float) -> Branch:
+        """P- and Q-mass times a factor: every operator leaves it where it is."""
+        return replace(self, base=self.base + log_factor)
+
+    def above(self, loss: float) -> Branch | None:
+        """The part with larger losses; None where there is none."""
+        x = float(self.where(loss))
+        low, high = (x, self.high) if self.sign > 0.0 else (self.low, x)
+        return replace(self, low=low, high=high) if low < high else None
+
+    def below(self, loss: float) -> Branch | None:
+        """The part with smaller losses; None where there is none."""
+        x = float(self.where(loss))
+        low, high = (self.low, x) if self.sign > 0.0 else (x, self.high)
+        return replace(self, low=low, high=high) if low < high else None
+
+    # -- integrals over the part of larger losses --------------------------------------------
+
+    @cached_property
+    def bulk(self) -> float:
+        """The x furthest along rising losses at which P or Q has its mass, before any interval is cut out."""
+        if not self.square:
+            return self.high if self.sign > 0.0 else self.low
+        centre = self.linear / self.square
+        shift = self.steep * math.copysign(1.0, self.slope) / self.square
+        ends = (centre, centre + shift)
+        return max(ends) if self.sign > 0.0 else min(ends)
+
+    def _edges(self, x: Floats) -> Floats:
+        """Panel edges, a row for each x, from there to where nothing is left, along rising losses."""
+        unit, sign = self.panel, self.sign
+        end = self.high if sign > 0.0 else self.low
+        # beyond the bulk normal noise falls by t r + t^2/2 nats over t deviations
+        passed = np.maximum((x - self.bulk) * sign, 0.0) if self.square else np.zeros(x.shape)
+        ahead = np.maximum((self.bulk - x) * sign, 0.0)
+        span = ahead + (np.sqrt(passed * passed + 2.0 * _NATS) - passed if self.square else 0.0)
+        span = np.minimum(span, np.abs(end - x)) if math.isfinite(end) else span
+        longest = float(span.max()) if span.size else 0.0
+        count = math.ceil(longest / unit)
+        if count <= _PANELS:
+            part = np.linspace(0.0, 1.0, max(2, count) + 1)
+            if self.square:  # a steep fall beyond the bulk begins at x itself
+                part = np.unique(np.concatenate((part, part[1] * 0.25 ** np.arange(1.0, 4.0))))
+            return x[:, None] + sign * span[:, None] * part
+        if self.square:
+            raise TooFine
+        # noise that falls exponentially: what matters lies at an end, or where sampling begins to be felt
+        places = [0.0, longest]
+        losses = [0.0] + [-math.log(float(o.rate)) for o in self.chain if isinstance(o, Sampled)]
+        places += [float(p) for p in ((self.plain_where(np.array(losses)) - x[0]) * sign).tolist()]
+        steps = unit * np.concatenate((np.arange(1.0, 33.0), 33.0 * 1.3 ** np.arange(160.0)))
+        near = [p + s * steps for p in places for s in (1.0, -1.0)]
+        offsets = np.unique(np.concatenate((places, *near)))
+        offsets = offsets[(offsets >= 0.0) & (offsets <= longest)]
+        edges: Floats = x[:, None] + sign * np.minimum(offsets[None, :], span[:, None])
+        return edges
+
+    def profile(self, eps: Floats) -> tuple[Floats, Floats]:
+        """P(L > eps) - e^eps Q(L > eps), and e^eps Q(L > eps), at an array; tails keep their digits."""
+        value, slope = np.zeros(eps.shape), np.zeros(eps.shape)
+        for first in range(0, eps.size, 256):
+            part = slice(first, first + 256)
+            value[part], slope[part] = self._profile(eps[part])
+        return value, slope
+
+    def _profile(self, eps: Floats) -> tuple[Floats, Floats]:
+        low, high = self.extent
+        edges = self._edges(np.clip(self.where(eps), low, high))
+        width = np.diff(edges, axis=1)
+        x = edges[:, :-1, None] + width[..., None] * (0.5 + 0.5 * _GAUSS[0])
+        loss, log_q = self.at(x)
+        gap = np.minimum(eps[:, None, None] - loss, 0.0)
+        with quiet():
+            p = 0.5 * np.abs(width)[..., None] * _GAUSS[1] * np.exp(log_q + loss)
+        return (p * -np.expm1(gap)).sum(axis=(1, 2)), (p * np.exp(gap)).sum(axis=(1, 2))
+
+    def mass(self) -> float:
+        """P-mass."""
+        low, high = self.extent
+        edges = self._edges(np.array([low if self.sign > 0.0 else high]))[0]
+        width = np.diff(edges)[:, None]
+        loss, log_q = self.at(edges[:-1, None] + width * (0.5 + 0.5 * _GAUSS[0]))
+        return float((0.5 * np.abs(width) * _GAUSS[1] * np.exp(log_q + loss)).sum())
+
+    def cells(self, edges: Floats) -> tuple[Floats, Floats, Floats]:
+        """(p, q e^low, p - q e^low) of the losses between rising edges, each a sum of positive terms."""
+        with quiet():
+            x = np.clip(self.where(edges), *self.extent)
+        # the spike of a sampled loss is a narrow cell of losses and a wide one of the axis
+        parts = np.ceil(np.abs(np.diff(x)) / (0.4 * self.panel)).clip(1.0).astype(int)
+        if parts.sum() > 1 << 20:
+            raise TooFine
+        starts = np.cumsum(parts) - parts
+        width = np.repeat(np.diff(x) / parts, parts)
+        left = np.repeat(x[:-1], parts) + width * (
+            np.arange(parts.sum()) - np.repeat(starts, parts)
+        )
+        loss, log_q = self.at(left[:, None] + width[:, None] * (0.5 + 0.5 * _CELL_GAUSS[0]))
+        low, room = np.repeat(edges[:-1], parts)[:, None], np.repeat(np.diff(edges), parts)[:, None]
+        with quiet():
+            p = 0.5 * np.abs(width)[:, None] * _CELL_GAUSS[1] * np.exp(log_q + loss)
+        gap = np.clip(loss - low, 0.0, room)
+        masses = (p, p * np.exp(-gap), p * -np.expm1(-gap))
+        total, kept, excess = (np.add.reduceat(m.sum(axis=1), starts) for m in masses)
+        return total, kept, excess
+
+    def quantile(self, log_tail: float) -> float:
+        """A loss above which there is less than e^log_tail of P."""
+        low, top = 0.0, self.range[1]
+        step, rare = 0.05 * min(1.0, max(top, 1e-300)), math.exp(max(log_tail, -740.0))
+        while low + step < min(top, 1e5):
+            value, slope = self.profile(np.array([low + step]))
+            if value[0] + slope[0] <= rare:
+                return low + step
+            low, step = low + step, step * 1.3
+        return top if math.isfinite(top) else low + step
+
+
+# -- the distribution ------------------------------------------------------------------------------
+
+
+def _none() -> Floats:
+    return np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class LossDistribution:
+    """P against Q in one direction. Equal laws hash alike, so that a composition adds their counts.
+
+    losses, log_q: finite atoms, by the logarithm of their Q-mass. branches: all else that is finite.
+    infinite: P-mass where Q is 0; lost: Q-mass where P is 0.
+
+    >>> coin = LossDistribution.of_outcomes([1.0, -1.0], [0.731058578630005, 0.268941421369995])
+    >>> [round(float(v), 6) for v in coin.sampled(0.5).losses]
+    [0.620115, -0.379885]
+    """
+
+    losses: Floats = field(default_factory=_none)
+    log_q: Floats = field(default_factory=_none)
+    branches: tuple[Branch, ...] = ()
+    infinite: float = 0.0
+    lost: float = 0.0
+
+    @staticmethod
+    def of_outcomes(losses: Iterable[float], p: Iterable[float]) -> LossDistribution:
+        """Finitely many outcomes, by loss and P-mass > 0."""
+        listed = np.array(list(losses), float)
+        return LossDistribution(listed, np.log(np.array(list(p), float)) - listed)
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        return (
+            self.losses.tobytes(),
+            self.log_q.tobytes(),
+            self.branches,
+            self.infinite,
+            self.lost,
+        )
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, LossDistribution) and self._key == other._key
+
+    # -- operators ---------------------------------------------------------------------------
+
+    @cached_property
+    def _reverse(self) -> LossDistribution:
+        return LossDistribution(
+            -self.losses,
+            self.log_q + self.losses,
+            tuple(branch.reversed() for branch in self.branches),
+            self.lost,
+            self.infinite,
+        )
+
+    def reversed(self) -> LossDistribution:
+        """Q against P: l -> -l, log q -> log q + l, infinite <-> lost."""
+        return self._reverse
+
+    def sampled(self, rate: Any) -> LossDistribution:
+        """(1-r) Q + r P against Q: l -> log(1 - r + r e^l), log q stays; `rate` in (0, 1]."""
+        if rate == 1:
+            return self
+        r = float(rate)
+        losses, log_q = stable.mixed_loss(r, self.losses), self.log_q
+        if self.lost > 0.0:  # outcomes that P misses are merely unlikely under the mixture
+            losses = np.append(losses, math.log1p(-r))
+            log_q = np.append(log_q, math.log(self.lost))
+        branches = tuple(branch.sampled(rate) for branch in self.branches)
+        return LossDistribution(losses, log_q, branches, r * self.infinite)
+
+    def blended(self, terms: tuple[tuple[float, float, float], ...]) -> LossDistribution:
+        """sum_j w_j P_j against Q, log dP_j/dQ = k_j l - d_j (`Blended`); nothing may be infinite or lost."""
+        return LossDistribution(
+            stable.blended_loss(terms, self.losses),
+            self.log_q,
+            tuple(branch.blended(terms) for branch in self.branches),
+        )
+
+    def mirrored(self) -> LossDistribution:
+        """Losses above 0, their mirror images, the rest at 0: after `sampled`, C_r of Dong, Roth, Su 2022."""
+        top = self.losses > 0.0
+        losses, log_q = self.losses[top], self.log_q[top]
+        parts = (branch.above(0.0) for branch in self.branches)
+        branches = [branch for branch in parts if branch is not None]
+        pairs = [(branch, branch.reversed()) for branch in branches]
+        losses, log_q = np.concatenate((losses, -losses)), np.concatenate((log_q, log_q + losses))
+        finite = float(np.exp(log_q + losses).sum())
+        finite += sum(one.mass() + other.mass() for one, other in pairs)
+        rest = 1.0 - self.infinite - finite
+        if rest > 1e-15:  # less is rounding, and a loss of 0 adds nothing to any moment
+            losses, log_q = np.append(losses, 0.0), np.append(log_q, math.log(rest))
+        both = tuple(branch for pair in pairs for branch in pair)
+        return LossDistribution(losses, log_q, both, self.infinite, self.infinite)
+
+    def thinned(self, rate: float) -> LossDistribution:
+        """A coin that both neighbours share: with probability r this loss, else none."""
+        if rate == 1:
+            return self
+        r = float(rate)
+        return LossDistribution(
+            np.append(self.losses, 0.0),
+            np.append(self.log_q + math.log(r), math.log1p(-r)),
+            tuple(branch.weighted(math.log(r)) for branch in self.branches),
+            r * self.infinite,
+            r * self.lost,
+        )
+
+    def truncated(self, log_tail: float) -> LossDistribution:
+        """The losses above which P has at most e^log_tail put at infinity: dominates this, by so much."""
+        order = np.argsort(-self.losses)
+        tails = np.cumsum(np.exp(self.log_q + self.losses)[order])
+        heavy = tails > math.exp(log_tail)
+        top = float(self.losses[order[int(np.argmax(heavy))]]) if heavy.any() else -math.inf
+        for branch in self.branches:
+            top = max(top, branch.quantile(log_tail))
+        if top >= self.range[1]:
+            return self
+        kept = self.losses <= top
+        parts = (branch.below(top) for branch in self.branches)
+        value, slope = self.profile(np.array([top]))
+        # the Q-mass above is e^-top of the tail's, and left out
+        return LossDistribution(
+            self.losses[kept],
+            self.log_q[kept],
+            tuple(branch for branch in parts if branch is not None),
+            self.infinite + float(value[0] + slope[0]),
+            self.lost,
+        )
+
+    # -- facts -------------------------------------------------------------------------------
+
+    @cached_property
+    def log_p(self) -> Floats:
+        """Log P-masses of the atoms."""
+        return self.log_q + self.losses
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """Infimum and supremum of the finite losses."""
+        ends = [branch.range for branch in self.branches]
+        if self.losses.size:
+            ends.append((float(self.losses.min()), float(self.losses.max())))
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @cached_property
+    def gaussian(self) -> float | None:
+        """mu, where the loss is normal with mean mu^2/2 and variance mu^2, and nothing else; else None."""
+        if len(self.branches) != 1 or self.losses.size or self.infinite or self.lost:
+            return None
+        branch = self.branches[0]
+        plain = all(isinstance(operator, Reversed) for operator in branch.chain)
+        return abs(branch.slope) if branch.whole and plain and branch.square == 1.0 else None
+
+    @cached_property
+    def variance(self) -> float:
+        """About E[L^2] (losses beyond 5 count as 5), for a first idea of the tilt."""
+        total = 0.0
+        if self.losses.size:
+            total += float(np.exp(self.log_p) @ np.minimum(self.losses**2, 25.0))
+        for branch in self.branches:
+            low, high = max(branch.low, -_ROUGH), min(branch.high, _ROUGH)
+            x = _ROUGH_GRID if high - low == 2.0 * _ROUGH else low + (high - low) * _ROUGH_PARTS
+            loss, log_q = branch.at(x)
+            square = np.minimum(loss * loss, 25.0)
+            total += float(np.exp(log_q + loss) @ square) * (high - low) / (_ROUGH_PARTS.size - 1)
+        return total
+
+    # -- one step ----------------------------------------------------------------------------
+
+    def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
+        """E_P[(1 - e^{eps - L})_+] of the finite losses, and E_Q[e^eps; L > eps], at each of an array.
+
+        Their sum is P(L > eps); minus the second is the slope of the first. Infinite mass comes on top.
+
+        >>> import math
+        >>> pure = LossDistribution.of_outcomes([1.0, -1.0], [0.731058578630005, 0.268941421369995])
+        >>> value, slope = pure.profile(np.array([0.5]))
+        >>> round(float(value[0]), 10) == round(0.731058578630005 * (1 - math.exp(-0.5)), 10)
+        True
+        """
+        value, slope = np.zeros(eps.shape), np.zeros(eps.shape)
+        if atoms and self.losses.size:
+            gap = np.subtract.outer(eps, self.losses)
+            p = np.where(gap < 0.0, np.exp(self.log_p), 0.0)
+            gap = np.minimum(gap, 0.0)
+            value += (p * -np.expm1(gap)).sum(axis=-1)
+            slope += (p * np.exp(gap)).sum(axis=-1)
+        for branch in self.branches:
+            more, steeper = branch.profile(eps)
+            value, slope = value + more, slope + steeper
+        return value, slope
+
+    def cells(self, edges: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """(low, p, q e^low, p - q e^low) of what lies between rising edges, by falling loss, atoms apart.
+
+        `low` is the lower edge of a cell, or the loss of an atom, wherever it lies; each number is a sum of
+        positive terms, so no digit is lost to a difference. What branches have beyond the edges is left out.
+        """
+        parts = [(edges[:-1], *branch.cells(edges)) for branch in self.branches]
+        if self.losses.size:
+            p = np.exp(self.log_p)
+            parts.append((self.losses, p, p, np.zeros(p.size)))
+        low, p, q, excess = (np.concatenate(column) for column in zip(*parts, strict=True))
+        live = p > 0.0
+        order = np.argsort(-low[live], kind="stable")
+        return low[live][order], p[live][order], q[live][order], excess[live][order]
+
+
+_ROUGH = 10.0  # deviations, for first ideas
+_ROUGH_PARTS = np.linspace(0.0, 1.0, 41)
+_ROUGH_GRID = _ROUGH * (2.0 * _ROUGH_PARTS - 1.0)
+
+
+# -- what several mechanisms state -------------------------------------------------------------------
+
+
+def gaussian(mu: float) -> LossDistribution:
+    """N(mu, 1) against N(0, 1)."""
+    return LossDistribution(
+        branches=(Branch(-math.inf, math.inf, -_LOG_NORMAL, 0.0, 1.0, mu, 0.5 * mu * mu),)
+    )
+
+
+def between(low: float, high: float, base: float, linear: float = -0.5) -> Branch:
+    """Log Q-density base + linear l of the loss l itself on an interval."""
+    return Branch(low, high, base, linear, 0.0, 1.0, 0.0)

@@ -1,0 +1,146 @@
+"""Elementary functions that keep their relative accuracy where the textbook form cancels.
+
+One step of a plan run for 10^12 steps has log M(s) near 1e-12; it must still be right to fifteen digits of
+itself, so every difference from 1 is formed before rounding can spoil it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Complexes = npt.NDArray[np.complex128]
+Array = npt.NDArray[Any]  # real or complex, and the result is of the same kind
+Terms = Sequence[tuple[float, float, float]]
+
+# Taylor coefficients, highest order first, good inside the radius at which each is used
+_EXPONENTIAL_TAIL = [1.0 / math.factorial(n) for n in range(11, 1, -1)]
+_SINE_TAIL = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(6, 0, -1)]
+_HUGE = 300.0  # the square of e^300 is still a float
+
+
+def quiet() -> np.errstate:
+    """No warnings: far from a saddle moments overflow, and what overflows is refused by its error."""
+    return np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
+
+
+class TooFine(ArithmeticError):
+    """A rule would need more nodes than are worth having."""
+
+
+def expm1_linear(u: Array) -> Array:
+    """e^u - 1 - u, to full relative accuracy, real or complex."""
+    complex_input = np.iscomplexobj(u)
+    size = np.abs(u.real) + np.abs(u.imag) if complex_input else np.abs(u)
+    small = size < 0.15
+    result: Array = np.exp(u)
+    result -= 1.0
+    result -= u
+    near = u[small]
+    if near.size:
+        series = np.full_like(near, _EXPONENTIAL_TAIL[0])
+        for coefficient in _EXPONENTIAL_TAIL[1:]:
+            series *= near
+            series += coefficient
+        series *= near
+        series *= near
+        result[small] = series
+    return result
+
+
+def sin_linear(u: Floats, sine: Floats | None = None) -> Floats:
+    """sin u - u, to full relative accuracy; `sine`: sin u, where that is at hand."""
+    small = np.abs(u) < 0.4
+    result: Floats = (np.sin(u) if sine is None else sine) - u
+    near = u[small]
+    if near.size:
+        square = near * near
+        series = square * _SINE_TAIL[0]
+        for coefficient in _SINE_TAIL[1:]:
+            series += coefficient
+            series *= square
+        series *= near
+        result[small] = series
+    return result
+
+
+def log1p(z: Array) -> Array:
+    """log(1 + z), real or complex: NumPy's own complex log1p loses a small real part."""
+    if not np.iscomplexobj(z):
+        return np.log1p(z)
+    real, imag = z.real, z.imag
+    result: Complexes = np.empty(z.shape, complex)
+    np.arctan2(imag, 1.0 + real, out=result.imag)
+    if real.size and real.min() > -0.25:
+        square = real * (real + 2.0)
+        square += imag * imag
+        np.log1p(square, out=square)
+        np.multiply(square, 0.5, out=result.real)
+        return result
+    near = np.where(real > -0.25, real, 0.0)
+    modulus = np.maximum((1.0 + real) ** 2 + imag * imag, 1e-300)
+    result.real = 0.5 * np.where(
+        real > -0.25, np.log1p(2.0 * near + near * near + imag * imag), np.log(modulus)
+    )
+    return result
+
+
+def mixed_loss(rate: float, loss: Array) -> Array:
+    """log(1 - r + r e^loss), real or complex, accurate for tiny rates and for huge losses."""
+    if not loss.size or loss.real.max() < _HUGE:
+        mixed: Array = np.expm1(loss)
+        mixed *= rate
+        return log1p(mixed)
+    large = loss.real > _HUGE
+    below = log1p(rate * np.expm1(np.where(large, 0.0, loss)))
+    # (1-r)/r e^-loss is all that is missing from log r + loss
+    rest = log1p((1.0 - rate) / rate * np.exp(-np.where(large, loss, _HUGE)))
+    return np.where(large, math.log(rate) + loss + rest, below)
+
+
+def unmixed_loss(rate: float, loss: Floats) -> Floats:
+    """The inverse, log(1 + (e^loss - 1)/r); -inf at and below log(1 - r)."""
+    with quiet():
+        inside = np.expm1(np.minimum(loss, _HUGE)) / rate
+        value = np.where(inside > -1.0, np.log1p(np.maximum(inside, -1.0)), -np.inf)
+        # 1 + (e^loss - 1)/r = e^loss/r (1 - (1-r) e^-loss)
+        far = loss - math.log(rate) + np.log1p(-(1.0 - rate) * np.exp(-np.maximum(loss, _HUGE)))
+        return np.where(loss > _HUGE, far, value)
+
+
+def blended_loss(terms: Terms, loss: Array) -> Array:
+    """log sum_j w_j e^{k_j loss - d_j} over terms (w_j, k_j, d_j); k_j >= 0, sum w_j = 1; real or complex."""
+    exponents: list[Array] = [multiple * loss - drop for _, multiple, drop in terms]
+    highest = exponents[0].real
+    for exponent in exponents[1:]:
+        highest = np.maximum(highest, exponent.real)
+    if not loss.size or highest.max() < _HUGE:
+        parts = [w * np.expm1(y) for (w, _, _), y in zip(terms, exponents, strict=True)]
+        return log1p(np.sum(parts, axis=0))
+    parts = [w * np.exp(y - highest) for (w, _, _), y in zip(terms, exponents, strict=True)]
+    result: Array = highest + np.log(np.sum(parts, axis=0))
+    return result
+
+
+def unblended_loss(terms: Terms, loss: Floats) -> Floats:
+    """The inverse of `blended_loss`, by bisection; -inf where nothing is as small."""
+    loss = np.asarray(loss, float)
+    floor = sum(w * math.exp(-drop) for w, multiple, drop in terms if multiple == 0.0)
+    rising = [(math.log(w), k, drop) for w, k, drop in terms if k > 0.0]
+    slowest = min(k for _, k, _ in rising)
+    with quiet():
+        below = loss <= (math.log(floor) if floor > 0.0 else -math.inf)
+        # the term that grows is at most the whole; a float cannot tell e^-745 of it from nothing
+        high = np.min([(loss - w + drop) / k for w, k, drop in rising], axis=0)
+        low = np.minimum(high, 0.0) - (745.0 + math.log(len(terms))) / slowest
+        low, high = np.where(below, -1.0, low), np.where(below, 1.0, high)
+        for _ in range(100):
+            middle = 0.5 * (low + high)
+            above = blended_loss(terms, middle) > loss
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return np.where(below, -np.inf, 0.5 * (low + high))
