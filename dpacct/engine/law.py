@@ -207,8 +207,8 @@ class QuadratureFamily:
         self._losses = nodes.losses
         self._log_weights = nodes.log_weights
         self._weights = np.exp(nodes.log_weights)
-        # KL(P||Q) = E[e^{-L} - 1 + L], every term non-negative
-        self._divergence = float(self._weights @ exp_minus_linear(-self._losses))
+        # KL(P||Q) = E[e^{-L} - 1 + L], every term non-negative; e^{-L} alone may be no double
+        self._divergence = float(self._excess(np.array(-1.0))[1].sum())
 
     @property
     def node_count(self) -> int:

@@ -90,9 +90,7 @@ def proven(entry: Entry) -> list[str]:
     ]
 
 
-def examine(
-    entry: Entry, *, draws: int | None = None, seed: int = SEED, seconds: float = 20.0
-) -> Report:
+def examine(entry: Entry, *, draws: int | None = None, seed: int = SEED) -> Report:
     """Everything at once. `draws` None takes the default of the entry's judge; 0 searches nothing.
 
     A refuted entry that the search can't refute by itself is a problem only with the default draws.
@@ -103,7 +101,7 @@ def examine(
     if truth is None or nothing or draws == 0:
         return Report(entry, problems=tuple(problems))
     case = Search(entry, truth)
-    result = search(case, draws=truth.draws if draws is None else draws, seed=seed, seconds=seconds)
+    result = search(case, draws=truth.draws if draws is None else draws, seed=seed)
     found = None
     if result.violated and result.worst is not None:
         found = shrink(case, result.worst)

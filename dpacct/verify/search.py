@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,8 @@ from dpacct.verify.comparison import Comparison
 from dpacct.verify.truth import Point, Truth
 
 # Of the draws: a sixth lies on the boundary, the best few are climbed from.
-_CLIMBS, _STEPS = 4, 24
+CLIMBS = 4
+_STEPS = 24
 
 
 @dataclass(frozen=True)
@@ -80,51 +80,40 @@ class Result:
     judged: int
     worst: Found | None
     violated: bool
-    seconds: float
 
 
-def search(case: Search, *, draws: int, seed: int, seconds: float = 25.0) -> Result:
-    """Look for a violation; stops at the first, or when the draws or the time are used up.
+def search(case: Search, *, draws: int, seed: int, climbs: int = CLIMBS) -> Result:
+    """Look for a violation; stops at the first, or when the draws and the climbs are used up.
 
-    The points depend on the seed and the id only, so that a result can be repeated.
+    What it does is counted and never timed: the points depend on the seed and the id only, so a
+    result is the same on every machine.
     """
-    started = time.monotonic()
     rng = Random(f"{seed}:{case.entry.id}")
     best: list[Found] = []
     judged = 0
-
-    def late() -> bool:
-        return time.monotonic() - started > seconds
-
-    def result(worst: Found | None) -> Result:
-        return Result(judged, worst, case.violated(worst), time.monotonic() - started)
-
     for point in case.points(rng, draws):
         found = case.at(point)
         if found is None:
             continue
         judged += 1
         if case.violated(found):
-            return result(found)
-        best = sorted([*best, found], key=lambda one: -one.excess)[:_CLIMBS]
-        if late():
-            return result(best[0])
-    for start in best:
+            return Result(judged, found, True)
+        best = sorted([*best, found], key=lambda one: -one.excess)[: max(1, climbs)]
+    tops = list(best)
+    for start in best[:climbs]:
         top, size = start, 1.0
         for _ in range(_STEPS):
             found = case.at(neighbour(case.entry, top.point, rng, size))
             if found is not None:
                 judged += 1
                 if case.violated(found):
-                    return result(found)
+                    return Result(judged, found, True)
                 if found.excess > top.excess:
                     top = found
                     continue
             size *= 0.8
-            if late():
-                break
-        best = [top if one is start else one for one in best]
-    return result(max(best, key=lambda one: one.excess, default=None))
+        tops.append(top)
+    return Result(judged, max(tops, key=lambda one: one.excess, default=None), False)
 
 
 def neighbour(entry: Entry, point: Point, rng: Random, size: float) -> Point:
