@@ -78,8 +78,15 @@ def _uniform_gaussian(fields: Mapping[str, Any], rate: Fraction, adjacency: Adja
     return BallPairs((SymmetricGaussian(square, rate),), _remove_add(square, rate))
 
 
+def _b(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
+    """Scale / sensitivity of Laplace noise: the clip factor is derived from the adjacency."""
+    if "b" in fields:
+        return _number(fields, "b")
+    return _number(fields, "noise_multiplier") / adjacency.clip_factor
+
+
 def _laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
-    return BallPairs((LaplaceStep(_number(fields, "b"), Fraction(1), laplace.PLAIN),))
+    return BallPairs((LaplaceStep(_b(fields, adjacency), Fraction(1), laplace.PLAIN),))
 
 
 def _two_laplace(b: Fraction, rate: Fraction) -> tuple[BallLaw, ...]:
@@ -87,14 +94,14 @@ def _two_laplace(b: Fraction, rate: Fraction) -> tuple[BallLaw, ...]:
 
 
 def _poisson_laplace(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
-    b = _number(fields, "b")
+    b = _b(fields, adjacency)
     if adjacency is Adjacency.REPLACE_ONE:
         return BallPairs((LaplaceStep(b, rate, laplace.SYMMETRIC),), _two_laplace(2 * b, rate))
     return BallPairs(_two_laplace(b, rate))
 
 
 def _uniform_laplace(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
-    b = _number(fields, "b")
+    b = _b(fields, adjacency)
     return BallPairs((LaplaceStep(b, rate, laplace.SYMMETRIC),), _two_laplace(b, rate))
 
 

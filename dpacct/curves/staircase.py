@@ -9,6 +9,15 @@ probability 1 - P0 and replaced by nothing otherwise. A pair of smaller P0 there
 
     P0(d) = a [(2 nu - d)_+  +  e^-lam (d - 2 nu)_+  +  2 (1 - d) e^-lam / (1 - e^-lam)],
     P0'(d) = -a - 2 a e^-lam / (1 - e^-lam)  or  a e^-lam - 2 a e^-lam / (1 - e^-lam),  both negative.
+
+A clipped sum under replace-one moves by up to two steps. Moved by exactly two, the loss is lam times the
+change of level, 2, 1, 0, -1 or -2, and with m = min(nu, 1 - nu) its P-masses are
+
+    2 lam: 1/2 + a m,    lam: a (1 - 2 m) (times e^-lam where nu < 1/2),    0: 2 a m e^-lam,
+
+and e^-2lam, e^-lam as much on the other side. Shorter moves d are dominated by it, as for any density p
+that is even and falls in |x|: where e^eps p(x - d) < p(x), eps >= 0, x lies nearer to 0 than x - d does,
+so that a longer move only lowers p(x - d), and the hockey-stick divergence never falls in d.
 """
 
 from __future__ import annotations
@@ -21,6 +30,10 @@ from .outcomes import OutcomePair
 
 _BASIS = (
     "Geng, Viswanath 2014: staircase noise; its pair at the full shift dominates every smaller one "
+    "(docs/mechanisms.md)"
+)
+_TWO_STEPS = (
+    "Geng, Viswanath 2014: staircase noise moved by two of its steps, which dominates every smaller move "
     "(docs/mechanisms.md)"
 )
 
@@ -61,9 +74,19 @@ def at_shift(lam: float, nu: float, shift: float = 1.0) -> AtomicPair:
     return AtomicPair((lam, 0.0), ((1.0 - kept) * fall / (1.0 + fall), 0.5 * kept))
 
 
+def at_two_steps(lam: float, nu: float) -> AtomicPair:
+    """The noise against itself moved by two steps."""
+    fall, a, edge = math.exp(-lam), height(lam, nu), min(nu, 1.0 - nu)
+    once = a * (1.0 - 2.0 * edge) * (fall if nu < 0.5 else 1.0)
+    masses = (fall * fall * (0.5 + a * edge), fall * once, a * edge * fall)  # under Q
+    return AtomicPair((2.0 * lam, lam, 0.0), masses)
+
+
 @cache
-def staircase_pair(lam: float, nu: float) -> OutcomePair:
-    """The dominating pair, and the one at half the shift."""
+def staircase_pair(lam: float, nu: float, steps: int = 1) -> OutcomePair:
+    """The dominating pair for a sensitivity of one step or two, and the one at half the shift."""
+    if steps == 2:
+        return OutcomePair(at_two_steps(lam, nu), _TWO_STEPS, at_shift(lam, nu))
     return OutcomePair(at_shift(lam, nu), _BASIS, at_shift(lam, nu, 0.5))
 
 

@@ -157,7 +157,7 @@ def _laplace(event: Any, means: Meaning) -> Translated:
     if event.noise_multiplier == 0:
         return OPEN
     unit = Laplace(b=event.noise_multiplier)
-    return Translated(unit if factor == 1 else Laplace(b=unit.b / factor))
+    return Translated(unit if factor == 1 else Laplace(b=unit.b_under(means.adjacency) / factor))
 
 
 def _discrete_laplace(event: Any, means: Meaning) -> Translated:

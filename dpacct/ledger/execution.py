@@ -142,7 +142,7 @@ class Execution:
             sigma = mechanism.sigma
             accounted = mechanism.noise_multiplier if sigma is None else sigma * factor
         elif isinstance(mechanism, Laplace):
-            accounted = mechanism.b * factor
+            accounted = mechanism.noise_multiplier if mechanism.b is None else mechanism.b * factor
         if accounted is None or self.noise_multiplier is None:
             return _unknown(text, "noise_multiplier was not measured, or the plan has several")
         told = f"{self.noise_multiplier:.6g} was added, {float(accounted):.6g} was accounted"

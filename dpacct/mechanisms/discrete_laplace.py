@@ -54,6 +54,10 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
             told = "scale / sensitivity must be a number in [0.002, 1000000], got "
             raise InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
 
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
+        """Sensitivity / scale."""
+        return self.sensitivity / self.scale
+
     def base(self, adjacency: Adjacency) -> OutcomePair:
         """The noise against itself moved by the sensitivity."""
         from dpacct.curves.discrete_laplace import discrete_laplace_pair

@@ -54,6 +54,10 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
 
         return ZCDP(rho=self.eps0**2 / 8)
 
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
+        """As it was given."""
+        return self.eps0
+
     def base(self, adjacency: Adjacency) -> BoundedRangePair:
         """The pair that dominates every mechanism of range eps0."""
         from dpacct.curves.bounded_range import BoundedRangePair

@@ -69,10 +69,11 @@ class Gaussian(_Normal, kind="gaussian"):
     `sigma` = standard deviation / sensitivity: the sensitivity under whatever adjacency is asked.
     `noise_multiplier` = standard deviation / `clip`, where what is released is a sum of vectors
     clipped to l2 norm `clip`: its sensitivity is `clip` under add-remove and zero-out, 2 * `clip`
-    under replace-one. All are positive numbers. Raises `InvalidArgument`.
+    under replace-one. Only the ratio counts for privacy, so `clip` may be left out. All are positive
+    numbers. Raises `InvalidArgument`.
 
-    >>> Gaussian(noise_multiplier=2, clip=0.5).sigma_under(Adjacency.REPLACE_ONE)
-    1.0
+    >>> Gaussian(1.1), Gaussian(noise_multiplier=2).sigma_under(Adjacency.REPLACE_ONE)
+    (Gaussian(sigma=1.1), 1.0)
     """
 
     sigma: Fraction | None = None
@@ -88,8 +89,8 @@ class Gaussian(_Normal, kind="gaussian"):
 
     def __init__(
         self,
-        *,
         sigma: Number | None = None,
+        *,
         noise_multiplier: Number | None = None,
         clip: Number | None = None,
     ) -> None:
@@ -97,14 +98,17 @@ class Gaussian(_Normal, kind="gaussian"):
             got = "neither" if sigma is None else "both"
             told = f"Gaussian takes either sigma or noise_multiplier (with clip), got {got}"
             raise InvalidArgument(told, argument="sigma")
-        if (noise_multiplier is None) != (clip is None):
-            lone, other = ("clip", "sigma") if clip is not None else ("noise_multiplier", "no clip")
-            told = f"noise_multiplier and clip must be given together, got {lone} with {other}"
-            raise InvalidArgument(told, argument="clip")
         if sigma is not None:
+            if clip is not None:
+                told = "clip goes with noise_multiplier, and sigma is divided by the sensitivity already"
+                raise InvalidArgument(
+                    f"{told}: Gaussian must be given one of them", argument="clip"
+                )
             self._keep(sigma=sigma)
         else:
-            self._keep(noise_multiplier=noise_multiplier, clip=clip)
+            self._keep(noise_multiplier=noise_multiplier)
+            if clip is not None:
+                self._keep(clip=clip)
 
     def precision(self) -> tuple[Fraction, Fraction]:
         """(a, b) of 1/sigma^2 = a + b * clip_factor^2."""
@@ -131,6 +135,8 @@ class Gaussian(_Normal, kind="gaussian"):
     ) -> NDArray[np.floating[Any]]:
         """Noise: in units of the sensitivity for `sigma`, in those of `clip` for the other form.
 
+        Without a clip the noise multiplier is for a clip of 1.
+
         `rng` is a numpy Generator, a seed, or None. In floating point, which an attacker who sees
         every bit can exploit (Mironov 2012). Raises `InvalidArgument`.
 
@@ -145,7 +151,7 @@ class Gaussian(_Normal, kind="gaussian"):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
-        if self.clip is None:
+        if self.sigma is not None:
             told = f"sigma is in units of the l2 sensitivity under {adjacency}"
         else:
             times = "" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} * "

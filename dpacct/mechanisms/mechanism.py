@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
@@ -68,6 +69,10 @@ class Mechanism(Leaf):
         leaf: Leaf = sampler.holding(self)
         return leaf
 
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
+        """The epsilon at which one release is DP with delta 0, as typed; None where none is known."""
+        return None
+
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """What an answer about it takes on trust: nothing, unless a subclass says so."""
         return ()
@@ -87,6 +92,7 @@ class Mechanism(Leaf):
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
         """Build from the parameters that are there; the constructor checks them."""
-        optional = cls.__init__.__kwdefaults__ or {}
-        wanted = [name for name in cls.domains if name in fields or name not in optional]
+        parameters = inspect.signature(cls).parameters
+        needed = {n for n, p in parameters.items() if p.default is inspect.Parameter.empty}
+        wanted = [name for name in cls.domains if name in fields or name in needed]
         return cls(**{name: take(fields, name) for name in wanted})

@@ -60,6 +60,10 @@ class PureDP(_Opaque, kind="pure-dp"):
         """The guarantee's epsilon, exactly."""
         return self.eps0
 
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
+        """As it was given."""
+        return self.eps0
+
     def base(self, adjacency: Adjacency) -> AtomicPair:
         """Randomised response: log-likelihood ratios of +epsilon and -epsilon."""
         from dpacct.curves.atomic import AtomicPair

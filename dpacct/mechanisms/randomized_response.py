@@ -50,6 +50,10 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
     def __init__(self, *, eps0: Number, k: Number = 2) -> None:
         self._keep(eps0=eps0, k=k)
 
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
+        """As it was given."""
+        return self.eps0
+
     def base(self, adjacency: Adjacency) -> OutcomePair:
         """Two true answers: losses eps0, -eps0, and 0 for every other answer."""
         from dpacct.curves.atomic import AtomicPair
@@ -110,6 +114,10 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
 
     def __init__(self, *, eps0: Number) -> None:
         self._keep(eps0=eps0)
+
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
+        """As it was given."""
+        return self.eps0
 
     def base(self, adjacency: Adjacency) -> OutcomePair:
         """Randomised response at eps0."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.domain import Integer, Number, Real
+from dpacct.domain import POSITIVE, Integer, Number, Real, text
+from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
@@ -25,29 +26,54 @@ _SHARE = Real(0, 1, "both")
 
 @dataclass(frozen=True, init=False, repr=False)
 class Staircase(Mechanism, kind="staircase"):
-    """Noise whose density falls by the factor e^-eps0 at nu, 1 + nu, 2 + nu, ... sensitivities.
+    """Noise whose density falls by the factor e^-eps0 at nu, 1 + nu, 2 + nu, ... step widths.
 
-    One release is eps0-DP, eps0 in (0, 500]. `nu` in [0, 1] is the place of the first step; None is
-    the nu that minimises E|noise|, 1 / (1 + e^{eps0/2}). Noise and sensitivity are those of ONE
+    A step is as wide as the sensitivity, and one release is eps0-DP, eps0 in (0, 500]. With `clip` it
+    is as wide as the clip instead: what is released is a sum of numbers clipped to [-clip, clip], which
+    moves by one clip under add-remove and zero-out and costs eps0, and by two under replace-one, where
+    one release is (2 eps0)-DP (eps0 at most 250). `nu` in [0, 1] is the place of the first step; None
+    is the nu that minimises E|noise|, 1 / (1 + e^{eps0/2}). Noise and sensitivity are those of ONE
     number; a vector needs its own argument (docs/mechanisms.md). Raises `InvalidArgument`.
 
-    >>> Staircase(eps0=1), round(Staircase(eps0=1).mean_size, 6)
+    >>> Staircase(1), round(Staircase(eps0=1).mean_size, 6)
     (Staircase(eps0=1), 0.959517)
+    >>> Staircase(eps0=1, clip=3).pure_epsilon(Adjacency.REPLACE_ONE)
+    Fraction(2, 1)
     """
 
     eps0: Fraction
     nu: Fraction | None = None
+    clip: Fraction | None = None
 
-    domains: ClassVar[Mapping[str, Real | Integer]] = {"eps0": EPS0, "nu": _SHARE}
+    domains: ClassVar[Mapping[str, Real | Integer]] = {
+        "eps0": EPS0,
+        "nu": _SHARE,
+        "clip": POSITIVE,
+    }
     references = (
         "Geng, Viswanath. The Optimal Mechanism in Differential Privacy. ISIT 2014; Geng, Kairouz, "
         "Oh, Viswanath. The Staircase Mechanism in Differential Privacy. IEEE JSTSP 2015",
     )
 
-    def __init__(self, *, eps0: Number, nu: Number | None = None) -> None:
+    def __init__(
+        self, eps0: Number, *, nu: Number | None = None, clip: Number | None = None
+    ) -> None:
         self._keep(eps0=eps0)
         if nu is not None:
             self._keep(nu=nu)
+        if clip is not None:
+            self._keep(clip=clip)
+            if self.eps0 > 250:
+                told = "eps0 must be a number in (0, 250] where clip is given (a move may be two clips)"
+                raise InvalidArgument(f"{told}, got {text(self.eps0)}", argument="eps0")
+
+    def _steps(self, adjacency: Adjacency) -> int:
+        """The sensitivity in step widths."""
+        return 1 if self.clip is None else adjacency.clip_factor
+
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
+        """So many steps of the density, each a factor e^eps0."""
+        return self._steps(adjacency) * self.eps0
 
     @property
     def step_at(self) -> float:
@@ -58,36 +84,41 @@ class Staircase(Mechanism, kind="staircase"):
 
     @property
     def mean_size(self) -> float:
-        """E|noise| in units of the sensitivity."""
+        """E|noise| in step widths: in units of `clip` where that is given, else of the sensitivity."""
         from dpacct.curves.staircase import mean_size
 
         return mean_size(float(self.eps0), self.step_at)
 
     @property
     def std(self) -> float:
-        """Standard deviation of the noise in units of the sensitivity."""
+        """Standard deviation of the noise in the same units."""
         from dpacct.curves.staircase import mean_square
 
         return math.sqrt(mean_square(float(self.eps0), self.step_at))
 
     def base(self, adjacency: Adjacency) -> OutcomePair:
-        """The noise against itself moved by one sensitivity: losses eps0, 0 and -eps0."""
+        """The noise against itself moved by the sensitivity, one step width or two."""
         from dpacct.curves.staircase import staircase_pair
 
-        return staircase_pair(float(self.eps0), self.step_at)
+        return staircase_pair(float(self.eps0), self.step_at, self._steps(adjacency))
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, and that a single number is released."""
         told = (
             f"noise of a step width of one sensitivity (under {adjacency}) is added to one number"
         )
+        if self.clip is not None:
+            moves = "one clip" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} clips"
+            told = "noise of a step width of one clip is added to one number, which a unit moves by at most "
+            told += f"{moves} (under {adjacency})"
         return (Assumption(told),)
 
     def sample(
         self, size: int | tuple[int, ...] | None = None, *, rng: object = None
     ) -> NDArray[np.floating[Any]]:
-        """Noise in units of the sensitivity; `rng` is a numpy Generator, a seed, or None.
+        """Noise in units of the sensitivity; where `clip` is given, in those of `clip`.
 
+        `rng` is a numpy Generator, a seed, or None.
         In floating point, which an attacker who sees every bit can exploit (Mironov 2012). Raises
         `InvalidArgument`.
 
@@ -96,4 +127,5 @@ class Staircase(Mechanism, kind="staircase"):
         """
         from dpacct.mechanisms.draw import staircase
 
-        return staircase(float(self.eps0), self.step_at, size, rng)
+        noise = staircase(float(self.eps0), self.step_at, size, rng)
+        return noise if self.clip is None else noise * float(self.clip)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpacct.answer import Answer
 from dpacct.errors import Unreachable
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.sampling.sampled import SampledRelease
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
@@ -19,17 +20,6 @@ _BASIS = (
     "Dwork, McSherry, Nissim, Smith 2006: the largest losses of single releases",
     "largest losses add up under composition",
 )
-# The largest loss of one release, as typed; every other kind has outputs without a bound on theirs, or
-# none that is known.
-_LOSSES: dict[str, Callable[[Any], Fraction]] = {
-    "laplace": lambda release: 1 / Fraction(release.b),
-    "discrete-laplace": lambda release: Fraction(release.sensitivity) / Fraction(release.scale),
-    "staircase": lambda release: Fraction(release.eps0),
-    "randomized-response": lambda release: Fraction(release.eps0),
-    "local-randomizer": lambda release: Fraction(release.eps0),
-    "exponential": lambda release: Fraction(release.eps0),
-    "pure-dp": lambda release: Fraction(release.largest_loss),
-}
 _SAMPLED = ("poisson", "without-replacement")
 _ROUNDING = Fraction(1, 10**12)
 """Relative: far above the rounding of a sampled loss, which is a few operations on floats."""
@@ -79,10 +69,11 @@ def pure_epsilon(plan: Node) -> Answer:
 
 def _largest_loss(leaf: Leaf, adjacency: Adjacency) -> Fraction | None:
     """Of one release, in the worse direction; None where no bound is known."""
-    if leaf.kind in _LOSSES:
-        return _LOSSES[leaf.kind](leaf)
-    inner = getattr(leaf, "node", None)
-    if leaf.kind not in _SAMPLED or inner is None or inner.kind not in _LOSSES:
+    if isinstance(leaf, Mechanism):
+        return leaf.pure_epsilon(adjacency)
+    if not isinstance(leaf, SampledRelease) or leaf.kind not in _SAMPLED:
+        return None
+    if leaf.node.pure_epsilon(adjacency) is None:
         return None
     losses = [law.largest_loss for law in leaf.pairs(adjacency).upper]
     return Fraction(max(losses)) * (1 + _ROUNDING)

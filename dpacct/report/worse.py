@@ -15,7 +15,7 @@ Saved = dict[str, Any]
 Change = Callable[[Saved], Saved]
 _SAMPLERS = ("poisson", "without-replacement")
 # What the noise is divided by when a unit weighs twice as much.
-_SCALES = {"gaussian": ("sigma", "noise_multiplier"), "laplace": ("b",)}
+_SCALES = {"gaussian": ("sigma", "noise_multiplier"), "laplace": ("b", "noise_multiplier")}
 
 
 def unsampled(plan: Node) -> Node | None:

@@ -79,7 +79,7 @@ class Shuffle(Mechanism, kind="shuffle"):
         >>> Shuffle.of(dp.RandomizedResponse(eps0=1, k=4), clients=1000)
         Shuffle(eps0=1, clients=1000, k=4, rate=1)
         """
-        eps0 = _pure(randomizer)
+        eps0 = randomizer.pure_epsilon(Adjacency.REPLACE_ONE)
         if eps0 is None:
             told = (
                 f"a shuffled randomizer must be purely eps0-DP, got {randomizer!r}: amplification by "
@@ -166,12 +166,3 @@ class Shuffle(Mechanism, kind="shuffle"):
         from .questions import compare
 
         return (*compare(self, **question), *super().compare(**question))
-
-
-def _pure(randomizer: Mechanism) -> Fraction | None:
-    """The eps0 of a purely private randomiser of one value; None of any other."""
-    if not randomizer.has_pairs or hasattr(randomizer, "clients") or hasattr(randomizer, "delta0"):
-        return None
-    scale: Fraction | None = getattr(randomizer, "b", None)  # Laplace noise, in sensitivities
-    eps0: Fraction | None = getattr(randomizer, "eps0", None)
-    return 1 / scale if scale is not None else eps0

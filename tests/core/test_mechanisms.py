@@ -19,6 +19,9 @@ from dpacct.mechanisms.gaussian import Gaussian, GaussianStatistic, exact_root, 
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.mechanism import Mechanism, literal
 from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP
+from dpacct.mechanisms.staircase import Staircase
+from dpacct.sampling.fixed_size import WithoutReplacement
+from dpacct.sampling.poisson import Poisson
 from dpacct.tree.node import READERS, Leaf
 from dpacct.vocabulary import Adjacency
 from tests.core.plans import mechanisms
@@ -27,7 +30,11 @@ ONE_EACH: list[Mechanism] = [
     Gaussian(sigma=1.1),
     Gaussian(noise_multiplier=1.1, clip="0.3"),
     GaussianStatistic(per_sensitivity="2/3", per_clip=1),
+    Gaussian(noise_multiplier="1/3"),
     Laplace(b=10),
+    Laplace(noise_multiplier=10, clip="1/3"),
+    Laplace(noise_multiplier=2),
+    Staircase(eps0=1, clip="0.3"),
     PureDP(epsilon=0.1),
     ApproxDP(epsilon=0.1, delta=1e-6),
     ZCDP(rho=Fraction(1, 3)),
@@ -37,6 +44,9 @@ PARAMETERS: list[tuple[type[Mechanism], str, dict[str, Any]]] = [
     (Gaussian, "noise_multiplier", {"clip": 1}),
     (Gaussian, "clip", {"noise_multiplier": 1}),
     (Laplace, "b", {}),
+    (Laplace, "noise_multiplier", {"clip": 1}),
+    (Laplace, "clip", {"noise_multiplier": 1}),
+    (Staircase, "clip", {"eps0": 1}),
     (PureDP, "epsilon", {}),
     (ApproxDP, "epsilon", {"delta": 1e-6}),
     (ApproxDP, "delta", {"epsilon": 1}),
@@ -78,18 +88,20 @@ def test_zero_is_refused_but_for_an_epsilon_beside_a_delta(
         {"sigma": 1, "noise_multiplier": 1},
         {"sigma": 1, "noise_multiplier": 1, "clip": 1},
         {"clip": 1},
-        {"noise_multiplier": 1},
         {"sigma": 1, "clip": 1},
     ],
     ids=str,
 )
 def test_gaussian_takes_exactly_one_form(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgument, match=r"Gaussian takes either|must be given together"):
+    with pytest.raises(
+        InvalidArgument, match=r"Gaussian takes either|clip goes with noise_multiplier"
+    ):
         Gaussian(**wrong)
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "others"), [p for p in PARAMETERS if p[0] is not Gaussian]
+    ("kind", "name", "others"),
+    [p for p in PARAMETERS if p[0] is not Gaussian and p[1] not in ("clip", "noise_multiplier")],
 )
 def test_none_is_no_number(kind: type[Mechanism], name: str, others: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match=f"^{name} must be a number in"):
@@ -112,6 +124,33 @@ def test_sensitivity_comes_from_clip_and_adjacency() -> None:
     assert told == [
         "the l2 sensitivity under replace-one is 2 * clip: each unit is clipped once [declared]"
     ]
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("clip", [None, "0.3", 7])
+def test_a_clipped_sum_moves_by_the_clip_or_by_twice_the_clip(
+    adjacency: Adjacency, clip: Any
+) -> None:
+    """Only the ratio counts: the pairs are those of the noise per sensitivity, sampled or not."""
+    factor = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+    laplace = Laplace(noise_multiplier="2.4", clip=clip), Laplace(b=Fraction(12, 5) / factor)
+    gaussian = Gaussian(noise_multiplier=3, clip=clip), Gaussian(sigma=Fraction(3, factor))
+    samplers = [Poisson(0.2)]
+    samplers += [WithoutReplacement(0.2)] if adjacency is Adjacency.REPLACE_ONE else []
+    for clipped, scaled in (laplace, gaussian):
+        assert clipped.pairs(adjacency) == scaled.pairs(adjacency)
+        for sampler in samplers:
+            assert sampler(clipped).pairs(adjacency) == sampler(scaled).pairs(adjacency)
+        for method in ("exact", "certified"):
+            asked = {"delta": 1e-5, "adjacency": adjacency, "method": method}
+            assert clipped.epsilon(**asked).value == scaled.epsilon(**asked).value
+
+
+def test_a_clip_of_laplace_noise_needs_its_multiplier() -> None:
+    with pytest.raises(InvalidArgument, match=r"^Laplace takes either b or noise_multiplier"):
+        Laplace(b=1, clip=1)
+    with pytest.raises(InvalidArgument, match=r"^noise_multiplier must be a number in"):
+        Laplace(clip=1)
 
 
 def test_equality_is_of_what_was_meant() -> None:

@@ -154,7 +154,7 @@ def test_words() -> None:
     refused(lambda: dp.noise_multiplier(epsilon=1, delta=1e-5, sampling="bernoulli"), "sampling")
     refused(lambda: dp.Gaussian(), "sigma")
     refused(lambda: dp.Gaussian(sigma=1, noise_multiplier=1, clip=1), "sigma")
-    refused(lambda: dp.Gaussian(noise_multiplier=1), "clip")
+    refused(lambda: dp.Gaussian(sigma=1, clip=1), "clip")
     refused(lambda: PLAN.compare(), "delta")
     refused(lambda: PLAN.compare(delta=1e-5, epsilon=1), "delta")
 

@@ -106,6 +106,50 @@ def test_a_larger_shift_is_worse_for_every_epsilon(
     assert less[0] <= more[0] + 1e-9
 
 
+@given(order=ORDERS, lam=st.floats(0.01, 6), nu=SHARES)
+def test_renyi_of_a_clipped_sum_is_the_integral_at_two_steps(
+    order: float, lam: float, nu: float
+) -> None:
+    clipped = dp.Staircase(eps0=lam, nu=nu, clip=3)
+    for adjacency, shift in (("add-remove", 1), ("zero-out", 1), ("replace-one", 2)):
+        truth = integrated(mpf(order), mpf(str(lam)), mpf(str(nu)), mpf(shift))
+        found = clipped.rdp(order, adjacency=adjacency)
+        assert oracle.agrees(found, truth, 1e-12) or float(truth) < 1e-12
+
+
+def moved(lam: mpf, nu: mpf, shift: mpf, epsilon: mpf) -> mpf:
+    """The hockey-stick divergence of the noise from itself moved by `shift`, piece by piece."""
+    f = density(lam, nu)
+    far = 60  # beyond, less than e^(-60 lam) is left
+    ends = {move + sign * (k + nu) for k in range(far) for sign in (1, -1) for move in (0, shift)}
+    pieces = itertools.pairwise(sorted(ends | {mpf(0), shift}))
+    total = mpf(0)
+    for a, b in pieces:
+        x = (a + b) / 2
+        total += (b - a) * max(mpf(0), f(x) - mp.exp(epsilon) * f(x - shift))
+    return total
+
+
+@pytest.mark.parametrize("nu", ["0", "0.2", "0.5", "0.8", "1"])
+@pytest.mark.parametrize("epsilon", ["0", "0.4", "1.1", "1.9", "2.3"])
+def test_a_move_by_two_steps_dominates_every_shorter_one(nu: str, epsilon: str) -> None:
+    """From the density, for a clipped sum whose unit moves it by any distance up to two clips."""
+    lam, at = mpf(1), mpf(epsilon)
+    by_distance = [moved(lam, mpf(nu), mpf(k) / 8, at) for k in range(1, 17)]
+    assert all(near <= far + mpf(10) ** -40 for near, far in itertools.pairwise(by_distance))
+    run = dp.Staircase(eps0=1, nu=nu, clip=1)
+    found = run.delta(epsilon=epsilon, method="exact", adjacency="replace-one")
+    assert found.value == pytest.approx(float(by_distance[-1]), rel=1e-12, abs=1e-16)
+
+
+def test_a_clip_allows_what_two_steps_of_it_may_cost() -> None:
+    assert dp.Staircase(eps0=250, clip=1).pure_epsilon(dp.Adjacency.REPLACE_ONE) == 500
+    with pytest.raises(dp.InvalidArgument, match=r"eps0 must be a number in \(0, 250\]"):
+        dp.Staircase(eps0="250.1", clip=1)
+    with pytest.raises(dp.InvalidArgument, match="clip must be a number"):
+        dp.Staircase(eps0=1, clip=0)
+
+
 @pytest.mark.parametrize(("order", "lam", "nu", "printed"), ERRATA)
 def test_values_worked_out_before(order: float, lam: str, nu: str | None, printed: float) -> None:
     assert dp.Staircase(eps0=lam, nu=nu).rdp(order) == pytest.approx(printed, rel=1e-14)
