@@ -56,7 +56,7 @@ class Wish:
         else:
             last = stop() if callable(stop) else stop
         if not first < last:
-            raise Refusal(f"--from must be below --to; got {first:g} and {last:g}.", "--from")
+            raise Refusal(f"--from must be below --to, got {first:g} and {last:g}.", "--from")
         return first, last
 
     def between(self, kind: str, first: float, last: float, *, log: bool) -> NDArray[np.float64]:
@@ -114,7 +114,7 @@ def _of_plan(kind: str, options: PlanOptions, wish: Wish) -> tuple[Chart, list[s
         if (wish.start, wish.stop) != (None, None):
             first, last = wish.ends(1.1, 256.0)
             if first <= 1:
-                told = f"--from of an rdp curve must be an order above 1; got {first:g}."
+                told = f"--from of an rdp curve must be an order above 1, got {first:g}."
                 raise Refusal(told, "--from")
             axis = wish.between(kind, first, last, log=True)
         count = wish.points or _POINTS[kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,14 +23,15 @@ from dpacct.cli.values import (
     Choice,
     Number,
 )
+from dpacct.declare.domain import Integer, Real
 from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dpacct.federated import UDPFL, Client, FederatedPlan
 
 _Made = TypeVar("_Made")
-MISSING = Number("a whole number of at least 0", least=0, whole=True)
-SMOOTHING = Number("a number of at least 0", least=0)
+MISSING = Number(Integer(0))
+SMOOTHING = Number(Real(0, math.inf, "left"))
 NUMBERS: dict[str, Number] = {
     "clients": COUNT,
     "client_rate": RATE,
@@ -158,7 +160,7 @@ def _noise(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Fraction]:
         told = "give the noise with --sigma (standard deviation / sensitivity) or"
         told += " --noise-multiplier (standard deviation / clip), or a target with --eps"
         got = " and ".join(map(dashed, ways)) or "none of them"
-        raise Refusal(f"{told}; got {got}.", "--sigma", kind="exclusive-options")
+        raise Refusal(f"{told}, got {got}.", "--sigma", kind="exclusive-options")
     way, value = ways[0], settings[ways[0]]
     if algorithm == "prifedsync":  # sensitivity 2C: one record is exchanged
         return {"sigma": Fraction(1) if way == "epsilon" else value / (1 + (way != "sigma"))}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.output import write_file
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.values import one_of
+from dpacct.declare.domain import one_of
 
 if TYPE_CHECKING:
     from dpacct.report.plots.chart import Chart
@@ -28,7 +28,7 @@ def writable(output: str) -> Path:
     """
     path = Path(output)
     if path.suffix.lower() not in FILES:
-        raise Refusal(f"--output must end in {one_of(FILES)}; got {output[:80]!r}.", "--output")
+        raise Refusal(f"--output must end in {one_of(FILES)}, got {output[:80]!r}.", "--output")
     if not path.parent.is_dir() or path.is_dir() or "\0" in output:
         raise Refusal(f"--output {output[:80]!r} lies in no folder that exists.", "--output")
     return path

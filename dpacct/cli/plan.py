@@ -196,7 +196,7 @@ def step_count(options: PlanOptions) -> tuple[int, str | None]:
     steps = ceil(exact)
     if steps > 10**15:
         raise Refusal(
-            f"--epochs must come to at most 1e15 steps; got {float(exact):.4g}.",
+            f"--epochs must come to at most 1e15 steps, got {float(exact):.4g}.",
             "--epochs",
             kind=_INVALID,
         )

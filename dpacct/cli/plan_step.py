@@ -19,8 +19,8 @@ from dpacct.cli.values import (
     STEPS,
     Choice,
     Number,
-    one_of,
 )
+from dpacct.declare.domain import one_of
 
 if TYPE_CHECKING:
     from dpacct.tree import Node
@@ -125,7 +125,7 @@ def _mechanism(table: Mapping[str, Any], numbers: Mapping[str, Fraction], place:
         wanted = " or ".join(" and ".join(way) for way in _NOISE_KEYS[name])
         got = " and ".join(sorted(given)) or "none of them"
         raise Refusal(
-            f"{place}: {name} takes {wanted}; got {got}.", ways[0][0], kind="exclusive-options"
+            f"{place}: {name} takes {wanted}, got {got}.", ways[0][0], kind="exclusive-options"
         )
     whole = {"k", "sensitivity"}
     values = {key: int(numbers[key]) if key in whole else numbers[key] for key in given}
@@ -179,7 +179,7 @@ def as_text(value: object, place: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise Refusal(
-        f"{place} must be a number or a text; got {str(value).lower()[:40]}.",
+        f"{place} must be a number or a text, got {str(value).lower()[:40]}.",
         kind="invalid-argument",
     )
 

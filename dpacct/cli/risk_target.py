@@ -13,7 +13,9 @@ from dpacct.cli.calibration import plan_of_noise
 from dpacct.cli.command import option, stack
 from dpacct.cli.plan import PlanOptions
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.values import Number, option_name, shown
+from dpacct.cli.values import Number, option_name
+from dpacct.declare.domain import Real
+from dpacct.declare.number import shown
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -23,7 +25,7 @@ else:  # older clicks have no generic types
     PowerParam = click.ParamType
 
 _SECTION = "Target"
-_CHANCE = Number("a number strictly between 0 and 1", above=0, below=1)
+_CHANCE = Number(Real(0, 1))
 
 
 @dataclass(frozen=True)

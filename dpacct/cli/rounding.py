@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal
+from fractions import Fraction
 
+from dpacct.declare.number import fits
 from dpacct.report import rounding
 from dpacct.report.rounding import Direction
 
@@ -28,3 +31,14 @@ def power_of_ten(log_value: float, direction: Direction, digits: int = 9) -> str
     '10^-434.294481'
     """
     return f"10^{rounded(log_value / math.log(10), direction, digits)}"
+
+
+def short(value: Fraction) -> str:
+    """Six digits of what was asked, also where no float holds it.
+
+    >>> short(Fraction(1, 10**5)), short(Fraction(1, 10**400))
+    ('1e-05', '1e-400')
+    """
+    if fits(value):
+        return f"{float(value):.6g}"
+    return f"{Context(prec=6).divide(Decimal(value.numerator), Decimal(value.denominator)):.6g}".lower()

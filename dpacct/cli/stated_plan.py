@@ -14,7 +14,7 @@ from dpacct.cli.plan_file import PlanFile, is_federated, plan_of_text, told_of
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import did_you_mean
 from dpacct.cli.toml_file import contents, file_name, table_of
-from dpacct.cli.values import one_of
+from dpacct.declare.domain import one_of
 from dpacct.errors import NotCertified
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
         )
         raise Refusal(f"{told} {one_of(names[:6])}.", "--client", kind="missing-key")
     if name is not None and name not in names:
-        told = f"--client must be one of {one_of(names[:6])}; got {name[:40]!r}"
+        told = f"--client must be one of {one_of(names[:6])}, got {name[:40]!r}"
         raise Refusal(told + did_you_mean(name, names), "--client", kind="invalid-argument")
     found = next(one for one in plan.harmonized() if name in (None, one.client.name))
     if found.epsilon is None:

@@ -12,14 +12,15 @@ from typing import Any
 
 import click
 
-from dpacct.cli.expression import ExpressionError, parse
 from dpacct.cli.plan_step import as_table, as_text, check_keys
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import closest, did_you_mean
 from dpacct.cli.sweep_point import Asking, NoAnswer, command_named, paths
 from dpacct.cli.sweep_slot import Slot, flattened, is_whole, slot_of
 from dpacct.cli.toml_file import contents, file_name, table_of
-from dpacct.cli.values import FilePath, Number, one_of, shown
+from dpacct.cli.values import FilePath, Number
+from dpacct.declare.domain import Integer, one_of
+from dpacct.declare.number import NotANumber, number, shown
 from dpacct.sweep.axis import MOST_POINTS, SCALES, Axis, spread
 from dpacct.sweep.grid import Grid
 
@@ -28,7 +29,7 @@ _SPREAD = ("from", "to", "points", "scale")
 _ANSWER = ("lower", "upper", "side", "strength", "method")
 _NOT_SWEPT = ("sweep", "completion", "ledger")
 _PROBES = 20
-_COUNT = Number(f"a whole number from 2 to {MOST_POINTS}", least=2, most=MOST_POINTS, whole=True)
+_COUNT = Number(Integer(2, MOST_POINTS))
 
 
 def read_sweep(path: str) -> tuple[Grid, Asking, str]:
@@ -178,7 +179,7 @@ def _spread(key: str, value: object, place: str, *, whole: bool) -> Axis:
             raise Refusal(f"{place} needs {needed}: the axis is from, to, points (and scale).", key)
     scale = as_text(value.get("scale", "linear"), f"{place}: scale")
     if scale not in SCALES:
-        told = f"{place}: scale must be {one_of(SCALES)}; got {shown(scale)}."
+        told = f"{place}: scale must be {one_of(SCALES)}, got {shown(scale)}."
         raise Refusal(told, key, kind="invalid-argument")
     points = _COUNT.read(as_text(value["points"], f"{place}: points"), f"{place}: points")
     start, stop = (_number(value[end], f"{place}: {end}") for end in ("from", "to"))
@@ -188,9 +189,9 @@ def _spread(key: str, value: object, place: str, *, whole: bool) -> Axis:
 def _number(value: object, place: str) -> Fraction:
     text = as_text(value, place)
     try:
-        return parse(text)
-    except ExpressionError as error:
-        told = f"{place} must be a number; got {shown(text)}, {error}."
+        return number(text)
+    except NotANumber as error:
+        told = f"{place} must be a number, got {shown(text, 40)}, {error}."
         raise Refusal(told, kind="invalid-argument") from None
 
 

@@ -42,7 +42,7 @@ def check_picture(
         told = f"--picture curves shows at most {len(LOOKS)} lines; this sweep has {sizes[1]}."
         raise Refusal(told, "--picture")
     if quantity is not None and quantity not in columns:
-        told = f"--show must name an output of the sweep; got {quantity[:40]!r}"
+        told = f"--show must name an output of the sweep, got {quantity[:40]!r}"
         raise Refusal(told + did_you_mean(quantity, columns), "--show")
 
 

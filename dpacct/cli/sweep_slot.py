@@ -11,7 +11,9 @@ import click
 from dpacct.cli import federated_plan, plan_step
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import closest
-from dpacct.cli.values import FilePath, Number, shown
+from dpacct.cli.values import FilePath, Number
+from dpacct.declare.domain import Integer
+from dpacct.declare.number import shown
 
 _OURS = ("as_json", "as_csv", "quiet", "output", "certificate", "help")
 _NUMBERS = (plan_step.NUMBERS, federated_plan.NUMBERS)
@@ -88,7 +90,7 @@ def is_whole(slot: Slot, param: click.Parameter | None) -> bool:
     if slot.kind == "inside":
         last = slot.name.rpartition(".")[2]
         kinds = [table[last] for table in _NUMBERS if last in table]
-    return any(isinstance(kind, Number) and kind.whole for kind in kinds)
+    return any(isinstance(kind, Number) and isinstance(kind.domain, Integer) for kind in kinds)
 
 
 def flattened(table: Mapping[str, object], ends: Iterable[str]) -> Iterator[tuple[str, object]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.values import shown
+from dpacct.declare.number import shown
 
 MAX_BYTES = 10_000_000
 _replaced: ContextVar[Mapping[str, str] | None] = ContextVar("replaced", default=None)

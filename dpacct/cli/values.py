@@ -5,15 +5,17 @@ Every refusal names the option, the value and the accepted range in one sentence
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli.expression import ExpressionError, parse
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import did_you_mean
+from dpacct.declare import domain
+from dpacct.declare.domain import Integer, Real, one_of
+from dpacct.declare.number import shown
+from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -25,9 +27,8 @@ else:  # older clicks have no generic types
     NumberType = TextType = click.ParamType
     ChoiceType = click.Choice
 
-# Magnitudes that a float can hold to full precision; beyond them an engine could only guess.
-SMALLEST, LARGEST = Fraction(1, 10**307), Fraction(10**307)
-MAX_STEPS = 10**15
+MAX_CHARACTERS = 200
+"""Of one value on a command line."""
 
 
 def option_name(param: click.Parameter | None) -> str:
@@ -39,31 +40,13 @@ def option_name(param: click.Parameter | None) -> str:
     return (param.name or "argument").upper()
 
 
-def shown(text: str) -> str:
-    """The offending text, quoted when it is not plainly a number, and never longer than a line."""
-    short = text if len(text) <= 40 else text[:37] + "..."
-    plain = text.replace(".", "").replace("-", "").replace("e", "").isdigit()
-    return short if plain else repr(short)
-
-
 class Number(NumberType):
-    """A real number in an interval, written as an expression; arrives as a `Fraction`."""
+    """A number of a domain, in the language of `dpacct.declare.number`; arrives as a `Fraction`."""
 
     name = "number"
 
-    def __init__(
-        self,
-        range_in_words: str,
-        *,
-        above: Fraction | int | None = None,
-        least: Fraction | int | None = None,
-        below: Fraction | int | None = None,
-        most: Fraction | int | None = None,
-        whole: bool = False,
-    ) -> None:
-        self.range_in_words = range_in_words
-        self.above, self.least, self.below, self.most = above, least, below, most
-        self.whole = whole
+    def __init__(self, domain: Real | Integer) -> None:
+        self.domain = domain
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -75,32 +58,14 @@ class Number(NumberType):
 
     def read(self, text: str, name: str) -> Fraction:
         """The number in `text`, or a `Refusal` that calls it `name`."""
-        must = f"{name} must be {self.range_in_words}"
+        if len(text) > MAX_CHARACTERS:
+            told = f"{name} must be {self.domain.words}, got {shown(text, 40)}"
+            told += f", which is longer than {MAX_CHARACTERS} characters"
+            raise Refusal(told, name, kind="invalid-argument")
         try:
-            number = parse(text)
-        except ExpressionError as error:
-            raise Refusal(
-                f"{must}; got {shown(text)}, {error}.", name, kind="invalid-argument"
-            ) from None
-        if not self.allows(number):
-            raise Refusal(f"{must}; got {shown(text)}.", name, kind="invalid-argument")
-        if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
-            raise Refusal(
-                f"{must}, and between 1e-307 and 1e307 in size; got {shown(text)}.",
-                name,
-                kind="invalid-argument",
-            )
-        return number
-
-    def allows(self, number: Fraction) -> bool:
-        """Whether the number lies in the range."""
-        return (
-            (self.above is None or number > self.above)
-            and (self.least is None or number >= self.least)
-            and (self.below is None or number < self.below)
-            and (self.most is None or number <= self.most)
-            and (not self.whole or number.denominator == 1)
-        )
+            return Fraction(self.domain.check(name, text))
+        except InvalidArgument as error:
+            raise Refusal(error.message, name, kind="invalid-argument") from None
 
 
 class FilePath(TextType):
@@ -129,25 +94,20 @@ class Choice(ChoiceType):
         if text in self.choices:
             return text
         raise Refusal(
-            f"{name} must be one of {one_of(self.choices)}; got {text[:40]!r}"
+            f"{name} must be one of {one_of(self.choices)}, got {text[:40]!r}"
             + did_you_mean(text, self.choices),
             name,
             kind="invalid-argument",
         )
 
 
-def one_of(words: Sequence[str]) -> str:
-    """`a, b or c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-EPSILON = Number("a number of at least 0", least=0)
-DELTA = Number("a number strictly between 0 and 1", above=0, below=1)
-PURE_DELTA = Number("a number of at least 0 and below 1", least=0, below=1)
-POSITIVE = Number("a number above 0", above=0)
-RATE = Number("a number above 0 and at most 1", above=0, most=1)
-SHARE = Number("a number from 0 to 1", least=0, most=1)
-STEPS = Number("a whole number from 1 to 1e15", least=1, most=MAX_STEPS, whole=True)
-DIGITS = Number("a whole number from 3 to 300", least=3, most=300, whole=True)
-COUNT = Number("a whole number of at least 1", least=1, most=10**18, whole=True)
-SEED = Number("a whole number of at least 0", least=0, most=10**18, whole=True)
+EPSILON = Number(domain.EPSILON)
+DELTA = Number(domain.DELTA)
+PURE_DELTA = Number(Real(0, 1, "left", as_float=False))
+POSITIVE = Number(domain.POSITIVE)
+RATE = Number(domain.RATE)
+SHARE = Number(domain.SHARE)
+STEPS = Number(domain.STEPS)
+DIGITS = Number(Integer(3, 300))
+COUNT = Number(Integer(1, 10**18))
+SEED = Number(Integer(0, 10**18))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.failure import SCHEMA
-from dpacct.cli.rounding import rounded
+from dpacct.cli.rounding import rounded, short
 from dpacct.cli.table import aligned
 from dpacct.cli.text import grade, relation, safe_number
 
@@ -70,7 +70,7 @@ def lines_of(found: VotingCost, top: int) -> list[str]:
     votes = found.votes
     lines = [
         f"{votes.queries} queries, {votes.classes} classes: {found.aggregator}",
-        f"epsilon at delta {float(found.delta):.6g}",
+        f"epsilon at delta {short(found.delta)}",
     ]
     rows = [
         ("whatever the votes are", *_cells(found.data_independent), "both ways, adaptive queries"),
@@ -147,7 +147,7 @@ def sanitized_lines(
     """What may be published, and how it was made."""
     lines = [
         f"{votes.queries} queries, {votes.classes} classes: {aggregator}",
-        f"epsilon at delta {float(delta):.6g}",
+        f"epsilon at delta {short(delta)}",
     ]
     lines += aligned(
         ("cost", "epsilon", "grade"),

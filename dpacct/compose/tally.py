@@ -106,7 +106,7 @@ def kept_failures(failures: Number, delta: Fraction) -> Fraction:
     """The part of delta kept for open failures; raises `InvalidArgument` unless in [0, delta)."""
     part = exact(failures)
     if part is None or not 0 <= part < delta * (1 - Fraction(1, 10**6)):
-        told = f"failures must be a number in [0, delta), got {shown(failures)}"
+        told = f"failures must be a number of at least 0 and below delta, got {shown(failures)}"
         raise InvalidArgument(told, argument="failures")
     return part
 

@@ -1,38 +1,17 @@
-"""Domains: one object validates a parameter, describes its range and draws values for tests."""
+"""The names of `dpacct.declare`, until every import says so."""
 
-from __future__ import annotations
-
-import math
-
-from dpacct.domain.exact import Number, exact, fits, ln, shown, text
-from dpacct.domain.interval import Bound, Integer, Real
-from dpacct.domain.where import Where
-
-__all__ = [
-    "DELTA",
-    "EPSILON",
-    "POSITIVE",
-    "RATE",
-    "STEPS",
-    "Bound",
-    "Integer",
-    "Number",
-    "Real",
-    "Where",
-    "exact",
-    "fits",
-    "ln",
-    "shown",
-    "text",
-]
-
-POSITIVE = Real(0, math.inf, typical=(1e-2, 1e2))
-"""A scale such as sigma, b or a clipping norm."""
-RATE = Real(0, 1, "right")
-"""The probability that a unit is in a sample."""
-STEPS = Integer(1, 10**15)
-"""How often something is released."""
-DELTA = Real(0, 1, as_float=False)
-"""The delta of a question: it may lie far below the range of floats (`ln` gives its logarithm)."""
-EPSILON = Real(0, math.inf, "left", typical=(0, 20))
-"""The epsilon of a question."""
+from dpacct.declare.domain import DELTA as DELTA
+from dpacct.declare.domain import EPSILON as EPSILON
+from dpacct.declare.domain import POSITIVE as POSITIVE
+from dpacct.declare.domain import RATE as RATE
+from dpacct.declare.domain import STEPS as STEPS
+from dpacct.declare.domain import Bound as Bound
+from dpacct.declare.domain import Integer as Integer
+from dpacct.declare.domain import Real as Real
+from dpacct.declare.domain import Where as Where
+from dpacct.declare.number import Number as Number
+from dpacct.declare.number import exact as exact
+from dpacct.declare.number import fits as fits
+from dpacct.declare.number import ln as ln
+from dpacct.declare.number import shown as shown
+from dpacct.declare.number import text as text

@@ -74,7 +74,7 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         `InvalidArgument` (a ValueError).
         """
         if not 0 <= target_delta <= 1:
-            told = f"target_delta must be a number in [0, 1], got {target_delta}"
+            told = f"target_delta must be a number from 0 to 1, got {target_delta}"
             raise InvalidArgument(told, argument="target_delta")
         if self._spent.open:
             return math.inf
@@ -129,7 +129,7 @@ def to_pld(
 
     step = float(value_discretization_interval)
     if not 0 < step <= 1:
-        told = f"value_discretization_interval must be a number in (0, 1], got {step}"
+        told = f"value_discretization_interval must be a number above 0 and at most 1, got {step}"
         raise InvalidArgument(told, argument="value_discretization_interval")
     reach = float(answer(plan, tail, adjacency))
     if not reach / step <= 4e6:

@@ -48,7 +48,7 @@ class Accountant:
         if self._adjacency is Adjacency.REPLACE_ONE and noise_multiplier_of is None:
             told = (
                 "noise_multiplier_of must be 'clip' or 'sensitivity' under replace-one, where the "
-                "sensitivity is twice the clip and a bare noise multiplier is ambiguous; got None"
+                "sensitivity is twice the clip and a bare noise multiplier is ambiguous, got None"
             )
             raise InvalidArgument(told, argument="noise_multiplier_of")
         self._of = noise_multiplier_of

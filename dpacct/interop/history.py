@@ -188,5 +188,7 @@ def epsilon(history: Iterable[Entry], delta: float) -> float:
     (0.0, inf)
     """
     if not 0 < delta < 1:
-        raise InvalidArgument(f"delta must be a number in (0, 1), got {delta}", argument="delta")
+        raise InvalidArgument(
+            f"delta must be a number strictly between 0 and 1, got {delta}", argument="delta"
+        )
     return _epsilon(merged(history), float(delta))

@@ -51,7 +51,7 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         self._keep(scale=scale, sensitivity=sensitivity)
         ratio = self.scale / self.sensitivity
         if not Fraction("0.002") <= ratio <= 10**6:
-            told = "scale / sensitivity must be a number in [0.002, 1000000], got "
+            told = "scale / sensitivity must be a number from 0.002 to 1e6, got "
             raise InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:

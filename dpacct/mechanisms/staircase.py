@@ -64,7 +64,7 @@ class Staircase(Mechanism, kind="staircase"):
         if clip is not None:
             self._keep(clip=clip)
             if self.eps0 > 250:
-                told = "eps0 must be a number in (0, 250] where clip is given (a move may be two clips)"
+                told = "eps0 must be a number above 0 and at most 250 where clip is given"
                 raise InvalidArgument(f"{told}, got {text(self.eps0)}", argument="eps0")
 
     def _steps(self, adjacency: Adjacency) -> int:

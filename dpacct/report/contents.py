@@ -44,7 +44,7 @@ def answers(
 
     if delta == 0:
         if method not in ("auto", "exact"):
-            told = f"method must be auto or exact at delta 0, where losses are added up; got {shown(method)}"
+            told = f"method must be auto or exact at delta 0, where losses are added up, got {shown(method)}"
             raise InvalidArgument(told, argument="method")
         return must_bound(pure_epsilon(plan)), ()
     asked = None if method == "auto" else plan.epsilon(delta=delta, method=method)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, floor, log
 
-from dpacct.domain.exact import fits, text
+from dpacct.declare.number import fits, text
 from dpacct.errors import InvalidArgument
 
 MOST_POINTS = 1_000_000
@@ -39,7 +39,7 @@ class Axis:
 
     def numbers(self) -> tuple[float, ...] | None:
         """The values as floats; None where one of them is a word."""
-        from dpacct.domain.exact import exact
+        from dpacct.declare.number import exact
 
         found = [exact(value) for value in self.values]
         return (

@@ -40,7 +40,7 @@ class Grid:
         names = {axis.name for axis in self.axes}
         for name, count in Counter(name for group in self.tied for name in group).items():
             if name not in names or count > 1:
-                told = f"tied must name axes, each once; got {name[:40]!r}"
+                told = f"tied must name axes, each once, got {name[:40]!r}"
                 raise InvalidArgument(told, argument="tied")
         for side in self.sides:
             _check(side)

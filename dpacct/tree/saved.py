@@ -66,7 +66,7 @@ def from_dict(data: Any) -> Node:
     if schema != SCHEMA or isinstance(schema, bool):
         newer = isinstance(schema, int) and schema > SCHEMA
         hint = " (a newer dpacct wrote it: upgrade to read it)" if newer else ""
-        raise _wrong(f"schema of a plan must be {SCHEMA}, got {shown(schema)}{hint}", "schema")
+        raise _wrong(f"schema of a plan must be {SCHEMA}, got {schema!r:.60}{hint}", "schema")
     try:
         return read(fields)
     except RecursionError:

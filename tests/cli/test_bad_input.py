@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import dpacct as dp
 from tests.cli.runner import Run, line, run
 
 EPS = "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5"
@@ -13,14 +14,14 @@ NOISE = "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000"
 DELTA = "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5"
 STEPS = "steps --sigma 1.1 --rate 0.01 --eps 2 --delta 1e-5"
 UNIFORM = "eps --sigma 1 --sampling uniform --rate .1 --steps 2 --delta .1"
-NOT_FINITE = ("nan", "NaN", "inf", "-inf", "1e400", "1e-400", "9^9^9^9")
+NOT_FINITE = ("nan", "NaN", "inf", "-inf", "1e400", "9^9^9^9", "1e-400")
 JUNK = ("abc", "", "1e", "1,5", "--", "0x10", "1/0", "1 2", "None", "[]", "1e-5 # comment")
 
 BAD_VALUES = {
     "--sigma": (EPS, ("0", "-1", "-1.1", *NOT_FINITE, *JUNK)),
     "--rate": (EPS, ("0", "-0.1", "1.0000001", "2", *NOT_FINITE, *JUNK)),
     "--steps": (EPS, ("0", "-1", "1.5", "1e-3", "1e16", *NOT_FINITE, *JUNK)),
-    "--delta": (EPS, ("0", "1", "-1e-5", "1.5", *NOT_FINITE, *JUNK)),
+    "--delta": (EPS, ("0", "1", "-1e-5", "1.5", "1e-4001", *NOT_FINITE[:-1], *JUNK)),
     "--eps": (DELTA, ("-1", "-1e-9", *NOT_FINITE, *JUNK)),
     "--clip": (NOISE + " --clip 1", ("0", "-1", *NOT_FINITE, *JUNK)),
     "--adjacency": (EPS + " --adjacency add-remove", ("", "remove", "replace_one", "7")),
@@ -72,6 +73,14 @@ def test_a_bad_value(option: str, value: str) -> None:
     error = told.json["error"]
     assert told.json["schema"] == 1 and error["code"] == 2
     assert error["argument"] == option and error["message"] in failed.stderr
+
+
+def test_a_delta_below_floats_is_answered_as_in_python() -> None:
+    run_of = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+    asked = EPS.replace("1e-5", "1e-400") + " --method exact"
+    told = line(asked + " --json").json
+    assert told["value"] == run_of.epsilon(delta="1e-400", method="exact").value
+    assert "(at delta 1e-400)" in line(asked).stdout
 
 
 @pytest.mark.parametrize("base", [EPS, NOISE, DELTA, STEPS])

@@ -8,7 +8,8 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpacct.cli.expression import ExpressionError, parse
+from dpacct.declare.number import NotANumber
+from dpacct.declare.number import number as read
 from tests.cli.runner import run
 
 CODES = {0, 2, 3, 4, 8}
@@ -70,7 +71,7 @@ def test_one_value_of_a_good_command(text: str, which: str) -> None:
             "--steps": lambda x: x >= 1 and x.denominator == 1,
             "--delta": lambda x: 0 < x < 1,
         }
-        assert inside[which](parse(text))
+        assert inside[which](read(text))
     else:
         assert done.stdout == "" or "--json" in words
 
@@ -87,9 +88,9 @@ def test_nonsense_is_never_a_number(number: float, name: str) -> None:
     other = ["--delta", text] if name == "eps" else ["--eps", text]
     done = run(name, "--sigma", "2", *other, "--quiet")
     try:
-        value = parse(text)
+        value = read(text)
         valid = 0 < value < 1 if name == "eps" else value >= 0
-    except ExpressionError:
+    except NotANumber:
         value, valid = Fraction(0), False
     if not valid:
         assert done.code == 2 and done.stdout == ""

@@ -88,7 +88,7 @@ def test_a_plan_written_the_long_way_is_read_in_canonical_form() -> None:
         ({"schema": 1, "node": "gausian"}, r"got 'gausian' \(did you mean 'gaussian'\?\)"),
         ({"schema": 1, "node": "gaussian"}, "either sigma or noise_multiplier"),
         ({"schema": 1, "node": "gaussian", "sigma": 1, "b": 2}, "gaussian node has no key 'b'"),
-        ({"schema": 1, "node": "gaussian", "sigma": "nan"}, "sigma must be a number in"),
+        ({"schema": 1, "node": "gaussian", "sigma": "nan"}, "sigma must be a number above 0"),
         ({"schema": 1, "node": "gaussian", "sigma": None}, "either sigma or noise_multiplier"),
         ({"schema": 1, "node": "laplace"}, "b must be a number"),
         ({"schema": 1, "node": "laplace", "b": None}, "b must be a number"),

@@ -144,7 +144,7 @@ def test_a_move_by_two_steps_dominates_every_shorter_one(nu: str, epsilon: str) 
 
 def test_a_clip_allows_what_two_steps_of_it_may_cost() -> None:
     assert dp.Staircase(eps0=250, clip=1).pure_epsilon(dp.Adjacency.REPLACE_ONE) == 500
-    with pytest.raises(dp.InvalidArgument, match=r"eps0 must be a number in \(0, 250\]"):
+    with pytest.raises(dp.InvalidArgument, match=r"eps0 must be a number above 0 and at most 250"):
         dp.Staircase(eps0="250.1", clip=1)
     with pytest.raises(dp.InvalidArgument, match="clip must be a number"):
         dp.Staircase(eps0=1, clip=0)

@@ -202,7 +202,7 @@ def test_options_that_make_no_sense(words: str, told: str, file: str) -> None:
 def test_a_baseline_of_another_shape(file: str, tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("1.5,-2\n", encoding="utf-8")
     words = (*GIVEN, "--threshold", "3", "--threshold-sigma", "2", "--interactive")
-    assert "4 x 3; got 1 x 2" in failed(run("pate", file, *words, str(tmp_path / "b.csv")))
+    assert "4 x 3, got 1 x 2" in failed(run("pate", file, *words, str(tmp_path / "b.csv")))
     (tmp_path / "c.csv").write_text("55.5,-1,3e-1\n" * 4, encoding="utf-8")
     done = run("pate", file, *words, str(tmp_path / "c.csv"), "--json")
     assert done.code == 0 and 0 < done.json["answered"] < 4

@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{room: FOUNDATION for room in FOUNDATION - {"declare"}},
     "curves": CURVES,
     "certify": CURVES | {"certify"},
-    "theorems": {"theorems", "curves", "domain", "vocabulary", "errors"},
+    "theorems": {"theorems", "curves", "declare", "domain", "vocabulary", "errors"},
     "mechanisms": MECHANISMS,
     "sampling": MECHANISMS | {"sampling"},
     "shuffling": MECHANISMS | {"theorems", "shuffling"},

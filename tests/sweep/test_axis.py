@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpacct.cli.expression import parse
+from dpacct.declare.number import number
 from dpacct.errors import InvalidArgument
 from dpacct.sweep.axis import Axis, spread
 from dpacct.sweep.grid import Grid
@@ -27,7 +27,7 @@ def test_linear_steps_are_equal_and_exact(start: Fraction, stop: Fraction, count
         return
     axis = spread("x", start, stop, count, "linear", whole=False)
     numbers = [
-        parse(value) if not value.startswith("-") else -parse(value[1:]) for value in axis.values
+        number(value) if not value.startswith("-") else -number(value[1:]) for value in axis.values
     ]
     assert len(numbers) == count and (numbers[0], numbers[-1]) == (start, stop)
     assert len({b - a for a, b in pairwise(numbers)}) == 1
@@ -39,7 +39,7 @@ def test_log_steps_have_one_ratio(start: Fraction, stop: Fraction, count: int) -
     if start == stop:
         return
     axis = spread("x", start, stop, count, "log", whole=False)
-    numbers = [parse(value) for value in axis.values]
+    numbers = [number(value) for value in axis.values]
     assert (numbers[0], numbers[-1]) == (start, stop) and axis.log
     if abs(float(stop / start) - 1) > 1e-6:
         assert len(numbers) == count
@@ -52,7 +52,7 @@ def test_whole_parameters_get_whole_values_once(a: int, b: int, count: int, scal
     if a == b:
         return
     values = spread("x", Fraction(a), Fraction(b), count, scale, whole=True).values
-    numbers = [parse(value) for value in values]
+    numbers = [number(value) for value in values]
     assert all(number.denominator == 1 for number in numbers)
     assert len(set(numbers)) == len(numbers) <= count
     assert numbers == sorted(numbers, reverse=a > b) and (numbers[0], numbers[-1]) == (a, b)
@@ -105,7 +105,7 @@ def test_tied_axes_that_cannot_be() -> None:
     for tied, says in (
         ((("x", "y"),), "x and y have 3 and 2"),
         ((("x", "z"),), "got 'z'"),
-        ((("y", "y"),), "each once; got 'y'"),
+        ((("y", "y"),), "each once, got 'y'"),
     ):
         with pytest.raises(InvalidArgument, match=says):
             Grid("eps", (), (long, short), (), tied)

@@ -169,7 +169,7 @@ def test_tied_axes_in_a_picture(tmp_path: Path) -> None:
     [
         ('["sigma", "stepz"]', "tied names no axis 'stepz'; did you mean steps?"),
         ('["sigma"]', "must list two axes or more"),
-        ('[["sigma", "steps"], ["steps", "method"]]', "each once; got 'steps'"),
+        ('[["sigma", "steps"], ["steps", "method"]]', "each once, got 'steps'"),
         ('["sigma", "method"]', "sigma and method have 3 and 2"),
         ("1.5", "tied names no axis"),
     ],

@@ -14,7 +14,7 @@ from dpacct.sweep.row import Row
 
 ROWS = {
     0: Row((1.5, None, "two-sided", True, 3)),
-    1: Row(error="--sigma must be a number above 0; got -1.", code=2),
+    1: Row(error="--sigma must be a number above 0, got -1.", code=2),
     7: Row((1e-300, 0.1 + 0.2, "ε", False, -1)),
     3: Row((5e-324, 1.7976931348623157e308, "\n", None, 0)),
 }

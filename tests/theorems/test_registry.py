@@ -130,7 +130,7 @@ def test_a_wrong_number_is_seen() -> None:
 
 
 def test_outside_the_domain_is_refused() -> None:
-    with pytest.raises(OutsideDomain, match="nu2 must be a number in"):
+    with pytest.raises(OutsideDomain, match="nu2 must be a number of at least"):
         get("dp_fed_ls.lemma2").evaluate(at(tau="0.05", nu2="0.5", alpha=2))
     with pytest.raises(DpacctError, match=r"did you mean 'dp_fed_ls\.lemma2'"):
         get("dp_fed_ls.lema2")

@@ -137,7 +137,11 @@ def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["run", "{toml}", "--set", "privacy.rate=2"], 2, "rate must be a number in (0, 1], got 2"),
+        (
+            ["run", "{toml}", "--set", "privacy.rate=2"],
+            2,
+            "rate must be a number above 0 and at most 1, got 2",
+        ),
         (["run", "{toml}", "--set", "privacy.rte=2"], 2, "did you mean 'rate'?"),
         (["run", "{toml}", "--set", "rate=2"], 2, "must be named section.key"),
         (["run", "{toml}", "--set", "rate"], 2, "--set takes section.key=value"),

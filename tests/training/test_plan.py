@@ -97,7 +97,7 @@ def test_given_noise_is_never_accounted_above_what_is_drawn(std: float, clip: fl
     [
         ({"rate": 0.033, "scheme": "uniform"}, "rate times clients must be a whole number"),
         ({"rate": 0.5, "scheme": "none"}, "rate must be 1"),
-        ({"rate": 0}, "rate must be a number in"),
+        ({"rate": 0}, "rate must be a number above 0 and at most 1"),
         ({"rate": float("nan")}, "rate must be"),
         ({"clip": None}, "clip must be given"),
         ({"clip": float("inf")}, "clip must be a finite number"),

@@ -58,9 +58,9 @@ def share(name: str, value: object) -> Fraction:
     try:
         found = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)))
     except (InvalidOperation, ValueError, OverflowError):
-        raise _refused(name, "a number in (0, 1]", value) from None
+        raise _refused(name, "a number above 0 and at most 1", value) from None
     if isinstance(value, bool) or not 0 < found <= 1:
-        raise _refused(name, "a number in (0, 1]", value)
+        raise _refused(name, "a number above 0 and at most 1", value)
     return found
 
 
@@ -108,5 +108,5 @@ def delta(name: str, value: object, clients: int) -> Fraction:
         return Fraction(math.nextafter(clients ** float(power.group(1)), 0.0))  # the safe side
     found = share(name, value)
     if found == 1:
-        raise _refused(name, "a number in (0, 1), or 'clients^-1.1'", value)
+        raise _refused(name, "a number strictly between 0 and 1, or 'clients^-1.1'", value)
     return found

@@ -12,7 +12,8 @@ from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import write_file, write_json
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import did_you_mean
-from dpacct.cli.values import FilePath, shown
+from dpacct.cli.values import FilePath
+from dpacct.declare.number import shown
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer

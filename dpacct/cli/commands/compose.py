@@ -11,6 +11,7 @@ from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan_file import read_plan
 from dpacct.cli.refusal import Refusal
+from dpacct.cli.rounding import short
 from dpacct.cli.values import FilePath
 
 
@@ -69,7 +70,7 @@ def command(
         )
     if delta is not None:
         answer = node.epsilon(delta=delta, method=method)
-        meaning = f"at delta {float(delta):.6g}"
+        meaning = f"at delta {short(delta)}"
     elif epsilon is not None:
         answer = node.delta(epsilon=epsilon, method=method)
         meaning = f"at epsilon {float(epsilon):.6g}"

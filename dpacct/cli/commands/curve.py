@@ -17,8 +17,9 @@ from dpacct.cli.picture import in_terminal, shows_pictures, writable, write
 from dpacct.cli.plan import PlanOptions
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.values import EPSILON, Choice, FilePath, Number
+from dpacct.declare.domain import Integer
 
-_POINTS = Number("a whole number from 2 to 100000", least=2, most=100_000, whole=True)
+_POINTS = Number(Integer(2, 100_000))
 _CURVE = "Curve"
 
 

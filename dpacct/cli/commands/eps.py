@@ -10,6 +10,7 @@ import click
 from dpacct.cli import options, question
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.plan import PlanOptions, whole
+from dpacct.cli.rounding import short
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -54,4 +55,4 @@ def command(delta: Fraction, **values: Any) -> None:
 
         return certified.epsilon(node, delta=delta, digits=digits, effort=effort)
 
-    question.answer("eps", node, notes, ask, prove, meaning=f"at delta {float(delta):.6g}", **how)
+    question.answer("eps", node, notes, ask, prove, meaning=f"at delta {short(delta)}", **how)

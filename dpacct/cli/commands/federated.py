@@ -14,7 +14,7 @@ from dpacct.cli.failure import SCHEMA
 from dpacct.cli.federated_text import cell, number, row_json, tables, told
 from dpacct.cli.output import must_be_finite, write_json, write_lines
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.rounding import rounded
+from dpacct.cli.rounding import rounded, short
 from dpacct.cli.table import aligned
 from dpacct.cli.text import safe_number
 from dpacct.cli.toml_file import file_name
@@ -143,7 +143,7 @@ def command(
     if as_json:
         write_json(_json(plan, rows, first, float(delta), target))
         return
-    at = f"delta {float(delta):.6g}"
+    at = f"delta {short(delta)}"
     at = at if target is None else f"epsilon {float(target):.6g}, {at}"
     lines = [f"{quantity} of {plan.algorithm} at {at}", *tables(rows, quantity)]
     lines += ["", *_limit(plan.mu_clt), *told(plan, plan.tree(), plan.promises())]

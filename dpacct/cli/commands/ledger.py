@@ -11,7 +11,8 @@ from dpacct.cli.command import ExampleCommand, option
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import write_json, write_lines
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.values import one_of, shown
+from dpacct.declare.domain import one_of
+from dpacct.declare.number import shown
 from dpacct.errors import AssumptionViolated
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def command(words: tuple[str, ...], mark: str | None, as_json: bool) -> None:
     """
     if len(words) != 2 or words[0] not in ACTIONS:
         got = shown(" ".join(words))
-        told = f"ledger must be told {one_of(ACTIONS)} and a file; got {got}."
+        told = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}."
         raise Refusal(told, "WORDS")
     if mark is not None and words[0] != "check":
         raise Refusal("--mark is for ledger check only.", "--mark")
@@ -58,7 +59,7 @@ def command(words: tuple[str, ...], mark: str | None, as_json: bool) -> None:
     with Ledger(path, read_only=True) as ledger:
         if mark is not None and not ledger.has_mark(mark):
             raise Refusal(
-                f"--mark must be the mark of one of the ledger's lines; got {shown(mark)}, so the"
+                f"--mark must be the mark of one of the ledger's lines, got {shown(mark)}, so the"
                 " file was put back to an earlier state or is another one.",
                 "--mark",
                 kind="ledger-damaged",

@@ -16,7 +16,7 @@ from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, check_mechanism, step_count
 from dpacct.cli.risk_target import Power, as_guarantee, noise_for_power, risk_target_options
-from dpacct.cli.rounding import rounded
+from dpacct.cli.rounding import rounded, short
 from dpacct.cli.table import aligned
 from dpacct.cli.text import grade, relation, safe_number
 
@@ -123,7 +123,7 @@ def command(
         answer,
         as_json=as_json,
         quiet=quiet,
-        meaning=f"for epsilon {float(target):.6g} at delta {float(failure):.6g}",
+        meaning=f"for epsilon {float(target):.6g} at delta {short(failure)}",
         notes=[*([note] if note else []), *why],
         more=more,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,17 +17,18 @@ from dpacct.cli.text import safe_number
 from dpacct.cli.values import COUNT, POSITIVE, SEED, Choice, FilePath, Number
 from dpacct.cli.voting import SECRET, lines_of, sanitized_json, sanitized_lines
 from dpacct.cli.voting import as_json as json_of
+from dpacct.declare.domain import Integer, Real
 
 if TYPE_CHECKING:
     from dpacct.pate.aggregator import Aggregator
     from dpacct.pate.votes import Votes
 
 _NOISE, _SCREEN, _SAFE, _OUT = "Noise", "Screening", "Publication", "Output"
-_THRESHOLD = Number("a number of votes from -1e9 to 1e9", least=-(10**9), most=10**9)
-_NOISE_SIZE = Number("a number from 0.001 to 1e9", least=Fraction(1, 1000), most=10**9)
-_ORDER = Number("a number above 1 and at most 1e5", above=1, most=10**5)
-_CONFIDENCE = Number("a number of at least 0.5 and below 1", least=Fraction(1, 2), below=1)
-_TOP = Number("a whole number of at least 0", least=0, most=10**9, whole=True)
+_THRESHOLD = Number(Real(-(10**9), 10**9, "both"))
+_NOISE_SIZE = Number(Real("0.001", 10**9, "both"))
+_ORDER = Number(Real(1, 10**5, "right"))
+_CONFIDENCE = Number(Real("0.5", 1, "left"))
+_TOP = Number(Integer(0, 10**9))
 
 
 @click.command(
@@ -286,13 +286,13 @@ def _read(file: str, given: dict[str, Any]) -> tuple[Votes, Any]:
         if baseline.shape != votes.counts.shape:
             shape, size = (" x ".join(map(str, one.shape)) for one in (baseline, votes.counts))
             told = (
-                f"--interactive must hold as many rows and columns as VOTES, {size}; got {shape}."
+                f"--interactive must hold as many rows and columns as VOTES, {size}, got {shape}."
             )
             raise Refusal(told, "--interactive", kind="invalid-argument")
     if given["queries"] is not None:
         wanted = int(given["queries"])
         if wanted > votes.queries:
-            told = f"--queries must be at most {votes.queries}, the rows of VOTES; got {wanted}."
+            told = f"--queries must be at most {votes.queries}, the rows of VOTES, got {wanted}."
             raise Refusal(told, "--queries", kind="invalid-argument")
         votes = Votes(votes.counts[:wanted])
         baseline = None if baseline is None else baseline[:wanted]

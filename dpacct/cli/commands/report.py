@@ -17,7 +17,8 @@ from dpacct.cli.plan_file import PlanFile
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.stated_plan import read_stated
 from dpacct.cli.toml_file import file_name
-from dpacct.cli.values import PURE_DELTA, Choice, FilePath, one_of
+from dpacct.cli.values import PURE_DELTA, Choice, FilePath
+from dpacct.declare.domain import one_of
 from dpacct.errors import AssumptionViolated
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _format(output: str | None, form: str | None, as_json: bool) -> str:
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         listed = one_of(list(SUFFIXES))
-        told = f"--output must end in {listed}, or --format be given; got {output[-40:]!r}."
+        told = f"--output must end in {listed}, or --format be given, got {output[-40:]!r}."
         raise Refusal(told, "--output", kind="invalid-argument")
     return SUFFIXES[suffix]
 
@@ -164,7 +165,7 @@ def _agree(file: PlanFile, adjacency: str | None, unit: str | None) -> None:
         ("unit", unit, facts.unit),
     ):
         if asked not in (None, str(own)):
-            told = f"--{name} must be {own} for this algorithm; got {asked}."
+            told = f"--{name} must be {own} for this algorithm, got {asked}."
             raise Refusal(told, f"--{name}", kind="invalid-argument")
 
 
@@ -243,7 +244,7 @@ def _checks(path: str, plan: object) -> tuple[Assumption, ...]:
         ("adjacency", plan.facts.declared, budget.adjacency),
     ):
         if wanted is not got:
-            told = f"--ledger must be of the plan's {name}, {wanted}; got a ledger of {got}."
+            told = f"--ledger must be of the plan's {name}, {wanted}, got a ledger of {got}."
             raise Refusal(told, "--ledger", kind="invalid-argument")
     counted = dict(ran.releases()) if ran is not None else {}
     planned = dict(plan.releases())

@@ -16,12 +16,13 @@ from dpacct.cli.plan import PlanOptions, plain, whole
 from dpacct.cli.table import aligned
 from dpacct.cli.text import grade, plan_line, relation, safe_number
 from dpacct.cli.values import Number
+from dpacct.declare.domain import Real
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
 
 _SECTION = "Attack"
-_CHANCE = Number("a number strictly between 0 and 1", above=0, below=1)
+_CHANCE = Number(Real(0, 1))
 
 
 @click.command(

@@ -14,9 +14,11 @@ from dpacct.cli.command import ExampleCommand, option
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import show
 from dpacct.cli.refusal import Refusal
+from dpacct.cli.rounding import short
 from dpacct.cli.table import aligned
 from dpacct.cli.text import grade, relation, safe_number
 from dpacct.cli.values import Choice, Number
+from dpacct.declare.domain import RATE, Integer, Real
 from dpacct.errors import NotCertified
 
 if TYPE_CHECKING:
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
     from dpacct.shuffling.shuffle import Shuffle
 
 _SECTION = "Shuffle"
-_EPS0 = Number("a number above 0 and at most 500", above=0, most=500)
-_CLIENTS = Number("a whole number from 1 to 1e9", least=1, most=10**9, whole=True)
-_RATE = Number("a number above 0 and at most 1", above=0, most=1)
-_ROUNDS = Number("a whole number from 1 to 1e9", least=1, most=10**9, whole=True)
-_ANSWERS = Number("a whole number from 2 to 1e9", least=2, most=10**9, whole=True)
-_RENYI = Number("a number above 0", above=0)
+_EPS0 = Number(Real(0, 500, "right"))
+_CLIENTS = Number(Integer(1, 10**9))
+_RATE = Number(RATE)
+_ROUNDS = Number(Integer(1, 10**9))
+_ANSWERS = Number(Integer(2, 10**9))
+_RENYI = Number(Real(0))
 
 
 @click.command(
@@ -149,7 +151,7 @@ def command(
             rate=rate or 1,
             rounds=times,
         )
-        told = f"the largest that meets epsilon {float(epsilon):.6g}, delta {float(delta):.6g}"
+        told = f"the largest that meets epsilon {float(epsilon):.6g}, delta {short(delta)}"
         show("shuffle", largest, as_json=as_json, quiet=quiet, meaning=told)
         return
     if (epsilon is None) == (delta is None):

@@ -14,6 +14,7 @@ from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, mechanism, repeated, sampling_rate
+from dpacct.cli.rounding import short
 from dpacct.domain import STEPS
 from dpacct.errors import NotCertified
 
@@ -101,7 +102,7 @@ def command(
         answer,
         as_json=as_json,
         quiet=quiet,
-        meaning=f"within epsilon {float(epsilon):.6g} at delta {float(delta):.6g}",
+        meaning=f"within epsilon {float(epsilon):.6g} at delta {short(delta)}",
         notes=why,
         more=[] if rate is None else [f"  {answer.extra['epochs']:.6g} epochs"],
         hint="dpacct noise turns the question round: the noise that a number of steps needs.",

@@ -22,13 +22,14 @@ from dpacct.cli.sweep_file import files_of, read_sweep
 from dpacct.cli.sweep_picture import check_picture, grid_data
 from dpacct.cli.sweep_point import Asking
 from dpacct.cli.values import Choice, FilePath, Number
+from dpacct.declare.domain import Integer
 from dpacct.sweep.grid import Grid
 from dpacct.sweep.journal import Journal
 from dpacct.sweep.row import Row
 from dpacct.sweep.run import Killed, processors, run
 from dpacct.sweep.table import Table
 
-_JOBS = Number("a whole number from 1 to 1024", least=1, most=1024, whole=True)
+_JOBS = Number(Integer(1, 1024))
 _SWEEP = "Sweep"
 
 

@@ -10,11 +10,11 @@ import click
 from dpacct.cli import options
 from dpacct.cli.command import ExampleCommand, option
 from dpacct.cli.exit_status import ExitStatus
-from dpacct.cli.expression import ExpressionError, parse
 from dpacct.cli.output import write_json, write_lines
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.table import aligned
-from dpacct.cli.values import one_of, shown
+from dpacct.declare.domain import one_of
+from dpacct.declare.number import NotANumber, number, shown
 from dpacct.errors import DpacctError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def command(words: tuple[str, ...], as_printed: bool, as_json: bool) -> None:
         wants = {"show": "the id of a theorem", "eval": "the id of a theorem", "pages": "a folder"}
         raise Refusal(f"theorems {action} needs {wants[action]} after it.", action)
     else:
-        raise Refusal(f"theorems must be told {one_of(ACTIONS)}; got {shown(action)}.", "WORDS")
+        raise Refusal(f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}.", "WORDS")
 
 
 def summary(entry: Entry) -> dict[str, Any]:
@@ -161,15 +161,17 @@ def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool, as_json: bool
 
 
 def _pair(text: str) -> tuple[str, Fraction | int]:
-    name, equals, number = text.partition("=")
+    name, equals, typed = text.partition("=")
     if not equals or not name.isidentifier():
-        raise Refusal(f"an argument must be written NAME=VALUE; got {shown(text)}.", "WORDS")
+        raise Refusal(f"an argument must be written NAME=VALUE, got {shown(text)}.", "WORDS")
     try:
-        value = parse(number)
+        value = number(typed)
         return name, value.numerator if value.denominator == 1 else value
-    except ExpressionError as error:
+    except NotANumber as error:
         raise Refusal(
-            f"{name} must be a number; got {shown(number)}, {error}.", name, kind="invalid-argument"
+            f"{name} must be a number, got {shown(typed, 40)}, {error}.",
+            name,
+            kind="invalid-argument",
         ) from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpacct.domain.exact import exact
+from dpacct.declare.number import exact
 from dpacct.report.plots.methods import method_name
 from dpacct.report.plots.words import near
 

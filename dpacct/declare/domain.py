@@ -1,0 +1,524 @@
+"""What a value may be: one object checks it, describes its range, and draws values for tests."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
+
+from dpacct.declare.number import NotANumber, exact, fits, number, shown, text
+from dpacct.errors import DpacctError, InvalidArgument, MissingExtra, OutsideDomain
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from hypothesis.strategies import SearchStrategy
+
+T_co = TypeVar("T_co", covariant=True)
+Closed: TypeAlias = Literal["neither", "left", "right", "both"]
+Part: TypeAlias = Literal["inside", "boundary", "outside"]
+
+
+class Domain(Generic[T_co]):
+    """Base: `check` gives the value or raises; `words` says what is accepted."""
+
+    @property
+    def words(self) -> str:
+        """What is accepted, as a sentence says it: "a number above 0"."""
+        raise InvalidArgument(f"{type(self).__name__} must say what it accepts")
+
+    def check(
+        self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
+    ) -> T_co:
+        """The value, made exact; `name` is what the reader calls it: rate, --rate.
+
+        Raises `InvalidArgument` for what is not of this kind at all, `error` for what is out of range.
+        """
+        raise self.refusal(name, value)
+
+    def refusal(
+        self,
+        name: str,
+        value: object,
+        clause: str = "",
+        *,
+        error: type[DpacctError] = InvalidArgument,
+    ) -> DpacctError:
+        """The one sentence of a bad value."""
+        end = f", {clause}" if clause else ""
+        return error(f"{name} must be {self.words}, got {shown(value)}{end}", argument=name)
+
+    # values with the same settings are equal
+    def _key(self) -> tuple[object, ...]:
+        return tuple(self.__dict__.values())
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def __repr__(self) -> str:
+        return f"<{self.words}>"
+
+
+class Bound:
+    """An endpoint that depends on other arguments, with the text that documents it.
+
+    `of` takes those arguments by name, as floats: `Bound("log(n)", lambda n: math.log(n))`.
+    """
+
+    __slots__ = ("of", "text")
+
+    def __init__(self, text: str, of: Callable[..., float]) -> None:
+        self.text, self.of = text, of
+
+    def at(self, values: Mapping[str, float]) -> float:
+        """The endpoint's value, given all the arguments (those it does not use are left out)."""
+        return self.of(**{name: values[name] for name in inspect.signature(self.of).parameters})
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Endpoint: TypeAlias = int | float | Fraction | str | Bound
+
+
+def _end(value: Endpoint) -> Fraction | float | Bound:
+    """An endpoint as written, made exact; the infinities stay floats."""
+    if isinstance(value, Bound) or (isinstance(value, float) and math.isinf(value)):
+        return value
+    found = exact(value)
+    if found is None:
+        raise InvalidArgument(f"an endpoint must be a number, got {shown(value)}")
+    return found
+
+
+class _Interval(Domain[T_co]):
+    """What `Real` and `Integer` share: two ends, and whether each belongs to the domain."""
+
+    noun: ClassVar[str]
+
+    def __init__(
+        self,
+        lower: Endpoint = -math.inf,
+        upper: Endpoint = math.inf,
+        closed: Closed = "neither",
+        *,
+        typical: tuple[float, float] | None = None,
+        as_float: bool = True,
+    ) -> None:
+        self.lower, self.upper = _end(lower), _end(upper)
+        self.closed, self.typical, self.as_float = closed, typical, as_float
+        self.closed_left = closed in ("left", "both")
+        self.closed_right = closed in ("right", "both")
+
+    def __str__(self) -> str:
+        """As mathematics writes it: "(0, 1]"."""
+        left, right = ("[" if self.closed_left else "("), ("]" if self.closed_right else ")")
+        ends = [text(e) if isinstance(e, Fraction) else str(e) for e in (self.lower, self.upper)]
+        return f"{left}{ends[0]}, {ends[1]}{right}"
+
+    @property
+    def words(self) -> str:
+        """As a sentence says it: "a number above 0 and at most 1"."""
+        low, high = (_told(end) for end in (self.lower, self.upper))
+        above = f"of at least {low}" if self.closed_left else f"above {low}"
+        below = f"at most {high}" if self.closed_right else f"below {high}"
+        if self.lower == -math.inf:
+            return self.noun if self.upper == math.inf else f"{self.noun} {below}"
+        if self.upper == math.inf:
+            return f"{self.noun} {above}"
+        if self.closed_left and self.closed_right:
+            return f"{self.noun} from {low} to {high}"
+        if not (self.closed_left or self.closed_right):
+            return f"{self.noun} strictly between {low} and {high}"
+        return f"{self.noun} {above} and {below}"
+
+    def at(self, values: Mapping[str, float]) -> Self:
+        """The same interval, with ends that depend on other arguments replaced by their values."""
+        ends = [e.at(values) if isinstance(e, Bound) else e for e in (self.lower, self.upper)]
+        return type(self)(
+            ends[0], ends[1], self.closed, typical=self.typical, as_float=self.as_float
+        )
+
+    def contains(self, value: Fraction | int) -> bool:
+        """Whether the exact number lies between the ends (none of which may be a `Bound`)."""
+        if isinstance(self.lower, Bound) or isinstance(self.upper, Bound):
+            raise InvalidArgument(f"the ends of {self} depend on other arguments: check with Where")
+        above = value >= self.lower if self.closed_left else value > self.lower
+        below = value <= self.upper if self.closed_right else value < self.upper
+        return above and below
+
+    def _inside(
+        self, name: str, value: object, found: Fraction, error: type[DpacctError]
+    ) -> Fraction:
+        if not self.contains(found):
+            raise self.refusal(name, value, error=error)
+        if self.as_float and not fits(found):
+            limits = "which floating point (2.3e-308 to 1.8e308) cannot hold"
+            raise self.refusal(name, value, limits, error=error)
+        return found
+
+    def _window(self) -> tuple[Fraction, Fraction]:
+        """Finite ends to draw between: the typical ones, else its own, else a million away."""
+        if self.typical:
+            return Fraction(str(self.typical[0])), Fraction(str(self.typical[1]))
+        low = self.lower if isinstance(self.lower, Fraction) else None
+        high = self.upper if isinstance(self.upper, Fraction) else None
+        if low is None:
+            low = (high or Fraction(0)) - 10**6
+        return low, high if high is not None else low + 10**6
+
+    def _no(self, part: Part) -> InvalidArgument:
+        return InvalidArgument(f"{self} has no {part} to draw from", argument="part")
+
+
+def _told(end: Fraction | float | Bound) -> str:
+    """An end in a sentence: large powers of ten as 1e15."""
+    if not isinstance(end, Fraction):
+        return str(end)
+    written = text(end)
+    digits = written.lstrip("-")
+    if len(digits) > 6 and digits.strip("0") == "1" and digits[0] == "1":
+        return f"{'-' if end < 0 else ''}1e{len(digits) - 1}"
+    return written
+
+
+class Real(_Interval[Fraction]):
+    """An interval of real numbers.
+
+    `closed` says which ends belong to it; `typical` narrows what is drawn for tests;
+    `as_float=False` also admits what a double can't hold (1e-400).
+
+    >>> rate = Real(0, 1, closed="right")
+    >>> str(rate), rate.check("rate", "0.01")
+    ('(0, 1]', Fraction(1, 100))
+    >>> rate.check("rate", 0)
+    Traceback (most recent call last):
+    dpacct.errors.InvalidArgument: rate must be a number above 0 and at most 1, got 0
+    """
+
+    noun: ClassVar[str] = "a number"
+
+    def check(
+        self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
+    ) -> Fraction:
+        """`value` made exact, if it lies in the domain.
+
+        Raises `InvalidArgument` for what is not a finite real number, `error` for one out of range.
+        """
+        try:
+            found = number(value)
+        except NotANumber as wrong:
+            raise self.refusal(name, value, str(wrong)) from None
+        return self._inside(name, value, found, error)
+
+    def draw(self, rng: Random, part: Part = "inside") -> Fraction:
+        """A value for tests; "boundary" is a closed end, or a hair inside an open one.
+
+        Raises `InvalidArgument` where there is none (the whole line has no outside).
+        """
+        low, high = self._window()
+        if part == "inside":
+            # A third of the draws is uniform; the others hug either end on a logarithmic scale.
+            share = Fraction(rng.randint(1, 10**9 - 1), 10**9)
+            kind = rng.randrange(3)
+            if kind:
+                hug = Fraction(repr(10 ** -(9 * rng.random()))) / 2
+                share = hug if kind == 1 else 1 - hug
+            return low + (high - low) * share
+        hair = min(Fraction(1), high - low) / 10**12
+        found: list[Fraction] = []
+        ends = (self.lower, 1, self.closed_left), (self.upper, -1, self.closed_right)
+        for end, inward, closed in ends:
+            if isinstance(end, Fraction) and part == "boundary":
+                found.append(end if closed else end + inward * hair)
+            elif isinstance(end, Fraction):
+                found += [end - inward * hair, end - inward * rng.randint(1, 10**6)]
+                found += [] if closed else [end]
+        if not found:
+            raise self._no(part)
+        return rng.choice(found)
+
+    def strategy(self) -> SearchStrategy[Fraction]:
+        """A Hypothesis strategy of values inside the domain, closed ends included."""
+        st = _hypothesis().strategies
+        low, high = self._window()
+        floats = st.floats(float(low), float(high), allow_subnormal=False).map(exact)
+        grid = st.integers(0, 10**6).map(lambda step: low + (high - low) * Fraction(step, 10**6))
+        strategy: SearchStrategy[Fraction] = (grid | floats).filter(
+            lambda value: self.contains(value) and fits(value)
+        )
+        return strategy
+
+
+class Integer(_Interval[int]):
+    """A range of whole numbers, finite ends included. Floats are refused, even whole ones.
+
+    >>> Integer(1, 10**15).check("steps", 2.5)
+    Traceback (most recent call last):
+    dpacct.errors.InvalidArgument: steps must be a whole number from 1 to 1e15, got 2.5
+    """
+
+    noun: ClassVar[str] = "a whole number"
+
+    def __init__(
+        self,
+        lower: Endpoint = -math.inf,
+        upper: Endpoint = math.inf,
+        closed: Closed | None = None,
+        *,
+        typical: tuple[float, float] | None = None,
+        as_float: bool = True,
+    ) -> None:
+        finite: dict[tuple[bool, bool], Closed] = {
+            (False, False): "neither",
+            (True, False): "left",
+            (False, True): "right",
+            (True, True): "both",
+        }
+        closed = closed or finite[lower != -math.inf, upper != math.inf]
+        super().__init__(lower, upper, closed, typical=typical, as_float=as_float)
+        self._surely = self._plain_range()
+
+    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> int:
+        """`value` as an int: from an int, a NumPy integer, or text such as "1000" or "1e6".
+
+        Raises `InvalidArgument` for what is not whole, `error` for a whole number out of range.
+        """
+        if type(value) is int and value in self._surely:
+            return value
+        try:
+            found = number(value)
+        except NotANumber as wrong:
+            raise self.refusal(name, value, str(wrong)) from None
+        if found.denominator != 1 or not isinstance(value, str | numbers.Integral):
+            raise self.refusal(name, value)
+        return int(self._inside(name, value, found, error))
+
+    def _plain_range(self) -> range:
+        """Whole numbers that need no second look (every plan has many, at every trial of a search)."""
+        low, high = self.lower, self.upper
+        if not (isinstance(low, Fraction) and isinstance(high, Fraction)):
+            return range(0)
+        if low.denominator != 1 or high.denominator != 1:
+            return range(0)
+        first, last = int(low) + (not self.closed_left), int(high) - (not self.closed_right)
+        return range(max(first, -(10**15)), min(last, 10**15) + 1)
+
+    def _ends(self) -> tuple[int, int]:
+        """The smallest and largest whole numbers to draw."""
+        low, high = (math.ceil(end) for end in self._window())
+        high = math.floor(self._window()[1])
+        low += low == self.lower and not self.closed_left
+        high -= high == self.upper and not self.closed_right
+        return low, high
+
+    def draw(self, rng: Random, part: Part = "inside") -> int:
+        """As `Real.draw`, on whole numbers."""
+        low, high = self._ends()
+        if high < low:  # an end that depends on other arguments may leave nothing
+            raise self._no(part)
+        if part == "inside":
+            uniform = rng.random() < 0.5
+            span = high - low
+            offset = rng.randint(0, span) if uniform else int((span + 1) ** rng.random()) - 1
+            return low + min(offset, span)
+        step = 0 if part == "boundary" else rng.choice([1, rng.randint(1, 10**6)])
+        found = [low - step] if isinstance(self.lower, Fraction) else []
+        found += [high + step] if isinstance(self.upper, Fraction) else []
+        if not found:
+            raise self._no(part)
+        return rng.choice(found)
+
+    def strategy(self) -> SearchStrategy[int]:
+        """A Hypothesis strategy of whole numbers inside the domain."""
+        low, high = self._ends()
+        strategy: SearchStrategy[int] = _hypothesis().strategies.integers(low, high)
+        return strategy
+
+
+def _hypothesis() -> ModuleType:
+    """Hypothesis, imported only when a strategy is asked for: it belongs to the `dev` extra."""
+    try:
+        import hypothesis
+        import hypothesis.strategies
+    except ImportError as absent:
+        message = "drawing strategies needs Hypothesis: pip install 'dpacct[dev]'"
+        raise MissingExtra(message, argument="hypothesis") from absent
+    return hypothesis
+
+
+class Word(Domain[str]):
+    """One of a few words; `also` are the words that other tools use for them.
+
+    >>> Word("exact", "rdp", also={"moments": "rdp"}).check("method", "moments")
+    Traceback (most recent call last):
+    dpacct.errors.InvalidArgument: method must be one of exact or rdp, got 'moments'; did you mean rdp?
+    """
+
+    def __init__(self, *choices: str, also: Mapping[str, str] | None = None) -> None:
+        self.choices, self.also = choices, dict(also or {})
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.choices, *self.also.items())
+
+    @property
+    def words(self) -> str:
+        """The choices."""
+        return f"one of {one_of(self.choices)}"
+
+    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+        """The word itself; a near miss is answered with the word it resembles."""
+        if isinstance(value, str) and str(value) in self.choices:
+            return str(value)
+        hint = did_you_mean(str(value), self.choices, self.also)
+        got = repr(str(value)[:40])
+        raise error(f"{name} must be {self.words}, got {got}{hint}", argument=name)
+
+
+class Text(Domain[str]):
+    """Any text, such as the name of a file."""
+
+    @property
+    def words(self) -> str:
+        """That it is a text."""
+        return "a text"
+
+    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+        """The text itself."""
+        if not isinstance(value, str):
+            raise self.refusal(name, value)
+        return value
+
+
+class Flag(Domain[bool]):
+    """A switch."""
+
+    @property
+    def words(self) -> str:
+        """Both of its positions."""
+        return "true or false"
+
+    def check(
+        self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
+    ) -> bool:
+        """The value itself."""
+        if not isinstance(value, bool):
+            raise self.refusal(name, value)
+        return value
+
+
+class Where:
+    """Several parameters together: the hypotheses of a theorem.
+
+    An end may depend on other arguments through a `Bound`.
+
+    >>> where = Where(n=Integer(2), x=Real(0, Bound("1/n", lambda n: 1 / n)))
+    >>> str(where)
+    'n in [2, inf), x in (0, 1/n)'
+    >>> where.check(n=10, x="0.05")
+    {'n': 10, 'x': Fraction(1, 20)}
+    >>> where.check(n=10, x=0.5)
+    Traceback (most recent call last):
+    dpacct.errors.OutsideDomain: x must be a number strictly between 0 and 0.1, got 0.5 (where the end is 1/n)
+    """
+
+    def __init__(self, **domains: Real | Integer) -> None:
+        self.domains: Mapping[str, Real | Integer] = domains
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} in {domain}" for name, domain in self.domains.items())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Where) and self.domains == other.domains
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.domains.items()))
+
+    def check(
+        self, *, error: type[DpacctError] = OutsideDomain, **values: object
+    ) -> dict[str, Fraction | int]:
+        """All values made exact, if they lie in the domain together.
+
+        Raises `InvalidArgument` for a missing or unknown argument or one that is not a number,
+        `error` for numbers outside the domain.
+        """
+        for name in values.keys() - self.domains.keys():
+            listed = ", ".join(self.domains)
+            raise InvalidArgument(f"{name} is not one of the arguments {listed}", argument=name)
+        for name in self.domains.keys() - values.keys():
+            raise InvalidArgument(f"{name} is missing: it must be in {self}", argument=name)
+        checked: dict[str, Fraction | int] = {}
+        for name in self._order():
+            domain = self.domains[name]
+            fixed = domain.at({key: float(value) for key, value in checked.items()})
+            try:
+                checked[name] = fixed.check(name, values[name], error=error)
+            except DpacctError as wrong:
+                ends = [str(e) for e in (domain.lower, domain.upper) if isinstance(e, Bound)]
+                if not ends:
+                    raise
+                told = f"{wrong.message} (where the end is {' and '.join(ends)})"
+                raise type(wrong)(told, argument=name) from None
+        return {name: checked[name] for name in self.domains}
+
+    def draw(self, rng: Random, part: Part = "inside") -> dict[str, Fraction | int]:
+        """Values for tests: all inside, or one of them (at random) on the boundary or outside."""
+        odd = rng.choice(list(self.domains)) if part != "inside" else None
+        drawn: dict[str, Fraction | int] = {}
+        outside: dict[str, Fraction | int] = {}
+        for name in self._order():
+            domain = self.domains[name].at({key: float(value) for key, value in drawn.items()})
+            drawn[name] = domain.draw(rng, "boundary" if name == odd else "inside")
+            if name == odd and part == "outside":
+                outside[name] = domain.draw(rng, part)
+        drawn |= outside  # last, so that ends which depend on it stay sensible
+        return {name: drawn[name] for name in self.domains}
+
+    def _order(self) -> list[str]:
+        """Names, with those whose ends depend on others after them."""
+        free = [n for n, d in self.domains.items() if not isinstance(d.lower, Bound)]
+        free = [n for n in free if not isinstance(self.domains[n].upper, Bound)]
+        return free + [name for name in self.domains if name not in free]
+
+
+# --- words of sentences
+
+
+def one_of(words: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *rest, last = words
+    return f"{', '.join(rest)} or {last}" if rest else last
+
+
+def did_you_mean(word: str, choices: Iterable[str], also: Mapping[str, str] | None = None) -> str:
+    """A clause for the end of a sentence, "; did you mean --delta?", or nothing."""
+    lowered = word.lower().replace("_", "-")
+    dashed = {choice.replace("_", "-"): choice for choice in choices}
+    near = dashed.get(lowered) or (also or {}).get(lowered)
+    if near is None:
+        from difflib import get_close_matches
+
+        cutoff = 0.7 if len(lowered) > 4 else 0.6  # one wrong letter of three is a near miss, too
+        near = dashed.get(next(iter(get_close_matches(lowered, dashed, 1, cutoff)), ""))
+    return f"; did you mean {near}?" if near else ""
+
+
+POSITIVE = Real(0, math.inf, typical=(1e-2, 1e2))
+"""A scale such as sigma, b or a clipping norm."""
+RATE = Real(0, 1, "right")
+"""The probability that a unit is in a sample."""
+SHARE = Real(0, 1, "both")
+"""A part of something, none and all included."""
+STEPS = Integer(1, 10**15)
+"""How often something is released."""
+DELTA = Real(0, 1, as_float=False)
+"""The delta of a question: it may lie far below the range of floats (`ln` gives its logarithm)."""
+EPSILON = Real(0, math.inf, "left", typical=(0, 20))
+"""The epsilon of a question."""

@@ -1,0 +1,286 @@
+"""One number language: Python arguments, flags, keys of files and values of sweeps are all read here.
+
+A number is kept as the exact fraction of what was typed: `0.1` is one tenth, not the double nearest
+to it. Text may be an expression such as `256/60000` or `1000^-1.1`; nothing is handed to `eval`, and
+sizes are checked before each step, so that `9^9^9^9` is refused at once.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import re
+import sys
+from decimal import Context, Decimal, DecimalException
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable
+
+    _Operation = Callable[[Fraction, Fraction], Fraction]
+
+Number: TypeAlias = int | float | Fraction | Decimal | str
+"""What a user may type for a number; NumPy scalars are accepted too."""
+
+DIGITS = 50
+"""Digits to which an irrational power is held."""
+_MAX_DIGITS = 4000
+"""Digits of a numerator or denominator at most: "1e999999999" must not fill the memory."""
+_MAX_BITS = 13_288  # as many
+_MAX_CHARACTERS = 200  # of an expression; a plain number or ratio may be as long as its digits
+
+_LITERAL = re.compile(r"([+-]?)(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE]([+-]?\d+))?", re.ASCII)
+_EXPRESSION = re.compile(r"[0-9eE_.+\-*/^()\s]*", re.ASCII)
+_NOT_FINITE = {"nan", "inf", "infinity", "oo", "∞"}
+_HINT = "which is not a number or an expression such as 1e-5, 256/60000 or 1000^-1.1"
+_TOO_LARGE = "which is too large or too small to evaluate"
+_NOT_REAL = "which is not a finite real number"
+
+
+class NotANumber(ValueError):
+    """The value is not a number; the message is a clause such as "which divides by zero", or empty."""
+
+
+def number(value: object) -> Fraction:
+    """The exact number that was typed: an int, float, Fraction, Decimal, NumPy scalar, or text.
+
+    A float stands for its shortest decimal. An irrational power is held to 50 digits. Raises
+    `NotANumber` for booleans, NaN, infinities, and text that is no expression or too large.
+
+    >>> number("256/60000"), number("2^-3"), number("1_000"), number(0.1)
+    (Fraction(8, 1875), Fraction(1, 8), Fraction(1000, 1), Fraction(1, 10))
+    >>> float(number("1000^-1.1"))
+    0.0005011872336272723
+    >>> number("9^9^9^9")
+    Traceback (most recent call last):
+    dpacct.declare.number.NotANumber: which is too large or too small to evaluate
+    """
+    if isinstance(value, str):
+        return _of_text(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotANumber(_NOT_REAL)
+        return Fraction(float.__repr__(value))
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
+        raise NotANumber("")
+    if isinstance(value, numbers.Rational):  # int, Fraction, NumPy integers
+        return _sized(Fraction(int(value.numerator), int(value.denominator)))
+    return _literal(str(value))  # Decimal; NumPy's float32 and float16 print their shortest decimal
+
+
+def exact(value: object) -> Fraction | None:
+    """As `number`, with None for what is not one.
+
+    >>> exact(0.1), exact("1e-3"), exact(float("nan")), exact(True)
+    (Fraction(1, 10), Fraction(1, 1000), None, None)
+    """
+    try:
+        return number(value)
+    except NotANumber:
+        return None
+
+
+def _of_text(text: str) -> Fraction:
+    over, slash, under = text.strip().partition("/")
+    if _LITERAL.fullmatch(over.strip()) and not slash:
+        return _literal(over.strip())
+    if slash and _LITERAL.fullmatch(over.strip()) and _LITERAL.fullmatch(under.strip()):
+        return _applied(operator.truediv, _literal(over.strip()), _literal(under.strip()))
+    if text.strip().lstrip("+-").lower() in _NOT_FINITE:
+        raise NotANumber(_NOT_REAL)
+    if len(text) > _MAX_CHARACTERS:
+        raise NotANumber(f"which is longer than {_MAX_CHARACTERS} characters")
+    if not _EXPRESSION.fullmatch(text):
+        raise NotANumber(_HINT)
+    return _expression(text)
+
+
+def _expression(text: str) -> Fraction:
+    """The value of + - * / ^ ** and parentheses over plain numbers, by Python's own grammar."""
+    import ast
+
+    source = " ".join(text.split()).replace("^", "**")
+    source = re.sub(
+        r"(?<![\d.eE_])(?:0_?)+(?=\d)", "", source
+    )  # 007 is a number here, not in Python
+    try:
+        tree = ast.parse(source, mode="eval").body
+        return _value(tree, source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, NotANumber):
+            raise
+        raise NotANumber(_HINT if source else "which is empty") from None
+
+
+def _value(node: ast.AST, source: str) -> Fraction:
+    import ast
+
+    if isinstance(node, ast.Constant):
+        return _literal(source[node.col_offset : node.end_col_offset])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        operand = _value(node.operand, source)
+        return -operand if isinstance(node.op, ast.USub) else operand
+    if isinstance(node, ast.BinOp) and type(node.op).__name__ in _OPERATIONS:
+        operation = _OPERATIONS[type(node.op).__name__]
+        return _applied(operation, _value(node.left, source), _value(node.right, source))
+    raise NotANumber(_HINT)
+
+
+def _literal(text: str) -> Fraction:
+    """A plain number, whose length is known before it is made."""
+    match = _LITERAL.fullmatch(text)
+    if not match:
+        raise NotANumber(_NOT_REAL)
+    sign, digits, exponent = match.groups()
+    if "_" in digits and not re.fullmatch(r"(\d+(_\d+)*)?\.?(\d+(_\d+)*)?", digits, re.ASCII):
+        raise NotANumber(_HINT)
+    whole, _, decimals = digits.replace("_", "").partition(".")
+    if len(exponent or "") > 6:
+        raise NotANumber(_TOO_LARGE)
+    power = int(exponent or 0) - len(decimals)
+    if abs(power) + len(whole) + len(decimals) > _MAX_DIGITS:
+        raise NotANumber(_TOO_LARGE)
+    size = int(whole + decimals) * Fraction(10) ** power
+    return -size if sign == "-" else size
+
+
+def _sized(value: Fraction) -> Fraction:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MAX_BITS:
+        raise NotANumber("which is too long to keep exactly")
+    return value
+
+
+def _applied(operation: _Operation, left: Fraction, right: Fraction) -> Fraction:
+    try:
+        return _sized(operation(left, right))
+    except ZeroDivisionError:
+        raise NotANumber("which divides by zero") from None
+
+
+def _power(base: Fraction, exponent: Fraction) -> Fraction:
+    """Exact where that is short; else to 50 digits. Its size is judged by logarithms first."""
+    if base == 0:
+        if exponent < 0:
+            raise NotANumber("which divides by zero")
+        return Fraction(int(exponent == 0))
+    if exponent.denominator != 1 and base < 0:
+        raise NotANumber("which takes a root of a negative number")
+    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if exponent.denominator == 1 and abs(exponent) * bits <= _MAX_BITS:
+        return Fraction(base**exponent.numerator)
+    decades = math.log10(abs(base.numerator)) - math.log10(base.denominator)
+    if abs(exponent) > 10**18 or abs(float(exponent) * decades) > _MAX_DIGITS - 4 * DIGITS:
+        raise NotANumber(_TOO_LARGE)
+    # Not exact from here on: irrational, or a rational of many thousand digits.
+    context = Context(prec=DIGITS + 20, Emax=10**6, Emin=-(10**6))
+    try:
+        root = context.power(_decimal(abs(base), context), _decimal(exponent, context))
+    except DecimalException:
+        raise NotANumber(_TOO_LARGE) from None
+    sign = -1 if base < 0 and exponent.numerator % 2 else 1
+    return sign * Fraction(Context(prec=DIGITS).plus(root))
+
+
+def _decimal(value: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+_OPERATIONS: dict[str, _Operation] = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mult": operator.mul,
+    "Div": operator.truediv,
+    "Pow": _power,
+}
+"""By the names of their nodes in Python's grammar."""
+
+
+# --- writing numbers
+
+
+def text(value: Fraction | int) -> str:
+    """The exact value as text that `number` reads back: a decimal where that is short, else `p/q`.
+
+    >>> [text(Fraction(*ratio)) for ratio in ((11, 10), (1, 10**300), (1, 3), (1000, 1))]
+    ['1.1', '1e-300', '1/3', '1000']
+    """
+    odd = value.denominator
+    twos = fives = 0
+    while odd % 5 == 0:
+        odd, fives = odd // 5, fives + 1
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    places = max(twos, fives)
+    scaled = abs(value.numerator) * 10**places // value.denominator
+    if odd != 1 or scaled.bit_length() > 14_000:  # the latter: too long for int-to-text
+        return str(value)
+    digits = str(scaled)
+    significant = digits.rstrip("0") or "0"
+    if len(significant) > 60:
+        return str(value)
+    sign = "-" if value < 0 else ""
+    exponent = len(digits) - 1 - places  # of the leading digit
+    if value == 0 or -5 <= exponent <= 15:
+        digits = digits.rjust(places + 1, "0")
+        cut = len(digits) - places
+        return sign + f"{digits[:cut]}.{digits[cut:]}".rstrip("0").rstrip(".")
+    tail = f".{significant[1:]}" if len(significant) > 1 else ""
+    return f"{sign}{significant[0]}{tail}e{exponent}"
+
+
+def literal(value: Fraction | int) -> str:
+    """An exact number as a Python literal that a constructor reads back exactly.
+
+    >>> literal(Fraction(11, 10)), literal(Fraction(1, 3))
+    ('1.1', "'1/3'")
+    """
+    written = text(value)
+    try:
+        same = Fraction(repr(float(written))) == value
+    except (ValueError, OverflowError):
+        same = False
+    return written if same else repr(written)
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """`value` as an error message prints it: short, on one line, and never failing.
+
+    Text is quoted unless it is plainly a number.
+
+    >>> shown("0.5"), shown("half"), shown(None)
+    ('0.5', "'half'", 'None')
+    """
+    try:
+        plain = isinstance(value, numbers.Number)
+        plain = plain or (isinstance(value, str) and bool(_LITERAL.fullmatch(value)))
+        told = str(value) if plain else repr(value)
+    except Exception:  # a value whose repr fails must not hide the message it belongs to
+        told = f"a {type(value).__name__}"
+    told = " ".join(told.split())
+    return told if len(told) <= limit else told[: limit - 3] + "..."
+
+
+# --- as floats
+
+
+def ln(value: Fraction) -> float:
+    """Natural logarithm of a positive fraction, also far below and above the range of floats.
+
+    >>> round(ln(Fraction(1, 10**1000)), 6)
+    -2302.585093
+    """
+    if Fraction(1, 2) < value < 2:
+        return math.log1p(float(value - 1))
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+def fits(value: Fraction) -> bool:
+    """Whether a double holds the value without overflow, and without losing digits to underflow."""
+    try:
+        size = abs(float(value))
+    except OverflowError:
+        return False
+    return value == 0 or size >= sys.float_info.min

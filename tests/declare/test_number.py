@@ -1,0 +1,210 @@
+"""One number language: what was typed is what is kept, and what is no number is none."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpacct.declare.number import NotANumber, exact, fits, ln, number, shown, text
+
+TENTH = Fraction(1, 10)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+TENTHS = [0.1, "0.1", " .1 ", "1e-1", "+0.10", "1/10", "2 / 20", "10^-1", Decimal("0.1"), TENTH]
+TENTHS += [np.float64(0.1), np.float32(0.1), np.float16(0.1), np.longdouble("0.1")]
+
+JUNK: list[object] = [None, True, False, np.bool_(True), math.nan, math.inf, -math.inf, 1j]
+JUNK += [np.float32("nan"), complex(1, 0), np.complex128(1), b"1", [1], (1,), {}]
+JUNK += [Decimal("NaN"), Decimal("Infinity"), Decimal("sNaN"), np.array([1.0, 2.0])]
+JUNK += ["", " ", "nan", "inf", "1e", "e5", "1..2", "1__000", "0x10", "1/0", "1/2/0", "1//2"]
+JUNK += ["one", "1,5", "١٢", "1e5.5", "--", "1 2", "1e999999999", "1e-999999999"]
+JUNK += ["9" * 5000, "1" * 100_000, "1e4001", "1/" + "7" * 4001]
+JUNK += [Decimal("1e999999"), Decimal("1e-999999"), 10**4001, Fraction(1, 10**4001)]
+
+
+@pytest.mark.parametrize("tenth", TENTHS, ids=repr)
+def test_a_tenth_however_typed_is_a_tenth(tenth: object) -> None:
+    assert exact(tenth) == TENTH
+
+
+@pytest.mark.parametrize("three", [3, 3.0, "3", "3.", "3e0", np.int64(3), np.uint8(3)])
+def test_whole_numbers(three: object) -> None:
+    assert exact(three) == 3
+
+
+def test_a_fraction_of_the_double_keeps_its_binary_value() -> None:
+    assert exact(Fraction(0.1)) == Fraction(3602879701896397, 36028797018963968) != TENTH
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=lambda value: shown(value, 20))
+def test_what_is_no_number_is_none_and_quickly(junk: object) -> None:
+    start = time.perf_counter()
+    assert exact(junk) is None
+    assert time.perf_counter() - start < 0.5
+
+
+@given(finite)
+def test_a_float_is_its_shortest_decimal(value: float) -> None:
+    found = exact(value)
+    assert found == Fraction(repr(value))
+    assert float(found) == value
+
+
+@given(st.fractions() | finite.map(exact) | st.decimals(allow_nan=False, allow_infinity=False))
+def test_text_reads_back_exactly(value: Fraction | Decimal) -> None:
+    number = exact(value)
+    if number is not None:  # Hypothesis also draws decimals of absurd exponents
+        assert exact(text(number)) == number
+
+
+@given(st.integers(-3900, 3900), st.integers(1, 10**17))
+def test_text_of_any_power_of_ten_is_short(power: int, digits: int) -> None:
+    value = digits * Fraction(10) ** power
+    number = exact(value)
+    assert number == value
+    assert exact(text(value)) == value
+    assert len(text(value)) <= 26
+
+
+def test_text_is_what_a_person_would_write() -> None:
+    written = ["0", "1", "-1", "0.1", "-0.25", "1.1", "100", "1234.5", "0.00001", "1e-6", "1e16"]
+    assert [text(Fraction(each)) for each in written] == written
+    assert text(Fraction(1, 3)) == "1/3"
+    assert text(Fraction(1, 2**13_000)) == str(Fraction(1, 2**13_000))
+
+
+@given(st.fractions(Fraction(1, 10**6), 10**6))
+def test_ln_agrees_with_the_library(value: Fraction) -> None:
+    assert ln(value) == pytest.approx(math.log(value), rel=1e-14, abs=1e-15)
+
+
+def test_ln_beyond_floats_and_near_one() -> None:
+    assert ln(Fraction(1, 10**1000)) == pytest.approx(-1000 * math.log(10), rel=1e-15)
+    assert ln(1 + Fraction(1, 10**30)) == 1e-30
+
+
+@pytest.mark.parametrize(
+    ("value", "held"),
+    [("0", True), ("1e-300", True), ("1e-310", False), ("1e308", True), ("1e309", False)],
+)
+def test_fits(value: str, held: bool) -> None:
+    assert fits(Fraction(value)) is held
+    assert fits(-Fraction(value)) is held
+
+
+def test_shown_never_fails_and_stays_short() -> None:
+    class Broken:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    for value in (Broken(), 10**5000, "a\nb" * 100, Fraction(1, 10**5000), np.arange(1000)):
+        told = shown(value)
+        assert len(told) <= 60 and "\n" not in told
+
+
+def test_what_python_and_the_command_line_once_read_differently() -> None:
+    """Expressions, underscores and repeated signs, which were numbers for the command line alone."""
+    assert [number(t) for t in ("1_000", "1/-2", "1/2/3", "--1", "2^-3")] == [
+        1000,
+        Fraction(-1, 2),
+        Fraction(1, 6),
+        1,
+        Fraction(1, 8),
+    ]
+    assert number("1" * 300) == int("1" * 300)  # a saved plan may hold so long a number
+
+
+# --- expressions, as people type them
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-5", Fraction(1, 100_000)),
+        ("0.1", Fraction(1, 10)),
+        (".5", Fraction(1, 2)),
+        ("5.", Fraction(5)),
+        ("1E3", Fraction(1000)),
+        ("60_000", Fraction(60_000)),
+        ("256/60000", Fraction(256, 60_000)),
+        ("2**-20", Fraction(1, 2**20)),
+        ("2^-20", Fraction(1, 2**20)),
+        ("1/3", Fraction(1, 3)),
+        ("1/3/3", Fraction(1, 9)),
+        ("2-1-1", Fraction(0)),
+        ("-2^2", Fraction(-4)),
+        ("(-2)^2", Fraction(4)),
+        ("2^3^2", Fraction(512)),
+        ("2^0", Fraction(1)),
+        (" ( 1 + 2 ) * 3 ", Fraction(9)),
+        ("--3", Fraction(3)),
+        ("4^0.5", Fraction(2)),
+    ],
+)
+def test_rational_values_are_exact(text: str, value: Fraction) -> None:
+    assert number(text) == value
+
+
+def test_irrational_powers_have_forty_digits() -> None:
+    # (975^-1.1)^10 = 975^-11 is rational: an exact check of an irrational number.
+    assert abs(number("975^-1.1") ** 10 * 975**11 - 1) < Fraction(1, 10**40)
+    # A rational too long to write out: 50 digits of it, against a second precision.
+    near = number("(1-1e-6)^1000000")
+    assert abs(near - Fraction(number("0.999999^500000")) ** 2) < Fraction(1, 10**40)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", " ", "abc", "1+", "*2", "(1", "1)", "()", "1 2", "1e", "1e-5x", "0x10", "1__0",
+        "1,5", "1;2", "__import__('os')", "1j", "1e5.5", "nan", "NaN", "inf", "-inf", "Infinity",
+        "+oo", "1/0", "0^-1", "(-8)^(1/3)", "1e999999999", "1e-999999", "9^9^9^9", "9**9**9**9",
+        "10^1e6", "1+" * 101 + "1", "(" * 90, "2^" * 60 + "1", "-" * 150, "1e2999*1e2999*1e2999",
+        "٣", "½", "1\x00", "٠.١",
+    ],
+)  # fmt: skip
+def test_what_is_no_expression_is_refused_at_once(text: str) -> None:
+    start = time.perf_counter()
+    with pytest.raises(NotANumber) as caught:
+        number(text)
+    assert time.perf_counter() - start < 0.1
+    assert len(str(caught.value)) < 200
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value="-1e300", max_value="1e300"))
+def test_every_decimal_reads_back(value: Decimal) -> None:
+    if len(str(value)) <= 200 and abs(value.adjusted()) < 2000:
+        assert number(str(value)) == Fraction(value)
+
+
+operands = st.one_of(
+    st.integers(0, 10**6).map(str), st.decimals(0, 1000, places=3, allow_nan=False).map(str)
+)
+
+
+@given(st.lists(st.tuples(operands, st.sampled_from("+-*/")), max_size=8), operands)
+def test_arithmetic_is_pythons(pairs: list[tuple[str, str]], last: str) -> None:
+    text = "".join(number + sign for number, sign in pairs) + last
+    exact = "".join(f"Fraction({number!r}){sign}" for number, sign in pairs)
+    try:
+        expected = eval(f"{exact}Fraction({last!r})", {"Fraction": Fraction})
+    except ZeroDivisionError:
+        with pytest.raises(NotANumber, match="divides by zero"):
+            number(text)
+    else:
+        assert number(text) == expected
+
+
+@given(st.text(alphabet="0123456789.eE+-*/^() _naif", max_size=40))
+def test_any_text_is_a_number_or_a_refusal(text: str) -> None:
+    with contextlib.suppress(NotANumber):
+        assert isinstance(number(text), Fraction)
