@@ -66,17 +66,19 @@ def _federated(table: Mapping[str, Any], name: str, client: str | None) -> PlanF
         raise Refusal(f"{told} `sigma = 1` (standard deviation / sensitivity).", "sigma")
     plan = plans.plan_of(algorithm, settings)
     node = plan.tree().under(str(plan.adjacency), unit=str(plan.unit))
+    # Towards whom: all others at once, and not who sees a single message of a secure sum.
+    notion = next(each for each in plan.notions if each in ("strong", "client"))
 
     def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
         rows = _rows(plan, delta)
-        first = next(row.answer for row in rows if row.notion in ("strong", "client"))
+        first = next(row.answer for row in rows if row.notion == notion)
         return _for(node, first), _sections(plan, rows)
 
     return PlanFile(
         node,
         delta=settings.get("delta"),
         assumptions=declared,
-        about=_told(about, plan.notions[-1]),
+        about=_told(about, notion),
         account=account,
     )
 

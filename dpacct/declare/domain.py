@@ -449,10 +449,10 @@ class Where:
         Raises `InvalidArgument` for a missing or unknown argument or one that is not a number,
         `error` for numbers outside the domain.
         """
-        for name in values.keys() - self.domains.keys():
+        for name in (name for name in values if name not in self.domains):
             listed = ", ".join(self.domains)
             raise InvalidArgument(f"{name} is not one of the arguments {listed}", argument=name)
-        for name in self.domains.keys() - values.keys():
+        for name in (name for name in self.domains if name not in values):
             raise InvalidArgument(f"{name} is missing: it must be in {self}", argument=name)
         checked: dict[str, Fraction | int] = {}
         for name in self._order():

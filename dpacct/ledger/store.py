@@ -141,17 +141,19 @@ class Store:
 
     def _read_on(self, head: Head, size: int) -> None:
         """Verify what is new up to the head's length, then the line that the head announces."""
-        if head.length < self.length:
+        taken = self.length == head.end and head.line.endswith(f" {self.mark}\n".encode())
+        if head.length < self.length and not taken:
             raise self._damaged("was put back to an earlier state while it was in use")
         if size < head.length:
             lines = f"{head.count} lines, {head.length} bytes"
             raise self._damaged(f"is cut short: it has {size} bytes, and its head counts {lines}")
         self._refuse_foreign()
         with os.fdopen(os.dup(self._handle), "rb") as file:
-            file.seek(self.length)
+            file.seek(min(self.length, head.length))
             while self.length < head.length:
                 self._take(file.readline())
-            if (self.length, len(self.records), self.mark) != (head.length, head.count, head.mark):
+            here = (self.length, len(self.records), self.mark)
+            if not taken and here != (head.length, head.count, head.mark):
                 raise self._damaged(f"does not match its head at line {len(self.records)}")
             tail = file.read()
         if not head.line:
@@ -161,12 +163,15 @@ class Store:
         if tail != head.line:
             if not head.torn(tail):
                 raise self._wrong_line(tail, "is not the line that its head announces")
+            if taken:  # by a reader, from the head: the file still has it half written
+                return
             self.repaired.append(head.count)
             if self.writable:
                 with self._told():
                     os.ftruncate(self._handle, head.length)
                     disk.write(self._handle, head.line, head.length)
-        self._take(head.line)
+        if not taken:
+            self._take(head.line)
 
     def _take(self, line: bytes) -> None:
         """Verify one more line."""

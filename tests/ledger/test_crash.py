@@ -54,6 +54,25 @@ def test_every_torn_write_counts(tmp_path: Path) -> None:
             assert ledger.recovered == (4,) and len(ledger.intents) == 4
 
 
+def test_a_reader_of_a_torn_ledger_may_ask_twice(tmp_path: Path) -> None:
+    """It counts the announced line from the head, and still does when somebody has completed it."""
+    path = tmp_path / "a.ledger"
+    before, line = announced(path)
+    path.write_bytes(before + line[:20])
+    with dp.Ledger(path, read_only=True) as reader:
+        assert reader.spent().upper == reader.spent().upper
+        assert reader.recovered == (4,)
+        assert path.read_bytes() == before + line[:20]  # who only reads writes nothing
+        with dp.Ledger(path) as writer:
+            writer.spend(STEP)
+        plan = reader.refresh().plan
+        assert plan is not None
+        assert dict(plan.releases()) == {STEP: 12, OTHER: 6}
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(dp.LedgerDamaged):
+        dp.Ledger(path, read_only=True).spent()
+
+
 def test_the_whole_line_without_the_close_is_nothing_special(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     before, line = announced(path)

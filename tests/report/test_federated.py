@@ -132,3 +132,18 @@ def test_other_commands_say_who_reads_it(tmp_path: Path) -> None:
     refused = run("compose", str(tmp_path / "f.toml"))
     assert refused.code == 2 and "is a federated plan" in refused.stderr
     assert "{federated_fdp," in run("cite", str(tmp_path / "f.toml")).stdout
+
+
+@pytest.mark.parametrize("algorithm", ["dp-fedavg", "dp-fedsam"])
+@pytest.mark.parametrize("by", ["server", "clients"])
+def test_whoever_adds_the_noise(tmp_path: Path, algorithm: str, by: str) -> None:
+    """The statement is about the released models, also where single messages have a row."""
+    one_round = f'rounds = 1\nnoise_by = "{by}"'
+    text = CLIENTS.replace("dp-fed", algorithm).replace("rounds = 9", one_round)
+    path = tmp_path / "plan.toml"
+    path.write_text(text, encoding="utf-8")
+    told = run("report", str(path), "--json")
+    assert told.code == 0
+    assert "against everyone who sees the released models" in told.json["statement"]
+    answer = run("federated", str(path), "--json")
+    assert told.json["epsilon"]["upper"] == pytest.approx(answer.json["upper"], rel=1e-9)

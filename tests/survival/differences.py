@@ -1,0 +1,21 @@
+"""Where today's dpacct differs from the stored one on purpose; each with its reason.
+
+The key says where: `("code", LINE)`, `("error", LINE)`, `("key", PATH)` for a JSON key that is
+gone, `("number", LINE)` for an answer that is another one, `("option", COMMAND)`, `("name", NAME)`,
+`("plan", NAME)`. The value is what holds today, and why. An entry that no longer differs fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
+    ("code", "report dp_fedsam.toml --quiet"): (
+        0,
+        "a report of a plan in which the clients add the noise died of a KeyError",
+    ),
+    ("code", "ledger show torn.ledger --json"): (
+        0,
+        "a reader of a ledger whose last line is half written called it damaged at its second question",
+    ),
+}
