@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dpacct_training.experiment import Experiment
@@ -50,4 +51,4 @@ def replaced(section: str, values: dict[str, Any], **changes: Any) -> Prepared:
     """With one section as a whole replaced."""
     read = experiment(**changes)
     sections = {**read.sections, section: values}
-    return prepare(Experiment(read.name, sections))
+    return prepare(replace(read, sections=sections))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ import pytest
 import dpacct as dp
 from dpacct_training.cli.main import main
 from dpacct_training.data import sources
+from dpacct_training.data.federate import Data
 from dpacct_training.experiment import Experiment, build
-from dpacct_training.local_sgd import LocalSGD
+from dpacct_training.local import Local
+from dpacct_training.plan import Cohort
 from dpacct_training.prepare import prepare
-from dpacct_training.run import Run
-from dpacct_training.settings import Data, Privacy
+from dpacct_training.session import Session
 from dpacct_training.sweep import combinations, means, sweep
 from tests.structure.project import ROOT
 from tests.training.experiments import TEXT
@@ -109,7 +111,7 @@ def test_a_sweep_is_its_runs(toml: Path) -> None:
     settings = combinations(experiment)
     assert len(settings) == 16
     cells = sweep(experiment)
-    alone = Run(prepare(experiment.changed(settings[7]))).finish()
+    alone = Session(prepare(experiment.changed(settings[7]))).finish()
     assert cells[7].accuracy == alone.test_accuracy
     found = means(experiment, cells)
     assert len(found) == 8 and {mean.seeds for mean in found} == {2}
@@ -147,7 +149,7 @@ def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "{toml}", "--set", "rate"], 2, "--set takes section.key=value"),
         (["run", "{toml}", "--set", "data.name=mnist"], 2, "dpacct-train data fetch mnist"),
         (["run", "{toml}", "--set", "data.name=svhn"], 2, "data must be one of synth, cifar10"),
-        (["run", "{toml}", "--set", "algorithm.name=sgd"], 2, "algorithm must be one of dp_fed,"),
+        (["run", "{toml}", "--set", "algorithm.name=sgd"], 2, "algorithm must be one of "),
         (["run", "{toml}", "--set", "privacy.noise=dp_fed_ls.theorem9"], 2, "dp_fed_ls.theorem9"),
         (
             [
@@ -195,7 +197,8 @@ def test_refusals(
         ('name = "linear"', 'name = "mlp"\nhidden = [0]', "hidden must be a list of whole numbers"),
         ('name = "linear"', 'name = "mlp"\nhidden = 8', "hidden must be a list of whole numbers"),
         ('name = "linear"', 'name = "cnn"\nchannels = [4]', "channels must be a list of 2"),
-        ('name = "dp_fed_ls"', 'name = "dp_fed"\nsmoothing = 1', "no settings but its name"),
+        ('name = "dp_fed_ls"', 'name = "dp_fed"\nsmoothing = 1', "[algorithm] takes by, got"),
+        ('name = "dp_fed_ls"', 'name = "fedavg"\nby = 1', "no settings but its name"),
         ('name = "small"', "variant = 5", "[[variant]] must be a list"),
         ('name = "small"', "printed = [5]", "[[printed]] must be a table"),
         ('name = "small"', "sweep = 5", "[sweep] must be a table"),
@@ -269,10 +272,10 @@ def test_each_experiment_is_well_formed(path: Path) -> None:
     for values in combinations(experiment)[:: max(1, len(combinations(experiment)) // 8)]:
         changed = experiment.changed(values)
         if changed.sections["model"]["name"] == "lstm":  # its inputs are text, not images
-            cohort = build(Privacy, "privacy", changed.sections["privacy"]).cohort(1000)
-            build(LocalSGD, "local", changed.sections["local"])
-            build(Data, "data", changed.sections["data"])
-            assert cohort.target is not None
+            cohort = build(Cohort, "[privacy]", changed.sections["privacy"], clients=1000)
+            build(Local, "[local]", changed.sections["local"])
+            build(Data, "[data]", changed.sections["data"])
+            assert cohort.epsilon is not None
             continue
         data = {
             k: changed.sections["data"][k]
@@ -285,5 +288,5 @@ def test_each_experiment_is_well_formed(path: Path) -> None:
             "side": 32,
             "classes": source.classes,
         }
-        prepared = prepare(Experiment(experiment.name, {**changed.sections, "data": data}))
-        assert prepared.plan.clients == data["clients"]
+        prepared = prepare(replace(changed, sections={**changed.sections, "data": data}))
+        assert prepared.cohort.clients == data["clients"]

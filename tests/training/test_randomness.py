@@ -97,3 +97,23 @@ def test_coins_come_up_as_often_as_they_should() -> None:
     ]
     assert np.mean(sizes) == pytest.approx(50, abs=4 * math.sqrt(47.5 / 400))
     assert np.var(sizes) == pytest.approx(47.5, rel=0.3)
+
+
+def test_a_child_tells_nothing_of_its_siblings() -> None:
+    """Another client, another round, another run: another key; and the same words each time."""
+    keys = Keys.from_seed(1)
+    children = [keys.child(r, c) for r in (1, 2) for c in (1, 11)] + [Keys.from_seed(2).child(1, 1)]
+    assert len({child.key for child in children}) == 5
+    assert keys.secret not in {child.key for child in children}
+    first, again = keys.child(1, 1), keys.child(1, 1)
+    assert first.stream("a").words(2).tolist() == again.stream("a").words(2).tolist()
+    assert first.stream("a").words(2).tolist() != first.stream("b").words(2).tolist()
+    assert first.generator("a").integers(2**62) == again.generator("a").integers(2**62)
+    assert first.key.hex() not in repr(first)
+
+
+def test_uniforms_and_signs() -> None:
+    stream = Keys.from_seed(3).stream("x")
+    uniforms, signs = stream.uniforms(100_000), stream.signs(100_000)
+    assert uniforms.min() > 0 and uniforms.max() <= 1 and set(signs) == {-1.0, 1.0}
+    assert abs(uniforms.mean() - 0.5) < 0.005 and abs(signs.mean()) < 0.015

@@ -12,14 +12,14 @@ import dpacct as dp
 from dpacct_training.plots import accuracy, curves, epsilon
 from dpacct_training.prepare import Prepared
 from dpacct_training.report import report, without_guarantee
-from dpacct_training.run import Result, Run
+from dpacct_training.session import Result, Session
 from tests.training.experiments import small
 
 
 @cache
 def ran(**changes: object) -> tuple[Prepared, Result]:
     prepared = small(privacy__rounds=3, **changes)
-    return prepared, Run(prepared).finish()
+    return prepared, Session(prepared).finish()
 
 
 def made(**changes: object) -> dp.Report:
@@ -37,7 +37,7 @@ def test_the_guarantee_is_the_plan_s() -> None:
     found = made()
     assert result.spent is not None and prepared.plan.tree is not None
     assert float(found.answer) == pytest.approx(float(result.spent), rel=1e-9)
-    assert found.delta == prepared.delta and found.answer.unit == "client"
+    assert found.delta == prepared.cohort.delta and found.answer.unit == "client"
     assert found.plan.releases() == prepared.plan.tree.releases()
     titles = [section.title for section in found.document().sections]
     assert titles[:3] == ["Result", "What ran", "Numbers"] and titles[-2] == "Settings"
@@ -89,6 +89,8 @@ def test_nothing_is_promised_without_noise() -> None:
     assert page.lead.startswith("No privacy is guaranteed")
     assert "epsilon" not in page.to_markdown().split("## Settings")[0]
     assert "<h1>Report: small</h1>" in page.to_html()
+    prepared, result = ran(algorithm__name="dp_fedavg", privacy__noise="none")
+    assert without_guarantee(prepared, result).lead.endswith("no noise was added.")
 
 
 def test_pictures_are_drawn_of_what_was_measured() -> None:

@@ -15,27 +15,31 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct_training import aggregate, algorithms
-from dpacct_training.aggregate import Release, Turn, Updates
+from dpacct_training import algorithms
+from dpacct_training.accounts import Accounts
 from dpacct_training.algorithms.dp_fed_ls import DPFedLS
 from dpacct_training.engines.in_process import InProcess
 from dpacct_training.folder import Folder
-from dpacct_training.plan import Plan
+from dpacct_training.noise import Gaussian
 from dpacct_training.prepare import Prepared
-from dpacct_training.run import Result, Run
+from dpacct_training.session import Result, Session
 from tests.training.experiments import TEXT, replaced, small
 
-PRIVATE = [name for name in algorithms.names() if name != "fedavg"]
+TODAY = ["dp_fed", "dp_fed_ls", "dp_fedavg", "dp_fedavg_clients"]
 
 
 def ended(prepared: Prepared, folder: Path) -> tuple[Result, list[Any]]:
-    result = Run(prepared, folder).finish()
+    result = Session(prepared, folder).finish()
     with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
         return result, [record["label"] for record in ledger.intents]
 
 
+def test_the_algorithms_are_there() -> None:
+    assert {*TODAY, "fedavg"} <= set(algorithms.names())
+
+
 @pytest.mark.parametrize(
-    ("name", "scheme"), list(itertools.product(PRIVATE, ["poisson", "uniform", "none"]))
+    ("name", "scheme"), list(itertools.product(TODAY, ["poisson", "uniform", "none"]))
 )
 def test_what_ran_is_what_was_planned(name: str, scheme: str, tmp_path: Path) -> None:
     """Coins, clips and draws, counted where they happen, against the plan's own arithmetic."""
@@ -44,13 +48,19 @@ def test_what_ran_is_what_was_planned(name: str, scheme: str, tmp_path: Path) ->
         "algorithm", {"name": name}, privacy__scheme=scheme, privacy__rate=rate, data__samples=200
     )
     result, labels = ended(prepared, tmp_path)
-    executed, size = result.executed, prepared.model.dimension
-    taken = sum(executed.sizes)
-    assert executed.rounds == len(executed.sizes) == 6
-    assert executed.coins == (6 * 40 if scheme == "poisson" else 0)
-    assert executed.clips == taken
-    draws = taken if name == "dp_fedavg_clients" else 6
-    assert (executed.noise_vectors, executed.noise_numbers) == (draws, draws * size)
+    size, sizes = prepared.setting.model.dimension, result.state.sizes
+    taken = sum(sizes)
+    topped = sum(n < prepared.plan.denominator for n in sizes)
+    draws = taken + topped if name == "dp_fedavg_clients" else 6
+    assert result.executed == {
+        "rounds": 6,
+        "coins": 6 * 40 if scheme == "poisson" else 0,
+        "update: rows clipped": taken,
+        "update: noise vectors": draws,
+        "update: noise numbers": draws * size,
+    }
+    assert result.planned == result.executed
+    assert result.state.meters["update"].ratio == pytest.approx(1.0, abs=0.1)
     assert labels == [f"round {n}" for n in range(1, 7)]
     assert not [check for check in result.checks if str(check.status) == "violated"]
     assert result.spent is not None and float(result.spent) <= 8.0
@@ -58,47 +68,35 @@ def test_what_ran_is_what_was_planned(name: str, scheme: str, tmp_path: Path) ->
     assert result.spent.tree.equivalent(prepared.plan.tree)
 
 
-class HalfTheNoise(DPFedLS):
-    """Draws with half the standard deviation that is accounted."""
-
-    def aggregate(self, updates: Updates, turn: Turn, plan: Plan) -> Release:
-        from dataclasses import replace
-
-        return super().aggregate(
-            updates, turn, replace(plan, noise_multiplier=plan.noise_multiplier / 2)
-        )
-
-
-class NoNoiseInRound3(DPFedLS):
-    def aggregate(self, updates: Updates, turn: Turn, plan: Plan) -> Release:
-        from dataclasses import replace
-
-        quiet = replace(plan, noise_multiplier=0.0) if turn.round == 3 else plan
-        return super().aggregate(updates, turn, quiet)
+@pytest.mark.parametrize("in_folder", [False, True])
+@pytest.mark.parametrize("factor", [0.1, 0.9])
+def test_too_little_noise_is_refused_where_it_is_drawn(
+    factor: float, in_folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first release leaves, in memory and in sweeps as in a folder."""
+    whole = Gaussian.unit
+    monkeypatch.setattr(Gaussian, "unit", lambda *call: factor * whole(*call))
+    session = Session(small(data__side=28), tmp_path if in_folder else None)
+    with pytest.raises(dp.AssumptionViolated, match="times the accounted variance"):
+        session.finish()
+    assert session.run.state.round == len(session.rows) == (0 if factor < 0.5 else 1)
 
 
-def sabotaged(prepared: Prepared, kind: type[DPFedLS]) -> Prepared:
-    from dataclasses import replace
+def test_a_missing_draw_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, calls = Gaussian.add, itertools.count(1)
 
-    return replace(prepared, algorithm=kind(prepared.algorithm.local, 1.0))
+    def forgetful(self: Gaussian, total: Any, *rest: Any) -> Any:
+        return total if next(calls) == 3 else whole(self, total, *rest)
 
-
-def test_too_little_noise_is_seen(tmp_path: Path) -> None:
-    result, _ = ended(sabotaged(small(), HalfTheNoise), tmp_path)
-    violated = [c.text for c in result.checks if str(c.status) == "violated"]
-    assert violated == ["the noise was at least the accounted one"]
-
-
-def test_a_missing_draw_is_seen(tmp_path: Path) -> None:
-    with pytest.raises(
-        dp.AssumptionViolated, match="noise_vectors executed must be the plan's 6, got 5"
-    ):
-        Run(sabotaged(small(), NoNoiseInRound3), tmp_path).finish()
+    monkeypatch.setattr(Gaussian, "add", forgetful)
+    told = "update: noise vectors executed must be the plan's 6, got 5"
+    with pytest.raises(dp.AssumptionViolated, match=told):
+        Session(small()).finish()
 
 
 def test_a_run_learns() -> None:
     private, free = (
-        Run(
+        Session(
             replaced(
                 "algorithm", {"name": name}, privacy__clip=3.0, privacy__rounds=20, data__noise=20.0
             )
@@ -110,14 +108,14 @@ def test_a_run_learns() -> None:
 
 
 def test_dp_fed_is_dp_fed_ls_without_smoothing() -> None:
-    plain = Run(replaced("algorithm", {"name": "dp_fed"})).finish()
-    smoothed = Run(replaced("algorithm", {"name": "dp_fed_ls", "smoothing": 0})).finish()
+    plain = Session(replaced("algorithm", {"name": "dp_fed"})).finish()
+    smoothed = Session(replaced("algorithm", {"name": "dp_fed_ls", "smoothing": 0})).finish()
     assert np.array_equal(plain.weights, smoothed.weights)
 
 
 def test_smoothing_s_two_methods_end_alike() -> None:
     ends = [
-        Run(replaced("algorithm", {"name": "dp_fed_ls", "smoothing_method": method}))
+        Session(replaced("algorithm", {"name": "dp_fed_ls", "smoothing_method": method}))
         .finish()
         .weights
         for method in ("fft", "recursive")
@@ -126,10 +124,10 @@ def test_smoothing_s_two_methods_end_alike() -> None:
 
 
 def test_a_seed_replays_and_no_seed_does_not() -> None:
-    first, again, other = (Run(small(run__seed=s)).finish() for s in (1, 1, 2))
+    first, again, other = (Session(small(run__seed=s)).finish() for s in (1, 1, 2))
     assert np.array_equal(first.weights, again.weights)
     assert not np.array_equal(first.weights, other.weights)
-    fresh = [Run(replaced("run", {})).finish() for _ in range(2)]
+    fresh = [Session(replaced("run", {})).finish() for _ in range(2)]
     assert not np.array_equal(fresh[0].weights, fresh[1].weights)
     assert {r.key_source for r in fresh} == {"operating system"} and first.key_source == "seed"
 
@@ -139,16 +137,30 @@ def test_each_round_is_on_the_disk_before_its_noise_is_drawn(
 ) -> None:
     """Read from the file, at the moment when the noise is asked for."""
     seen: list[list[str]] = []
-    drawn = aggregate.noise
+    whole = Gaussian.unit
 
-    def noise(plan: Plan, turn: Turn, size: int) -> Any:
+    def unit(*call: Any) -> Any:
         written = (tmp_path / "ledger.jsonl").read_text(encoding="utf-8")
         seen.append([f"round {n}" for n in range(1, 7) if f'"round {n}"' in written])
-        return drawn(plan, turn, size)
+        return whole(*call)
 
-    monkeypatch.setattr(aggregate, "noise", noise)
-    Run(small(), tmp_path).finish()
+    monkeypatch.setattr(Gaussian, "unit", unit)
+    Session(small(), tmp_path).finish()
     assert seen == [[f"round {n}" for n in range(1, last + 1)] for last in range(1, 7)]
+
+
+def test_each_round_is_saved_before_anyone_is_told(tmp_path: Path) -> None:
+    """Another sum could follow from a repeated round: what is told must be on the disk."""
+    session = Session(small(), tmp_path)
+    saved: list[tuple[int, int]] = []
+
+    def watch(row: dict[str, Any], rounds: int) -> None:
+        state = Folder(tmp_path, session.prepared.fingerprint()).load()
+        assert state is not None
+        saved.append((row["round"], state.round))
+
+    session.finish(watch)
+    assert saved == [(n, n) for n in range(1, 7)]
 
 
 # --- killed and continued
@@ -176,33 +188,35 @@ def crash(monkeypatch: pytest.MonkeyPatch, thing: type, method: str, nth: int, a
 
 PLACES = [
     (dp.Ledger, "spend"),
-    (InProcess, "train"),
-    (DPFedLS, "aggregate"),
-    (DPFedLS, "server_step"),
+    (InProcess, "ask"),
+    (Gaussian, "add"),
+    (DPFedLS, "server"),
+    (Accounts, "release"),
     (Folder, "save"),
     (Folder, "measured"),
 ]
 
 
-@pytest.mark.parametrize(("every", "seed"), [(1, 1), (4, 1), (1, None)])
-def test_killed_anywhere_it_ends_in_the_same_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int, seed: int | None
+@pytest.mark.parametrize("seed", [1, None])
+def test_killed_anywhere_it_ends_in_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int | None
 ) -> None:
     """Before and after each durable step, in every round, and twice in a row."""
-    run = {"checkpoint_every": every} | ({} if seed is None else {"seed": seed})
-    prepared = replaced("run", run)
+    prepared = replaced("run", {} if seed is None else {"seed": seed})
     for number, ((thing, method), after) in enumerate(itertools.product(PLACES, [False, True])):
-        folder, nth = tmp_path / str(number), 1 + number % (6 if every == 1 else 2)
-        begun = Run(prepared, folder)  # its key: drawn once, kept in the folder
-        reference = Run(prepared)
-        reference.keys, reference.state = begun.keys, begun.state
-        wanted = reference.finish().weights
+        folder, nth = tmp_path / str(number), 1 + number % 6
+        begun = Session(prepared, folder)  # its key: drawn once, kept in the folder
+        whole = tmp_path / f"{number} whole"
+        whole.mkdir()
+        (whole / "noise.key").write_bytes((folder / "noise.key").read_bytes())
+        wanted = Session(prepared, whole).finish().weights
+        assert begun.run.state.round == 0
         killed = 0
         for again in (nth, 1):
             with monkeypatch.context() as patch:
                 crash(patch, thing, method, again, after)
                 try:
-                    Run(prepared, folder).finish()
+                    Session(prepared, folder).finish()
                 except Killed:
                     killed += 1
         where = (thing, method, nth, after)
@@ -210,8 +224,11 @@ def test_killed_anywhere_it_ends_in_the_same_bits(
         result, labels = ended(prepared, folder)
         assert result.weights.tobytes() == wanted.tobytes(), where
         assert labels == [f"round {n}" for n in range(1, 7)], where
-        assert [row["round"] for row in Folder(folder).rows()] == list(range(1, 7)), where
-        assert result.executed.rounds == 6
+        rows = Folder(folder).rows()
+        assert [row["round"] for row in rows] == list(range(1, 7)), where
+        assert result.executed == result.planned and result.executed["rounds"] == 6
+        files = [(path / "checkpoint.safetensors").read_bytes() for path in (folder, whole)]
+        assert files[0] == files[1], where
         assert not (folder / "noise.key").exists()
 
 
@@ -231,14 +248,10 @@ def test_killed_for_real(tmp_path: Path) -> None:
     done = Folder(folder).rows()[-1]["round"]
     assert done < 60
     subprocess.run([*words, "--out", str(folder)], check=True, capture_output=True)
-    from dpacct_training.experiment import Experiment
-    from dpacct_training.prepare import prepare
-
-    wanted = Run(prepare(Experiment.read(toml))).finish()
-    prepared = prepare(Experiment.read(toml))
-    state = Folder(folder).load(prepared.fingerprint())
-    assert state is not None and state.round == 60
-    assert state.weights.tobytes() == wanted.weights.tobytes()
+    whole = tmp_path / "whole"
+    subprocess.run([*words, "--out", str(whole)], check=True, capture_output=True)
+    files = [(path / "checkpoint.safetensors").read_bytes() for path in (folder, whole)]
+    assert files[0] == files[1]
     with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
         assert len(ledger.intents) == 60
         assert float(ledger.spent()) <= 8.0
@@ -247,8 +260,8 @@ def test_killed_for_real(tmp_path: Path) -> None:
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     """A second one neither waits nor draws; and of two that begin at once the keys are the same."""
     prepared = replaced("run", {})
-    one, two = Run(prepared, tmp_path), Run(prepared, tmp_path)
-    assert one.keys == two.keys
+    one, two = Session(prepared, tmp_path), Session(prepared, tmp_path)
+    assert one.run.keys == two.run.keys
     with Folder(tmp_path).held(), pytest.raises(dp.InvalidArgument, match="another process runs"):
         one.finish()
     assert not (tmp_path / "ledger.jsonl").exists()
@@ -261,9 +274,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 
 def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, prepared: Prepared) -> None:
     with monkeypatch.context() as patch:
-        crash(patch, InProcess, "train", 3, after=False)
+        crash(patch, InProcess, "ask", 3, after=False)
         with pytest.raises(Killed):
-            Run(prepared, folder).finish()
+            Session(prepared, folder).finish()
 
 
 @pytest.mark.parametrize(
@@ -276,8 +289,9 @@ def test_other_sums_do_not_get_the_same_noise(
 ) -> None:
     interrupted(tmp_path, monkeypatch, small())
     with pytest.raises(dp.InvalidArgument, match="begun with other settings, data or libraries"):
-        Run(small(**changes), tmp_path)
-    Run(small(run__processes=2, run__evaluate_every=3), tmp_path)  # these change no bit
+        Session(small(**changes), tmp_path)
+    changed = small(engine__name="pool", engine__hosts=2, run__evaluate_every=3)
+    Session(changed, tmp_path)  # these change no bit
 
 
 def test_a_lost_key_ends_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,14 +301,14 @@ def test_a_lost_key_ends_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert key.stat().st_mode & 0o077 == 0, "others can read the key"
     key.unlink()
     with pytest.raises(dp.InvalidArgument, match=r"the key of the run .* is gone"):
-        Run(prepared, tmp_path)
+        Session(prepared, tmp_path)
 
 
 def test_a_lost_checkpoint_ends_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(tmp_path, monkeypatch, small())
     (tmp_path / "checkpoint.safetensors").unlink()
     with pytest.raises(dp.InvalidArgument, match="a ledger and no checkpoint"):
-        Run(small(), tmp_path)
+        Session(small(), tmp_path)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.99])
@@ -306,7 +320,7 @@ def test_a_damaged_checkpoint_ends_a_run(
     data = checkpoint.read_bytes()
     checkpoint.write_bytes(data[: int(share * len(data))])
     with pytest.raises(dp.InvalidArgument, match=r"the checkpoint .* is damaged"):
-        Run(small(), tmp_path)
+        Session(small(), tmp_path)
 
 
 def test_a_full_disk_is_one_sentence_and_the_run_goes_on_after_it(tmp_path: Path) -> None:
@@ -326,11 +340,36 @@ def test_a_full_disk_is_one_sentence_and_the_run_goes_on_after_it(tmp_path: Path
     assert done.stderr.count("\n") == 1
     result, labels = ended(small(), folder)
     assert labels == [f"round {n}" for n in range(1, 7)]
-    assert result.weights.tobytes() == Run(small()).finish().weights.tobytes()
+    assert result.weights.tobytes() == Session(small()).finish().weights.tobytes()
+
+
+def test_a_folder_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
+    """Its checkpoint had other names; it must not be taken for a damaged one."""
+    from safetensors.numpy import save_file
+
+    about = {"round": "3", "executed": "{}", "fingerprint": "0"}
+    save_file({"weights": np.zeros(3)}, tmp_path / "checkpoint.safetensors", about)
+    with pytest.raises(dp.InvalidArgument, match="begun by an earlier version of dpacct"):
+        Session(small(), tmp_path)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_valid_plan_is_taken(rounds: int, tmp_path: Path) -> None:
+    """Two rounds of the shipped experiment's plan were refused by their own ledger once."""
+    prepared = small(
+        data__clients=200,
+        data__samples=400,
+        privacy__rate=0.05,
+        privacy__epsilon=1,
+        privacy__rounds=rounds,
+        privacy__delta="clients^-1.1",
+    )
+    result, _ = ended(prepared, tmp_path)
+    assert result.spent is not None and float(result.spent) <= 1.0
 
 
 def test_a_plan_above_its_budget_draws_nothing(tmp_path: Path) -> None:
     prepared = small(privacy__noise=0.1)  # far too little for epsilon 8
     with pytest.raises(dp.BudgetExceeded):
-        Run(prepared, tmp_path).finish()
+        Session(prepared, tmp_path).finish()
     assert not (tmp_path / "ledger.jsonl").exists()

@@ -1,6 +1,7 @@
 """DP-Fed-LS written as a textbook would: torch.nn, torch.optim, one client after the other.
 
-It shares the order of batches, the samples and the noise with the package, and no arithmetic.
+It shares the order of batches and the samples with the package, and no arithmetic. The noise it is
+handed: the package keys it by the very sum that it hides, which the textbook has to fifteen digits.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from dpacct_training.aggregate import Turn, noise
 from dpacct_training.data.dataset import Federation
 from dpacct_training.keys import Keys
-from dpacct_training.local_sgd import LocalSGD
+from dpacct_training.local import Local
 from dpacct_training.plan import Plan
 
 
@@ -22,7 +22,7 @@ def client_update(
     x: Any,
     y: Any,
     batches: list[Any],
-    local: LocalSGD,
+    local: Local,
     rate: float,
     clip: float,
 ) -> torch.Tensor:
@@ -43,28 +43,27 @@ def client_update(
     return torch.nn.utils.parameters_to_vector(net.parameters()).detach() - start
 
 
-def run(
-    federation: Federation, plan: Plan, local: LocalSGD, keys: Keys, sigma: float, rounds: int
-) -> torch.Tensor:
-    """The weights after some rounds from zero."""
-    assert plan.clip is not None
+def mean(
+    federation: Federation, plan: Plan, local: Local, keys: Keys, weights: torch.Tensor, round: int
+) -> Any:
+    """The sum of the round's updates over tau K, without noise."""
     x = torch.from_numpy(federation.train.scaled(federation.scaling))
     y = torch.from_numpy(federation.train.y)
-    size = federation.train.classes * (x[0].numel() + 1)
-    weights = torch.zeros(size)
+    total = torch.zeros(len(weights), dtype=torch.float64)
+    for client in plan.sample(round, keys).clients.tolist():
+        rows = torch.from_numpy(federation.clients[client])
+        generator = keys.child(round, client).generator("batches")
+        orders = [generator.permutation(len(rows)) for _ in range(local.epochs)]
+        size = local.batch_size
+        batches = [order[i : i + size] for order in orders for i in range(0, len(order), size)]
+        rate = local.learning_rate * local.decay ** (round - 1)
+        clip = plan.noise["update"].clip
+        total += client_update(weights, x[rows], y[rows], batches, local, rate, clip).double()
+    return total.numpy() / (float(plan.cohort.rate) * plan.cohort.clients)
+
+
+def smoothed(mean: Any, sigma: float) -> torch.Tensor:
+    """A_sigma^{-1} of the mean, by the discrete Fourier transform."""
+    size = len(mean)
     matrix = 1 + sigma * (2 - 2 * np.cos(2 * np.pi * np.arange(size) / size))
-    for number in range(1, rounds + 1):
-        turn = Turn(number, plan.sample(number, keys), keys)
-        total = torch.zeros(size, dtype=torch.float64)
-        for client in turn.sample.clients.tolist():
-            rows = torch.from_numpy(federation.clients[client])
-            batches = local.batches(len(rows), client, number, keys)
-            rate = local.learning_rate * local.decay ** (number - 1)
-            total += client_update(
-                weights, x[rows], y[rows], batches, local, rate, plan.clip
-            ).double()
-        noisy = total.numpy() + noise(plan, turn, size)
-        mean = noisy / (float(plan.rate) * plan.clients)
-        step = np.fft.ifft(np.fft.fft(mean) / matrix).real
-        weights = weights + torch.from_numpy(step).float()
-    return weights
+    return torch.from_numpy(np.fft.ifft(np.fft.fft(mean) / matrix).real)

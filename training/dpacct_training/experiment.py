@@ -1,35 +1,42 @@
-"""Experiment: a TOML file, read and checked before anything runs."""
+"""Experiment: a TOML file, read into the very dataclasses that run.
+
+One rule: a table becomes the dataclass that a field's type names; where several fit, `name` chooses;
+a key that nothing reads is an error.
+"""
 
 from __future__ import annotations
 
 import json
 import tomllib
+import types
+import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import near
+from dpacct_training.accept import near, one_of
 
 T = TypeVar("T")
 Section = dict[str, Any]
-SECTIONS = ("data", "model", "algorithm", "local", "privacy", "run")
-TOP = ("name", "source", "note", "reduced", "sweep", "variant", "printed", *SECTIONS)
+SECTIONS = ("data", "model", "algorithm", "local", "privacy", "run", "engine")
+TOP = ("name", "source", "note", "reduced", "client", "sweep", "variant", "printed", *SECTIONS)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    r"""One run: what `SECTIONS` say. Sweeps make several of a file (`sweep.py`).
+    r"""One run: what `SECTIONS` and the tables [[client]] say. Sweeps make several of a file.
 
     >>> text = '[data]\nname = "synth"\n[local]\nepochs = 2'
-    >>> one = Experiment.from_toml(text, "demo")
-    >>> one.changed({"local.epochs": 5}).sections["local"], one.name
+    >>> experiment = Experiment.from_toml(text, "demo")
+    >>> experiment.changed({"local.epochs": 5}).sections["local"], experiment.name
     ({'epochs': 5}, 'demo')
     """
 
     name: str
     sections: Mapping[str, Section]
+    clients: tuple[Section, ...] = ()
     source: str = ""
     note: str = ""
     reduced: bool = False
@@ -51,28 +58,28 @@ class Experiment:
     def from_toml(cls, text: str, name: str) -> Experiment:
         """From the text of a file, named `name` unless it says otherwise."""
         try:
-            held = tomllib.loads(text)
+            top = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             told = f"the experiment {name!r} is not TOML: {error}"
             raise InvalidArgument(told, argument="experiment") from None
-        known("experiment", held, TOP)
-        sections = {section: table(section, held.get(section, {})) for section in SECTIONS}
+        check_keys("experiment", top, TOP)
         return cls(
-            name=str(held.get("name", name)),
-            sections=sections,
-            source=str(held.get("source", "")),
-            note=str(held.get("note", "")),
-            reduced=held.get("reduced", False) is True,
+            name=str(top.get("name", name)),
+            sections={section: table(section, top.get(section, {})) for section in SECTIONS},
+            clients=_tables("client", top),
+            source=str(top.get("source", "")),
+            note=str(top.get("note", "")),
+            reduced=top.get("reduced", False) is True,
             sweep={
                 k: listed(f"sweep.{k}", v)
-                for k, v in _flat(table("sweep", held.get("sweep", {}))).items()
+                for k, v in _flat(table("sweep", top.get("sweep", {}))).items()
             },
-            variants=_tables("variant", held),
-            printed=_tables("printed", held),
+            variants=tuple(_flat(entry) for entry in _tables("variant", top)),
+            printed=tuple(_flat(entry) for entry in _tables("printed", top)),
         )
 
     def changed(self, values: Mapping[str, Any]) -> Experiment:
-        """The same with some settings replaced, each named "section.key"."""
+        """The same run with some settings replaced, each named "section.key"; no sweep is left."""
         sections = {name: dict(section) for name, section in self.sections.items()}
         for path, value in values.items():
             section, _, key = path.partition(".")
@@ -80,14 +87,15 @@ class Experiment:
                 told = f"a setting must be named section.key, with one of {', '.join(SECTIONS)}"
                 raise InvalidArgument(f"{told}, got {path!r}", argument=path)
             sections[section][key] = value
-        return Experiment(self.name, sections, self.source, self.note, self.reduced)
+        return replace(self, sections=sections, sweep={}, variants=(), printed=())
 
     def to_json(self) -> str:
         """The settings that decide the bits, in one order: what a run's fingerprint covers."""
-        decisive = {**self.sections, "run": {**self.sections["run"]}}
-        for name in ("processes", "evaluate_every", "checkpoint_every"):
-            decisive["run"].pop(name, None)
-        return json.dumps(decisive, sort_keys=True, default=str)
+        decisive = {name: self.sections[name] for name in SECTIONS if name not in ("run", "engine")}
+        seed = self.sections["run"].get("seed")
+        return json.dumps(
+            {**decisive, "client": self.clients, "seed": seed}, sort_keys=True, default=str
+        )
 
 
 def table(name: str, value: object) -> Section:
@@ -97,11 +105,11 @@ def table(name: str, value: object) -> Section:
     return value
 
 
-def _tables(name: str, held: Section) -> tuple[Section, ...]:
-    """The tables of [[name]], flat; none where there is none."""
-    if name not in held:
+def _tables(name: str, top: Section) -> tuple[Section, ...]:
+    """The tables of [[name]]; none where there is none."""
+    if name not in top:
         return ()
-    return tuple(_flat(table(f"[{name}]", one)) for one in listed(f"[[{name}]]", held[name]))
+    return tuple(table(f"[{name}]", entry) for entry in listed(f"[[{name}]]", top[name]))
 
 
 def listed(name: str, value: object) -> list[Any]:
@@ -111,30 +119,75 @@ def listed(name: str, value: object) -> list[Any]:
     return value
 
 
-def known(where: str, given: Mapping[str, Any], names: tuple[str, ...] | list[str]) -> None:
+def check_keys(where: str, section: Mapping[str, Any], names: typing.Iterable[str]) -> None:
     """Refuse a key that nothing reads: a misspelt setting must not be silently ignored."""
-    for key in given:
-        if key not in names:
-            takes = ", ".join(sorted(names)) or "no settings but its name"
-            told = f"{where} takes {takes}, got {key!r}{near(key, names)}"
+    known = sorted(names)
+    for key in section:
+        if key not in known:
+            takes = ", ".join(known) or "no settings but its name"
+            told = f"{where} takes {takes}, got {key!r}{near(key, known)}"
             raise InvalidArgument(told, argument=key)
 
 
-def build(kind: type[T], section: str, given: Mapping[str, Any], **more: Any) -> T:
-    """A dataclass out of a section: unknown and missing keys are errors, lists become tuples."""
-    own = {f.name: f for f in fields(kind) if f.name not in more}  # type: ignore[arg-type]
-    known(f"[{section}]", given, list(own))
-    for name, one in own.items():
-        if one.default is MISSING and one.default_factory is MISSING and name not in given:
-            raise InvalidArgument(f"[{section}] must give {name}", argument=name)
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+def build(kind: type[T], where: str, section: Mapping[str, Any], **more: Any) -> T:
+    """A dataclass out of a section; `more`: fields that the section cannot set.
+
+    Its fields become what their types name: tables dataclasses, lists tuples; numbers and words are
+    checked by the dataclass itself. Raises `InvalidArgument`.
+    """
+    settable = {f.name: f for f in _fields(kind) if f.name not in more}
+    check_keys(where, section, settable)
+    for name, one_field in settable.items():
+        if _required(one_field) and name not in section:
+            raise InvalidArgument(f"{where} must give {name}", argument=name)
+    types_of = typing.get_type_hints(kind)
+    values = {k: converted(types_of[k], f"{where} {k}", v) for k, v in section.items()}
     return kind(**more, **values)
+
+
+def _fields(kind: type[Any]) -> tuple[Field[Any], ...]:
+    return fields(kind)
+
+
+def _required(one_field: Field[Any]) -> bool:
+    return one_field.default is MISSING and one_field.default_factory is MISSING
+
+
+def converted(kind: Any, where: str, value: Any) -> Any:
+    """A TOML value as the field of this type wants it."""
+    if typing.get_origin(kind) in (types.UnionType, typing.Union):
+        inner = [k for k in typing.get_args(kind) if k is not types.NoneType]
+        return converted(inner[0], where, value) if len(inner) == 1 else value
+    if isinstance(value, list):
+        inner = [k for k in typing.get_args(kind) if k is not ...][:1]
+        return tuple(converted(inner[0], where, entry) if inner else entry for entry in value)
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
+        chosen, section = _chosen(kind, where, value)
+        return build(chosen, where, section)
+    if kind is str and not isinstance(value, str):
+        raise InvalidArgument(f"{where} must be a word, got {value!r:.60}", argument=where)
+    if kind is bool and not isinstance(value, bool):
+        raise InvalidArgument(f"{where} must be true or false, got {value!r:.60}", argument=where)
+    return value
+
+
+def _chosen(kind: type[Any], where: str, section: Section) -> tuple[type[Any], Section]:
+    """Where a type has kinds of its own (noises), `name` chooses, and is no setting of theirs."""
+    kinds = {each.__name__.lower(): each for each in kind.__subclasses__()}
+    if not kinds:
+        return kind, section
+    if "name" not in section:
+        raise InvalidArgument(f"{where} must give name", argument="name")
+    name = one_of(f"{where} name", section["name"], sorted(kinds))
+    return kinds[name], {k: v for k, v in section.items() if k != "name"}
 
 
 def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """{"a": {"b": 1}} -> {"a.b": 1}: both ways of writing it in TOML."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in nested.items():
-        inner = _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else None
-        found.update(inner if inner is not None else {f"{prefix}{key}": value})
-    return found
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

@@ -1,61 +1,54 @@
-"""A run's folder: its settings, ledger, checkpoint, key, measurements and report."""
+"""A run's folder: its ledger, checkpoint, key, measurements and report."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpacct import InvalidArgument
-from dpacct_training.aggregate import Vector
 from dpacct_training.durable import keep
-from dpacct_training.executed import Executed
 from dpacct_training.extras import required
 from dpacct_training.keys import Keys
+from dpacct_training.state import State
 
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class State:
-    """A run after some rounds."""
-
-    round: int
-    weights: Vector
-    executed: Executed
-
-
 class Folder:
-    """Where a run keeps what must survive it."""
+    """Where a run keeps what must survive it; `fingerprint`: of all that decides its bits."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, fingerprint: str = "") -> None:
+        self.path, self.fingerprint = path, fingerprint
         path.mkdir(parents=True, exist_ok=True)
-        self.ledger = path / "ledger.jsonl"
         self.checkpoint = path / "checkpoint.safetensors"
         self.metrics = path / "metrics.jsonl"
         self.key = path / "noise.key"
 
+    @property
+    def charged(self) -> bool:
+        """Whether anything was counted here."""
+        return any((self.path / name).exists() for name in ("ledger.jsonl", "accounts.jsonl"))
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """While this lasts no other process runs here; a dead one's hold is gone with it."""
-        handle = os.open(self.path, os.O_RDONLY)
+        library = required("filelock")
+        lock = library.FileLock(self.path / ".lock")
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                told = f"another process runs in {str(self.path)!r}: let it end, or take another"
-                raise InvalidArgument(f"{told} folder", argument="out") from None
+            lock.acquire(blocking=False)
+        except library.Timeout:
+            told = f"another process runs in {str(self.path)!r}: let it end, or take another"
+            raise InvalidArgument(f"{told} folder", argument="out") from None
+        try:
             yield
         finally:
-            os.close(handle)
+            lock.release()
 
     # --- the key
 
@@ -69,9 +62,8 @@ class Folder:
         line = f"{fresh.source.replace(' ', '-')} {fresh.secret.hex()}\n"
 
         def write(draft: Path) -> None:
-            with os.fdopen(
-                os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w"
-            ) as file:
+            opened = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with os.fdopen(opened, "w") as file:
                 file.write(line)
 
         keep(self.key, write, first=True)
@@ -85,31 +77,36 @@ class Folder:
 
     # --- the state
 
-    def save(self, state: State, fingerprint: str) -> None:
-        """Whole or not at all."""
-        about = {
-            "round": str(state.round),
-            "executed": json.dumps(state.executed.to_dict()),
-            "fingerprint": fingerprint,
-        }
-        data: bytes = required("safetensors.numpy").save({"weights": state.weights}, about)
-        keep(self.checkpoint, lambda path: path.write_bytes(data))
+    def save(self, state: State) -> None:
+        """Whole or not at all; the same state is the same bytes."""
+        about = {**state.about(), "fingerprint": self.fingerprint}
+        tensors = {name: np.ascontiguousarray(v) for name, v in state.to_tensors().items()}
+        metadata = {"about": json.dumps(about, sort_keys=True)}
+        data: bytes = required("safetensors.numpy").save(tensors, metadata)
+        keep(self.checkpoint, lambda draft: draft.write_bytes(data))
 
-    def load(self, fingerprint: str) -> State | None:
+    def load(self) -> State | None:
         """The last state, or None. Raises `InvalidArgument` if it is another run's."""
         if not self.checkpoint.exists():
             return None
         library = required("safetensors")
+        damaged = f"the checkpoint {str(self.checkpoint)!r} is damaged, or of another program"
         try:
-            with library.safe_open(self.checkpoint, framework="numpy") as held:
-                about = held.metadata() or {}
-                weights = np.array(held.get_tensor("weights"), np.float64)
-            executed = Executed.from_dict(json.loads(about["executed"]))
-            state = State(int(about["round"]), weights, executed)
-        except (library.SafetensorError, KeyError, TypeError, ValueError):
-            told = f"the checkpoint {str(self.checkpoint)!r} is damaged, or of another program"
-            raise InvalidArgument(told, argument="out") from None
-        if about.get("fingerprint") != fingerprint:
+            with library.safe_open(self.checkpoint, framework="numpy") as file:
+                metadata = dict(file.metadata() or {})
+                names = list(file.keys())
+                tensors = {name: np.array(file.get_tensor(name)) for name in names}
+        except (library.SafetensorError, OSError) as error:
+            raise InvalidArgument(damaged, argument="out") from error
+        if "executed" in metadata:
+            told = f"the run in {str(self.path)!r} was begun by an earlier version of dpacct"
+            raise InvalidArgument(f"{told}: take another folder", argument="out")
+        try:
+            about = json.loads(metadata["about"])
+            state = State.read(about, tensors)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgument(damaged, argument="out") from error
+        if about.get("fingerprint") != self.fingerprint:
             told = (
                 f"the run in {str(self.path)!r} was begun with other settings, data or libraries: "
                 "the same noise over other sums would reveal their difference; take another folder"
@@ -121,17 +118,17 @@ class Folder:
 
     def rows(self) -> list[Row]:
         """All measurements; a line that a crash cut short is left out."""
-        found: list[Row] = []
+        rows: list[Row] = []
         with suppress(FileNotFoundError):
             for line in self.metrics.read_text(encoding="utf-8").splitlines():
                 with suppress(json.JSONDecodeError):
-                    found.append(json.loads(line))
-        return found
+                    rows.append(json.loads(line))
+        return rows
 
     def rewind(self, round: int) -> None:
         """Forget measurements of rounds that will be repeated."""
         kept = [json.dumps(row) + "\n" for row in self.rows() if row["round"] <= round]
-        keep(self.metrics, lambda path: path.write_text("".join(kept)))
+        keep(self.metrics, lambda path: path.write_text("".join(kept), encoding="utf-8"))
 
     def measured(self, row: Row) -> None:
         """One more line."""

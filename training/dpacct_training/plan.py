@@ -1,61 +1,62 @@
-"""Plan: the one object from which everything that privacy rests on is derived.
-
-Sampler, clip, noise, denominators, ledger events and the accounted tree are all read off it, so they
-cannot disagree.
-"""
+"""Plan: who takes part, who draws which noise, and so what is accounted; nothing is said twice."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from operator import add
 from typing import Any
 
 import dpacct as dp
 from dpacct_training import sampling
-from dpacct_training.accept import one_of, positive, real, share, whole
+from dpacct_training.accept import delta as probability
+from dpacct_training.accept import one_of, positive, share, whole
+from dpacct_training.accounts import RUN, Account, epsilon
 from dpacct_training.keys import Keys
+from dpacct_training.noise import Gaussian, Noise, Unprotected, on_sample
+from dpacct_training.records import Records
 
-SERVER, CLIENTS = "server", "clients"
+SERVER, SHARES, EACH = "server", "shares", "each"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """`rounds` releases of a noisy sum of clipped updates, each from a fresh sample of clients.
+class Cohort:
+    """[privacy]: who is asked and how often, the bound, and what must hold at the end.
 
     `rate`: share of clients per round, exact. `scheme`: "poisson" (a coin each), "uniform" (a subset
-    of the fixed size rate * clients) or "none" (everyone). `clip`: l2 bound of one client's update.
-    `noise_multiplier`: standard deviation of the noise in the sum, over `clip`. `noise_by`: who draws
-    it. Without clip and noise the plan is not private, and `tree` is None. Raises `InvalidArgument`.
-
-    >>> plan = Plan(clients=1000, rate="0.05", scheme="poisson", rounds=30, clip=0.3,
-    ...     noise_multiplier=2)
-    >>> str(plan.tree.epsilon(delta=1e-5).adjacency), int(plan.denominator), round(plan.noise_std, 12)
-    ('add-remove', 50, 0.6)
+    of the fixed size rate * clients) or "none" (everyone). `epsilon`, `delta`: the target. `noise`:
+    "exact" (the least that dpacct's accountant allows), a theorem's id (what a paper asks for),
+    "none", or a number: the standard deviation of the noise in the sum. `delta` may be written
+    "clients^-1.1". Raises `InvalidArgument`.
     """
 
     clients: int
-    rate: Fraction
-    scheme: str
     rounds: int
+    rate: Fraction = Fraction(1)
+    scheme: str = "poisson"
     clip: float | None = None
-    noise_multiplier: float = 0.0
-    noise_by: str = SERVER
+    epsilon: float | None = None
+    delta: Fraction | None = None
+    noise: str | float = "exact"
 
     def __post_init__(self) -> None:
         whole("clients", self.clients, 1)
-        whole("rounds", self.rounds, 1)
+        whole("rounds", self.rounds, 1, 10**7)
         one_of("scheme", self.scheme, sampling.SCHEMES)
-        one_of("noise_by", self.noise_by, (SERVER, CLIENTS))
         object.__setattr__(self, "rate", share("rate", self.rate))
-        real("noise_multiplier", self.noise_multiplier, 0.0)
         if self.clip is not None:
-            positive("clip", self.clip)
-        if self.noise_multiplier and self.clip is None:
-            told = "clip must be given where there is noise: without it the noise protects nothing"
-            raise dp.InvalidArgument(f"{told}, got None", argument="clip")
+            positive("clip", self.clip, 1e30)
+        if self.epsilon is not None:
+            positive("epsilon", self.epsilon)
+        if self.delta is not None:
+            object.__setattr__(self, "delta", probability("delta", self.delta, self.clients))
+        if self.epsilon is not None and self.delta is None:
+            told = "epsilon and delta must be given together"
+            raise dp.InvalidArgument(f"{told}, got one of them", argument="epsilon")
         if self.scheme == "none" and self.rate != 1:
             told = f"rate must be 1 where scheme is none, got {float(self.rate):g}"
             raise dp.InvalidArgument(told, argument="rate")
@@ -63,88 +64,230 @@ class Plan:
             told = "rate times clients must be a whole number for samples of fixed size"
             raise dp.InvalidArgument(f"{told}, got {float(self.denominator):g}", argument="rate")
 
-    # --- what runs
-
     @property
     def denominator(self) -> Fraction:
         """tau * K, public and the same every round: the realised size of a sample is a secret."""
         return self.rate * self.clients
 
-    @cached_property
-    def noise_std(self) -> float:
-        """Standard deviation of the noise in the sum, rounded upwards."""
-        exact = Fraction(self.noise_multiplier) * Fraction(self.clip or 0)
-        near = float(exact)
-        return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+    def bounded(self, algorithm: str) -> float:
+        """The clip. Raises `InvalidArgument` where the algorithm's clip or target is missing."""
+        if self.clip is None or self.delta is None or (self.epsilon is None and self._asks):
+            told = f"clip and a privacy target must be given for {algorithm}"
+            raise dp.InvalidArgument(f"{told}, got none", argument="privacy")
+        return self.clip
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the noise is to be found for a target."""
+        return isinstance(self.noise, str) and self.noise != "none"
+
+    def multiplier(self) -> float:
+        """Standard deviation over clip, of one Gaussian a round; 0 without noise.
+
+        What is found for a target is verified by the very question that a ledger will ask, and goes up
+        until it fits. Raises `Unreachable`, `InvalidArgument`, `OutsideDomain`.
+
+        >>> target = dict(epsilon=7, delta="0.000501187", rate="0.05", rounds=30, clip=0.3)
+        >>> round(Cohort(clients=1000, **target).multiplier() * 0.3, 4)
+        0.1568
+        """
+        if self.noise == "none":
+            return 0.0
+        if not isinstance(self.noise, str):
+            # rounded downwards: the run adds at least the noise that is accounted
+            clip = 1.0 if self.clip is None else self.clip
+            return math.nextafter(positive("noise", self.noise) / clip, 0.0)
+        self.bounded("a noise that is found for a target")
+        assert self.epsilon is not None and self.delta is not None
+        return _least(self.epsilon, self.delta, self.rate, self.rounds, self.scheme, self.noise)
+
+    def gaussian(self, size: int, multiplier: float | None = None) -> Noise:
+        """The noise of a clipped sum of `size` numbers; without noise, the clip alone."""
+        clip = self.bounded("a clipped sum")
+        found = self.multiplier() if multiplier is None else multiplier
+        return Gaussian(size, clip, found) if found else Unprotected(size, clip)
+
+
+@lru_cache(maxsize=256)
+def _least(
+    target: float, delta: Fraction, rate: Fraction, rounds: int, scheme: str, noise: str
+) -> float:
+    """Asked once for each target: the runs of a sweep share it."""
+    multiplier = float(
+        dp.noise_multiplier(
+            epsilon=target,
+            delta=delta,
+            sample_rate=rate,
+            steps=rounds,
+            sampling=scheme,
+            method="auto" if noise == "exact" else noise,
+        )
+    )
+    # Calibration stops on one route's value, and a ledger asks for the safe end of the best route:
+    # at the target the two may differ in the seventh digit.
+    step = 1e-7
+    while noise == "exact":
+        release = on_sample(dp.Gaussian(noise_multiplier=multiplier, clip=1), scheme, rate)
+        if float(epsilon(release.under(unit="client"), rounds, delta)) <= target:
+            break
+        multiplier, step = multiplier * (1.0 + step), 4.0 * step
+    return multiplier
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """`noise`: by field of the clients' messages; several fields are released and paid together.
+
+    `by`: who draws it, which is who has to be trusted. "server": on the sum. "shares": each client
+    1 / (rate * clients) of the variance, and the server what is missing (a secure sum is trusted).
+    "each": every client all of it (nobody is). `records`: noise inside a client, which protects its
+    records from everyone. Raises `InvalidArgument`.
+
+    >>> cohort = Cohort(clients=1000, rate="0.05", rounds=30, clip=0.3, delta="1e-5")
+    >>> plan = Plan(cohort=cohort, noise={"update": Gaussian(10, 0.3, 2.0)})
+    >>> str(plan.tree.epsilon(delta=1e-5).adjacency), int(plan.denominator), plan.part(50)
+    ('add-remove', 50, Fraction(0, 1))
+    """
+
+    cohort: Cohort
+    noise: Mapping[str, Noise] = field(default_factory=dict)
+    by: str = SERVER
+    records: Mapping[int, Records] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        one_of("by", self.by, (SERVER, SHARES, EACH))
+        if self.noise:
+            self.step(self.noise)  # refuses what cannot be accounted
+
+    # --- what runs
+
+    @property
+    def denominator(self) -> Fraction:
+        """What a sum is divided by."""
+        return self.cohort.denominator
 
     def sample(self, round: int, keys: Keys) -> sampling.Sample:
-        """The clients of this round."""
-        if self.scheme == "none":
-            return sampling.everyone(self.clients)
+        """The clients of this round, by the coins that are accounted."""
+        cohort = self.cohort
+        if cohort.scheme == "none":
+            return sampling.everyone(cohort.clients)
         stream = keys.stream("sample", round=round)
-        if self.scheme == "poisson":
-            return sampling.poisson(self.clients, self.rate, stream)
-        return sampling.fixed_size(self.clients, int(self.denominator), stream)
+        if cohort.scheme == "poisson":
+            return sampling.poisson(cohort.clients, cohort.rate, stream)
+        return sampling.fixed_size(cohort.clients, int(self.denominator), stream)
+
+    def part(self, clients: int = 1) -> Fraction:
+        """Which part of the noise's variance so many clients bring."""
+        return (
+            clients
+            * {SERVER: Fraction(0), SHARES: 1 / self.denominator, EACH: Fraction(1)}[self.by]
+        )
+
+    def missing(self, clients: int) -> Fraction:
+        """Which part the server has to add, where so many clients answered."""
+        return max(Fraction(0), 1 - self.part(clients))
+
+    def mechanisms(self, name: str) -> list[Noise]:
+        """The noises that draw under a name."""
+        if name in self.noise:
+            return [self.noise[name]]
+        return [records.noise for records in self.records.values()]
 
     # --- what is accounted
 
     @property
     def private(self) -> bool:
-        """Whether anything is guaranteed."""
-        return self.noise_multiplier > 0.0
+        """Whether anything is guaranteed to anyone."""
+        return bool(self.accounts)
 
-    @cached_property
-    def step(self) -> dp.Node | None:
-        """One round, as dpacct sees it; None where nothing is guaranteed."""
-        if not self.private:
+    def step(self, noise: Mapping[str, Noise]) -> dp.Node | None:
+        """One round's release by these mechanisms; None where one of them guarantees nothing.
+
+        Where every client's message is seen (`by` "each") no coin hides who sent one.
+        """
+        scheme = "none" if self.by == EACH else self.cohort.scheme
+        for mechanism in noise.values():
+            mechanism.sampled(scheme, self.cohort.rate)
+        nodes = [m.node for m in noise.values() if m.node is not None]
+        if not nodes or len(nodes) < len(noise):
             return None
-        noise = dp.Gaussian(noise_multiplier=self.noise_multiplier, clip=self.clip)
-        if self.scheme == "none":
-            return noise.under(unit="client")
-        sampler: Any = dp.Poisson if self.scheme == "poisson" else dp.WithoutReplacement
-        node: dp.Node = sampler(self.rate)(noise)
-        return node.under(unit="client")
+        joint: dp.Node = reduce(add, nodes)
+        return on_sample(joint, scheme, self.cohort.rate).under(unit="client")
 
     @cached_property
+    def accounts(self) -> dict[str, Account]:
+        """By whom they protect: "run" every client, "client 3" each record of client 3."""
+        cohort, accounts = self.cohort, {}
+        step = self.step(self.noise)
+        if step is not None:
+            if cohort.delta is None:
+                raise dp.InvalidArgument("delta must be given, got none", argument="delta")
+            accounts[RUN] = Account(
+                step=step, times=cohort.rounds, epsilon=cohort.epsilon, delta=cohort.delta
+            )
+        for client, records in self.records.items():
+            if records.node is not None:
+                accounts[f"client {client}"] = Account(
+                    step=records.node,
+                    times=records.rounds(cohort.rounds),
+                    epsilon=records.epsilon,
+                    delta=records.delta,
+                )
+        return accounts
+
+    @property
     def tree(self) -> dp.Node | None:
-        """The whole run."""
-        return None if self.step is None else self.step * self.rounds
+        """All that the clients are promised: every round of the run's account."""
+        account = self.accounts.get(RUN)
+        return None if account is None else account.step * account.times
 
-    def epsilon(self, delta: Fraction, rounds: int | None = None) -> dp.Answer | None:
-        """Epsilon after `rounds` rounds (all of them by default); None where there is none."""
-        return _epsilon(self, delta, self.rounds if rounds is None else rounds)
+    @cached_property
+    def mark(self) -> str:
+        """A digest that every host must share with the server, or its noise is another plan's."""
+        parts = (self.cohort, sorted(self.noise.items()), self.by, sorted(self.records.items()))
+        return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
-    # --- what must have been counted when the run is over
+    # --- what must have been counted
 
-    def counts(self, sizes: Sequence[int], dimension: int) -> dict[str, int]:
-        """Coins, samples, clips and noise draws of a complete run with samples of these sizes."""
-        taken = sum(sizes)
-        shares = taken if self.noise_by == CLIENTS else 0
-        drawn = shares + sizes.count(0) if self.noise_by == CLIENTS else self.rounds
-        return {
-            "rounds": self.rounds,
-            "coins": self.clients * self.rounds if self.scheme == "poisson" else 0,
-            "clips": 0 if self.clip is None else taken,
-            "noise_vectors": drawn if self.private else 0,
-            "noise_numbers": drawn * dimension if self.private else 0,
-        }
+    def counts(self, sizes: Sequence[int], drew: Iterable[int]) -> dict[str, int]:
+        """Coins, bounds and draws of a run with samples of these sizes.
+
+        `drew`: the clients that took noisy steps inside, once for each round.
+        """
+        taken, rounds, coins = sum(sizes), len(sizes), self.cohort.scheme == "poisson"
+        counts = {"rounds": rounds, "coins": self.cohort.clients * rounds if coins else 0}
+        topped = sum(self.missing(size) > 0 for size in sizes)
+        vectors = topped + (0 if self.by == SERVER else taken)
+        for name, noise in self.noise.items():
+            drawn = 0 if noise.node is None else vectors
+            counts |= counted(name, taken if noise.bounds else 0, drawn, drawn * noise.size)
+        if self.records:
+            records = [self.records[client] for client in drew]
+            drawn = sum(r.steps for r in records if r.node is not None)
+            numbers = sum(r.steps * r.noise.size for r in records if r.node is not None)
+            counts |= counted("records", 0, drawn, numbers)
+        return counts
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values: what the report prints."""
+        """As JSON values: what a report prints."""
+        cohort = self.cohort
         return {
-            "clients": self.clients,
-            "rate": str(self.rate),
-            "scheme": self.scheme,
-            "rounds": self.rounds,
-            "clip": self.clip,
-            "noise_multiplier": self.noise_multiplier,
-            "noise_std": self.noise_std,
-            "noise_by": self.noise_by,
+            "clients": cohort.clients,
+            "rate": str(cohort.rate),
+            "scheme": cohort.scheme,
+            "rounds": cohort.rounds,
             "denominator": str(self.denominator),
+            "by": self.by,
+            "noise": {name: repr(noise) for name, noise in self.noise.items()},
             "tree": None if self.tree is None else self.tree.to_dict(),
+            "mark": self.mark,
         }
 
 
-@lru_cache(maxsize=1024)
-def _epsilon(plan: Plan, delta: Fraction, rounds: int) -> dp.Answer | None:
-    return None if plan.step is None else (plan.step * rounds).epsilon(delta=delta)
+def counted(name: str, bounded: int, vectors: int, numbers: int) -> dict[str, int]:
+    """The counts of one field of the messages, by what a report calls them."""
+    return {
+        f"{name}: rows clipped": bounded,
+        f"{name}: noise vectors": vectors,
+        f"{name}: noise numbers": numbers,
+    }

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import dpacct as dp
-from dpacct_training.plan import CLIENTS
+from dpacct_training.accounts import RUN
+from dpacct_training.plan import EACH, SERVER, SHARES
 from dpacct_training.plots import curves
 from dpacct_training.prepare import Prepared
-from dpacct_training.run import Result
+from dpacct_training.session import Result
 
 _SEEDED = (
     "replayable by its seed: whoever knows the seed knows the noise. For data that are not public, "
@@ -25,24 +26,35 @@ _SHARES = (
     "leaves the others with less noise."
 )
 _NOTHING = "No privacy is guaranteed: updates were neither bounded nor noised."
+_UNBOUNDED = "No privacy is guaranteed: no noise was added."
+_DRAWN_BY = {
+    SERVER: "drawn by the server",
+    SHARES: "drawn by the clients in shares, and by the server where shares are missing",
+    EACH: "drawn whole by each client",
+}
 
 
 def report(prepared: Prepared, result: Result, command: str = "") -> dp.Report | None:
-    """The report of a finished run; None where nothing is guaranteed."""
-    plan, spent = prepared.plan, result.spent
-    if spent is None or prepared.delta is None or plan.tree is None:
+    """The report of a finished run; None where nothing is guaranteed.
+
+    Where each client has an account of its own, the report is about the one that has spent most.
+    """
+    spent, name = result.spent, result.account
+    if spent is None or name is None:
         return None
-    experiment = prepared.experiment
+    account, experiment = prepared.plan.accounts[name], prepared.experiment
     return dp.Report.of(
-        plan.tree.under(spent.adjacency, unit=spent.unit),
-        delta=prepared.delta,
+        (account.step * result.charged[name]).under(spent.adjacency, unit=spent.unit),
+        delta=account.delta,
         method=_published(prepared),
         assumptions=_declared(prepared, result),
         checks=result.checks,
         about={
             "name": experiment.name,
             "output": "the model after every round",
-            "unit": "one participant with all of its samples",
+            "unit": "one participant with all of its samples"
+            if name == RUN
+            else "one record of a participant",
             "setting": "Federated",
             "product": "Machine learning model",
             "unprotected": "test and validation accuracies below were measured on data of their own;"
@@ -57,20 +69,21 @@ def report(prepared: Prepared, result: Result, command: str = "") -> dp.Report |
 
 def without_guarantee(prepared: Prepared, result: Result) -> dp.ReportDocument:
     """What ran, where nothing is guaranteed."""
+    bounded = any(noise.bounds for noise in prepared.plan.noise.values())
     return dp.ReportDocument(
         title=f"Report: {prepared.experiment.name}",
-        lead=_NOTHING,
+        lead=_UNBOUNDED if bounded else _NOTHING,
         sections=(*_sections(prepared, result), *_appendix(prepared)),
     )
 
 
 def _published(prepared: Prepared) -> str:
     """The theorem that set the noise, whose own epsilon is told beside the true one."""
-    noise = prepared.experiment.sections["privacy"].get("noise", "exact")
-    if not isinstance(noise, str) or prepared.plan.tree is None or "." not in noise:
+    noise, tree = prepared.cohort.noise, prepared.plan.tree
+    if not isinstance(noise, str) or tree is None or "." not in noise:
         return "auto"
     try:
-        prepared.plan.tree.epsilon(delta=prepared.delta or 0, method=noise)
+        tree.epsilon(delta=prepared.cohort.delta or 0, method=noise)
     except dp.DpacctError:
         return "auto"
     return noise
@@ -78,12 +91,13 @@ def _published(prepared: Prepared) -> str:
 
 def _declared(prepared: Prepared, result: Result) -> dict[str, Any]:
     """What the run itself knows of the assumptions."""
-    plan, executed = prepared.plan, result.executed
-    told: dict[str, Any] = {
-        "sensitivity": {
-            "status": "held",
-            "evidence": f"counted: each of {executed.clips} updates was clipped to {plan.clip:g}",
-        },
+    plan, cohort = prepared.plan, prepared.cohort
+    bounded = sum(count for name, count in result.executed.items() if name.endswith("clipped"))
+    evidence = f"counted: {bounded} rows were clipped, each where the plan says"
+    if plan.records:
+        evidence = "the gradient of each record was clipped inside its client, before the noise"
+    declared: dict[str, Any] = {
+        "sensitivity": {"status": "held", "evidence": evidence},
         "randomness": {
             "status": "declared" if result.key_source == "seed" else "held",
             "evidence": _SEEDED if result.key_source == "seed" else _SECURE,
@@ -95,51 +109,89 @@ def _declared(prepared: Prepared, result: Result) -> dict[str, Any]:
             " chosen by earlier runs on the same data are not counted",
         },
     }
-    if plan.scheme != "none":
-        told["secret-sample"] = {"status": "declared", "evidence": _SIZES}
-    if plan.noise_by == CLIENTS:
-        told["secure-sum"] = {
+    if cohort.scheme != "none" and RUN in plan.accounts:
+        declared["secret-sample"] = {"status": "declared", "evidence": _SIZES}
+    if plan.by == SHARES:
+        declared["secure-sum"] = {
             "status": "unknown",
             "text": "only the sum of the clients' messages is seen, and each adds its share of noise",
             "evidence": "simulated here",
             "effect": _SHARES,
         }
-    return told
+    return declared
 
 
 def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...]:
-    experiment, federation, plan = prepared.experiment, prepared.federation, prepared.plan
+    experiment, setting, plan = prepared.experiment, prepared.setting, prepared.plan
+    model = setting.model
     paragraphs = [
         f"Test accuracy {100 * result.test_accuracy:.2f} % (loss {result.test_loss:.4f}) on "
-        f"{len(federation.test)} samples, after {plan.rounds} rounds in "
+        f"{len(setting.federation.test)} samples, after {plan.cohort.rounds} rounds in "
         f"{result.seconds:.1f} s. {prepared.algorithm.name} ({prepared.algorithm.source}), model "
-        f"{prepared.model.name} with {prepared.model.dimension} weights."
+        f"{model.name} with {model.dimension} weights."
     ]
-    if plan.private:
+    if result.personal is not None:
         paragraphs.append(
-            f"Noise in the sum: standard deviation {plan.noise_std:.6g} = {plan.noise_multiplier:.6g} "
-            f"* clip {plan.clip:g}, drawn by the {plan.noise_by}."
-            + (f" Target epsilon {prepared.epsilon:g}." if prepared.epsilon is not None else "")
+            f"The clients' own models: {100 * result.personal:.2f} % on average, each on its own "
+            "training samples."
         )
+    for name, noise in plan.noise.items():
+        if noise.node is not None:
+            paragraphs.append(
+                f"Noise on the sum of each {name}: standard deviation {noise.variance**0.5:.6g} on"
+                f" each of {noise.size} numbers, clip {noise.clip:g}, {_DRAWN_BY[plan.by]}."
+            )
+    if plan.private and prepared.cohort.epsilon is not None:
+        paragraphs.append(f"Target epsilon {prepared.cohort.epsilon:g}.")
+    if result.state.costs:
+        costs = ", ".join(f"{name} {cost:.6g}" for name, cost in result.state.costs.items())
+        paragraphs.append(f"Not to be published, since it depends on the votes: {costs}.")
     if experiment.reduced:
         paragraphs.insert(0, "Reduced: smaller than the paper's setting; not a reproduction.")
     paragraphs += [line for line in (experiment.source, experiment.note) if line]
     outcome = dp.ReportSection(
         title="Result", paragraphs=tuple(paragraphs), pictures=curves(result.rows)
     )
-    return outcome, _ran(prepared, result)
+    own = _clients(prepared, result)
+    return (outcome, _ran(prepared, result), *own)
 
 
 def _ran(prepared: Prepared, result: Result) -> dp.ReportSection:
-    executed, plan = result.executed, prepared.plan
-    wanted = plan.counts(executed.sizes, prepared.model.dimension)
-    rows = [(name, str(value), str(getattr(executed, name))) for name, value in wanted.items()]
-    sizes = f"{min(executed.sizes)} to {max(executed.sizes)}, denominator {plan.denominator}"
+    sizes = result.state.sizes
+    rows = [(name, str(n), str(result.executed[name])) for name, n in result.planned.items()]
+    rows += [
+        (f"{name}: variance over the accounted one", "1", f"{meter.ratio:.6g}")
+        for name, meter in result.state.meters.items()
+        if meter.numbers
+    ]
+    asked = f"{min(sizes)} to {max(sizes)}, denominator {prepared.plan.denominator}"
     return dp.ReportSection(
         title="What ran",
-        paragraphs=("Counted where it was done, and compared with the plan.",),
+        paragraphs=("Counted and measured where it was done, and compared with the plan.",),
         head=("of", "plan", "executed"),
-        rows=(*rows, ("clients per round", "", sizes)),
+        rows=(*rows, ("clients per round", "", asked)),
+    )
+
+
+def _clients(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...]:
+    """The accounts of single clients, equal ones in one row."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for name, answer in result.spent_by.items():
+        if name != RUN:
+            account = prepared.plan.accounts[name]
+            budget = "none" if account.epsilon is None else f"{account.epsilon:g}"
+            key = (str(result.charged[name]), f"{float(answer):.6g}", budget)
+            groups.setdefault(key, []).append(name.removeprefix("client "))
+    if not groups:
+        return ()
+    rows = [(str(len(clients)), *key, ", ".join(clients[:8])) for key, clients in groups.items()]
+    return (
+        dp.ReportSection(
+            title="Each client's own account",
+            paragraphs=("What protects one record of a client, from everyone else.",),
+            head=("clients", "rounds charged", "epsilon", "budget", "such as"),
+            rows=tuple(rows),
+        ),
     )
 
 

@@ -1,208 +1,285 @@
-"""A run: rounds one after the other, each counted in the ledger before its noise is drawn."""
+"""A run: the same rounds for every system and every engine.
+
+Count, ask, bound, hide, release, save, go on.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct_training.aggregate import Release, Turn, Vector
-from dpacct_training.engines.in_process import InProcess
-from dpacct_training.executed import Executed
-from dpacct_training.folder import Folder, Row, State
-from dpacct_training.keys import Keys
-from dpacct_training.prepare import Prepared
+from dpacct_training.accounts import RUN, Accounts
+from dpacct_training.algorithm import Algorithm, Array, Arrays
+from dpacct_training.engine import CHUNK, Engine
+from dpacct_training.folder import Folder
+from dpacct_training.keys import SEEDED, Keys
+from dpacct_training.meter import Meters
+from dpacct_training.noise import Noise
+from dpacct_training.plan import SERVER, Plan
+from dpacct_training.sampling import Sample
+from dpacct_training.setting import Setting
+from dpacct_training.site import JUDGE, TRAIN, Reply, Task
+from dpacct_training.state import State
 
-Watch = Callable[[Row, int], None]
-"""Told each measurement, and how many rounds there are."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """A run that is over."""
-
-    weights: Vector
-    test_loss: float
-    test_accuracy: float
-    executed: Executed
-    rows: list[Row]
-    key_source: str
-    spent: dp.Answer | None
-    checks: tuple[dp.Assumption, ...]
-    seconds: float
+Watch = Callable[[State], None]
+"""Told the state after each round, once it is on the disk."""
 
 
 class Run:
-    """One run of an experiment; `folder` None keeps it in memory, without ledger and checkpoints.
+    """One run of a plan; `folder` None keeps it in memory, with the same checks and no files.
 
     In a folder it continues where it was killed, to the same bits: random numbers are keyed by round
-    and client, and a round that the ledger counts already is repeated with the same noise, not
-    counted twice.
+    and client, and a round that was charged already is repeated with the same noise, not charged
+    twice. `fingerprint`: of all that decides the bits; a folder of another one is refused.
     """
 
-    def __init__(self, prepared: Prepared, folder: Path | None = None) -> None:
-        self.prepared = prepared
-        self.plan = prepared.plan
-        self.folder = None if folder is None else Folder(folder)
-        self.fingerprint = prepared.fingerprint() if folder else ""
-        fresh = prepared.keys()
-        state = None if self.folder is None else self.folder.load(self.fingerprint)
-        self.keys = fresh if self.folder is None else self._keys(self.folder, fresh, state)
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        plan: Plan,
+        setting: Setting,
+        keys: Keys,
+        folder: Path | None = None,
+        fingerprint: str = "",
+    ) -> None:
+        self.algorithm, self.plan = algorithm, plan
+        self.folder = None if folder is None else Folder(folder, fingerprint)
+        self.accounts = Accounts(plan.accounts, folder)
+        state = None if self.folder is None else self.folder.load()
+        self.keys = keys if self.folder is None else self._keys(self.folder, keys, state)
+        self.setting = setting.keyed(self.keys)
         if state is None:
-            state = State(0, prepared.model.initial(self.keys), Executed())
+            state = State(0, algorithm.begin(self.setting))
             if self.folder is not None:
-                self.folder.save(state, self.fingerprint)
+                self.folder.save(state)
         self.state = state
 
     def _keys(self, folder: Folder, fresh: Keys, state: State | None) -> Keys:
         """Never a new key for a run that has begun: its noise would be drawn twice."""
-        if state is None and folder.ledger.exists():
+        if state is None and folder.charged:
             told = f"the folder {str(folder.path)!r} holds a ledger and no checkpoint: take another"
             raise dp.InvalidArgument(told, argument="out")
-        begun = state is not None and 0 < state.round < self.plan.rounds
-        if begun and not folder.key.exists():
+        rounds = self.plan.cohort.rounds
+        if state is not None and 0 < state.round < rounds and not folder.key.exists():
             told = f"the key of the run in {str(folder.path)!r} is gone: it cannot be continued"
             raise dp.InvalidArgument(told, argument="out")
-        if state is not None and state.round == self.plan.rounds and not folder.key.exists():
+        if state is not None and state.round == rounds and not folder.key.exists():
             return fresh  # over: no noise will be drawn
         return folder.keys(fresh)
 
     # --- one round
 
-    def turn(self, round: int) -> Turn:
-        """The sample and the keys of a round."""
-        return Turn(round, self.plan.sample(round, self.keys), self.keys)
+    def asked(self, sample: Sample, round: int) -> list[int]:
+        """The round's clients, less those whose own budget another round would exceed."""
+        accounts, label = self.plan.accounts, _label(round)
+        names = {int(client): f"client {client}" for client in sample.clients}
+        return [
+            client
+            for client, name in names.items()
+            if name not in accounts or self.accounts.may(name, label)
+        ]
 
-    def step(self, engine: InProcess, turn: Turn) -> Release:
-        """Train the round's clients, aggregate, move the model."""
-        algorithm, plan, state = self.prepared.algorithm, self.plan, self.state
-        updates = algorithm.client_step(engine.train, state.weights, turn, plan)
-        release = algorithm.aggregate(updates, turn, plan)
-        weights = algorithm.server_step(state.weights, release)
-        executed = Executed.from_dict(
-            {**state.executed.to_dict(), "sizes": [*state.executed.sizes]}
+    def tasks(self, engine: Engine, kind: str, round: int, clients: Sequence[int]) -> list[Task]:
+        """Chunks of clients with equally many samples, by the plan and not by the engine."""
+        sent, rows = self.algorithm.sent(self.state.server), self.setting.federation.clients
+        groups: dict[tuple[int, int], list[int]] = {}
+        for client in clients:
+            groups.setdefault((engine.where(client), len(rows[client])), []).append(client)
+        # Elsewhere clients have keys of their own, which the server never learns; a seeded run is a
+        # rehearsal, whose noise anyone can repeat.
+        keyed = engine.local or self.keys.source == SEEDED
+        tasks = []
+        for group in (groups[place] for place in sorted(groups)):
+            for first in range(0, len(group), CHUNK):
+                chunk = tuple(group[first : first + CHUNK])
+                keys = {c: self.keys.child(round, c) for c in chunk} if keyed else {}
+                memory = self.state.memory if engine.local else {}
+                kept = {c: memory[c] for c in chunk if c in memory}
+                tasks.append(Task(kind, self.plan.mark, round, chunk, sent, keys, kept))
+        return tasks
+
+    def step(self, engine: Engine, round: int) -> Arrays:
+        """One round: charged, asked, bounded, hidden; then the model moves. Returns what is released."""
+        algorithm, plan, state = self.algorithm, self.plan, self.state
+        sample = plan.sample(round, self.keys)
+        clients = self.asked(sample, round)
+        mechanisms = algorithm.mechanisms(plan, state.server)
+        charges = {
+            name: plan.accounts[name].step
+            for client in clients
+            if (name := f"client {client}") in plan.accounts
+        }
+        step = plan.step(mechanisms)
+        if step is not None:
+            charges[RUN] = step
+        with self.accounts.release(charges, label=_label(round)):
+            replies = [
+                r for r in engine.ask(self.tasks(engine, TRAIN, round, clients)) if not r.refused
+            ]
+            replies.sort(key=lambda reply: reply.clients)  # whoever was first
+            meters, memory, private = Meters(), dict(state.memory), dict(state.private)
+            for reply in replies:
+                meters.add(reply.meters)
+                memory |= reply.memory
+            answered = [client for reply in replies for client in reply.clients]
+            released: Arrays = {}
+            for name, noise in mechanisms.items():
+                total = self._total(name, noise, replies, meters)
+                released[name] = self._hidden(name, noise, total, round, len(answered), meters)
+                if noise.counts_votes:
+                    private[name] = [*private.get(name, []), total]
+            if plan.records:  # messages that were private before they left
+                released |= _gathered(replies, set(mechanisms))
+        meters.add(state.meters)
+        self._judge(meters)
+        server = algorithm.server(state.server, released, self.setting)
+        self.state = State(
+            round=round,
+            server=server,
+            memory=memory,
+            private=private,
+            meters=meters,
+            coins=state.coins + sample.coins,
+            sizes=(*state.sizes, len(answered)),
         )
-        executed.add(turn.sample, release)
-        self.state = State(turn.round, weights, executed)
-        return release
+        return released
+
+    def _total(
+        self, name: str, noise: Noise, replies: Sequence[Reply], meters: Meters
+    ) -> NDArray[np.float64]:
+        """The sum over all clients, in their order; who did not answer is a row of zeros."""
+        rows: dict[int, NDArray[np.float64]] = {}
+        for reply in replies:
+            if reply.summed and self.plan.by == SERVER:
+                told = "the clients must draw the noise of a sum whose rows nobody sees"
+                raise dp.AssumptionViolated(f"{told}, got {SERVER!r}", argument="by")
+            clients = reply.clients[:1] if reply.summed else reply.clients
+            checked = checked_rows(clients, reply.rows.get(name), noise.size)
+            if self.plan.by == SERVER:  # a client's word is never taken for its clip
+                checked = noise.bound(checked)
+                meters[name].bounded += len(checked) if noise.bounds else 0
+            rows |= dict(zip(clients, checked, strict=True))
+        total = np.zeros(noise.size)
+        for client in sorted(rows):
+            total += rows[client]
+        return total
+
+    def _hidden(
+        self,
+        name: str,
+        noise: Noise,
+        total: NDArray[np.float64],
+        round: int,
+        clients: int,
+        meters: Meters,
+    ) -> Array:
+        """What is published of a sum: with the noise that so many clients have not brought.
+
+        The stream is keyed by the sum too: a round that is repeated with other replies never has the
+        same noise over another sum, which would tell their difference.
+        """
+        digest = hashlib.sha256(total.tobytes()).hexdigest()
+        stream = self.keys.stream(f"noise {name} {digest}", round=round)
+        noisy = noise.add(total, stream, meters[name], float(self.plan.missing(clients)))
+        return noise.publish(noisy, float(self.plan.denominator))
 
     # --- the whole
 
-    def finish(self, watch: Watch | None = None) -> Result:
-        """All rounds that are left. Raises `BudgetExceeded`, `AssumptionViolated`."""
-        start = time.monotonic()
-        rows: list[Row] = []
-        with ExitStack() as stack:
-            if self.folder is not None:
-                stack.enter_context(self.folder.held())
-                # another process may have gone on meanwhile
-                self.state = self.folder.load(self.fingerprint) or self.state
-                self.folder.rewind(self.state.round)
-                rows = self.folder.rows()
-            engine = stack.enter_context(self.prepared.engine())
-            ledger = self._ledger()
-            if ledger is not None:
-                stack.enter_context(ledger)
-            done = _counted(ledger)
-            for round in range(self.state.round + 1, self.plan.rounds + 1):
-                self._one(engine, ledger, round, done)
-                if self._due(round):
-                    rows.append(self._measure(engine, round, time.monotonic() - start))
-                    if self.folder is not None:
-                        self.folder.measured(rows[-1])
-                    if watch is not None:
-                        watch(rows[-1], self.plan.rounds)
-                # Last: what a checkpoint covers is all there, and what it does not is repeated.
-                if self.folder is not None and self._saved(round):
-                    self.folder.save(self.state, self.fingerprint)
-            return self._over(engine, ledger, rows, time.monotonic() - start)
+    def finish(self, engine: Engine, watch: Watch | None = None, until: int | None = None) -> State:
+        """All rounds that are left, or those up to `until`.
 
-    def _one(self, engine: InProcess, ledger: dp.Ledger | None, round: int, done: set[int]) -> None:
-        turn = self.turn(round)
-        if ledger is None or self.plan.step is None or round in done:
-            self.step(engine, turn)
-        else:
-            # Durable before the noise is drawn: after a crash the round counts as spent.
-            with ledger.release(self.plan.step, label=_label(round)):
-                self.step(engine, turn)
-
-    def _saved(self, round: int) -> bool:
-        return round % self.prepared.running.checkpoint_every == 0 or round == self.plan.rounds
-
-    def _due(self, round: int) -> bool:
-        return round % self.prepared.running.evaluate_every == 0 or round == self.plan.rounds
-
-    def _ledger(self) -> dp.Ledger | None:
-        prepared = self.prepared
-        if self.folder is None or self.plan.tree is None:
-            return None
-        budget = (prepared.epsilon, prepared.delta)
-        return dp.Ledger(self.folder.ledger, budget=budget, plan=self.plan.tree)
-
-    def _measure(self, engine: InProcess, round: int, seconds: float) -> Row:
-        federation = self.prepared.federation
-        data = federation.validation if len(federation.validation) else federation.test
-        loss, accuracy = engine.evaluate(self.state.weights, data)
-        row: Row = {"round": round, "loss": loss, "accuracy": accuracy, "seconds": seconds}
-        row["clients"] = self.state.executed.sizes[-1]
-        epsilon = self.epsilon_so_far(round) if self.folder is not None else None
-        return row if epsilon is None else {**row, "epsilon": epsilon}
-
-    def epsilon_so_far(self, round: int) -> float | None:
-        """An upper bound on epsilon after some rounds, exact at about ten of them and at the end.
-
-        More rounds cost more, so the value at a later round bounds an earlier one.
+        Each is saved before anyone sees its release: with other replies, a repeated round would be
+        another release. Raises `BudgetExceeded`, `AssumptionViolated`.
         """
-        delta = self.prepared.delta
-        if not self.plan.private or delta is None:
-            return None
-        every = max(1, self.plan.rounds // 10)
-        asked = min(-(-round // every) * every, self.plan.rounds)
-        marks = sorted({*range(asked, self.plan.rounds, every), self.plan.rounds})
-        # Far fewer rounds can have a looser bound than more of them; only the end is always known.
-        found = [self.plan.epsilon(delta, mark) for mark in {marks[0], marks[-1]}]
-        return min(float(answer) for answer in found if answer is not None)
+        last = self.plan.cohort.rounds if until is None else until
+        for round in range(self.state.round + 1, last + 1):
+            self.step(engine, round)
+            if self.folder is not None:
+                self.folder.save(self.state)
+            if watch is not None:
+                watch(self.state)
+        self.check()
+        return self.state
 
-    def _over(
-        self, engine: InProcess, ledger: dp.Ledger | None, rows: list[Row], seconds: float
-    ) -> Result:
-        plan, executed = self.plan, self.state.executed
-        executed.check(plan, self.prepared.model.dimension)
-        delta = self.prepared.delta
-        checks: tuple[dp.Assumption, ...] = ()
-        spent: dp.Answer | None = None
-        if ledger is not None:
-            checks = ledger.observe(executed.execution(plan))
-            spent = ledger.spent()
-        elif delta is not None:
-            spent = plan.epsilon(delta)
-        loss, accuracy = engine.evaluate(self.state.weights, self.prepared.federation.test)
-        if self.folder is not None:
-            self.folder.forget_key()
-        return Result(
-            weights=self.state.weights,
-            test_loss=loss,
-            test_accuracy=accuracy,
-            executed=executed,
-            rows=rows,
-            key_source=self.keys.source,
-            spent=spent,
-            checks=checks,
-            seconds=seconds,
-        )
+    def check(self) -> None:
+        """Compare what was done with the plan. Raises `AssumptionViolated`."""
+        plan, state = self.plan, self.state
+        executed = state.counts(plan)
+        for name, planned in self.planned().items():
+            if executed[name] != planned:
+                told = f"{name} executed must be the plan's {planned}, got {executed[name]}"
+                raise dp.AssumptionViolated(told, argument=name)
+        self._judge(state.meters)
+
+    def _judge(self, meters: Meters) -> None:
+        """All rounds together: what is a little off is seen before long."""
+        for name, meter in meters.items():
+            meter.check(max(noise.kurtosis for noise in self.plan.mechanisms(name)))
+
+    def planned(self) -> dict[str, int]:
+        """What must have been counted by now."""
+        return self.plan.counts(self.state.sizes, self.drew())
+
+    def drew(self) -> list[int]:
+        """The clients that took noisy steps inside, once for each finished round."""
+        rounds = {_label(round) for round in range(1, self.state.round + 1)}
+        return [
+            client
+            for client in self.plan.records
+            for label in self.accounts.labels.get(f"client {client}", set())
+            if label in rounds
+        ]
+
+    def spent(self) -> dict[str, dp.Answer]:
+        """Epsilon of each account that was charged, for what really ran."""
+        answers = {name: self.accounts.spent(name) for name in self.plan.accounts}
+        return {name: answer for name, answer in answers.items() if answer is not None}
+
+    def personal(self, engine: Engine) -> float | None:
+        """Mean accuracy of the clients' own models on their own samples; None where there are none."""
+        if not self.algorithm.personalises:
+            return None
+        clients = range(self.plan.cohort.clients)
+        replies = engine.ask(self.tasks(engine, JUDGE, self.state.round + 1, clients))
+        return float(np.mean([v for reply in replies for v in reply.rows["accuracy"]]))
 
 
 def _label(round: int) -> str:
     return f"round {round}"
 
 
-def _counted(ledger: dp.Ledger | None) -> set[int]:
-    """Rounds that the ledger counts, whether their release was finished or not."""
-    if ledger is None:
-        return set()
-    labels: list[Any] = [record.get("label", "") for record in ledger.intents]
-    return {int(text.removeprefix("round ")) for text in labels if text.startswith("round ")}
+def _gathered(replies: Sequence[Reply], summed: set[str]) -> Arrays:
+    """The rows that are released as they are, and who sent them, in the clients' order."""
+    who = np.array([client for reply in replies for client in reply.clients], np.int64)
+    order = np.argsort(who, kind="stable")
+    fields = sorted({name for reply in replies for name in reply.rows} - summed)
+    rows = {name: np.concatenate([r.rows[name] for r in replies])[order] for name in fields}
+    return {**rows, "who": who[order]}
+
+
+def checked_rows(clients: Sequence[int], rows: Array | None, size: int) -> NDArray[np.float64]:
+    """One row of finite floating-point numbers for each client, in double precision.
+
+    Fails closed: integers (noise on them would be rounded away), nan and infinity (which pass through
+    a clip) raise `InvalidArgument` that names the client.
+    """
+    if rows is None or rows.shape != (len(clients), size):
+        shape = "nothing" if rows is None else f"the shape {rows.shape}"
+        told = f"updates must have one row of {size} numbers for each of {len(clients)} clients"
+        raise dp.InvalidArgument(
+            f"{told}, got {shape} from clients {clients[0]} to {clients[-1]}", argument="updates"
+        )
+    if not np.issubdtype(rows.dtype, np.floating):
+        told = f"updates must be floating-point numbers, got {rows.dtype} from client {clients[0]}"
+        raise dp.InvalidArgument(told, argument="updates")
+    checked = rows.astype(np.float64)
+    wrong = ~np.isfinite(checked).all(axis=1)
+    if wrong.any():
+        told = f"updates must be finite, got nan or infinity from client {clients[int(wrong.argmax())]}"
+        raise dp.InvalidArgument(told, argument="updates")
+    return checked

@@ -64,7 +64,7 @@ def recursive(values: Vector, sigma: float) -> Vector:
 METHODS: dict[str, Callable[[Vector, float], Vector]] = {"recursive": recursive, "fft": by_fft}
 
 
-def smooth(values: Vector, sigma: float, method: str = "recursive") -> Vector:
+def smooth(values: Vector, sigma: float, method: str = "fft") -> Vector:
     """A_sigma^{-1} v for a smoothing factor sigma >= 0; sigma = 0 is v itself.
 
     Raises `InvalidArgument`.

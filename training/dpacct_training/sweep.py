@@ -23,7 +23,7 @@ class Cell:
 
     values: Section
     accuracy: float
-    noise_std: float
+    noise_std: float  # the largest, on a number of a sum
     epsilon: float | None  # of the exact accountant, at the experiment's delta
     seconds: float
 
@@ -75,16 +75,16 @@ def _mapped(processes: int) -> Iterator[Callable[[list[Any]], Iterator[Cell]]]:
 
 def _run(job: tuple[Experiment, Section]) -> Cell:
     from dpacct_training.prepare import prepare
-    from dpacct_training.run import Run
+    from dpacct_training.session import Session
 
     experiment, values = job
     changed = experiment.changed({"run.evaluate_every": 10**9, **values})
     prepared = prepare(changed)
-    result = Run(prepared).finish()
+    result = Session(prepared).finish()
     return Cell(
         values,
         result.test_accuracy,
-        prepared.plan.noise_std,
+        max((noise.variance**0.5 for noise in prepared.plan.noise.values()), default=0.0),
         None if result.spent is None else float(result.spent),
         result.seconds,
     )

@@ -1,24 +1,26 @@
-"""Algorithms by name: each module here that defines `ALGORITHM` is one; nothing else lists them."""
+"""Algorithms by name: each module here defines `ALGORITHM`, and nothing else lists them."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from dpacct_training.accept import one_of
-from dpacct_training.algorithms.algorithm import Algorithm
-from dpacct_training.registry import named
+from dpacct_training.algorithm import Algorithm
+
+_modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+_algorithms: dict[str, type[Algorithm]] = {m.ALGORITHM.name: m.ALGORITHM for m in _modules}
 
 
 def names() -> list[str]:
     """All algorithms.
 
-    >>> names()
-    ['dp_fed', 'dp_fed_ls', 'dp_fedavg', 'dp_fedavg_clients', 'fedavg']
+    >>> names()[:3]
+    ['dp_fed', 'dp_fed_ls', 'dp_fedavg']
     """
-    return sorted(found)
+    return sorted(_algorithms)
 
 
 def by_name(name: str) -> type[Algorithm]:
     """The algorithm of this name; raises `InvalidArgument`."""
-    return found[one_of("algorithm", name, names())]
-
-
-found: dict[str, type[Algorithm]] = named(__name__, __path__, "ALGORITHM")
+    return _algorithms[one_of("algorithm", name, names())]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from dpacct_training.aggregate import Turn, Updates, Vector
+from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
-from dpacct_training.local_sgd import Train
-from dpacct_training.plan import Plan
+from dpacct_training.local import fit
+from dpacct_training.site import Site
 
 
 @dataclass(frozen=True)
 class DPFed(DPFedAvg):
-    """The local model never leaves the G-ball around the received one.
+    """The local model never leaves the G-ball around the received one (CLIENTUPDATE).
 
     The server clips once more: its bound must not rest on what clients say they did.
     """
@@ -21,9 +21,9 @@ class DPFed(DPFedAvg):
     name: ClassVar[str] = "dp_fed"
     source: ClassVar[str] = "000 Algorithm 1, sigma = 0"
 
-    def client_step(self, train: Train, weights: Vector, turn: Turn, plan: Plan) -> Updates:
-        """CLIENTUPDATE of Algorithm 1."""
-        return Updates(train(weights, turn, replace(self.local, clip=plan.clip)))
+    def update(self, sent: Arrays, site: Site) -> Array:
+        """Pulled back after every step."""
+        return fit(site, sent["weights"], self.local, within=site.plan.noise["update"].clip)
 
 
 ALGORITHM = DPFed

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpacct_training.accept import one_of, real
-from dpacct_training.aggregate import Release, Vector
+from dpacct_training.algorithm import Arrays
 from dpacct_training.algorithms.dp_fed import DPFed
+from dpacct_training.setting import Setting
 from dpacct_training.smoothing import METHODS, smooth
 
 
@@ -20,7 +21,7 @@ class DPFedLS(DPFed):
     """
 
     smoothing: float = 1.0
-    smoothing_method: str = "recursive"
+    smoothing_method: str = "fft"
 
     name: ClassVar[str] = "dp_fed_ls"
     source: ClassVar[str] = "000 Algorithm 1"
@@ -29,9 +30,10 @@ class DPFedLS(DPFed):
         real("smoothing", self.smoothing, 0.0, 1e12)
         one_of("smoothing_method", self.smoothing_method, METHODS)
 
-    def server_step(self, weights: Vector, release: Release) -> Vector:
+    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         """One smoothed step of length 1."""
-        return weights + smooth(release.value, self.smoothing, self.smoothing_method)
+        moved = smooth(released["update"], self.smoothing, self.smoothing_method)
+        return {"weights": state["weights"] + moved}
 
 
 ALGORITHM = DPFedLS

@@ -1,45 +1,32 @@
-"""DP-FedAvg with the server's noise (003 Algorithms 3 and 4, after Geyer et al. 2017)."""
+"""DP-FedAvg (003 Algorithms 3 and 4, after Geyer et al. 2017)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dpacct as dp
-from dpacct_training.algorithms.algorithm import Cohort
 from dpacct_training.algorithms.fedavg import FedAvg
-from dpacct_training.plan import SERVER, Plan
+from dpacct_training.plan import SERVER, Cohort, Plan
+from dpacct_training.setting import Setting
 
 
 @dataclass(frozen=True)
 class DPFedAvg(FedAvg):
-    """Local SGD runs free; the server clips the update once, sums, and adds the noise.
+    """Local SGD runs free; the update is clipped once, and noise is added to the sum.
 
-    Algorithm 3 divides by the realised number of clients; here it is the public q N (see
-    `aggregate.noisy_mean`).
+    `by`: who draws the noise ("server", "shares" or "each"; see `Plan`). Algorithm 3 divides by the
+    realised number of clients, which is a secret; here it is the public tau K.
     """
+
+    by: str = SERVER
 
     name: ClassVar[str] = "dp_fedavg"
     source: ClassVar[str] = "003 Algorithms 3 and 4"
-    noise_by: ClassVar[str] = SERVER
 
-    def plan(self, cohort: Cohort) -> Plan:
+    def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """Noise for the cohort's target."""
-        if cohort.clip is None or cohort.target is None:
-            told = f"clip and a privacy target must be given for {self.name}"
-            raise dp.InvalidArgument(f"{told}, got none", argument="privacy")
-        multiplier = cohort.target.multiplier(
-            rate=cohort.rate, rounds=cohort.rounds, scheme=cohort.scheme, clip=cohort.clip
-        )
-        return Plan(
-            clients=cohort.clients,
-            rate=cohort.rate,
-            scheme=cohort.scheme,
-            rounds=cohort.rounds,
-            clip=cohort.clip,
-            noise_multiplier=multiplier,
-            noise_by=self.noise_by,
-        )
+        noise = cohort.gaussian(setting.model.dimension)
+        return Plan(cohort=cohort, noise={"update": noise}, by=self.by)
 
 
 ALGORITHM = DPFedAvg

@@ -5,36 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpacct_training.aggregate import Release, Turn, Updates, Vector, noisy_mean
-from dpacct_training.algorithms.algorithm import Algorithm, Cohort
-from dpacct_training.local_sgd import Train
-from dpacct_training.plan import Plan
+from dpacct_training.algorithm import Algorithm, Array, Arrays
+from dpacct_training.local import fit
+from dpacct_training.noise import Unprotected
+from dpacct_training.plan import Cohort, Plan
+from dpacct_training.setting import Setting
+from dpacct_training.site import Site
 
 
 @dataclass(frozen=True)
 class FedAvg(Algorithm):
-    """The mean of the local models, each client weighted alike: what privacy is measured against."""
+    """The sum of the updates over tau K, each client weighted alike: what privacy is measured against."""
 
     name: ClassVar[str] = "fedavg"
     source: ClassVar[str] = "McMahan et al. 2017, Algorithm 1"
 
-    def plan(self, cohort: Cohort) -> Plan:
+    def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """A plan without a guarantee."""
-        return Plan(
-            clients=cohort.clients, rate=cohort.rate, scheme=cohort.scheme, rounds=cohort.rounds
-        )
+        return Plan(cohort=cohort, noise={"update": Unprotected(setting.model.dimension)})
 
-    def client_step(self, train: Train, weights: Vector, turn: Turn, plan: Plan) -> Updates:
-        """Local SGD."""
-        return Updates(train(weights, turn, self.local))
+    def update(self, sent: Arrays, site: Site) -> Array:
+        """How each client would move the model: a row each."""
+        return fit(site, sent["weights"], self.local)
 
-    def aggregate(self, updates: Updates, turn: Turn, plan: Plan) -> Release:
-        """The sum over tau K."""
-        return noisy_mean(plan, updates, turn)
+    def client(self, sent: Arrays, site: Site) -> Arrays:
+        """The update, with the part of the noise that is the clients'."""
+        return {"update": site.hidden("update", self.update(sent, site))}
 
-    def server_step(self, weights: Vector, release: Release) -> Vector:
+    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         """One step of length 1."""
-        return weights + release.value
+        return {"weights": state["weights"] + released["update"]}
 
 
 ALGORITHM = FedAvg

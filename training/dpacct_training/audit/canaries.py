@@ -1,24 +1,31 @@
-"""Canaries: clients whose updates are known directions, put through the whole chain of a run."""
+"""Canaries: an engine around an engine that lies for some clients.
+
+Every algorithm and every engine can be audited so: the whole chain of a run stays as it is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dpacct as dp
 from dpacct_training.accept import whole
-from dpacct_training.aggregate import Turn, Vector
+from dpacct_training.accounts import RUN
 from dpacct_training.audit.one_run import lower_bound
-from dpacct_training.engines.in_process import InProcess
-from dpacct_training.executed import Executed
+from dpacct_training.engine import Engine
 from dpacct_training.keys import Keys
-from dpacct_training.local_sgd import LocalSGD, Train
+from dpacct_training.noise import Gaussian, Noise, Vector
 from dpacct_training.plan import Plan
 from dpacct_training.prepare import Prepared
+from dpacct_training.run import Run
+from dpacct_training.site import Reply, Task
 
+FIELD = "update"
+"""The field of the messages in which canaries shout."""
 _LOUD = 1000.0  # canaries shout: the clip has to do its work
 
 
@@ -28,33 +35,68 @@ class Canaries:
 
     directions: NDArray[np.float64]
     included: NDArray[np.bool_]
-    clip: float
 
     @classmethod
-    def hidden(cls, count: int, dimension: int, clip: float, keys: Keys) -> Canaries:
+    def hidden(cls, count: int, dimension: int, keys: Keys) -> Canaries:
         """Unit vectors, nearly orthogonal where there are many dimensions."""
-        normals = keys.stream("canary directions").normals(count * dimension)
-        directions = normals.reshape(count, dimension)
+        directions = keys.stream("canary directions").normals(count * dimension)
+        directions = directions.reshape(count, dimension)
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         coins = keys.stream("canary coins").words(count) >> np.uint64(63)
-        return cls(directions, coins.astype(bool), clip)
+        return cls(directions, coins.astype(bool))
 
-    def among(self, train: Train) -> Train:
-        """A training in which canaries answer with their direction, or, left out, with nothing.
+    def row(self, client: int, noise: Noise) -> Vector:
+        """What a canary answers: its direction, loudly; left out, nothing.
 
         A client that answers zero is one that is not there: denominators are public and fixed.
         """
+        loud = _LOUD * noise.clip if self.included[client] else 0.0
+        row: Vector = self.directions[client] * loud
+        return row
 
-        def answer(weights: Vector, turn: Turn, local: LocalSGD) -> NDArray[Any]:
-            rows = np.array(train(weights, turn, local))
-            clients = turn.sample.clients
-            mine = clients < len(self.included)
-            theirs = clients[mine]
-            loud = self.directions[theirs] * (_LOUD * self.clip)
-            rows[mine] = np.where(self.included[theirs, None], loud, 0.0)
-            return rows
 
-        return answer
+@dataclass(frozen=True)
+class CanaryEngine:
+    """`inner`, with the answers of canaries replaced; they clip and add shares as the plan asks.
+
+    A canary that draws its noise has a share like everybody's, by a stream of its own.
+    """
+
+    inner: Engine
+    canaries: Canaries
+    plan: Plan
+    keys: Keys
+
+    @property
+    def local(self) -> bool:
+        """As the inner engine is."""
+        return self.inner.local
+
+    def where(self, client: int) -> int:
+        """As the inner engine says."""
+        return self.inner.where(client)
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """The inner engine's replies, with the canaries' own."""
+        rounds = {task.clients: task.round for task in tasks}
+        noise, part = self.plan.noise[FIELD], float(self.plan.part())
+        for reply in self.inner.ask(tasks):
+            rows = np.array(reply.rows[FIELD], np.float64)
+            for i, client in enumerate(reply.clients):
+                if client >= len(self.canaries.included):
+                    continue
+                row = self.canaries.row(client, noise)
+                if part:
+                    keys = self.keys.child(rounds[reply.clients], client)
+                    stream = keys.stream("noise share " + FIELD)
+                    share = noise.unit(noise.size, stream) * noise.clip * part**0.5
+                    row = noise.bound(row[None])[0] + share
+                rows[i] = row
+            yield replace(reply, rows={**reply.rows, FIELD: rows})
+
+    def close(self) -> None:
+        """End what the inner engine started."""
+        self.inner.close()
 
 
 @dataclass(frozen=True)
@@ -94,35 +136,38 @@ def audit(
     `weakened` divides the noise that is drawn, not the one that is accounted: a test of the audit.
     Raises `InvalidArgument` where there is nothing to audit.
     """
-    plan, algorithm = prepared.plan, prepared.algorithm
-    if plan.clip is None or prepared.delta is None or not plan.private:
-        told = "the algorithm of an audit must be a private one"
-        raise dp.InvalidArgument(f"{told}, got {algorithm.name}", argument="algorithm")
-    whole("canaries", canaries, 2, plan.clients)
+    plan = prepared.plan
+    noise = plan.noise.get(FIELD)
+    if not isinstance(noise, Gaussian) or plan.cohort.delta is None:
+        told = (
+            f"the algorithm of an audit must be a private one whose {FIELD} hides in Gaussian noise"
+        )
+        raise dp.InvalidArgument(f"{told}, got {prepared.algorithm.name}", argument="algorithm")
+    whole("canaries", canaries, 2, plan.cohort.clients)
     secret = prepared.keys() if keys is None else keys
-    hidden = Canaries.hidden(canaries, prepared.model.dimension, plan.clip, secret)
-    run_plan = replace(plan, noise_multiplier=plan.noise_multiplier / weakened)
+    hidden = Canaries.hidden(canaries, noise.size, secret)
+    weak = replace(noise, multiplier=noise.multiplier / weakened)
+    drawn = replace(plan, noise={**plan.noise, FIELD: weak})
+    run = Run(prepared.algorithm, drawn, prepared.setting, secret)
+    engine = prepared.engine.start(prepared.algorithm, drawn, prepared.setting)
     scores = np.zeros(canaries)
-    weights, executed = prepared.model.initial(secret), Executed()
-    with InProcess(prepared.model, prepared.federation, prepared.running.engine) as engine:
-        train = hidden.among(engine.train)
-        for round in range(1, plan.rounds + 1):
-            turn = Turn(round, plan.sample(round, secret), secret)
-            updates = algorithm.client_step(train, weights, turn, run_plan)
-            release = algorithm.aggregate(updates, turn, run_plan)
-            weights = algorithm.server_step(weights, release)
-            executed.add(turn.sample, release)
-            scores += _evidence(hidden, release.value * float(plan.denominator), plan)
-    executed.check(plan, prepared.model.dimension)
-    proven = plan.epsilon(prepared.delta)
-    assert proven is not None
-    delta = float(prepared.delta)
-    found = lower_bound(scores, hidden.included, delta, confidence=confidence)
-    return Audit(found, float(proven), delta, confidence, canaries)
+    with closing(CanaryEngine(engine, hidden, drawn, secret)) as lying:
+        for round in range(1, plan.cohort.rounds + 1):
+            clip = run.algorithm.mechanisms(plan, run.state.server)[FIELD].clip
+            released = run.step(lying, round)[FIELD]
+            scores += _evidence(hidden, released * float(plan.denominator), plan, clip)
+    run.check()
+    account = plan.accounts[RUN]
+    delta = float(account.delta)
+    empirical = lower_bound(scores, hidden.included, delta, confidence=confidence)
+    return Audit(empirical, float(account.spent(account.times)), delta, confidence, canaries)
 
 
-def _evidence(hidden: Canaries, total: Vector, plan: Plan) -> Vector:
+def _evidence(hidden: Canaries, total: Vector, plan: Plan, clip: float) -> Vector:
     """Log-likelihood ratio of each canary's presence in this sum, the others being noise."""
-    rate, clip, std = float(plan.rate), hidden.clip, plan.noise_std
+    rate, std = float(plan.cohort.rate), plan.noise[FIELD].at(clip).variance ** 0.5
     heard = (hidden.directions @ total) * clip / std**2 - 0.5 * (clip / std) ** 2
-    return np.logaddexp(np.log1p(-rate), np.log(rate) + heard) if rate < 1.0 else heard
+    evidence: Vector = heard
+    if rate < 1.0:
+        evidence = np.logaddexp(np.log1p(-rate), np.log(rate) + heard)
+    return evidence

@@ -25,6 +25,9 @@ def audit(
 ) -> int:
     """Run EXPERIMENT once with canaries among its clients; exit 5 if it leaks more than proven."""
     from dpacct_training.accept import positive
+    from dpacct_training.extras import torch
+
+    torch()  # without it, one sentence
     from dpacct_training.audit.canaries import audit as audited
     from dpacct_training.cli.run import change
     from dpacct_training.experiment import Experiment

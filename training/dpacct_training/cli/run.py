@@ -26,10 +26,16 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "changes", multiple=True, help="section.key=value, as in the file; repeatable."
 )
-@click.option("--processes", type=int, help="Worker processes.")
+@click.option("--engine", help="in_process or pool, as [engine] name.")
+@click.option("--processes", type=int, help="Worker processes: the engine pool with so many hosts.")
 @click.option("--quiet", is_flag=True, help="Print the result only.")
 def run(
-    experiment: Path, out: Path | None, changes: tuple[str, ...], processes: int | None, quiet: bool
+    experiment: Path,
+    out: Path | None,
+    changes: tuple[str, ...],
+    engine: str | None,
+    processes: int | None,
+    quiet: bool,
 ) -> None:
     """Run EXPERIMENT, a TOML file; a run that was killed continues, to the same bits."""
     from dpacct_training.experiment import Experiment
@@ -43,7 +49,9 @@ def run(
         _sweep(read, values, folder, processes or 1, quiet)
         return
     if processes is not None:
-        values["run.processes"] = processes
+        values |= {"engine.name": "pool", "engine.hosts": processes}
+    if engine is not None:
+        values["engine.name"] = engine
     said = [f"--set {shlex.quote(text)}" for text in changes]
     command = " ".join(["dpacct-train run", shlex.quote(str(experiment)), *said])
     _one(read.changed(values), folder, quiet, command)
@@ -66,11 +74,11 @@ def _one(experiment: Experiment, folder: Path, quiet: bool, command: str) -> Non
     from dpacct_training.plots import accuracy, epsilon
     from dpacct_training.prepare import prepare
     from dpacct_training.report import report, without_guarantee
-    from dpacct_training.run import Run
+    from dpacct_training.session import Session
 
     prepared = prepare(experiment)
-    started = Run(prepared, folder)
-    with live(quiet, prepared.plan.rounds, line) as watch:
+    started = Session(prepared, folder)
+    with live(quiet, prepared.cohort.rounds, line) as watch:
         result = started.finish(watch)
     found = report(prepared, result, command)
     written = without_guarantee(prepared, result) if found is None else found.document()

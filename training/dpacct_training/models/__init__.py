@@ -1,10 +1,17 @@
-"""Models by name: each module here that defines `MODEL` is one."""
+"""Models by name: each module here but `model` defines `MODEL`, and nothing else lists them."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from dpacct_training.accept import one_of
 from dpacct_training.models.model import Model
-from dpacct_training.registry import named
+
+_modules = [import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__)]
+_models: dict[str, type[Model]] = {
+    module.MODEL.name: module.MODEL for module in _modules if "MODEL" in vars(module)
+}
 
 
 def names() -> list[str]:
@@ -13,12 +20,9 @@ def names() -> list[str]:
     >>> names()
     ['cnn', 'linear', 'lstm', 'mlp']
     """
-    return sorted(found)
+    return sorted(_models)
 
 
 def by_name(name: str) -> type[Model]:
     """The model of this name; raises `InvalidArgument`."""
-    return found[one_of("model", name, names())]
-
-
-found: dict[str, type[Model]] = named(__name__, __path__, "MODEL")
+    return _models[one_of("model", name, names())]

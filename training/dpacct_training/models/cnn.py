@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import torch
+
 from dpacct import InvalidArgument
 from dpacct_training.accept import widths
-from dpacct_training.extras import required
 from dpacct_training.models.model import Model
 
 
@@ -32,9 +33,9 @@ class CNN(Model):
             told = f"a cnn needs images of at least 4 x 4, got inputs of shape {self.inputs}"
             raise InvalidArgument(told, argument="model")
 
-    def modules(self) -> dict[str, Any]:
+    def modules(self) -> dict[str, torch.nn.Module]:
         """The layers; heights and widths are halved twice, rounded down."""
-        nn = required("torch.nn")
+        nn = torch.nn
         depth, height, width = self.inputs
         first, second = self.channels
         layers = [

@@ -1,21 +1,30 @@
-"""Multinomial logistic regression, with its gradient written out for many clients at once."""
+"""Multinomial logistic regression, with its gradients written out for many clients at once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from dpacct_training.accept import one_of
-from dpacct_training.aggregate import Vector
-from dpacct_training.extras import required, torch
-from dpacct_training.models.model import Model, Stack
+from dpacct_training.models.model import Model
+
+if TYPE_CHECKING:
+    from dpacct_training.local import Local
+    from dpacct_training.noise import Noise
+    from dpacct_training.site import Site
 
 LAYOUTS = ("input-fastest", "class-fastest")
+_SPAN = 256
+"""Clients with more samples are trained in the space of weights."""
+_KEPT = 25_000_000
+"""Numbers of Gram matrices that a host keeps: 100 MB."""
+_INWARD = 1.0 - 1e-6  # single precision: a bounded gradient must not be longer than its clip
 
 
 @dataclass(frozen=True)
@@ -46,76 +55,148 @@ class Linear(Model):
         """Weights and biases."""
         return self.classes * (self.features + 1)
 
-    def modules(self) -> dict[str, Any]:
+    def modules(self) -> dict[str, torch.nn.Module]:
         """One linear layer."""
-        return {"linear": required("torch.nn").Linear(self.features, self.classes)}
+        return {"linear": torch.nn.Linear(self.features, self.classes)}
 
     def apply(self, call: Any, x: Any) -> Any:
         """W x + b."""
         return call("linear", x.flatten(1))
 
-    def matrix(self, flat: Any) -> tuple[Any, Any]:
-        """(W, b) as views into one or more flat vectors, numpy or torch."""
+    def matrix(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(W, b) as views into a flat vector, or into a row for each client."""
         split = self.classes * self.features
         w, b = flat[..., :split], flat[..., split:]
         if self.layout == "input-fastest":
             return w.reshape(*flat.shape[:-1], self.classes, self.features), b
-        return w.reshape(*flat.shape[:-1], self.features, self.classes).swapaxes(-1, -2), b
+        return w.reshape(*flat.shape[:-1], self.features, self.classes).transpose(-1, -2), b
 
-    def scores(self, flat: Any, x: Any) -> Any:
+    def row(self, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """What `matrix` takes apart, for W (clients, classes, features) and b (clients, classes)."""
+        if self.layout == "class-fastest":
+            w = w.transpose(1, 2)
+        return torch.cat([w.flatten(1), b], dim=1)
+
+    def scores(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """As `Model.scores`, for either layout."""
         w, b = self.matrix(flat)
-        return torch().nn.functional.linear(x.flatten(1), w, b)
+        return torch.nn.functional.linear(x.flatten(1), w, b)
 
-    def flattened(self, tensors: Iterable[Any]) -> Vector:
+    def flattened(self, tensors: Iterable[torch.Tensor]) -> NDArray[np.float64]:
         """As `Model.flattened`, for either layout."""
         w, b = tensors
         if self.layout == "class-fastest":
             w = w.T
         return super().flattened((w, b))
 
-    def stack(self, weights: Vector, count: int) -> Stack:
-        """The gradient by hand: 10 times the textbook loop."""
-        return LinearStack(self, weights, count)
+    # --- closed forms
 
+    def _error(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """(clients, batch, classes): probabilities less the truth, the gradient by the scores."""
+        weights, bias = self.matrix(w)
+        error = torch.softmax(torch.baddbmm(bias[:, None, :], x, weights.transpose(1, 2)), dim=2)
+        return error.scatter_add_(2, y[:, :, None], error.new_full((), -1.0).expand(*y.shape, 1))
 
-class LinearStack(Stack):
-    """Weights (clients, classes, features): the products then run along memory."""
-
-    def __init__(self, model: Linear, weights: Vector, count: int) -> None:
-        self._torch = torch()
-        self._model = model
-        flat = weights.astype(np.float32)
-        w, b = model.matrix(flat)
-        self._w0 = self._torch.from_numpy(np.ascontiguousarray(w))
-        self._b0 = self._torch.from_numpy(b.copy())
-        self._w = self._w0.repeat(count, 1, 1)
-        self._b = self._b0.repeat(count, 1)
-
-    def step(self, x: Any, y: Any, rate: float, weight_decay: float) -> None:
+    def gradient(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """error^T x over the batch, ten times as quick as automatic differentiation."""
         x = x.flatten(2)
-        scores = self._torch.baddbmm(self._b[:, None, :], x, self._w.transpose(1, 2))
-        error = self._torch.softmax(scores, dim=2)
-        error.scatter_add_(2, y[:, :, None], error.new_full((), -1.0).expand(*y.shape, 1))
-        # w <- (1 - rate * decay) w - rate / B * error^T x, in one product
-        keep, pace = 1.0 - rate * weight_decay, rate / y.shape[1]
-        self._w.baddbmm_(error.transpose(1, 2), x, beta=keep, alpha=-pace)
-        self._b.mul_(keep).sub_(error.sum(dim=1), alpha=pace)
+        error = self._error(w, x, y)
+        return self.row(torch.bmm(error.transpose(1, 2), x), error.sum(1)).div_(y.shape[1])
 
-    def pull_back(self, clip: float) -> None:
-        norm = self._torch.linalg.vector_norm
-        w, b = self._w - self._w0, self._b - self._b0
-        norms = self._torch.hypot(norm(w.flatten(1), dim=1), norm(b, dim=1))
-        if bool((norms > clip).any()):
-            factor = (clip / norms).clamp(max=1.0)
-            self._w = w.mul_(factor[:, None, None]).add_(self._w0)
-            self._b = b.mul_(factor[:, None]).add_(self._b0)
+    def bounded_sum(
+        self,
+        w: torch.Tensor,
+        x: torch.Tensor,
+        y: torch.Tensor,
+        taken: torch.Tensor,
+        noises: Sequence[Noise],
+    ) -> torch.Tensor:
+        """As `Model.bounded_sum`, without any per-record gradient.
 
-    def updates(self) -> NDArray[np.float32]:
-        w, b = self._w - self._w0, self._b - self._b0
-        if self._model.layout == "class-fastest":
-            w = w.transpose(1, 2)
-        found: NDArray[np.float32] = self._torch.cat([w.flatten(1), b], dim=1).numpy()
+        The gradient of a record is the outer product of its error and (x, 1), so that its l1 and l2
+        norms are products of theirs.
+        """
+        orders = [noise.order for noise in noises]
+        if math.inf in orders:  # bounded number by number
+            return super().bounded_sum(w, x, y, taken, noises)
+        x = x.flatten(2)
+        error = self._error(w, x, y)
+        l2 = error.norm(dim=2) * torch.sqrt((x * x).sum(2) + 1.0)
+        l1 = error.abs().sum(2) * (x.abs().sum(2) + 1.0)
+        norms = torch.where(torch.tensor(orders)[:, None] == 1.0, l1, l2)
+        clips = torch.tensor([noise.clip * _INWARD for noise in noises])[:, None]
+        error = error * ((clips / norms).clamp(max=1.0) * taken)[:, :, None]
+        return self.row(torch.bmm(error.transpose(1, 2), x), error.sum(1))
+
+    # --- plain SGD in the span of the samples
+
+    def spans(self, site: Site, local: Local) -> bool:
+        """Where the samples are few enough that products with them cost less than with weights."""
+        return site.samples <= _SPAN
+
+    def _gram(self, site: Site, x: torch.Tensor) -> torch.Tensor:
+        """X X^T + 1 of each client, kept by the host: data do not change."""
+        everyone = list(range(len(site.clients)))
+        fresh = [i for i in everyone if site.clients[i] not in site.grams]
+        if fresh and (len(site.grams) + len(fresh)) * site.samples**2 > _KEPT:
+            site.grams.clear()
+            fresh = everyone
+        if fresh:
+            some = x if fresh == everyone else x[torch.tensor(fresh)]
+            products = torch.bmm(some, some.transpose(1, 2)).add_(1.0)
+            for i, product in zip(fresh, products, strict=True):
+                site.grams[site.clients[i]] = product
+        return torch.stack([site.grams[client] for client in site.clients])
+
+    def fit_in_span(
+        self, site: Site, start: NDArray[np.float64], local: Local, within: float | None
+    ) -> NDArray[np.float32]:
+        """Weights stay s w0 + a X^T A: a step costs batch * samples, not batch * features.
+
+        With K = X X^T + 1 and S = K A the scores of the samples are s (scores under w0) + a S, and
+        |w - w0|^2 = u^2 |w0|^2 + 2 u a <X w0, A> + a^2 <S, A> with u = s - 1, so that neither a step
+        nor the pull-back looks at the weights.
+        """
+        n, size, classes = len(site.clients), site.samples, self.classes
+        rows = torch.from_numpy(np.concatenate(site.rows))
+        x, y = site.x.index_select(0, rows).flatten(1), site.y[rows]
+        gram = self._gram(site, x.view(n, size, -1)).view(n * size, size)
+        flat = torch.from_numpy(start.astype(np.float32))
+        weights, bias = self.matrix(flat)
+        base = torch.addmm(bias, x, weights.T)  # scores under the start
+        truth = torch.nn.functional.one_hot(y, classes).float()
+        square = float(flat.double().square().sum())
+        a_rows, span = torch.zeros(n * size, classes), torch.zeros(n, size, classes)  # A and S
+        s, a = torch.ones(n, 1, 1), torch.ones(n, 1, 1)
+        pace = local.rate(site.round)
+        keep, first = 1.0 - pace * local.weight_decay, np.arange(n)[:, None] * size
+        for order in site.passes(local):
+            at = torch.from_numpy(order + first)
+            k, z, t = (
+                v.index_select(0, at.view(-1)).view(n, size, -1) for v in (gram, base, truth)
+            )
+            for begin in range(0, size, local.batch_size):
+                batch = slice(begin, begin + local.batch_size)
+                place = at[:, batch].reshape(-1)
+                error = span.view(n * size, classes).index_select(0, place).view(n, -1, classes)
+                error = error.mul_(a).addcmul_(z[:, batch], s)
+                error = error.sub_(error.amax(2, keepdim=True)).exp_()  # softmax, in place
+                error = error.div_(error.sum(2, keepdim=True)).sub_(t[:, batch])
+                s, a = s * keep, a * keep
+                error.mul_((-pace / error.shape[1]) / a)
+                a_rows.index_add_(0, place, error.view(-1, classes))
+                span.baddbmm_(k[:, batch].transpose(1, 2), error)
+                if within is not None:
+                    u, shaped = s - 1.0, a_rows.view(n, size, classes)
+                    mixed = torch.addcmul(base.view(n, size, classes) * (2.0 * u), span, a)
+                    norm = mixed.mul_(shaped).sum((1, 2), keepdim=True)
+                    norm = norm.mul_(a).add_(u * u * square).clamp_(min=1e-30).sqrt_()
+                    factor = (within / norm).clamp_(max=1.0)
+                    a, s = a * factor, 1.0 + u * factor
+        shaped = a_rows.view(n, size, classes).mul_(a)
+        moved = torch.bmm(shaped.transpose(1, 2), x.view(n, size, -1))
+        updates = self.row(moved, shaped.sum(1)).add_((s - 1.0).view(n, 1) * flat)
+        found: NDArray[np.float32] = updates.numpy()
         return found
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import torch
+
 from dpacct import InvalidArgument
 from dpacct_training.accept import whole
-from dpacct_training.extras import required
 from dpacct_training.models.model import Model
 
 
@@ -32,9 +33,9 @@ class LSTM(Model):
             told = f"an lstm needs sequences of codes, got inputs of shape {self.inputs}"
             raise InvalidArgument(told, argument="model")
 
-    def modules(self) -> dict[str, Any]:
+    def modules(self) -> dict[str, torch.nn.Module]:
         """Three modules, one after the other."""
-        nn = required("torch.nn")
+        nn = torch.nn
         return {
             "embedding": nn.Embedding(self.classes, self.embedding),
             "lstm": nn.LSTM(self.embedding, self.hidden, self.layers, batch_first=True),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import torch
+
 from dpacct_training.accept import widths
-from dpacct_training.extras import required
 from dpacct_training.models.model import Model
 
 
@@ -25,11 +26,11 @@ class MLP(Model):
         super().__post_init__()
         widths("hidden", self.hidden)
 
-    def modules(self) -> dict[str, Any]:
+    def modules(self) -> dict[str, torch.nn.Module]:
         """The layers."""
-        nn = required("torch.nn")
+        nn = torch.nn
         sizes = (math.prod(self.inputs), *self.hidden, self.classes)
-        layers = [nn.Flatten()]
+        layers: list[torch.nn.Module] = [nn.Flatten()]
         for width, following in pairwise(sizes):
             layers += [nn.Linear(width, following), nn.ReLU()]
         return {"net": nn.Sequential(*layers[:-1])}

@@ -1,21 +1,25 @@
-"""What a model is: a function of one flat vector of weights."""
+"""What a model is: a function of one flat vector of weights, or of a row for each client."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from dpacct import Unsupported
 from dpacct_training.accept import one_of
-from dpacct_training.aggregate import Vector
-from dpacct_training.extras import torch
-from dpacct_training.keys import Keys
+
+if TYPE_CHECKING:
+    from dpacct_training.local import Local
+    from dpacct_training.noise import Noise
+    from dpacct_training.site import Site
 
 STARTS = ("zeros", "default")
 
@@ -39,7 +43,7 @@ class Model(ABC):
         one_of("start", self.start, STARTS)
 
     @abstractmethod
-    def modules(self) -> dict[str, Any]:
+    def modules(self) -> dict[str, torch.nn.Module]:
         """The torch modules, by name; their parameters, in order, are the flat vector."""
 
     @abstractmethod
@@ -47,8 +51,8 @@ class Model(ABC):
         """Class scores (samples, classes); `call(name, x)` runs the module of that name."""
 
     @cached_property
-    def _layout(self) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
-        with torch().device("meta"):  # shapes only: no memory, and no random number is used up
+    def _layout(self) -> tuple[dict[str, torch.nn.Module], list[tuple[str, str, torch.Size]]]:
+        with torch.device("meta"):  # shapes only: no memory, and no random number is used up
             modules = self.modules()
         shapes = [
             (name, key, value.shape)
@@ -62,77 +66,86 @@ class Model(ABC):
         """How many weights there are."""
         return sum(math.prod(shape) for _, _, shape in self._layout[1])
 
-    def scores(self, flat: Any, x: Any) -> Any:
-        """Class scores of the samples `x` under the weights `flat`, both torch tensors."""
+    def scores(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """Class scores of the samples `x` under the weights `flat`."""
         modules, shapes = self._layout
         parameters: dict[str, dict[str, Any]] = {}
-        pieces = flat.split([math.prod(shape) for _, _, shape in shapes])
+        pieces = torch.split(flat, [math.prod(shape) for _, _, shape in shapes])
         for (name, key, shape), piece in zip(shapes, pieces, strict=True):
             parameters.setdefault(name, {})[key] = piece.view(shape)
-        run = torch().func.functional_call
-        return self.apply(lambda name, z: run(modules[name], parameters.get(name, {}), (z,)), x)
+        run = torch.func.functional_call
+        scores: torch.Tensor = self.apply(
+            lambda name, z: run(modules[name], parameters.get(name, {}), (z,)), x
+        )
+        return scores
 
-    def loss(self, flat: Any, x: Any, y: Any) -> Any:
+    def loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy."""
-        return torch().nn.functional.cross_entropy(self.scores(flat, x), y)
+        return torch.nn.functional.cross_entropy(self.scores(flat, x), y)
 
-    def initial(self, keys: Keys) -> Vector:
+    def initial(self, generator: np.random.Generator) -> NDArray[np.float64]:
         """The weights that a run starts from."""
         if self.start == "zeros":
             return np.zeros(self.dimension)
-        library = torch()
-        with library.random.fork_rng():
-            library.manual_seed(int(keys.generator("start").integers(2**63)))
+        with torch.random.fork_rng():
+            torch.manual_seed(int(generator.integers(2**63)))
             fresh = self.modules()
         return self.flattened(p for m in fresh.values() for p in m.parameters())
 
-    def flattened(self, tensors: Iterable[Any]) -> Vector:
+    def flattened(self, tensors: Iterable[torch.Tensor]) -> NDArray[np.float64]:
         """Tensors in the order of the flat vector, as that vector."""
         pieces = [t.detach().double().numpy().reshape(-1) for t in tensors]
         return np.concatenate(pieces)
 
-    def stack(self, weights: Vector, count: int) -> Stack:
-        """`count` copies of the model, to be trained side by side."""
-        return VmapStack(self, weights, count)
+    # --- many clients at once: rows of weights
 
+    def gradient(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """(clients, d): of the mean loss of each client's batch x (clients, batch, ...)."""
+        if self.stacks:
+            _ = self.dimension  # this lays the model out, which vmap may not
+            stacked: torch.Tensor = torch.func.vmap(torch.func.grad(self.loss))(w, x, y)
+            return stacked
+        rows = torch.empty_like(w)
+        for client in range(len(w)):
+            weights = w[client].detach().requires_grad_(True)
+            loss = self.loss(weights, x[client], y[client])
+            (rows[client],) = torch.autograd.grad(loss, weights)
+        return rows
 
-class Stack(ABC):
-    """Several local models, trained by one tensor program; row i is client i's."""
+    def bounded_sum(
+        self,
+        w: torch.Tensor,
+        x: torch.Tensor,
+        y: torch.Tensor,
+        taken: torch.Tensor,
+        noises: Sequence[Noise],
+    ) -> torch.Tensor:
+        """(clients, d): the sum of each client's per-record gradients, each bounded by its noise.
 
-    @abstractmethod
-    def step(self, x: Any, y: Any, rate: float, weight_decay: float) -> None:
-        """One step of SGD for each, on its own batch: x (clients, batch, ...), y (clients, batch)."""
+        `taken` (clients, batch): 1 where a place holds a record of the batch.
+        """
 
-    @abstractmethod
-    def pull_back(self, clip: float) -> None:
-        """Back into the ball of radius `clip` around the start (000 Algorithm 1)."""
+        def record_loss(flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return self.loss(flat, x[None], y[None])
 
-    @abstractmethod
-    def updates(self) -> NDArray[np.float32]:
-        """Local models less the start."""
+        _ = self.dimension
+        each = torch.func.vmap(torch.func.grad(record_loss), (None, 0, 0))
+        sums = []
+        for client, noise in enumerate(noises):
+            kept = taken[client].bool()
+            if not bool(kept.any()):
+                sums.append(np.zeros(w.shape[1]))
+                continue
+            rows = each(w[client], x[client][kept], y[client][kept]).numpy().astype(np.float64)
+            sums.append(noise.bound(rows).sum(axis=0))
+        return torch.from_numpy(np.stack(sums).astype(np.float32))
 
+    def spans(self, site: Site, local: Local) -> bool:
+        """Whether `fit_in_span` is open to these clients, and pays."""
+        return False
 
-class VmapStack(Stack):
-    """For any model whose modules `torch.func.vmap` accepts."""
-
-    def __init__(self, model: Model, weights: Vector, count: int) -> None:
-        library = torch()
-        self._torch = library
-        assert len(weights) == model.dimension  # this lays the model out, which vmap may not
-        self._base = library.from_numpy(weights.astype(np.float32))
-        self._flat = self._base.repeat(count, 1)
-        self._gradient = library.func.vmap(library.func.grad(model.loss))
-
-    def step(self, x: Any, y: Any, rate: float, weight_decay: float) -> None:
-        gradient = self._gradient(self._flat, x, y)
-        self._flat.mul_(1.0 - rate * weight_decay).sub_(gradient, alpha=rate)
-
-    def pull_back(self, clip: float) -> None:
-        moved = self._flat - self._base
-        norms = self._torch.linalg.vector_norm(moved, dim=1)
-        if bool((norms > clip).any()):
-            self._flat = self._base + moved * (clip / norms).clamp(max=1.0)[:, None]
-
-    def updates(self) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = (self._flat - self._base).numpy()
-        return found
+    def fit_in_span(
+        self, site: Site, start: NDArray[np.float64], local: Local, within: float | None
+    ) -> NDArray[np.float32]:
+        """Plain SGD in the span of each client's samples, for models that are linear in them."""
+        raise Unsupported(f"{self.name} is not linear in its samples")

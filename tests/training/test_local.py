@@ -1,0 +1,250 @@
+"""Closed forms, loops and textbook give the same updates; each model learns; starts are keyed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import dpacct as dp
+from dpacct_training import models
+from dpacct_training.keys import Keys
+from dpacct_training.local import SAM, Local, Optimiser, fit
+from dpacct_training.models.linear import Linear
+from dpacct_training.models.model import Model
+from dpacct_training.noise import Gaussian, Laplace, Staircase
+from dpacct_training.prepare import Prepared
+from dpacct_training.site import TRAIN, Host, Site, Task
+from tests.training import textbook
+from tests.training.experiments import replaced, small
+
+KEYS = Keys.from_seed(2)
+LOCAL = Local(epochs=2, batch_size=4, learning_rate=0.1, weight_decay=1e-2)
+MODELS: list[dict[str, Any]] = [
+    {"name": "linear"},
+    {"name": "linear", "layout": "class-fastest"},
+    {"name": "linear", "start": "zeros"},
+    {"name": "mlp", "hidden": [7]},
+    {"name": "cnn", "channels": [2, 3], "hidden": [5]},
+]
+
+
+def site(prepared: Prepared, clients: list[int], round: int = 3) -> Site:
+    keys = {client: KEYS.child(round, client) for client in clients}
+    task = Task(TRAIN, prepared.plan.mark, round, tuple(clients), {}, keys)
+    return Host(prepared.algorithm, prepared.plan, prepared.setting).site(task)
+
+
+def begun(prepared: Prepared) -> Any:
+    return prepared.setting.model.initial(KEYS.generator("start"))
+
+
+def by_autograd(self: Model, w: Any, x: Any, y: Any) -> Any:
+    """One client after the other, by automatic differentiation."""
+    rows = []
+    for flat, a, b in zip(w, x, y, strict=True):
+        weights = flat.detach().requires_grad_(True)
+        rows.append(torch.autograd.grad(self.loss(weights, a, b), weights)[0])
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("within", [0.05, None])
+def test_every_form_is_the_loop(
+    model: dict[str, Any], within: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = replaced("model", model)
+    here = site(prepared, [0, 3, 5, 8, 13, 21, 34])
+    start = begun(prepared) + 0.01
+    kind = type(prepared.setting.model)
+    ours = [fit(here, start, LOCAL, within=within)]
+    monkeypatch.setattr(kind, "spans", lambda *_: False)
+    ours.append(fit(here, start, LOCAL, within=within))
+    monkeypatch.setattr(kind, "gradient", by_autograd)
+    loop = fit(here, start, LOCAL, within=within)
+    assert np.abs(loop).max() > 1e-3
+    for updates in ours:
+        np.testing.assert_allclose(updates, loop, atol=2e-6)
+        assert within is None or np.linalg.norm(updates, axis=1).max() <= within * (1 + 1e-5)
+
+
+def test_the_loop_is_the_textbook(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = small()
+    federation, start = prepared.setting.federation, begun(prepared)
+    here = site(prepared, [1, 7])
+    orders = here.passes(LOCAL)
+    x = torch.from_numpy(federation.train.scaled(federation.scaling))
+    ours = fit(here, start, LOCAL, within=0.05)
+    for i, client in enumerate([1, 7]):
+        rows = torch.from_numpy(federation.clients[client])
+        batches = [order[i, j : j + 4] for order in orders for j in range(0, len(rows), 4)]
+        wanted = textbook.client_update(
+            torch.from_numpy(start.astype(np.float32)),
+            x[rows],
+            torch.from_numpy(federation.train.y)[rows],
+            batches,
+            LOCAL,
+            LOCAL.rate(3),
+            0.05,
+        )
+        np.testing.assert_allclose(ours[i], wanted.numpy(), atol=1e-6)
+
+
+def test_each_visits_its_own_samples_once_an_epoch() -> None:
+    orders = site(small(), [2, 5]).passes(LOCAL)
+    assert orders.shape == (2, 2, 10)
+    assert (np.sort(orders, axis=2) == np.arange(10)).all()
+    assert not np.array_equal(orders[0, 0], orders[0, 1])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_client_s_update_does_not_depend_on_who_else_is_there(model: dict[str, Any]) -> None:
+    prepared = replaced("model", model)
+    start = begun(prepared)
+    together = fit(site(prepared, [2, 5, 9]), start, LOCAL, within=0.05)
+    alone = fit(site(prepared, [5]), start, LOCAL, within=0.05)
+    np.testing.assert_allclose(together[1], alone[0], atol=1e-6)
+
+
+def test_grams_are_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = small()
+    here, start = site(prepared, [2, 5, 9]), begun(prepared)
+    first = fit(here, start, LOCAL)
+    assert set(here.grams) == {2, 5, 9}
+    assert fit(here, start, LOCAL).tobytes() == first.tobytes()
+    monkeypatch.setattr("dpacct_training.models.linear._KEPT", 300)  # three clients of ten samples
+    other = replace(site(prepared, [9, 11]), grams=here.grams)
+    fit(other, start, LOCAL)
+    assert set(here.grams) == {9, 11}
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Laplace])
+@pytest.mark.parametrize("layout", ["input-fastest", "class-fastest"])
+@pytest.mark.parametrize("clip", [1e-3, 1.0, 1e3])
+def test_closed_form_of_bounded_records(kind: Any, layout: str, clip: float) -> None:
+    """Norms as products of norms, against per-record gradients bounded one by one."""
+    model = Linear((1, 8, 8), 4, layout=layout)
+    generator = torch.Generator().manual_seed(0)
+    x, w = (torch.randn(*shape, generator=generator) for shape in ((3, 7, 1, 8, 8), (3, 260)))
+    y = torch.randint(0, 4, (3, 7), generator=generator)
+    taken = torch.ones(3, 7)
+    taken[1, 5:], taken[2] = 0, 0
+    noises = [kind(260, clip, 1.0)] * 3
+    closed = model.bounded_sum(w, x, y, taken, noises)
+    by_record = Model.bounded_sum(model, w, x, y, taken, noises)
+    assert (closed - by_record).abs().max() < 1e-4 * max(1e-3, float(by_record.abs().max()))
+    assert not closed[2].any()
+    lengths = noises[0].norms(closed.numpy().astype(np.float64))
+    assert (lengths <= clip * np.array([7, 5, 0])).all()
+
+
+def test_numbers_bounded_by_themselves_have_no_closed_form() -> None:
+    model = Linear((1, 4, 4), 2)
+    x, y, w = torch.randn(1, 3, 1, 4, 4), torch.tensor([[0, 1, 1]]), torch.zeros(1, 34)
+    sums = model.bounded_sum(w, x, y, torch.ones(1, 3), [Staircase(34, 1e-2, 1.0)])
+    assert sums.abs().max() <= 0.03 * (1 + 1e-6)
+
+
+def test_adam_and_momentum_are_torch_s() -> None:
+    pairs = [
+        (Local(optimiser="adam"), lambda p: torch.optim.Adam(p, 0.1)),
+        (Local(momentum=0.9), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9)),
+    ]
+    for local, make in pairs:
+        w = torch.randn(2, 5)
+        parameter = torch.nn.Parameter(w.clone())
+        theirs, ours = make([parameter]), Optimiser(local, w)
+        for _ in range(7):
+            g = torch.randn(2, 5)
+            parameter.grad = g.clone()
+            theirs.step()
+            w = ours.step(w, g.clone(), 0.1)
+        assert (w - parameter).abs().max() < 1e-5
+
+
+def test_sam_takes_the_gradient_at_the_worst_point() -> None:
+    """On a quadratic (the loss of one sample far from its class is nearly one): by hand."""
+    model = Linear((1, 2, 2), 2)
+    x, y, w = torch.randn(1, 3, 1, 2, 2), torch.tensor([[0, 1, 0]]), torch.randn(1, 10)
+    g = by_autograd(model, w, x, y)
+    worst = w + 0.5 * g / g.norm()
+    np.testing.assert_allclose(SAM(0.5)(model, w, x, y), by_autograd(model, worst, x, y), atol=1e-6)
+    np.testing.assert_allclose(SAM(0.0)(model, w, x, y), g, atol=1e-6)
+
+
+def test_a_sequence_model_learns_to_repeat() -> None:
+    """The LSTM on strings in which the next character is the last one."""
+    torch.set_num_threads(1)
+    model = models.by_name("lstm")((6,), 4, embedding=4, hidden=12, layers=1)  # type: ignore[call-arg]
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.integers(0, 4, size=(200, 6)).astype(np.uint8))
+    y = x[:, -1].long()
+    flat = torch.from_numpy(model.initial(KEYS.generator("start")).astype(np.float32))
+    assert len(flat) == model.dimension == 4 * 4 + (4 + 12 + 2) * 48 + 12 * 4 + 4
+    first = float(model.loss(flat, x, y))
+    for _ in range(60):
+        weights = flat.requires_grad_(True)
+        (gradient,) = torch.autograd.grad(model.loss(weights, x, y), weights)
+        flat = (flat - 1.0 * gradient).detach()
+    assert float(model.loss(flat, x, y)) < 0.5 * first
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_the_start_is_keyed(name: str) -> None:
+    inputs, classes = ((12,), 5) if name == "lstm" else ((1, 8, 8), 5)
+    model = models.by_name(name)(inputs, classes)
+    state = torch.random.get_rng_state()
+    first, again = (model.initial(KEYS.generator("start")) for _ in range(2))
+    other = model.initial(Keys.from_seed(3).generator("start"))
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert len(first) == model.dimension
+    zeros = models.by_name(name)(inputs, classes, "zeros").initial(KEYS.generator("start"))
+    assert len(zeros) == model.dimension and not zeros.any()
+
+
+def test_sets_of_one_name_and_size_are_told_apart() -> None:
+    """Validation and test set of MNIST are both 'mnist', and both 10,000 samples."""
+    setting = small(data__train=320, data__validation=80, data__samples=400).setting
+    federation = setting.federation
+    assert len(federation.validation) == len(federation.test) == 80
+    weights = setting.model.initial(KEYS.generator("start"))
+    both = [setting.evaluate(weights, d) for d in (federation.validation, federation.test)]
+    alone = setting.for_hosts().evaluate(weights, federation.test)
+    assert both[1] == alone != both[0]
+
+
+def test_layouts_are_the_same_model_in_another_order() -> None:
+    rows, columns = (replaced("model", m) for m in MODELS[:2])
+    first, other = begun(rows), begun(columns)
+    assert sorted(first.tolist()) == sorted(other.tolist())
+    test = rows.setting.federation.test
+    assert rows.setting.evaluate(first, test) == columns.setting.evaluate(other, test)
+
+
+def test_the_3_4_million_weights_of_the_paper() -> None:
+    """000 Section 6.2: 'about 3.4M parameters' on 32 x 32 colour images."""
+    cnn = models.by_name("cnn")
+    big = cnn((3, 32, 32), 10, "default", (64, 128), (384, 192))  # type: ignore[call-arg]
+    assert big.dimension == 3_431_754
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"engine__name": "gpu"}, "engine must be one of in_process, pool.*got 'gpu'"),
+        ({"engine__hosts": 0}, "hosts must be a whole number from 1"),
+        ({"local__batch_size": 0}, "batch_size must be"),
+        ({"local__learning_rate": float("nan")}, "learning_rate must be a finite"),
+        ({"local__optimiser": "adamw"}, r"optimiser must be one of sgd, adam.*did you mean 'adam'"),
+        ({"model__layout": "diagonal"}, "layout must be one of"),
+        ({"model__name": "resnet"}, "model must be one of cnn, linear, lstm, mlp, got 'resnet'"),
+        ({"model__hiden": 3}, r"\[model\] takes .*got 'hiden'"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=says):
+        small(**changes)

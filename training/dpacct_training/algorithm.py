@@ -1,0 +1,71 @@
+"""Algorithm: what a federated system is; no file, process, engine or key in sight."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct_training.local import Local
+
+if TYPE_CHECKING:
+    from dpacct_training.noise import Noise
+    from dpacct_training.plan import Cohort, Plan
+    from dpacct_training.setting import Setting
+    from dpacct_training.site import Site
+
+Array = NDArray[Any]
+Arrays = dict[str, Array]
+"""Named arrays: the server's state, what clients are sent, what they answer, what is released."""
+
+
+@dataclass(frozen=True)
+class Algorithm(ABC):
+    """A frozen dataclass whose fields are its settings ([algorithm] of an experiment).
+
+    `plan` once; then, in each round, `sent`, `client` on every site, and `server`.
+    """
+
+    local: Local
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    """Paper and locus."""
+    personalises: ClassVar[bool] = False
+    """Whether each client has a model of its own, which `personal` returns."""
+
+    @abstractmethod
+    def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        """All that privacy rests on."""
+
+    def begin(self, setting: Setting) -> Arrays:
+        """The server's state before the first round."""
+        return {"weights": setting.initial()}
+
+    def sent(self, state: Arrays) -> Arrays:
+        """What every client of a round is sent: all of it public to them."""
+        return {"weights": state["weights"]}
+
+    @abstractmethod
+    def client(self, sent: Arrays, site: Site) -> Arrays:
+        """What the clients of a site answer: one row each. A client alone is a site of one."""
+
+    def mechanisms(self, plan: Plan, state: Arrays) -> Mapping[str, Noise]:
+        """This round's noise: the plan's, at another clip where the state decides it."""
+        return plan.noise
+
+    @abstractmethod
+    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """The next state; it sees what was released, never a message that is not."""
+
+    def judged(self, state: Arrays) -> Array:
+        """The model that is evaluated on the test data."""
+        return state["weights"]
+
+    def personal(self, sent: Arrays, site: Site) -> Array:
+        """Each client's own model, a row each, where the algorithm `personalises`."""
+        raise dp.Unsupported(f"{self.name} trains no personal models")

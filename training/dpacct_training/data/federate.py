@@ -1,0 +1,108 @@
+"""[data]: which samples, and who holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from dpacct import InvalidArgument
+from dpacct_training.accept import one_of, whole
+from dpacct_training.data import imported, sources
+from dpacct_training.data.dataset import SCALINGS, Dataset, Federation
+from dpacct_training.data.partition import PARTITIONS
+from dpacct_training.data.synth import Pieces, synth
+
+PUBLIC = ("none", "validation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """[data]: which samples, and who holds them.
+
+    `train` samples belong to clients, the next `validation` of the training set validate; both
+    default to what there is; `test` keeps that many test samples, evenly spaced. `public`: what the
+    server may look at, "none" or "validation"; never the clients' data. `each`, `shards`,
+    `concentration` and `least` are the partition's own settings; `samples`, `side`, `classes`,
+    `noise` and `seed` those of "synth". `partition_seed` is public: who holds what is not a secret
+    of the run.
+    """
+
+    name: str
+    clients: int | None = None
+    partition: str = "iid"
+    scaling: str = "unit"
+    train: int | None = None
+    validation: int = 0
+    public: str = "none"
+    test: int | None = None
+    partition_seed: int = 0
+    each: int | None = None
+    shards: int = 2
+    concentration: float = 0.5
+    least: int = 1
+    samples: int = 2000
+    side: int = 8
+    classes: int = 4
+    noise: float = 40.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of("partition", self.partition, PARTITIONS)
+        one_of("scaling", self.scaling, SCALINGS)
+        one_of("public", self.public, PUBLIC)
+        whole("validation", self.validation)
+        whole("partition_seed", self.partition_seed, 0, 2**63)
+        for name in ("clients", "train", "test"):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), 1)
+        if (self.clients is None) != (self.partition == "roles"):
+            told = "clients must be given, except where the roles of the data are the clients"
+            raise InvalidArgument(f"{told}, got {self.clients}", argument="clients")
+        if self.public == "validation" and not self.validation:
+            told = "validation must be at least 1 where public is validation, got 0"
+            raise InvalidArgument(told, argument="validation")
+
+
+def _pieces(wanted: Data) -> Pieces:
+    if wanted.name == "synth":
+        return synth(
+            samples=wanted.samples,
+            side=wanted.side,
+            classes=wanted.classes,
+            noise=wanted.noise,
+            seed=wanted.seed,
+        )
+    if wanted.name in imported.names():
+        return imported.load(wanted.name)
+    one_of("data", wanted.name, ["synth", *sorted(sources.known()), *imported.names()])
+    return sources.load(wanted.name)
+
+
+@lru_cache(maxsize=4)
+def federate(wanted: Data) -> Federation:
+    """The data of [data], divided among clients."""
+    held = _pieces(wanted)
+    validation = wanted.validation
+    size = len(held.train) - validation if wanted.train is None else wanted.train
+    whole("train + validation", size + validation, 1, len(held.train))
+    train = held.train.part(slice(0, size))
+    rng = np.random.Generator(np.random.Philox(key=wanted.partition_seed))
+    divide = PARTITIONS[wanted.partition]
+    if wanted.partition == "roles":
+        rows = divide(train, wanted.least, wanted.each)
+    else:
+        extra = {"iid": wanted.each, "shards": wanted.shards, "dirichlet": wanted.concentration}
+        rows = divide(train, wanted.clients, rng, extra[wanted.partition])
+    test = held.test
+    if wanted.test is not None:
+        kept = np.linspace(0, len(test) - 1, min(wanted.test, len(test))).astype(np.int64)
+        test = test.part(kept)
+    rest = held.train.part(slice(size, size + validation))
+    return Federation(train, tuple(rows), rest, test, wanted.scaling)
+
+
+def public(wanted: Data, federation: Federation) -> Dataset | None:
+    """What the server may look at."""
+    return federation.validation if wanted.public == "validation" else None

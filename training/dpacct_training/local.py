@@ -1,0 +1,164 @@
+"""Local training: what clients do between being asked and answering; all clients of a site at once.
+
+Weights are rows (clients, d). A gradient is a function of (model, weights, x, y); terms are added to
+it, as in optax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dpacct_training.accept import one_of, positive, real, whole
+from dpacct_training.models.model import Model
+from dpacct_training.records import Records
+
+if TYPE_CHECKING:
+    from dpacct_training.site import Site
+
+Rows = torch.Tensor
+Gradient = Callable[[Model, Rows, Rows, Rows], Rows]
+Term = Callable[[Rows, Rows], Rows]
+"""(weights, start) -> what is added to the gradient: a proximal pull, a correction."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Local:
+    """[local]: `epochs` passes over the client's data in batches of `batch_size`.
+
+    The learning rate of round t is learning_rate * decay^(t-1). Raises `InvalidArgument`.
+    """
+
+    epochs: int = 1
+    batch_size: int = 10
+    learning_rate: float = 0.01
+    decay: float = 1.0
+    weight_decay: float = 0.0
+    momentum: float = 0.0
+    optimiser: str = "sgd"
+
+    def __post_init__(self) -> None:
+        whole("epochs", self.epochs, 1)
+        whole("batch_size", self.batch_size, 1)
+        positive("learning_rate", self.learning_rate)
+        positive("decay", self.decay)
+        real("weight_decay", self.weight_decay, 0.0)
+        real("momentum", self.momentum, 0.0, 1.0)
+        one_of("optimiser", self.optimiser, ("sgd", "adam"))
+
+    def rate(self, round: int) -> float:
+        """The learning rate of this round, counted from 1."""
+        return self.learning_rate * self.decay ** (round - 1)
+
+    def steps(self, samples: int) -> int:
+        """How many steps a client with so many samples takes in a round."""
+        return self.epochs * -(-samples // self.batch_size)
+
+
+class Optimiser:
+    """SGD with momentum, or Adam (Kingma and Ba 2015), with moments of its own for each row."""
+
+    def __init__(self, local: Local, like: Rows) -> None:
+        self.local, self.steps = local, 0
+        self.first, self.second = torch.zeros_like(like), torch.zeros_like(like)
+
+    def step(self, w: Rows, g: Rows, pace: float) -> Rows:
+        """The next weights."""
+        local, self.steps = self.local, self.steps + 1
+        if local.optimiser == "adam":
+            self.first.lerp_(g, 0.1)
+            self.second.lerp_(g * g, 0.001)
+            scale = (self.second / (1.0 - 0.999**self.steps)).sqrt_().add_(1e-8)
+            g = self.first / (1.0 - 0.9**self.steps) / scale
+        elif local.momentum:
+            g = self.first.mul_(local.momentum).add_(g)
+        return w * (1.0 - pace * local.weight_decay) - pace * g
+
+
+def plain(model: Model, w: Rows, x: Rows, y: Rows) -> Rows:
+    """Of the mean loss of each client's batch."""
+    return model.gradient(w, x, y)
+
+
+@dataclass(frozen=True)
+class SAM:
+    """The gradient at the worst point within `rho` (004 Algorithm 1, lines 7 to 9)."""
+
+    rho: float
+
+    def __call__(self, model: Model, w: Rows, x: Rows, y: Rows) -> Rows:
+        """Two gradients a step."""
+        g = model.gradient(w, x, y)
+        worst = w + g * (self.rho / g.norm(dim=1, keepdim=True).clamp(min=1e-12))
+        return model.gradient(worst, x, y)
+
+
+def starts(start: NDArray[np.float64], clients: int) -> Rows:
+    """One model for all clients, or a row each, as single-precision rows."""
+    rows = np.broadcast_to(start, (clients, start.shape[-1]))
+    return torch.from_numpy(rows.astype(np.float32))
+
+
+def fit(
+    site: Site,
+    start: NDArray[np.float64],
+    local: Local,
+    *,
+    gradient: Gradient = plain,
+    terms: Sequence[Term] = (),
+    within: float | None = None,
+) -> NDArray[np.float32]:
+    """Local models less `start` (one model for all, or a row each).
+
+    `within`: pulled back into that ball around the start after every step (000 Algorithm 1).
+    """
+    plain_sgd = gradient is plain and not terms and not local.momentum and start.ndim == 1
+    if plain_sgd and local.optimiser == "sgd" and site.model.spans(site, local):
+        return site.model.fit_in_span(site, start, local, within)
+    w0 = starts(start, len(site.clients))
+    w, pace, optimiser = w0.clone(), local.rate(site.round), Optimiser(local, w0)
+    for x, y in site.batches(local):
+        g = gradient(site.model, w, x, y)
+        for term in terms:
+            g = g + term(w, w0)
+        w = optimiser.step(w, g, pace)
+        if within is not None:
+            moved = w - w0
+            w = w0 + moved * (within / moved.norm(dim=1, keepdim=True)).clamp(max=1.0)
+    updates: NDArray[np.float32] = (w - w0).numpy()
+    return updates
+
+
+def noisy_fit(
+    site: Site,
+    start: NDArray[np.float64],
+    local: Local,
+    records: Sequence[Records],
+    terms: Sequence[Term] = (),
+) -> NDArray[np.float32]:
+    """Local models by noisy steps on sampled records: bounded, summed, hidden, over the expected size.
+
+    The mechanism of each client is its own; coins, bound and noise are those that `Records.node`
+    accounts. The clients of a site take equally many steps.
+    """
+    w0 = starts(start, len(site.clients))
+    w, pace, optimiser = w0.clone(), local.rate(site.round), Optimiser(local, w0)
+    streams = [site.keys[client].stream("record noise") for client in site.clients]
+    noises = [mechanism.noise for mechanism in records]
+    expected = np.array([float(mechanism.rate * site.samples) for mechanism in records])
+    share = torch.from_numpy((1.0 / expected).astype(np.float32))[:, None]
+    for x, y, taken in site.record_batches(records, records[0].steps):
+        total = site.model.bounded_sum(w, x, y, taken, noises).numpy().astype(np.float64)
+        for row, (noise, stream) in enumerate(zip(noises, streams, strict=True)):
+            total[row] = noise.add(total[row], stream, site.meters["records"])
+        g = torch.from_numpy(total.astype(np.float32)) * share
+        for term in terms:
+            g = g + term(w, w0)
+        w = optimiser.step(w, g, pace)
+    models: NDArray[np.float32] = w.numpy()
+    return models

@@ -1,0 +1,320 @@
+"""Noise: a bound, the noise that hides what is bounded, and the node that accounts for both.
+
+One object for all three, so that they cannot disagree. Nothing else in the package draws noise, and
+nothing else is accounted.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct_training.accept import one_of, positive, real, whole
+from dpacct_training.keys import Stream
+from dpacct_training.meter import Meter
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.float64]
+"""One row for each client or record."""
+
+INWARD = 1.0 - 2.0**-50
+"""Rows are scaled to this part of the clip, so that rounding leaves a norm at most the clip."""
+
+
+@dataclass(frozen=True)
+class Noise(ABC):
+    """`size`: how many numbers are hidden; `clip`: how far one unit moves them, in the noise's norm."""
+
+    size: int
+    clip: float
+
+    kurtosis: ClassVar[float]
+    """E z^4 / (E z^2)^2 of the noise: how well its variance can be measured."""
+    order: ClassVar[float] = 2.0
+    """Of the norm that `clip` bounds: 1, 2, or infinite where each number is clipped by itself."""
+    counts_votes: ClassVar[bool] = False
+    """Whether the cost can be told from the totals, which are then kept until the run is over."""
+
+    def __post_init__(self) -> None:
+        whole("size", self.size, 1)
+        positive("clip", self.clip)
+
+    @property
+    def bounds(self) -> bool:
+        """Whether rows are bounded at all."""
+        return self.clip < math.inf
+
+    @property
+    @abstractmethod
+    def node(self) -> dp.Node | None:
+        """What dpacct accounts, free of scale: the same at every clip. None: nothing is guaranteed."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Of the noise on one number; read off `node` and `clip`, never off `unit`."""
+
+    @abstractmethod
+    def unit(self, count: int, stream: Stream) -> Vector:
+        """So many numbers of noise for a clip of 1, in double precision."""
+
+    @abstractmethod
+    def norms(self, rows: Rows) -> Vector:
+        """The norm of each row that `clip` bounds."""
+
+    def sampled(self, scheme: str, rate: Fraction) -> dp.Node | None:
+        """`node` on a sample of units.
+
+        Under fixed sizes (replace-one) neighbours differ by two clips, which a node that knows its clip
+        accounts for.
+        """
+        return None if self.node is None else on_sample(self.node, scheme, rate)
+
+    def at(self, clip: float) -> Self:
+        """The same mechanism at another clip, which costs the same (adaptive clipping)."""
+        return replace(self, clip=clip)
+
+    def bound(self, rows: Rows) -> Rows:
+        """Each row scaled back into the ball of radius `clip`; in double precision.
+
+        >>> Gaussian(2, 1.0, 1.0).bound(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])).round(12).tolist()
+        [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]
+        """
+        norms = self.norms(rows)
+        over = norms > self.clip * INWARD
+        factor = np.ones(len(rows))
+        factor[over] = self.clip * INWARD / norms[over]
+        return rows * factor[:, None]
+
+    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+        """`total` with this noise, or with `part` of its variance where the rest is drawn elsewhere.
+
+        What was added is measured on what came out. Raises `AssumptionViolated`.
+        """
+        if part <= 0.0:
+            return total
+        drawn = self.unit(total.size, stream).reshape(total.shape)
+        noisy = total + drawn * (self.clip * math.sqrt(part))
+        meter.measure(noisy - total, self.variance * part, self.kurtosis)
+        return noisy
+
+    def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
+        """What leaves: the mean over a public number of clients."""
+        return noisy / denominator
+
+    def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
+        """Epsilon by the sums themselves, which is private too, by name; where it can be told."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Gaussian(Noise):
+    """l2; `multiplier`: standard deviation over clip.
+
+    >>> Gaussian(3, 0.5, 2.0).variance, Gaussian(3, 0.5, 2.0).node
+    (1.0, Gaussian(noise_multiplier=2, clip=1))
+    """
+
+    multiplier: float = 1.0
+    kurtosis: ClassVar[float] = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("multiplier", self.multiplier)
+
+    @cached_property
+    def node(self) -> dp.Node:
+        return dp.Gaussian(noise_multiplier=self.multiplier, clip=1)
+
+    @property
+    def variance(self) -> float:
+        return (self.multiplier * self.clip) ** 2
+
+    def unit(self, count: int, stream: Stream) -> Vector:
+        return stream.normals(count) * self.multiplier
+
+    def norms(self, rows: Rows) -> Vector:
+        return l2_norms(rows)
+
+
+@dataclass(frozen=True)
+class Laplace(Noise):
+    """l1, the sensitivity of `size` Laplace variables together; `b`: scale over clip."""
+
+    b: float = 1.0
+    kurtosis: ClassVar[float] = 6.0
+    order: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("b", self.b)
+
+    @cached_property
+    def node(self) -> dp.Node:
+        return dp.Laplace(noise_multiplier=self.b, clip=1)
+
+    @property
+    def variance(self) -> float:
+        return 2.0 * (self.b * self.clip) ** 2
+
+    def unit(self, count: int, stream: Stream) -> Vector:
+        return stream.signs(count) * -np.log(stream.uniforms(count)) * self.b
+
+    def norms(self, rows: Rows) -> Vector:
+        norms: Vector = np.abs(rows).sum(axis=1)
+        return norms
+
+
+@dataclass(frozen=True)
+class Staircase(Noise):
+    """Each of `size` numbers clipped and hidden by itself: so many mechanisms, accounted as that.
+
+    `eps0`: the epsilon of one number that moves by one clip (Geng and Viswanath 2016).
+    """
+
+    eps0: float = 1.0
+    kurtosis: ClassVar[float] = 9.0
+    order: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("eps0", self.eps0)
+
+    @cached_property
+    def step(self) -> dp.Staircase:
+        """The mechanism of one number, at a clip of 1."""
+        return dp.Staircase(eps0=self.eps0, clip=1)
+
+    @cached_property
+    def node(self) -> dp.Node:
+        return self.step * self.size
+
+    @property
+    def variance(self) -> float:
+        return float(self.step.std * self.clip) ** 2
+
+    def unit(self, count: int, stream: Stream) -> Vector:
+        # Geng and Viswanath 2016, Algorithm 1: a geometric step, its inner part of width nu or its
+        # outer part of width 1 - nu, and a uniform place within that
+        nu, decay = self.step.step_at, math.exp(-self.eps0)
+        steps = np.floor(-np.log(stream.uniforms(count)) / self.eps0)
+        inner = stream.uniforms(count) <= nu / (nu + (1.0 - nu) * decay)
+        place = stream.uniforms(count)
+        within = np.where(inner, nu * place, nu + (1.0 - nu) * place)
+        drawn: Vector = stream.signs(count) * (steps + within)
+        return drawn
+
+    def norms(self, rows: Rows) -> Vector:
+        norms: Vector = np.abs(rows).max(axis=1, initial=0.0)
+        return norms
+
+    def bound(self, rows: Rows) -> Rows:
+        bounded: Rows = np.clip(rows, -self.clip, self.clip)
+        return bounded
+
+
+@dataclass(frozen=True)
+class Votes(Noise):
+    """One vote of 1 for each query, whatever was sent; the labels of noisy majorities leave (GNMax)."""
+
+    sigma: float = 1.0
+    classes: int = 10
+    level: str = "agent"
+    kurtosis: ClassVar[float] = 3.0
+    counts_votes: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("sigma", self.sigma)
+        whole("classes", self.classes, 2)
+        one_of("level", self.level, ("agent", "instance"))
+
+    @cached_property
+    def gnmax(self) -> dp.GNMax:
+        """dpacct's mechanism of one query."""
+        return dp.GNMax(sigma=self.sigma, level=self.level)
+
+    @cached_property
+    def node(self) -> dp.Node:
+        return self.gnmax.plan(self.size // self.classes)
+
+    @property
+    def variance(self) -> float:
+        return self.sigma**2
+
+    def unit(self, count: int, stream: Stream) -> Vector:
+        return stream.normals(count) * self.sigma
+
+    def norms(self, rows: Rows) -> Vector:
+        votes = np.abs(rows).reshape(len(rows), -1, self.classes).sum(axis=2)
+        longest: Vector = votes.max(axis=1)
+        return longest
+
+    def bound(self, rows: Rows) -> Rows:
+        scores = rows.reshape(len(rows), -1, self.classes)
+        votes: Rows = np.eye(self.classes)[scores.argmax(axis=2)].reshape(len(rows), -1)
+        return votes
+
+    def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
+        labels: NDArray[np.int64] = noisy.reshape(-1, self.classes).argmax(axis=1)
+        return labels
+
+    def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
+        cost = self.gnmax.cost(totals.reshape(-1, self.classes), delta)
+        answers = {"by these votes": cost.data_dependent, "by these votes, exactly": cost.exact}
+        return {name: float(answer) for name, answer in answers.items() if answer is not None}
+
+
+@dataclass(frozen=True)
+class Unprotected(Noise):
+    """No noise, and with an infinite clip no bound either: nothing is guaranteed."""
+
+    clip: float = math.inf
+    kurtosis: ClassVar[float] = 3.0
+
+    def __post_init__(self) -> None:
+        whole("size", self.size, 1)
+        if self.clip != math.inf:
+            real("clip", self.clip, 0.0)
+
+    @property
+    def node(self) -> None:
+        return None
+
+    @property
+    def variance(self) -> float:
+        return 0.0
+
+    def unit(self, count: int, stream: Stream) -> Vector:
+        return np.zeros(count)
+
+    def norms(self, rows: Rows) -> Vector:
+        return l2_norms(rows)
+
+    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+        return total
+
+
+def l2_norms(rows: Rows) -> Vector:
+    """Euclidean norms, of rows whose squares overflow too."""
+    scale = np.abs(rows).max(axis=1, initial=0.0)
+    safe = np.where(scale > 0.0, scale, 1.0)
+    norms: Vector = safe * np.linalg.norm(rows / safe[:, None], axis=1)
+    return norms
+
+
+def on_sample(node: dp.Node, scheme: str, rate: Fraction) -> dp.Node:
+    """`node` on a sample: "poisson" (a coin each), "uniform" (a subset of fixed size) or "none"."""
+    if scheme == "none":
+        return node
+    sampler: Any = {"poisson": dp.Poisson, "uniform": dp.WithoutReplacement}[scheme]
+    sampled: dp.Node = sampler(rate)(node)
+    return sampled

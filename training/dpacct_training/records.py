@@ -1,0 +1,70 @@
+"""Records: noisy steps inside a client, on its own records sampled afresh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct_training.accept import delta as probability
+from dpacct_training.accept import one_of, positive, share, whole
+from dpacct_training.accounts import rounds_within
+from dpacct_training.keys import Stream
+from dpacct_training.noise import Noise
+from dpacct_training.sampling import SCHEMES, fixed_size, poisson
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """What protects one record of a client: `steps` releases of `noise`, each on a fresh sample.
+
+    `rate`: share of the client's records in a step. `coin`: the client's public chance to take part
+    in a round. `epsilon`: the client's own budget, beyond which it takes part no more; None: in all
+    rounds. Raises `InvalidArgument`.
+    """
+
+    noise: Noise
+    steps: int
+    rate: Fraction
+    scheme: str = "poisson"
+    coin: Fraction = Fraction(1)
+    epsilon: float | None = None
+    delta: Fraction = Fraction(1, 10**5)
+
+    def __post_init__(self) -> None:
+        whole("steps", self.steps, 1)
+        one_of("scheme", self.scheme, SCHEMES)
+        object.__setattr__(self, "rate", share("rate", self.rate))
+        object.__setattr__(self, "coin", share("coin", self.coin))
+        object.__setattr__(self, "delta", probability("delta", self.delta, 1))
+        if self.epsilon is not None:
+            positive("epsilon", self.epsilon)
+
+    @cached_property
+    def node(self) -> dp.Node | None:
+        """What one round costs: `steps` releases, if the client's public coin says so."""
+        scheme = "none" if self.rate == 1 else self.scheme
+        sampled = self.noise.sampled(scheme, self.rate)
+        if sampled is None:
+            return None
+        steps = sampled * self.steps
+        node = steps if self.coin == 1 else dp.Participation(self.coin)(steps)
+        return node.under(unit="record")
+
+    def rounds(self, most: int) -> int:
+        """In how many of `most` rounds the client may take part."""
+        if self.epsilon is None or self.node is None:
+            return most
+        return rounds_within(self.node, self.epsilon, self.delta, most)
+
+    def batch(self, held: int, stream: Stream) -> NDArray[np.int64]:
+        """The places of one step's records among the `held` ones: the coins that are accounted."""
+        if self.rate == 1 or self.scheme == "none":
+            return np.arange(held)
+        if self.scheme == "poisson":
+            return poisson(held, self.rate, stream).clients
+        return fixed_size(held, int(self.rate * held), stream).clients
