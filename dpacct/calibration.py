@@ -13,6 +13,7 @@ from typing import Literal
 
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, EPSILON, RATE, STEPS, Number, Real, ln
+from dpacct.domain.strict import strict
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Side
@@ -20,6 +21,7 @@ from dpacct.vocabulary import Adjacency, Side
 _LEAST, _MOST = 1e-12, 1e15
 
 
+@strict
 def calibrate(
     build: Callable[..., Node],
     *,

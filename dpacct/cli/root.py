@@ -68,9 +68,11 @@ class Root(click.Group):
             self._main_shell_completion(extra, "dpacct", COMPLETE_VARIABLE)
         try:
             with warnings.catch_warnings():
-                # A warning is for us to read: to the user it is neither answer nor error.
+                # A warning is for us to read: to the user it is neither answer nor error, but for
+                # numpy's: what it warns of may have become part of the answer.
                 if os.environ.get("DPACCT_DEBUG") != "1":
                     warnings.simplefilter("ignore")
+                warnings.simplefilter("error", RuntimeWarning)
                 with self.make_context("dpacct", words, **extra) as context:
                     self.invoke(context)
             sys.stdout.flush()

@@ -17,7 +17,7 @@ from dpacct.engine import bounds, invert, profile
 from dpacct.engine.choice import ANEW, Start
 from dpacct.engine.discrete import bracket
 from dpacct.engine.invert import Solved
-from dpacct.engine.law import Law
+from dpacct.engine.law import Law, TooFine
 from dpacct.engine.stable import Floats, quiet
 from dpacct.errors import Unsupported
 from dpacct.tree import Leaf, Node
@@ -234,17 +234,48 @@ class Composition:
         return total
 
     def renyi(self, order: float) -> float:
-        """Renyi DP at a real order above 1: the worse direction."""
+        """Renyi DP at a real order above 1: the worse direction.
+
+        Raises `TooFine` for an order at which the moments are out of all proportion.
+        """
+        return max(self._divergence(direction, order) for direction in self.renyi_directions)
+
+    def _divergence(self, direction: Direction, order: float) -> float:
         s = order - 1.0
-        return max(self.log_moment(direction, s) for direction in self.renyi_directions) / s
+        known = sum(
+            count * float(leaf.renyi(np.array([order]), self.adjacency)[0])
+            for leaf, count in self.renyi_only
+        )
+        if direction.log_kept < 0.0 or not math.isfinite(known):
+            return math.inf
+        try:
+            with np.errstate(all="ignore"):  # what is no number is looked for below
+                value = known + (direction.log_moment(s) / s if direction.laws else 0.0)
+        except TooFine:
+            value = math.nan
+        if math.isfinite(value):
+            return value
+        # the moment is no double, or out of reach, at an order where the divergence may well be known
+        if not self.renyi_only and self.gaussian_mu_squared is not None:
+            return 0.5 * self.gaussian_mu_squared * order
+        largest = known + sum(n * law.largest_loss for law, n in direction.laws) + direction.shift
+        if math.isfinite(largest):  # no divergence is more, and the gap falls as 1/order
+            return largest
+        raise TooFine
 
     @cached_property
-    def gaussian_mu(self) -> float | None:
-        """mu of the plan if all of it is plain Gaussian, else None."""
+    def gaussian_mu_squared(self) -> float | None:
+        """mu^2 of the plan if all of it is plain Gaussian, else None."""
         parts = [(pairs.gaussian_mu, n) for pairs, n in self.pairs]
         if any(mu is None for mu, _ in parts):
             return None
-        return math.sqrt(sum(n * mu * mu for mu, n in parts if mu is not None))
+        return sum(n * mu * mu for mu, n in parts if mu is not None)
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """mu of the plan if all of it is plain Gaussian, else None."""
+        square = self.gaussian_mu_squared
+        return None if square is None else math.sqrt(square)
 
     @cached_property
     def clt_mu(self) -> float:

@@ -15,6 +15,7 @@ from dpacct.compose.composition import Composition
 from dpacct.compose.routes import ROUTES, named
 from dpacct.compose.routes.route import Finding, Route
 from dpacct.domain import DELTA, EPSILON, Number, Real, ln
+from dpacct.domain.strict import strict
 from dpacct.engine.law import TooFine
 from dpacct.errors import InvalidArgument, NotCertified, OutsideDomain, Unsupported
 from dpacct.tree import Node, resolve_adjacency
@@ -98,6 +99,7 @@ def _power(log_value: float | None, *, up: bool = False, down: bool = False) -> 
     return max(0.0, math.nextafter(value, 0.0)) if down else value
 
 
+@strict
 def epsilon(
     node: Node, *, delta: Number, method: str = "auto", adjacency: Adjacency | str | None = None
 ) -> Answer:
@@ -124,6 +126,7 @@ def epsilon(
     return _answer(plan, "epsilon", finding, route, started)
 
 
+@strict
 def delta(
     node: Node, *, epsilon: Number, method: str = "auto", adjacency: Adjacency | str | None = None
 ) -> Answer:
@@ -147,6 +150,7 @@ def delta(
     return _answer(plan, "delta", route.log_delta(plan, at), route, started)
 
 
+@strict
 def safe_log_delta(
     node: Node,
     epsilon: float,
@@ -164,6 +168,7 @@ def safe_log_delta(
     return _answer(plan, "delta", finding, route, started), end
 
 
+@strict
 def rdp(
     node: Node, order: ArrayLike, *, adjacency: Adjacency | str | None = None
 ) -> float | NDArray[np.floating[Any]]:
@@ -200,6 +205,7 @@ def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.floating[
     return array
 
 
+@strict
 def profile(
     node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
 ) -> NDArray[np.floating[Any]]:
@@ -226,6 +232,7 @@ def log_profile(
     return np.asarray(np.minimum(best, 0.0))
 
 
+@strict
 def tradeoff(
     node: Node, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
 ) -> float | NDArray[np.floating[Any]]:

@@ -25,7 +25,7 @@ from .gaussian_laws import (
     log_ratio,
     log_ratio_complex,
 )
-from .panels import panel_nodes
+from .panels import even_edges, panel_nodes
 from .window import scan
 
 
@@ -102,7 +102,7 @@ class SymmetricGaussianLaw:
         ends = self._ends(c_low, c_high, t, reach)
         for half, end in zip(halves, ends, strict=True):
             count = max(1, math.ceil((end - self.edge) / width))
-            x, log_w = panel_nodes(np.linspace(self.edge, end, count + 1))
+            x, log_w = panel_nodes(even_edges(self.edge, end, count))
             log_p, loss = half(x)
             losses.append(loss)
             weights.append(log_p + log_w)
@@ -133,7 +133,7 @@ class SymmetricGaussianLaw:
             graded = graded[graded < min(width, length)]
             start = float(graded[-1]) if graded.size else 0.0
             count = max(1, math.ceil((length - start) / width))
-            even = np.linspace(start, length, count + 1)
+            even = even_edges(start, length, count)
             edges = np.concatenate(([0.0], graded[:-1], even)) if graded.size else even
             u, log_w = panel_nodes(edges)
             decay = np.exp(-u / turn)

@@ -22,7 +22,7 @@ from dpacct.vocabulary import Adjacency
 from .amplify import Direction, amplified
 from .gaussian_laws import log_ratio, log_ratio_complex
 from .pairs import FIXED_SIZE, POISSON, Pairs
-from .panels import panel_nodes
+from .panels import even_edges, panel_nodes
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class LaplaceLaw:
         low = 0.0 if self.direction is Direction.SYMMETRIC else -lam
         # 12 radians a panel; r = 1 - q + q e^l is smooth on the scale pi; a steep tilt lives at an end
         count = math.ceil((lam - low) * max((t + 1.0) / 12.0, 0.5))
-        edges = np.linspace(low, lam, count + 1)
+        edges = even_edges(low, lam, count)
         if not c_high < 1e300:
             raise TooFine
         finest, width = 8.0 / (c_high + 1.0), (lam - low) / count
@@ -115,11 +115,8 @@ class LaplaceLaw:
         fine = min(width, 6.0 / t, 8.0 / (c + 1.0))
         graded = fine * 2.0 ** np.arange(0, math.ceil(math.log2(max(width / fine, 1.0))) + 1)
         graded = np.append(0.0, graded[graded < 0.5 * length])
-        middle = np.linspace(
-            graded[-1],
-            length - graded[-1],
-            max(2, math.ceil((length - 2.0 * graded[-1]) / width) + 1),
-        )
+        between = max(1, math.ceil((length - 2.0 * graded[-1]) / width))
+        middle = even_edges(graded[-1], length - graded[-1], between)
         edges = low + np.unique(np.concatenate((graded, middle, length - graded)))
         x, log_w = panel_nodes(edges)
         turn = min(1.0, length)

@@ -19,6 +19,13 @@ def _legendre() -> tuple[Floats, Floats]:
     return nodes, weights
 
 
+def even_edges(low: float, high: float, count: int) -> Floats:
+    """Edges of so many equal panels; raises `TooFine` before it holds more than are worth having."""
+    if not count <= MOST_PANELS:
+        raise TooFine
+    return np.linspace(low, high, count + 1)
+
+
 def panel_nodes(edges: Floats) -> tuple[Floats, Floats]:
     """Nodes and log weights of a rule of POINTS nodes on each panel between consecutive edges."""
     if edges.size > MOST_PANELS:

@@ -88,6 +88,8 @@ def _sum(one: Atoms, other: Atoms, c: float) -> Atoms | None:
     masses = np.add.outer(one.log_masses, other.log_masses).ravel()
     tilted = masses + c * losses
     kept = tilted >= float(tilted.max()) - _WINDOW
+    if not kept.any():  # the tilt itself is out of reach
+        return None
     losses, masses = losses[kept], masses[kept]
     scale = float(np.abs(losses).max()) or 1.0
     keys = np.round(losses / (scale * 1e-13))

@@ -17,6 +17,8 @@ def minimum(function: Callable[[float], float], low: float, high: float) -> floa
     x = 0.5 * (low + high)
     here = function(x)
     while True:
+        if here == -math.inf:  # less there is not
+            return here
         left, right = function(x - step), function(x + step)
         if left < here and left <= right and x - step > low:
             x, here = x - step, left

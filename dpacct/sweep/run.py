@@ -104,8 +104,9 @@ def _chunk(task: Task, points: list[tuple[int, tuple[str, ...]]]) -> Numbered:
 
 
 def _prepare() -> None:
-    """A process of ours: warnings are no answers, and Ctrl-C is the first process's business."""
+    """A process of ours: warnings are no answers (numpy's are errors), Ctrl-C the first one's business."""
     warnings.simplefilter("ignore")
+    warnings.simplefilter("error", RuntimeWarning)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_leave_with_the_first, daemon=True).start()
 
