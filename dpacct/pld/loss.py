@@ -270,7 +270,8 @@ class Branch:
             part = np.linspace(0.0, 1.0, max(2, count) + 1)
             if self.square:  # a steep fall beyond the bulk begins at x itself
                 part = np.unique(np.concatenate((part, part[1] * 0.25 ** np.arange(1.0, 4.0))))
-            return x[:, None] + sign * span[:, None] * part
+            even: Floats = x[:, None] + sign * span[:, None] * part
+            return even
         if self.square:
             raise TooFine
         # noise that falls exponentially: what matters lies at an end, or where sampling begins to be felt
@@ -476,13 +477,13 @@ class LossDistribution:
         kept = self.losses <= top
         parts = (branch.below(top) for branch in self.branches)
         value, slope = self.profile(np.array([top]))
-        # the Q-mass above is e^-top of the tail's, and left out
+        # what Q has above is lost: P has it apart, at infinity
         return LossDistribution(
             self.losses[kept],
             self.log_q[kept],
             tuple(branch for branch in parts if branch is not None),
             self.infinite + float(value[0] + slope[0]),
-            self.lost,
+            self.lost + math.exp(-top) * float(slope[0]),
         )
 
     # -- facts -------------------------------------------------------------------------------
@@ -511,7 +512,9 @@ class LossDistribution:
 
     @cached_property
     def variance(self) -> float:
-        """About E[L^2] (losses beyond 5 count as 5), for a first idea of the tilt."""
+        """About E[L^2] (losses beyond 5 count as 5), for a first idea of the tilt; a Gaussian's variance."""
+        if self.gaussian is not None:
+            return self.gaussian**2
         total = 0.0
         if self.losses.size:
             total += float(np.exp(self.log_p) @ np.minimum(self.losses**2, 25.0))

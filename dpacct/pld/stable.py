@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Complexes = npt.NDArray[np.complex128]
+Floats = npt.NDArray[np.floating[Any]]
+Complexes = npt.NDArray[np.complexfloating[Any, Any]]
 Array = npt.NDArray[Any]  # real or complex, and the result is of the same kind
 Terms = Sequence[tuple[float, float, float]]
 

@@ -1,0 +1,135 @@
+"""Sums of independent losses that are atoms: lists (losses, log P-masses), convolved, to powers, listed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .stable import Floats, TooFine
+
+Atoms = tuple[Floats, Floats]
+
+_MOST_POINTS = 20_000
+_MOST_LISTED = 60_000
+_NATS = 60.0  # below the tilted peak, what does not matter
+
+
+def convolved(a: Atoms, b: Atoms, c: float) -> Atoms:
+    """The sum of two: what matters under the tilt c, coinciding losses merged. Raises `TooFine`."""
+    if a[0].size * b[0].size > 40 * _MOST_POINTS:
+        raise TooFine
+    losses = np.add.outer(a[0], b[0]).ravel()
+    logs = np.add.outer(a[1], b[1]).ravel()
+    tilted = logs + c * losses
+    kept = tilted > tilted.max() - _NATS
+    losses, logs = losses[kept], logs[kept]
+    order = np.argsort(losses)
+    losses, logs = losses[order], logs[order]
+    near = 1e-13 * max(1e-300, float(np.abs(losses).max()))
+    fresh = np.concatenate(([True], np.diff(losses) > near))
+    starts = np.flatnonzero(fresh)
+    if starts.size > _MOST_POINTS:
+        raise TooFine
+    peak = np.maximum.reduceat(logs, starts)
+    total = np.add.reduceat(np.exp(logs - peak[np.cumsum(fresh) - 1]), starts)
+    return losses[starts], peak + np.log(total)
+
+
+def power(atoms: Atoms, count: int, c: float) -> Atoms:
+    """The count-fold sum: what matters under the tilt c. Raises `TooFine`."""
+    losses, logs = atoms
+    if count == 0:
+        return np.zeros(1), np.zeros(1)
+    if losses.size == 0:
+        return atoms
+    if losses.size == 1:
+        return count * losses, count * logs
+    if losses.size == 2:
+        return _binomial(atoms, count, c)
+    if (
+        math.comb(count + losses.size - 1, losses.size - 1) <= _MOST_LISTED
+        and spacing(losses) is None
+    ):
+        return listed(atoms, count)
+    half = power(atoms, count // 2, c)
+    even = convolved(half, half, c)
+    return convolved(even, atoms, c) if count % 2 else even
+
+
+def _binomial(atoms: Atoms, count: int, c: float) -> Atoms:
+    """By Loader's saddle-point form (Fast and accurate computation of binomial probabilities, 2000).
+
+    log-gamma functions would leave 1e-16 T log T, which at T = 10^7 is 1e-8 of a mass.
+    """
+    (first, second), (log_first, log_second) = atoms
+    gap = float(log_second - log_first + c * (second - first))
+    tilted = 1.0 / (1.0 + math.exp(min(gap, 700.0)))
+    reach = math.sqrt(2.0 * _NATS * count * tilted * (1.0 - tilted)) + 2.0 * _NATS
+    least, most = max(0, int(count * tilted - reach)), min(count, int(count * tilted + reach) + 1)
+    if most - least > _MOST_LISTED:
+        raise TooFine
+    k = np.arange(least, most + 1.0)
+    log_total = float(np.logaddexp(log_first, log_second))
+    chance, other = math.exp(log_first - log_total), math.exp(log_second - log_total)
+    logs = count * log_total - _deviance(k, count * chance) - _deviance(count - k, count * other)
+    logs += _stirling(np.array(float(count))) - _stirling(k) - _stirling(count - k)
+    inside = (k > 0.0) & (k < count)
+    with np.errstate(divide="ignore"):
+        logs += np.where(inside, 0.5 * np.log(count / (2.0 * math.pi * k * (count - k))), 0.0)
+    return k * first + (count - k) * second, logs
+
+
+def _deviance(k: Floats, mean: float) -> Floats:
+    """k log(k/m) + m - k, to full relative accuracy near k = m."""
+    t = (k - mean) / mean
+    near = np.where(np.abs(t) < 0.1, t, 0.0)
+    series = np.zeros_like(near)
+    for n in range(17, 1, -1):
+        series = series * near + (-1.0) ** n / (n * (n - 1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        direct = np.where(k > 0.0, k * np.log(k / mean), 0.0) + mean - k
+    return np.where(np.abs(t) < 0.1, mean * near * near * series, direct)
+
+
+_STIRLING = np.array(
+    [0.0, *(math.lgamma(k + 1.0) - (k + 0.5) * math.log(k) + k for k in range(1, 16))]
+) - np.array([0.0, *([0.5 * math.log(2.0 * math.pi)] * 15)])
+
+
+def _stirling(k: Floats) -> Floats:
+    """log k! - log(sqrt(2 pi k) (k/e)^k); 0 at 0, where 0^0 is 1."""
+    small = np.minimum(k, 15.0).astype(int)
+    x = np.maximum(k, 15.0)
+    square = x * x
+    tail = 1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0) / square) / square) / square
+    return np.asarray(np.where(k < 16.0, _STIRLING[small], tail / x))
+
+
+def listed(atoms: Atoms, count: int) -> Atoms:
+    """All outcomes of the count-fold sum: how often each atom falls is multinomial."""
+    table = log_factorials(count)
+    left, loss, log_p = np.array([count]), np.zeros(1), np.full(1, table[-1])
+    for one, mass in zip(atoms[0][:-1], atoms[1][:-1], strict=True):
+        size = left + 1
+        k = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        left, loss, log_p = (np.repeat(a, size) for a in (left, loss, log_p))
+        left, loss, log_p = left - k, loss + k * one, log_p + k * mass - table[k]
+    return loss + left * atoms[0][-1], log_p + left * atoms[1][-1] - table[left]
+
+
+def log_factorials(n: int) -> Floats:
+    """log k! for k = 0 .. n, summed in long doubles: n log n of them would leave 1e-16 n log n."""
+    logs = np.log(np.arange(1, n + 1, dtype=np.longdouble))
+    return np.concatenate((np.zeros(1), np.cumsum(logs).astype(float)))
+
+
+def spacing(losses: Floats) -> float | None:
+    """The distance of which all differences of losses are multiples; None where none is."""
+    gaps = np.diff(np.sort(losses))
+    if not gaps.size or gaps.min() <= 0.0:
+        return None
+    steps = gaps / gaps.min()
+    if np.abs(steps - np.round(steps)).max() > 1e-12 * steps.max():
+        return None
+    return float(np.ptp(losses) / np.round(steps).sum())

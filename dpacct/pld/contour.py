@@ -1,0 +1,341 @@
+"""delta(eps) of a composition by contour integration, and epsilon(delta) by Newton on the same table.
+
+    delta(eps) = (1/2 pi i) int M(s) e^{-s eps} / (s (s+1)) ds,  Re s = c > 0,  M = prod M_i^{T_i}
+
+(Alghamdi et al., ICML 2023, Theorem 3.1.) The trapezoid rule on the vertical through the saddle converges
+geometrically; where its step would be too fine, a contour that leaves the vertical takes its place. Atoms
+above eps decay on neither and are taken out (`lines`). What no contour resolves is refused: error inf.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import roots
+from .lines import FLOOR, Line, confirmed, line_for
+from .loss import LossDistribution, gaussian
+from .moments import prepare
+from .saddle import Part, Saddle, Totals, guess, guess_for_epsilon
+from .stable import Floats, TooFine, quiet
+
+_FAN = np.geomspace(0.1, 3.0, 11)
+_NEAR = np.geomspace(0.94, 1.06, 9)
+_NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
+_USABLE = 1e-3  # a worse reading is no answer
+_FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A log delta or an epsilon with its error; `error` inf: not resolved. `tilt`: where it was read."""
+
+    value: float
+    error: float
+    tilt: float = 0.0
+
+    @property
+    def resolved(self) -> bool:
+        """Whether there is an answer."""
+        return self.error < math.inf
+
+
+_UNRESOLVED = Solved(math.nan, math.inf)
+
+
+def merged(parts: Iterable[tuple[LossDistribution, float]]) -> list[Part]:
+    """Equal laws added up, and Gaussians fused into one."""
+    counts: dict[LossDistribution, float] = {}
+    square = 0.0
+    for law, count in parts:
+        mu = law.gaussian
+        if mu is not None:
+            square += count * mu * mu
+        else:
+            counts[law] = counts.get(law, 0.0) + count
+    normal = [(gaussian(math.sqrt(square)), 1.0)] if square else []
+    return [*counts.items(), *normal]
+
+
+def _single(parts: list[Part]) -> LossDistribution | None:
+    """The law, where there is one step of one law that has no closed moments."""
+    law, count = parts[0]
+    return law if len(parts) == 1 and count == 1 and law.gaussian is None else None
+
+
+# -- bounds and estimates ----------------------------------------------------------------------
+
+
+@quiet()
+def estimate(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> tuple[float, float]:
+    """The saddle point's log delta, a part in ten to a hundred off, and the saddle; nan if there is none."""
+    laws = merged(parts)
+    try:
+        saddle = Saddle(laws, tilt or guess_for_epsilon(laws, eps), warm=tilt > 0.0)
+        c = saddle.near_epsilon(eps)
+    except _FAILED:
+        return math.nan, 0.0
+    total = saddle.rough(c * _NEAR)
+    height = total.log_moment - total.c * eps - np.log(total.c * (1.0 + total.c))
+    k = int(np.argmin(height))  # of which the saddle is the bottom
+    width = 0.5 * math.log(2.0 * math.pi * float(total.curvature[k]))
+    return float(height[k]) - width, float(total.c[k])
+
+
+@quiet()
+def chernoff(parts: Iterable[Part], eps: float) -> float:
+    """log delta is at most this: the least of log M(c) - c eps + log sup_y (1 - e^-y) e^-cy over some tilts.
+
+    Up to what a coarse rule leaves, for which 1e-3 is granted; inf where there is no rule.
+    """
+    laws = merged(parts)
+    try:
+        saddle = Saddle(laws, guess_for_epsilon(laws, eps))
+        total = saddle.rough(saddle.start * _FAN)
+    except _FAILED:
+        return math.inf
+    c, rest = total.c, np.log1p(total.c)
+    bounds: Floats = total.log_moment + c * (np.log(c) - rest - eps) - rest
+    return float(np.fmin.reduce(bounds)) + 1e-3
+
+
+# -- log delta ---------------------------------------------------------------------------------
+
+
+@quiet()
+def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Solved:
+    """log of E[(1 - e^{eps - L})_+] of the sum of independent losses, infinite mass left out.
+
+    Where rare large losses lead the tilt, those that are together below e^-45 of delta are put at infinity.
+
+    >>> found = log_delta([(gaussian(1.0), 1)], 1.0)
+    >>> round(math.exp(found.value), 12)
+    0.126936737507
+    """
+    laws = merged(parts)
+    law = _single(laws)
+    if law is not None:
+        return _one_step(law, eps)
+    if eps >= sum(n * law.range[1] for law, n in laws):
+        return Solved(-math.inf, 0.0)
+    found, about = _log_delta(laws, eps, tilt)
+    for _ in range(3):  # what is too rare to matter depends on delta, of which the cut tells more
+        if found.resolved or math.isnan(about):
+            break
+        try:
+            cut = _cut(laws, about)
+        except TooFine:
+            break
+        again, below = _log_delta(cut, eps)
+        if again.resolved and not _felt(cut, again.tilt):
+            found = again
+        about = below if below < about - 1.0 else math.nan
+    return found
+
+
+def _one_step(law: LossDistribution, eps: float) -> Solved:
+    values = law.profile(np.array([eps, eps + 1e-12 * abs(eps)]))[0]
+    if not values[0] > 0.0:
+        return Solved(-math.inf, 0.0)
+    # next to the largest loss the rounding of eps itself moves delta
+    return Solved(math.log(values[0]), 1e-13 + 1e-3 * abs(1.0 - float(values[1] / values[0])))
+
+
+def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Solved, float]:
+    """The reading, and the saddle point's estimate."""
+    about = math.nan
+    try:
+        c = tilt or guess_for_epsilon(laws, eps)
+        saddle = Saddle(laws, c, warm=tilt > 0.0)
+        total = saddle.for_epsilon(eps, c)
+        about = min(0.0, total.log_delta(eps))
+        line = line_for(saddle, total, eps)
+        if line is not None and not (total.skewed and not confirmed(saddle, line, eps)):
+            value, _, error = line.read(eps)
+            if error < _USABLE:
+                return Solved(min(value, 0.0), error, total.c), about
+    except _FAILED:
+        pass
+    return _UNRESOLVED, about
+
+
+def _cut(laws: list[Part], log_delta: float) -> list[Part]:
+    tail = log_delta - math.log(sum(n for _, n in laws)) - _NATS
+    return [(law.truncated(tail), n) for law, n in laws]
+
+
+def _felt(cut: list[Part], c: float) -> bool:
+    """Whether the tilted law is felt where it was cut: then rare jumps do matter."""
+    try:
+        return any(n * prepare(law, c, c).at_the_top(c) > FLOOR for law, n in cut)
+    except TooFine:
+        return True
+
+
+# -- epsilon -----------------------------------------------------------------------------------
+
+
+@quiet()
+def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Solved:
+    """The epsilon >= floor at which log delta, infinite mass left out, is the target; floor if less there.
+
+    >>> found = epsilon([(gaussian(1.0), 1)], math.log(0.126936737507))
+    >>> round(found.value, 9)
+    1.0
+    """
+    laws = merged(parts)
+    found = _epsilon(laws, log_target, floor)
+    if found.resolved:
+        return found
+    try:
+        cut = _cut(laws, log_target)
+    except TooFine:
+        return found
+    if all(a is b for (a, _), (b, _) in zip(cut, laws, strict=True)):
+        return found
+    found = _epsilon(cut, log_target, floor)
+    return found if found.resolved and not _felt(cut, found.tilt) else Solved(found.value, math.inf)
+
+
+def _epsilon(laws: list[Part], log_target: float, floor: float) -> Solved:
+    law = _single(laws)
+    if law is not None:
+        return _one_step_epsilon(law, log_target, floor)
+    near = _near_top(laws, log_target)
+    if near is not None:
+        return near if near.value > floor else Solved(floor, 0.0)
+    try:
+        return _on_lines(laws, log_target, floor)
+    except _FAILED:
+        return _UNRESOLVED
+
+
+def _one_step_epsilon(law: LossDistribution, log_target: float, floor: float) -> Solved:
+    def read(eps: float) -> tuple[float, float]:
+        value, fall = law.profile(np.array([eps]))
+        if not value[0] > 0.0:
+            return -math.inf, -1.0
+        return math.log(value[0]), -float(fall[0]) / float(value[0])
+
+    value = roots.decreasing(read, log_target, floor, law.range[1])
+    if value == floor:
+        return Solved(floor, 0.0)
+    _, slope = read(value)
+    error = 1e-13 / -slope if slope < 0.0 else 0.0
+    return Solved(value, error + 1e-12 * abs(value))
+
+
+def _near_top(laws: list[Part], log_target: float) -> Solved | None:
+    """delta(eps) >= p (1 - e^{eps - x}), x the largest loss and p its mass: for tiny deltas all there is."""
+    top = log_p = 0.0
+    for law, n in laws:
+        if not law.losses.size or law.losses.max() < law.range[1]:
+            return None
+        k = int(np.argmax(law.losses))
+        top += n * float(law.losses[k])
+        log_p += n * float(law.log_p[k])
+    if not log_target < log_p - 1e-12:
+        return None
+    low = top + math.log1p(-math.exp(log_target - log_p))
+    if top - low > 1e-10 * top:
+        return None
+    return Solved(0.5 * (low + top), 0.5 * (top - low) + 4e-16 * top)
+
+
+def _on_lines(laws: list[Part], log_target: float, floor: float) -> Solved:
+    """Newton on lines through saddles that are corrected until a line is good at the answer."""
+    c = guess(laws, log_target)
+    saddle, aim = Saddle(laws, c), log_target
+    line: Line | None = None
+    total: Totals[float] | None = None
+    for _ in range(5):
+        total = saddle.for_log_delta(aim, c)
+        c = total.c
+        line = line_for(saddle, total, total.saddle_epsilon)
+        if line is None:
+            return _UNRESOLVED
+        if line.closed is not None:  # good far and wide, but not smooth
+            return _on_atoms(saddle, line, total.saddle_epsilon, log_target, floor)
+        solved = _newton(saddle, line, log_target, floor)
+        if solved is not None:
+            return solved
+        miss = line.read(total.saddle_epsilon)[0] - log_target
+        if not math.isfinite(miss):
+            break
+        aim = min(aim - miss, -1e-6)
+    if line is None or total is None:
+        return _UNRESOLVED
+    return _on_atoms(saddle, line, max(floor, total.saddle_epsilon), log_target, floor)
+
+
+def _newton(saddle: Saddle, line: Line, log_target: float, floor: float) -> Solved | None:
+    """Newton along one line; None if it leaves the region that the line is good for."""
+    total = line.total
+    value, width, previous = total.saddle_epsilon, math.sqrt(total.curvature), math.inf
+    for _ in range(30):
+        log_value, slope, error = line.read(value)
+        if not error < 0.3:
+            return None
+        gap = log_target - log_value
+        move = gap / slope
+        if abs(value + move - total.saddle_epsilon) > 2.5 * width:
+            return None
+        gap = abs(gap)
+        if gap <= max(1e-13, 0.02 * error) or (abs(move) >= 0.5 * previous and gap < 1e-9):
+            value += move
+            if error > _USABLE or (total.skewed and not confirmed(saddle, line, value)):
+                return Solved(value, math.inf)
+            error = (error + gap) / -slope + FLOOR * abs(value)
+            return Solved(max(floor, value), error, total.c)
+        previous, value = abs(move), value + move
+    return None
+
+
+def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: float) -> Solved:
+    """Root where point masses make kinks: Newton in a bracket, on new lines where the last is far away."""
+    low, high = floor, sum(n * law.range[1] for law, n in saddle.parts)
+    made: Callable[[float], Line | None] = lambda eps: line_for(  # noqa: E731
+        saddle, saddle.for_epsilon(eps, line.total.c), eps
+    )
+    value = min(max(at, low), high)
+    if value != at:
+        fresh = made(value)
+        if fresh is None:
+            return _UNRESOLVED
+        line, at = fresh, value
+    near = 3.0 / line.total.c  # a line is good for so far
+    for _ in range(60):
+        log_value, slope, error = line.read(value)
+        usable = error < _USABLE
+        new = value
+        if usable:
+            low, high = (value, high) if log_value > log_target else (low, value)
+            move = (log_target - log_value) / slope if slope < 0.0 else math.nan
+            new = value + move
+            if abs(move) <= 1e-13 * abs(value) + 1e-300 or high - low <= 4e-16 * abs(high):
+                if value == at or not line.z.size:
+                    # delta is continuous: a bracket that closed elsewhere was misled by a reading
+                    if not abs(move) <= 1e-9 * abs(value) + error / -slope:
+                        break
+                    error = error / -slope + 4e-16 * abs(new)
+                    return Solved(max(floor, new), error, line.total.c)
+                new = value  # once more, on a line of its own
+            elif not low < new < high:
+                new = 0.5 * (low + high) if high < math.inf else 2.0 * low + 1e-3 / line.total.c
+                if low == floor and high - floor < 1e-3 / line.total.c:
+                    new = floor
+            if new == floor and value == floor:
+                return Solved(floor, 0.0)
+        elif value == at:
+            break
+        if not usable or abs(new - at) > near or (new == value != at):
+            fresh = made(new)
+            if fresh is None:
+                break
+            line, at = fresh, new
+            near = 3.0 / line.total.c
+        value = new
+    return _UNRESOLVED

@@ -1,0 +1,597 @@
+"""M(s) = E_P[e^{sL}] of one loss distribution: roughly at many real tilts, to rounding on a line through one.
+
+    log M(c) keeps its relative accuracy where M is near 1, with P- and Q-mass stated apart:
+    M(s) - 1 = s (lost - infinite) - infinite + E[e^{sL} - 1 - sL] + s E[e^{-L} - 1 + L]
+
+A rule is the trapezoid rule on a branch without ends, geometric in the strip of analyticity, and panels of
+Gauss and Legendre between ends; atoms are nodes of any rule.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .loss import Branch, LossDistribution
+from .stable import Array, Complexes, Floats, TooFine, expm1_linear, log1p, quiet, sin_linear
+
+Bools = npt.NDArray[np.bool_]
+Nodes = tuple[Array, Array]  # losses, and logs of their P-weights
+
+_GAUSS = np.polynomial.legendre.leggauss(24)
+_NEGLIGIBLE = 42.0  # nats below the peak of a tilted integrand, on its P-mass or on L^2 of it
+_MOST_NODES = 40_000
+_MOST_PANELS = 4000
+_CHUNK = 1 << 17  # entries of a (frequency, node) table held at once
+_LARGE = 600.0
+
+
+@dataclass(frozen=True)
+class Cumulants:
+    """log M(c), and mean, variance and third central moment of L under the law tilted by e^{cL}."""
+
+    log_moment: float
+    mean: float
+    variance: float
+    third: float = 0.0
+
+
+class Moments(Protocol):
+    """M of one law around the real tilts it was prepared for."""
+
+    high: float  # the largest tilt that the rough figures may be asked for
+
+    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """log M, mean and variance at many tilts, good to about 1e-7 of log M: to search with."""
+        ...
+
+    def decay(self, c: float, t: Floats) -> Floats:
+        """About log |M(c + it)/M(c)| at real t."""
+        ...
+
+    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        """At one tilt, to rounding; `frequency`: up to which `even` will be asked for next."""
+        ...
+
+    def even(self, c: float, step: float, count: int) -> Complexes:
+        """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, .., m the mean at c."""
+        ...
+
+    def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        """log(M(c+z)/M(c)) - z m at any z with Im z >= 0."""
+        ...
+
+    def lean(self, c: float) -> float:
+        """Slope, with its sign, at which a contour may leave the vertical upwards; 0 where it may not."""
+        ...
+
+    def at_the_top(self, c: float) -> float:
+        """The share of the law tilted by c that lies next to its largest loss."""
+        ...
+
+
+# -- rules on a branch ---------------------------------------------------------------------------
+
+
+class Rule(Protocol):
+    """A quadrature rule on one branch, made for tilts up to some largest."""
+
+    def coarse(self, low: float, high: float) -> Nodes:
+        """A rule to search with, at tilts in [low, high]."""
+        ...
+
+    def nodes(self, tilts: Floats, frequency: float, scale: float) -> Nodes:
+        """A rule to rounding at these tilts and up to this frequency; `scale`: of L^2 beside 1."""
+        ...
+
+    def damped(self, c: float, frequency: float) -> Nodes:
+        """A rule on a path where e^{itL}, t > 0, is damped: up where the loss rises, down where it falls."""
+        ...
+
+
+def _live(values: Floats, loss: Floats, scale: float) -> Bools:
+    """Where any of these logs of integrands matters, as it is or weighted by the square of the loss."""
+    with quiet():
+        small = 2.0 * np.log(np.minimum(scale * np.abs(loss) + 1e-300, 1.0))
+    both = np.concatenate((values, values + small))
+    kept: Bools = both > both.max(axis=1, keepdims=True) - _NEGLIGIBLE
+    return kept
+
+
+class Panels:
+    """Gauss-Legendre between the ends of a branch, finer towards finite ends, where steep tilts live."""
+
+    def __init__(self, branch: Branch) -> None:
+        self.branch = branch
+
+    def nodes(self, tilts: Floats, frequency: float, scale: float, nats: float = 20.0) -> Nodes:
+        left, width = self._panels(tilts, frequency, scale, nats)
+        x = (left[:, None] + width[:, None] * (0.5 + 0.5 * _GAUSS[0])).ravel()
+        loss, log_q = self.branch.at(x)
+        log_w = np.log(0.5 * width[:, None] * _GAUSS[1]).ravel()
+        return loss, log_q + loss + log_w
+
+    def coarse(self, low: float, high: float) -> Nodes:
+        return self.nodes(np.array([-1.0, 0.0, low, high]), 0.0, max(1.0, high), nats=50.0)
+
+    def damped(self, c: float, frequency: float) -> Nodes:
+        branch = self.branch
+        left, width = self._panels(np.array([c]), 0.0, max(1.0, c) + frequency, 20.0)
+        x = (left[:, None] + width[:, None] * (0.5 + 0.5 * _GAUSS[0])).ravel()
+        turn = min(1.0, 1.0 / branch.steep)
+        a = 1.0 - np.exp((branch.low - x) / turn)
+        b = 1.0 - np.exp((x - branch.high) / turn)
+        slope = branch.height * ((1.0 - a) * b - a * (1.0 - b)) / turn
+        loss, log_q = branch.at(x + 1j * branch.sign * branch.height * a * b)
+        log_w = np.log(0.5 * width[:, None] * _GAUSS[1]).ravel() + log1p(1j * branch.sign * slope)
+        return loss, log_q + loss + log_w
+
+    def _panels(
+        self, tilts: Floats, frequency: float, scale: float, nats: float
+    ) -> tuple[Floats, Floats]:
+        """(left end, width) of the panels that hold all that is not negligible under any tilt."""
+        branch = self.branch
+        x, kept = self._scan(tilts, scale)
+        both = kept[:, :-1] | kept[:, 1:]
+        # frequencies and steep tilts matter where those tilts are at home
+        steep: Bools = np.asarray(both[np.tile(tilts > 0.0, 2)].any(axis=0))
+        if tilts.size > 1 and tilts[-1] > tilts[-2] and steep.any():  # and where one between may be
+            live = np.flatnonzero(steep)
+            steep[live[0] : live[-1] + 1] = True
+        wanted = np.diff(x) * branch.steep * (frequency + 0.5 * float(tilts.max())) / nats
+        parts = np.where(steep, np.ceil(wanted).clip(1.0), np.where(both.any(axis=0), 1.0, 0.0))
+        if not parts.sum() < _MOST_PANELS:
+            raise TooFine
+        count = parts.astype(int)
+        width = np.repeat(np.diff(x) / np.maximum(count, 1), count)
+        index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        return np.repeat(x[:-1], count) + index * width, width
+
+    def _scan(self, tilts: Floats, scale: float) -> tuple[Floats, Bools]:
+        """Places that hold all there is, and which of them matter under each tilt, plain and by L^2."""
+        branch = self.branch
+        low, high, unit = branch.low, branch.high, branch.panel
+        ends = [end for end in (low, high) if math.isfinite(end)]
+        reach = max(16.0, self._far(float(tilts.max())), *(abs(e) for e in ends if abs(e) < 300.0))
+        while True:
+            a, b = max(low, -reach), min(high, reach)
+            count = max(1, math.ceil((b - a) / unit))
+            if count > _MOST_NODES:
+                raise TooFine
+            x = np.linspace(a, b, count + 1)
+            if ends:
+                depth = max(2, math.ceil(math.log2(unit * branch.steep * (scale + 1.0))))
+                halves = unit * 0.5 ** np.arange(1, depth)
+                graded = [end + (halves if end == low else -halves) for end in ends]
+                x = np.unique(np.concatenate([x, *graded]))
+                x = x[(x >= a) & (x <= b)]
+            with quiet():
+                loss, log_q = branch.at(x)
+                values = np.multiply.outer(tilts, loss) + (log_q + loss)
+            kept = _live(np.where(np.isnan(values), -np.inf, values), loss, scale)
+            open_low, open_high = kept[:, 0].any() and a > low, kept[:, -1].any() and b < high
+            if reach > 1e6 or not (open_low or open_high):
+                return x, kept
+            reach *= 2.0
+
+    def _far(self, c: float) -> float:
+        """Up to where a steep tilt may have a peak of its own, beyond a valley."""
+        branch = self.branch
+        open_ends = [
+            sign for sign, end in ((1.0, branch.high), (-1.0, branch.low)) if math.isinf(end)
+        ]
+        if not open_ends or c * branch.steep < 10.0:
+            return 0.0
+        far, x = 0.0, np.geomspace(10.0, 1e7, 300)
+        for sign in open_ends:
+            with quiet():
+                loss, log_q = branch.at(np.concatenate((np.linspace(-10.0, 10.0, 81), sign * x)))
+                value = log_q + (1.0 + c) * loss
+            value = np.where(np.isnan(value), -np.inf, value)
+            live = np.flatnonzero(value[81:] > value.max() - _NEGLIGIBLE)
+            far = max(far, float(x[min(live[-1] + 1, 299)]) if live.size else 0.0)
+        return far
+
+
+class Even:
+    """The trapezoid rule on a branch without ends.
+
+    One look along the axis, and at heights above it, tells where anything is and which step it takes.
+    """
+
+    _HEIGHTS = np.array([0.3, 0.6, 1.0])
+
+    def __init__(self, branch: Branch, high: float) -> None:
+        self.branch = branch
+        unit, reach = branch.panel, 12.0 + (1.0 + max(0.0, high)) * branch.steep
+        if not reach < _MOST_PANELS * unit:
+            raise TooFine
+        near = 12.0 + branch.steep  # the tilts of interest push one way
+        left, right = (near, reach) if branch.sign > 0.0 else (reach, near)
+        spacing = 0.5 * unit
+        self.x = spacing * np.arange(-math.ceil(left / spacing), math.ceil(right / spacing) + 1.0)
+        self.loss, log_q = branch.at(self.x)
+        self.log_p = log_q + self.loss
+        self._above: tuple[Floats, Floats, Floats] | None = None
+
+    def coarse(self, low: float, high: float) -> Nodes:
+        return self.loss, self.log_p + math.log(0.5 * self.branch.panel)
+
+    def nodes(self, tilts: Floats, frequency: float, scale: float) -> Nodes:
+        values = self._values(tilts)
+        height = min(8.0, 0.97 * math.pi / self.branch.steep)
+        above = self._above
+        if above is None:
+            above = self._above = self._raised(values, height * self._HEIGHTS)
+        step = self._step(values, above, tilts, frequency, height * self._HEIGHTS)
+        return self._at(values, scale, step, 0.0)
+
+    def damped(self, c: float, frequency: float) -> Nodes:
+        tilts, shift = np.array([c]), self.branch.height
+        if Even(self.branch, c).x.size > self.x.size:  # made for smaller tilts
+            return Even(self.branch, c).damped(c, frequency)
+        values, heights = self._values(tilts), np.array([2.0 * shift])
+        step = 0.5 * self._step(values, self._raised(values, heights), tilts, 0.0, heights)
+        return self._at(values, max(1.0, c), step, shift)
+
+    def _values(self, tilts: Floats) -> Floats:
+        values: Floats = np.multiply.outer(tilts, self.loss)
+        values += self.log_p
+        return values
+
+    def _at(self, values: Floats, scale: float, step: float, shift: float) -> Nodes:
+        live = np.flatnonzero(_live(values, self.loss, scale).any(axis=0))
+        first, last = max(int(live[0]) - 1, 0), min(int(live[-1]) + 1, self.x.size - 1)
+        low, high = math.floor(float(self.x[first]) / step), math.ceil(float(self.x[last]) / step)
+        if high - low > _MOST_NODES:
+            raise TooFine
+        x = step * np.arange(low, high + 1.0)
+        loss, log_q = self.branch.at(x + 1j * self.branch.sign * shift if shift else x)
+        return loss, log_q + loss + math.log(step)
+
+    def _raised(self, values: Floats, heights: Floats) -> tuple[Floats, Floats, Floats]:
+        """Log of the size of P's density, real and imaginary part of the loss, at heights above the axis."""
+        peak = values.max(axis=1, keepdims=True)
+        live = np.flatnonzero((values > peak - _NEGLIGIBLE - 10.0).any(axis=0))
+        x = self.x[max(live[0] - 1, 0) : live[-1] + 2]
+        loss, log_q = self.branch.at(x + 1j * heights[:, None])
+        return (log_q + loss).real, loss.real, np.abs(loss.imag)
+
+    @staticmethod
+    def _step(
+        values: Floats,
+        above: tuple[Floats, Floats, Floats],
+        tilts: Floats,
+        frequency: float,
+        heights: Floats,
+    ) -> float:
+        """2 pi d / (41 + log of how much any tilted integrand grows from the axis to Im x = d).
+
+        41 nats, not 37: what matters is the error relative to M - 1, which is as E[L^2]; and the growth at
+        all tilts of the rule, as that of the highest is no bound for the low ones.
+        """
+        log_p, loss, turn = above
+        if frequency:
+            log_p = log_p + frequency * turn
+        growth = np.multiply.outer(tilts, loss)
+        growth += log_p
+        rise = (growth.max(axis=2) - values.max(axis=1)[:, None]).max(axis=0)
+        steps = 2.0 * math.pi * heights / (41.0 + np.maximum(rise, 0.0))
+        step = float(np.nanmax(steps))
+        if not step > 1e-6:
+            raise TooFine
+        return step
+
+
+def rule_for(branch: Branch, high: float) -> Rule:
+    """A rule for tilts up to `high`."""
+    return Even(branch, high) if branch.whole else Panels(branch)
+
+
+# -- M of a law that is summed by a rule -------------------------------------------------------------
+
+
+class Fine:
+    """M near one real tilt c, by a rule that is exact to rounding there."""
+
+    def __init__(self, law: LossDistribution, c: float, frequency: float, nodes: Nodes) -> None:
+        self.law, self.c, self.frequency = law, c, frequency
+        self.losses, self.log_w = nodes
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        c, loss, law = self.c, self.losses, self.law
+        y = c * loss
+        tilted = y + self.log_w
+        peak = float(tilted.max())
+        tilted -= peak
+        np.exp(tilted, out=tilted)
+        total = float(tilted.sum())
+        log_moment = peak + math.log(total)
+        mean = float(tilted @ loss) / total
+        if abs(log_moment) < 0.5 and float(y.max()) < _LARGE:
+            w = np.exp(self.log_w)
+            rise, back = expm1_linear(np.stack((y, -loss)))
+            # E[e^-L - 1 + L]: the divergence, where nothing is lost or infinite
+            divergence = float(w @ back)
+            excess = c * (law.lost - law.infinite + divergence) - law.infinite + float(w @ rise)
+            log_moment = math.log1p(excess)
+            if not law.infinite and not law.lost:
+                rise += y
+                rise *= w
+                mean = (divergence + float(rise @ loss)) / (1.0 + excess)
+        spread = loss - mean
+        tilted *= spread
+        tilted *= spread
+        variance, third = float(tilted.sum()) / total, float(tilted @ spread) / total
+        return Cumulants(log_moment, mean, variance, third)
+
+    def even(self, step: float, count: int) -> Complexes:
+        """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, ..: two short tables, and their matrix product.
+
+        With G(u) = e^{iu} - 1 and D(u) = G(u) - iu,
+            D(a+b) = G(a) G(b) + D(a) + D(b),   G(a+b) = G(a) G(b) + G(a) + G(b).
+        All is small where u is small and nothing cancels, so a moment next to 1 keeps its digits, at one
+        product per node and frequency; sines are taken at u, 4 u, 16 u, .. only.
+        """
+        w, loss = self._weights()
+        levels = 1
+        while 4**levels < count:
+            levels += 1
+        u = np.multiply.outer(step * _FOURS[:levels], loss)
+        g, d = np.empty((3, levels, loss.size), complex), np.empty((3, levels), complex)
+        one, two, three = g
+        sine = np.sin(u)
+        half = np.sin(0.5 * u)
+        half *= half
+        half *= -2.0
+        one.real, one.imag = half, sine
+        d[0].real, d[0].imag = half @ w, sin_linear(u, sine) @ w
+        weights = w.astype(complex)
+        np.multiply(one, one, out=two)
+        d[1] = two @ weights + 2.0 * d[0]
+        two += one
+        two += one
+        np.multiply(two, one, out=three)
+        d[2] = three @ weights + d[0] + d[1]
+        three += one
+        three += two
+        split = (levels + 1) // 2
+        low, d_low = _comb(g[:, :split], d[:, :split], weights, count)
+        if split == levels:
+            return log1p(d_low[:count])
+        high, d_high = _comb(g[:, split:], d[:, split:], weights, -(-count // d_low.size))
+        high *= weights
+        table = high @ low.T
+        table += d_high[:, None]
+        table += d_low
+        return log1p(table.ravel()[:count])
+
+    def _weights(self) -> tuple[Floats, Floats]:
+        """Tilted masses, and losses about their mean, of the nodes that matter to D."""
+        loss = self.losses
+        w = self.c * loss
+        w += self.log_w
+        w -= w.max()
+        np.exp(w, out=w)
+        w *= 1.0 / w.sum()
+        loss = loss - w @ loss
+        part = w * loss * loss
+        live = part > 1e-20 * part.sum()
+        return w[live], loss[live]
+
+
+def _comb(g: Complexes, d: Complexes, w: Complexes, count: int) -> tuple[Complexes, Complexes]:
+    """G(ju) per node and sum w D(ju), j = 0, 1, .. below a power of 4, from those of u, 2u, 3u, 4u, 8u, .."""
+    rows, sums = np.concatenate((_ZERO * g[:1, 0], g[:, 0])), np.concatenate((_ZERO, d[:, 0]))
+    for k in range(1, d.shape[1]):
+        need = -(-count // sums.size) - 1
+        tops, heads = g[:need, k, None, :], d[:need, k, None]
+        block = tops * rows
+        more = block @ w
+        more += heads
+        more += sums
+        block += rows
+        block += tops
+        rows = np.concatenate((rows, block.reshape(-1, w.size)))
+        sums = np.concatenate((sums, more.ravel()))
+    return rows[:count], sums[:count]
+
+
+_ZERO: Complexes = np.zeros(1, complex)
+_FOURS = 4.0 ** np.arange(16)
+
+
+class SummedMoments:
+    """M by quadrature: roughly at any real tilt up to `high`, to rounding at and around one of them."""
+
+    def __init__(self, law: LossDistribution, low: float, high: float) -> None:
+        self.law, self.low, self.high = law, low, high
+        self.rules = [rule_for(branch, high) for branch in law.branches]
+        self.losses, self.log_w = self._gathered([r.coarse(low, high) for r in self.rules])
+        self._last: Fine | None = None
+
+    def _gathered(self, nodes: list[Nodes]) -> Nodes:
+        """Nodes of all branches, atoms last."""
+        law = self.law
+        if not law.losses.size and len(nodes) == 1:
+            return nodes[0]
+        nodes.append((law.losses, law.log_p))
+        losses, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
+        return losses, log_w
+
+    # -- to search with -----------------------------------------------------------------------
+
+    @cached_property
+    def _columns(self) -> tuple[Floats, Floats, Floats, float]:
+        w, loss = np.exp(self.log_w), self.losses
+        first = w * loss
+        second = first * loss
+        mean = float(w @ np.expm1(-loss)) + float(first.sum()) + self.law.lost - self.law.infinite
+        columns = np.stack((first, second), axis=1)
+        return w, columns, np.array((mean, second.sum())), float(loss.max())
+
+    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        w, columns, base, top = self._columns
+        y = np.multiply.outer(cs, self.losses)
+        if top * cs.max() < 300.0:
+            x = np.expm1(y)
+            sums = x @ columns
+            sums += base
+            x -= y
+            total = x @ w
+            total += cs * base[0]
+            total -= self.law.infinite
+            if total.min() > -0.9:
+                log_moment = np.log1p(total)
+                total += 1.0
+                mean = sums[:, 0] / total
+                return log_moment, mean, np.maximum(sums[:, 1] / total - mean * mean, 0.0)
+        y += self.log_w
+        peak = y.max(axis=1)
+        y -= peak[:, None]
+        w = np.exp(y, out=y)
+        total = w.sum(axis=1)
+        mean = w @ self.losses / total
+        variance = np.maximum(w @ self.losses**2 / total - mean * mean, 0.0)
+        # a coarse rule's error of the mass is the same at small tilts
+        return peak + np.log(total) - self._mass, mean, variance
+
+    @cached_property
+    def _mass(self) -> float:
+        return math.log(self._columns[0].sum()) - math.log1p(-self.law.infinite)
+
+    def decay(self, c: float, t: Floats) -> Floats:
+        w = c * self.losses
+        w += self.log_w
+        w -= w.max()
+        np.exp(w, out=w)
+        w *= 1.0 / w.sum()
+        loss = self.losses - w @ self.losses
+        part = w * loss * loss
+        live = part > 1e-6 * part.max()
+        w, loss = w[live], loss[live]
+        u = np.multiply.outer(t, loss)
+        imag = np.sin(u) @ w
+        u *= 0.5
+        np.sin(u, out=u)
+        u *= u
+        real = u @ w
+        square = np.maximum(4.0 * real * (real - 1.0) + imag * imag, 1e-300 - 1.0)
+        level: Floats = 0.5 * np.log1p(square)
+        return level
+
+    # -- to rounding ---------------------------------------------------------------------------
+
+    def fine(self, c: float, frequency: float = 0.0) -> Fine:
+        """The law tilted by c, by a rule that is good up to this frequency."""
+        last = self._last
+        if last is None or last.c != c or last.frequency < frequency:
+            tilts, scale = np.array([-1.0, 0.0, c]), max(1.0, c, frequency)
+            nodes = self._gathered([r.nodes(tilts, frequency, scale) for r in self.rules])
+            last = self._last = Fine(self.law, c, frequency, nodes)
+        return last
+
+    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        return self.fine(c, frequency).cumulants
+
+    def even(self, c: float, step: float, count: int) -> Complexes:
+        return self.fine(c, step * count).even(step, count)
+
+    def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        if z.size > 64 and z.size * self.losses.size > _CHUNK:
+            half = z.size // 2
+            return np.concatenate((self.log_ratio(c, z[:half]), self.log_ratio(c, z[half:])))
+        frequency = float(np.abs(z.imag).max())
+        turns = max((b.panel * b.steep for b in self.law.branches), default=0.0)
+        if z.real.any() or frequency * turns >= 20.0:
+            return self._damped(c, z, frequency)
+        fine = self.fine(c, frequency)
+        tilted = c * fine.losses + fine.log_w
+        w = np.exp(tilted - tilted.max())
+        w /= w.sum()
+        u = np.multiply.outer(z.imag, fine.losses - float(w @ fine.losses))
+        half_sine = np.sin(0.5 * u)
+        real = -2.0 * np.einsum("ij,ij,j->i", half_sine, half_sine, w)
+        imag = np.einsum("ij,j->i", sin_linear(u), w)
+        return log1p(real + 1j * imag)
+
+    def _damped(self, c: float, z: Complexes, frequency: float) -> Complexes:
+        """On paths where e^{itL} is damped, and all of it about the mean."""
+        here = self.cumulants(c)
+        nodes = [rule.damped(c, frequency) for rule in self.rules]
+        nodes.append((self.law.losses + 0j, self.law.log_p + 0j))
+        loss, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
+        w = np.exp(log_w + c * loss - here.log_moment)
+        u = np.multiply.outer(z, loss - here.mean)
+        return log1p(np.einsum("ij,j->i", expm1_linear(u), w))
+
+    def lean(self, c: float) -> float:
+        law = self.law
+        low, high = law.range
+        if not law.branches or (low > -math.inf and high < math.inf):
+            return 0.0
+        angle = min(b.height * b.steep for b in law.branches)
+        weights = c * self.losses + self.log_w
+        live = self.losses[weights > weights.max() - 60.0]
+        most = max(float(np.abs(live).max()), 1e-300)
+        return (1.0 if high == math.inf else -1.0) * min(0.25, 0.4 * angle / most)
+
+    def at_the_top(self, c: float) -> float:
+        tilted = self.log_w + c * self.losses
+        weight = np.exp(tilted - tilted.max())
+        edge = self.losses > self.losses.max() - 0.02 * np.ptp(self.losses)
+        return float(weight[edge].sum()) / float(weight.sum())
+
+
+# -- closed forms ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NormalMoments:
+    """log M(s) = mu^2 s (s + 1)/2."""
+
+    mu: float
+    high = math.inf
+
+    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        square = self.mu * self.mu
+        return 0.5 * square * cs * (cs + 1.0), square * (cs + 0.5), np.full(cs.shape, square)
+
+    def decay(self, c: float, t: Floats) -> Floats:
+        fall: Floats = -0.5 * (self.mu * t) ** 2
+        return fall
+
+    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        square = self.mu * self.mu
+        return Cumulants(0.5 * square * c * (c + 1.0), square * (c + 0.5), square)
+
+    def even(self, c: float, step: float, count: int) -> Complexes:
+        ratio: Complexes = (-0.5 * (self.mu * step * np.arange(count)) ** 2).astype(complex)
+        return ratio
+
+    def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        ratio: Complexes = 0.5 * (self.mu * z) ** 2
+        return ratio
+
+    def lean(self, c: float) -> float:
+        return 0.25
+
+    def at_the_top(self, c: float) -> float:
+        return 0.0
+
+
+def prepare(law: LossDistribution, low: float, high: float) -> Moments:
+    """M of a law for real tilts in [low, high]. Raises `TooFine` where that is out of reach.
+
+    >>> from .loss import gaussian
+    >>> prepare(gaussian(0.5), 1.0, 4.0).cumulants(2.0).log_moment
+    0.75
+    """
+    mu = law.gaussian
+    return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high)

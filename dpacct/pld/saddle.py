@@ -1,0 +1,301 @@
+"""The tilt of a question: a composition's cumulants at real tilts, its saddle, and what the line takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from .loss import LossDistribution
+from .moments import prepare
+from .stable import Floats, TooFine
+
+Part = tuple[LossDistribution, float]
+Number = TypeVar("Number", float, Floats)
+
+_FAN = np.geomspace(0.1, 3.0, 21)
+_WARM = np.geomspace(0.7, 1.4, 9)
+FEW = 2048  # nodes that the vertical may have and still be the first choice
+
+# 14 digits, and what a sum of folded copies adds
+_NEED = 14.0 * math.log(10.0) + 1.4
+_PROBE = 2.5 ** np.arange(1.5, 9.5)
+_SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
+_SIGNS = np.array([1.0] * 7 + [-1.0] * 6)
+
+
+@dataclass(frozen=True)
+class Totals(Generic[Number]):
+    """Cumulants of the sum of all losses at a real tilt c, or at many."""
+
+    c: Number
+    log_moment: Number
+    mean: Number
+    variance: Number
+    third: float = 0.0
+
+    @property
+    def skewed(self) -> bool:
+        """Whether rare large losses lead at this tilt: then a line has to be confirmed by another."""
+        return bool(self.third > 1.5 * self.variance**1.5)
+
+    @cached_property
+    def curvature(self) -> Number:
+        """Second derivative of log M(c) - c eps - log c - log(1 + c)."""
+        a, b = 1.0 / self.c, 1.0 / (1.0 + self.c)
+        return self.variance + a * a + b * b
+
+    @cached_property
+    def saddle_epsilon(self) -> Number:
+        """The epsilon of which c is the saddle."""
+        eps: Number = self.mean - 1.0 / self.c - 1.0 / (1.0 + self.c)
+        return eps
+
+    @property
+    def peak(self) -> Number:
+        """log delta at the saddle's own epsilon, estimated."""
+        c = self.c
+        width = c * (1.0 + c) * (2.0 * math.pi * self.curvature) ** 0.5
+        estimate: Number = self.log_moment - c * self.saddle_epsilon - np.log(width)
+        return estimate
+
+    def log_delta(self, eps: float) -> Number:
+        """The saddle-point estimate."""
+        c, gap = self.c, eps - self.saddle_epsilon
+        height = self.log_moment - c * eps - np.log(c * (1.0 + c))
+        estimate: Number = (
+            height - 0.5 * np.log(2.0 * math.pi * self.curvature) - 0.5 * gap * gap / self.curvature
+        )
+        return estimate
+
+
+class Plan(NamedTuple):
+    """How the vertical is to be summed for an epsilon: its step, and how many nodes matter."""
+
+    eps: float
+    step: float
+    nodes: int
+
+
+Gap = Callable[[Any], tuple[Any, Any]]  # of `Totals`: what is to be 0, and its slope in log c
+
+
+class Saddle:
+    """Searches a tilt: many are read at once by a coarse rule, then one by a rule exact to rounding."""
+
+    def __init__(self, parts: list[Part], c: float, warm: bool = False) -> None:
+        self.parts, self.warm = parts, warm  # warm: c is where a similar question was answered
+        self.plan = Plan(math.nan, math.nan, 0)
+        if not warm:
+            summed = [law for law, _ in parts if law.gaussian is None]
+            c = min([c] + [40.0 / branch.steep for law in summed for branch in law.branches])
+        while True:  # a guess may lie where the far tail of a loss has taken over
+            try:
+                self._prepare(c)
+                break
+            except TooFine:
+                if c < 1e-12:
+                    raise
+                c *= 0.25
+        self.start = c
+
+    def _prepare(self, c: float) -> None:
+        for reach in (4.0, 1.6):
+            try:
+                self.moments = [(prepare(law, 0.25 * c, reach * c), n) for law, n in self.parts]
+                self.middle, self.high = c, reach * c
+                return
+            except TooFine:
+                if reach < 4.0:
+                    raise
+
+    def at(self, c: float, frequency: float = 0.0) -> Totals[float]:
+        """The sums at one tilt, to rounding."""
+        if c > self.high:
+            self._prepare(c)
+        log_moment = mean = variance = third = 0.0
+        for moments, n in self.moments:
+            of = moments.cumulants(c, frequency)
+            log_moment += n * of.log_moment
+            mean += n * of.mean
+            variance += n * of.variance
+            third += n * of.third
+        return Totals(c, log_moment, mean, variance, third)
+
+    def rough(self, cs: Floats) -> Totals[Floats]:
+        """At many tilts, good enough to search with."""
+        log_moment, mean, variance = np.zeros((3, cs.size))
+        for moments, n in self.moments:
+            parts = moments.rough(cs)
+            log_moment, mean = log_moment + n * parts[0], mean + n * parts[1]
+            variance = variance + n * parts[2]
+        return Totals(cs, log_moment, mean, variance)
+
+    # -- search ------------------------------------------------------------------------------
+
+    def for_epsilon(self, eps: float, c: float) -> Totals[float]:
+        """Cumulants, to rounding, at the saddle of an epsilon."""
+        return self._solve(lambda t: (t.saddle_epsilon - eps, t.c * t.curvature), c, eps)
+
+    def for_log_delta(self, log_delta: float, c: float) -> Totals[float]:
+        """Cumulants, to rounding, at the saddle whose own epsilon has this log delta, by its estimate."""
+        return self._solve(lambda t: (log_delta - t.peak, t.c**2 * t.curvature), c, None)
+
+    def near_epsilon(self, eps: float) -> float:
+        """About the saddle of an epsilon."""
+        return self._search(lambda t: (t.saddle_epsilon - eps, t.c * t.curvature), self.start)[0]
+
+    def _solve(self, gap: Gap, c: float, eps: float | None) -> Totals[float]:
+        guess, curvature, between = self._search(gap, min(c, self.start))
+        for _ in range(6):
+            total = self._settled(guess, curvature, eps, gap)
+            if total is not None:
+                return total
+            # it bends there: once more, closer
+            guess, curvature, between = self._search(gap, guess, np.geomspace(*between, 9))
+        raise TooFine
+
+    def _search(
+        self, gap: Gap, c: float, cs: Floats | None = None
+    ) -> tuple[float, float, tuple[float, float]]:
+        """Where `gap`, which rises with the tilt, is 0; the curvature there, and the two tilts beside it."""
+        if cs is None and self.warm:
+            cs = c * _WARM
+        turns, rising = 0, True
+        for _ in range(40):
+            if turns > 3 or not 1e-140 < c < 1e140:
+                break
+            if cs is None:
+                c = self._within_reach(c)
+                cs = c * _FAN
+                cs = cs[cs < 0.8 * self.high]
+            total = self.rough(cs)
+            value, slope = gap(total)
+            if not value[-1] >= 0.0 or value[0] > 0.0:
+                up = not value[-1] >= 0.0
+                turns += up != rising
+                c, cs, rising = c * (3.0 if up else 0.05), None, up
+            else:
+                k = min(int(np.flatnonzero(value <= 0.0)[-1]), cs.size - 2)
+                c0, c1, f0, f1 = (
+                    float(cs[k]),
+                    float(cs[k + 1]),
+                    float(value[k]),
+                    float(value[k + 1]),
+                )
+                wide, gain = math.log(c1 / c0), f1 - f0
+                u = -f0 / gain
+                a, b = (
+                    gain / (wide * float(slope[k])) - 1.0,
+                    1.0 - gain / (wide * float(slope[k + 1])),
+                )
+                if (
+                    abs(a) < 1.0 and abs(b) < 1.0
+                ):  # Hermite's cubic for log c as a function of the gap
+                    u = min(max(u + u * (1.0 - u) * (a * (1.0 - u) + b * u), 0.0), 1.0)
+                curvature = float(total.curvature[k] ** (1.0 - u) * total.curvature[k + 1] ** u)
+                return c0 * math.exp(wide * u), curvature, (c0, c1)
+        raise TooFine  # as far as rules go there is no saddle, and no other tilt will do
+
+    def _within_reach(self, c: float) -> float:
+        """The tilt, or as far towards it as rules go; made ready for it."""
+        while c > 1.2 * self.middle:
+            try:
+                self._prepare(c)
+            except TooFine:
+                if c < 1.3 * self.middle:
+                    raise
+                c = math.sqrt(c * self.middle)
+        return c
+
+    def settled(self, c: float) -> Totals[float]:
+        """Cumulants to rounding, by a rule for the frequencies that the vertical through c will ask for."""
+        total = self._settled(c, None, None, None)
+        assert total is not None
+        return total
+
+    def _settled(
+        self, c: float, curvature: float | None, eps: float | None, gap: Gap | None
+    ) -> Totals[float] | None:
+        """None if the saddle, by `gap`, is more than half a deviation away."""
+        if curvature is None:
+            curvature = float(self.rough(np.array([c])).curvature[0])
+        about, step = aliasing(self, c, curvature, eps)
+        if gap is not None:
+            value, slope = gap(about)
+            if not abs(value) * c * math.sqrt(about.curvature) < 0.5 * slope:
+                return None
+        count = reach(self, about, step)
+        self.plan = Plan(about.saddle_epsilon if eps is None else eps, step, count)
+        return self.at(c, step * count if count <= FEW else 0.0)
+
+
+# -- what the vertical takes -------------------------------------------------------------------
+
+
+def aliasing(
+    saddle: Saddle, c: float, curvature: float, eps: float | None = None
+) -> tuple[Totals[float], float]:
+    """About the cumulants at c, and the step of the vertical there with folded copies below 1e-14 of delta.
+
+    With B(y) = M(y) e^{-y eps} y^y / (1+y)^{1+y}, a bound of delta for every y > 0, the step h leaves at most
+    B(c+a)/(e^{2 pi a/h} - 1) from the right, and as much from the left (docs/theory/engine.md). Epsilon: that
+    of which c is the saddle, unless it is told. Beyond the rule's reach M would be too small: a stays within.
+    """
+    unit = math.sqrt(2.0 * _NEED / curvature)
+    right, left = min(unit, 1.4 * c, (saddle.high - c) / 1.1), min(unit, 0.97 * c) / 1.1
+    shifts = np.concatenate((np.zeros(1), right * _SHIFTS, left * _SHIFTS))
+    cs = c + shifts * _SIGNS
+    total = saddle.rough(cs)
+    about = Totals(c, float(total.log_moment[0]), float(total.mean[0]), float(total.variance[0]))
+    eps = about.saddle_epsilon if eps is None else eps
+    log_delta = float(about.log_delta(eps))
+    rest = np.log1p(cs)
+    excess = total.log_moment + cs * (np.log(cs) - rest - eps) - rest
+    excess += _NEED - log_delta
+    steps = 2.0 * math.pi * shifts / np.maximum(excess, 1.0)
+    from_one = 2.0 * math.pi * c / max(_NEED - log_delta, 1.0)  # from the left, where delta <= 1
+    return about, min(float(steps[1:7].max()), max(float(steps[7:].max()), from_one))
+
+
+def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
+    """For how many nodes the integrand matters: its decay at some frequencies, by the coarse rule."""
+    c, t = about.c, step * _PROBE
+    squares = (t / c) ** 2
+    ratio = (1.0 + squares) * (1.0 + squares * (c / (1.0 + c)) ** 2) / np.maximum(squares, 1.0)
+    level = -0.5 * np.log(ratio)
+    for moments, n in saddle.moments:
+        level += n * moments.decay(c, t)
+    fall = np.maximum(-level, 1e-9)
+    wanted = (
+        math.log(c) - math.log(1e-15 * math.pi) + 0.5 * math.log(2.0 * math.pi * about.curvature)
+    )
+    far = np.flatnonzero(fall > wanted)
+    if not far.size:
+        return 1 << 40
+    k = max(int(far[0]), 1)
+    # as a power of t in between
+    a, b = math.log(float(fall[k - 1]) / wanted), math.log(float(fall[k]) / wanted)
+    share = min(1.0, max(0.0, -a / (b - a)))
+    return math.ceil(1.04 * float(_PROBE[k - 1] * (_PROBE[k] / _PROBE[k - 1]) ** share)) + 2
+
+
+# -- first guesses ------------------------------------------------------------------------------
+
+
+def guess(parts: list[Part], log_delta: float) -> float:
+    """A tilt to search from, for a log delta."""
+    variance = max(sum(n * law.variance for law, n in parts), 1e-300)
+    return (math.sqrt(max(-2.0 * log_delta, 0.0)) + 0.3) / math.sqrt(variance)
+
+
+def guess_for_epsilon(parts: list[Part], eps: float) -> float:
+    """A tilt to search from, for an epsilon."""
+    v = max(sum(n * law.variance for law, n in parts), 1e-300)
+    excess = eps - 0.5 * v
+    root = math.hypot(excess, 2.0 * math.sqrt(v))
+    return 0.5 * (excess + root) / v if excess > 0.0 else 2.0 / (root - excess)

@@ -1,0 +1,98 @@
+"""Interval, and the laws of the small solvers."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpacct.pld import atoms, roots
+from dpacct.pld.interval import Interval, worst
+from dpacct.vocabulary import Side, Strength
+
+NUMBERS = st.floats(-1e6, 1e6)
+
+
+@given(a=NUMBERS, b=NUMBERS, c=NUMBERS, d=NUMBERS)
+def test_what_two_intervals_leave(a: float, b: float, c: float, d: float) -> None:
+    low, high = sorted((a, b))
+    first = Interval(low, low, high, Strength.CONVERGED)
+    low, high = sorted((c, d))
+    second = Interval(low, high, high, Strength.BOUND)
+    if max(first.lower, second.lower) > min(first.upper, second.upper):
+        with pytest.raises(ValueError, match="do not meet"):
+            _ = first & second
+        return
+    both = first & second
+    assert both.lower >= max(first.lower, second.lower) and both.lower <= both.value <= both.upper
+    assert both.width <= min(first.width, second.width) or both.lower == 0.0 or first.lower < 0.0
+    assert both.strength is Strength.BOUND
+    largest = worst((first, second))
+    assert largest.upper == max(first.upper, second.upper) and largest.strength is Strength.BOUND
+
+
+def test_sides() -> None:
+    assert Interval.at_most(2.0, Strength.BOUND).side is Side.UPPER
+    assert Interval.exactly(math.inf).side is Side.TWO_SIDED
+    assert Interval(0.0, 0.0, math.inf, Strength.BOUND).side is Side.LOWER
+    assert Interval(-math.inf, 0.0, math.inf, Strength.ESTIMATE).side is Side.NONE
+    assert Interval.around(1.0, 0.25).map(lambda x: 2.0 * x) == Interval.around(2.0, 0.5)
+
+
+@given(target=st.floats(-700.0, -1e-6), rate=st.floats(1e-6, 1e6))
+def test_decreasing_finds_the_root(target: float, rate: float) -> None:
+    found = roots.decreasing(lambda x: (-rate * x, -rate), target, 0.0)
+    assert found == pytest.approx(-target / rate, rel=1e-14)
+    assert roots.decreasing(lambda x: (-rate * x - 1e3, -rate), target, 0.0) == 0.0
+
+
+@given(root=st.floats(1e-9, 1e9), start=st.floats(1e-3, 1e3))
+def test_rising_finds_the_root(root: float, start: float) -> None:
+    found, slope, _ = roots.rising(lambda x: math.atan(math.log(x / root)), start, 1e-12)
+    assert found == pytest.approx(root, rel=1e-10) and slope > 0.0
+
+
+@given(most=st.integers(0, 10**9), start=st.integers(1, 10**6))
+def test_whole_finds_the_largest(most: int, start: int) -> None:
+    assert roots.whole(lambda n: n <= most, start) == most
+
+
+@pytest.mark.parametrize(
+    ("count", "chance"), [(1000, 0.3), (10**6, 0.4999), (10**9, 1e-6), (5, 0.5)]
+)
+def test_powers_of_two_atoms_are_binomial(count: int, chance: float) -> None:
+    mpmath.mp.dps = 40
+    pair = (np.array([1.3, -1.3]), np.log(np.array([chance, 1.0 - chance])))
+    losses, logs = atoms.power(pair, count, 0.0)
+    p = mpmath.mpf(chance)
+    for i in range(0, losses.size, max(1, losses.size // 20)):
+        k = round((losses[i] / 1.3 + count) / 2)
+        truth = mpmath.log(p) * k + mpmath.log1p(-p) * (count - k)
+        truth += mpmath.loggamma(count + 1) - mpmath.loggamma(k + 1)
+        truth -= mpmath.loggamma(count - k + 1)
+        # the masses given are off by their own rounding, which the deviation from the mean magnifies
+        slack = 1e-13 + 3e-16 * count + 4e-16 * abs(k - count * chance) / min(chance, 1.0 - chance)
+        assert abs(float(logs[i]) - float(truth)) < slack
+
+
+@pytest.mark.parametrize("count", [3, 8, 21])
+def test_powers_are_repeated_convolutions(count: int) -> None:
+    three = (np.array([0.7, 0.1, -0.25]), np.log(np.array([0.5, 0.3, 0.2])))
+    lattice = (np.array([0.4, 0.0, -0.4]), np.log(np.array([0.5, 0.3, 0.2])))
+    for base in (three, lattice):
+        losses, logs = atoms.power(base, count, 0.0)
+        slow = base
+        for _ in range(count - 1):
+            slow = atoms.convolved(slow, base, 0.0)
+        mean = count * float(np.exp(base[1]) @ base[0])
+        for found in ((losses, logs), slow):
+            mass = np.exp(found[1])
+            assert mass.sum() == pytest.approx(1.0, abs=1e-13)
+            assert float(mass @ found[0]) == pytest.approx(mean, abs=1e-12)
+        for s in (0.5, 2.0):
+            once = float(np.exp(base[1] + s * base[0]).sum())
+            assert float(np.exp(logs + s * losses).sum()) == pytest.approx(once**count, rel=1e-12)
