@@ -89,7 +89,8 @@ def test_epsilon_is_dpacct_s(scheme: str) -> None:
 def test_no_coin_hides_whose_message_is_seen() -> None:
     """Where every client draws all of its noise and is seen by name, sampling amplifies nothing."""
     plan = hidden(cohort(), 2.0, EACH)
-    assert plan.tree == (dp.Gaussian(noise_multiplier=2, clip=1).under(unit="client")) * 3
+    step = dp.Gaussian(noise_multiplier=2, clip=1).under("zero-out", unit="client")
+    assert plan.tree == step * 3
 
 
 def test_several_fields_are_paid_together() -> None:

@@ -54,10 +54,10 @@ class Account:
 
     @property
     def budget(self) -> tuple[float, Fraction]:
-        """(epsilon, delta) for a ledger: the target, or what the whole plan costs."""
+        """(epsilon, delta) for a ledger: the target, or what the whole plan costs, rounded up."""
         if self.epsilon is not None:
             return self.epsilon, self.delta
-        return float(self.spent(self.times)), self.delta
+        return float(self.spent(self.times)) * (1.0 + 1e-9), self.delta
 
 
 class Accounts:

@@ -48,6 +48,11 @@ class Noise(ABC):
         positive("clip", self.clip)
 
     @property
+    def protects(self) -> str:
+        """Whom the node of a sum is about: a "client" with all that it holds, or one "record"."""
+        return "client"
+
+    @property
     def bounds(self) -> bool:
         """Whether rows are bounded at all."""
         return self.clip < math.inf
@@ -223,11 +228,16 @@ class Staircase(Noise):
 
 @dataclass(frozen=True)
 class Votes(Noise):
-    """One vote of 1 for each query, whatever was sent; the labels of noisy majorities leave (GNMax)."""
+    """One vote of 1 for each query, whatever was sent; the labels of noisy majorities leave (GNMax).
+
+    `neighbours`: k, where a vote is the mean of k neighbours' labels, in k-th parts. `level`: who is
+    protected, "agent" or "instance" (see `dpacct.GNMax`).
+    """
 
     sigma: float = 1.0
     classes: int = 10
     level: str = "agent"
+    neighbours: int = 1
     kurtosis: ClassVar[float] = 3.0
     counts_votes: ClassVar[bool] = True
 
@@ -236,11 +246,16 @@ class Votes(Noise):
         positive("sigma", self.sigma)
         whole("classes", self.classes, 2)
         one_of("level", self.level, ("agent", "instance"))
+        whole("neighbours", self.neighbours, 1, 10**6)
+
+    @property
+    def protects(self) -> str:
+        return "client" if self.level == "agent" else "record"
 
     @cached_property
     def gnmax(self) -> dp.GNMax:
         """dpacct's mechanism of one query."""
-        return dp.GNMax(sigma=self.sigma, level=self.level)
+        return dp.GNMax(sigma=self.sigma, level=self.level, neighbours=self.neighbours)
 
     @cached_property
     def node(self) -> dp.Node:
@@ -260,15 +275,19 @@ class Votes(Noise):
 
     def bound(self, rows: Rows) -> Rows:
         scores = rows.reshape(len(rows), -1, self.classes)
-        votes: Rows = np.eye(self.classes)[scores.argmax(axis=2)].reshape(len(rows), -1)
-        return votes
+        plurality = np.eye(self.classes)[scores.argmax(axis=2)]
+        shares = np.clip(np.round(scores * self.neighbours), 0, self.neighbours)
+        spread = shares.sum(axis=2, keepdims=True) == self.neighbours
+        votes: Rows = np.where(spread, shares / self.neighbours, plurality)
+        return votes.reshape(len(rows), -1)
 
     def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
         labels: NDArray[np.int64] = noisy.reshape(-1, self.classes).argmax(axis=1)
         return labels
 
     def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
-        cost = self.gnmax.cost(totals.reshape(-1, self.classes), delta)
+        counts = np.round(totals.reshape(-1, self.classes) * self.neighbours)
+        cost = self.gnmax.cost(counts.astype(np.int64), delta)
         answers = {"by these votes": cost.data_dependent, "by these votes, exactly": cost.exact}
         return {name: float(answer) for name, answer in answers.items() if answer is not None}
 

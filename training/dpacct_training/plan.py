@@ -81,9 +81,10 @@ class Cohort:
         """Whether the noise is to be found for a target."""
         return isinstance(self.noise, str) and self.noise != "none"
 
-    def multiplier(self) -> float:
+    def multiplier(self, by: str = "server") -> float:
         """Standard deviation over clip, of one Gaussian a round; 0 without noise.
 
+        `by`: who draws it (see `Plan`); where "each" message is seen, no coin hides who sent it.
         What is found for a target is verified by the very question that a ledger will ask, and goes up
         until it fits. Raises `Unreachable`, `InvalidArgument`, `OutsideDomain`.
 
@@ -99,13 +100,24 @@ class Cohort:
             return math.nextafter(positive("noise", self.noise) / clip, 0.0)
         self.bounded("a noise that is found for a target")
         assert self.epsilon is not None and self.delta is not None
-        return _least(self.epsilon, self.delta, self.rate, self.rounds, self.scheme, self.noise)
+        scheme, rate = ("none", Fraction(1)) if by == EACH else (self.scheme, self.rate)
+        return _least(self.epsilon, self.delta, rate, self.rounds, scheme, self.noise)
 
-    def gaussian(self, size: int, multiplier: float | None = None) -> Noise:
-        """The noise of a clipped sum of `size` numbers; without noise, the clip alone."""
-        clip = self.bounded("a clipped sum")
-        found = self.multiplier() if multiplier is None else multiplier
-        return Gaussian(size, clip, found) if found else Unprotected(size, clip)
+    def gaussian(
+        self, size: int, *, by: str = "server", share: float = 1.0, clip: float | None = None
+    ) -> Noise:
+        """The noise of a clipped sum of `size` numbers, at the cohort's clip or another.
+
+        `share`: of the precision, where several sums are released together: mechanisms at
+        z / sqrt(share) whose shares add up to 1 cost what one at z does. Without noise the clip is left.
+        """
+        multiplier = self.multiplier(by)
+        if not multiplier:
+            bound = self.clip if clip is None else clip
+            return Unprotected(size, math.inf if bound is None else bound)
+        if share < 1.0:  # rounded up: together they must not cost more
+            multiplier *= share**-0.5 * (1.0 + 1e-12)
+        return Gaussian(size, self.bounded("a noisy sum") if clip is None else clip, multiplier)
 
 
 @lru_cache(maxsize=256)
@@ -212,7 +224,11 @@ class Plan:
         if not nodes or len(nodes) < len(noise):
             return None
         joint: dp.Node = reduce(add, nodes)
-        return on_sample(joint, scheme, self.cohort.rate).under(unit="client")
+        protects = {mechanism.protects for mechanism in noise.values()}
+        unit = "record" if "record" in protects else "client"
+        if self.by == EACH:  # that a message is there hides nobody: what it says does
+            return joint.under("zero-out", unit=unit)
+        return on_sample(joint, scheme, self.cohort.rate).under(unit=unit)
 
     @cached_property
     def accounts(self) -> dict[str, Account]:

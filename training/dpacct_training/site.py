@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dpacct import InvalidArgument
 from dpacct_training.algorithm import Algorithm, Array, Arrays
 from dpacct_training.keys import Child, Keys
 from dpacct_training.local import Local
@@ -90,6 +91,13 @@ class Site:
             self.memory.setdefault(client, {})[name] = row
 
     # --- data
+
+    def open(self) -> Samples:
+        """The public samples. Raises `InvalidArgument` where there are none."""
+        if self.public is None:
+            told = '[data] public must be given ("validation"), got none'
+            raise InvalidArgument(told, argument="public")
+        return self.public
 
     @property
     def samples(self) -> int:

@@ -16,7 +16,7 @@ def names() -> list[str]:
     """All algorithms.
 
     >>> names()[:3]
-    ['dp_fed', 'dp_fed_ls', 'dp_fedavg']
+    ['adaptive_clip', 'blur', 'dp_fed']
     """
     return sorted(_algorithms)
 

@@ -25,7 +25,7 @@ class DPFedAvg(FedAvg):
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """Noise for the cohort's target."""
-        noise = cohort.gaussian(setting.model.dimension)
+        noise = cohort.gaussian(setting.model.dimension, by=self.by)
         return Plan(cohort=cohort, noise={"update": noise}, by=self.by)
 
 

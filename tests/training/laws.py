@@ -1,0 +1,306 @@
+"""What must hold of every run, as functions: tests call them, and planted bugs must make them fail.
+
+None of them reads what the package says of itself: releases are taken apart by other code.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import dpacct as dp
+from dpacct_training.algorithms.dp_fedavg import DPFedAvg
+from dpacct_training.keys import Keys
+from dpacct_training.meter import Meter, Meters
+from dpacct_training.plan import SERVER
+from dpacct_training.prepare import Prepared
+from dpacct_training.run import Run
+from dpacct_training.session import Session
+from dpacct_training.site import TRAIN, Host, Reply, Task
+from tests.training.systems import system
+
+FAR = 6.0  # standard errors
+
+
+@dataclass
+class Spy:
+    """An engine of several hosts in this process, which keeps all that it carries."""
+
+    hosts: list[Host]
+    local: bool = True
+    tasks: list[Task] = field(default_factory=list)
+
+    def where(self, client: int) -> int:
+        return 0 if self.local else client % len(self.hosts)
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        self.tasks += tasks
+        replies = [
+            self.hosts[(task.clients[0] if not self.local else i) % len(self.hosts)].answer(task)
+            for i, task in enumerate(tasks)
+        ]
+        return reversed(replies)  # in any order
+
+    def close(self) -> None:
+        self.hosts.clear()
+
+
+def hosts(prepared: Prepared, count: int = 1) -> list[Host]:
+    parts = (prepared.algorithm, prepared.plan, prepared.setting.for_hosts())
+    return [Host(*parts) for _ in range(count)]
+
+
+def begun(prepared: Prepared, seed: int = 0) -> tuple[Run, Spy]:
+    keys = Keys.from_seed(seed)
+    run = Run(prepared.algorithm, prepared.plan, prepared.setting, keys)
+    return run, Spy(hosts(prepared))
+
+
+def close(value: float, wanted: float, error: float) -> None:
+    assert abs(value - wanted) <= FAR * error, f"{value} for {wanted} +- {error}"
+
+
+# --- the noise of what is released
+
+
+def residuals(name: str, seeds: Sequence[int] = (0, 1), rounds: int = 4) -> Any:
+    """(release * tau K less the sum of updates clipped by other code) / the planned std, by round."""
+    rows = []
+    for seed in seeds:
+        prepared = system(name, data__side=28, privacy__rounds=rounds)
+        run, engine = begun(prepared, seed)
+        quiet = replace(prepared, plan=replace(prepared.plan, by=SERVER))
+        if name == "shares":  # what the clients would send without their shares
+            algorithm = replace(prepared.algorithm, by=SERVER)  # type: ignore[call-arg]
+            quiet = replace(quiet, algorithm=algorithm)
+        (bare,) = hosts(quiet)
+        for round in range(1, rounds + 1):
+            noise = run.algorithm.mechanisms(run.plan, run.state.server)["update"]
+            clients = run.plan.sample(round, run.keys).clients.tolist()
+            total = np.zeros(noise.size)
+            for task in run.tasks(engine, TRAIN, round, clients):
+                task = replace(task, mark=bare.plan.mark)
+                for row in bare.answer(task).rows["update"].astype(np.float64):
+                    total += row * min(1.0, noise.clip / max(np.linalg.norm(row), 1e-300))
+            released = run.step(engine, round)["update"]
+            drawn = released * float(run.plan.cohort.rate * run.plan.cohort.clients) - total
+            # more shares than were expected are more noise
+            more = len(clients) / float(run.plan.denominator) if name == "shares" else 1.0
+            multiplier = noise.multiplier  # type: ignore[attr-defined]
+            rows.append(drawn / (multiplier * noise.clip * max(1.0, more) ** 0.5))
+    return np.array(rows)
+
+
+def residual_law(name: str) -> None:
+    """Standard normal, to 1 %: other in each round and with each key, and in each coordinate."""
+    z = residuals(name)
+    close((z**2).mean(), 1.0, (2 / z.size) ** 0.5)
+    close(z.mean(), 0.0, z.size**-0.5)
+    close((z**4).mean(), 3.0, (96 / z.size) ** 0.5)
+    for part in np.array_split(z, 4, axis=1):
+        close((part**2).mean(), 1.0, (2 / part.size) ** 0.5)
+    crossed = np.corrcoef(z)
+    np.fill_diagonal(crossed, 0.0)
+    assert np.abs(crossed).max() < FAR / z.shape[1] ** 0.5
+
+
+class Silent(DPFedAvg):
+    """All of its clients answer the same row."""
+
+    row = 0.0
+
+    def client(self, sent: Any, site: Any) -> Any:
+        size = site.model.dimension
+        return {"update": site.hidden("update", np.full((len(site.clients), size), self.row))}
+
+
+class Loud(Silent):
+    row = 1e6
+
+
+def with_algorithm(prepared: Prepared, kind: type[DPFedAvg]) -> Prepared:
+    return replace(prepared, algorithm=kind(prepared.algorithm.local))
+
+
+def releases(prepared: Prepared, rounds: int = 3, seed: int = 0) -> Any:
+    run, engine = begun(prepared, seed)
+    return np.array([run.step(engine, r)["update"] for r in range(1, rounds + 1)])
+
+
+def keyed_noise_law() -> None:
+    """Another key is another noise in the same round: nothing of it is predictable."""
+    prepared = with_algorithm(system("dp_fedavg"), Silent)
+    first, again, other = (releases(prepared, seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    crossed = np.corrcoef(np.concatenate([first, other]))[:3, 3:]
+    assert np.abs(crossed).max() < FAR / first.shape[1] ** 0.5
+
+
+def fresh_noise_law() -> None:
+    """Rounds whose sums are equal have other noise all the same."""
+    z = releases(with_algorithm(system("dp_fedavg"), Silent), 4)
+    crossed = np.corrcoef(z) - np.eye(4)
+    assert np.abs(crossed).max() < FAR / z.shape[1] ** 0.5
+
+
+def precision_law() -> None:
+    """No multiple of a grid of single precision."""
+    prepared = with_algorithm(system("dp_fedavg"), Silent)
+    drawn = releases(prepared, 1) * float(prepared.plan.denominator)
+    assert (drawn.astype(np.float32) == drawn).mean() < 0.01
+
+
+def empty_round_law() -> None:
+    """A round in which nobody takes part releases noise like any other."""
+    prepared = system("dp_fedavg", privacy__rate=0.001, privacy__noise=0.1)
+    run, engine = begun(prepared)
+    empty = 0
+    for round in range(1, 5):
+        released = run.step(engine, round)["update"]
+        empty += run.state.sizes[-1] == 0
+        assert np.count_nonzero(released) == released.size
+    assert empty
+
+
+def two_sums_law() -> None:
+    """Two fields of one round are hidden apart, also where they are equal."""
+    run, engine = begun(system("scaffold", data__side=28))
+    noises = []
+    for round in (1, 2):
+        mechanisms = run.plan.noise
+        meters = Meters()
+        for name in ("update", "control"):
+            zero = np.zeros(mechanisms[name].size)
+            noises.append(run._hidden(name, mechanisms[name], zero, round, 5, meters))
+    crossed = np.corrcoef(np.array(noises)) - np.eye(4)
+    assert np.abs(crossed).max() < FAR / noises[0].size ** 0.5
+    run.finish(engine)
+
+
+# --- the bound
+
+
+def clip_law(scheme: str = "poisson") -> None:
+    """A client cannot switch its clip off, and each is clipped by itself, to the l2 norm."""
+    prepared = with_algorithm(system("dp_fedavg", privacy__scheme=scheme), Loud)
+    run, engine = begun(prepared)
+    released = run.step(engine, 1)["update"] * float(run.plan.denominator)
+    noise, clients = run.plan.noise["update"], run.state.sizes[0]
+    # the clients' rows are equal, so that their sum is as long as all clips together
+    direction = np.full(noise.size, noise.size**-0.5)
+    close(released @ direction, clients * noise.clip, noise.variance**0.5)
+
+
+def record_clip_law() -> None:
+    """One record moves a client's summed gradient by at most its clip, in the noise's own norm."""
+    import torch
+
+    for name in ("prifedsync", "udp_fl"):
+        prepared = system(name)
+        run, engine = begun(prepared)
+        (task,) = run.tasks(engine, TRAIN, 1, [0])
+        site = engine.hosts[0].site(task)
+        records = [run.plan.records[client] for client in site.clients]
+        noises = [r.noise.at(1e-3) for r in records]
+        w = torch.zeros(1, site.model.dimension)
+        x, y = site.x[site.rows[0]][None], site.y[site.rows[0]][None]
+        taken = torch.ones(1, len(site.rows[0]))
+        whole = site.model.bounded_sum(w, x, y, taken, noises).numpy().astype(np.float64)
+        for place in range(len(site.rows[0])):
+            less = taken.clone()
+            less[0, place] = 0.0
+            without = site.model.bounded_sum(w, x, y, less, noises).numpy().astype(np.float64)
+            moved = noises[0].norms(whole - without)[0]
+            assert moved <= 1e-3 * (1 + 1e-3), f"{name}: {moved}"
+
+
+def denominator_law() -> None:
+    """tau K, whoever came."""
+
+    class Small(Silent):
+        row = 1e-6
+
+    prepared = with_algorithm(system("dp_fedavg", privacy__noise="none"), Small)
+    run, engine = begun(prepared)
+    for round in (1, 2, 3):
+        released = run.step(engine, round)["update"]
+        np.testing.assert_allclose(released * 10, run.state.sizes[-1] * 1e-6, rtol=1e-12)
+    assert len(set(run.state.sizes)) > 1
+
+
+# --- coins
+
+
+def coins_law(name: str) -> None:
+    """Of the accounted kind and rate, other in each round and with each key."""
+    plan, keys, other = system(name).plan, Keys.from_seed(0), Keys.from_seed(9)
+    samples = [tuple(plan.sample(r, keys).clients.tolist()) for r in range(1, 301)]
+    assert len(set(samples)) > 250
+    assert samples != [tuple(plan.sample(r, other).clients.tolist()) for r in range(1, 301)]
+    cohort, sizes = plan.cohort, np.array([len(sample) for sample in samples])
+    expected = float(cohort.rate * cohort.clients)
+    if plan.noise:
+        kind = {"poisson": "Poisson", "uniform": "WithoutReplacement"}[cohort.scheme]
+        step = plan.accounts["run"].step
+        assert repr(step).startswith(f"{kind}({float(cohort.rate)})"), step
+    if cohort.scheme == "uniform":
+        assert set(sizes) == {int(expected)}
+    else:
+        variance = expected * (1 - float(cohort.rate))
+        close(sizes.mean(), expected, (variance / 300) ** 0.5)
+        close(sizes.var() / variance, 1.0, (2 / 300) ** 0.5)
+    counts = np.bincount(np.concatenate([np.array(s, np.int64) for s in samples]), minlength=40)
+    rate = float(cohort.rate)
+    assert np.abs(counts - 300 * rate).max() < FAR * (300 * rate * (1 - rate)) ** 0.5
+
+
+# --- what leaves, and what is counted
+
+
+def secrecy_law(name: str) -> None:
+    """The run's secret is in nothing that clients are sent; keys are of this round and client only."""
+    prepared = system(name, privacy__rounds=2)
+    run, spy = begun(prepared)
+    run.finish(spy)
+    assert spy.tasks
+    for task in spy.tasks:
+        carried = pickle.dumps(task)
+        assert run.keys.secret not in carried
+        assert run.keys.secret.hex().encode() not in carried
+        for purpose in ("sample", "public start", *(f"noise {n}" for n in run.plan.noise)):
+            assert run.keys.stream(purpose, round=task.round).key not in carried
+        assert set(task.keys) == set(task.clients) and set(task.memory) <= set(task.clients)
+        for client in task.clients:
+            assert task.keys[client].key == run.keys.child(task.round, client).key
+        for host in spy.hosts:
+            assert run.keys.secret not in pickle.dumps((host.algorithm, host.plan, host.setting))
+
+
+def counting_law(name: str) -> None:
+    """What was drawn is what was planned, by name, in memory too."""
+    result = Session(system(name)).finish()
+    assert result.planned == result.executed
+    drawn = {n: c for n, c in result.executed.items() if n.endswith("noise vectors")}
+    assert all(drawn.values()), drawn
+
+
+def shares_law() -> None:
+    """Each client's share is 1 / (tau K) of the variance, and what is missing the server adds."""
+    z = residuals("shares", seeds=(0,), rounds=8)
+    close((z**2).mean(), 1.0, (2 / z.size) ** 0.5)
+
+
+def weak_noise_law(name: str) -> None:
+    """Refused where it is drawn; here with the planted one only."""
+    run, engine = begun(system(name, data__side=28))
+    run.finish(engine)
+    meter: Meter
+    for meter in run.state.meters.values():
+        assert meter.vectors and abs(meter.ratio - 1) < 8 * (8 / meter.numbers) ** 0.5
+
+
+REFUSED = (AssertionError, dp.AssumptionViolated)

@@ -1,0 +1,73 @@
+"""DP-FedAvg with a clip that follows a quantile of the update norms (Andrew et al. 2021, Algorithm 1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpacct_training.accept import positive, real
+from dpacct_training.algorithm import Algorithm, Arrays
+from dpacct_training.local import fit
+from dpacct_training.noise import Noise
+from dpacct_training.plan import Cohort, Plan
+from dpacct_training.setting import Setting
+from dpacct_training.site import Site
+
+
+@dataclass(frozen=True)
+class AdaptiveClip(Algorithm):
+    """Two releases a round on the same coins, the update and how many updates were short; both are paid.
+
+    `spread`: the count's noise, as a share of the expected number of clients; one client moves the
+    count by 1. The update's multiplier z is such that z^-2 + z_count^-2 is what one Gaussian of the
+    target would have. `initial_clip`: of the first round; [privacy] clip is not used after it.
+    """
+
+    quantile: float = 0.5
+    pace: float = 0.2
+    spread: float = 0.05
+    initial_clip: float = 0.1
+
+    name: ClassVar[str] = "adaptive_clip"
+    source: ClassVar[str] = "Andrew et al. 2021, Algorithm 1"
+
+    def __post_init__(self) -> None:
+        real("quantile", self.quantile, 0.0, 1.0)
+        positive("pace", self.pace)
+        positive("spread", self.spread)
+        positive("initial_clip", self.initial_clip)
+
+    def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        whole = cohort.multiplier()
+        count = max(self.spread * float(cohort.denominator), 2.0 * whole)
+        share = (whole / count) ** 2  # of the precision, that the count takes
+        update = cohort.gaussian(setting.model.dimension, share=1.0 - share)
+        return Plan(
+            cohort=cohort,
+            noise={"update": update, "short": cohort.gaussian(1, share=share or 1.0, clip=1.0)},
+        )
+
+    def begin(self, setting: Setting) -> Arrays:
+        return {"weights": setting.initial(), "clip": np.full(1, self.initial_clip)}
+
+    def sent(self, state: Arrays) -> Arrays:
+        return dict(state)
+
+    def mechanisms(self, plan: Plan, state: Arrays) -> Mapping[str, Noise]:
+        return {**plan.noise, "update": plan.noise["update"].at(float(state["clip"][0]))}
+
+    def client(self, sent: Arrays, site: Site) -> Arrays:
+        rows = fit(site, sent["weights"], self.local)
+        short = np.linalg.norm(rows, axis=1, keepdims=True) <= sent["clip"]
+        return {"update": rows, "short": short.astype(np.float64)}
+
+    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        clip = state["clip"] * math.exp(-self.pace * (float(released["short"][0]) - self.quantile))
+        return {"weights": state["weights"] + released["update"], "clip": clip}
+
+
+ALGORITHM = AdaptiveClip

@@ -1,0 +1,31 @@
+"""DP-FedSAM: local steps that look for flat minima (004 Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpacct_training.accept import real
+from dpacct_training.algorithm import Array, Arrays
+from dpacct_training.algorithms.dp_fedavg import DPFedAvg
+from dpacct_training.local import SAM, fit
+from dpacct_training.site import Site
+
+
+@dataclass(frozen=True)
+class DPFedSAM(DPFedAvg):
+    """Each step follows the gradient at the worst point within `rho`: two gradients a step."""
+
+    rho: float = 0.03
+
+    name: ClassVar[str] = "dp_fedsam"
+    source: ClassVar[str] = "004 Algorithm 1"
+
+    def __post_init__(self) -> None:
+        real("rho", self.rho, 0.0)
+
+    def update(self, sent: Arrays, site: Site) -> Array:
+        return fit(site, sent["weights"], self.local, gradient=SAM(self.rho))
+
+
+ALGORITHM = DPFedSAM

@@ -1,0 +1,63 @@
+"""FedAdam, FedYogi and FedAdagrad: an optimiser at the server (Reddi et al. 2021, Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpacct_training.accept import one_of, positive, real
+from dpacct_training.algorithm import Arrays
+from dpacct_training.algorithms.dp_fedavg import DPFedAvg
+from dpacct_training.setting import Setting
+
+KINDS = ("adam", "yogi", "adagrad")
+
+
+@dataclass(frozen=True)
+class FedOpt(DPFedAvg):
+    """Moments of what was released: post-processing, so the guarantee is DP-FedAvg's.
+
+    `tau`: how adaptive the steps are; the larger, the less.
+    """
+
+    kind: str = "adam"
+    server_rate: float = 0.1
+    beta1: float = 0.9
+    beta2: float = 0.99
+    tau: float = 1e-3
+
+    name: ClassVar[str] = "fed_opt"
+    source: ClassVar[str] = "Reddi et al. 2021, Algorithm 2"
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, KINDS)
+        positive("server_rate", self.server_rate)
+        positive("tau", self.tau)
+        real("beta1", self.beta1, 0.0, 1.0)
+        real("beta2", self.beta2, 0.0, 1.0)
+
+    def begin(self, setting: Setting) -> Arrays:
+        start = setting.initial()
+        return {
+            "weights": start,
+            "first": np.zeros_like(start),
+            "second": np.full_like(start, self.tau**2),
+        }
+
+    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        mean, second = released["update"], state["second"]
+        first = self.beta1 * state["first"] + (1.0 - self.beta1) * mean
+        square = mean**2
+        if self.kind == "adam":
+            second = self.beta2 * second + (1.0 - self.beta2) * square
+        elif self.kind == "yogi":
+            second = second - (1.0 - self.beta2) * square * np.sign(second - square)
+        else:
+            second = second + square
+        step = self.server_rate * first / (np.sqrt(second) + self.tau)
+        return {"weights": state["weights"] + step, "first": first, "second": second}
+
+
+ALGORITHM = FedOpt

@@ -1,0 +1,37 @@
+"""FedProx: local models are pulled towards the received one (Li et al. 2020, Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from dpacct_training.accept import real
+from dpacct_training.algorithm import Array, Arrays
+from dpacct_training.algorithms.dp_fedavg import DPFedAvg
+from dpacct_training.local import fit
+from dpacct_training.site import Site
+
+
+@dataclass(frozen=True)
+class FedProx(DPFedAvg):
+    """mu (w - w_t) is added to each local gradient; the rest is DP-FedAvg's."""
+
+    mu: float = 0.1
+
+    name: ClassVar[str] = "fedprox"
+    source: ClassVar[str] = "Li et al. 2020, Algorithm 2"
+
+    def __post_init__(self) -> None:
+        real("mu", self.mu, 0.0)
+
+    def pull(self, w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        """The gradient of mu/2 |w - start|^2."""
+        return self.mu * (w - start)
+
+    def update(self, sent: Arrays, site: Site) -> Array:
+        return fit(site, sent["weights"], self.local, terms=[self.pull])
+
+
+ALGORITHM = FedProx

@@ -1,0 +1,88 @@
+"""PATE-FL: agents vote on public queries; labels of noisy majorities teach a student (003 Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from dpacct import InvalidArgument
+from dpacct_training.accept import positive, whole
+from dpacct_training.algorithm import Algorithm, Array, Arrays
+from dpacct_training.local import fit
+from dpacct_training.noise import Votes
+from dpacct_training.plan import Cohort, Plan
+from dpacct_training.setting import Setting
+from dpacct_training.site import Site
+
+
+@dataclass(frozen=True)
+class PateFL(Algorithm):
+    """Each round a batch of `queries` of the public samples; agents train when first asked.
+
+    `sigma`: of the noise on each count, in votes. An agent keeps its model to itself. `student_steps`:
+    full-batch steps of the student on all labels so far.
+    """
+
+    sigma: float = 40.0
+    queries: int = 50
+    student_steps: int = 400
+    student_rate: float = 0.1
+
+    name: ClassVar[str] = "pate_fl"
+    source: ClassVar[str] = "003 Algorithm 1"
+
+    def __post_init__(self) -> None:
+        positive("sigma", self.sigma)
+        whole("queries", self.queries, 1)
+        whole("student_steps", self.student_steps, 1)
+        positive("student_rate", self.student_rate)
+
+    def votes(self, setting: Setting) -> Votes:
+        """The mechanism of a round."""
+        classes = setting.model.classes
+        return Votes(self.queries * classes, 1.0, self.sigma, classes)
+
+    def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        public, asked = len(setting.open()[1]), cohort.rounds * self.queries
+        if asked > public or cohort.scheme != "none":
+            told = "rounds * queries must be at most the public samples, and scheme none"
+            raise InvalidArgument(
+                f"{told}, got {asked} of {public} and {cohort.scheme}", argument="queries"
+            )
+        return Plan(cohort=cohort, noise={"votes": self.votes(setting)})
+
+    def begin(self, setting: Setting) -> Arrays:
+        start = setting.initial()
+        return {"weights": start, "start": start, "labels": np.zeros(0, np.int64)}
+
+    def sent(self, state: Arrays) -> Arrays:
+        return {"start": state["start"]}
+
+    def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
+        """One vote of each agent on each query: (agents, queries, classes)."""
+        if not site.remembers("agent"):
+            site.keep("agent", sent["start"] + fit(site, sent["start"], self.local))
+        agents = torch.from_numpy(site.recall("agent", sent["start"]).astype(np.float32))
+        with torch.no_grad():
+            labels = torch.stack([site.model.scores(w, x).argmax(1) for w in agents])
+        votes: Array = np.eye(site.model.classes)[labels.numpy()]
+        return votes
+
+    def client(self, sent: Arrays, site: Site) -> Arrays:
+        first = (site.round - 1) * self.queries
+        x = site.open()[0][first : first + self.queries]
+        return {"votes": self.scores(sent, site, x).reshape(len(site.clients), -1)}
+
+    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        labels = np.concatenate([state["labels"], released["votes"]])
+        x, y = setting.open()[0][: len(labels)], torch.from_numpy(labels)
+        w = torch.from_numpy(state["start"].astype(np.float32))[None]
+        for _ in range(self.student_steps):
+            w = w - self.student_rate * (setting.model.gradient(w, x[None], y[None]) + 1e-3 * w)
+        return {**state, "weights": w[0].double().numpy(), "labels": labels}
+
+
+ALGORITHM = PateFL

@@ -1,0 +1,85 @@
+"""PriFedSync: noisy steps inside clients, personal models, helpers (001 Algorithms 1 and 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+
+from dpacct_training.accept import positive, real, whole
+from dpacct_training.algorithm import Algorithm, Array, Arrays
+from dpacct_training.local import noisy_fit
+from dpacct_training.noise import Gaussian, Noise, Unprotected
+from dpacct_training.plan import Cohort, Plan
+from dpacct_training.records import Records
+from dpacct_training.setting import Setting
+from dpacct_training.site import Site
+
+
+@dataclass(frozen=True)
+class PriFedSync(Algorithm):
+    """A client starts from its helper (1 - alpha) mine + alpha mean; alpha 1 is NoisySGD, without helpers.
+
+    `sigma`: the noise over 2 C, as printed. What a client sends is private before it leaves, so the
+    server needs no trust and its mean no noise. Batches of [local] batch_size are drawn without
+    replacement in each of `steps` steps; [privacy] rate is the client's public coin.
+    """
+
+    sigma: float = 1.0
+    alpha: float = 0.1
+    steps: int = 38
+
+    name: ClassVar[str] = "prifedsync"
+    source: ClassVar[str] = "001 Algorithms 1 and 2"
+    personalises: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        real("sigma", self.sigma, 0.0)
+        real("alpha", self.alpha, 0.0, 1.0)
+        whole("steps", self.steps, 1)
+
+    def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        size, clip = setting.model.dimension, cohort.clip
+        noise: Noise = Unprotected(size) if clip is None else Unprotected(size, clip)
+        if self.sigma and cohort.noise != "none":
+            noise = Gaussian(size, positive("clip", clip), 2.0 * self.sigma)
+
+        @cache  # one account for all clients that hold equally many records
+        def records(held: int) -> Records:
+            rate = Fraction(min(self.local.batch_size, held), held)
+            return Records(
+                noise=noise,
+                steps=self.steps,
+                rate=rate,
+                scheme="uniform",
+                coin=cohort.rate,
+                delta=cohort.delta or Fraction(1, 10**5),
+            )
+
+        clients = enumerate(setting.federation.clients)
+        return Plan(cohort=cohort, records={client: records(len(rows)) for client, rows in clients})
+
+    def helper(self, sent: Arrays, site: Site) -> Array:
+        """Where a client starts from, and what it uses itself."""
+        mine = site.recall("model", sent["weights"])
+        return (1.0 - self.alpha) * mine + self.alpha * sent["weights"]
+
+    def client(self, sent: Arrays, site: Site) -> Arrays:
+        records = [site.plan.records[client] for client in site.clients]
+        models = noisy_fit(site, self.helper(sent, site), self.local, records)
+        site.keep("model", models)
+        return {"model": models}
+
+    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        if not len(released["who"]):
+            return state
+        return {"weights": released["model"].mean(axis=0, dtype=np.float64)}
+
+    def personal(self, sent: Arrays, site: Site) -> Array:
+        return self.helper(sent, site)
+
+
+ALGORITHM = PriFedSync
