@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpacct.calibration import calibrate
 from dpacct.ledger.budget import Budget
-from dpacct.ledger.rule import Rule, epsilon
+from dpacct.ledger.rule import Rule, decided, epsilon
 from dpacct.tree import Node
 from dpacct.vocabulary import Assumption
 
@@ -49,7 +49,7 @@ class Fixed(Rule):
         bound = plan.epsilon(delta=budget.delta, method="rdp", adjacency=budget.adjacency)
         if float(bound) <= budget.epsilon:
             return True
-        return float(epsilon(plan, budget)) <= budget.epsilon
+        return decided(plan, budget).met
 
     def _holds(self) -> bool:
         return self.plan is None or self._within(self.plan)
@@ -76,5 +76,4 @@ class Fixed(Rule):
             name="steps",
         )
         most = int(found)
-        # the two questions, epsilon(delta) and delta(epsilon), may round apart at the very boundary
-        return most if most == 1 or fits(most) else most - 1
+        return most if most == 1 or fits(most) else most - 1  # Renyi's two conversions may differ

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dpacct.answer import Answer
+from dpacct.compose.decision import excess
 from dpacct.errors import BudgetExceeded, Unsupported
 from dpacct.ledger.budget import Budget
-from dpacct.ledger.rule import Build, Rule, epsilon
+from dpacct.ledger.rule import Build, Rule, decided
 from dpacct.tree import Leaf, Node
 
 
@@ -28,9 +29,10 @@ class Planned(Rule):
 
     def check(self) -> None:
         """Refuse a plan that costs more than the budget; asked when a ledger is made."""
-        cost = float(epsilon(self.whole, self.budget))
-        if not cost <= self.budget.epsilon:
-            told = f"the declared plan costs epsilon {cost:.6g}, more than {self.budget}"
+        decision = decided(self.whole, self.budget)
+        if not decision.met:
+            cost = excess(decision.cost, self.budget.epsilon)
+            told = f"the declared plan costs epsilon {cost}, more than {self.budget}"
             raise BudgetExceeded(told, argument="plan")
 
     def fits(self, node: Node) -> bool:

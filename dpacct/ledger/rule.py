@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from dpacct.answer import Answer
+from dpacct.compose.decision import Decision, cost, decide
 from dpacct.domain import STEPS
-from dpacct.errors import NotCertified, Unreachable, Unsupported
+from dpacct.errors import NotCertified, Unreachable
 from dpacct.ledger.budget import Budget
 from dpacct.tree import Compose, Node, Repeat, composed
 from dpacct.vocabulary import Assumption, Side, Strength
@@ -32,11 +33,17 @@ def epsilon(plan: Node | None, budget: Budget) -> Answer:
             adjacency=budget.adjacency,
             unit=budget.unit,
         )
-    under = plan.under(unit=budget.unit)
-    try:
-        return under.epsilon(delta=budget.delta, method="exact", adjacency=budget.adjacency)
-    except Unsupported:
-        return under.epsilon(delta=budget.delta, method="rdp", adjacency=budget.adjacency)
+    return cost(plan.under(unit=budget.unit), delta=budget.delta, adjacency=budget.adjacency)
+
+
+def decided(plan: Node, budget: Budget) -> Decision:
+    """Whether a plan fixed in advance is within the budget."""
+    return decide(
+        plan.under(unit=budget.unit),
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        adjacency=budget.adjacency,
+    )
 
 
 class Rule(ABC):

@@ -1,0 +1,120 @@
+"""What calibrates and what decides agree: a ledger takes every plan whose noise was calibrated for it."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import dpacct as dp
+from dpacct.compose import certified
+from dpacct.compose.decision import decide, excess
+from dpacct.vocabulary import Adjacency
+from tests.cli.runner import run
+
+# populations, epsilons and rounds of the federated experiments, at delta = clients^-1.1
+CLIENTS = (100, 975, 2000)
+EPSILONS = ("0.5", "1", "2", "3", "6", "8")
+ROUNDS = (1, 2, 10, 30, 100)
+SCHEMES = ("poisson", "uniform", "none")
+GRID = list(itertools.product(CLIENTS, EPSILONS, ROUNDS, SCHEMES))
+
+
+def plan(noise: object, scheme: str, rounds: int) -> dp.Node:
+    step = dp.Gaussian(noise_multiplier=str(noise), clip=1)
+    sampled = {
+        "poisson": lambda: dp.Poisson("0.05")(step),
+        "uniform": lambda: dp.WithoutReplacement("0.05")(step),
+        "none": lambda: step,
+    }
+    return sampled[scheme]() * rounds
+
+
+def test_the_grid_has_270_points() -> None:
+    assert len(GRID) == 270
+
+
+def check(clients: int, epsilon: str, rounds: int, scheme: str, folder: Path) -> None:
+    delta = f"{clients**-1.1:.6g}"
+    budget = (epsilon, delta)
+    adjacency = "replace-one" if scheme == "uniform" else "add-remove"
+    noise = dp.noise_multiplier(
+        epsilon=epsilon,
+        delta=delta,
+        sample_rate=1 if scheme == "none" else "0.05",
+        steps=rounds,
+        sampling=scheme,
+        method="exact",
+    )
+    whole = plan(noise, scheme, rounds)
+    with dp.Ledger(folder / "yes", budget=budget, plan=whole, adjacency=adjacency) as ledger:
+        assert not ledger.would_exceed(whole)
+    less = plan(0.99 * noise, scheme, rounds)
+    with pytest.raises(dp.BudgetExceeded, match="costs epsilon") as refused:
+        dp.Ledger(folder / "no", budget=budget, plan=less, adjacency=adjacency)
+    cost = str(refused.value).partition("costs epsilon ")[2].partition(",")[0]
+    assert Fraction(cost) > Fraction(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("clients", "epsilon", "rounds", "scheme"),
+    [point for point in GRID[::7] if point[2:] != (30, "uniform")] + [(100, "2", 2, "poisson")],
+)
+def test_a_ledger_takes_what_was_calibrated(
+    clients: int, epsilon: str, rounds: int, scheme: str, tmp_path: Path
+) -> None:
+    check(clients, epsilon, rounds, scheme, tmp_path)
+
+
+@pytest.mark.search
+@pytest.mark.parametrize(("clients", "epsilon", "rounds", "scheme"), GRID)
+def test_a_ledger_takes_all_of_the_grid(
+    clients: int, epsilon: str, rounds: int, scheme: str, tmp_path: Path
+) -> None:
+    check(clients, epsilon, rounds, scheme, tmp_path)
+
+
+@pytest.mark.parametrize("steps", [1, 10, 1000])
+@pytest.mark.parametrize("rate", ["0.01", "0.1", None])
+def test_a_ledger_takes_the_noise_that_the_command_line_proved(
+    rate: str | None, steps: int, tmp_path: Path
+) -> None:
+    sampling = () if rate is None else ("--rate", rate)
+    words = ("noise", "--eps", "3", "--delta", "1e-5", *sampling, "--steps", str(steps), "--json")
+    answer = run(*words).json
+    assert answer["strength"] == "proved" or (rate, steps) == ("0.01", 10)
+    step = dp.Gaussian(sigma=repr(answer["value"]))
+    whole = (step if rate is None else dp.Poisson(rate)(step)) * steps
+    with dp.Ledger(tmp_path / "planned", budget=(3, "1e-5"), plan=whole) as ledger:
+        assert not ledger.would_exceed(whole)
+    with dp.Ledger(tmp_path / "fixed", budget=(3, "1e-5"), adaptive=False) as ledger:
+        with ledger.release(whole):
+            pass
+        assert ledger.would_exceed(whole)
+
+
+def test_at_a_tie_the_proof_decides() -> None:
+    """At both ends of a proof of 15 digits, which lie nearer than the engine's own rounding."""
+    epsilon, delta = Fraction(7), Fraction("1e-5")
+
+    def build(sigma: object) -> dp.Node:
+        return dp.Poisson("0.01")(dp.Gaussian(sigma=sigma)) * 1000
+
+    def met(sigma: str) -> bool:
+        node = build(sigma)
+        return decide(node, epsilon=epsilon, delta=delta, adjacency=Adjacency.ADD_REMOVE).met
+
+    ends = certified.parameter(
+        build, guess=0.611546, epsilon=epsilon, delta=delta, digits=15, name="sigma"
+    ).answer.extra
+    assert met(str(ends["upper_decimal"]))
+    assert not met(str(ends["lower_decimal"])[:12])
+
+
+@pytest.mark.parametrize("more", [1e-3, 1e-7, 1e-12, 0.0])
+def test_what_is_too_much_says_so_in_its_digits(more: float) -> None:
+    answer = dp.PureDP(epsilon=3).epsilon(delta="1e-12", method="exact")
+    target = Fraction(float(answer)) * (1 - Fraction(more)) - Fraction(1, 10**17)
+    assert Fraction(excess(answer, target)) > target
