@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import Integer, Number, Real
+from dpacct.declare.domain import Real
+from dpacct.declare.number import literal
+from dpacct.declare.record import Parameter
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.discrete_laplace import SHIFT
-from dpacct.mechanisms.mechanism import Mechanism, literal
+from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dpacct.curves.discrete_gaussian import DiscreteGaussianPair
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
     """Whole-number noise, x with probability proportional to e^{-x^2 / (2 scale^2)}.
 
@@ -33,23 +32,20 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
     DiscreteGaussian(scale=10, sensitivity=1)
     """
 
-    scale: Fraction
-    sensitivity: Fraction
-
-    domains: ClassVar[Mapping[str, Real | Integer]] = {
-        "scale": Real("0.05", 2000, "both", typical=(0.2, 50)),
-        "sensitivity": SHIFT,
-    }
+    scale: Parameter[Fraction] = Parameter(
+        Real("0.05", 2000, "both", typical=(0.2, 50)), "sigma, in whole units", kw_only=False
+    )
+    sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", default=1)
     references = (
         "Canonne, Kamath, Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020",
     )
 
-    def __init__(self, *, scale: Number, sensitivity: Number = 1) -> None:
-        self._keep(scale=scale, sensitivity=sensitivity)
-        if self.scale < Fraction("0.05") * self.sensitivity:
-            told = "scale / sensitivity must be at least 0.05, got "
-            ratio = literal(self.scale / self.sensitivity)
-            raise InvalidArgument(f"{told}{ratio}", argument="scale")
+    def _complaint(self) -> InvalidArgument | None:
+        ratio = self.scale / self.sensitivity
+        if ratio >= Fraction("0.05"):
+            return None
+        told = "scale / sensitivity must be at least 0.05, got "
+        return InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
 
     def base(self, adjacency: Adjacency) -> DiscreteGaussianPair:
         """The noise against itself moved by the sensitivity."""

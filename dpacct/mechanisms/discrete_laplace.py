@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import Integer, Number, Real
+from dpacct.declare.domain import Integer, Real
+from dpacct.declare.number import literal
+from dpacct.declare.record import Parameter
 from dpacct.errors import InvalidArgument
-from dpacct.mechanisms.mechanism import Mechanism, literal
+from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ SHIFT = Integer(1, 10_000)
 """The sensitivity of a whole number."""
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
     """Whole-number noise, x with probability proportional to e^{-|x| / scale}.
 
@@ -34,25 +33,22 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
     DiscreteLaplace(scale=10, sensitivity=1)
     """
 
-    scale: Fraction
-    sensitivity: Fraction
-
-    domains: ClassVar[Mapping[str, Real | Integer]] = {
-        "scale": Real("0.002", 10**10, "both", typical=(1e-1, 1e2)),
-        "sensitivity": SHIFT,
-    }
+    scale: Parameter[Fraction] = Parameter(
+        Real("0.002", 10**10, "both", typical=(1e-1, 1e2)), "scale, in whole units", kw_only=False
+    )
+    sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", default=1)
     references = (
         "Ghosh, Roughgarden, Sundararajan. Universally Utility-Maximizing Privacy Mechanisms. STOC "
         "2009",
         "Canonne, Kamath, Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020",
     )
 
-    def __init__(self, *, scale: Number, sensitivity: Number = 1) -> None:
-        self._keep(scale=scale, sensitivity=sensitivity)
+    def _complaint(self) -> InvalidArgument | None:
         ratio = self.scale / self.sensitivity
-        if not Fraction("0.002") <= ratio <= 10**6:
-            told = "scale / sensitivity must be a number from 0.002 to 1e6, got "
-            raise InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
+        if Fraction("0.002") <= ratio <= 10**6:
+            return None
+        told = "scale / sensitivity must be a number from 0.002 to 1e6, got "
+        return InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """Sensitivity / scale."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from dpacct.domain import Integer, Number, Real
+from dpacct.declare.record import Parameter
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.mechanisms.staircase import EPS0
 from dpacct.vocabulary import Adjacency, Assumption
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.opaque import ZCDP
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class ExponentialMechanism(Mechanism, kind="exponential"):
     """A choice with probability proportional to e^{eps0 score / (2 sensitivity of the score)}.
 
@@ -34,9 +32,7 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
     (ExponentialMechanism(eps0=0.1), ZCDP(rho=0.00125))
     """
 
-    eps0: Fraction
-
-    domains: ClassVar[Mapping[str, Real | Integer]] = {"eps0": EPS0}
+    eps0: Parameter[Fraction] = Parameter(EPS0, "range of one choice's losses", "L", kw_only=False)
     references = (
         "McSherry, Talwar. Mechanism Design via Differential Privacy. FOCS 2007",
         "Dong, Durfee, Rogers. Optimal Differential Privacy Composition for Exponential Mechanisms. "
@@ -44,9 +40,6 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
         "Cesar, Rogers. Bounding, Concentrating, and Truncating: Unifying Privacy Loss Composition "
         "for Data Analytics. ALT 2021",
     )
-
-    def __init__(self, *, eps0: Number) -> None:
-        self._keep(eps0=eps0)
 
     def zcdp(self) -> ZCDP:
         """What it also is: (eps0^2/8)-zCDP (Cesar, Rogers 2021), an upper bound."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import POSITIVE, Number, Real
+from dpacct.declare.domain import POSITIVE, Real
+from dpacct.declare.record import Parameter
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
@@ -62,7 +61,6 @@ class _Normal(Mechanism):
         return GaussianStatistic(per_sensitivity=short(per_sensitivity), per_clip=short(per_clip))
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class Gaussian(_Normal, kind="gaussian"):
     """The Gaussian mechanism, in exactly one of two forms.
 
@@ -76,39 +74,17 @@ class Gaussian(_Normal, kind="gaussian"):
     (Gaussian(sigma=1.1), 1.0)
     """
 
-    sigma: Fraction | None = None
-    noise_multiplier: Fraction | None = None
-    clip: Fraction | None = None
-
-    domains: ClassVar[Mapping[str, Real]] = {
-        "sigma": POSITIVE,
-        "noise_multiplier": POSITIVE,
-        "clip": POSITIVE,
-    }
+    sigma: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "standard deviation / sensitivity", "S", default=None, kw_only=False
+    )
+    noise_multiplier: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "standard deviation / clip", "Z", default=None
+    )
+    clip: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "l2 norm to which each contribution is clipped", "C", default=None
+    )
+    ways = "sigma | noise_multiplier clip?"
     references = (_DWORK_ROTH, _BALLE_WANG, _DONG)
-
-    def __init__(
-        self,
-        sigma: Number | None = None,
-        *,
-        noise_multiplier: Number | None = None,
-        clip: Number | None = None,
-    ) -> None:
-        if (sigma is None) == (noise_multiplier is None):
-            got = "neither" if sigma is None else "both"
-            told = f"Gaussian takes either sigma or noise_multiplier (with clip), got {got}"
-            raise InvalidArgument(told, argument="sigma")
-        if sigma is not None:
-            if clip is not None:
-                told = "clip goes with noise_multiplier, and sigma is divided by the sensitivity already"
-                raise InvalidArgument(
-                    f"{told}: Gaussian must be given one of them", argument="clip"
-                )
-            self._keep(sigma=sigma)
-        else:
-            self._keep(noise_multiplier=noise_multiplier)
-            if clip is not None:
-                self._keep(clip=clip)
 
     def precision(self) -> tuple[Fraction, Fraction]:
         """(a, b) of 1/sigma^2 = a + b * clip_factor^2."""
@@ -159,7 +135,9 @@ class Gaussian(_Normal, kind="gaussian"):
         return (Assumption(told),)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+_PRECISION = Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False)
+
+
 class GaussianStatistic(_Normal, kind="gaussian-statistic"):
     """What several Gaussian releases on one sample amount to; plans produce it, users need not.
 
@@ -167,20 +145,19 @@ class GaussianStatistic(_Normal, kind="gaussian-statistic"):
     irrational, and both forms of `Gaussian` apart until the adjacency is known.
     """
 
-    per_sensitivity: Fraction
-    per_clip: Fraction
-
-    domains: ClassVar[Mapping[str, Real]] = {
-        "per_sensitivity": Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False),
-        "per_clip": Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False),
-    }
+    per_sensitivity: Parameter[Fraction] = Parameter(
+        _PRECISION, "1/sigma^2 of the noise given per sensitivity", default=Fraction(0)
+    )
+    per_clip: Parameter[Fraction] = Parameter(
+        _PRECISION, "1/sigma^2 of the noise given per clip", default=Fraction(0)
+    )
     references = Gaussian.references
 
-    def __init__(self, *, per_sensitivity: Number = 0, per_clip: Number = 0) -> None:
-        self._keep(per_sensitivity=per_sensitivity, per_clip=per_clip)
-        if not self.per_sensitivity + self.per_clip:
-            told = "per_sensitivity + per_clip must be positive, got 0"
-            raise InvalidArgument(told, argument="per_sensitivity")
+    def _complaint(self) -> InvalidArgument | None:
+        if self.per_sensitivity + self.per_clip:
+            return None
+        told = "per_sensitivity + per_clip must be positive, got 0"
+        return InvalidArgument(told, argument="per_sensitivity")
 
     def precision(self) -> tuple[Fraction, Fraction]:
         """(a, b) of 1/sigma^2 = a + b * clip_factor^2."""

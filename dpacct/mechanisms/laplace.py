@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import POSITIVE, Number, Real
-from dpacct.errors import InvalidArgument
+from dpacct.declare.domain import POSITIVE
+from dpacct.declare.record import Parameter
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from dpacct.curves.laplace import LaplacePair
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class Laplace(Mechanism, kind="laplace"):
     """Noise of density exp(-|x| / scale) / (2 scale), in exactly one of two forms.
 
@@ -33,36 +30,20 @@ class Laplace(Mechanism, kind="laplace"):
     (Laplace(b=0.5), Fraction(1, 1))
     """
 
-    b: Fraction | None = None
-    noise_multiplier: Fraction | None = None
-    clip: Fraction | None = None
-
-    domains: ClassVar[Mapping[str, Real]] = {
-        "b": POSITIVE,
-        "noise_multiplier": POSITIVE,
-        "clip": POSITIVE,
-    }
+    b: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "scale / sensitivity", "B", default=None, kw_only=False
+    )
+    noise_multiplier: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "scale / clip", "Z", default=None
+    )
+    clip: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "l1 norm to which each contribution is clipped", "C", default=None
+    )
+    ways = "b | noise_multiplier clip?"
     references = (
         "Dwork, McSherry, Nissim, Smith. Calibrating Noise to Sensitivity in Private Data "
         "Analysis. TCC 2006",
     )
-
-    def __init__(
-        self,
-        b: Number | None = None,
-        *,
-        noise_multiplier: Number | None = None,
-        clip: Number | None = None,
-    ) -> None:
-        if noise_multiplier is None and clip is None:
-            self._keep(b=b)
-            return
-        if b is not None:
-            told = "Laplace takes either b or noise_multiplier (with clip), got both"
-            raise InvalidArgument(told, argument="b")
-        self._keep(noise_multiplier=noise_multiplier)
-        if clip is not None:
-            self._keep(clip=clip)
 
     def b_under(self, adjacency: Adjacency) -> Fraction:
         """Scale / sensitivity under this adjacency, exactly."""

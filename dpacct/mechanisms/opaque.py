@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from dpacct.domain import EPSILON, Number, Real
+from dpacct.declare.domain import EPSILON, Real
+from dpacct.declare.record import Parameter
 from dpacct.errors import Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from dpacct.tree.node import Leaf
 
 _KAIROUZ = "Kairouz, Oh, Viswanath. The Composition Theorem for Differential Privacy. ICML 2015"
-_STORED = {"epsilon": "eps0", "delta": "delta0"}
 
 GUARANTEE = Real(0, typical=(1e-2, 10))
 """A guarantee's epsilon or rho: positive."""
@@ -36,7 +34,6 @@ class _Opaque(Mechanism):
         return (Assumption(f"{self!r} holds under {adjacency} for each release"),)
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class PureDP(_Opaque, kind="pure-dp"):
     """Any epsilon-DP mechanism, `epsilon` > 0: the worst is randomised response on one bit.
 
@@ -46,14 +43,11 @@ class PureDP(_Opaque, kind="pure-dp"):
     PureDP(epsilon=0.1)
     """
 
-    eps0: Fraction  # `epsilon` is the question that every plan answers
-
-    domains: ClassVar[Mapping[str, Real]] = {"epsilon": GUARANTEE}
-    stored = _STORED
+    # the attribute `epsilon` is the question that every plan answers
+    eps0: Parameter[Fraction] = Parameter(
+        GUARANTEE, "epsilon of one release", alias="epsilon", kw_only=False
+    )
     references = (_KAIROUZ,)
-
-    def __init__(self, *, epsilon: Number) -> None:
-        self._keep(epsilon=epsilon)
 
     @property
     def largest_loss(self) -> Fraction:
@@ -71,7 +65,6 @@ class PureDP(_Opaque, kind="pure-dp"):
         return AtomicPair.pure(float(self.eps0))
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class ApproxDP(_Opaque, kind="approx-dp"):
     """Any (epsilon, delta)-DP mechanism, `epsilon` >= 0, `delta` in (0, 1).
 
@@ -82,15 +75,9 @@ class ApproxDP(_Opaque, kind="approx-dp"):
     ApproxDP(epsilon=0.1, delta=1e-6)
     """
 
-    eps0: Fraction
-    delta0: Fraction
-
-    domains: ClassVar[Mapping[str, Real]] = {"epsilon": EPSILON, "delta": FAILURE}
-    stored = _STORED
+    eps0: Parameter[Fraction] = Parameter(EPSILON, "epsilon of one release", alias="epsilon")
+    delta0: Parameter[Fraction] = Parameter(FAILURE, "delta of one release", alias="delta")
     references = (_KAIROUZ,)
-
-    def __init__(self, *, epsilon: Number, delta: Number) -> None:
-        self._keep(epsilon=epsilon, delta=delta)
 
     @property
     def largest_loss(self) -> Fraction:
@@ -109,7 +96,6 @@ class ApproxDP(_Opaque, kind="approx-dp"):
         return AtomicPair.approximate(float(self.eps0), float(self.delta0))
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class ZCDP(_Opaque, kind="zcdp"):
     """Any rho-zero-concentrated DP mechanism, `rho` > 0: Renyi DP at order a is at most a * rho.
 
@@ -120,17 +106,12 @@ class ZCDP(_Opaque, kind="zcdp"):
     ZCDP(rho=0.1)
     """
 
-    rho: Fraction
-
-    domains: ClassVar[Mapping[str, Real]] = {"rho": GUARANTEE}
+    rho: Parameter[Fraction] = Parameter(GUARANTEE, "rho of one release", kw_only=False)
     references = (
         "Bun, Steinke. Concentrated Differential Privacy: Simplifications, Extensions, and Lower "
         "Bounds. TCC 2016",
     )
     has_pairs = False
-
-    def __init__(self, *, rho: Number) -> None:
-        self._keep(rho=rho)
 
     def base(self, adjacency: Adjacency) -> NoReturn:
         """There is none: raises `Unsupported`."""

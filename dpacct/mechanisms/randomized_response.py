@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import Integer, Number, Real, shown
+from dpacct.declare.domain import Integer
+from dpacct.declare.number import shown
+from dpacct.declare.record import Parameter
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.mechanisms.staircase import EPS0
@@ -31,7 +31,6 @@ _KAIROUZ = (
 )
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class RandomizedResponse(Mechanism, kind="randomized-response"):
     """One of `k` answers: the true one e^eps0 times as likely as each other one.
 
@@ -41,14 +40,9 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
     RandomizedResponse(eps0=1, k=4)
     """
 
-    eps0: Fraction
-    k: Fraction
-
-    domains: ClassVar[Mapping[str, Real | Integer]] = {"eps0": EPS0, "k": Integer(2, 10**9)}
+    eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one answer", "L", kw_only=False)
+    k: Parameter[int] = Parameter(Integer(2, 10**9), "number of possible answers", "K", default=2)
     references = (_WARNER,)
-
-    def __init__(self, *, eps0: Number, k: Number = 2) -> None:
-        self._keep(eps0=eps0, k=k)
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """As it was given."""
@@ -93,7 +87,6 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
         return np.array(drawn, dtype=true.dtype).reshape(true.shape)
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class LocalRandomizer(Mechanism, kind="local-randomizer"):
     """Any eps0-locally-DP randomiser of one unit's value, eps0 in (0, 500]; nothing else is known.
 
@@ -103,17 +96,12 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
     LocalRandomizer(eps0=0.5)
     """
 
-    eps0: Fraction
-
-    domains: ClassVar[Mapping[str, Real | Integer]] = {"eps0": EPS0}
+    eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one report", "L", kw_only=False)
     references = (
         "Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith. What Can We Learn Privately? FOCS "
         "2008",
         "Kairouz, Oh, Viswanath. The Composition Theorem for Differential Privacy. ICML 2015",
     )
-
-    def __init__(self, *, eps0: Number) -> None:
-        self._keep(eps0=eps0)
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """As it was given."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import POSITIVE, Integer, Number, Real, text
+from dpacct.declare.domain import POSITIVE, SHARE, Real
+from dpacct.declare.number import text
+from dpacct.declare.record import Parameter
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 EPS0 = Real(0, 500, "right", typical=(1e-2, 10))
 """The epsilon of one release, of noise or of one person's answer; beyond 500 nothing is private."""
-_SHARE = Real(0, 1, "both")
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class Staircase(Mechanism, kind="staircase"):
     """Noise whose density falls by the factor e^-eps0 at nu, 1 + nu, 2 + nu, ... step widths.
 
@@ -41,31 +39,26 @@ class Staircase(Mechanism, kind="staircase"):
     Fraction(2, 1)
     """
 
-    eps0: Fraction
-    nu: Fraction | None = None
-    clip: Fraction | None = None
-
-    domains: ClassVar[Mapping[str, Real | Integer]] = {
-        "eps0": EPS0,
-        "nu": _SHARE,
-        "clip": POSITIVE,
-    }
+    eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one release", "L", kw_only=False)
+    nu: Parameter[Fraction | None] = Parameter(
+        SHARE,
+        "where the density first falls; otherwise where the mean noise is least",
+        "V",
+        default=None,
+    )
+    clip: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "size to which each number is clipped, and the width of a step", "C", default=None
+    )
     references = (
         "Geng, Viswanath. The Optimal Mechanism in Differential Privacy. ISIT 2014; Geng, Kairouz, "
         "Oh, Viswanath. The Staircase Mechanism in Differential Privacy. IEEE JSTSP 2015",
     )
 
-    def __init__(
-        self, eps0: Number, *, nu: Number | None = None, clip: Number | None = None
-    ) -> None:
-        self._keep(eps0=eps0)
-        if nu is not None:
-            self._keep(nu=nu)
-        if clip is not None:
-            self._keep(clip=clip)
-            if self.eps0 > 250:
-                told = "eps0 must be a number above 0 and at most 250 where clip is given"
-                raise InvalidArgument(f"{told}, got {text(self.eps0)}", argument="eps0")
+    def _complaint(self) -> InvalidArgument | None:
+        if self.clip is None or self.eps0 <= 250:  # a move may be two clips
+            return None
+        told = "eps0 must be a number above 0 and at most 250 where clip is given"
+        return InvalidArgument(f"{told}, got {text(self.eps0)}", argument="eps0")
 
     def _steps(self, adjacency: Adjacency) -> int:
         """The sensitivity in step widths."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpacct.declare.domain import RATE
+from dpacct.declare.record import Parameter
 from dpacct.sampling.sampled import Sampler
 from dpacct.vocabulary import Adjacency
 
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
     from dpacct.curves.pairs import BasePair, Pairs
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class WithoutReplacement(Sampler, kind="without-replacement"):
     """A uniform subset of a fixed, public size: `rate` in (0, 1] is its share of all units.
 
@@ -24,6 +25,9 @@ class WithoutReplacement(Sampler, kind="without-replacement"):
     WithoutReplacement(0.05)(Gaussian(sigma=1)) * 200
     """
 
+    rate: Parameter[Fraction] = Parameter(
+        RATE, "share of all units that are in a step", "Q", kw_only=False
+    )
     fixed_adjacency = Adjacency.REPLACE_ONE
     references = (
         "Dong, Roth, Su. Gaussian Differential Privacy. J. R. Stat. Soc. B 2022. Theorem 4.2",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.sampling.sampled import OnSample, Sampled, Sampler
 from dpacct.tree.combine import composed, know

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpacct.declare.domain import RATE
+from dpacct.declare.record import Parameter
 from dpacct.sampling.sampled import Sampler
 
 if TYPE_CHECKING:
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from dpacct.vocabulary import Adjacency
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class Participation(Sampler, kind="participation"):
     """The plan runs with probability `rate` in (0, 1]; the coin is not about the unit that is protected.
 
@@ -29,6 +30,9 @@ class Participation(Sampler, kind="participation"):
     Participation(0.5)(WithoutReplacement(0.05)(Gaussian(sigma=1)) * 10) * 20
     """
 
+    rate: Parameter[Fraction] = Parameter(
+        RATE, "probability that the plan runs", "Q", kw_only=False
+    )
     references = ()
     drawing = "whether the plan runs is decided by a coin that does not depend on the data"
 

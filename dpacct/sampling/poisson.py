@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.domain import shown
+from dpacct.declare.domain import RATE
+from dpacct.declare.number import shown
+from dpacct.declare.record import Parameter
 from dpacct.errors import Unsupported
 from dpacct.sampling.sampled import Sampler
 from dpacct.vocabulary import Adjacency
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from dpacct.tree.node import Leaf
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class Poisson(Sampler, kind="poisson"):
     """Each unit is in the sample with probability `rate` in (0, 1], independently of all others.
 
@@ -27,6 +28,9 @@ class Poisson(Sampler, kind="poisson"):
     Poisson(0.01)(Gaussian(sigma=1.1)) * 1000
     """
 
+    rate: Parameter[Fraction] = Parameter(
+        RATE, "probability that a unit is in a step", "Q", kw_only=False
+    )
     references = (
         "Zhu, Dong, Wang. Optimal Accounting of Differential Privacy via Characteristic Function. "
         "AISTATS 2022",

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.domain import RATE, Number, shown, text
+from dpacct.declare.number import literal, shown, text
+from dpacct.declare.record import Record
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.mechanisms.mechanism import Mechanism, literal
+from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.tree.combine import know
 from dpacct.tree.facts import Facts
 from dpacct.tree.node import READERS, Fields, Leaf, Node
@@ -22,19 +23,18 @@ if TYPE_CHECKING:
     from dpacct.sampling.held import HeldSample
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class Sampler(ABC):
+class Sampler(Record, ABC):
     """A way to draw a sample, called on the plan that runs on it. `rate` lies in (0, 1]."""
 
-    rate: Fraction
+    @property
+    @abstractmethod
+    def rate(self) -> Fraction:
+        """The probability of being in the sample; each sampler declares it as a parameter."""
 
     kind: ClassVar[str]
     fixed_adjacency: ClassVar[Adjacency | None] = None
     references: ClassVar[tuple[str, ...]] = ()
     drawing: ClassVar[str]  # how the sample is drawn: an assumption of every answer
-
-    def __init__(self, rate: Number) -> None:
-        object.__setattr__(self, "rate", RATE.check("rate", rate))
 
     def __init_subclass__(cls, kind: str, **more: Any) -> None:
         """Register the sampler under its name in JSON."""

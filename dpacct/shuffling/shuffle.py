@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import RATE, Integer, Number, Real
+from dpacct.declare.domain import RATE, Integer
+from dpacct.declare.number import Number
+from dpacct.declare.record import Parameter
 from dpacct.errors import OutsideDomain
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.mechanisms.staircase import EPS0
@@ -28,7 +28,6 @@ ANSWERS = Integer(2, 10**9, typical=(2, 100))
 """Answers of a randomised response."""
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class Shuffle(Mechanism, kind="shuffle"):
     """One shuffle of `clients` messages, each made by the same `eps0`-DP randomiser from one client's value.
 
@@ -44,29 +43,20 @@ class Shuffle(Mechanism, kind="shuffle"):
     '0.11815'
     """
 
-    eps0: Fraction
-    clients: Fraction
-    k: Fraction | None
-    rate: Fraction
-
-    domains: ClassVar[Mapping[str, Real | Integer]] = {
-        "eps0": EPS0,
-        "clients": CLIENTS,
-        "k": ANSWERS,
-        "rate": RATE,
-    }
+    eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of each client's message")
+    clients: Parameter[int] = Parameter(CLIENTS, "number of clients")
+    k: Parameter[int | None] = Parameter(
+        ANSWERS, "number of answers of randomised response", default=None
+    )
+    rate: Parameter[Fraction] = Parameter(
+        RATE, "probability that a client takes part", default=Fraction(1)
+    )
     facts = Facts(fixed=Adjacency.REPLACE_ONE, unit=Unit.CLIENT)
     references = (
         "Feldman, McMillan, Talwar. Stronger Privacy Amplification by Shuffling for Renyi and "
         "Approximate Differential Privacy. SODA 2023",
         "Balle, Bell, Gascon, Nissim. The Privacy Blanket of the Shuffle Model. CRYPTO 2019",
     )
-
-    def __init__(
-        self, *, eps0: Number, clients: Number, k: Number | None = None, rate: Number = 1
-    ) -> None:
-        self._keep(eps0=eps0, clients=clients, rate=rate)
-        object.__setattr__(self, "k", None if k is None else ANSWERS.check("k", k))
 
     @staticmethod
     def of(randomizer: Mechanism, *, clients: Number, rate: Number = 1) -> Shuffle:

@@ -11,7 +11,7 @@ import json
 import textwrap
 from typing import Any
 
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument
 from dpacct.tree.facts import MAX_DEPTH
 from dpacct.tree.node import READERS, SCHEMA, Fields, Node

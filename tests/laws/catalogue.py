@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 import dpacct as dp
 import dpacct.sampling
 from dpacct.answer import Answer
-from dpacct.domain import RATE, Real, exact, fits
+from dpacct.declare.domain import RATE, Real
+from dpacct.declare.number import exact, fits
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.sampling.sampled import Sampler
 from dpacct.tree import Node
@@ -70,11 +71,18 @@ class Kind:
     closed: bool = True  # whether a single release is known to rounding
     fixed: Mapping[str, int] = field(default_factory=dict)  # parameters that are not drawn
 
+    @property
+    def domains(self) -> Mapping[str, Any]:
+        """What each parameter may be."""
+        if isinstance(self.make, Brought):
+            return self.make.domains
+        return {name: each.domain for name, each in self.make.parameters.items()}
+
     def values(self) -> st.SearchStrategy[dict[str, Fraction]]:
         """All parameters."""
         return st.fixed_dictionaries(
             {
-                name: numbers(self.make.domains[name], self.least.get(name, 0.0))
+                name: numbers(self.domains[name], self.least.get(name, 0.0))
                 for name in self.parameters
             }
         )

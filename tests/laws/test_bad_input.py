@@ -101,7 +101,7 @@ def test_parameters_that_are_not_numbers(kind: Any, value: Any) -> None:
 def test_parameters_out_of_range(kind: Any) -> None:
     for name in kind.parameters:
         others = {other: "0.5" for other in kind.parameters if other != name}
-        for value in outside(kind.make.domains[name]):
+        for value in outside(kind.domains[name]):
             refused(partial(kind.make, **{name: value}, **others), name)
 
 

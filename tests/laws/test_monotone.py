@@ -43,7 +43,7 @@ def test_in_the_noise(
     directions = {name: way for name, way in cell.kind.parameters.items() if way}
     name = data.draw(st.sampled_from(sorted(directions)))
     other = plan.values[name] * factor
-    assume(cell.kind.make.domains[name].contains(other))
+    assume(cell.kind.domains[name].contains(other))
     changed = plan.but(**{name: other})
     less, more = (changed, plan) if directions[name] > 0 else (plan, changed)
     in_both(less, more, delta, epsilon)
