@@ -261,6 +261,17 @@ def coins_law(name: str) -> None:
 # --- what leaves, and what is counted
 
 
+def coin_charge_law() -> None:
+    """A round costs each client what its coin's node says, whichever way the coin fell."""
+    prepared = system("prifedsync")
+    run, engine = begun(prepared)
+    run.finish(engine)
+    assert len(set(run.state.answers.values())) > 1  # the coins fell both ways
+    for client, records in prepared.plan.records.items():
+        wanted = (records.node * 4).epsilon(delta=records.delta)  # type: ignore[operator]
+        assert float(run.spent()[f"client {client}"]) == float(wanted)
+
+
 def secrecy_law(name: str) -> None:
     """The run's secret is in nothing that clients are sent; keys are of this round and client only."""
     prepared = system(name, privacy__rounds=2)

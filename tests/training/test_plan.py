@@ -205,29 +205,29 @@ def test_without_noise_nothing_is_claimed() -> None:
     c = cohort(clip=None, epsilon=None, delta=None)
     plan = Plan(cohort=c, noise={"update": Unprotected(7)})
     assert (plan.private, plan.tree, plan.accounts) == (False, None, {})
-    assert plan.counts([5, 0, 4], [])["update: noise numbers"] == 0
-    assert plan.counts([5, 0, 4], [])["update: rows clipped"] == 0
+    assert plan.counts([5, 0, 4], {})["update: noise numbers"] == 0
+    assert plan.counts([5, 0, 4], {})["update: rows clipped"] == 0
     mixed = Plan(cohort=c, noise={"update": Unprotected(7), "count": Gaussian(1, 1.0, 1.0)})
     assert mixed.accounts == {}  # one open field is enough
 
 
 def test_counts_with_the_clients_noise() -> None:
     # rounds of 15 clients, none and 4, of 10 expected: the server adds what is missing in two
-    assert hidden(cohort(), by=SHARES).counts([15, 0, 4], []) == {
+    assert hidden(cohort(), by=SHARES).counts([15, 0, 4], {}) == {
         "rounds": 3,
         "coins": 300,
         "update: rows clipped": 19,
         "update: noise vectors": 21,
         "update: noise numbers": 147,
     }
-    assert hidden(cohort()).counts([15, 0, 4], [])["update: noise vectors"] == 3
-    assert hidden(cohort(), by=EACH).counts([15, 0, 4], [])["update: noise vectors"] == 20
+    assert hidden(cohort()).counts([15, 0, 4], {})["update: noise vectors"] == 3
+    assert hidden(cohort(), by=EACH).counts([15, 0, 4], {})["update: noise vectors"] == 20
 
 
 def test_counts_of_noisy_steps_inside_clients() -> None:
     records = Records(noise=Gaussian(7, 1.0, 1.0), steps=4, rate=Fraction(1, 2))
     plan = Plan(cohort=cohort(epsilon=None), records=dict.fromkeys(range(100), records))
-    counts = plan.counts([2, 1], [3, 3, 8])
+    counts = plan.counts([2, 1], {3: 2, 8: 1})
     assert counts["records: noise vectors"] == 12 and counts["records: noise numbers"] == 84
     assert plan.accounts["client 8"].step == records.node and RUN not in plan.accounts
 

@@ -227,6 +227,18 @@ def shares_of_one_stream(patch: Patch) -> None:
     patch.setattr(Host, "site", site)
 
 
+def only_who_came_is_charged(patch: Patch) -> None:
+    """The coin is taken into account twice: by its node, and by who it chose."""
+    charges = Run.charges
+
+    def fewer(self: Run, mechanisms: Any, round: int) -> Any:
+        came = {f"client {c}" for c in self.plan.sample(round, self.keys).clients}
+        whole = charges(self, mechanisms, round)
+        return {name: step for name, step in whole.items() if name in came or name == "run"}
+
+    patch.setattr(Run, "charges", fewer)
+
+
 PLANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
     (scaled(0.1), lambda: laws.weak_noise_law("dp_fedavg")),
     (scaled(0.1), lambda: laws.weak_noise_law("prifedsync")),
@@ -252,6 +264,7 @@ PLANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
     (same_coins_every_round, lambda: laws.coins_law("dp_fedavg")),
     (coins_at_twice_the_rate, lambda: laws.coins_law("dp_fedavg")),
     (uniform_accounted_as_poisson, lambda: laws.coins_law("uniform")),
+    (only_who_came_is_charged, laws.coin_charge_law),
     (secret_in_the_task, lambda: laws.secrecy_law("dp_fedavg")),
     (children_are_the_key, lambda: laws.secrecy_law("dp_fedavg")),
     (shares_are_too_small, laws.shares_law),

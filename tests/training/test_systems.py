@@ -227,6 +227,10 @@ def test_coins(name: str) -> None:
     laws.coins_law(name)
 
 
+def test_a_coin_is_charged_whichever_way_it_fell() -> None:
+    laws.coin_charge_law()
+
+
 def test_budgets_stop_clients() -> None:
     """The last round fits, and one more does not; whoever asks."""
     gaussian = MEMBERS[0]

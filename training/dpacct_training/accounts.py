@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -72,7 +72,8 @@ class Accounts:
         self.accounts = accounts
         self.folder = folder
         self.ledger: dp.Ledger | None = None
-        self.labels: dict[str, set[str]] = {}
+        self._names: dict[str, frozenset[str]] = {}  # whom each label charged
+        self._rounds: dict[str, int] = {}  # how often each account was charged
         self._open = folder is None
 
     @property
@@ -83,7 +84,7 @@ class Accounts:
     def __enter__(self) -> Self:
         if self.folder is None:
             return self
-        self.labels = {}
+        self._names, self._rounds = {}, {}
         account = self.accounts.get(RUN)
         if account is not None:
             self.ledger = dp.Ledger(
@@ -91,7 +92,8 @@ class Accounts:
                 budget=account.budget,
                 plan=account.step * account.times,
             )
-            self.labels[RUN] = {str(record.get("label", "")) for record in self.ledger.intents}
+            for record in self.ledger.intents:
+                self._note(str(record.get("label", "")), {RUN})
         self._read()
         self._open = True
         return self
@@ -119,20 +121,35 @@ class Accounts:
         for number, line in enumerate(whole.splitlines()):
             try:
                 record = json.loads(line)
-                for name in record["accounts"]:
-                    self.labels.setdefault(name, set()).add(record["label"])
+                names = record["accounts"]
+                self._note(record["label"], self._others if names == "all" else set(names))
             except (ValueError, KeyError, TypeError):
                 told = f"the accounts in {str(self.file)!r} are damaged at line {number + 1}"
                 raise dp.LedgerDamaged(told, argument="out") from None
 
     def charged(self, name: str) -> int:
         """In how many rounds an account was charged."""
-        return len(self.labels.get(name, ()))
+        return self._rounds.get(name, 0)
 
     def may(self, name: str, label: str) -> bool:
         """Whether an account may be charged under this label: charged already, or a round is left."""
-        labels = self.labels.get(name, set())
-        return label in labels or len(labels) < self.accounts[name].times
+        return self._noted(name, label) or self.charged(name) < self.accounts[name].times
+
+    def _noted(self, name: str, label: str) -> bool:
+        return name in self._names.get(label, ())
+
+    @property
+    def _others(self) -> frozenset[str]:
+        """All accounts but the run's."""
+        return frozenset(name for name in self.accounts if name != RUN)
+
+    def _note(self, label: str, names: Collection[str]) -> None:
+        """Count each of `names` once under this label."""
+        before = self._names.get(label, frozenset())
+        for name in names:
+            if name not in before:
+                self._rounds[name] = self._rounds.get(name, 0) + 1
+        self._names[label] = before.union(names) if before else frozenset(names)
 
     def spent(self, name: str) -> dp.Answer | None:
         """Epsilon of what was charged to an account; None where nothing was."""
@@ -155,20 +172,20 @@ class Accounts:
             if not self.may(name, label):
                 told = f"account {name!r} may be charged in {self.accounts[name].times} rounds"
                 raise dp.BudgetExceeded(f"{told}, and {label} would be one more", argument="plan")
-        fresh = [name for name in charges if label not in self.labels.get(name, ())]
+        fresh = [name for name in charges if not self._noted(name, label)]
         with ExitStack() as stack:
             if RUN in fresh and self.ledger is not None:
                 stack.enter_context(self.ledger.release(charges[RUN], label=label))
             self._write([name for name in fresh if name != RUN], label)
-            for name in fresh:
-                self.labels.setdefault(name, set()).add(label)
+            self._note(label, fresh)
             yield
 
     def _write(self, names: list[str], label: str) -> None:
         if self.file is None or not names:
             return
         with self.file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"label": label, "accounts": names}) + "\n")
+            charged = "all" if len(names) == len(self._others) else names
+            file.write(json.dumps({"label": label, "accounts": charged}) + "\n")
             file.flush()
             os.fsync(file.fileno())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache, reduce
@@ -265,10 +265,10 @@ class Plan:
 
     # --- what must have been counted
 
-    def counts(self, sizes: Sequence[int], drew: Iterable[int]) -> dict[str, int]:
+    def counts(self, sizes: Sequence[int], answers: Mapping[int, int]) -> dict[str, int]:
         """Coins, bounds and draws of a run with samples of these sizes.
 
-        `drew`: the clients that took noisy steps inside, once for each round.
+        `answers`: in how many rounds each client took noisy steps inside.
         """
         taken, rounds, coins = sum(sizes), len(sizes), self.cohort.scheme == "poisson"
         counts = {"rounds": rounds, "coins": self.cohort.clients * rounds if coins else 0}
@@ -278,9 +278,9 @@ class Plan:
             drawn = 0 if noise.node is None else vectors
             counts |= counted(name, taken if noise.bounds else 0, drawn, drawn * noise.size)
         if self.records:
-            records = [self.records[client] for client in drew]
-            drawn = sum(r.steps for r in records if r.node is not None)
-            numbers = sum(r.steps * r.noise.size for r in records if r.node is not None)
+            records = [(self.records[client], n) for client, n in answers.items()]
+            drawn = sum(n * r.steps for r, n in records if r.node is not None)
+            numbers = sum(n * r.steps * r.noise.size for r, n in records if r.node is not None)
             counts |= counted("records", 0, drawn, numbers)
         return counts
 

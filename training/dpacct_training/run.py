@@ -6,7 +6,7 @@ Count, ask, bound, hide, release, save, go on.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +84,21 @@ class Run:
             if name not in accounts or self.accounts.may(name, label)
         ]
 
+    def charges(self, mechanisms: Mapping[str, Noise], round: int) -> dict[str, dp.Node]:
+        """What a round costs whom.
+
+        A client's own account is charged in every round that its coin could have chosen it for, not
+        only where it did: that is what the coin's node stands for.
+        """
+        accounts, label = self.plan.accounts, _label(round)
+        charges = {
+            name: account.step
+            for name, account in accounts.items()
+            if name != RUN and self.accounts.may(name, label)
+        }
+        step = self.plan.step(mechanisms)
+        return charges if step is None else {**charges, RUN: step}
+
     def tasks(self, engine: Engine, kind: str, round: int, clients: Sequence[int]) -> list[Task]:
         """Chunks of clients with equally many samples, by the plan and not by the engine."""
         sent, rows = self.algorithm.sent(self.state.server), self.setting.federation.clients
@@ -109,14 +124,7 @@ class Run:
         sample = plan.sample(round, self.keys)
         clients = self.asked(sample, round)
         mechanisms = algorithm.mechanisms(plan, state.server)
-        charges = {
-            name: plan.accounts[name].step
-            for client in clients
-            if (name := f"client {client}") in plan.accounts
-        }
-        step = plan.step(mechanisms)
-        if step is not None:
-            charges[RUN] = step
+        charges = self.charges(mechanisms, round)
         with self.accounts.release(charges, label=_label(round)):
             replies = [
                 r for r in engine.ask(self.tasks(engine, TRAIN, round, clients)) if not r.refused
@@ -146,6 +154,7 @@ class Run:
             meters=meters,
             coins=state.coins + sample.coins,
             sizes=(*state.sizes, len(answered)),
+            answers=_more(state.answers, [c for c in answered if c in plan.records]),
         )
         return released
 
@@ -223,17 +232,7 @@ class Run:
 
     def planned(self) -> dict[str, int]:
         """What must have been counted by now."""
-        return self.plan.counts(self.state.sizes, self.drew())
-
-    def drew(self) -> list[int]:
-        """The clients that took noisy steps inside, once for each finished round."""
-        rounds = {_label(round) for round in range(1, self.state.round + 1)}
-        return [
-            client
-            for client in self.plan.records
-            for label in self.accounts.labels.get(f"client {client}", set())
-            if label in rounds
-        ]
+        return self.plan.counts(self.state.sizes, self.state.answers)
 
     def spent(self) -> dict[str, dp.Answer]:
         """Epsilon of each account that was charged, for what really ran."""
@@ -247,6 +246,11 @@ class Run:
         clients = range(self.plan.cohort.clients)
         replies = engine.ask(self.tasks(engine, JUDGE, self.state.round + 1, clients))
         return float(np.mean([v for reply in replies for v in reply.rows["accuracy"]]))
+
+
+def _more(answers: dict[int, int], clients: Sequence[int]) -> dict[int, int]:
+    """The counts with one more for each of these clients."""
+    return answers | {client: answers.get(client, 0) + 1 for client in clients}
 
 
 def _label(round: int) -> str:

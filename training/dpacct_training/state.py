@@ -16,7 +16,8 @@ class State:
 
     `server`: what the server knows. `memory`: what clients on this machine keep. `private`: totals
     before the noise, kept for costs that depend on the votes; erased when the run is over. `costs`:
-    those costs. `meters`, `coins`, `sizes`: what was measured and counted.
+    those costs. `meters`, `coins`, `sizes`: what was measured and counted. `answers`: in how many
+    rounds each client that takes noisy steps inside has answered.
     """
 
     round: int
@@ -27,6 +28,7 @@ class State:
     meters: Meters = field(default_factory=Meters)
     coins: int = 0
     sizes: tuple[int, ...] = ()
+    answers: dict[int, int] = field(default_factory=dict)
 
     def counts(self, plan: Plan) -> dict[str, int]:
         """What was counted where it was done, named as in `Plan.counts`."""
@@ -45,6 +47,7 @@ class State:
             "meters": self.meters.to_dict(),
             "coins": self.coins,
             "sizes": list(self.sizes),
+            "answers": {str(client): self.answers[client] for client in sorted(self.answers)},
         }
 
     def to_tensors(self) -> dict[str, Array]:
@@ -79,4 +82,5 @@ class State:
             meters=Meters.from_dict(about["meters"]),
             coins=int(about["coins"]),
             sizes=tuple(about["sizes"]),
+            answers={int(client): int(n) for client, n in about["answers"].items()},
         )
