@@ -114,10 +114,10 @@ class PanelRule:
 
     def __post_init__(self) -> None:
         """Refuse what (12) does not cover; raises `Unsound`."""
-        demand(all(whole(one, 1) for one in self.panels), "such a number of panels")
-        demand(whole(self.nodes, 2, MOST_NODES), "such a number of nodes")
+        demand(all(whole(one, 1) for one in self.panels), "this number of panels")
+        demand(whole(self.nodes, 2, MOST_NODES), "this number of nodes")
         demand(real(self.rho) and self.rho > 1, "an ellipse that holds no panel")
-        demand(whole(self.cells, 1), "such a number of cells")
+        demand(whole(self.cells, 1), "this number of cells")
         demand(all(real(end) for end in (*self.ends, *self.cell_ends)), "an end that is no number")
 
     @property

@@ -239,9 +239,9 @@ def from_evidence(laws: Laws, evidence: Mapping[str, Any]) -> FarDraws:
         rules = read({"c": contour.c, "rules": told["rules"]})[1]
         spend(line_cost(sum(map(size, rules)), contour.count, len(rules), ctx.prec))
         far = told["far"]
-        demand(whole(far, 0) and far not in lines, "such a number of far draws")
+        demand(whole(far, 0) and far not in lines, "this number of far draws")
         lines[far] = Line(split.steps(far, arb(contour.c), rules), contour)
     for told in evidence["bounds"]:
-        demand(whole(told["far"], 0), "such a number of far draws")
+        demand(whole(told["far"], 0), "this number of far draws")
         bounds[told["far"]] = read(told)
     return FarDraws(split, lines, bounds, read(evidence["rest"]))

@@ -83,10 +83,10 @@ class Contour:
     def __post_init__(self) -> None:
         """Refuse what (1) to (3) do not cover; raises `Unsound`."""
         demand(positive(self.c) and positive(self.step), "a line or a step that is not positive")
-        demand(whole(self.count, 1), "such a number of frequencies")
+        demand(whole(self.count, 1), "this number of frequencies")
         demand(positive(self.up), "copies above without a shift upwards")
         demand(real(self.down) and 0 <= self.down < self.c, "a shift down to 0 or beyond")
-        demand(whole(self.doublings, 0, MOST_DOUBLINGS), "such a number of cuts of the tail")
+        demand(whole(self.doublings, 0, MOST_DOUBLINGS), "this number of cuts of the tail")
 
 
 MOST_DOUBLINGS = 1000

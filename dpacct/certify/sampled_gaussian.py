@@ -35,7 +35,7 @@ class Grid:
     def __post_init__(self) -> None:
         """Refuse cells of no width; raises `Unsound`."""
         demand(real(self.start) and positive(self.step), "cells that do not ascend")
-        demand(whole(self.count, 1), "such a number of cells")
+        demand(whole(self.count, 1), "this number of cells")
 
     @property
     def end(self) -> Fraction:
@@ -68,7 +68,7 @@ class GaussianRule:
         """Refuse what (4), (5) and (7) do not cover; raises `Unsound`."""
         demand(positive(self.shift) and positive(self.step), "a shift or step that is not positive")
         demand(whole(self.last, 1), "nodes that end left of 0")
-        demand(whole(self.first, self.last - MOST_TERMS, self.last - 1), "such a number of nodes")
+        demand(whole(self.first, self.last - MOST_TERMS, self.last - 1), "this number of nodes")
         demand(real(self.far_shift) and self.far_shift >= 0, "a line shifted to the other side")
         ends = zip(self.cells, self.cells[1:], strict=False)
         demand(all(a.end <= Fraction(b.start) for a, b in ends), "cells that overlap")

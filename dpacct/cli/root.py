@@ -15,6 +15,7 @@ import click
 
 from dpacct.cli import commands, failure
 from dpacct.cli.command import ExampleCommand
+from dpacct.cli.console import made_readable
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import did_you_mean
@@ -64,6 +65,8 @@ class Root(click.Group):
         words = list(args)
         if sys.stdout is None:  # whoever closed it (>&-) wants no answer
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        made_readable(sys.stdout)
+        made_readable(sys.stderr)
         if COMPLETE_VARIABLE in os.environ:  # a shell is asking what could come next
             self._main_shell_completion(extra, "dpacct", COMPLETE_VARIABLE)
         try:

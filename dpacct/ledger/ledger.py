@@ -153,7 +153,8 @@ class Ledger:
 
     @property
     def _known(self) -> Rule:
-        assert self._rule is not None  # the first line was read
+        if self._rule is None:
+            raise RuntimeError("the ledger's first line, which states its rule, was not read")
         return self._rule
 
     def _append(self, **fields: Any) -> Record:

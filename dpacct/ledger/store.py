@@ -56,7 +56,7 @@ class Store:
                 raise self._damaged(told)
             if self.path.exists() and not self.path.is_file():
                 raise self._unopened("not a regular file")
-            self._handle = os.open(self.path, flags | os.O_CLOEXEC, 0o666)
+            self._handle = disk.opened(self.path, flags)
         except OSError as error:
             raise self._unopened(error.strerror) from None
         self._process = os.getpid()
@@ -84,7 +84,7 @@ class Store:
     def session(self) -> Iterator[None]:
         """Hold the lock, and know every line that any process has appended."""
         if not self.is_open:
-            told = f"the ledger {str(self.path)!r} was closed, and must be open to be asked"
+            told = f"the ledger {str(self.path)!r} is closed: open it again to ask it anything"
             raise InvalidArgument(told, argument="path")
         if os.getpid() != self._process:
             # A forked child shares its parent's lock, also one that is held just now: it needs an
@@ -101,9 +101,7 @@ class Store:
                 return
             # Who counts step after step would else keep everybody out: nobody queues for a flock.
             time.sleep(max(0.0, self._left + disk.GAP - time.monotonic()))
-            with disk.locked(
-                self._handle, self.path, timeout=self.timeout, shared=not self.writable
-            ):
+            with disk.locked(self._handle, self.path, timeout=self.timeout):
                 self._depth = 1
                 try:
                     self._catch_up()
@@ -186,7 +184,7 @@ class Store:
         self.length, self.mark = self.length + len(line), mark
 
     def _refuse_foreign(self) -> None:
-        start = os.pread(self._handle, len(_START), 0)
+        start = disk.read(self._handle, len(_START), 0)
         if not _START.startswith(start):
             raise self._damaged(f"is not a ledger of dpacct: it begins with {shown(start)}")
 
@@ -215,11 +213,10 @@ class Store:
 
         If it raises, the line may still be counted when the file is next read: never the reverse.
         """
-        assert self._depth
+        if not self._depth:
+            raise RuntimeError("a line is appended within a session only, under the file's lock")
         if not self.writable:
-            told = (
-                f"the ledger {str(self.path)!r} was opened read-only, and must not be to be written"
-            )
+            told = f"the ledger {str(self.path)!r} was opened with read_only=True, and counts nothing"
             raise InvalidArgument(told, argument="read_only")
         record = {"n": len(self.records), **fields}
         line, mark = seal(record, self.mark)

@@ -121,7 +121,9 @@ class Report:
     @property
     def plan(self) -> Node:
         """What was accounted."""
-        assert self.answer.tree is not None
+        if self.answer.tree is None:
+            told = "answer must name the plan that it is about (its tree), got one without a plan"
+            raise InvalidArgument(told, argument="answer")
         return self.answer.tree
 
     @property

@@ -6,9 +6,9 @@ ever appended. One that was cut off, or changed since, fails its checksum and is
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
+import sys
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,19 +24,22 @@ class Journal:
 
     Raises:
         InvalidArgument: another sweep's journal is there, or another process writes it.
-        OSError: the file cannot be opened.
+        OSError: the file cannot be opened, or not be locked where it is.
     """
 
     def __init__(self, path: Path, fingerprint: str, *, restart: bool = False) -> None:
         self.path = path
         self._head = f"{_FORMAT} {fingerprint}\n".encode()
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        from filelock import lock_descriptor
+
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        if sys.platform == "win32":
+            flags |= os.O_BINARY
+        self._file = os.open(path, flags, 0o644)
         try:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            if not lock_descriptor(self._file, blocking=False):  # let go when the file is closed
                 told = f"another sweep is writing {path.name} at this moment"
-                raise InvalidArgument(told, argument="output") from None
+                raise InvalidArgument(told, argument="output")
             if restart:
                 os.ftruncate(self._file, 0)
             self.rows = self._read()

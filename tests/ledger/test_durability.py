@@ -17,7 +17,7 @@ class Watched:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[tuple[str, str]] = []
-        for name in ("pwrite", "fsync"):
+        for name in ("write", "fsync"):
             monkeypatch.setattr(os, name, self._by_handle(name, getattr(os, name)))
         real = os.replace
 
@@ -41,11 +41,11 @@ def test_head_then_line_each_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyP
         watched = Watched(monkeypatch)
         ledger.spend(STEP)
         assert watched.calls == [
-            ("pwrite", "a.head.new"),
+            ("write", "a.head.new"),
             ("fsync", "a.head.new"),
             ("replace", "a.head"),
             ("fsync", tmp_path.name),
-            ("pwrite", "a"),
+            ("write", "a"),
             ("fsync", "a"),
         ]
 
@@ -55,16 +55,16 @@ def test_the_line_is_announced_before_it_is_there(
 ) -> None:
     """At the moment the line is written, the head on the disk already holds it."""
     seen = []
-    real = os.pwrite
+    real = os.write
 
-    def pwrite(handle: int, data: bytes, at: int) -> int:
+    def write(handle: int, data: bytes) -> int:
         head = beside(tmp_path / "a")
         if b'"intent"' in data and b'"length"' not in data:
             seen.append(data.strip().replace(b'"', b'\\"') in head.read_bytes())
-        return real(handle, data, at)
+        return real(handle, data)
 
     with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 9) as ledger:
-        monkeypatch.setattr(os, "pwrite", pwrite)
+        monkeypatch.setattr(os, "write", write)
         for _ in range(3):
             ledger.spend(STEP)
     assert seen == [True] * 3

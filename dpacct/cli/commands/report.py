@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import click
 
 from dpacct.cli import options
 from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.console import in_utf8
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import must_be_finite, note, write_file, write_json
 from dpacct.cli.plan_file import PlanFile
@@ -129,6 +131,8 @@ def command(
     elif chosen == "json" and not quiet:
         write_json(report.to_dict())
     else:
+        if chosen != "text" and not quiet:
+            in_utf8(sys.stdout)
         click.echo(text, nl=False)
     if chosen == "yaml" and not quiet and "TO BE FILLED IN" in text:
         note("note: lines marked `to be filled in` need an answer before the record is sent.")

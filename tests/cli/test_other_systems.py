@@ -1,0 +1,119 @@
+"""A system without POSIX modules, and a console that lacks characters: as Windows has them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.structure.project import ROOT
+
+# Started as another program is: these modules cannot be had, and a warning is an error.
+WITHOUT_POSIX = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name in {"fcntl", "resource", "termios", "pwd", "grp", "tty", "pty"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+    sys.modules.pop(name, None)
+from importlib import import_module
+sys.exit(import_module(sys.argv[1]).main(sys.argv[2:]))
+"""
+PLAN = "docs/examples/plan.toml"
+COMMANDS = (
+    "--help",
+    "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
+    "noise --eps 2 --delta 1e-5 --quiet",
+    "curve --sigma 1 --points 5 --text",
+    "sweep docs/examples/sweep.toml --jobs 1",
+    "sweep docs/examples/sweep.toml --help",
+    "report docs/examples/plan.toml --quiet",
+    "theorems show dp_fedsam.theorem2",
+    "ledger --help",
+)
+
+
+def started(*words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_needs_posix(command: str) -> None:
+    done = started("-c", WITHOUT_POSIX, "dpacct.cli.main", *command.split())
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout
+
+
+@pytest.mark.parametrize("command", ["--help", "run --help", "run docs/none.toml"])
+def test_training_needs_no_posix(command: str) -> None:
+    done = started("-c", WITHOUT_POSIX, "dpacct_training.cli.main", *command.split())
+    assert b"Traceback" not in done.stderr and b"inside itself" not in done.stderr
+    assert done.returncode == (2 if "none" in command else 0)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ledger show {0}/clean.ledger", "sweep docs/examples/sweep.toml -o {0}/out.csv --quiet"],
+)
+def test_without_any_file_lock_one_sentence(command: str, tmp_path: Path) -> None:
+    """Such a Python is neither Windows nor POSIX; a lock that is none would be worse."""
+    for file in (ROOT / "tests/survival/files").glob("clean.ledger*"):
+        shutil.copy(file, tmp_path)
+    done = started("-c", WITHOUT_POSIX, "dpacct.cli.main", *command.format(tmp_path).split())
+    assert done.returncode == 2 and done.stdout == b""
+    told = done.stderr.decode()
+    assert told.startswith("error: ") and told.count("\n") == 1 and "fcntl" in told, told
+
+
+@pytest.mark.parametrize(
+    ("command", "encoding"),
+    [
+        (f"report {PLAN}", "cp1252"),
+        (f"report {PLAN}", "ascii"),
+        (f"report {PLAN} --format yaml", "cp1252"),
+        (f"report {PLAN} --format html", "latin-1"),
+        ("curve --sigma 1 --points 5 --text", "cp437"),
+    ],
+)
+def test_any_encoding_of_stdout(command: str, encoding: str) -> None:
+    done = started("-m", "dpacct", *command.split(), PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr.decode()
+    if "html" in command or "yaml" in command:  # their own forms say UTF-8
+        assert done.stdout.decode("utf-8")
+    else:
+        text = done.stdout.decode("utf-8" if encoding == "ascii" else encoding)
+        assert "?" not in re.sub(r"\w\?", "", text), text
+
+
+def test_what_stands_for_a_character() -> None:
+    """Numbers and their side stay readable."""
+    words = ("-m", "dpacct", "report", PLAN)
+    plain = started(*words, PYTHONIOENCODING="cp1252", PYTHONUTF8="0").stdout.decode("cp1252")
+    whole = started(*words, PYTHONIOENCODING="utf-8").stdout.decode("utf-8")
+    assert "epsilon: ≤ 1.804829032" in whole and "epsilon: <= 1.804829032" in plain
+    beside = {"≤": "<=", "─": "-", "└": "+", "├": "+", "│": "|"}
+    assert whole.translate(str.maketrans(beside)) == plain
+
+
+def test_a_path_that_the_console_cannot_show() -> None:
+    """An error names the file all the same."""
+    done = started(
+        *("-m", "dpacct", "compose", "ключ.toml"), PYTHONIOENCODING="cp1252", PYTHONUTF8="0"
+    )
+    assert done.returncode == 2 and done.stderr.startswith(b"error: ")
