@@ -46,9 +46,10 @@ def calibrate(
     >>> print(f"{float(answer):.6f}")
     0.611546
     """
-    from dpacct.compose.search import Search
+    from dpacct.compose.search import Search, making_plans
 
     started = time.perf_counter()
+    build = making_plans(build)
     target = float(EPSILON.check("epsilon", epsilon)), ln(DELTA.check("delta", delta))
     low, high = _bounds(bounds, integer)
     search = Search(build, *target, method, adjacency, low, high, integer)

@@ -160,9 +160,11 @@ def calibrate_risk(
     >>> f"{float(sigma):.4f}"  # 1/(z(0.999) - z(0.99))
     '1.3091'
     """
+    from dpacct.compose.search import making_plans
     from dpacct.engine.boundary import real
 
     started = time.perf_counter()
+    build = making_plans(build)
     hits = PROBABILITY.check("true_positive_rate", true_positive_rate)
     alarms = PROBABILITY.check("false_positive_rate", false_positive_rate)
     told = f"no {name} keeps the true positive rate within {float(hits):g}"

@@ -16,9 +16,10 @@ from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
 from dpacct.compose.questions import safe_log_delta
 from dpacct.compose.trials import Trials, score
+from dpacct.domain import shown
 from dpacct.engine.boundary import WIDTH, Smooth, real, smooth_root, whole
 from dpacct.engine.choice import Start
-from dpacct.errors import OutsideDomain
+from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -37,6 +38,23 @@ class Boundary(NamedTuple):
     safe: float | None
     unsafe: float | None
     missed: float | None = None  # a value that surely misses the target
+
+
+def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
+    """`build`, with what it makes checked; raises `InvalidArgument` for what is no plan."""
+    given: object = build
+    if not callable(given):
+        told = f"build must be a function that makes a plan from a number, got {shown(given)}"
+        raise InvalidArgument(told, argument="build")
+
+    def made(number: float) -> Node:
+        plan: object = build(number)
+        if not isinstance(plan, Node):
+            told = "build must make a plan, such as dp.Gaussian(sigma=1)"
+            raise InvalidArgument(f"{told}: of {number:g} it made {shown(plan)}", argument="build")
+        return plan
+
+    return made
 
 
 @dataclass

@@ -84,7 +84,7 @@ class Store:
     def session(self) -> Iterator[None]:
         """Hold the lock, and know every line that any process has appended."""
         if not self.is_open:
-            told = f"the ledger {str(self.path)!r} is closed: open it again to ask it anything"
+            told = f"the ledger {str(self.path)!r} was closed: open it again to ask it anything"
             raise InvalidArgument(told, argument="path")
         if os.getpid() != self._process:
             # A forked child shares its parent's lock, also one that is held just now: it needs an
@@ -216,7 +216,7 @@ class Store:
         if not self._depth:
             raise RuntimeError("a line is appended within a session only, under the file's lock")
         if not self.writable:
-            told = f"the ledger {str(self.path)!r} was opened with read_only=True, and counts nothing"
+            told = f"the ledger {str(self.path)!r} was opened read-only, so nothing can be counted in it"
             raise InvalidArgument(told, argument="read_only")
         record = {"n": len(self.records), **fields}
         line, mark = seal(record, self.mark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -86,3 +87,18 @@ def test_the_edge_of_a_search_is_no_boundary() -> None:
     assert found.side is dp.Side.LOWER and found.safe_end == "lower"
     noise = dp.calibrate(lambda s: dp.Gaussian(sigma=s), epsilon=9, delta=0.9, bounds=(5, 50))
     assert (noise.value, noise.lower, noise.upper) == (5, None, 5)
+
+
+@pytest.mark.parametrize("build", [lambda s: s, lambda s: None, lambda s: dp.Gaussian])
+def test_what_builds_no_plan_is_said(build: Any) -> None:
+    """A forgotten mechanism is named, not an attribute that it lacks."""
+    with pytest.raises(dp.InvalidArgument, match=r"build must make a plan, such as dp.Gaussian"):
+        dp.calibrate(build, epsilon=1, delta=1e-5)
+    with pytest.raises(dp.InvalidArgument, match=r"build must make a plan, such as dp.Gaussian"):
+        dp.calibrate_risk(build, true_positive_rate=0.01, false_positive_rate=0.001)
+
+
+def test_what_cannot_be_called_is_said() -> None:
+    plan: Any = dp.Gaussian(sigma=1)
+    with pytest.raises(dp.InvalidArgument, match="build must be a function"):
+        dp.calibrate(plan, epsilon=1, delta=1e-5)

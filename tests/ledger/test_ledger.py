@@ -333,3 +333,32 @@ def test_more_than_the_budget_is_no_guarantee(tmp_path: Path) -> None:
         with pytest.raises(dp.NotCertified, match="more than its budget"):
             ledger.guarantee()
         assert ledger.remaining.steps(STEP) == 0 and ledger.remaining.epsilon == 0.0
+
+
+def test_a_line_is_appended_under_the_lock_only(tmp_path: Path) -> None:
+    """Also where Python drops every `assert` (-O): a line outside the lock could be overwritten."""
+    code = """
+from dpacct.ledger.store import Store
+store = Store("a.ledger", writable=True, timeout=5)
+try:
+    store.append({"event": "none"})
+except RuntimeError as error:
+    print(error)
+"""
+    words = [sys.executable, "-O", "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "under the file's lock" in done.stdout, done.stderr
+    assert (tmp_path / "a.ledger").read_bytes() == b""
+
+
+def test_what_a_reader_and_a_closed_ledger_say(tmp_path: Path) -> None:
+    ledger = small(tmp_path / "a.ledger")
+    with pytest.raises(dp.InvalidArgument, match="was closed: open it again to ask it anything"):
+        ledger.spent()
+    with (
+        dp.Ledger(tmp_path / "a.ledger", read_only=True) as reader,
+        pytest.raises(
+            dp.InvalidArgument, match="was opened read-only, so nothing can be counted in it"
+        ),
+    ):
+        reader.spend(SMALL_STEP)
