@@ -349,7 +349,7 @@ def _hypothesis() -> ModuleType:
         import hypothesis
         import hypothesis.strategies
     except ImportError as absent:
-        message = "drawing strategies needs Hypothesis: pip install 'dpacct[dev]'"
+        message = "drawing strategies needs Hypothesis: pip install '.[dev]' in dpacct's checkout"
         raise MissingExtra(message, argument="hypothesis") from absent
     return hypothesis
 

@@ -14,7 +14,7 @@ def required(module: str, extra: str) -> ModuleType:
     >>> required("no_such_library", "opacus")
     Traceback (most recent call last):
         ...
-    dpacct.errors.MissingExtra: no_such_library is not installed: pip install 'dpacct[opacus]'
+    dpacct.errors.MissingExtra: no_such_library is not installed: pip install '.[opacus]' in dpacct's checkout
     """
     try:
         return import_module(module)
@@ -25,6 +25,5 @@ def required(module: str, extra: str) -> ModuleType:
 def absent(module: str, extra: str) -> MissingExtra:
     """The error for a library that is not there."""
     library = module.partition(".")[0]
-    return MissingExtra(
-        f"{library} is not installed: pip install 'dpacct[{extra}]'", argument=extra
-    )
+    told = f"{library} is not installed: pip install '.[{extra}]' in dpacct's checkout"
+    return MissingExtra(told, argument=extra)

@@ -148,7 +148,7 @@ def test_without_hypothesis_a_strategy_says_what_to_install(monkeypatch: Any) ->
         return real_import(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", no_hypothesis)
-    with pytest.raises(MissingExtra, match=r"pip install 'dpacct\[dev\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[dev\]' in dpacct's checkout"):
         RATE.strategy()
 
 

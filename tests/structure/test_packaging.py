@@ -44,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     copy = tmp_path_factory.mktemp("build") / "source"
     copy.mkdir()
     clutter = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for folder in ("dpacct", "training", "tests", "figures"):
+    for folder in ("dpacct", "training", "tests", "figures", "docs"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=clutter)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
@@ -85,4 +85,12 @@ def test_the_wheel_is_typed_licensed_and_nothing_else(wheel: list[str]) -> None:
     assert {"dpacct/py.typed", "dpacct_training/py.typed"} <= set(wheel)
     assert any(n.endswith("/licenses/LICENSE") for n in wheel)
     tops = {n.partition("/")[0] for n in wheel}
-    assert tops == {"dpacct", "dpacct_training", f"dpacct-{VERSION}.dist-info"}
+    about = {f"dpacct-{VERSION}.dist-info", f"dpacct-{VERSION}.data"}
+    assert tops == {"dpacct", "dpacct_training"} | about
+
+
+def test_the_wheel_has_the_pages_that_answers_cite(wheel: list[str]) -> None:
+    shared = f"dpacct-{VERSION}.data/data/share/doc/dpacct/"
+    pages = {n.removeprefix(shared) for n in wheel if n.startswith(shared)}
+    assert {"docs/theory/certificate.md", "docs/mechanisms.md", "docs/report.md"} <= pages
+    assert all(name.endswith(".md") for name in pages)

@@ -246,7 +246,10 @@ def test_without_torch_one_sentence(toml: Path) -> None:
 
     done = ran(f"['run', {str(toml)!r}, '--out', {str(out)!r}]")
     assert (done.returncode, done.stdout) == (7, "")
-    assert done.stderr == "dpacct-train: torch is not installed: pip install 'dpacct[training]'\n"
+    assert (
+        done.stderr
+        == "dpacct-train: torch is not installed: pip install '.[training]' in dpacct's checkout\n"
+    )
     assert not out.exists()
     for words in ("['--help']", "['data', 'list']"):
         assert ran(words).returncode == 0

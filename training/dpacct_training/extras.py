@@ -11,16 +11,16 @@ from dpacct import MissingExtra
 def required(module: str) -> Any:
     """The module, or `MissingExtra` with the command that installs it.
 
-    >>> required("no_such_library")
+    >>> required("no_such")
     Traceback (most recent call last):
         ...
-    dpacct.errors.MissingExtra: no_such_library is not installed: pip install 'dpacct[training]'
+    dpacct.errors.MissingExtra: no_such is not installed: pip install '.[training]' in dpacct's checkout
     """
     try:
         return import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
-        told = f"{library} is not installed: pip install 'dpacct[training]'"
+        told = f"{library} is not installed: pip install '.[training]' in dpacct's checkout"
         raise MissingExtra(told, argument="training") from error
 
 
