@@ -64,7 +64,8 @@ def test_no_command_needs_posix(command: str) -> None:
 def test_training_needs_no_posix(command: str) -> None:
     done = started("-c", WITHOUT_POSIX, "dpacct_training.cli.main", *command.split())
     assert b"Traceback" not in done.stderr and b"inside itself" not in done.stderr
-    assert done.returncode == (2 if "none" in command else 0)
+    # 7: without the libraries of the training extra it says so before it reads the file
+    assert done.returncode in ({2, 7} if "none" in command else {0})
 
 
 @pytest.mark.parametrize(
