@@ -18,9 +18,10 @@ HEADING = "## What papers promise"
 
 
 class Row(NamedTuple):
-    """A cell of the README as (text before the number, number, text after)."""
+    """A line of the table, cell by cell."""
 
     statement: str
+    setting: str
     promised: str
     true: str
 
@@ -46,10 +47,12 @@ def coin(held: bool) -> float:
     return float(sampled.epsilon(delta=1e-5))
 
 
-def fedsam() -> float:
-    """The run of DP-FedSAM's Section 6.1, Poisson-sampled, with sigma as it is printed."""
-    run = dp.Poisson(0.1)(dp.Gaussian(sigma=0.95)) * 200
-    return float(run.epsilon(delta=1 / 500))
+def fedsam() -> dp.Answer:
+    """The run of DP-FedSAM's Section 6.1 as its Algorithm 1 samples, with sigma as it is printed."""
+    plan = dp.federated.DPFedSAM(
+        clients=500, client_rate="0.1", rounds=200, noise_multiplier="0.95", noise_by="server"
+    )
+    return plan.epsilon(delta="1/500")
 
 
 def dp_fed(route: str, end: str) -> float:
@@ -82,52 +85,75 @@ def shuffled_pair() -> float:
     return max(both)
 
 
-COMPUTED: list[tuple[str, Callable[[], float], Callable[[], float]]] = [
+FIXED, POISSON = "fixed size; replace-one", "Poisson; add-remove"
+COMPUTED: list[tuple[str, str, Callable[[], float], Callable[[], float | dp.Answer]]] = [
     (
         "DP-FedSAM, Theorem 2",
+        FIXED,
         lambda: printed("dp_fedsam.theorem2", rate=0.1, sigma=0.95, rounds=200, delta=1 / 500),
         fedsam,
     ),
     (
         "DP-Fed, the formula of Theorem 1",
+        FIXED,
         lambda: 20.0,
         lambda: dp_fed("no conditions", "lower"),
     ),
     (
         "DP-Fed, Theorem 1",
+        FIXED,
         lambda: 20.0,
         lambda: dp_fed("theorem", "upper"),
     ),
-    ("A client coin", lambda: coin(held=False), lambda: coin(held=True)),
-    ("Central limit", lambda: by("clt"), lambda: by("exact")),
+    ("A client coin", POISSON, lambda: coin(held=False), lambda: coin(held=True)),
+    ("Central limit", POISSON, lambda: by("clt"), lambda: by("exact")),
     (
         "UDP-FL, Theorem 2",
+        "none; any",
         lambda: printed("udp_fl.theorem2", alpha=1.1, lam=10, nu=0.5),
         lambda: float(dp.Staircase(eps0=10, nu=0.5).rdp(1.1)),
     ),
     (
         "UDP-FL, Lemma 2",
+        "none; replace-one",
         lambda: printed("udp_fl.lemma2", alpha=8, epsilon=1, clients=2),
         shuffled_pair,
     ),
     (
         "Private voting, Theorem 14",
+        "none; add-remove",
         lambda: printed("ae_dpfl.theorem14", v1=6, v2=0, sigma=1, alpha=6),
         vote,
     ),
 ]
 
 
-@pytest.mark.parametrize("index", range(len(COMPUTED)), ids=[name for name, _, _ in COMPUTED])
+@pytest.mark.parametrize("index", range(len(COMPUTED)), ids=[row[0] for row in COMPUTED])
 def test_row(index: int) -> None:
-    name, promised, true = COMPUTED[index]
+    name, setting, promised, true = COMPUTED[index]
     row = rows()[index]
-    assert row.statement.startswith(name)
+    assert row.statement.startswith(name) and row.setting == setting
     for text, value in ((row.promised, promised()), (row.true, true())):
-        shown = re.findall(r"\d+\.?\d*", text)[-1]
-        places = len(shown.partition(".")[2])
-        assert f"{value:.{places}f}" == shown, (text, value)
+        shown = re.findall(r"\d+\.?\d*", text)
+        places = len(shown[-1].partition(".")[2])
+        if isinstance(value, float):
+            assert f"{value:.{places}f}" == shown[-1], (text, value)
+        else:  # an interval, rounded outwards
+            lower, upper = (float(end) for end in shown)
+            assert value.lower is not None and value.upper is not None
+            assert 0 <= value.lower - lower < 10**-places, (text, value)
+            assert 0 <= upper - value.upper < 10**-places, (text, value)
 
 
 def test_every_row_is_computed() -> None:
     assert len(rows()) == len(COMPUTED)
+
+
+def test_the_settings_are_those_of_the_plans() -> None:
+    """Fixed size fixes replace-one; coins are for add-remove unless another adjacency is asked for."""
+    fixed = plan("uniform", 1.0)
+    assert "without-replacement" in fixed.to_json()
+    assert str(fixed.epsilon(delta=DELTA, method="exact").adjacency) == "replace-one"
+    assert str(fedsam().adjacency) == "replace-one"
+    coins = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
+    assert str(coins.epsilon(delta=1e-5, method="exact").adjacency) == "add-remove"
