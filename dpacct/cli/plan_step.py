@@ -92,7 +92,7 @@ def _inner(table: Mapping[str, Any], place: str, depth: int) -> Node:
     stray += ["mechanism"] if "mechanism" in table else []
     if stray:
         raise Refusal(
-            f"{place}: {stray[0]} belongs into an inner step, since this step has inner ones.",
+            f"{place}: {stray[0]} belongs in one of the inner steps, as this step has some.",
             stray[0],
             kind="exclusive-options",
         )

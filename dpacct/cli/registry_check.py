@@ -53,7 +53,8 @@ def verify(
             }
         )
     else:
-        told = f"{len(chosen)} statements, {surprises} that are not what the registry says"
+        count = "1 statement" if len(chosen) == 1 else f"{len(chosen)} statements"
+        told = f"{count}, {surprises} of which the registry says something else"
         click.echo(f"{told} ({seconds:.0f} s)")
     if surprises:
         raise click.exceptions.Exit(int(ExitStatus.COUNTER_EXAMPLE))

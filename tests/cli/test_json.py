@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from dpacct import from_dict
 from dpacct.vocabulary import Adjacency, Side, Strength, Unit
 from tests.cli.runner import line, run
+from tests.structure.project import ROOT
 
 Number = (int, float)
 ANSWER: dict[str, Any] = {
@@ -171,3 +173,34 @@ def test_every_error_of_the_library_has_its_exit_code(monkeypatch: pytest.Monkey
 def test_json_is_one_document() -> None:
     text = line(COMMANDS[0] + " --json").stdout
     assert json.JSONDecoder().raw_decode(text)[1] == len(text.rstrip())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pate docs/voting.csv --sigma 20 --delta 1e-5 --no-exact",
+        "risk --sigma 2",
+        "federated --algorithm dp-fed --clients 900 --client-rate 0.05 --rounds 9 --sigma 1 --delta 1e-5",
+        "shuffle --eps0 1 --clients 1000 --delta 1e-6",
+        "compare --sigma 2 --delta 1e-5",
+    ],
+)
+def test_answers_within_an_object(command: str) -> None:
+    """docs/json.md: each has at least its interval, its side, its strength and its method."""
+    page = " ".join((ROOT / "docs/json.md").read_text(encoding="utf-8").split())
+    promised = re.findall(r"Every answer within them has at least ([^.]+)\.", page)
+    keys = set(re.findall(r"`([a-z]+)`", promised[0]))
+    assert {"value", "strength"} <= keys
+    assert len(intervals(line(f"{command} --json").json)) > 1
+    for answer in intervals(line(f"{command} --json").json):
+        assert keys <= set(answer)
+
+
+def intervals(data: Any) -> list[dict[str, Any]]:
+    """Each object in it that has two ends."""
+    if isinstance(data, list):
+        return [found for item in data for found in intervals(item)]
+    if not isinstance(data, dict):
+        return []
+    here = [data] if {"lower", "upper"} <= set(data) else []
+    return here + [found for item in data.values() for found in intervals(item)]

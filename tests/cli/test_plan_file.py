@@ -88,7 +88,10 @@ def test_nested_steps(compose: Ask) -> None:
         ("[[step]]\nmechanism = 'gauss'", "did you mean gaussian?"),
         ("[[step]]\nmechanism = 'laplace'", "laplace takes b, got none of them"),
         ("[[step]]\nrate = 0.5", "step 1: give mechanism"),
-        ("[[step]]\nsigma = 1\n[[step.inner]]\nsigma = 1", "step 1: sigma belongs into an inner"),
+        (
+            "[[step]]\nsigma = 1\n[[step.inner]]\nsigma = 1",
+            "step 1: sigma belongs in one of the inner steps",
+        ),
         ("[[step]]\n[[step.inner]]\nsigma = 0", "step 1, inner 1: sigma must be"),
         ("[[step]]\ninner = 3", "inner must be one or more [[inner]] tables"),
         ("step = []", "step must be one or more"),

@@ -110,7 +110,7 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
         f"budget   {ledger.budget}",
         f"rule     {ledger.rule}",
         f"counted  {len(ledger.intents)} intents ({outcomes['released']} released, "
-        f"{outcomes['failed']} failed, {unknown} with no word of their end)",
+        f"{outcomes['failed']} failed, {unknown} of which the end was not recorded)",
         f"plan     {ledger.plan or 'nothing'}",
         f"spent    {spent}",
         f"         read as a plan fixed in advance; {100 * share:.4g}% of the budget by its rule",

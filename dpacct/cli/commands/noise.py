@@ -66,7 +66,7 @@ def command(
 
     Gaussian noise is answered as sigma (standard deviation / sensitivity), as the noise multiplier
     (standard deviation / clip) and, with --clip, as a standard deviation; Laplace noise as b
-    (scale / sensitivity). All are rounded up; below stands what other methods would ask for.
+    (scale / sensitivity). All are rounded up; what other methods would ask for is listed below.
     """
     plan = PlanOptions.take(values)
     check_mechanism(plan)

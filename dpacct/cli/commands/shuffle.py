@@ -91,7 +91,7 @@ _RENYI = Number(Real(0))
     section=_SECTION,
     type=_RENYI,
     metavar="G",
-    help="Refused, with the reason: a Renyi level of the randomiser is no eps0.",
+    help="Refused, with the reason: a Renyi level of the randomiser is not an eps0.",
 )
 @options.epsilon_option(required=False)
 @options.delta_option(required=False)
