@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpacct.curves.discrete.merged import merged
 from dpacct.curves.pairs import Pairs
@@ -28,6 +29,23 @@ Laws = list[tuple[Law, float]]
 _CURVE = 1e-6
 # log of what is below all floats
 _LEAST_LOG = -745.0
+
+
+# orders that are asked for one by one; more share their rules, those whose tilts differ by less than a factor
+_MANY = 64
+_ALIKE = 1.25
+_AT_ONCE = 128  # tilts of one table of moments
+
+
+def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
+    """Positions of the orders, in groups whose tilts differ by less than a factor."""
+    rank = np.argsort(orders)
+    level = np.floor(np.log(orders[rank] - 1.0) / math.log(_ALIKE))
+    yield from np.split(rank, np.flatnonzero(np.diff(level)) + 1)
+
+
+def _parts(tilts: Floats) -> int:
+    return -(-tilts.size // _AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -239,6 +257,36 @@ class Composition:
         Raises `TooFine` for an order at which the moments are out of all proportion.
         """
         return max(self._divergence(direction, order) for direction in self.renyi_directions)
+
+    def renyi_at(self, orders: Floats) -> Floats:
+        """`renyi` at each order; many of them share the rules by which moments are summed."""
+        found = np.full(orders.shape, math.nan)
+        if orders.size > _MANY:
+            with np.errstate(all="ignore"):  # what is no number is asked for once more below
+                for group in _near_each_other(orders):
+                    with suppress(TooFine):
+                        found[group] = self._divergences(orders[group])
+        for missing in np.flatnonzero(~np.isfinite(found)).tolist():
+            found[missing] = self.renyi(float(orders[missing]))
+        return found
+
+    def _divergences(self, orders: Floats) -> Floats:
+        """The worse direction's divergence at orders whose tilts lie near each other."""
+        tilts = orders - 1.0
+        known = np.zeros(orders.shape)
+        for leaf, count in self.renyi_only:
+            known = known + count * leaf.renyi(orders, self.adjacency)
+        worst = np.full(orders.shape, -math.inf)
+        for direction in self.renyi_directions:
+            if direction.log_kept < 0.0:
+                return np.full(orders.shape, math.inf)
+            total = known + direction.shift
+            for law, n in direction.laws:
+                family = law.prepare(float(tilts.min()), float(tilts.max()))
+                parts = [family.log_moments(part) for part in np.array_split(tilts, _parts(tilts))]
+                total = total + n * (np.concatenate(parts) / tilts)
+            worst = np.maximum(worst, total)
+        return worst
 
     def _divergence(self, direction: Direction, order: float) -> float:
         s = order - 1.0

@@ -176,7 +176,7 @@ def rdp(
     plan = Composition(node, resolve_adjacency(node, adjacency))
     orders = _checked("order", order, ORDER)
     try:
-        found = [plan.renyi(one) for one in orders.ravel().tolist()]
+        found = plan.renyi_at(orders.ravel())
     except TooFine:
         told = f"order must be within the reach of the plan's quadrature, got {orders.max():g}"
         raise OutsideDomain(told, argument="order") from None

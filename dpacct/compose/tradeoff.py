@@ -20,6 +20,12 @@ LogProfile = Callable[[Floats], Floats]
 _COARSE = 64
 _ROUNDS = 6
 _KINKED_ROUNDS = 18
+# more alphas than this share the epsilons of so many of them
+_MANY = 128
+# parts of each gap between epsilons that are looked at then
+_BETWEEN = 5
+# alphas of one block, and lines beside the best ones of its ends that are looked at too
+_BLOCK, _SPARE = 256, 8
 # a gain in f that isn't worth another round
 _LEAST_GAIN = 1e-9
 
@@ -68,6 +74,60 @@ def curve(
     `finite_mass` is that of the losses below infinity, `scale` about their standard deviation;
     `kinked` says that the losses are points.
     """
+    if alpha.size > _MANY:
+        few = _representatives(alpha)
+        epsilons, log_delta, _ = _refined(log_profile, few, scale=scale, kinked=kinked)
+        if not kinked:  # between two representatives the best epsilon lies between theirs
+            shares = np.arange(1, _BETWEEN) / _BETWEEN
+            finer = (epsilons[:-1, None] + np.diff(epsilons)[:, None] * shares).ravel()
+            epsilons = np.concatenate((epsilons, finer))
+            log_delta = np.concatenate((log_delta, log_profile(finer)))
+        reached = _envelope(epsilons, log_delta, alpha)
+    else:
+        reached = _refined(log_profile, alpha, scale=scale, kinked=kinked)[2]
+    reached = np.where(alpha == 0.0, finite_mass, reached)
+    return np.clip(reached, 0.0, 1.0 - alpha)
+
+
+def _representatives(alpha: Floats) -> Floats:
+    """Some of the alphas, by rank and by size."""
+    ordered = np.unique(alpha)
+    ranks = np.unique(np.linspace(0, ordered.size - 1, _MANY).astype(int))
+    positive = ordered[ordered > 0.0]
+    sizes = np.searchsorted(positive, np.geomspace(positive[0], positive[-1], _MANY))
+    return np.union1d(ordered[ranks], positive[np.minimum(sizes, positive.size - 1)])
+
+
+def _envelope(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
+    """The largest of all supporting lines at each alpha, in memory that grows with their number alone.
+
+    The steeper a line, the smaller the alphas at which it is the largest: between two alphas only those
+    lines matter that are between the best ones of the two. A line left out lowers a lower bound.
+    """
+    order = np.argsort(epsilons)
+    epsilons, room = epsilons[order], -np.expm1(np.minimum(log_delta[order], 0.0))
+    steep, flat = np.exp(np.minimum(epsilons, 700.0))[::-1], np.exp(-epsilons)
+    slopes = -np.concatenate((steep, flat))
+    heights = np.concatenate((room[::-1], flat * room))
+    rank = np.argsort(alpha)
+    ordered = alpha[rank]
+    blocks = np.unique(np.append(np.arange(0, ordered.size, _BLOCK), ordered.size - 1))
+    best = (heights + np.multiply.outer(ordered[blocks], slopes)).argmax(axis=1)
+    values = np.empty(ordered.shape)
+    for first, last, one, other in zip(blocks, blocks[1:], best, best[1:], strict=False):
+        near = slice(max(0, min(one, other) - _SPARE), max(one, other) + _SPARE + 1)
+        among = ordered[first : last + 1]
+        lines = heights[near] + np.multiply.outer(among, slopes[near])
+        values[first : last + 1] = lines.max(axis=1)
+    reached = np.empty(alpha.shape)
+    reached[rank] = values
+    return reached
+
+
+def _refined(
+    log_profile: LogProfile, alpha: Floats, *, scale: float, kinked: bool
+) -> tuple[Floats, Floats, Floats]:
+    """Epsilons at which the best lines of these alphas touch, log delta there, and f by those lines."""
     # beyond -log alpha the steep line is below 0, beyond 40 the flat one below 1e-17
     smallest = float(alpha[alpha > 0.0].min(initial=1.0))
     top = min(max(-math.log(smallest), 40.0), 745.0)
@@ -90,5 +150,4 @@ def curve(
         idle = idle + 1 if gain < _LEAST_GAIN else 0
         if idle == 2 and not kinked:
             break
-    reached = np.where(alpha == 0.0, finite_mass, reached)
-    return np.clip(reached, 0.0, 1.0 - alpha)
+    return epsilons, log_delta, reached

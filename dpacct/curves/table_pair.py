@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpacct.engine.stable import Floats
 from dpacct.vocabulary import Adjacency
 
 from .atomic import AtomicLaw, AtomicPair
@@ -74,10 +75,27 @@ class TablePair:
         corners = np.unique(np.concatenate(([0.0], losses)))
         between = 0.5 * (corners[1:] + corners[:-1])
         epsilons = np.unique(np.concatenate((corners, between))) if corners.size < 500 else corners
-        growth = np.exp(epsilons)[:, None]
-        first = np.maximum(p - growth * q, 0.0).sum(axis=1)
-        second = np.maximum(q - growth * p, 0.0).sum(axis=1)
+        first, second = _profile(p, q, epsilons), _profile(q, p, epsilons)
         return pair_of_profile(epsilons.tolist(), np.maximum(first, second).tolist())
+
+
+def _profile(p: Floats, q: Floats, epsilons: Floats) -> Floats:
+    """sum of (p - e^eps q)_+ at increasing epsilons, among them every loss above the first one.
+
+    Between neighbours e < e' no loss lies, so that delta(e) = delta(e') + (e^{e'} - e^e) Q(L >= e'): from
+    the top down all is added and nothing cancels.
+    """
+    finite = (p > 0.0) & (q > 0.0)
+    losses = np.log(p[finite]) - np.log(q[finite])
+    order = np.argsort(losses)
+    losses, masses = losses[order], q[finite][order]
+    beyond = np.append(np.cumsum(masses[::-1])[::-1], 0.0)  # Q-mass from each loss upwards
+    # a loss is met by its own epsilon, whichever way the two were rounded
+    above = beyond[np.searchsorted(losses, epsilons[1:] * (1.0 - 1e-14))]
+    steps = np.exp(epsilons[1:]) * -np.expm1(epsilons[:-1] - epsilons[1:]) * above
+    open_failures = float(p[q == 0.0].sum())
+    rising: Floats = np.append(np.cumsum(steps[::-1])[::-1], 0.0) + open_failures
+    return rising
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def _probabilities(name: str, given: object) -> tuple[Fraction, ...]:
     if abs(total - 1) > _SUM:
         told = f"{name} of the tables must sum to 1 within 1e-9, got a sum of {float(total)!r}"
         raise InvalidArgument(told, argument="tables")
-    return tuple(found)
+    return tuple(found) if total == 1 else tuple(number / total for number in found)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -76,8 +76,7 @@ class CustomTables(Custom, kind="custom-tables"):
         """The tables; under replace-one the worse direction at each epsilon."""
         from dpacct.curves.table_pair import BothWays, TablePair
 
-        p, q = (tuple(float(x / sum(row)) for x in row) for row in (self.p, self.q))
-        pair = TablePair(p, q)
+        pair = TablePair(tuple(map(float, self.p)), tuple(map(float, self.q)))
         return BothWays(pair) if adjacency is Adjacency.REPLACE_ONE else pair
 
     def saved(self) -> Fields:

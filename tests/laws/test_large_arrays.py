@@ -1,0 +1,111 @@
+"""Every method that takes an array takes 10^5 points, in bounded memory, and says what it says of one."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dpacct as dp
+
+COUNT = 100_000
+LIMIT = 2 * 10**9
+PLANS: dict[str, Callable[[], dp.Node]] = {
+    "Gaussian": lambda: dp.Gaussian(sigma=1),
+    "sampled Gaussian": lambda: dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000,
+    "fixed size": lambda: dp.WithoutReplacement("0.05")(dp.Gaussian(sigma=1)) * 10,
+    "Laplace": lambda: dp.Laplace(b=1),
+    "answers": lambda: dp.RandomizedResponse(eps0=1) * 10,
+    "mixed": lambda: dp.Gaussian(sigma=3) * 4 + dp.PureDP(epsilon="0.1"),
+    "zCDP": lambda: dp.ZCDP(rho="0.1") * 3,
+}
+QUESTIONS: dict[str, tuple[str, np.ndarray, float]] = {
+    "rdp": ("rdp", np.linspace(1.01, 64, COUNT), 1e-10),
+    "profile": ("profile", np.linspace(0.0, 8.0, COUNT), 1e-5),
+    "tradeoff": ("tradeoff", np.linspace(0.0, 1.0, COUNT), 0.0),
+}
+
+
+CASES = [
+    *((name, "rdp") for name in PLANS),
+    *((name, "tradeoff") for name in ("Gaussian", "sampled Gaussian", "Laplace", "answers")),
+    *((name, "profile") for name in ("Gaussian", "sampled Gaussian", "answers")),
+]
+
+
+@pytest.mark.parametrize(("name", "question"), CASES)
+def test_arrays(name: str, question: str) -> None:
+    plan, (method, points, within) = PLANS[name](), QUESTIONS[question]
+    tracemalloc.start()
+    try:
+        found = np.asarray(getattr(plan, method)(points))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.shape == points.shape and peak < LIMIT
+    assert not np.isnan(found).any()
+    some = points[[1, points.size // 3, points.size - 2]]
+    alone = np.array([float(np.asarray(getattr(plan, method)(float(one))).item()) for one in some])
+    here = found[[1, points.size // 3, points.size - 2]]
+    # a lower bound of a curve may be nearer to it among many, and never much farther
+    assert np.all(here >= alone * (1 - within) - 2e-6)
+    assert np.allclose(here, alone, rtol=within, atol=1e-5 if within == 0.0 else 1e-12)
+
+
+def test_orders_of_all_sizes() -> None:
+    """Orders far apart, out of order, and twice."""
+    plan = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1"))
+    orders = np.concatenate(
+        (np.geomspace(1 + 1e-9, 300, 90), [2.0, 2.0], np.geomspace(50, 1.1, 40))
+    )
+    alone = [plan.rdp(float(order)) for order in orders]
+    assert np.allclose(plan.rdp(orders), alone, rtol=1e-10, atol=0)
+
+
+def test_a_long_tradeoff_lies_on_the_curve() -> None:
+    """G_mu in closed form: never above it, and near it."""
+    from statistics import NormalDist
+
+    normal = NormalDist()
+    alphas = np.linspace(0.0, 1.0, 5001)
+    found = np.asarray(dp.Gaussian(sigma=1).tradeoff(alphas))
+    exact = [1.0, *(normal.cdf(normal.inv_cdf(1 - a) - 1) for a in alphas[1:-1].tolist()), 0.0]
+    assert np.all(found <= np.array(exact) + 1e-12)
+    assert np.all(found >= np.array(exact) - 1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+def test_tables_of_100_000_rows(adjacency: str) -> None:
+    """Two geometric laws cut off: delta(0) is the total variation of the tables."""
+    draw = np.random.default_rng(1)
+    p, q = draw.exponential(size=(2, COUNT))
+    tables = (np.round(p / p.sum(), 12).tolist(), np.round(q / q.sum(), 12).tolist())
+    plan = dp.Custom(tables=tables)
+    distance = 0.5 * float(np.abs(np.array(tables[0]) - np.array(tables[1])).sum())
+    answer = plan.delta(epsilon=0, method="exact", adjacency=adjacency)
+    assert float(answer) == pytest.approx(distance, rel=1e-6)
+    assert float(answer) >= distance * (1 - 1e-9)
+
+
+def test_rows_are_made_to_sum_to_one() -> None:
+    short = Fraction(1, 10**10)
+    loose = dp.Custom(tables=(["0.75", Fraction(1, 4) - short], ["0.25", "0.75"]))
+    assert sum(loose.p) == 1 == sum(loose.q)
+    assert dp.from_json(loose.to_json()) == loose
+
+
+def test_tables_under_exchange_keep_small_deltas() -> None:
+    """Between two losses the profile is a sum of positive terms: (p - e^eps q)_+ at 1e-14 of a mass."""
+    p, q = [1 - 3e-14, 1e-14, 2e-14], [1 - 2e-14, 1.5e-14, 0.5e-14]
+    plan = dp.Custom(tables=(p, q)).under("replace-one")
+    exact = [Fraction(repr(x)) for x in p], [Fraction(repr(x)) for x in q]
+    one, other = ([x / sum(row) for x in row] for row in exact)
+    wanted = max(
+        sum(max(a - b * 2, Fraction(0)) for a, b in zip(*pair, strict=True))
+        for pair in ((one, other), (other, one))
+    )
+    found = plan.delta(epsilon=float(np.log(2)), method="exact")
+    assert float(found) == pytest.approx(float(wanted), rel=1e-6)
