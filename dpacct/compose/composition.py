@@ -12,15 +12,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpacct.curves.discrete.merged import merged
 from dpacct.curves.pairs import Pairs
 from dpacct.engine import bounds, invert, profile
 from dpacct.engine.choice import ANEW, Start
-from dpacct.engine.discrete import bracket
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law, TooFine
 from dpacct.engine.stable import Floats, quiet
 from dpacct.errors import Unsupported
+from dpacct.pld import brackets, stable
+from dpacct.pld.nested import merged
 from dpacct.tree import Leaf, Node
 from dpacct.vocabulary import Adjacency
 
@@ -137,21 +137,23 @@ class Direction:
         errors: Floats
         if tolerance >= _CURVE and self._slow:
             steps = [(law.source(), count) for law, count in self.laws]
-            values, errors = bracket.log_profile(steps, at, _CURVE), np.zeros(at.shape)
-        elif self.has_contour:
+            asked = np.asarray(epsilons, float)
+            return brackets.log_profile(steps, asked, _CURVE), np.zeros(at.shape)
+        if self.has_contour:
             values, errors = profile.log_profile(self.laws, at, tolerance)
         else:
             values, errors = np.zeros(at.shape), np.full(at.shape, math.inf)
         rough = np.isinf(errors)
         errors[rough] = 0.0
         rough &= values > _LEAST_LOG
-        if rough.any():  # no contour tells: the lattice's upper end needs no error
-            sources = merged([(law.source(), count) for law, count in self.laws])
-            # where no lattice spans the losses, the bound stays
-            with suppress(ArithmeticError, ValueError, MemoryError):
-                values[rough] = np.minimum(values[rough], bracket.log_profile(sources, at[rough]))
         if self.log_kept < 0.0:
             values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
+        if rough.any():  # no contour tells: the grid's upper end needs no error
+            sources = merged([(law.source(), count) for law, count in self.laws])
+            # where no grid spans the losses, the bound stays
+            with suppress(stable.TooFine):
+                ends = brackets.log_profile(sources, np.asarray(epsilons[rough], float))
+                values[rough] = np.minimum(values[rough], ends)
         return values, errors
 
     @property

@@ -31,9 +31,9 @@ from dpacct.engine.stable import Floats
 
 from .atomic import AtomicLaw
 from .bounded_range import BoundedRangePair, log_worst_moment, two_points, worst_place
-from .discrete.law import SourceLaw
 from .knots import pair_of_profile
 from .pairs import Pairs
+from .source_law import SourceLaw
 
 _BASIS = (
     "Dong, Durfee, Rogers 2020: steps of bounded range chosen adaptively, by the recursion on a "

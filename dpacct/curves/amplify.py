@@ -16,6 +16,7 @@ from enum import Enum
 import numpy as np
 
 from dpacct.engine.stable import Floats
+from dpacct.pld.loss import LossDistribution
 
 Profile = Callable[[Floats], tuple[Floats, Floats]]
 
@@ -27,6 +28,18 @@ class Direction(Enum):
     REMOVE = "remove"
     ADD = "add"
     SYMMETRIC = "symmetric"
+
+
+def amplified_distribution(
+    base: LossDistribution, rate: float, direction: Direction
+) -> LossDistribution:
+    """The distribution of the loss of an amplified pair."""
+    if direction is Direction.PLAIN:
+        return base
+    law = base.sampled(rate)
+    if direction is Direction.ADD:
+        return law.reversed()
+    return law.mirrored() if direction is Direction.SYMMETRIC else law
 
 
 def amplified(

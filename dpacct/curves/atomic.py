@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats, log_sum_exp
 from dpacct.errors import OutsideDomain
+from dpacct.pld.loss import LossDistribution
+from dpacct.pld.pieces import Cut, Source
 from dpacct.vocabulary import Adjacency
 
 from .amplify import Direction
@@ -88,10 +89,13 @@ class AtomicLaw:
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         return np.zeros(epsilons.shape), np.zeros(epsilons.shape)
 
-    def source(self) -> DiscreteSource:
-        from .discrete.points import PointsOf
-
-        return PointsOf(self)
+    def source(self) -> Source:
+        kept, held = math.log1p(-self.infinite_mass), math.log1p(-self.lost_mass)
+        losses = np.asarray(self.atoms.losses + (kept - held), float)
+        log_q = np.asarray(self.atoms.log_masses - self.atoms.losses + held, float)
+        return Cut(
+            LossDistribution(losses, log_q, infinite=self.infinite_mass, lost=self.lost_mass)
+        )
 
 
 @dataclass(frozen=True)

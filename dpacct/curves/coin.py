@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.curves.discrete.composed import Thinned
-from dpacct.curves.discrete.nested import composed
+from dpacct.curves.nested_pair import composed
 from dpacct.engine import invert
 from dpacct.engine.contour import totals
-from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Cumulants, Family, Law, TooFine
 from dpacct.engine.stable import Complexes, Floats, exp_minus_linear_complex, log1p_complex
+from dpacct.pld.derived import thinned
+from dpacct.pld.pieces import Source
 
 from .pairs import Pairs
 
@@ -156,9 +156,9 @@ class CoinLaw:
             raise TooFine
         return math.exp(solved.value)
 
-    def source(self) -> DiscreteSource:
+    def source(self) -> Source:
         sides = [((law,), int(count)) for law, count in self.laws]
-        return Thinned(composed(sides)[0], self.rate)
+        return thinned(composed(sides)[0], self.rate)
 
 
 def coin_pairs(parts: Sequence[tuple[Pairs, int]], rate: float) -> Pairs | None:

@@ -13,10 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Nodes, QuadratureFamily, TooFine
 from dpacct.engine.stable import Complexes, Floats, log_sum_exp
 from dpacct.errors import OutsideDomain
+from dpacct.pld.loss import LossDistribution
+from dpacct.pld.pieces import Cut, Source
 from dpacct.vocabulary import Adjacency
 
 from .amplify import Direction
@@ -125,10 +126,9 @@ class DiscreteGaussianLaw:
     def bend(self, c: float, reach: float) -> Bend | None:
         return None
 
-    def source(self) -> DiscreteSource:
-        from .discrete.points import PointsOf
-
-        return PointsOf(self)
+    def source(self) -> Source:
+        losses = np.asarray(self.atoms.losses, float)
+        return Cut(LossDistribution(losses, np.asarray(self.atoms.log_masses - losses, float)))
 
     def _turning(self, epsilon: float) -> float | None:
         """The noise at which the loss is epsilon; None where it never is."""

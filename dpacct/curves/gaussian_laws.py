@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.invert import epsilon, log_delta
 from dpacct.engine.jump_parts import BLUR
 from dpacct.engine.law import (
@@ -25,8 +24,9 @@ from dpacct.engine.law import (
     QuadratureFamily,
 )
 from dpacct.engine.stable import Complexes, Floats, log1p_complex
+from dpacct.pld.loss import gaussian
+from dpacct.pld.pieces import Cut, Source
 
-from .amplify import Direction
 from .window import scan, uniform_nodes
 
 LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
@@ -82,10 +82,8 @@ class GaussianLaw:
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         raise ValueError("a law without atoms takes no lattice part")
 
-    def source(self) -> DiscreteSource:
-        from .discrete.normal import NormalSource
-
-        return NormalSource(self.mu)
+    def source(self) -> Source:
+        return Cut(gaussian(self.mu))
 
 
 def log_ratio(rate: float, loss: Floats) -> Floats:
@@ -295,12 +293,9 @@ class SampledGaussianLaw:
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         raise ValueError("a law without atoms takes no lattice part")
 
-    def source(self) -> DiscreteSource:
-        from .discrete.amplified import sampled
-        from .discrete.normal import NormalSource
-
-        way = Direction.REMOVE if self.remove else Direction.ADD
-        return sampled(NormalSource(1.0 / self.sigma), self.rate, way)
+    def source(self) -> Source:
+        law = gaussian(1.0 / self.sigma).sampled(self.rate)
+        return Cut(law if self.remove else law.reversed())
 
 
 def sampled_epsilon(rate: float, inner: float) -> float:

@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import NO_ATOMS, Bend, Nodes, QuadratureFamily
 from dpacct.engine.stable import Complexes, Floats
+from dpacct.pld.loss import gaussian
+from dpacct.pld.pieces import Cut, Source
 
-from .amplify import Direction
 from .gaussian_laws import (
     LOG_NORMAL,
     GaussianLaw,
@@ -167,8 +167,5 @@ class SymmetricGaussianLaw:
     def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
         raise ValueError("a law without atoms of its own takes no lattice part")
 
-    def source(self) -> DiscreteSource:
-        from .discrete.amplified import sampled
-        from .discrete.normal import NormalSource
-
-        return sampled(NormalSource(1.0 / self.sigma), self.rate, Direction.SYMMETRIC)
+    def source(self) -> Source:
+        return Cut(gaussian(1.0 / self.sigma).sampled(self.rate).mirrored())

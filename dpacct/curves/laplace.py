@@ -13,13 +13,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Atoms, Bend, Family, Nodes, QuadratureFamily, TooFine
 from dpacct.engine.stable import Complexes, Floats
 from dpacct.errors import OutsideDomain
+from dpacct.pld.loss import LossDistribution, between
+from dpacct.pld.pieces import Cut, Source
 from dpacct.vocabulary import Adjacency
 
-from .amplify import Direction, amplified
+from .amplify import Direction, amplified, amplified_distribution
 from .gaussian_laws import log_ratio, log_ratio_complex
 from .pairs import FIXED_SIZE, POISSON, Pairs
 from .panels import even_edges, panel_nodes
@@ -190,11 +191,18 @@ class LaplaceLaw:
     def epsilon_one_step(self, log_target: float) -> tuple[float, float] | None:
         return None
 
-    def source(self) -> DiscreteSource:
-        from .discrete.amplified import sampled
-        from .discrete.laplace import LaplaceSource
-
-        return sampled(LaplaceSource(self.b, self.ends), self.rate, self.direction)
+    def source(self) -> Source:
+        lam, half = self.lam, math.log(2.0)
+        base = -2.0 * half - 0.5 * lam
+        if self.ends:
+            law = LossDistribution(
+                np.array([-lam, lam]), np.array([-half, -half - lam]), (between(-lam, lam, base),)
+            )
+        else:
+            law = LossDistribution(
+                branches=(between(-lam, lam, base + half - math.log(-math.expm1(-lam))),)
+            )
+        return Cut(amplified_distribution(law, self.rate, self.direction))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from .stable import (
     log_sum_exp,
     sine_minus_identity,
 )
-
-if TYPE_CHECKING:
-    from .discrete.pieces import DiscreteSource
 
 
 @dataclass(frozen=True)
@@ -154,8 +151,8 @@ class Law(Protocol):
         """E[(1 - e^{epsilon - L})_+] over the part without atoms, and its derivative."""
         ...
 
-    def source(self) -> DiscreteSource:
-        """The same law (finite losses, renormalised) for the lattice engine."""
+    def source(self) -> Any:
+        """The same law, whole, for grids: a `Source`."""
         ...
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.discrete.pair import DiscretePair
+    from dpacct.curves.source_pair import DiscretePair
 
 Density = Callable[[Any], Any]
 # what the numerical integral of a smooth piece is off by, and more; what lies beyond the breaks is not seen
@@ -137,8 +137,8 @@ class CustomDensities(Custom, kind="custom-densities"):
 
     def base(self, adjacency: Adjacency) -> DiscretePair:
         """The densities, cut into pieces for the lattice engine."""
-        from dpacct.curves.discrete.densities import Densities
-        from dpacct.curves.discrete.pair import DiscretePair
+        from dpacct.curves.source_pair import DiscretePair
+        from dpacct.pld.densities import Densities
 
         source = Densities(_Log(self.p, "p"), _Log(self.q, "q"), self.breaks)
         reverse = None if self.symmetric else source.reversed()

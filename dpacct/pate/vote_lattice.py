@@ -5,7 +5,7 @@ are; that gives a pair which dominates (Doroshenko, Ghazi, Kamath, Kumar, Manura
 grow. Masses are tilted by e^{c loss} and multiplied by FFT; what falls outside the window is bounded by
 Chernoff and added. Each law has a lattice of its own, through its likeliest loss; the spacing is common.
 
-The general engine (engine/discrete) brackets any composition; it is made for few laws that repeat, and
+The general engine (pld/brackets) brackets any composition; it is made for few laws that repeat, and
 takes minutes for hundreds that don't. Here every query is another law, hence this: one FFT each.
 """
 

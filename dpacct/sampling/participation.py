@@ -38,7 +38,7 @@ class Participation(Sampler, kind="participation"):
 
     def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
         """The pair itself with probability `rate`, and else no evidence."""
-        from dpacct.curves.discrete.nested import NestedPair
+        from dpacct.curves.nested_pair import NestedPair
 
         if isinstance(base, NestedPair):
             return base.participation(float(self.rate), adjacency)
@@ -47,7 +47,7 @@ class Participation(Sampler, kind="participation"):
     def together(self, parts: Sequence[tuple[Pairs, int]], adjacency: Adjacency) -> Pairs:
         """All steps with probability `rate`; on a contour where their laws have one, else on a lattice."""
         from dpacct.curves.coin import coin_pairs
-        from dpacct.curves.discrete.nested import NestedPair
+        from dpacct.curves.nested_pair import NestedPair
 
         tossed = coin_pairs(parts, float(self.rate))
         return tossed or NestedPair.of(parts).participation(float(self.rate), adjacency)

@@ -73,7 +73,7 @@ class Sampler(Record, ABC):
 
     def together(self, parts: Sequence[tuple[Pairs, int]], adjacency: Adjacency) -> Pairs:
         """The pairs of several steps, each with its count, that all run on one sample."""
-        from dpacct.curves.discrete.nested import NestedPair
+        from dpacct.curves.nested_pair import NestedPair
 
         return self.pairs(NestedPair.of(parts), adjacency)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpacct.curves.discrete.law import SourceLaw
+from dpacct.curves.source_law import SourceLaw
 from dpacct.engine.law import Cumulants
 
 from .source import ShuffleSource

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from dpacct.answer import Answer
 from dpacct.domain import DELTA, EPSILON, Integer, Number, ln
-from dpacct.engine.discrete import bracket
 from dpacct.errors import Unreachable
+from dpacct.pld import brackets
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 from . import bounds
@@ -65,7 +65,7 @@ def largest_eps0(
         if eps0 * times <= target:
             return True
         source = ShuffleSource(letters(eps0), upper=True)
-        return bracket.epsilon([(source, float(times))], log_delta).upper <= float(target)
+        return brackets.epsilon([(source, float(times))], log_delta).upper <= float(target)
 
     found = _largest(meets_once, float(target), _MOST, _STEP)
     if found is not None and times > 1:  # more rounds never allow more

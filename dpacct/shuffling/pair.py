@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpacct.curves.amplify import Direction
-from dpacct.curves.discrete.amplified import Amplified
-from dpacct.curves.discrete.law import SourceLaw
 from dpacct.curves.pairs import FIXED_SIZE, Pairs
+from dpacct.curves.source_law import SourceLaw
 from dpacct.errors import Unsupported
+from dpacct.pld.derived import backwards, mirrored, sampled
 from dpacct.vocabulary import Adjacency
 
 from .count import Count
@@ -57,10 +56,9 @@ class ShufflePair:
         if rate == 1.0:
             return self.plain()
         base = ShuffleSource(self.letters, upper=True)
-        upper = SourceLaw(Amplified(base, rate, Direction.SYMMETRIC))
+        upper = SourceLaw(mirrored(base, rate))
         # one client holds a one and all others zero, against all zero: not sampled, it leaves no trace
         seen = ShuffleSource(Count(self.letters.clients, self.letters.eps0), upper=False)
-        lower = tuple(
-            SourceLaw(Amplified(seen, rate, way)) for way in (Direction.REMOVE, Direction.ADD)
-        )
+        remove = sampled(seen, rate)
+        lower = SourceLaw(remove), SourceLaw(backwards(remove))
         return Pairs((upper,), (*self.basis, FIXED_SIZE), lower, upper.variance_hint)

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.discrete.pieces import NO_LOSSES, Pieces
 from dpacct.engine.stable import Floats, log_sum_exp
+from dpacct.pld.pieces import Pieces
 
 from .binomial import HALF, LOG_CUT, reach
 from .count import Count
@@ -55,6 +55,12 @@ class ShuffleSource:
     of: Letters | Count
     upper: bool
 
+    pointed = False
+    bracketed = False
+    least = -math.inf
+    infinite = 0.0  # what the table leaves out is only as good as infinite
+    lost = 0.0
+
     @cached_property
     def _mixture(self) -> Mixture:
         assert isinstance(self.of, Letters)
@@ -75,7 +81,7 @@ class ShuffleSource:
     def left(self) -> tuple[Floats, Floats]:
         """(losses, logs of P-masses) of what the table leaves out, rounded up; nothing where not `upper`."""
         if not self.upper:
-            return NO_LOSSES, NO_LOSSES
+            return np.empty(0), np.empty(0)
         assert isinstance(self.of, Letters)
         losses, logs = leftover(self.of)
         return np.minimum(losses, self.of.largest_loss), logs
@@ -83,7 +89,7 @@ class ShuffleSource:
     @property
     def atoms(self) -> Floats:
         """All losses, where these are few."""
-        return self._near[0].losses if self.only_atoms else NO_LOSSES
+        return np.asarray(self._near[0].losses if self.only_atoms else np.empty(0), float)
 
     @property
     def only_atoms(self) -> bool:
@@ -118,13 +124,12 @@ class ShuffleSource:
         slack = table.rounding + 1.2e-16 * float((ends - starts).max())
         low, high = table.losses[starts], table.losses[ends - 1]
         kept = (p > 0.0) & (q > 0.0)
-        found = Pieces(np.log(p[kept]), np.log(q[kept]), low[kept], high[kept], slack)
-        if not self.upper:
-            return found
-        if log_left == -math.inf:
-            return found
         # moments, which need the losses of what is rare, take the whole table (law.py)
-        return Pieces.join(found, Pieces.points(np.array([math.inf]), np.array([log_left]), slack))
+        left = math.exp(log_left + slack) if self.upper else 0.0
+        log_p = np.log(p[kept])
+        loss = log_p - np.log(q[kept])
+        lowest, highest = np.asarray(low[kept], float), np.asarray(high[kept], float)
+        return Pieces(log_p, loss, lowest, highest, slack, 2.0 * slack, slack, left)
 
 
 def tabulated(mixture: Mixture, *, upper: bool) -> Table:

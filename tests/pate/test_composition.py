@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpacct.curves.discrete.tables import Table
-from dpacct.engine.discrete import bracket
 from dpacct.pate.dominating import hull
 from dpacct.pate.vote_lattice import FiniteLaws, compose
+from dpacct.pld import brackets
+from dpacct.pld.loss import LossDistribution
+from dpacct.pld.pieces import Cut
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -53,7 +54,8 @@ def test_against_the_general_engine() -> None:
     ours = laws(rows)
     for delta in (1e-2, 1e-6):
         found = compose(ours, ours.best_tilt(math.log(delta))).epsilon(math.log(delta))
-        known = bracket.epsilon([(Table.of(p, q), 1) for p, q in rows], math.log(delta), 1e-4)
+        sources = [(Cut(LossDistribution.of_outcomes(np.log(p / q), p)), 1.0) for p, q in rows]
+        known = brackets.epsilon(sources, math.log(delta), 1e-4)
         assert known.lower <= found <= known.upper * (1.0 + 1e-5)
 
 

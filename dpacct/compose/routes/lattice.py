@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpacct.compose.composition import Composition, Direction
-from dpacct.curves.discrete.merged import merged
 from dpacct.curves.gaussian_laws import SampledGaussianLaw
-from dpacct.engine.discrete import bracket
-from dpacct.engine.discrete.pieces import Sources
-from dpacct.engine.discrete.search import Bracket
-from dpacct.errors import DpacctError, NotCertified, Unsupported
+from dpacct.errors import NotCertified, Unsupported
+from dpacct.pld import brackets
+from dpacct.pld.brackets import Bracket
+from dpacct.pld.nested import merged
+from dpacct.pld.pieces import Sources
+from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -34,7 +35,7 @@ _CONVERGED = 2e-9
 
 
 def sources(direction: Direction) -> Sources:
-    """What the lattice engine is asked about: the finite losses of one direction."""
+    """What grids are asked about: all losses of one direction."""
     return merged([(law.source(), count) for law, count in direction.laws])
 
 
@@ -55,7 +56,7 @@ class Lattice(Route):
                 _largest(way) <= best.lower or _below(way, log_delta, best.lower)
             ):
                 return None
-            return _epsilon(way, log_delta, self.width)
+            return brackets.epsilon(sources(way), log_delta, self.width)
 
         return self._finding(plan, ask, log_scale=False)
 
@@ -63,7 +64,7 @@ class Lattice(Route):
         def ask(way: Direction, best: Bracket | None) -> Bracket | None:
             if best is not None and _below(way, best.lower, epsilon):
                 return None
-            return _log_delta(way, epsilon, self.width)
+            return brackets.log_delta(sources(way), epsilon, self.width)
 
         return self._finding(plan, ask, log_scale=True)
 
@@ -75,12 +76,8 @@ class Lattice(Route):
             raise Unsupported(told, argument="method")
         try:
             return self._bracket(plan, ask, log_scale)
-        except (ArithmeticError, MemoryError) as error:  # losses that no lattice spans
+        except TooFine as error:
             raise NotCertified(_UNSPANNED) from error
-        except ValueError as error:
-            if isinstance(error, DpacctError):
-                raise
-            raise NotCertified(_UNSPANNED) from error  # NaN where a step has no size
 
     def _bracket(self, plan: Composition, ask: Ask, log_scale: bool) -> Finding:
         upper = _worst(plan.upper, ask)
@@ -130,53 +127,17 @@ def _worst(directions: list[Direction], ask: Ask) -> Bracket:
 
 
 def _largest(direction: Direction) -> float:
-    """What no finite loss of the direction exceeds, or hardly ever; inf where losses can be infinite."""
+    """What no loss of the direction exceeds, or hardly ever; inf where losses can be infinite."""
     if direction.log_kept < 0.0:
         return math.inf
-    return sum(count * law.source().span(-745.0)[1] for law, count in direction.laws)
+    return float(sum(count * law.source().span(-745.0)[1] for law, count in direction.laws))
 
 
 def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
     """Whether a cheap bound shows delta(epsilon) < e^log_target."""
     if direction.log_kept < 0.0 or not math.isfinite(epsilon) or log_target == -math.inf:
         return False
-    return bracket.surely_below(sources(direction), epsilon - direction.shift, log_target)
-
-
-def _log_delta(direction: Direction, epsilon: float, width: float) -> Bracket:
-    found = bracket.log_delta(sources(direction), epsilon - direction.shift, width)
-    if direction.log_kept == 0.0:
-        return found
-    open_failure = -math.expm1(direction.log_kept)
-
-    def mix(log_finite: float) -> float:
-        return math.log(open_failure + math.exp(direction.log_kept + log_finite))
-
-    return Bracket(mix(found.lower) - 1e-15, mix(found.upper) + 1e-15, found.wide)
-
-
-def _epsilon(direction: Direction, log_target: float, width: float) -> Bracket:
-    if direction.log_kept < 0.0:
-        target, failing = math.exp(log_target), -math.expm1(direction.log_kept)
-        # a difference: what it rounds to may be off by this much
-        excess, slack = target - failing, 1e-15 * (target + failing)
-        if excess <= -slack:
-            return Bracket(math.inf, math.inf)
-        if slack > 1e-9 * excess:
-            least = math.log(excess + slack) - direction.log_kept
-            lower = _finite(direction, least, width).lower
-            if excess <= slack:
-                return Bracket(lower, math.inf)
-            most = math.log(excess - slack) - direction.log_kept
-            return Bracket(lower, _finite(direction, most, width).upper)
-        log_target = math.log(excess - slack) - direction.log_kept
-    return _finite(direction, log_target, width)
-
-
-def _finite(direction: Direction, log_target: float, width: float) -> Bracket:
-    found = bracket.epsilon(sources(direction), log_target, width, -direction.shift)
-    lower, upper = (max(0.0, end + direction.shift) for end in (found.lower, found.upper))
-    return Bracket(lower, upper, found.wide)
+    return brackets.surely_below(sources(direction), epsilon, log_target)
 
 
 def narrowed(finding: Finding, plan: Composition, ask: Callable[[Route], Finding]) -> Finding:

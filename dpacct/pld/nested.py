@@ -1,28 +1,36 @@
-"""A composition's whole law, from end to end: what a sample around it needs, and no single tilt gives.
+"""A composition as a loss distribution again: what a sample around it needs, and no single tilt gives.
 
 Every stretch of losses is read from the composition tilted to centre there, so that each mass keeps its
-digits, however rare. The result is a pair again: both distributions sum to one.
+digits, however rare. The result is a pair for each side: both distributions sum to one, and the profile lies
+above, or below, the composition's. Operators keep that order, as each profile that they make is an increasing
+function of the base's. docs/theory/lattice.md, Plans on one sample.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
-
-from .align import aligned_step
 from .budget import most_cells
-from .compose import compose
-from .decided import Decided, decided
-from .lattices import Layout, least_rest
-from .pieces import DiscreteSource, Pieces, Sources, least_loss
-from .spread import lattice_laws, spread
-from .window import Laws, Sum, mass_at_infinity, tilted_sum, window
+from .compose import Decided, Laws, Sum, compose, decided, mass_at_infinity, tilted_sum, window
+from .grid import aligned_step, grid_laws, pessimistic
+from .layout import Layout, least_rest
+from .loss import gaussian
+from .outcomes import Listed, may_be_listed
+from .pieces import (
+    Cut,
+    Pieces,
+    Source,
+    Sources,
+    gathered,
+    natural_step,
+)
+from .stable import Floats, quiet
 
 # P-mass at the ends of one step, in logs, and tilted mass outside a stretch's window
 _RARE = -720.0
@@ -64,40 +72,17 @@ class Whole:
         rest = 1.0 - self.alone.q - float(np.exp(points.log_q).sum())
         if edges is not None and edges.size < self.losses.size:
             points = gathered(points, edges)
-        parts = [points]
-        if self.infinite > 0.0:
-            parts.append(Pieces.points(np.array([math.inf]), np.array([math.log(self.infinite)])))
-        if self.alone.p > 0.0 and self.alone.q > 0.0:
-            p, q = np.array([math.log(self.alone.p)]), np.array([math.log(self.alone.q)])
-            parts.append(Pieces(p, q, np.array([self.limit]), np.array([math.inf])))
-        if rest > 0.0:
-            none = np.array([-math.inf])
-            parts.append(Pieces(none, np.array([math.log(rest)]), none, none))
-        return Pieces.join(*parts)
-
-
-def gathered(points: Pieces, edges: Floats) -> Pieces:
-    """Points in the order of their losses, gathered by cells; one at an edge is above it."""
-    starts = np.unique(np.searchsorted(points.low, edges))
-    starts = np.unique(np.concatenate(([0], starts[starts < points.low.size])))
-    ends = np.append(starts[1:], points.low.size) - 1
-    counts = ends - starts + 1
-
-    def summed(logs: Floats) -> Floats:
-        most = np.maximum.reduceat(logs, starts)
-        shares = np.exp(logs - np.repeat(most, counts))
-        return np.asarray(most + np.log(np.add.reduceat(shares, starts)))
-
-    # a unit of rounding for each term
-    slack = float(np.max(points.slack)) + 1.2e-16 * counts
-    return Pieces(
-        summed(points.log_p),
-        summed(points.log_q),
-        points.low[starts],
-        points.high[ends],
-        slack,
-        points.end_slip,
-    )
+        points = replace(points, infinite=self.infinite, lost=max(rest, 0.0))
+        if not (self.alone.p > 0.0 and self.alone.q > 0.0):
+            return points
+        log_p, log_q = math.log(self.alone.p), math.log(self.alone.q)
+        beyond = Pieces(
+            np.array([log_p]),
+            np.array([log_p - log_q]),
+            np.array([self.limit]),
+            np.array([math.inf]),
+        )
+        return Pieces.join(points, beyond)
 
 
 def whole_laws(sources: Sources, spacing: float, high: float) -> tuple[Whole, Whole]:
@@ -110,12 +95,12 @@ def whole_laws(sources: Sources, spacing: float, high: float) -> tuple[Whole, Wh
     decide = high - rest < max(layout.high for layout in layouts)
     for layout in layouts:
         if decide:
-            layout.low = least_loss(layout.source)
+            layout.low = layout.source.least
             layout.high = max(high - rest, layout.low + step)
     _grade(layouts, high, step)
     uppers, lowers = [], []
     for layout in layouts:
-        upper, lower = lattice_laws(layout.source, layout.grid(step), decide=decide)
+        upper, lower = grid_laws(layout.source, layout.grid(step), decide=decide)
         uppers.append((upper, layout.count))
         lowers.append((lower, layout.count))
     limit = min(float(law.losses[-1]) for law, _ in (*uppers, *lowers)) + rest - 1e-12
@@ -137,7 +122,7 @@ def _grade(layouts: Sequence[Layout], high: float, step: float) -> None:
     laws = []
     for layout in layouts:
         grid = layout.even(coarse)
-        laws.append((spread(layout.source.pieces(grid.nodes, upper=True), grid), layout.count))
+        laws.append((pessimistic(layout.source.pieces(grid.nodes, upper=True), grid), layout.count))
     tilts = [total.c for total in _centres(laws, high)]
     for layout, (law, _) in zip(layouts, laws, strict=True):
         wanted = np.full(law.places.size - 1, math.inf)
@@ -152,7 +137,7 @@ def _grade(layouts: Sequence[Layout], high: float, step: float) -> None:
         layout.ends[-1] = math.inf
 
 
-def _ends(source: DiscreteSource, high: float) -> tuple[float, float]:
+def _ends(source: Source, high: float) -> tuple[float, float]:
     """Losses of one step that either distribution has, up to some way above all that is asked for."""
     low, top = source.span(_SEEN)
     top = max(top, min(source.span(_RARE)[1], high + 12.0))
@@ -260,7 +245,8 @@ def _upper(losses: Floats, masses: Floats, infinite: float, alone: Decided, limi
 
 def _lower(losses: Floats, masses: Floats, infinite: float, alone: Decided, limit: float) -> Whole:
     """The lowest losses merged into one that makes both sums 1: the larger of g and 1 - gamma."""
-    q = masses * np.exp(-losses)
+    with quiet():
+        q = np.exp(np.log(masses) - losses)
     p_rest = 1.0 - infinite - alone.p - _SUM - np.cumsum(masses[::-1])[::-1]
     q_rest = 1.0 - alone.q + _SUM - np.cumsum(q[::-1])[::-1]
     # p_rest[k]: what is left for one point in place of all those below k
@@ -276,3 +262,144 @@ def _lower(losses: Floats, masses: Floats, infinite: float, alone: Decided, limi
     mass = np.concatenate(([max(p_rest[first], 0.0)], masses[first:]))
     kept = mass > 0.0
     return Whole(at[kept], np.log(mass[kept]), infinite, alone, limit)
+
+
+# -- as a source ----------------------------------------------------------------------------------
+
+# nodes of the coarse grid that ends are found with
+_ENDS = 2000
+# losses of a composition that nodes can be made to meet
+_FEW = 64
+# points of a composition's whole law, about, at most
+_POINTS = 1 << 18
+# of the distance between outer nodes over the root of the count: the inner step
+_FINER = 1.0
+
+
+def together(sources: Sources) -> Sources:
+    """The same composition of fewer sources, where that is exact: Gaussians are one, as squares of mu add."""
+    rest: list[tuple[Source, float]] = []
+    squares: list[float] = []
+    count = 0.0
+    for source, n in sources:
+        mu = source.of.gaussian if isinstance(source, Cut) else None
+        if mu is None:
+            rest.append((source, n))
+        else:
+            squares.append(n * mu * mu)
+            count += n
+    if count <= 1.0:
+        return sources
+    return [(Cut(gaussian(math.sqrt(math.fsum(squares)))), 1.0), *rest]
+
+
+def merged(sources: Sources) -> Sources:
+    """The same composition of fewer sources, where that is exact: one Gaussian, few outcomes listed."""
+    fewer = together(sources)
+    if may_be_listed(fewer):
+        return [(Listed(tuple((source, round(n)) for source, n in fewer)), 1.0)]
+    return fewer
+
+
+def nested(parts: Sequence[tuple[Source, int]]) -> Source:
+    """A composition as one source."""
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
+    if may_be_listed([(source, float(n)) for source, n in parts]):
+        return Listed(tuple(parts))
+    return Nested(tuple(parts))
+
+
+@dataclass(frozen=True)
+class Nested:
+    """The composition of sources (each with its count), in one direction."""
+
+    parts: tuple[tuple[Source, int], ...]
+
+    bracketed = True
+    pointed = False
+    least = -math.inf
+
+    @property
+    def infinite(self) -> float:
+        """P-mass of an infinite loss."""
+        return -math.expm1(sum(n * math.log1p(-source.infinite) for source, n in self.parts))
+
+    @property
+    def lost(self) -> float:
+        """Q-mass that P does not have."""
+        return -math.expm1(sum(n * math.log1p(-source.lost) for source, n in self.parts))
+
+    @cached_property
+    def natural(self) -> float | None:
+        """The step of the lattice that all losses lie on; None if they do not."""
+        if len(self.parts) > 1 or not self.parts[0][0].only_atoms:
+            return None
+        return natural_step(self.parts[0][0].atoms)
+
+    @cached_property
+    def atoms(self) -> Floats:
+        """All losses, where these are few; none where they are many, and nodes cannot meet them all."""
+        step = self.natural
+        if step is None:
+            return np.empty(0)
+        (source, count), *_ = self.parts
+        places = count * round(float(np.ptp(source.atoms)) / step)
+        if places > _FEW:
+            return np.empty(0)
+        return np.asarray(count * float(source.atoms.min()) + step * np.arange(places + 1))
+
+    @property
+    def only_atoms(self) -> bool:
+        """Whether these are all there is."""
+        return self.atoms.size > 0
+
+    @property
+    def steps(self) -> int:
+        """Steps in all."""
+        return sum(count for _, count in self.parts)
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """Losses outside which P has less than e^log_mass at each end."""
+        return _span(self, log_mass)
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """Points of a pair on the asked side, finer than most edges are apart, gathered between them."""
+        if self.natural is not None:
+            # exact as it is
+            return self._side(self.natural, _span(self, -720.0)[1], upper, None)
+        finite = edges[np.isfinite(edges)]
+        # edges are nodes and the middles between them
+        gap = 2.0 * float(np.median(np.diff(finite))) if finite.size > 1 else 0.01
+        # steps * spacing^2 is what the composition adds to one cell's (edges)^2
+        asked = _FINER * gap / math.sqrt(self.steps)
+        low, high = _span(self, -60.0)
+        top = float(finite[-1]) if finite.size else high
+        top = min(max(top, high), _span(self, -720.0)[1])
+        asked = max(asked, (max(top, high) - low) / _POINTS)
+        # a few spacings serve all questions: those between are rounded down
+        spacing = 2.0 ** (math.floor(3.0 * math.log2(asked)) / 3.0)
+        furthest = 2.0 ** (math.ceil(3.0 * math.log2(max(top, 1e-300))) / 3.0)
+        return self._side(spacing, furthest, upper, edges)
+
+    def _side(self, spacing: float, high: float, upper: bool, edges: Floats | None) -> Pieces:
+        return _whole(self, spacing, high)[0 if upper else 1].pieces(edges)
+
+
+@lru_cache(maxsize=256)
+def _span(source: Nested, log_mass: float) -> tuple[float, float]:
+    """Chernoff's bounds of where P lies, from a coarse upper law."""
+    ends = [part.span(max(2.0 * log_mass, -740.0)) for part, _ in source.parts]
+    widest = max(high - low for low, high in ends) or 1.0
+    step = widest / _ENDS
+    laws = []
+    for (part, count), (low, high) in zip(source.parts, ends, strict=True):
+        grid = Layout(part, count, low, high, _POINTS).even(step)
+        laws.append((pessimistic(part.pieces(grid.nodes, upper=True), grid), float(count)))
+    seen = window(laws, tilted_sum(laws, 0.0), log_mass)
+    return seen.low, seen.high
+
+
+@lru_cache(maxsize=16)
+def _whole(source: Nested, spacing: float, high: float) -> tuple[Whole, Whole]:
+    return whole_laws([(part, float(n)) for part, n in source.parts], spacing, high)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpacct.engine.discrete.roots import root
+from dpacct.pld.brackets import root
 
 READINGS: dict[str, Callable[[float], float]] = {
     "line": lambda x: -x,

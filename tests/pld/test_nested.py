@@ -11,11 +11,11 @@ from scipy.special import logsumexp, ndtr
 import dpacct as dp
 from dpacct.compose.composition import Composition
 from dpacct.compose.routes.lattice import sources
-from dpacct.curves.amplify import Direction
-from dpacct.curves.discrete.amplified import sampled
-from dpacct.curves.discrete.composed import Composed
-from dpacct.curves.discrete.normal import NormalSource
-from dpacct.engine.discrete import bracket
+from dpacct.pld import brackets
+from dpacct.pld.derived import backwards, mirrored, sampled
+from dpacct.pld.loss import gaussian
+from dpacct.pld.nested import Nested
+from dpacct.pld.pieces import Cut, Source
 from dpacct.sampling.held import names_within
 from dpacct.vocabulary import Adjacency
 
@@ -56,16 +56,22 @@ def test_one_client_coin_around_fifty_local_steps() -> None:
         assert lower - 5 * error - 1e-6 <= float(draws.mean()) <= upper + 5 * error + 1e-6
 
 
-@pytest.mark.parametrize("way", [Direction.REMOVE, Direction.ADD, Direction.SYMMETRIC])
+def amplified(source: Source, way: str) -> Source:
+    """On a sample of rate 0.2."""
+    if way == "mirrored":
+        return mirrored(source, 0.2)
+    on_sample = sampled(source, 0.2)
+    return backwards(on_sample) if way == "add" else on_sample
+
+
+@pytest.mark.parametrize("way", ["remove", "add", "mirrored"])
 @pytest.mark.parametrize(("rounds", "log_delta"), [(1, -11.5), (7, -25.0)])
-def test_the_composed_source_is_the_closed_form(
-    way: Direction, rounds: int, log_delta: float
-) -> None:
+def test_the_composed_source_is_the_closed_form(way: str, rounds: int, log_delta: float) -> None:
     """Gaussians are their own composition: the general way must find what the closed one does."""
-    inner = Composed(((NormalSource(0.3), 20),))
-    closed = NormalSource(0.3 * math.sqrt(20.0))
-    found = bracket.epsilon([(sampled(inner, 0.2, way), float(rounds))], log_delta)
-    exact = bracket.epsilon([(sampled(closed, 0.2, way), float(rounds))], log_delta, 1e-5)
+    inner = Nested(((Cut(gaussian(0.3)), 20),))
+    closed = Cut(gaussian(0.3 * math.sqrt(20.0)))
+    found = brackets.epsilon([(amplified(inner, way), float(rounds))], log_delta)
+    exact = brackets.epsilon([(amplified(closed, way), float(rounds))], log_delta, 1e-5)
     assert found.lower <= exact.upper and exact.lower <= found.upper
     assert found.upper - found.lower <= 1.5e-4 * found.upper
 
@@ -90,7 +96,7 @@ def test_two_levels_of_sampling() -> None:
     directions = Composition(run, Adjacency.ADD_REMOVE).upper
     for epsilon in (0.05, 0.2):
         for direction, (mean, error) in zip(directions, two_level(epsilon, 10**6), strict=True):
-            found = bracket.log_delta(sources(direction), epsilon)
+            found = brackets.log_delta(sources(direction), epsilon)
             low, high = math.exp(found.lower), math.exp(found.upper)
             assert low - 5.0 * error <= mean <= high + 5.0 * error + 1e-300
             assert high - low <= 1.2e-4 * high + 1e-300
@@ -189,15 +195,16 @@ def test_a_sample_used_twice_over_is_refused() -> None:
 
 def test_the_whole_law_is_a_pair() -> None:
     """Both sides of a composition sum to one under P and Q, and bracket its profile."""
-    inner = Composed(((sampled(NormalSource(1.0), 0.2, Direction.REMOVE), 8),))
+    inner = Nested(((sampled(Cut(gaussian(1.0)), 0.2), 8),))
     edges = np.linspace(-3.0, 8.0, 500)
     found = {}
     for upper in (True, False):
         pieces = inner.pieces(edges, upper=upper)
-        for masses in (pieces.log_p, pieces.log_q):
-            assert float(logsumexp(masses[masses > -math.inf])) == pytest.approx(0.0, abs=1e-11)
+        for masses, alone in ((pieces.log_p, pieces.infinite), (pieces.log_q, pieces.lost)):
+            assert math.exp(float(logsumexp(masses))) + alone == pytest.approx(1.0, abs=1e-11)
         found[upper] = [
             float(np.maximum(np.exp(pieces.log_p) - np.exp(e + pieces.log_q), 0.0).sum())
+            + pieces.infinite
             for e in edges[[100, 150, 200, 250]].tolist()
         ]
     assert all(a >= b for a, b in zip(found[True], found[False], strict=True))

@@ -8,12 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpacct.engine.discrete.grid import Grid
-from dpacct.engine.discrete.lattice_law import LatticeLaw
-from dpacct.engine.discrete.pieces import DiscreteSource
-from dpacct.engine.discrete.spread import spread
 from dpacct.engine.law import NO_ATOMS, Bend, Cumulants, TooFine
 from dpacct.engine.stable import Complexes, Floats
+from dpacct.pld.grid import Grid, GridLaw, pessimistic
+from dpacct.pld.pieces import Source
 
 # nodes of the lattice that moments are taken from, and P-mass at its ends
 _NODES = 1 << 14
@@ -21,13 +19,13 @@ _RARE = -745.0
 
 
 @lru_cache(maxsize=64)
-def _lattice(source: DiscreteSource) -> LatticeLaw:
+def _lattice(source: Source) -> GridLaw:
     low, high = source.span(_RARE)
     if not high > low:
         high = low + 1e-6 * (1.0 + abs(low))
     step = (high - low) / (_NODES - 3)
     grid = Grid.uniform(low - step, step, 0, 1, _NODES)
-    return spread(source.pieces(grid.nodes, upper=True), grid)
+    return pessimistic(source.pieces(grid.nodes, upper=True), grid)
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class SourceLaw:
     Moments are upper bounds (the lattice law's profile lies above); an infinite loss makes them inf.
     """
 
-    of: DiscreteSource
+    of: Source
 
     has_contour = False
     infinite_mass = 0.0
@@ -47,7 +45,7 @@ class SourceLaw:
     tilt_hint = math.inf
     cuttable = None
 
-    def source(self) -> DiscreteSource:
+    def source(self) -> Source:
         return self.of
 
     @property
@@ -66,7 +64,7 @@ class SourceLaw:
         law = _lattice(self.of)
         if law.infinite > 1e-300 and c > 0.0:
             return Cumulants(math.inf, math.inf, math.inf)
-        return law.cumulants(c)
+        return Cumulants(*law.cumulants(c))
 
     def log_moments(self, cs: Floats) -> Floats:
         return np.array([self.cumulants(c).log_moment for c in cs.tolist()])

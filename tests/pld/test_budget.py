@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from dpacct.engine.discrete.budget import MEMORY, most_cells, most_places
-from dpacct.engine.discrete.grid import graded
+from dpacct.pld.budget import MEMORY, most_cells, most_places
+from dpacct.pld.grid import graded
 
 LIMIT = 3 * 2**30
 """Bytes of address space for the child."""

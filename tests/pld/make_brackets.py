@@ -1,6 +1,6 @@
 """Random plans: the lattice's bracket against the contour engine's interval.
 
-    python -m tests.lattice.make_brackets [first] [last]
+    python -m tests.pld.make_brackets [first] [last]
 
 Writes brackets.json: one line per plan on which the contour engine was sure by itself, with the
 lattice's CPU seconds and its relative width (of the upper end's bracket: under replace-one the lower
@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.lattice.random_plans import random_plan
+from tests.pld.random_plans import random_plan
 
 HERE = Path(__file__).parent / "brackets.json"
 

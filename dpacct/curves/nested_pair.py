@@ -6,40 +6,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpacct.curves.amplify import Direction
 from dpacct.curves.pairs import FIXED_SIZE, POISSON, Pairs
-from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.engine.law import Law
 from dpacct.errors import Unsupported
+from dpacct.pld.derived import backwards, mirrored, sampled, thinned
+from dpacct.pld.loss import LossDistribution
+from dpacct.pld.nested import nested
+from dpacct.pld.pieces import Cut, Source
 from dpacct.vocabulary import Adjacency
 
-from .amplified import Amplified
-from .composed import Composed, Reversed, Thinned
-from .law import SourceLaw
-from .listed import Listed, may_be_listed
-from .tables import Table
+from .source_law import SourceLaw
 
 _COMPOSED = "the plan on the sample composed as one pair, bounded from both sides"
 _THINNED = "joint convexity: one coin for both neighbours, in the open or not"
 
 
-def composed(sides: Sequence[tuple[tuple[Law, ...], int]]) -> tuple[DiscreteSource, ...]:
+def composed(sides: Sequence[tuple[tuple[Law, ...], int]]) -> tuple[Source, ...]:
     """One source per direction of the composition of (laws per direction, count)."""
-    found: list[DiscreteSource] = []
+    found: list[Source] = []
     for k in range(max(len(laws) for laws, _ in sides)):
         merged: dict[Law, int] = {}
         for laws, count in sides:
             law = laws[min(k, len(laws) - 1)]
             merged[law] = merged.get(law, 0) + count
-        kept = sum(n * math.log1p(-law.infinite_mass) for law, n in merged.items())
-        lost = sum(n * math.log1p(-law.lost_mass) for law, n in merged.items())
-        parts = tuple((law.source(), n) for law, n in merged.items())
-        if kept == 0.0 == lost and parts == ((parts[0][0], 1),):
-            found.append(parts[0][0])
-        elif kept == 0.0 == lost and may_be_listed(parts):
-            found.append(Listed(parts))
-        else:
-            found.append(Composed(parts, kept, kept - lost))
+        found.append(nested([(law.source(), n) for law, n in merged.items()]))
     return tuple(found)
 
 
@@ -51,8 +41,8 @@ class NestedPair:
     image. `lower` has those that data sets realise, where these differ.
     """
 
-    upper: tuple[DiscreteSource, ...]
-    lower: tuple[DiscreteSource, ...] | None
+    upper: tuple[Source, ...]
+    lower: tuple[Source, ...] | None
     basis: tuple[str, ...]
 
     @classmethod
@@ -72,7 +62,7 @@ class NestedPair:
         """The coin is the unit's own: without it the plan runs as if the unit were not there."""
         if adjacency is Adjacency.REPLACE_ONE:
             # what a unit that is left out looks like is not known here: nothing is claimed below
-            nothing = (Table.of_losses([0.0], [0.0]),)
+            nothing = (Cut(LossDistribution.of_outcomes([0.0], [1.0])),)
             return self._pairs(self._mirrored(rate), nothing, FIXED_SIZE)
         lower = None if self.lower is None else _poisson(self.lower, rate)
         return self._pairs(_poisson(self.upper, rate), lower, POISSON)
@@ -84,22 +74,22 @@ class NestedPair:
 
     def participation(self, rate: float, adjacency: Adjacency) -> Pairs:
         """The coin is the same for both neighbours; below, it is seen."""
-        thinned = tuple(Thinned(source, rate) for source in self.upper)
+        upper = tuple(thinned(source, rate) for source in self.upper)
         lower = None
         if self.lower is not None:
-            lower = tuple(Thinned(source, rate) for source in self.lower)
-        return self._pairs(thinned, lower, _THINNED)
+            lower = tuple(thinned(source, rate) for source in self.lower)
+        return self._pairs(upper, lower, _THINNED)
 
-    def _mirrored(self, rate: float) -> tuple[DiscreteSource, ...]:
+    def _mirrored(self, rate: float) -> tuple[Source, ...]:
         if len(self.upper) > 1:
             told = "a sample under replace-one needs a plan whose pair is its own mirror image"
             raise Unsupported(f"{told}, and this one's is not", argument="plan")
-        return (Amplified(self.upper[0], rate, Direction.SYMMETRIC),)
+        return (mirrored(self.upper[0], rate),)
 
     def _pairs(
         self,
-        upper: tuple[DiscreteSource, ...],
-        lower: tuple[DiscreteSource, ...] | None,
+        upper: tuple[Source, ...],
+        lower: tuple[Source, ...] | None,
         *basis: str,
     ) -> Pairs:
         above = tuple(SourceLaw(source) for source in upper)
@@ -107,12 +97,9 @@ class NestedPair:
         return Pairs(above, (*self.basis, *basis), below, math.inf)
 
 
-def _poisson(ways: tuple[DiscreteSource, ...], rate: float) -> tuple[DiscreteSource, ...]:
+def _poisson(ways: tuple[Source, ...], rate: float) -> tuple[Source, ...]:
     """Remove and add of a coin around a plan: from the plan's own remove and add directions."""
     # (without, with) read the other way round is (with, without); a composition that is its own mirror image
     # too, as it keeps its digits at the end that is read
-    back = Reversed(ways[-1])
-    return (
-        Amplified(ways[0], rate, Direction.REMOVE),
-        Amplified(back, rate, Direction.ADD),
-    )
+    back = backwards(ways[-1])
+    return sampled(ways[0], rate), backwards(sampled(back, rate))

@@ -1,4 +1,4 @@
-"""The lattice laws of a composition, on nodes as dense as what is asked needs them."""
+"""How the laws of a composition are cut: ranges of losses, and nodes as dense as what is asked needs them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
-
-from .align import Group, aligned_step, natural_step
 from .budget import most_cells
-from .decided import Spill, Threshold
-from .grid import Grid, graded
-from .lattice_law import LatticeLaw
-from .pieces import DiscreteSource, Sources, atom_masses, least_loss
-from .spread import lattice_laws
-from .window import Laws, Sum, tilted_sum
+from .compose import Laws, Spill, Sum, Threshold, tilted_sum
+from .grid import Grid, GridLaw, Group, aligned_step, graded, grid_laws
+from .pieces import Source, Sources, atom_masses, natural_step
+from .stable import Floats, TooFine
 
-_FIRST_CELLS = 2048
+# cells of the first look, which is never an answer; fewer where a source is dear to cut finely
+_FIRST_CELLS, _DEAR_CELLS = 2048, 512
 TAILS = 0.02
 """What cutting tails may cost, relative to the width that is asked."""
 # share of the width for the densest stretch, which sets the length of the transform
@@ -31,13 +27,15 @@ _WIDEST = 0.5
 _COARSER = 64.0
 # tilted mass of a stretch that counts
 _SOME = 1e-12
+# places between losses that floats tell apart
+_MOST_PLACES = 2.0**50
 # log of a weight that is still a double
 _LARGEST_LOG = 700.0
 
 
 def least_rest(sources: Sources) -> float:
     """The least loss of all steps but one, whichever; -inf where none is known."""
-    leasts = [least_loss(source) for source, _ in sources]
+    leasts = [source.least for source, _ in sources]
     if min(leasts) == -math.inf:
         return -math.inf
     return sum(n * least for (_, n), least in zip(sources, leasts, strict=True)) - max(leasts)
@@ -51,7 +49,7 @@ class Layout:
     this tilt, given with the log of the moment there.
     """
 
-    source: DiscreteSource
+    source: Source
     count: float
     low: float
     high: float
@@ -79,6 +77,9 @@ class Layout:
         return float(atoms[int(np.argmax(weights))]) if atoms.size else self.anchor
 
     def _range(self, spacing: float) -> tuple[int, int]:
+        far = max(abs(self.low - self._offset), abs(self.high - self._offset), abs(self._offset))
+        if not far <= _MOST_PLACES * spacing:  # also where the spacing is no number
+            raise TooFine("losses that are too near each other for floats")
         # outwards: what lies a rounding beyond the first node would be lost to the lower law
         first = math.floor((self.low - self._offset) / spacing - 1e-9)
         last = math.ceil((self.high - self._offset) / spacing + 1e-9)
@@ -115,8 +116,8 @@ class Layout:
         return Grid(self._offset, step, places)
 
 
-class Lattices:
-    """The upper and lower lattice laws of a composition, on nodes that are refined as asked."""
+class Layouts:
+    """The upper and lower grid laws of a composition, on nodes that are refined as asked."""
 
     def __init__(self, sources: Sources, log_delta: float, width: float) -> None:
         self._steps = sum(count for _, count in sources)
@@ -128,7 +129,8 @@ class Lattices:
         for source, count in sources:
             low, high = self._ends(source)
             layout = Layout(source, count, low, high, most_cells(len(sources)))
-            layout.wanted = np.array([max(high - low, 1e-300) / _FIRST_CELLS])
+            cells = _DEAR_CELLS if source.bracketed else _FIRST_CELLS
+            layout.wanted = np.array([max(high - low, 1e-300) / cells])
             self.layouts.append(layout)
         natural = [natural_step(source.atoms) for source, _ in sources]
         self.natural = (
@@ -140,7 +142,7 @@ class Lattices:
         self.decides = self.natural is None and self._least > -math.inf
         self._cut = False
 
-    def _ends(self, source: DiscreteSource) -> tuple[float, float]:
+    def _ends(self, source: Source) -> tuple[float, float]:
         rare = math.log(TAILS * self._width / self._steps)
         low = source.span(rare - 12.0)[0]
         high = source.span(rare + self._log_delta - 4.0)[1]
@@ -167,7 +169,7 @@ class Lattices:
             layout.high = max(min(high, epsilon + 16.0 + 6.0 * spread + extra), bulk)
             layout.low = max(low, bulk - nats / total.c)
             if self.decides:
-                layout.low = least_loss(layout.source)
+                layout.low = layout.source.least
         margin = 2.0 / total.c
         reach = max(layout.high for layout in self.layouts)
         if not edge + margin < reach:
@@ -198,7 +200,7 @@ class Lattices:
             step = aligned_step([layout.weighed for layout in self.layouts], step)
         uppers, lowers = [], []
         for layout in self.layouts:
-            upper, lower = lattice_laws(layout.source, layout.grid(step), decide=self._cut)
+            upper, lower = grid_laws(layout.source, layout.grid(step), decide=self._cut)
             uppers.append((upper, layout.count))
             lowers.append((lower, layout.count))
             if not layout.source.atoms.size:
@@ -258,8 +260,8 @@ class Lattices:
         self._least_step = least
 
 
-def _density(law: LatticeLaw, total: Sum) -> tuple[Floats, Floats, Floats]:
-    """Ends of cells, tilted mass that is apart in each (LatticeLaw.between), and widths."""
+def _density(law: GridLaw, total: Sum) -> tuple[Floats, Floats, Floats]:
+    """Ends of cells, tilted mass that is apart in each (GridLaw.between), and widths."""
     assert law.between is not None
     middle = 0.5 * (law.losses[1:] + law.losses[:-1])
     level = total.c * middle - law.cumulants(total.c).log_moment
@@ -268,7 +270,7 @@ def _density(law: LatticeLaw, total: Sum) -> tuple[Floats, Floats, Floats]:
     return law.losses[1:].copy(), mass, np.diff(law.losses)
 
 
-def _gap(upper: LatticeLaw, lower: LatticeLaw, c: float, most: float) -> float:
+def _gap(upper: GridLaw, lower: GridLaw, c: float, most: float) -> float:
     """How far the moments at c are apart, in logs, with weights e^{c loss} of at most e^most times M(c)."""
     moment = upper.cumulants(c).log_moment
     level = max(most, 0.0)
@@ -283,7 +285,7 @@ def _gap(upper: LatticeLaw, lower: LatticeLaw, c: float, most: float) -> float:
     return abs(math.log(both[0] / both[1]))
 
 
-def _bulk(law: LatticeLaw) -> float:
+def _bulk(law: GridLaw) -> float:
     """The loss of the three nodes around the heaviest, taken together: where a narrow bulk sits."""
     peak = int(np.argmax(law.masses))
     near = slice(max(0, peak - 1), peak + 2)

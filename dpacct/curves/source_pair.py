@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpacct.curves.amplify import Direction
 from dpacct.curves.pairs import FIXED_SIZE, POISSON, Pairs
-from dpacct.engine.discrete.pieces import DiscreteSource
 from dpacct.errors import Unsupported
+from dpacct.pld.derived import backwards, mirrored, sampled
+from dpacct.pld.pieces import Source
 from dpacct.vocabulary import Adjacency
 
-from .amplified import Amplified
-from .law import SourceLaw
+from .source_law import SourceLaw
 
 
 @dataclass(frozen=True)
@@ -22,11 +21,11 @@ class DiscretePair:
     None: the pair is its own mirror image, (Q, P) has the same profile as (P, Q).
     """
 
-    source: DiscreteSource
+    source: Source
     basis: tuple[str, ...]
-    reverse: DiscreteSource | None = None
+    reverse: Source | None = None
 
-    def _pairs(self, sources: tuple[DiscreteSource, ...], *basis: str) -> Pairs:
+    def _pairs(self, sources: tuple[Source, ...], *basis: str) -> Pairs:
         laws = tuple(SourceLaw(source) for source in sources)
         spread = max(law.variance_hint for law in laws)
         return Pairs(laws, (*self.basis, *basis), clt_mu_squared=spread)
@@ -42,9 +41,8 @@ class DiscretePair:
             return self.without_replacement(rate, adjacency)
         if rate == 1.0:
             return self.plain()
-        remove = Amplified(self.source, rate, Direction.REMOVE)
-        add = Amplified(self.source, rate, Direction.ADD)
-        return self._pairs((remove, add), POISSON)
+        remove = sampled(self.source, rate)
+        return self._pairs((remove, backwards(remove)), POISSON)
 
     def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
         """One release on a sample of fixed size; raises `Unsupported` for a pair without symmetry."""
@@ -53,10 +51,8 @@ class DiscretePair:
             raise Unsupported(f"{told}, and this one is not", argument="plan")
         if rate == 1.0:
             return self.plain()
-        upper = SourceLaw(Amplified(self.source, rate, Direction.SYMMETRIC))
-        lower = tuple(
-            SourceLaw(Amplified(self.source, rate, way))
-            for way in (Direction.REMOVE, Direction.ADD)
-        )
+        upper = SourceLaw(mirrored(self.source, rate))
+        remove = sampled(self.source, rate)
+        lower = SourceLaw(remove), SourceLaw(backwards(remove))
         basis = (*self.basis, FIXED_SIZE)
         return Pairs((upper,), basis, lower, upper.variance_hint)

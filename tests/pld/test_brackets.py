@@ -17,22 +17,21 @@ from hypothesis import strategies as st
 import dpacct as dp
 from dpacct.compose.composition import Composition
 from dpacct.compose.routes.lattice import Lattice
-from dpacct.curves.discrete.normal import NormalSource
-from dpacct.curves.discrete.tables import Table
 from dpacct.curves.gaussian_laws import SampledGaussianLaw
 from dpacct.engine import invert
-from dpacct.engine.discrete import bracket, search
-from dpacct.engine.discrete.compose import compose
-from dpacct.engine.discrete.lattice_law import LatticeLaw
-from dpacct.engine.discrete.window import tilted_sum, window
+from dpacct.pld import brackets
+from dpacct.pld.compose import compose, tilted_sum, window
+from dpacct.pld.grid import GridLaw
+from dpacct.pld.loss import LossDistribution, gaussian
+from dpacct.pld.pieces import Cut
 from dpacct.tree import Node
-from tests.lattice.make_brackets import width
-from tests.lattice.random_plans import random_plan
+from tests.pld.make_brackets import width
+from tests.pld.random_plans import random_plan
 
 ROWS = json.loads((Path(__file__).parent / "brackets.json").read_text())
 
 
-def gaussian(mu: float, epsilon: float) -> float:
+def log_delta(mu: float, epsilon: float) -> float:
     """log delta of N(mu, 1) against N(0, 1) (Balle, Wang 2018), in 60 digits."""
     with mpmath.workdps(60):
         m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
@@ -45,18 +44,23 @@ def gaussian(mu: float, epsilon: float) -> float:
     [(1.0, 1, 2.0), (0.1, 100, 4.0), (0.001, 10**6, 4.0), (0.1, 100, 16.7), (100.0, 1, 5300.0)],
 )
 def test_gaussians_compose_to_one(mu: float, count: int, epsilon: float) -> None:
-    exact = gaussian(mu * math.sqrt(count), epsilon)
-    found = bracket.log_delta([(NormalSource(mu), float(count))], epsilon)
+    exact = log_delta(mu * math.sqrt(count), epsilon)
+    found = brackets.log_delta([(normal(mu), float(count))], epsilon)
     assert found.lower <= exact <= found.upper
     assert found.upper - found.lower <= 1e-4 and not found.wide
 
 
-@pytest.mark.parametrize(("width", "log_delta"), [(1e-4, -11.5), (1e-6, -11.5), (1e-4, -138.2)])
-def test_the_width_is_what_is_asked(width: float, log_delta: float) -> None:
+@pytest.mark.parametrize(("width", "target"), [(1e-4, -11.5), (1e-6, -11.5), (1e-4, -138.2)])
+def test_the_width_is_what_is_asked(width: float, target: float) -> None:
     """Also at delta 1e-60."""
-    found = bracket.epsilon([(NormalSource(0.1), 100.0)], log_delta, width)
+    found = brackets.epsilon([(normal(0.1), 100.0)], target, width)
     assert 0.0 < found.upper - found.lower <= width * found.upper
-    assert gaussian(1.0, found.lower) >= log_delta >= gaussian(1.0, found.upper)
+    assert log_delta(1.0, found.lower) >= target >= log_delta(1.0, found.upper)
+
+
+def normal(mu: float) -> Cut:
+    """One Gaussian release."""
+    return Cut(gaussian(mu))
 
 
 def multinomial(p: list[Fraction], q: list[Fraction], count: int, epsilon: float) -> float:
@@ -89,10 +93,17 @@ def multinomial(p: list[Fraction], q: list[Fraction], count: int, epsilon: float
 )
 def test_three_outcomes(p: list[str], q: list[str]) -> None:
     first, second = ([Fraction(x) for x in side] for side in (p, q))
-    source = Table.of([float(x) for x in first], [float(x) for x in second])
+    both = [(a, b) for a, b in zip(first, second, strict=True) if b > 0]
+    source = Cut(
+        LossDistribution(
+            np.array([math.log(a / b) for a, b in both]),
+            np.array([math.log(b) for _, b in both]),
+            infinite=float(sum(a for a, b in zip(first, second, strict=True) if b == 0)),
+        )
+    )
     for count, epsilon in ((1, 0.1), (7, 0.5), (40, 1.5)):
         exact = multinomial(first, second, count, epsilon)
-        found = bracket.log_delta([(source, float(count))], epsilon)
+        found = brackets.log_delta([(source, float(count))], epsilon)
         assert found.lower <= exact <= found.upper
 
 
@@ -195,7 +206,7 @@ def test_tiny_losses_keep_their_digits(
     law = SampledGaussianLaw(sigma, rate, remove)
     epsilon = 5.0 * rate / sigma * math.sqrt(count)
     exact = invert.log_delta([(law, count)], epsilon)
-    found = bracket.log_delta([(law.source(), count)], epsilon, 1e-6)
+    found = brackets.log_delta([(law.source(), count)], epsilon, 1e-6)
     assert found.lower <= exact.value <= found.upper
     assert found.upper - found.lower <= 1.1e-6
 
@@ -230,11 +241,11 @@ def test_a_million_steps(sigma: float) -> None:
 
 def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few points: the bracket is wide, and right."""
-    monkeypatch.setattr(search, "most_places", lambda laws: 1 << 10)
-    monkeypatch.setattr(search, "MOST_SPARSE", 1 << 10)
-    found = bracket.epsilon([(NormalSource(0.001), 1e6)], math.log(1e-5), 1e-4)
+    monkeypatch.setattr(brackets, "most_places", lambda laws: 1 << 10)
+    monkeypatch.setattr(brackets, "MOST_SPARSE", 1 << 10)
+    found = brackets.epsilon([(normal(0.001), 1e6)], math.log(1e-5), 1e-4)
     assert found.wide
-    assert gaussian(1.0, found.lower) >= math.log(1e-5) >= gaussian(1.0, found.upper)
+    assert log_delta(1.0, found.lower) >= math.log(1e-5) >= log_delta(1.0, found.upper)
     run = dp.Poisson("0.01")(dp.Gaussian(sigma=10)) * 10**6
     answer = run.epsilon(delta=1e-5, method="lattice")
     assert str(answer.strength) == "bound"
@@ -250,7 +261,7 @@ def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_transform_is_the_convolution(masses: list[float], count: int, c: float) -> None:
     weights = np.array(masses) / sum(masses)
-    law = LatticeLaw(-0.37, 0.25, np.arange(weights.size) - 1, weights, 0.0)
+    law = GridLaw(-0.37, 0.25, np.arange(weights.size) - 1, weights, 0.0)
     total = tilted_sum([(law, float(count))], c)
     found = compose([(law, float(count))], total, window([(law, float(count))], total, -40.0))
     direct = np.ones(1)

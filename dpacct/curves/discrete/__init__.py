@@ -1,1 +1,0 @@
-"""What the lattice engine is fed: laws cut into pieces, with exact masses under both distributions."""

@@ -1,0 +1,484 @@
+"""Brackets of delta and epsilon for any composition: grids refined until an answer is narrow enough."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from .budget import MOST_SPARSE, MOST_TERMS, most_places
+from .compose import (
+    Composed,
+    Laws,
+    Sum,
+    compose,
+    decided,
+    mass_at_infinity,
+    saddle,
+    saddle_for_epsilon,
+    saddle_for_log_delta,
+    terms,
+    tilted_sum,
+    window,
+    with_alone,
+)
+from .layout import TAILS, Layouts
+from .outcomes import Outcomes, outcomes
+from .pieces import Sources
+from .stable import Floats, TooFine
+
+_ROUNDS = 12
+# log of a mass at infinity that stands for what underflowed
+_NOTHING = -650.0
+# and of a mass above which there is hardly ever a loss
+_NEVER = -745.0
+# of the target that a regraded lattice aims at, and what that is cut by where it does not get nearer
+_AIM, _FINER = 0.75, 0.2
+# how much longer than it is a step may be asked for, places from which that matters, and attempts to mend it
+_WASTED, _SHORT, _COARSENED = 4.0, 1 << 14, 4
+# share of the places that memory allows which a new lattice has, and how much finer one that is there may be
+_FULL, _SPARE = 0.7, 0.8
+# log of what cutting tails may cost where the lattice itself is exact
+_EXACT = -36.0
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Ends that the truth lies between; `wide` where the lattice could not be made fine enough."""
+
+    lower: float
+    upper: float
+    wide: bool = False
+
+    def larger(self, other: Bracket) -> Bracket:
+        """The bracket of the larger of two numbers."""
+        return Bracket(
+            max(self.lower, other.lower), max(self.upper, other.upper), self.wide or other.wide
+        )
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a composition, as the refinement sees it."""
+
+    saddle: Callable[[Laws, float], Sum]
+    log_width: Callable[[Sum, Beside], float]  # of log delta_finite, that meets the width asked
+    read: Callable[[Composed, Composed], tuple[float, float]]
+    met: Callable[[float, float], float]  # actual width over asked
+    aim: Callable[[float, float], None]  # told the bracket that was read, before another attempt
+    log_delta: float  # about what delta is, or will hardly be below
+    width: float
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What delta is made of, in units of the part of it that is composed of finite losses (estimates)."""
+
+    log_delta: float  # of all of it
+    whole: float
+    slope: float  # of what is not composed: minus its derivative by epsilon
+
+    @classmethod
+    def of(cls, laws: Laws, total: Sum) -> Beside:
+        """At the saddle's epsilon."""
+        alone, epsilon = decided(laws, None), total.saddle_epsilon
+        log_delta = with_alone(total.log_delta, alone, epsilon)
+        infinite = mass_at_infinity(laws)
+        if infinite > 0.0:
+            log_delta = float(np.logaddexp(log_delta, math.log(infinite)))
+        whole = math.exp(min(log_delta - total.log_delta, 40.0))
+        lost = 0.0
+        if alone.q > 0.0:
+            lost = math.exp(min(epsilon + math.log(alone.q) - total.log_delta, 40.0))
+        return cls(log_delta, whole, lost)
+
+
+class Search:
+    """Layouts refined until a question is answered to its width."""
+
+    def __init__(self, sources: Sources, question: Question) -> None:
+        self._question = question
+        self._lattices = Layouts(sources, question.log_delta, question.width)
+        self._c = 1.0
+        self._extra = 0.0
+        self._built: tuple[Laws, Laws] | None = None
+        self._tail = math.log(TAILS * question.width) - 3.0
+        if self._lattices.natural is not None:
+            self._tail = _EXACT
+
+    def ask(self, question: Question) -> None:
+        """Another question of the same composition: laws that are fine enough for it are kept."""
+        self._question = question
+
+    def bracket(self) -> Bracket:
+        """The narrowest of a few attempts."""
+        best, factor = Bracket(-math.inf, math.inf, True), 1.0
+        for _ in range(4):
+            try:
+                pair, wide = self.compositions(factor)
+            except TooFine:
+                if best.upper == math.inf:
+                    raise
+                break
+            lower, upper = self._question.read(*pair)
+            lower, upper = max(lower, best.lower), min(upper, best.upper)
+            excess = self._question.met(lower, upper)
+            best = Bracket(lower, upper, excess > 1.0)
+            if excess <= 1.0 or wide:
+                break
+            factor *= min(0.5, max(0.02, 0.7 / excess))
+            self._question.aim(lower, upper)
+            # what is charged for tails may be most of it, where epsilon lies among rare losses
+            self._tail -= 8.0
+            self._extra += 8.0
+            if self._lattices.natural is not None:
+                break
+        return best
+
+    def beyond(self, epsilon: float) -> Bracket | None:
+        """The mass at infinity, where epsilon is above all finite losses; None where it is not."""
+        uppers, lowers = self._lattices.build()
+        if sum(count * float(law.losses[-1]) for law, count in uppers) > epsilon:
+            return None
+        ends = [mass_at_infinity(laws) for laws in (lowers, uppers)]
+        low, high = (math.log(mass) if mass > 0.0 else -math.inf for mass in ends)
+        if high - low > self._question.width and high > _NOTHING:
+            layouts = self._lattices.layouts
+            if sum(layout.count * layout.source.span(_NEVER)[1] for layout in layouts) > epsilon:
+                return None
+        return Bracket(low - 1e-13, min(high + 1e-13, 0.0))
+
+    def compositions(self, factor: float) -> tuple[tuple[Composed, Composed], bool]:
+        """(upper, lower) compositions; True where they are as fine as memory allows."""
+        uppers, lowers, total, wide = self._refined(factor)
+        self._c = total.c
+        self._built = uppers, lowers
+        spill = self._lattices.spill(uppers, total.saddle_epsilon)
+        pair = []
+        for laws, own in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
+            pair.append(compose(laws, own, window(laws, own, self._tail), spill))
+        return (pair[0], pair[1]), wide
+
+    def _refined(self, factor: float) -> tuple[Laws, Laws, Sum, bool]:
+        """Laws fine enough by the measure of their log moments."""
+        lattices, question = self._lattices, self._question
+        last, aim = math.inf, _AIM
+        best: tuple[float, Laws, Laws, Sum] | None = None
+        for trial in range(_ROUNDS):
+            known = trial == 0 and self._built is not None
+            uppers, lowers = self._built if self._built and known else lattices.build()
+            total = question.saddle(uppers, self._c)
+            self._c = total.c
+            beside = Beside.of(uppers, total)
+            target = factor * question.log_width(total, beside)
+            gap = lattices.gap(uppers, lowers, total)
+            step = uppers[0][0].step
+            seen = window(uppers, total, min(self._tail, math.log(1e-3 * min(target, 1.0))))
+            span = seen.high - seen.low
+            finest = span / (_FULL * _most((uppers, lowers), total, span / step))
+            fits = step >= _SPARE * finest
+            settled = lattices.fit(uppers, total, beside.log_delta, self._extra)
+            if lattices.natural is not None and fits:
+                return uppers, lowers, total, False
+            wide = gap > target
+            if trial > 1 and wide and gap > 0.5 * last:
+                aim *= _FINER
+            last = gap
+            asked = lattices.grade(uppers, total, aim * target, gap)
+            lattices.keep_above(finest)
+            # far finer than asked, and long: a coarser one is tried before it is transformed
+            wasted = trial < _COARSENED and asked > _WASTED * step and span > _SHORT * step
+            enough = not wide and not wasted
+            if fits and settled and (best is None or gap <= best[0]):
+                best = gap, uppers, lowers, total
+            if (
+                (trial or known)
+                and settled
+                and fits
+                and (enough or (wide and step <= 1.2 * finest))
+            ):
+                return uppers, lowers, total, wide
+        if best is not None:
+            _, uppers, lowers, total = best
+        return uppers, lowers, total, True
+
+
+def _most(pair: tuple[Laws, Laws], total: Sum, places: float) -> float:
+    """Places of a window, at most, that memory and time allow."""
+    found = [terms(laws, total, places) for laws in pair]
+    if all(one is not None and one <= MOST_TERMS for one in found):
+        return MOST_SPARSE
+    return most_places(len(pair[0]))
+
+
+# -- questions ------------------------------------------------------------------------------------
+
+# relative rounding of a target beside a mass at infinity
+_OPEN = 1e-15
+# of the width asked, how near an end is to where its reading meets the target
+_NEAR = 0.02
+# and where readings are cheap: relative
+_NEAREST, _LONG = 1e-12, 1 << 14
+
+
+def surely_below(sources: Sources, epsilon: float, log_target: float) -> bool:
+    """Whether a coarse upper law already shows delta(epsilon) < e^{log_target}: Chernoff's bound."""
+    listed = outcomes(sources)
+    if listed is not None:
+        return listed[1].log_delta(epsilon, upper=True) < log_target
+    laws, _ = Layouts(sources, min(log_target, -1.0), 1e-2).build()
+    total = saddle_for_epsilon(laws, epsilon, 1.0)
+    c = total.c
+    peak = c * math.log(c / (1.0 + c)) - math.log1p(c)
+    bound = total.log_moment - c * epsilon + peak + 1e-9
+    infinite = mass_at_infinity(laws)
+    if infinite > 0.0:
+        bound = float(np.logaddexp(bound, math.log(infinite)))
+    return bound < log_target
+
+
+def infinite_mass(sources: Sources) -> float:
+    """P-mass at infinity that is stated, so that no epsilon has a smaller delta."""
+    return -math.expm1(sum(n * math.log1p(-source.infinite) for source, n in sources))
+
+
+def log_delta(sources: Sources, epsilon: float, width: float = 1e-4) -> Bracket:
+    """log delta at any real epsilon, to a relative width of delta."""
+    listed = outcomes(sources)
+    if listed is not None:
+        below, above = listed
+        return Bracket(below.log_delta(epsilon, upper=False), above.log_delta(epsilon, upper=True))
+    search = Search(sources, _at_epsilon(epsilon, width))
+    return search.beyond(epsilon) or search.bracket()
+
+
+def _at_epsilon(epsilon: float, width: float) -> Question:
+    def read(upper: Composed, lower: Composed) -> tuple[float, float]:
+        return lower.log_delta(epsilon, upper=False), upper.log_delta(epsilon, upper=True)
+
+    return Question(
+        saddle=lambda laws, c: saddle_for_epsilon(laws, epsilon, c),
+        log_width=lambda _, beside: min(0.8 * width * beside.whole, 1.0),
+        read=read,
+        met=lambda low, high: (high - low) / width if high > -math.inf else 0.0,
+        aim=lambda low, high: None,
+        log_delta=-40.0,
+        width=width,
+    )
+
+
+def log_profile(sources: Sources, epsilons: Floats, width: float = 1e-4) -> Floats:
+    """Upper ends of log delta at many epsilons: few compositions, each read where it is sharp."""
+    listed = outcomes(sources)
+    if listed is not None:
+        return np.array([listed[1].log_delta(at, upper=True) for at in epsilons.tolist()])
+    values = np.full(epsilons.shape, np.nan)
+    # from above: what is fine enough there is fine enough below
+    order = np.argsort(epsilons)[::-1].tolist()
+    search = Search(sources, _at_epsilon(float(epsilons[order[0]]), width))
+    past = search.beyond(float(epsilons[order[0]]))
+    if past is not None:
+        beyond = bisect_left(order, True, key=lambda i: search.beyond(float(epsilons[i])) is None)
+        values[order[:beyond]] = past.upper
+        order = order[beyond:]
+    pending = order
+    while pending:
+        search.ask(_at_epsilon(float(epsilons[pending[0]]), width))
+        (upper, lower), _ = search.compositions(1.0)
+        left = []
+        for i in pending:
+            at = float(epsilons[i])
+            above, below = upper.log_delta(at, upper=True), lower.log_delta(at, upper=False)
+            if above - below <= 3.0 * width or i == pending[0] or above == -math.inf:
+                values[i] = above
+            else:
+                left.append(i)
+        pending = left
+    return values
+
+
+def epsilon(
+    sources: Sources, log_target: float, width: float = 1e-4, floor: float = 0.0
+) -> Bracket:
+    """The least epsilon >= floor with log delta at most the target; width relative to epsilon - floor."""
+    infinite = infinite_mass(sources)
+    if floor <= 0.0 and _tells_little(sources, log_target):
+        return Bracket(0.0, 0.0)
+    excess, slack = 0.0, 0.0
+    if infinite > 0.0:  # what delta is short of it, a difference, and what that rounds to
+        target = math.exp(log_target)
+        slack = _OPEN * (target + infinite)
+        excess = target - infinite
+        if excess <= -slack:
+            return Bracket(math.inf, math.inf)
+    listed = outcomes(sources)
+    if listed is not None:
+        found = _among(listed, log_target, floor)
+    elif infinite > 0.0 and excess <= slack:
+        # so little is left that no grid tells: above it, an epsilon at which more is
+        found = epsilon(sources, math.log(infinite + 2.0 * slack), width, floor)
+    else:
+        found = Search(sources, _at_delta(log_target, width, floor)).bracket()
+    return Bracket(found.lower, math.inf, found.wide) if excess < slack else found
+
+
+def _tells_little(sources: Sources, log_target: float) -> bool:
+    """Whether delta(0), a total variation, is at most the sum of the steps' and so below the target."""
+    total = 0.0
+    for source, n in sources:
+        if source.bracketed:
+            return False
+        pieces = source.pieces(np.zeros(1), upper=True)
+        gain = -np.expm1(-np.maximum(pieces.loss + pieces.unsure, 0.0))
+        once = float(np.exp(pieces.log_p + pieces.slack) @ gain) + pieces.infinite
+        total += n * once * (1.0 + _OPEN)
+    return total <= 0.0 or math.log(total) + 1e-12 <= log_target
+
+
+def _at_delta(log_target: float, width: float, floor: float) -> Question:
+    seen: list[float] = []
+
+    def read(upper: Composed, lower: Composed) -> tuple[float, float]:
+        ends = []
+        for composed, up in ((lower, False), (upper, True)):
+            total = composed.total
+            start = max(floor, seen[0] if seen else total.saddle_epsilon)
+            ends.append(
+                root(
+                    partial(composed.log_delta, upper=up),
+                    log_target,
+                    start,
+                    floor,
+                    total.c,
+                    _NEAR * width if composed.spectrum.length > _LONG else _NEAREST,
+                    up=up,
+                )
+            )
+        below, above = ends
+        return below, above
+
+    def aim(low: float, high: float) -> None:
+        if floor < low and high < math.inf:
+            seen[:] = [0.5 * (low + high)]
+
+    def aimed(laws: Laws, c: float) -> Sum:
+        if seen:
+            return saddle_for_epsilon(laws, seen[0], c)
+        infinite, alone = mass_at_infinity(laws), decided(laws, None)
+        finite = math.exp(log_target) - infinite
+        if not finite > 0.0:
+            return saddle_for_log_delta(laws, log_target - 30.0, c)
+        wanted = math.log(finite)
+        return saddle(
+            laws, c, lambda total: wanted - with_alone(total.log_delta, alone, total.saddle_epsilon)
+        )
+
+    def log_width(total: Sum, beside: Beside) -> float:
+        slope = total.c + beside.slope
+        return min(0.8 * width * max(slope * (total.saddle_epsilon - floor), 0.02), 1.0)
+
+    def met(low: float, high: float) -> float:
+        if high == low or (low == floor and high - floor < 1e-12):
+            return 0.0
+        return (high - low) / (width * (high - floor)) if high < math.inf else 9.0
+
+    return Question(aimed, log_width, read, met, aim, log_target, width)
+
+
+def _among(listed: tuple[Outcomes, Outcomes], log_target: float, floor: float) -> Bracket:
+    """The least epsilon >= floor at which laws of points have log delta of at most the target."""
+    ends = []
+    for points, up in zip(listed, (False, True), strict=True):
+        start, slope = points.about(log_target, floor)
+        read = partial(points.log_delta, upper=up)
+        ends.append(root(read, log_target, start, floor, slope, _NEAREST, up=up))
+    return Bracket(min(ends), ends[1])
+
+
+# -- where a reading meets a target ---------------------------------------------------------------
+
+# share of the way to the nearer end that is read beyond the secant's guess, so that both ends close in; ten
+# times more each time that it was not enough
+_BEYOND = 0.01
+
+
+def root(
+    read: Callable[[float], float],
+    target: float,
+    start: float,
+    floor: float,
+    slope: float,
+    accuracy: float,
+    *,
+    up: bool,
+) -> float:
+    """An epsilon >= floor near the start, on the safe side of where a falling log delta meets the target.
+
+    `up`: read there is at most the target (inf if none is found); else at least it (or the floor). What
+    is read is only sharp near the start, and need not fall everywhere; so steps go no further than
+    `slope`, about what it falls by, suggests. The end is within `accuracy` of there, relative to its way
+    from the floor.
+    """
+    if up and read(floor) <= target:
+        return floor
+    x, low, high = start, -math.inf, math.inf
+    f_low = f_high = math.nan
+    beyond = _BEYOND
+    last: tuple[float, float] | None = None
+    before = math.inf  # how wide the bracket was three readings ago
+    for trial in range(200):
+        f = read(x) - target
+        same = last is not None and (f > 0.0) == (last[1] > 0.0)
+        if f > 0.0:
+            low, f_low = x, f
+        else:
+            high, f_high = x, f
+        if low == -math.inf and x <= floor:
+            return high if up else floor
+        if high - low < math.inf and high - low <= max(
+            accuracy * (high - floor), 2e-16 * abs(high)
+        ):
+            break
+        if same and last is not None:
+            # the other side is further off than the slope, or the secant, has it
+            slope *= 0.6
+            chord = (last[1] - f) / (x - last[0])
+            if 0.0 < chord < slope:
+                slope = chord
+            beyond = min(10.0 * beyond, 0.5)
+        else:
+            beyond = _BEYOND
+        last = x, f
+        x = max(_next(low, f_low, high, f_high, slope, beyond), floor)
+        if trial % 3 == 2:
+            if 0.25 * before < high - low < math.inf:
+                x = 0.5 * (low + high)  # a step, or a kink: secants don't close in
+            before = high - low
+        if x in (low, high) and high - low < math.inf:
+            x = 0.5 * (low + high)
+        if x in (low, high):
+            break  # no doubles between
+    else:
+        return high if up else max(low, floor)
+    return high if up else low
+
+
+def _next(
+    low: float, f_low: float, high: float, f_high: float, slope: float, beyond: float
+) -> float:
+    """Where to read next: by this share beyond the secant's guess, from the end that is nearer to it."""
+    if high == math.inf:
+        return low + 1.1 * min(f_low, 40.0) / slope + 1e-15 * abs(low)
+    if low == -math.inf:
+        return high - 1.1 * min(-f_high, 40.0) / slope - 1e-15 * abs(high)
+    wide = high - low
+    if not (f_low < 1e6 and f_high > -1e6):
+        return 0.5 * (low + high)
+    share = f_low / (f_low - f_high)
+    further = beyond * min(share, 1.0 - share) + 1e-9
+    share += further if share < 0.5 else -further
+    return low + min(max(share, 1e-3), 1.0 - 1e-3) * wide

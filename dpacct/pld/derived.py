@@ -1,0 +1,217 @@
+"""Operators on sources: on the distribution itself where there is one, else on its pieces."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import stable
+from .pieces import Cut, Pieces, Source
+from .stable import Floats
+
+
+def sampled(source: Source, rate: float) -> Source:
+    """(1-r) Q + r P against Q."""
+    if rate == 1.0:
+        return source
+    return Cut(source.of.sampled(rate)) if isinstance(source, Cut) else Sampled(source, rate)
+
+
+def backwards(source: Source) -> Source:
+    """Q against P."""
+    return Cut(source.of.reversed()) if isinstance(source, Cut) else Backwards(source)
+
+
+def mirrored(source: Source, rate: float) -> Source:
+    """C_r of a source that is its own mirror image."""
+    if rate == 1.0:
+        return source
+    if isinstance(source, Cut):
+        return Cut(source.of.sampled(rate).mirrored())
+    return Mirrored(Sampled(source, rate))
+
+
+def thinned(source: Source, rate: float) -> Source:
+    """A coin that both neighbours share."""
+    if rate == 1.0:
+        return source
+    return Cut(source.of.thinned(rate)) if isinstance(source, Cut) else Thinned(source, rate)
+
+
+# -- of laws that are only known in pieces ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What an operator makes of a source."""
+
+    base: Source
+
+    @property
+    def bracketed(self) -> bool:
+        """As the base."""
+        return self.base.bracketed
+
+    @property
+    def only_atoms(self) -> bool:
+        """As the base."""
+        return self.base.only_atoms
+
+    @property
+    def pointed(self) -> bool:
+        """As the base."""
+        return self.base.pointed
+
+    @property
+    def least(self) -> float:
+        """Nothing is known."""
+        return -math.inf
+
+    @property
+    def infinite(self) -> float:
+        """Nothing is known."""
+        return 0.0
+
+    @property
+    def lost(self) -> float:
+        """Nothing is known."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Sampled(Derived):
+    """A source on a sample of this rate, in (0, 1)."""
+
+    rate: float
+
+    @property
+    def atoms(self) -> Floats:
+        """The base's, less telling."""
+        return np.asarray(stable.mixed_loss(self.rate, self.base.atoms))
+
+    @property
+    def least(self) -> float:
+        """log(1 - r), or more where the base has a least loss."""
+        least = self.base.least
+        if least == -math.inf:
+            return math.log1p(-self.rate)
+        return float(stable.mixed_loss(self.rate, np.array([least]))[0])
+
+    @property
+    def infinite(self) -> float:
+        """A share of the base's."""
+        return self.rate * self.base.infinite
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """The base's; P holds (1-r) Q too, so its lower end is Q's."""
+        low, high = self.base.span(log_mass)
+        ends = stable.mixed_loss(self.rate, np.array([min(-high, low), high]))
+        return float(ends[0]), float(ends[1])
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """The base cut where its losses become the edges."""
+        cut = stable.unmixed_loss(self.rate, edges)
+        return self.base.pieces(cut, upper=upper).sampled(self.rate)
+
+
+@dataclass(frozen=True)
+class Backwards(Derived):
+    """The pair (Q, P) of a source of (P, Q)."""
+
+    @property
+    def atoms(self) -> Floats:
+        """The base's, with the other sign."""
+        return np.asarray(-self.base.atoms[::-1])
+
+    @property
+    def infinite(self) -> float:
+        """What the base has lost."""
+        return self.base.lost
+
+    @property
+    def lost(self) -> float:
+        """What is infinite in the base."""
+        return self.base.infinite
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """Q's ends are a little further down than P's; a cut tail is charged wherever it is."""
+        low, high = self.base.span(log_mass)
+        return -high, min(max(-low, high), -self.base.least)
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """The base's pieces, reversed."""
+        return self.base.pieces(-edges[::-1], upper=upper).reversed()
+
+
+@dataclass(frozen=True)
+class Mirrored(Derived):
+    """C_r of the trade-off function (Dong, Roth, Su 2022, Definition 4.1) of a source that is `Sampled`.
+
+    The source before sampling must be its own mirror image.
+    """
+
+    @property
+    def atoms(self) -> Floats:
+        """Those above 0, their mirror images, and 0."""
+        favoured = self.base.atoms[self.base.atoms > 0.0]
+        return np.concatenate((-favoured[::-1], [0.0], favoured))
+
+    @property
+    def infinite(self) -> float:
+        """The base's."""
+        return self.base.infinite
+
+    @property
+    def lost(self) -> float:
+        """What is infinite, mirrored."""
+        return self.base.infinite
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """The base's upper end, both ways."""
+        high = self.base.span(log_mass)[1]
+        return -high, high
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """The base cut at 0 and where it or its mirror image has an edge."""
+        cut = edges
+        if edges.size:
+            cut = np.unique(np.concatenate(([0.0], edges[edges > 0.0], -edges[edges < 0.0])))
+        return self.base.pieces(cut, upper=upper).mirrored(upper=upper)
+
+
+@dataclass(frozen=True)
+class Thinned(Derived):
+    """A source that runs with this probability, the same coin for both neighbours, and else tells nothing."""
+
+    rate: float
+
+    @property
+    def atoms(self) -> Floats:
+        """The base's, and 0."""
+        return np.unique(np.append(self.base.atoms, 0.0))
+
+    @property
+    def least(self) -> float:
+        """The base's, or 0."""
+        return min(self.base.least, 0.0)
+
+    @property
+    def infinite(self) -> float:
+        """A share of the base's."""
+        return self.rate * self.base.infinite
+
+    @property
+    def lost(self) -> float:
+        """A share of the base's."""
+        return self.rate * self.base.lost
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """The base's, and 0."""
+        low, high = self.base.span(log_mass - math.log(self.rate))
+        return min(low, 0.0), max(high, 0.0)
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """The base's pieces, thinned."""
+        return self.base.pieces(edges, upper=upper).thinned(self.rate)

@@ -1,0 +1,257 @@
+"""A composition of few outcomes, read as it stands: how often each falls is multinomial, and delta a sum.
+
+No grid and no transform. Every logarithm is off by no more than a stated slack, every loss by no more than a
+stated amount, and both are charged to the end that is read.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from .pieces import Pieces, Source, Sources, gathered
+from .stable import Floats
+
+MOST_OUTCOMES = 1 << 15
+"""Outcomes of a composition that are still listed one by one."""
+# losses that nodes can be made to meet, and outcomes of one step
+_FEW = 64
+# relative rounding of a sum of many positive terms, and of its terms
+_SUM = 1e-14
+# of the mass at infinity: of each step's, and of the product
+_INFINITE = 2e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """P-masses (logs) at losses in increasing order, each off by no more than its slack and `unsure`."""
+
+    losses: Floats
+    log_p: Floats
+    slack: Floats
+    unsure: Floats
+    infinite: float
+
+    @classmethod
+    def points(cls, pieces: Pieces) -> Outcomes:
+        """The outcomes of a pair that has nothing else."""
+        order = np.argsort(pieces.loss)
+        shape = pieces.loss.shape
+        slack, unsure = (
+            np.broadcast_to(error, shape)[order] for error in (pieces.slack, pieces.unsure)
+        )
+        return cls(pieces.loss[order], pieces.log_p[order], slack, unsure, pieces.infinite)
+
+    def log_delta(self, epsilon: float, *, upper: bool) -> float:
+        """An end of log delta: sum of masses (1 - e^{eps - loss}) over losses above epsilon."""
+        sign = 1.0 if upper else -1.0
+        start = int(np.searchsorted(self.losses, epsilon - float(self.unsure.max(initial=0.0))))
+        gap = self.losses[start:] + sign * self.unsure[start:] - epsilon
+        gain = -np.expm1(-np.maximum(gap, 0.0))
+        with np.errstate(divide="ignore"):
+            level = self.log_p[start:] + sign * self.slack[start:] + np.log(gain)
+        peak = float(level.max(initial=-math.inf))
+        total = -math.inf
+        if peak > -math.inf:
+            total = peak + math.log(float(np.exp(level - peak).sum())) + sign * _SUM
+        if self.infinite > 0.0:
+            # a sum of two, each rounded to its side: log(a + b) within a rounding of either
+            total = float(np.logaddexp(total, math.log(self.infinite) + sign * _INFINITE))
+        if total == -math.inf:
+            return total
+        return min(total + sign * 4e-16 * (1.0 + abs(total)), 0.0)
+
+    def about(self, log_target: float, floor: float) -> tuple[float, float]:
+        """About the epsilon >= floor where log delta is the target, and what log delta falls by there."""
+        losses = self.losses
+        p = np.exp(np.minimum(self.log_p - log_target, 300.0))
+        rest = self.infinite * math.exp(min(-log_target, 300.0))
+        # in units of the target: all above, and what they lose per e^epsilon, of the uppermost loss
+        above = np.append(np.cumsum(p[::-1])[::-1], 0.0)[1:] + rest
+        top = float(losses[-1]) if losses.size else 0.0
+        fallen = p * np.exp(np.minimum(top - losses, 300.0))
+        lost = np.append(np.cumsum(fallen[::-1])[::-1], 0.0)[1:]
+        at = above - lost * np.exp(np.maximum(losses - top, -745.0))
+        k = int(np.argmax(at <= 1.0)) if (at <= 1.0).any() else losses.size - 1
+        # between the loss before and this one: above - lost e^{eps - top} with this one's share too
+        a, b = (above[k] + p[k], lost[k] + p[k] * math.exp(min(top - losses[k], 300.0)))
+        if not (a > 1.0 and b > 0.0):
+            return max(float(losses[k]), floor), 1.0
+        epsilon = top + math.log((a - 1.0) / b)
+        return max(min(epsilon, float(losses[k])), floor), max(a - 1.0, 1e-12)
+
+
+def outcomes(sources: Sources) -> tuple[Outcomes, Outcomes] | None:
+    """(lower, upper) of one source, asked once, that has atoms alone; None where it is anything else."""
+    if len(sources) != 1 or sources[0][1] != 1.0:
+        return None
+    source, _ = sources[0]
+    if not source.pointed:
+        return None
+    sides = [source.pieces(np.empty(0), upper=upper) for upper in (False, True)]
+    if not all((side.low == side.high).all() for side in sides):
+        return None
+    below, above = (Outcomes.points(side.where(side.log_p > -math.inf)) for side in sides)
+    return below, above
+
+
+# -- all outcomes of a composition ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The composition of sources (each with its count) of which `may_be_listed` is true."""
+
+    parts: tuple[tuple[Source, int], ...]
+
+    bracketed = False
+    pointed = True
+
+    @cached_property
+    def points(self) -> Pieces:
+        """Every outcome; those of one loss together."""
+        total: Pieces | None = None
+        kept = lost = 0.0
+        for source, count in self.parts:
+            one = source.pieces(source.atoms, upper=True)
+            kept += count * math.log1p(-one.infinite)
+            lost += count * math.log1p(-one.lost)
+            power = _power(one, count)
+            total = power if total is None else _product(total, power)
+        assert total is not None
+        found = _together(total)
+        return Pieces(
+            found.log_p,
+            found.loss,
+            found.low,
+            found.high,
+            found.slack,
+            found.unsure,
+            found.slip,
+            -math.expm1(kept),
+            -math.expm1(lost),
+        )
+
+    @property
+    def only_atoms(self) -> bool:
+        """Whether nodes can meet each of the losses."""
+        return self.points.low.size <= _FEW
+
+    @property
+    def atoms(self) -> Floats:
+        """The losses, where these are few."""
+        return self.points.low if self.only_atoms else np.empty(0)
+
+    @property
+    def least(self) -> float:
+        """The least loss."""
+        return -math.inf if self.points.lost > 0.0 else float(self.points.low[0])
+
+    @property
+    def infinite(self) -> float:
+        """P-mass of an infinite loss."""
+        return self.points.infinite
+
+    @property
+    def lost(self) -> float:
+        """Q-mass that P does not have."""
+        return self.points.lost
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """Losses outside which no outcome has e^log_mass."""
+        points = self.points
+        kept = points.low[points.log_p > log_mass]
+        if not kept.size:
+            kept = points.low[[int(np.argmax(points.log_p))]]
+        return float(kept[0]), float(kept[-1])
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """All outcomes, gathered between edges where they are many."""
+        points = self.points
+        return points if self.only_atoms or not edges.size else gathered(points, edges)
+
+
+def may_be_listed(sources: Sources) -> bool:
+    """Whether the outcomes of all steps together are few."""
+    total = 1.0
+    for source, count in sources:
+        if not source.only_atoms or source.bracketed or count != round(count):
+            return False
+        kinds = source.atoms.size
+        if not 0 < kinds <= _FEW:
+            return False
+        ways = math.lgamma(count + kinds) - math.lgamma(count + 1.0) - math.lgamma(kinds)
+        total *= math.exp(min(ways, 100.0))
+        if total > MOST_OUTCOMES:
+            return False
+    return all(_finite(source) for source, _ in sources)
+
+
+def _finite(source: Source) -> bool:
+    return bool(np.isfinite(source.pieces(source.atoms, upper=True).log_p).all())
+
+
+def _together(points: Pieces) -> Pieces:
+    """Outcomes in the order of losses, those that differ by rounding alone as one."""
+    points = points.where(np.argsort(points.low, kind="stable"))
+    losses, widest = points.loss, float(np.max(points.unsure))
+    near = np.diff(losses) <= 4.0 * widest
+    if not near.any():
+        return points
+    starts = np.flatnonzero(np.append(True, ~near))
+    counts = np.diff(np.append(starts, losses.size))
+    most = np.maximum.reduceat(points.log_p, starts)
+    total = np.add.reduceat(np.exp(points.log_p - np.repeat(most, counts)), starts)
+    spread = np.maximum.reduceat(losses, starts) - losses[starts]
+    middle = losses[starts] + 0.5 * spread
+    slack = float(np.max(points.slack)) + 1.2e-16 * float(counts.max())
+    unsure = widest + spread
+    return Pieces(most + np.log(total), middle, middle, middle, slack, unsure, unsure)
+
+
+def _power(one: Pieces, count: int) -> Pieces:
+    """The outcomes of so many steps; infinite losses are left to the caller."""
+    unsure = np.broadcast_to(one.unsure, one.loss.shape)
+    if count == 1:
+        return Pieces(one.log_p, one.loss, one.low, one.high, one.slack, unsure, unsure)
+    often = _ways(one.loss.size, count)
+    from scipy.special import gammaln
+
+    many = math.lgamma(count + 1.0) - gammaln(often + 1.0).sum(axis=1)
+    log_p, losses = (often @ values for values in (one.log_p, one.loss))
+    slack = count * float(np.max(one.slack)) + 1e-15 * (math.lgamma(count + 1.0) + one.loss.size)
+    slack += 1e-15 * float(np.abs(log_p).max())
+    rounding = often @ unsure + 1e-15 * (often @ np.abs(one.loss))
+    return Pieces(many + log_p, losses, losses, losses, slack, rounding, rounding)
+
+
+def _product(one: Pieces, other: Pieces) -> Pieces:
+    """The outcomes of both."""
+
+    def outer(a: Floats, b: Floats) -> Floats:
+        return np.add.outer(a, b).ravel()
+
+    losses, log_p = outer(one.loss, other.loss), outer(one.log_p, other.log_p)
+    first = np.broadcast_to(one.unsure, one.loss.shape)
+    second = np.broadcast_to(other.unsure, other.loss.shape)
+    rounding = outer(first, second) + 2e-16 * np.abs(losses)
+    slack = float(np.max(one.slack)) + float(np.max(other.slack))
+    slack += 2e-16 * float(np.abs(log_p).max())
+    return Pieces(log_p, losses, losses, losses, slack, rounding, rounding)
+
+
+def _ways(kinds: int, count: int) -> npt.NDArray[np.float64]:
+    """How often each kind falls in `count` draws: one row for each way."""
+    rows = np.zeros((1, 0))
+    left = np.array([count])
+    for _ in range(kinds - 1):
+        rows = np.repeat(rows, left + 1, axis=0)
+        starts = np.repeat(np.cumsum(left + 1) - (left + 1), left + 1)
+        drawn = np.arange(rows.shape[0]) - starts
+        left = np.repeat(left, left + 1) - drawn
+        rows = np.column_stack((rows, drawn))
+    return np.column_stack((rows, left))
