@@ -54,10 +54,13 @@ def _proven(ask: Callable[[float], Proven], method: str) -> Answer | None:
     """
     from dpacct.certify.effort import CHEAP, FORCED
 
+    proof = strict(
+        ask
+    )  # where a proof's own numbers fail there is none, and the fast method answers
     if method == "certified":
-        return ask(FORCED).answer
+        return proof(FORCED).answer
     try:
-        return ask(CHEAP).answer
+        return proof(CHEAP).answer
     except (NotCertified, Unsupported):
         return None
 

@@ -136,3 +136,9 @@ def test_divergences_at_the_largest_orders(order: float, wanted: float) -> None:
 def test_what_numpy_only_warns_of_is_withheld(operation: Callable[[], object]) -> None:
     with pytest.raises(dp.NotCertified, match="withheld"):
         strict(operation)()
+
+
+def test_at_the_largest_delta_nothing_is_left() -> None:
+    """tanh(1/2), at which randomised response of epsilon 1 costs nothing: a proof divided by zero."""
+    answer = dp.PureDP(epsilon=1).epsilon(delta=0.46211715726000974)
+    assert 0.0 <= float(answer) <= 1e-15
