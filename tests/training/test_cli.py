@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
+from dpacct_training import algorithms, engines
 from dpacct_training.cli.main import main
 from dpacct_training.data import sources
 from dpacct_training.data.federate import Data
@@ -282,14 +283,54 @@ def test_each_experiment_is_well_formed(path: Path) -> None:
             continue
         data = {
             k: changed.sections["data"][k]
-            for k in ("clients", "partition")
+            for k in ("clients", "partition", "public")
             if k in changed.sections["data"]
         }
+        data |= {"validation": 500} if "public" in data else {}
         data |= {
             "name": "synth",
-            "samples": 4 * data["clients"],
+            "samples": 4 * data["clients"] + data.get("validation", 0),
             "side": 32,
             "classes": source.classes,
         }
         prepared = prepare(replace(changed, sections={**changed.sections, "data": data}))
         assert prepared.cohort.clients == data["clients"]
+
+
+def test_the_guide_names_what_trains() -> None:
+    """Every algorithm, engine and experiment, in docs/training.md and training/README.md."""
+    guide = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    for name in [*algorithms.names(), *engines.NAMES]:
+        assert f"`{name}`" in guide or f" {name} " in guide or f"({name} " in guide, name
+    readme = (ROOT / "training" / "README.md").read_text(encoding="utf-8")
+    for path in EXPERIMENTS:
+        assert f"`{path.name}`" in readme, path.name
+
+
+def test_a_client_of_its_own_kind(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """[[client]] in the file: mechanisms by name, own budgets, and a report about the worst of them."""
+    text = TEXT.replace('"dp_fed_ls"', '"udp_fl"').replace("clip = 0.3\nepsilon = 8\n", "")
+    text += """
+[[client]]
+epsilon = 2.0
+noise = { name = "gaussian", clip = 1.0, multiplier = 2.0 }
+[[client]]
+epsilon = 3.0
+noise = { name = "gaussian", clip = 1.0, multiplier = 1.5 }
+"""
+    toml.write_text(text)
+    folder = toml.parent / "own"
+    assert main(["run", str(toml), "--out", str(folder), "--quiet"]) == 0
+    capsys.readouterr()
+    report = (folder / "report.md").read_text()
+    assert "Each client's own account" in report and "record-level" in report
+    assert not (folder / "ledger.jsonl").exists()
+    for old, new, says in [
+        ('"gaussian"', '"gausian"', "did you mean 'gaussian'?"),
+        ("multiplier", "multplier", "did you mean 'multiplier'?"),
+        ("epsilon = 2.0\n", "", "must give epsilon"),
+        ("epsilon = 2.0", "epsilon = -2", "epsilon must be at least 0"),
+    ]:
+        toml.write_text(text.replace(old, new, 1))
+        assert main(["run", str(toml), "--out", str(toml.parent / "no")]) == 2
+        assert says in capsys.readouterr().err
