@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpacct as dp
+from dpacct.papers.formulas.federated_fdp import theorem2_clt
+from dpacct.papers.tables import cells
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
-from dpacct.theorems.federated_fdp import tables
 from figures.panels import BROKEN
 from figures.record import Record, Row
 
@@ -38,8 +39,8 @@ def points() -> list[Row]:
             "sigma": float(cell.inputs["sigma"]),
             "steps": int(cell.inputs["local_steps"]) * int(cell.inputs["rounds"]),
         }
-        for cell in tables.CELLS
-        if cell.formula is tables.theorem2_clt
+        for cell in cells("federated_fdp")
+        if cell.formula is theorem2_clt
     ]
     swept = [
         {"where": "sweep", "batch": b, "records": n, "sigma": float(s), "steps": steps}
@@ -53,7 +54,7 @@ def row(point: Row) -> Row:
     """Epsilon of the limit and of the composed steps."""
     batch, records, steps = (int(point[name]) for name in ("batch", "records", "steps"))
     sigma = str(point["sigma"])
-    mu = tables.theorem2_clt(batch, records, float(sigma), 1, steps)
+    mu = theorem2_clt(batch, records, float(sigma), 1, steps)
     step = dp.WithoutReplacement(Fraction(batch, records))(dp.Gaussian(sigma=sigma))
     told = (step * steps).epsilon(delta=DELTA, method="exact")
     limit = dp.Gaussian(sigma=1 / mu).epsilon(delta=DELTA)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpacct as dp
+from dpacct.papers.registry import get
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
-from dpacct.theorems.registry import get
 from figures.record import Record, Row
 
 if TYPE_CHECKING:

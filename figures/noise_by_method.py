@@ -16,9 +16,9 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.errors import OutsideDomain
+from dpacct.papers.registry import get
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
-from dpacct.theorems.registry import get
 from figures.panels import finish, number_axis
 from figures.record import Record, Row
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpacct.mechanisms.conversions import epsilon as from_renyi
+from dpacct.papers.formulas.udp_fl import lemma2
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
 from dpacct.shuffling.questions import lower_bounds, upper_bounds
 from dpacct.shuffling.shuffle import Shuffle
-from dpacct.theorems.canonne2020 import epsilon as from_renyi
-from dpacct.theorems.udp_fl.shuffle import lemma2
 from figures.panels import BROKEN, finish
 from figures.record import Record, Row
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.errors import DpacctError
+from dpacct.papers.registry import get
 from dpacct.pate.aggregator import GNMax
+from dpacct.pate.published import gaussian_votes, log_mismatch
 from dpacct.pate.votes import Votes
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
-from dpacct.theorems.papernot2018 import gaussian_votes, log_mismatch
-from dpacct.theorems.registry import get
 from figures.panels import finish
 from figures.record import Record, Row
 
@@ -65,7 +65,7 @@ def divergence(route: str, sigma: int, first: int, second: int) -> float:
         )
     if route == "papernot":
         return gaussian_votes(log_mismatch([first - second], sigma), ORDER, sigma, 1.0)
-    names = {"v1": first, "v2": second, "sigma": sigma, "alpha": ORDER}
+    names = {"votes": [first, second], "sigma": sigma, "alpha": ORDER}
     try:
         if route == "printed":
             return get("ae_dpfl.theorem14").evaluate(names, as_printed=True)
@@ -76,7 +76,7 @@ def divergence(route: str, sigma: int, first: int, second: int) -> float:
 
 def two_classes(first: int, second: int, sigma: int) -> float:
     """Theorem 14, corrected, for two classes: the third is too far behind to matter."""
-    from dpacct.theorems.ae_dpfl.data_dependent import voting_rdp
+    from dpacct.pate.published import voting_rdp
 
     return voting_rdp(log_mismatch([first - second - 1], sigma), ORDER, sigma, 1.0)
 

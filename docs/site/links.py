@@ -13,6 +13,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from dpacct.papers.registry import PAGES
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # Pages outside docs/ that are part of the site, under the name they have there.
@@ -54,6 +56,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def place(file: Path) -> str | None:
     """Where a file of the checkout stands in the site, or None if it does not."""
+    if file == PAGES:
+        return "theorems/README.md"
+    if file.is_relative_to(PAGES) and file.is_file():
+        return f"theorems/{file.relative_to(PAGES).as_posix()}"
     if file.is_dir():
         file = file / "README.md"
     if not file.is_file():

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from dpacct.theorems.registry import entries, papers
+from dpacct.papers.registry import PAGES, Paper, papers
 
 DOCS = Path(__file__).resolve().parents[1]
 STATEMENTS = "What holds in the papers"
@@ -29,11 +28,11 @@ def on_config(config: Any, **_: Any) -> Any:
             uri = path.relative_to(DOCS).as_posix()
             if uri not in placed:
                 sections[name].append({heading(path): uri})
-    for paper, group in groupby(entries().values(), key=lambda entry: entry.paper):
-        uris = [f"theorems/{one.id}.md" for one in group]
-        listed = [{uri.split(".")[1]: uri} for uri in uris if (DOCS / uri).is_file()]
-        if listed:
-            sections[STATEMENTS].append({titled(paper): listed})
+    for key, paper in papers().items():
+        uris = {name: f"theorems/{key}/{name}.md" for name in ("paper", *paper.listed)}
+        if (PAGES / key / "tables.md").is_file():
+            uris["tables"] = f"theorems/{key}/tables.md"
+        sections[STATEMENTS].append({titled(paper): [{name: uri} for name, uri in uris.items()]})
     return config
 
 
@@ -52,12 +51,10 @@ def heading(path: Path) -> str:
     return next(line[2:] for line in lines if line.startswith("# "))
 
 
-def titled(paper: str) -> str:
+def titled(paper: Paper) -> str:
     """A paper as the navigation names it.
 
-    >>> titled("udp_fl"), titled("mironov2017")
-    ('udp_fl (Feng 2024)', 'mironov2017')
+    >>> titled(papers()["udp_fl"])
+    'Feng et al. (2024)'
     """
-    told = papers()[paper]
-    first = told.authors.split(",")[0].split()[-1]
-    return paper if str(told.year) in paper else f"{paper} ({first} {told.year})"
+    return paper.short

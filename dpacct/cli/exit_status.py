@@ -15,5 +15,7 @@ class ExitStatus(IntEnum):
     ASSUMPTION_VIOLATED = 6
     EXTRA_MISSING = 7
     WITHHELD = 8
+    EVIDENCE_DAMAGED = 9
+    NOT_JUDGED = 10
     INTERRUPTED = 130  # 128 + SIGINT, the shell's own convention
     BROKEN_PIPE = 141  # 128 + SIGPIPE: what `cat` and `grep` report in the same place

@@ -24,7 +24,7 @@ from dpacct.compose.tally import (
 )
 from dpacct.domain import DELTA, EPSILON, Number, ln, shown, text
 from dpacct.errors import BudgetExceeded, InvalidArgument
-from dpacct.theorems import canonne2020
+from dpacct.mechanisms import conversions
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Filter:
         s = order - 1.0
         # failures may exceed their part by the rounding of their sum, which this part pays for
         log_share = ln(self.delta - self.failures * _ROUNDED) - math.log(share)
-        budget: float = log_share - canonne2020.log_delta(0.0, s, float(self.epsilon))
+        budget: float = log_share - conversions.log_delta(0.0, s, float(self.epsilon))
         return budget - 1e-13 * (1.0 + abs(log_share) + s * float(self.epsilon))
 
     def _best_order(self, plan: Node) -> float:

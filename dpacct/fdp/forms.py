@@ -15,8 +15,8 @@ from dpacct.domain import EPSILON, POSITIVE, Number
 from dpacct.engine.bounds import largest_loss
 from dpacct.errors import InvalidArgument
 from dpacct.fdp.tradeoff import SHARE, TradeOff, mirrored
+from dpacct.mechanisms.conversions import gaussian_log_delta
 from dpacct.mechanisms.custom import called, pairs_of_numbers
-from dpacct.theorems import balle_wang2018
 from dpacct.vocabulary import Adjacency, Side
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class GaussianTradeOff(TradeOff):
 
     def _profile(self, epsilons: Floats) -> Floats:
         def above(sizes: Floats) -> Floats:
-            found = [balle_wang2018.log_delta(float(self.mu), e) for e in sizes.tolist()]
+            found = [gaussian_log_delta(float(self.mu), e) for e in sizes.tolist()]
             return np.exp([value + math.log1p(min(error, 1.0)) for value, error in found])
 
         return mirrored(above, epsilons)

@@ -10,7 +10,6 @@ from dpacct.answer import Answer
 from dpacct.domain import DELTA, Number, Real
 from dpacct.federated.client_level import ClientLevel
 from dpacct.federated.plan import Printed, Row, attempted, published
-from dpacct.theorems.dp_fed_ls import tables
 from dpacct.vocabulary import Side, Strength
 
 _SMOOTHING = Real(0, "1e12", "both")
@@ -46,8 +45,10 @@ class DPFed(ClientLevel):
 
     def _accountant(self, delta: Number) -> Row:
         """The moments accountant of Tables 2 and 3, under the conventions that reproduce them."""
+        from dpacct.papers.formulas import dp_fed_ls
+
         exact = self.epsilon(delta=delta)
-        compute = tables.uniform if self.sampling == "uniform" else tables.poisson
+        compute = dp_fed_ls.uniform if self.sampling == "uniform" else dp_fed_ls.poisson
         value = compute(
             float(self.noise_multiplier),
             float(self.client_rate),

@@ -13,7 +13,6 @@ from dpacct.federated.client_level import ClientLevel
 from dpacct.federated.plan import Notion, Printed, Row, attempted
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.participation import Participation
-from dpacct.theorems.ae_dpfl.noise import algorithm6_dropout
 from dpacct.tree import Node
 
 NoiseBy = Literal["server", "clients"]
@@ -54,6 +53,8 @@ class SharedNoise(ClientLevel):
         """What is left of the noise, over the clip, rounded down."""
         if not self.missing:
             return self.noise_multiplier
+        from dpacct.papers.formulas.ae_dpfl import algorithm6_dropout
+
         left = algorithm6_dropout(
             float(self.noise_multiplier), 1.0, self.participants, self.missing
         )

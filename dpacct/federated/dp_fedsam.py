@@ -10,7 +10,6 @@ from dpacct.domain import DELTA, Number
 from dpacct.federated.client_level import Sampling
 from dpacct.federated.dp_fedavg import NoiseBy, SharedNoise
 from dpacct.federated.plan import Notion, Printed, Row, attempted, published
-from dpacct.theorems.dp_fedsam import budget
 from dpacct.vocabulary import Strength
 
 
@@ -37,6 +36,8 @@ class DPFedSAM(SharedNoise):
 
     def paper_rows(self, *, delta: Number) -> Iterator[Row]:
         """Theorem 2 as printed, as used for Algorithm 1, and what it should be."""
+        from dpacct.papers.formulas import dp_fedsam as formulas
+
         exact = self.epsilon(delta=delta)
         run = (
             float(self.client_rate),
@@ -51,14 +52,14 @@ class DPFedSAM(SharedNoise):
             )
 
         mixed = "mixes twice, so the rate becomes q^2"
-        yield from attempted(lambda: wrong("theorem2", budget.theorem2(*run), mixed))
+        yield from attempted(lambda: wrong("theorem2", formulas.theorem2(*run), mixed))
         poisson = "the formula for a coin per client; Algorithm 1 draws a fixed number"
-        corrected, name = budget.theorem2_corrected, "theorem2_corrected"
+        corrected, name = formulas.theorem2_corrected, "theorem2_corrected"
         if self.sampling == "uniform":
             yield from attempted(
-                lambda: wrong("theorem2_algorithm1", budget.theorem2_algorithm1(*run), poisson)
+                lambda: wrong("theorem2_algorithm1", formulas.theorem2_algorithm1(*run), poisson)
             )
-            corrected, name = budget.theorem2_without_replacement, "theorem2_without_replacement"
+            corrected, name = formulas.theorem2_without_replacement, "theorem2_without_replacement"
 
         def right() -> Row:
             value = corrected(*run)

@@ -21,7 +21,6 @@ from dpacct.federated.plan import (
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.participation import Participation
-from dpacct.theorems.federated_fdp.local_training import theorem2_clt
 from dpacct.tree import Node
 from dpacct.vocabulary import Side, Strength, Unit
 
@@ -137,6 +136,8 @@ class PriFedSync(FederatedPlan):
     @property
     def mu_clt(self) -> float:
         """Theorem 2's limit: no bound on anything. Infinite where it overflows."""
+        from dpacct.papers.formulas.federated_fdp import theorem2_clt
+
         try:
             return theorem2_clt(
                 self.batch_size, self.records, float(self.sigma), self.local_steps, self.rounds

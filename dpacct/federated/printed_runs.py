@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpacct.answer import Answer
 from dpacct.domain import Number
 from dpacct.federated.prifedsync import PriFedSync
-from dpacct.theorems.cell import Cell
-from dpacct.theorems.federated_fdp.local_training import theorem2_clt
-from dpacct.theorems.federated_fdp.tables import CELLS
+
+if TYPE_CHECKING:
+    from dpacct.papers.tables import Cell
 
 DELTA = Fraction(1, 10**5)
 _CLIENTS = 100
@@ -57,19 +58,22 @@ def printed_runs() -> Iterator[PrintedRun]:
     >>> sum(run.matches for run in printed_runs())
     21
     """
-    for cell in CELLS:
+    from dpacct.papers.formulas.federated_fdp import theorem2_clt
+    from dpacct.papers.tables import cells
+
+    for cell in cells("federated_fdp"):
         if cell.formula is not theorem2_clt:
             continue
-        given = dict(cell.inputs)
+        run = cell.inputs
         first = cell.cell.partition(",")[0]
         rate = first.removeprefix("p=") if first.startswith("p=") else _RATE_OF_TABLE2
         plan = PriFedSync(
             clients=_CLIENTS,
             client_rate=rate,
-            batch_size=int(given["batch"]),
-            records=int(given["records"]),
-            local_steps=int(given["local_steps"]),
-            rounds=int(given["rounds"]),
-            sigma=given["sigma"],
+            batch_size=int(run["batch"]),
+            records=int(run["records"]),
+            local_steps=int(run["local_steps"]),
+            rounds=int(run["rounds"]),
+            sigma=run["sigma"],
         )
         yield PrintedRun(cell.table, plan, cell.printed, cell)

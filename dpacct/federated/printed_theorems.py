@@ -11,9 +11,8 @@ from dpacct.answer import Answer
 from dpacct.domain import DELTA, Number
 from dpacct.errors import DpacctError
 from dpacct.federated.plan import Notion, Printed, Row, attempted, published
+from dpacct.federated.rounds_of_steps import theorem1_epsilon
 from dpacct.mechanisms.gaussian import Gaussian
-from dpacct.theorems.federated_fdp.local_training import theorem2_strong
-from dpacct.theorems.federated_fdp.rounds_of_steps import theorem1_epsilon
 from dpacct.tree import Node
 
 if TYPE_CHECKING:
@@ -75,6 +74,8 @@ def theorem2(
     plan: PriFedSync, true: Mapping[Notion, Answer], mu: float, delta: Number
 ) -> Iterator[Row]:
     """'Consequently' G_mu and G_{sqrt(m-1) mu}: a limit is no guarantee."""
+    from dpacct.papers.formulas.federated_fdp import theorem2_strong
+
     for notion in plan.notions:
         moved = mu if notion == "weak" else theorem2_strong(mu, plan.clients)
 

@@ -12,7 +12,6 @@ from dpacct.domain import DELTA, Integer
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.federated.harmonizer import Client
 from dpacct.federated.plan import Printed, Row, published
-from dpacct.theorems.udp_fl.harmonizer import algorithm3_corrected
 from dpacct.tree import Node
 from dpacct.vocabulary import Assumption, Strength, Unit
 
@@ -133,6 +132,8 @@ class UDPFL:
         """By Algorithm 3, corrected: Renyi divergences added up, and the classical conversion."""
         try:
             if client.mechanism == "gaussian" and client.sample_rate == 1:
+                from dpacct.papers.formulas.udp_fl import algorithm3_corrected
+
                 assert client.epsilon is not None
                 delta = float(DELTA.check("delta", client.delta))
                 steps = self.local_steps * self.rounds

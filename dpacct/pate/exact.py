@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.engine.stable import Floats
+from dpacct.mechanisms import conversions
 from dpacct.pate.argmax import NOBODY, Moves, laws
 from dpacct.pate.divergence import renyi
 from dpacct.pate.dominating import ROUNDING, hull
@@ -27,7 +28,6 @@ from dpacct.pate.noise import Noise
 from dpacct.pate.screening import Screening
 from dpacct.pate.spread import box_pair, boxes
 from dpacct.pate.vote_lattice import FiniteLaws, compose, points_for
-from dpacct.theorems import canonne2020
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -203,7 +203,7 @@ def converted(log_moment_rate: Floats, orders: Floats, log_delta: float) -> floa
     s = orders - 1.0
     finite = np.isfinite(log_moment_rate)
     values = [
-        canonne2020.epsilon(rate * power, power, log_delta)
+        conversions.epsilon(rate * power, power, log_delta)
         for rate, power in zip(log_moment_rate[finite].tolist(), s[finite].tolist(), strict=True)
     ]
     return max(0.0, min(values, default=math.inf)) * (1.0 + 1e-13)

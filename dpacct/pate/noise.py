@@ -18,9 +18,8 @@ import numpy as np
 from dpacct.engine.stable import Floats
 from dpacct.mechanisms.gaussian import GaussianStatistic
 from dpacct.mechanisms.laplace import Laplace
+from dpacct.pate import published
 from dpacct.pate.level import Level
-from dpacct.theorems import papernot2017, papernot2018
-from dpacct.theorems.ae_dpfl.data_dependent import voting_rdp_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +100,7 @@ class GaussianNoise(Noise):
         return GaussianStatistic(per_sensitivity=queries * level.l2_squared / self.sigma**2)
 
     def log_mismatch(self, margins: Floats) -> Floats:
-        return papernot2018.log_mismatches(margins, float(self.sigma))
+        return published.log_mismatches(margins, float(self.sigma))
 
     def log_tail(self, margin: Floats) -> Floats:
         from scipy.special import log_ndtr
@@ -116,8 +115,8 @@ class GaussianNoise(Noise):
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
         known = (log_q, orders, float(self.sigma), level.l2)
         return {
-            "papernot2018.theorem6": papernot2018.gaussian_votes_table(*known),
-            "ae_dpfl.theorem14_corrected": voting_rdp_table(*known),
+            "papernot2018.theorem6": published.gaussian_votes_table(*known),
+            "ae_dpfl.theorem14_corrected": published.voting_rdp_table(*known),
         }
 
     def data_independent(self, orders: Floats, level: Level) -> Floats:
@@ -183,10 +182,10 @@ class LaplaceNoise(Noise):
         return Laplace(b=self.b / level.step) * (queries * level.changed)
 
     def log_mismatch(self, margins: Floats) -> Floats:
-        return papernot2018.log_totals(papernot2017.log_overtaking(margins / float(self.b)))
+        return published.log_totals(published.log_overtaking(margins / float(self.b)))
 
     def log_tail(self, margin: Floats) -> Floats:
-        return papernot2017.log_overtaking(margin / float(self.b))
+        return published.log_overtaking(margin / float(self.b))
 
     def margin_of(self, log_tail: Floats) -> Floats:
         """m = log((2 + m)/4) - log_tail, by Newton from above, where the tail is convex."""
@@ -197,7 +196,7 @@ class LaplaceNoise(Noise):
         return float(self.b) * m
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
-        bound = papernot2017.likely_outcome_table(log_q, orders, level.margin / float(self.b))
+        bound = published.likely_outcome_table(log_q, orders, level.margin / float(self.b))
         plain = self.data_independent(orders, level)[None, :]
         return {"papernot2017.theorem3": np.minimum(bound, plain)}
 

@@ -20,11 +20,11 @@ from dpacct.pate import screened_sensitivity
 from dpacct.pate.bounds import Bounds
 from dpacct.pate.exact import converted
 from dpacct.pate.histograms import Histograms
+from dpacct.pate.published import publication
 from dpacct.pate.screened_sensitivity import ScreenedSteps
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
 from dpacct.pate.votes import Votes
 from dpacct.pate.voting_cost import CONVERSION, FIXED
-from dpacct.theorems.papernot2018_release import publication
 from dpacct.vocabulary import Assumption, Side, Strength
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import numpy as np
 
 from dpacct.engine.stable import Floats
 from dpacct.pate.histograms import Histograms
+from dpacct.pate.published import log_sum
 from dpacct.pate.screening import Screening
 from dpacct.pate.sensitivity import NEGLIGIBLE, Places, Steps, reach
-from dpacct.theorems.papernot2018 import log_sum
 
 _BEYOND = 10.0  # deviations of the threshold's noise
 MOST_ROWS = 4000

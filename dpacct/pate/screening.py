@@ -17,7 +17,7 @@ from dpacct.engine.stable import Floats
 from dpacct.mechanisms.gaussian import GaussianStatistic
 from dpacct.pate.argmax import NOBODY, Moves
 from dpacct.pate.level import Level
-from dpacct.theorems.papernot2018 import log_sum
+from dpacct.pate.published import log_sum
 from dpacct.tree import Node
 
 # of a log moment near 0: each of its terms is rounded

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpacct.engine.stable import Floats
-from dpacct.theorems import canonne2020
+from dpacct.mechanisms import conversions
 
 _FEW, _POINTS, _MORE_POINTS = 64, 1 << 13, 1 << 15
 _REACH = 9.0  # standard deviations of the tilted total to each side of its mean
@@ -67,7 +67,7 @@ class FiniteLaws:
 
         def value(log_c: float) -> float:
             c = math.exp(log_c)
-            return canonne2020.epsilon(self.log_moment(c), c, log_delta)
+            return conversions.epsilon(self.log_moment(c), c, log_delta)
 
         centre, step = math.log(guess), 1.0
         best = value(centre)
@@ -101,7 +101,7 @@ class Total:
         weights = np.exp(-self.c * gap) * -np.expm1(-gap)
         value = float(weights @ np.maximum(self.masses[start:stop], 0.0)) + math.exp(-_NATS)
         value += self.rounding * float(np.linalg.norm(weights))
-        value += self.outside * math.exp(canonne2020.log_peak(self.c))
+        value += self.outside * math.exp(conversions.log_peak(self.c))
         log_finite = self.log_moment - self.c * epsilon + math.log(value + 1e-320)
         margin = 1e-13 + 8.0 * _UNIT * (abs(self.log_moment) + abs(self.c * epsilon))
         return float(np.logaddexp(log_finite + margin, math.log(self.infinite + 1e-320)))

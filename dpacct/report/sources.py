@@ -41,21 +41,21 @@ def source(citation: str, use: str) -> Source:
     >>> source("Balle, Wang 2018, Theorem 8", "epsilon").theorems
     ('balle_wang.theorem8',)
     """
-    from dpacct.theorems.registry import entries
+    from dpacct.papers.registry import ids
 
-    works, known = find(citation), entries()
+    works = find(citation)
     loci = [(word.lower(), number.replace(".", "_")) for word, number in _LOCUS.findall(citation)]
     named = [f"{work.paper}.{word}{number}" for work in works for word, number in loci]
-    ids = tuple(dict.fromkeys(name for name in named if name in known))
-    if ids:
-        status = "; ".join(f"{name}: {known[name].verdict}, {known[name].status}" for name in ids)
+    theorems = tuple(dict.fromkeys(name for name in named if name in ids()))
+    if theorems:
+        status = "; ".join(_grade(name) for name in theorems)
     elif _OWN.search(citation):
         status = "derived in " + ", ".join(_OWN.findall(citation))
     elif works:
         status = "cited; not an entry of the theorem registry"
     else:
         status = "a step of dpacct's own, tested against other methods"
-    return Source(citation, use, works, ids, status)
+    return Source(citation, use, works, theorems, status)
 
 
 def of_answer(answer: Answer, use: str) -> list[Source]:
@@ -70,15 +70,21 @@ def of_answer(answer: Answer, use: str) -> list[Source]:
 
 def of_theorem(name: str, use: str) -> list[Source]:
     """The registry's entry of that id, if there is one."""
-    from dpacct.theorems.registry import entries, papers
+    from dpacct.papers.registry import get, ids, papers
 
-    entry = entries().get(name)
-    if entry is None:
+    if name not in ids():
         return []
-    paper = papers()[entry.paper]
-    told = f"{paper.authors} {paper.year}, {entry.locus}"
-    status = f"{name}: {entry.verdict}, {entry.status}"
-    return [Source(told, use, (of_paper(paper),), (name,), status)]
+    statement = get(name)
+    paper = papers()[statement.paper]
+    citation = f"{paper.authors} {paper.year}, {statement.locus}"
+    return [Source(citation, use, (of_paper(paper),), (name,), _grade(name))]
+
+
+def _grade(name: str) -> str:
+    """What the registry knows of a statement."""
+    from dpacct.papers.registry import get
+
+    return f"{name}: {get(name).verdict}, {get(name).evidence}"
 
 
 def merged(sources: Iterable[Source]) -> tuple[Source, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpacct.theorems.entry import Paper
+    from dpacct.papers.registry import Paper
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ def find(citation: str) -> tuple[Work, ...]:
     >>> [work.key for work in find("Balle, Wang 2018, Theorem 8")]
     ['balle2018improving']
     """
-    from dpacct.theorems.registry import papers
+    from dpacct.papers.registry import papers
 
     found = [work for work in WORKS if work.meant_by(citation)]
     for paper in papers().values():

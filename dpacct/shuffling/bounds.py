@@ -6,16 +6,9 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dpacct.theorems import (
-    balle2019,
-    canonne2020,
-    erlingsson2019,
-    feldman2020,
-    feldman2022,
-    girgis2021,
-)
+from dpacct.mechanisms import conversions
 
-from . import hidden
+from . import hidden, published
 from .letters import Letters, mixture
 from .pair import BLANKET, GENERIC
 
@@ -115,13 +108,13 @@ def _of_epsilon(name: str, basis: str, at: Callable[[float], float | None], eps0
 def girgis_epsilon(eps0: float, clients: int, rounds: int, log_delta: float) -> float | None:
     """Girgis et al. 2021 over rounds, at the best whole order that its condition allows; None if none."""
     best: float | None = None
-    if girgis2021.fewest(2, min(eps0, 9.0)) >= clients:
+    if published.girgis_fewest(2, min(eps0, 9.0)) >= clients:
         return None
     for alpha in range(2, 4096):
-        if clients <= girgis2021.fewest(alpha, eps0):
+        if clients <= published.girgis_fewest(alpha, eps0):
             break
-        moment = rounds * (alpha - 1) * girgis2021.upper(alpha, eps0, clients)
-        found = canonne2020.epsilon(moment, alpha - 1.0, log_delta)
+        moment = rounds * (alpha - 1) * published.girgis_divergence(alpha, eps0, clients)
+        found = conversions.epsilon(moment, alpha - 1.0, log_delta)
         best = found if best is None else min(best, found)
     return None if best is None else max(best, 0.0)
 
@@ -136,7 +129,8 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
         "feldman2022.closed",
         "Feldman, McMillan, Talwar 2022, closed form",
         lambda d: within(
-            feldman2022.most_eps0(clients, d), lambda: feldman2022.closed(d, clients, eps0)
+            published.feldman2022_most_eps0(clients, d),
+            lambda: published.feldman2022_epsilon(d, clients, eps0),
         ),
         eps0,
     )
@@ -144,7 +138,8 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
         "feldman2020.theorem3_1",
         "Feldman, McMillan, Talwar 2020, Theorem 3.1",
         lambda d: within(
-            feldman2020.most_eps0(clients, d), lambda: feldman2020.theorem3_1(d, clients, eps0)
+            published.feldman2020_most_eps0(clients, d),
+            lambda: published.feldman2020_epsilon(d, clients, eps0),
         ),
         eps0,
     )
@@ -158,7 +153,7 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
         "erlingsson2019.closed",
         "Erlingsson et al. 2019, closed form",
         lambda d: (
-            erlingsson2019.closed(d, clients, eps0)
+            published.erlingsson_epsilon(d, clients, eps0)
             if clients >= 1000 and eps0 < 0.5 and d < 0.01
             else None
         ),
@@ -169,9 +164,9 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
             "balle2019.bennett",
             "Balle, Bell, Gascon, Nissim 2019, Bennett",
             lambda e: (
-                balle2019.bennett_rr(eps0, e, clients, answers)
+                published.bennett_rr(eps0, e, clients, answers)
                 if answers
-                else balle2019.bennett(eps0, e, clients)
+                else published.bennett(eps0, e, clients)
             ),
             eps0,
         )
@@ -179,9 +174,9 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
             "balle2019.hoeffding",
             "Balle, Bell, Gascon, Nissim 2019, Hoeffding",
             lambda e: (
-                balle2019.hoeffding_rr(eps0, e, clients, answers)
+                published.hoeffding_rr(eps0, e, clients, answers)
                 if answers
-                else balle2019.hoeffding(eps0, e, clients)
+                else published.hoeffding(eps0, e, clients)
             ),
             eps0,
         )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dpacct.papers.oracle import Comparison
+from dpacct.papers.page import Statement
+from dpacct.papers.registry import get
 from dpacct.report.plots import style, words
-from dpacct.theorems.entry import Entry
-from dpacct.theorems.grade import Status
-from dpacct.theorems.registry import get
-from dpacct.verify.comparison import Comparison
-from dpacct.verify.truth import truths
 from dpacct.vocabulary import Side, Strength
 from figures.record import Row
 from figures.statements.canvas import (
@@ -25,6 +23,7 @@ from figures.statements.canvas import (
     runs,
     scale,
 )
+from figures.statements.sweep import must_judge
 
 STROKE = 2.2
 DASHES = {
@@ -36,7 +35,7 @@ DASHES = {
 
 def draw(rows: Sequence[Row]) -> str:
     """The SVG of one statement's rows of the table."""
-    entry = get(str(rows[0]["id"]))
+    statement = get(str(rows[0]["id"]))
     argument = str(rows[0]["argument"])
     x = [float(r["x"]) for r in rows]
     claimed = [float(r["claimed"]) for r in rows]
@@ -57,51 +56,51 @@ def draw(rows: Sequence[Row]) -> str:
     if not open_ended and any(b > a * (1 + 1e-6) for a, b in zip(lower, upper, strict=True)):
         made.between(x, lower, upper, style.BLUE)
     made.line(x, lower, style.BLUE, "")
-    dashes = DASHES[strength_of(entry)]
+    dashes = DASHES[strength_of(statement)]
     made.line(x, claimed, style.VERMILION, dashes)
-    at = spoken_of(rows, entry)
-    if entry.witness is not None:
+    at = spoken_of(rows, statement)
+    if statement.witness is not None:
         made.pointer(float(at["x"]))
     made.dot(float(at["x"]), float(at["claimed"]), style.VERMILION)
-    made.dot(float(at["x"]), nearest_end(at, entry)[0], style.BLUE)
-    delivered = truths()[entry.id].claimed
-    claim = "corrected" if entry.status is Status.CORRECTED else "as printed"
+    made.dot(float(at["x"]), nearest_end(at, statement)[0], style.BLUE)
+    delivered = must_judge(statement).claimed
+    claim = "corrected" if statement.evidence == "corrected" else "as printed"
     truth = "delivered" if delivered else "truth"
     names = [
         (f"{truth}, at least" if open_ended else truth, style.BLUE, ""),
         (
-            style.labelled("promised" if delivered else claim, strength_of(entry)),
+            style.labelled("promised" if delivered else claim, strength_of(statement)),
             style.VERMILION,
             dashes,
         ),
     ]
     made.legend([*names, *([("claim violated", ALARM, "area")] if any(against) else [])])
-    return made.svg(finding(at, entry, delivered=bool(delivered)))
+    return made.svg(finding(at, statement, delivered=bool(delivered)))
 
 
-def strength_of(entry: Entry) -> Strength:
+def strength_of(statement: Statement) -> Strength:
     """How sure the claim's line is, for its dashes."""
-    if entry.status is Status.REFUTED:
+    if statement.evidence == "refuted":
         return Strength.REFUTED
-    if entry.status is Status.ASYMPTOTIC:
+    if statement.evidence == "asymptotic":
         return Strength.ESTIMATE
-    ours = (Status.DERIVED, Status.PROVED, Status.CORRECTED)
-    return Strength.BOUND if entry.status in ours else Strength.PUBLISHED
+    ours = ("derived", "proved", "corrected")
+    return Strength.BOUND if statement.evidence in ours else Strength.PUBLISHED
 
 
-def nearest_end(row: Row, entry: Entry) -> tuple[float, str]:
+def nearest_end(row: Row, statement: Statement) -> tuple[float, str]:
     """The end of the truth that the claim is held against, and what is said before it."""
     lower, upper = float(row["lower"]), float(row["upper"])
     if upper <= lower * (1 + 1e-6):
         return lower, ""
-    if entry.side is Side.LOWER and math.isfinite(upper):
+    if statement.side is Side.LOWER and math.isfinite(upper):
         return upper, "at most "
     return lower, "at least "
 
 
-def finding(row: Row, entry: Entry, *, delivered: bool) -> str:
+def finding(row: Row, statement: Statement, *, delivered: bool) -> str:
     """What the picture shows at the point that is spoken of, as a sentence."""
-    end, how = nearest_end(row, entry)
+    end, how = nearest_end(row, statement)
     digits = 4
     while (
         digits < 9
@@ -114,16 +113,16 @@ def finding(row: Row, entry: Entry, *, delivered: bool) -> str:
     told = f"promises {claimed} and delivers {how}{true}"
     if not delivered:
         told = f"says {claimed} where {how}{true} is true"
-    return f"{'At' if entry.witness else 'Closest at'} {row['argument']} = {x} it {told}"
+    return f"{'At' if statement.witness else 'Closest at'} {row['argument']} = {x} it {told}"
 
 
-def spoken_of(rows: Sequence[Row], entry: Entry) -> Row:
+def spoken_of(rows: Sequence[Row], statement: Statement) -> Row:
     """The counter-example, or else where the claim is nearest to the truth."""
 
     def apart(row: Row) -> float:
         told = (float(row[name]) for name in ("claimed", "lower", "upper"))
-        return abs(Comparison(*told).excess(entry.side))
+        return abs(Comparison(*told).excess(statement.side))
 
-    if entry.witness is not None:
+    if statement.witness is not None:
         return min(rows, key=lambda r: abs(float(r["x"]) - float(r["at"])))
     return min((r for r in rows if float(r["lower"]) > 0), key=apart, default=rows[0])

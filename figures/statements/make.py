@@ -19,7 +19,7 @@ def rows(sweep: Sweep) -> list[Row]:
     """The lines of the table for one statement."""
     return [
         {
-            "id": sweep.entry.id,
+            "id": sweep.statement.id,
             "argument": sweep.argument,
             "at": sweep.at,
             "x": one.x,

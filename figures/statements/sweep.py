@@ -1,7 +1,7 @@
 """For each statement of the papers: its value beside the truth, along one of its arguments.
 
 The sweep goes through the stored counter-example, or else through the first stored number. The judge
-of the statement (dpacct/verify) tells the truth, as an interval where no more is known.
+of the statement (dpacct/papers) tells the truth, as an interval where no more is known.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from dpacct.domain import Bound, Integer
 from dpacct.errors import DpacctError
-from dpacct.theorems.entry import Entry
-from dpacct.theorems.registry import entries
-from dpacct.verify.comparison import Comparison
-from dpacct.verify.truth import truths
+from dpacct.papers.oracle import Comparison, Oracle, oracle_of
+from dpacct.papers.page import Plain, Statement
+from dpacct.papers.registry import statements
 from dpacct.vocabulary import Side
 
 POINTS = 25
@@ -27,9 +26,9 @@ SAME = 1e-3  # a claim that is nearer to the truth everywhere shows nothing
 CHOSEN = {
     # the rest are chosen by how much they show; these by what the statement is about
     "ae_dpfl.theorem14": ("alpha",),
-    "ae_dpfl.theorem14_corrected": ("v1",),
-    "ae_dpfl.theorem14_corrected_instance": ("v1",),
-    "ae_dpfl.theorem14_corrected_knn": ("n1",),
+    "ae_dpfl.theorem14_corrected": ("votes[0]",),
+    "ae_dpfl.theorem14_corrected_instance": ("votes[0]",),
+    "ae_dpfl.theorem14_corrected_knn": ("neighbours[0]",),
     "dp_fed_ls.eq3": ("epsilon",),
     "dp_fed_ls.eq4": ("epsilon",),
     "dp_fed_ls.theorem1": ("epsilon",),
@@ -59,7 +58,7 @@ class Seen:
 class Sweep:
     """A statement along one argument; `at` is where the stored point has it."""
 
-    entry: Entry
+    statement: Statement
     argument: str
     at: float
     seen: tuple[Seen, ...]
@@ -67,22 +66,50 @@ class Sweep:
     @property
     def violated(self) -> tuple[bool, ...]:
         """At which points the truth stands against the claim."""
-        within = truths()[self.entry.id].within
-        return tuple(one.told.excess(self.entry.side) > within for one in self.seen)
+        within = must_judge(self.statement).within
+        return tuple(one.told.excess(self.statement.side) > within for one in self.seen)
 
 
-def stored(entry: Entry) -> Values | None:
-    """The point that a sweep goes through."""
-    if entry.witness is not None:
-        return entry.checked(entry.witness.inputs)
-    return entry.checked(entry.vectors[0].inputs) if entry.vectors else None
+def must_judge(statement: Statement) -> Oracle:
+    """The oracle of a statement that has one."""
+    judge = oracle_of(statement)
+    assert judge is not None
+    return judge
 
 
-def told(entry: Entry, values: Values) -> Comparison | None:
+def stored(statement: Statement) -> Values | None:
+    """The point that a sweep goes through; the numbers of a list by name, as `votes[0]`."""
+    rows = [statement.witness[0]] if statement.witness else [v.inputs for v in statement.values[:1]]
+    if not rows:
+        return None
+    point: dict[str, float | int] = {}
+    for name, value in statement.checked(rows[0]).items():
+        if isinstance(value, tuple):
+            point |= {f"{name}[{place}]": part for place, part in enumerate(value)}
+        else:
+            point[name] = value
+    return point
+
+
+def folded(values: Values) -> dict[str, Plain]:
+    """The same with each list as one."""
+    point: dict[str, Plain] = {}
+    for name, value in values.items():
+        whole, bracket, _ = name.partition("[")
+        if bracket:
+            parts = point.get(whole, ())
+            assert isinstance(parts, tuple)
+            point[whole] = (*parts, value)
+        else:
+            point[name] = value
+    return point
+
+
+def told(statement: Statement, values: Values) -> Comparison | None:
     """Claim and truth, or None outside the domain and where nothing can be told."""
     try:
-        entry.checked(values)
-        found = truths()[entry.id].compare(entry, values)
+        point = statement.checked(folded(values))
+        found = must_judge(statement).compare(statement, point)
     except (DpacctError, ArithmeticError, ValueError):
         return None
     if found is None or not math.isfinite(found.claimed) or not math.isfinite(found.lower):
@@ -90,24 +117,25 @@ def told(entry: Entry, values: Values) -> Comparison | None:
     return found
 
 
-def along(entry: Entry, argument: str, base: Values) -> tuple[Seen, ...]:
+def along(statement: Statement, argument: str, base: Values) -> tuple[Seen, ...]:
     """The statement at values of one argument, the others as they are stored."""
     found = []
-    for x in values_of(entry, argument, base[argument]):
-        comparison = told(entry, {**base, argument: x})
+    for x in values_of(statement, argument, base[argument]):
+        comparison = told(statement, {**base, argument: x})
         if comparison is not None:
             found.append(Seen(float(x), comparison))
     return tuple(found)
 
 
-def values_of(entry: Entry, argument: str, at: float) -> list[float] | list[int]:
+def values_of(statement: Statement, argument: str, at: float) -> list[float] | list[int]:
     """From a twelfth of the stored value to twelve times it, or across a finite domain."""
-    domain = entry.domain.domains[argument]
+    domain = statement.domain.ranges[argument.partition("[")[0]]
     low_end, high_end = (
-        math.nan if isinstance(end, Bound) else float(end) for end in (domain.lower, domain.upper)
+        math.nan if end in domain.dependent else float(Fraction(end) if "/" in end else end)
+        for end in domain.ends
     )
     ends = np.fmax(low_end, -math.inf), np.fmin(high_end, math.inf)  # nan: depends on the others
-    if isinstance(domain, Integer):
+    if domain.whole:
         low, high = max(at / SPAN, ends[0], 1), min(max(at * SPAN, at + SPAN), ends[1])
         return sorted({round(x) for x in np.geomspace(low, high, POINTS)} | {int(at)})
     if all(map(math.isfinite, ends)) and ends[1] - ends[0] <= 2:
@@ -125,22 +153,27 @@ def values_of(entry: Entry, argument: str, at: float) -> list[float] | list[int]
 
 def telling(sweep: Sweep) -> tuple[float, ...]:
     """How much a sweep shows: a change of side first, then how much the ratio changes."""
-    excess = [one.told.excess(sweep.entry.side) for one in sweep.seen]
+    excess = [one.told.excess(sweep.statement.side) for one in sweep.seen]
     known = [e for e in excess if abs(e) < 900]
     spread = max(known) - min(known) if known else 0.0
     changes = any(sweep.violated) and not all(sweep.violated)
     return (len(sweep.seen) >= POINTS // 2, changes, min(spread, 20.0), len(sweep.seen))
 
 
-def best(entry: Entry) -> Sweep | None:
+def best(statement: Statement) -> Sweep | None:
     """The sweep that shows most, or None where there is nothing to see."""
-    base = stored(entry)
-    if entry.formula is None or entry.id not in truths() or entry.side is Side.NONE or base is None:
+    base = stored(statement)
+    if (
+        statement.formula is None
+        or oracle_of(statement) is None
+        or statement.side is Side.NONE
+        or base is None
+    ):
         return None
     tried = [
-        Sweep(entry, argument, float(at), along(entry, argument, base))
+        Sweep(statement, argument, float(at), along(statement, argument, base))
         for argument, at in base.items()
-        if argument in CHOSEN.get(entry.id, base)
+        if argument in CHOSEN.get(statement.id, base)
     ]
     fit = [sweep for sweep in tried if len(sweep.seen) >= FEWEST and differs(sweep)]
     return max(fit, key=telling, default=None)
@@ -156,7 +189,7 @@ def differs(sweep: Sweep) -> bool:
 
 def sweeps() -> Iterator[Sweep]:
     """One for every statement that has something to show."""
-    for entry in entries().values():
-        found = best(entry)
+    for statement in statements():
+        found = best(statement)
         if found is not None:
             yield found

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpacct.theorems.registry import get
-from dpacct.verify.truth import truths
+from dpacct.papers.oracle import oracle_of
+from dpacct.papers.registry import get
 from figures.record import from_csv
 from tests.structure import console
 from tests.structure.project import ROOT
@@ -57,11 +57,12 @@ def test_the_shuffled_row() -> None:
 
 def test_the_voting_row() -> None:
     says, (true,) = ROWS["AE-DPFL, Theorem 14, votes 6 to 0, noise 1, order 6"]
-    entry = get("ae_dpfl.theorem14")
-    assert entry.witness
-    values = entry.checked(entry.witness.inputs)
-    assert values == {"v1": 6, "v2": 0, "sigma": 1.0, "alpha": 6.0}
-    told = truths()[entry.id].compare(entry, values)
+    statement = get("ae_dpfl.theorem14")
+    judge = oracle_of(statement)
+    assert statement.witness and judge
+    values = statement.checked(statement.witness[0])
+    assert values == {"votes": (6, 0), "sigma": 1.0, "alpha": 6.0}
+    told = judge.compare(statement, values)
     assert told
     assert (told.claimed, told.lower) == pytest.approx((float(says), true), abs=5e-4)
 

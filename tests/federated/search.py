@@ -32,7 +32,7 @@ from dpacct.curves.half_gaussian import SymmetricGaussianLaw
 from dpacct.engine import invert
 from dpacct.engine.law import Law
 from dpacct.federated import PriFedSync
-from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+from dpacct.papers.formulas.federated_fdp import theorem1_gaussian
 from tests.federated.noisy_sgd import NoisySGD
 from tests.federated.small_plans import SmallPlan
 

@@ -72,7 +72,7 @@ def test_rounds_are_counted(rate: float, law: Law, steps: int, rounds: int) -> N
 )
 def test_gaussian_rounds_in_closed_form(rate: float, mu: float, rounds: int, place: float) -> None:
     """The closed sum of `federated_fdp.theorem1_gaussian`."""
-    from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+    from dpacct.papers.formulas.federated_fdp import theorem1_gaussian
 
     epsilon = 0.01 + place * mu * (1.0 + mu)
     run = dp.Participation(rate)(dp.Gaussian(sigma=1.0 / mu)) * rounds

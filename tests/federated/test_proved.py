@@ -10,7 +10,7 @@ import pytest
 import dpacct as dp
 from dpacct.federated import PriFedSync
 from dpacct.federated.proved import above, below
-from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+from dpacct.papers.formulas.federated_fdp import theorem1_gaussian
 from tests.cli.runner import line
 
 DELTA = Fraction(1, 10**5)

@@ -162,7 +162,7 @@ def test_a_client_needs_noise_or_a_budget() -> None:
 
 def test_a_coin_of_its_own_spends_less() -> None:
     """Gaussian rounds under a coin have a closed sum over how many took place."""
-    from dpacct.theorems.federated_fdp.rounds import theorem1_gaussian
+    from dpacct.papers.formulas.federated_fdp import theorem1_gaussian
 
     every, some = Client(name="g", **BUDGET), Client(name="g", client_rate="0.3", **BUDGET)
     found, full = alone(some), alone(every)

@@ -7,12 +7,11 @@ from itertools import groupby
 
 import pytest
 
-from dpacct.theorems.registry import entries
-from dpacct.verify.truth import truths
+from dpacct.papers.registry import get, statements
 from figures.record import Row, from_csv
 from figures.statements.canvas import scale, steps
 from figures.statements.make import PICTURES, TABLE, pictures
-from figures.statements.sweep import stored, told
+from figures.statements.sweep import must_judge, stored, told
 
 ROWS = from_csv(TABLE.read_text(encoding="utf-8"))
 BY_ID = {name: list(rows) for name, rows in groupby(ROWS, key=lambda row: str(row["id"]))}
@@ -30,7 +29,7 @@ def test_pictures_are_drawn_from_the_table() -> None:
 
 def test_every_refuted_number_is_seen_to_be_violated() -> None:
     """Each refuted statement that has a judge and a picture shows where the truth is against it."""
-    refuted = {one.id for one in entries().values() if str(one.status) == "refuted"}
+    refuted = {one.id for one in statements() if one.evidence == "refuted"}
     shown = refuted & set(BY_ID)
     assert len(shown) > 35
     assert not [name for name in shown if not any(row["violated"] == 1 for row in BY_ID[name])]
@@ -41,15 +40,15 @@ def test_every_refuted_number_is_seen_to_be_violated() -> None:
 @pytest.mark.parametrize("name", sorted(BY_ID))
 def test_points_of_the_table_are_computed_again(name: str) -> None:
     rows: list[Row] = BY_ID[name]
-    entry = entries()[name]
-    base = stored(entry)
+    statement = get(name)
+    base = stored(statement)
     assert base is not None
     argument = str(rows[0]["argument"])
     kind = type(base[argument])
-    within = max(WITHIN, 2 * truths()[name].within)
+    within = max(WITHIN, 2 * must_judge(statement).within)
     for place in range(POINTS):
         row = rows[place * (len(rows) - 1) // (POINTS - 1)]
-        again = told(entry, {**base, argument: kind(row["x"])})
+        again = told(statement, {**base, argument: kind(row["x"])})
         assert again is not None
         for column in ("claimed", "lower", "upper"):
             now, then = getattr(again, column), float(row[column])

@@ -17,9 +17,9 @@ from dpacct.pate import screened_sensitivity, sensitivity
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import GaussianNoise, LaplaceNoise
+from dpacct.pate.published import publication
 from dpacct.pate.screened_sensitivity import ScreenedSteps
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
-from dpacct.theorems.papernot2018_release import publication
 
 
 def cost(steps: Steps, votes: tuple[int, ...]) -> float:

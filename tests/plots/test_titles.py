@@ -51,9 +51,9 @@ def test_rdp() -> None:
     assert delta == 1e-5
     s = order - 1
     at_order = float(RUN.rdp(order)) * s
-    from dpacct.theorems import canonne2020
+    from dpacct.mechanisms import conversions
 
-    assert canonne2020.epsilon(at_order, s, -11.512925464970229) == pytest.approx(bound, rel=1e-3)
+    assert conversions.epsilon(at_order, s, -11.512925464970229) == pytest.approx(bound, rel=1e-3)
     assert eps("rdp") <= bound <= eps("rdp") * 1.001 and eps("exact") <= exact
     assert percentage == pytest.approx(share("rdp"), rel=0.05)
 

@@ -11,10 +11,10 @@ import yaml
 import dpacct as dp
 from dpacct.compose.routes import OFFERED, ROUTES
 from dpacct.errors import Unsupported
+from dpacct.papers.registry import get, ids, papers
 from dpacct.report.bibtex import bibliography, itself, latex
 from dpacct.report.sources import source
 from dpacct.report.works import WORKS, find, of_paper
-from dpacct.theorems.registry import entries, papers
 from tests.cli.runner import run
 from tests.report.plans import EXAMPLE, OPAQUE, example
 from tests.structure.project import ROOT
@@ -54,10 +54,10 @@ def test_every_method_cites_something(method: str) -> None:
 
 def test_every_theorem_and_paper_can_be_cited() -> None:
     assert run("cite", *papers()).code == 0
-    done = run("cite", *entries())
+    done = run("cite", *ids())
     found = read(done.stdout)
     assert len(found) == len(papers()) + 1
-    assert done.stdout.count("\n% ") + 1 == len(entries())
+    assert done.stdout.count("\n% ") + 1 == len(ids())
     assert "% dp_fedsam.theorem2: false, refuted" in done.stdout
 
 
@@ -100,8 +100,8 @@ def test_no_basis_and_no_citation_is_lost() -> None:
 def test_the_registrys_word_is_told() -> None:
     found = source("Canonne, Kamath, Steinke 2020, Proposition 12", "epsilon")
     assert found.theorems == ("canonne2020.proposition12",)
-    entry = entries()["canonne2020.proposition12"]
-    assert found.status == f"{entry.id}: {entry.verdict}, {entry.status}"
+    statement = get("canonne2020.proposition12")
+    assert found.status == f"{statement.id}: {statement.verdict}, {statement.evidence}"
     assert "canonne2020.proposition12" in {t for s in example().sources for t in s.theorems}
     assert source("a thought of nobody, 2020", "x").works == ()
     (other,) = source("Doe, Roe. On Something New in Noise. PODS 2031, Theorem 2", "x").works

@@ -10,11 +10,11 @@ from random import Random
 import pytest
 
 import dpacct as dp
+from dpacct.papers.formulas import feldman2020, feldman2022
 from dpacct.shuffling import bounds, hidden
 from dpacct.shuffling.count import Count
 from dpacct.shuffling.inputs import Inputs
 from dpacct.shuffling.letters import Letters, mixture
-from dpacct.theorems import feldman2020, feldman2022
 from tests.shuffling.enumeration import delta, histogram, random_rows, response
 from tests.shuffling.make_search import PLANS, SEED, STORED, search
 

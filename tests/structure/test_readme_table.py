@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import dpacct as dp
-from dpacct.theorems.registry import get
+from dpacct.papers.registry import get
 from figures.noise_by_method import DELTA, noise, plan
 from tests.structure.project import ROOT
 
@@ -122,7 +122,7 @@ COMPUTED: list[tuple[str, str, Callable[[], float], Callable[[], float | dp.Answ
     (
         "Private voting, Theorem 14",
         "none; add-remove",
-        lambda: printed("ae_dpfl.theorem14", v1=6, v2=0, sigma=1, alpha=6),
+        lambda: printed("ae_dpfl.theorem14", votes=[6, 0], sigma=1, alpha=6),
         vote,
     ),
 ]

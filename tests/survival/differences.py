@@ -10,6 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
+    ("code", "verify balle2019.bennett --draws 5 --json"): (
+        10,
+        "five points that no oracle can judge were reported as a counter-example",
+    ),
     ("code", "report dp_fedsam.toml --quiet"): (
         0,
         "a report of a plan in which the clients add the noise died of a KeyError",

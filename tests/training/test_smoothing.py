@@ -74,7 +74,7 @@ def test_proposition_1_by_matrices(values: Any, sigma: float, nu: float, boundar
 
 
 def test_proposition_1_is_the_registry_s() -> None:
-    from dpacct.theorems.dp_fed_ls.smoothing import proposition1, proposition1_periodic
+    from dpacct.papers.formulas.dp_fed_ls import proposition1, proposition1_periodic
 
     v = (1.0, 0.5, -0.25, 2.0, 0.0)
     for mine, theirs in (("periodic", proposition1_periodic), ("neumann", proposition1)):

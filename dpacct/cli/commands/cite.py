@@ -84,20 +84,23 @@ def command(words: tuple[str, ...], output: str | None, as_json: bool) -> None:
 def _sources(word: str) -> list[Source]:
     """What one argument cites."""
     from dpacct.compose.routes import OFFERED
+    from dpacct.papers.registry import UnknownName, ids, named, papers
     from dpacct.report.sources import Source, of_answer, of_theorem
     from dpacct.report.works import of_paper
-    from dpacct.theorems.registry import entries, papers
 
     if word == "-" or word.lower().endswith(_SUFFIXES):
         return _plan(word)
-    if word in entries():
+    if word in ids():
         return of_theorem(word, "the theorem")
-    if word in papers():
-        work = of_paper(papers()[word])
-        return [Source(work.line(), "the paper", (work,), (), "")]
     if word in OFFERED:
         return of_answer(_example(word), f"method {word}")
-    known = [*OFFERED, *papers(), *entries()]
+    try:
+        work = of_paper(named(word))
+        return [Source(work.line(), "the paper", (work,), (), "")]
+    except UnknownName as unknown:
+        if len(unknown.candidates) > 1:
+            raise
+    known = [*OFFERED, *papers(), *ids()]
     told = "cite takes a plan file (.toml, .json), a theorem's id, a paper's key or a method;"
     raise Refusal(f"{told} got {shown(word)}" + did_you_mean(word, known), "WORDS")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from dpacct.cli.table import aligned
 from dpacct.cli.values import Choice
 
 if TYPE_CHECKING:
-    from dpacct.verify.printed import Row
+    from dpacct.papers.tables import Cell
 
 HEADER = ("paper", "table", "cell", "printed", "computed", "matches", "truth", "note")
 
@@ -50,25 +51,40 @@ def command(paper: str | None, exact: bool, style: str, markdown: bool, as_json:
     Beside what is printed stands what comes out under the conventions that reproduce the table, the
     exact two-sided truth, and the reason where they differ.
     """
-    from dpacct.verify.printed import rows
+    from dpacct.papers.tables import cells
 
-    found = list(rows(paper, exact=exact))
+    rows = [Row(cell, cell.computed(), cell.exact() if exact else None) for cell in cells(paper)]
     if as_json:
         import json
 
-        click.echo(json.dumps([_json(row) for row in found], indent=2, allow_nan=False))
+        click.echo(json.dumps([_json(row) for row in rows], indent=2, allow_nan=False))
         return
-    cells = [_text(row) for row in found]
+    texts = [_text(row) for row in rows]
     if markdown or style == "markdown":
         lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-        write_lines([*lines, *("| " + " | ".join(row) + " |" for row in cells)])
+        write_lines([*lines, *("| " + " | ".join(row) + " |" for row in texts)])
         return
-    matched = sum(row.matches for row in found)
-    notes = list(dict.fromkeys(row.cell.note for row in found if row.cell.note))
-    numbered = [(*row[:-1], str(notes.index(row[-1]) + 1) if row[-1] else "") for row in cells]
+    matched = sum(row.matches for row in rows)
+    notes = list(dict.fromkeys(row.cell.note for row in rows if row.cell.note))
+    numbered = [(*row[:-1], str(notes.index(row[-1]) + 1) if row[-1] else "") for row in texts]
     write_lines(aligned(HEADER, numbered, indent=0))
-    write_lines(["", f"{matched} of {len(found)} numbers come out as printed"])
+    plural = "s" if len(rows) != 1 else ""
+    write_lines(["", f"{matched} of {len(rows)} number{plural} come out as printed"])
     write_lines([f"note {index}: {text}" for index, text in enumerate(notes, 1)])
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell, the number under the table's conventions, and the two ends of the truth."""
+
+    cell: Cell
+    computed: float
+    exact: tuple[float, float] | None
+
+    @property
+    def matches(self) -> bool:
+        """Whether the printed digits come out."""
+        return self.cell.matches(self.computed)
 
 
 def _json(row: Row) -> dict[str, Any]:
@@ -90,7 +106,6 @@ def _text(row: Row) -> tuple[str, ...]:
     exact = "" if row.exact is None else f"[{row.exact[0]:.5g}, {row.exact[1]:.5g}]"
     if row.exact is not None and row.exact[1] - row.exact[0] <= 1e-6 * row.exact[1]:
         exact = f"{row.exact[0]:.6g}"
-    told = "yes" if row.matches else "NO"
     cell = row.cell
     return (
         cell.paper,
@@ -98,7 +113,7 @@ def _text(row: Row) -> tuple[str, ...]:
         cell.cell,
         cell.printed,
         f"{row.computed:.6g}",
-        told,
+        "yes" if row.matches else "NO",
         exact,
         cell.note,
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +15,6 @@ from dpacct.cli.command import ExampleCommand, option
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import write_json, write_lines
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.table import aligned
 from dpacct.declare.domain import one_of
 from dpacct.declare.number import NotANumber, number, shown
 from dpacct.errors import DpacctError
@@ -20,9 +22,15 @@ from dpacct.errors import DpacctError
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpacct.theorems.entry import Entry
+    from dpacct.papers.page import Statement
 
-ACTIONS = ("list", "show", "eval", "pages")
+ACTIONS = ("list", "show", "search", "eval", "errata")
+_WANTS = {
+    "show": "the id of a theorem, or words that find one",
+    "search": "words that the paper prints",
+    "eval": "the id of a theorem",
+}
+_NARROW, _WIDE = 60, 120
 
 
 @click.command(
@@ -32,152 +40,216 @@ ACTIONS = ("list", "show", "eval", "pages")
     short_help="What the papers state, and what of it holds.",
     examples=(
         "theorems",
-        "theorems list dp_fed_ls",
+        "theorems list UDP-FL",
+        'theorems search "Lemma 2"',
         "theorems show dp_fed_ls.lemma2",
         "theorems eval dp_fed_ls.lemma2 tau=0.05 nu2=1 alpha=2",
         "theorems eval dp_fed_ls.lemma1 alpha=8 rho=1 delta=1e-5 --json",
     ),
 )
-@click.argument("words", nargs=-1, metavar="[list [PAPER] | show ID | eval ID NAME=VALUE ...]")
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ... | errata]",
+)
 @option(
     "--as-printed",
     section="Evaluation",
     is_flag=True,
     help="Evaluate a refuted statement all the same, exactly as the paper prints it.",
 )
+@option("--latex", section="Output", is_flag=True, help="Formulas as LaTeX, for show.")
 @options.json_option
-def command(words: tuple[str, ...], as_printed: bool, as_json: bool) -> None:
-    """List, show or evaluate the statements of the papers.
+def command(words: tuple[str, ...], as_printed: bool, latex: bool, as_json: bool) -> None:
+    """List, find, show or evaluate the statements of the papers.
 
     Every lemma, theorem and constant is there as printed, with its domain, its verdict, its
-    counter-example if it is false, and what to use instead. `eval` refuses arguments outside the
-    hypotheses (exit code 3), and a refuted statement unless --as-printed is given. `pages DIR`
-    writes a page per statement.
+    counter-example if it is false, and what to use instead. A paper goes by its key, a name, an arXiv
+    number, its authors or the file of its text; `search` takes what the PDF prints. `eval` refuses arguments
+    outside the hypotheses (exit code 3), and a refuted statement unless --as-printed is given. `errata` is
+    what is false in the papers, as a page in Markdown.
     """
     action, rest = (words[0], words[1:]) if words else ("list", ())
     if action == "list":
         _list(rest, as_json)
-    elif action == "show" and len(rest) == 1:
-        _show(rest[0], as_json)
+    elif action == "errata" and not rest:
+        from dpacct.papers.errata import page
+
+        write_lines([page()])
+    elif action == "show" and rest:
+        _show(" ".join(rest), latex, as_json)
+    elif action == "search" and rest:
+        _search(" ".join(rest), as_json)
     elif action == "eval" and rest:
         _evaluate(rest[0], rest[1:], as_printed, as_json)
-    elif action == "pages" and len(rest) == 1:
-        _pages(rest[0])
-    elif action in ACTIONS:
-        wants = {"show": "the id of a theorem", "eval": "the id of a theorem", "pages": "a folder"}
-        raise Refusal(f"theorems {action} needs {wants[action]} after it.", action)
+    elif action in _WANTS:
+        raise Refusal(f"theorems {action} needs {_WANTS[action]} after it.", action)
     else:
         raise Refusal(f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}.", "WORDS")
 
 
-def summary(entry: Entry) -> dict[str, Any]:
+def summary(statement: Statement) -> dict[str, Any]:
     """The object of the contracts' list."""
     return {
-        "id": entry.id,
-        "paper": entry.paper,
-        "locus": entry.locus,
-        "statement": entry.claim,
-        "side": str(entry.side),
-        "domain": str(entry.domain),
-        "verdict": str(entry.verdict),
-        "status": str(entry.status),
-        "printed_ok": entry.verdict.printed_ok,
-        "evaluable": entry.formula is not None,
-        "corrected_by": entry.corrected_by,
+        "id": statement.id,
+        "paper": statement.paper,
+        "locus": statement.locus,
+        "statement": statement.claim,
+        "side": str(statement.side),
+        "domain": ", ".join(
+            f"{a.name} in {a.range.replace('integer in ', '')}" for a in statement.arguments
+        ),
+        "verdict": statement.verdict,
+        "status": statement.evidence,
+        "printed_ok": statement.printed_ok,
+        "evaluable": statement.evaluable,
+        "corrected_by": statement.corrected_by,
     }
 
 
-def _list(papers: tuple[str, ...], as_json: bool) -> None:
-    from dpacct.theorems.registry import select
+def _list(names: tuple[str, ...], as_json: bool) -> None:
+    from dpacct.papers.registry import papers, select, statements
 
-    entries = select(papers)
+    key = _paper(" ".join(names)) if names else None
+    chosen = select(names) if names and key is None else statements(key)
     if as_json:
-        import json
-
-        click.echo(json.dumps([summary(entry) for entry in entries], indent=2))
+        click.echo(json.dumps([summary(s) for s in chosen], indent=2))
         return
-    rows = [(e.id, str(e.verdict), str(e.status), e.corrected_by or "") for e in entries]
-    write_lines(aligned(("id", "verdict", "status", "use instead"), rows, indent=0))
+    lines: list[str] = []
+    paper = ""
+    wide = max((len(s.id) for s in chosen), default=0)
+    for s in chosen:
+        if s.paper != paper:
+            paper = s.paper
+            lines += ["", f"{papers()[paper].short}: {papers()[paper].title}"]
+        lines.append(f"  {s.id.ljust(wide)}  {s.verdict.ljust(20)}  {s.locus}: {s.claim}")
+    write_lines(_cut(lines[1:]))
 
 
-def _show(name: str, as_json: bool) -> None:
-    from dpacct.theorems.page import page
-    from dpacct.theorems.registry import get
+def _paper(name: str) -> str | None:
+    """The key of the paper of that name; None where the words are no single paper's."""
+    from dpacct.papers.registry import UnknownName, named
 
-    entry = get(name)
+    try:
+        return named(name).key
+    except UnknownName as unknown:
+        if len(unknown.candidates) > 1:
+            raise
+        return None
+
+
+def _search(query: str, as_json: bool) -> None:
+    from dpacct.papers.registry import papers
+    from dpacct.papers.search import search
+    from dpacct.papers.show import table
+
+    chosen = [hit.statement for hit in search(query)]
     if as_json:
-        write_json(
-            {
-                "schema": 1,
-                "command": "theorems show",
-                **summary(entry),
-                "maths": entry.maths,
-                "reason": entry.reason,
-                "looseness": entry.looseness,
-                "derivation": entry.derivation,
-                "relies_on": list(entry.relies_on),
-                "witness": None if entry.witness is None else _text(entry.witness.inputs),
-                "vectors": [
-                    {"inputs": _text(v.inputs), "value": v.value, "truth": v.truth}
-                    for v in entry.vectors
-                ],
-            }
-        )
+        click.echo(json.dumps([summary(s) for s in chosen], indent=2))
         return
-    write_lines([page(entry).rstrip()])
+    if not chosen:
+        raise Refusal(f"nothing that the papers state matches {shown(query)}.", "WORDS")
+    where = [f"{papers()[s.paper].short}, {s.locus}: {s.claim}" for s in chosen]
+    write_lines(
+        _cut(table([(s.id, s.verdict, text) for s, text in zip(chosen, where, strict=True)]))
+    )
 
 
-def _text(inputs: Any) -> dict[str, str]:
-    return {name: str(value) for name, value in inputs.items()}
+def _cut(lines: Sequence[str]) -> list[str]:
+    """Lines of a list, none wider than the terminal."""
+    width = _width()
+    return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]
+
+
+def _width() -> int:
+    columns = shutil.get_terminal_size((_WIDE, 24)).columns
+    return max(_NARROW, min(columns, _WIDE))
+
+
+def _show(words: str, latex: bool, as_json: bool) -> None:
+    from dpacct.papers.search import meant
+    from dpacct.papers.show import rendered
+
+    statement = meant(words)
+    if not as_json:
+        write_lines(rendered(statement, _width(), latex=latex))
+        return
+    write_json(
+        {
+            "schema": 1,
+            "command": "theorems show",
+            **summary(statement),
+            "quantity": statement.quantity,
+            "maths": statement.maths,
+            "reason": statement.section("Why"),
+            "looseness": statement.section("How tight"),
+            "derivation": statement.section("Derivation"),
+            "relies_on": list(statement.relies_on),
+            "witness": statement.witness and dict(statement.witness[0]),
+            "vectors": [
+                {
+                    "inputs": {name: text for name, text in row.inputs.items() if text},
+                    "value": float(row.formula) if row.formula else None,
+                    "truth": float(row.truth) if row.truth else None,
+                    "source": row.source,
+                }
+                for row in statement.values
+            ],
+        }
+    )
 
 
 def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool, as_json: bool) -> None:
-    from dpacct.theorems.registry import get
+    from dpacct.papers.registry import get
 
-    entry = get(name)
+    statement = get(name)
     values = dict(_pair(pair) for pair in pairs)
     try:
-        value = entry.evaluate(values, as_printed=as_printed)
+        value = statement.evaluate(values, as_printed=as_printed)
     except DpacctError as error:  # its arguments are the theorem's, not the command line's
         raise Refusal(
             error.message, error.argument, kind=error.kind, status=ExitStatus(error.exit_code)
         ) from None
-    told: Any = value if math.isfinite(value) else str(value)
+    finite: float | str = value if math.isfinite(value) else str(value)
     if as_json:
         write_json(
             {
                 "schema": 1,
                 "command": "theorems eval",
-                "id": entry.id,
-                "value": told,
-                "side": str(entry.side),
-                "verdict": str(entry.verdict),
-                "status": str(entry.status),
-                "inputs": _text(values),
+                "id": statement.id,
+                "value": finite,
+                "side": str(statement.side),
+                "verdict": statement.verdict,
+                "status": statement.evidence,
+                "inputs": {name: _text(value) for name, value in values.items()},
             }
         )
         return
-    write_lines([f"{entry.id} = {told!r}  {entry.side}, {entry.verdict} ({entry.status})"])
+    grade = f"{statement.side}, {statement.verdict} ({statement.evidence})"
+    write_lines([f"{statement.id} = {finite!r}  {grade}"])
 
 
-def _pair(text: str) -> tuple[str, Fraction | int]:
-    name, equals, typed = text.partition("=")
+def _text(value: Fraction | int | tuple[Fraction | int, ...]) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
+
+
+def _pair(text: str) -> tuple[str, Fraction | int | tuple[Fraction | int, ...]]:
+    """`rate=1/3`, or a list of numbers: `votes=6,0,0`."""
+    name, equals, numbers = text.partition("=")
     if not equals or not name.isidentifier():
         raise Refusal(f"an argument must be written NAME=VALUE, got {shown(text)}.", "WORDS")
+    if "," in numbers:
+        return name, tuple(_number(name, part) for part in numbers.strip("[] ").split(","))
+    return name, _number(name, numbers)
+
+
+def _number(name: str, text: str) -> Fraction | int:
     try:
-        value = number(typed)
-        return name, value.numerator if value.denominator == 1 else value
+        value = number(text)
     except NotANumber as error:
         raise Refusal(
-            f"{name} must be a number, got {shown(typed, 40)}, {error}.",
+            f"{name} must be a number, got {shown(text, 40)}, {error}.",
             name,
             kind="invalid-argument",
         ) from None
-
-
-def _pages(folder: str) -> None:
-    from pathlib import Path
-
-    from dpacct.theorems.page import write_pages
-
-    write_lines([f"{len(write_pages(Path(folder)))} pages in {folder}"])
+    return value.numerator if value.denominator == 1 else value

@@ -7,7 +7,7 @@ import math
 from dpacct.compose.composition import Composition
 from dpacct.engine.invert import bracketed_root
 from dpacct.errors import Unsupported
-from dpacct.theorems import balle_wang2018
+from dpacct.mechanisms.conversions import gaussian_log_delta
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -34,7 +34,7 @@ class BalleWang(Route):
         mu = self._mu(plan)
 
         def read(e: float) -> tuple[float, float]:
-            value, error = balle_wang2018.log_delta(mu, e)
+            value, error = gaussian_log_delta(mu, e)
             if not error < 0.1:
                 told = f"method {self.name!r} cancels to nothing at mu = {mu:.3g} and this delta"
                 raise Unsupported(told, argument="method")
@@ -49,7 +49,7 @@ class BalleWang(Route):
         )
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        value, error = balle_wang2018.log_delta(self._mu(plan), epsilon)
+        value, error = gaussian_log_delta(self._mu(plan), epsilon)
         if not error < 0.1:
             told = f"method {self.name!r} cancels to nothing at epsilon = {epsilon:.6g}"
             raise Unsupported(told, argument="method")

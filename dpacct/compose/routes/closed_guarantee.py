@@ -12,9 +12,9 @@ from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.poisson import Poisson
 from dpacct.sampling.sampled import SampledRelease, Sampler
-from dpacct.theorems.dp_fed_ls import smallest_noise
 from dpacct.vocabulary import Side, Strength
 
+from . import smallest_noise
 from .route import Finding, Route
 
 _WIDTH = 1e-12

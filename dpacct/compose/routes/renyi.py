@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.law import TooFine
 from dpacct.engine.minimum import minimum
-from dpacct.theorems import canonne2020, mironov2017
+from dpacct.mechanisms import conversions
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -54,9 +54,12 @@ class Renyi(Route):
 CANONNE = Renyi(
     "rdp",
     "Canonne, Kamath, Steinke 2020, Proposition 12",
-    canonne2020.epsilon,
-    canonne2020.log_delta,
+    conversions.epsilon,
+    conversions.log_delta,
 )
 MIRONOV = Renyi(
-    "rdp-mironov", "Mironov 2017, Proposition 3", mironov2017.epsilon, mironov2017.log_delta
+    "rdp-mironov",
+    "Mironov 2017, Proposition 3",
+    conversions.mironov_epsilon,
+    conversions.mironov_log_delta,
 )

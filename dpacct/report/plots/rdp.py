@@ -32,7 +32,7 @@ def rdp(
 
     from dpacct.compose.questions import fast_method
     from dpacct.domain import DELTA, ln
-    from dpacct.theorems import canonne2020
+    from dpacct.mechanisms import conversions
     from dpacct.tree import resolve_adjacency
 
     log_delta = ln(DELTA.check("delta", delta))
@@ -40,7 +40,7 @@ def rdp(
     def at_order(order: float, divergence: float) -> float:
         # Canonne, Kamath and Steinke 2020, Proposition 12; s = order - 1, log moment = s * RDP
         s = order - 1.0
-        return max(0.0, canonne2020.epsilon(s * divergence, s, log_delta))
+        return max(0.0, conversions.epsilon(s * divergence, s, log_delta))
 
     best, order = best_order(plan, at_order)
     if not math.isfinite(best):

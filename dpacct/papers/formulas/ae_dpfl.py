@@ -1,0 +1,526 @@
+"""Zhu et al. Private federated learning by voting (AE-DPFL), its appendix."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from dpacct.mechanisms import conversions
+from dpacct.papers import truths
+from dpacct.papers.formulas import dp_fed_ls, mironov2017, papernot2018
+from dpacct.papers.oracle import Comparison, Floats, oracle, proof
+from dpacct.pate import published
+
+
+# Lemma 8.1
+def lemma8_1(q: float, alpha: float, rho: float) -> float:
+    """The printed bound on the event's probability under D; `rho` = epsilon(alpha)."""
+    return math.exp(min(rho, 700.0) + math.log(q) * alpha / (alpha - 1.0))
+
+
+def lemma8_1_lower(q: float, alpha: float, rho: float) -> float:
+    """The least probability of the event under D; `rho` = epsilon(alpha)."""
+    return math.exp(math.log(q) * alpha / (alpha - 1.0) - rho)
+
+
+def lemma8_1_corrected(q: float, alpha: float, rho: float) -> float:
+    """The most that the event's probability under D can be; `rho` = epsilon(alpha)."""
+    return math.exp(min(0.0, (rho + math.log(q)) * (alpha - 1.0) / alpha))
+
+
+@oracle("lemma8_1", "lemma8_1_lower", "lemma8_1_corrected", draws=300)
+def most_likely(q: float, alpha: float, rho: float) -> tuple[float, float]:
+    """The events of two-point mechanisms at that divergence, both ways: the least and most likely."""
+    least, most = truths.partners(q, alpha, rho) if rho > 0.0 else (q, q)
+    return most * (1.0 - 1e-10), least * (1.0 + 1e-10)  # some mechanism attains each end
+
+
+# Lemma 8.3
+def lemma8_3(alpha: float, first: float, second: float) -> float:
+    """The sum for answers that tell the truth with odds e^first and e^second."""
+    return dp_fed_ls.lemma4(alpha, first, 1) + dp_fed_ls.lemma4(alpha, second, 1)
+
+
+@oracle("lemma8_3", draws=300)
+def both_answers(alpha: float, first: float, second: float) -> float:
+    """The divergence of two independent coins, summed over their four outcomes, 40 digits."""
+    from mpmath import exp, fsum, log, mp, mpf
+
+    with mp.workdps(40):
+        a, laws = mpf(alpha), []
+        for epsilon in (first, second):
+            p = 1 / (1 + exp(-mpf(epsilon)))
+            laws.append(((p, 1 - p), (1 - p, p)))
+        one, two = laws
+        terms = [(x * y) ** a * (u * v) ** (1 - a) for x, u in one for y, v in two]
+        return float(log(fsum(terms)) / (a - 1))
+
+
+# Lemma 9
+def lemma9(alpha: float, rho: float, delta: float) -> float:
+    """Epsilon at this delta."""
+    return mironov2017.proposition3(alpha, rho, delta)
+
+
+@oracle("lemma9", draws=300)
+def converted(alpha: float, rho: float, delta: float) -> tuple[float, float]:
+    """As for the conversion it quotes: the best of many two-point pairs."""
+    return truths.worst_epsilon(alpha, rho, delta)
+
+
+# Proposition 10
+def proposition10_a(distance: float, rate: float, slope: float) -> float:
+    """Below this many local steps the update is the gradient's; `distance` = nu, `slope` = G."""
+    return distance / (rate * slope)
+
+
+@oracle("proposition10_a", draws=300)
+def steps_in_region(distance: float, rate: float, slope: float) -> float | None:
+    """F = G|x| from x = nu: how many local steps use the gradient at the start, by taking them."""
+    if distance / (rate * slope) > 1e5:
+        return None
+    x, taken = distance, 0
+    while x > 1e-12 * distance:
+        x -= rate * slope
+        taken += 1
+    return float(taken)
+
+
+def proposition10_b(rate: float, slope: float) -> float:
+    """The printed distance of g from the subdifferential of F."""
+    return 0.0 * rate * slope
+
+
+@oracle("proposition10_b", draws=50)
+def on_the_kink(rate: float, slope: float) -> float:
+    """f_1 = G|x| and f_2 = -G|x| at 0, one step with subgradient G each; F = 0 has gradient 0."""
+    moves = [-rate * slope, -rate * slope]
+    update = sum(moves) / len(moves)
+    return abs(-update / rate)
+
+
+def proposition10_c(steps: int, rate: float, slope: float) -> float:
+    """The printed bound; `steps` = E, `rate` = eta, `slope` = G."""
+    return steps * rate * slope
+
+
+def _distance(steps: int, rate: float, start: float, slope: float, smoothness: float) -> float:
+    """|g - F'(start)| for F' = clip(beta x, -G, G), by taking the steps."""
+    x, total = start, 0.0
+    for _ in range(steps):
+        gradient = max(-slope, min(slope, smoothness * x))
+        total += gradient
+        x -= rate * gradient
+    return abs(total / steps - max(-slope, min(slope, smoothness * start)))
+
+
+@oracle("proposition10_c", draws=200)
+def beside_the_kink(steps: int, rate: float, slope: float) -> tuple[float, float]:
+    """F = G|x|, or as smooth as that nearly is: the worst of several starts near the kink."""
+    far = max(
+        _distance(steps, rate, share * rate * slope, slope, 1e9 / rate)
+        for share in (0.01, 0.5, 0.99, 1.5)
+    )
+    return far, math.inf
+
+
+def proposition10_c_corrected(steps: int, rate: float, slope: float, smoothness: float) -> float:
+    """The bound; `smoothness` = beta, the Lipschitz constant of the gradients."""
+    return smoothness * rate * slope * (steps - 1) / 2.0
+
+
+@oracle("proposition10_c_corrected", draws=200)
+def bent(steps: int, rate: float, slope: float, smoothness: float) -> tuple[float, float]:
+    """F' = clip(beta x, -G, G), both constants attained: the worst of many starts."""
+    reach = slope / smoothness
+    far = max(
+        _distance(steps, rate, float(start), slope, smoothness)
+        for start in np.linspace(0.0, 1.2 * reach, 25)
+    )
+    return far * (1.0 - 1e-9) - 1e-12 * slope, math.inf
+
+
+@proof("proposition10_c_corrected")
+def mean_distance() -> bool:
+    """The mean of k over k = 0, ..., E-1 is (E-1)/2."""
+    from sympy import simplify, summation, symbols
+
+    k, steps = symbols("k E", integer=True, positive=True)
+    return bool(simplify(summation(k, (k, 0, steps - 1)) / steps - (steps - 1) / 2) == 0)
+
+
+# Algorithm 3
+def algorithm3(sigma: float, participants: int, dimension: int, epsilon: float) -> float:
+    """Delta of one round with all agents, add/remove; participants and dimension play no part."""
+    return algorithm3_corrected(sigma, epsilon)
+
+
+@oracle("algorithm3", draws=300, within=1e-8)
+def joining(
+    sigma: float, participants: int, dimension: int, epsilon: float
+) -> tuple[float, float] | None:
+    """An agent with update zero joins: the noise is divided by m + 1; the norm tells, exactly."""
+    from scipy.special import gammaincc
+
+    grow = 1.0 + 1.0 / participants
+    # log p/q = -d log(grow) + r (grow^2 - 1)/2 for p with std 1, q with 1/grow, r = |x|^2
+    cut = 2.0 * (epsilon + dimension * math.log(grow)) / (grow * grow - 1.0)
+    wide = float(gammaincc(0.5 * dimension, 0.5 * cut))
+    narrow = float(gammaincc(0.5 * dimension, 0.5 * cut * grow * grow))
+    told = wide - math.exp(min(epsilon, 700.0)) * narrow
+    return max(0.0, told * (1.0 - 1e-9)), 1.0
+
+
+def algorithm3_corrected(sigma: float, epsilon: float) -> float:
+    """Delta of one round with all agents, add/remove."""
+    return conversions.gaussian_delta(1.0 / sigma, epsilon)
+
+
+@cache
+def _rule() -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    return nodes, weights
+
+
+@oracle("algorithm3_corrected", draws=300, within=1e-7)
+def sum_of_updates(sigma: float, epsilon: float) -> float | None:
+    """The positive part of N(1, sigma^2) - e^eps N(0, sigma^2), integrated from where it begins."""
+    cut = epsilon * sigma + 0.5 / sigma  # in units of sigma
+    if cut > 30.0 or epsilon > 600.0 or cut - 1.0 / sigma > 8.0:
+        return None
+    nodes, weights = _rule()
+    ends = cut + np.array([0.0, 1.0, 3.0, 8.0, 20.0]) / (1.0 + max(0.0, cut - 1.0 / sigma))
+    ends = np.append(ends, cut + 1.0 / sigma + 20.0)
+    total = 0.0
+    for low, high in itertools.pairwise(ends.tolist()):
+        x = low + 0.5 * (high - low) * (nodes + 1.0)
+        density = np.exp(-0.5 * (x - 1.0 / sigma) ** 2) / math.sqrt(2.0 * math.pi)
+        share = -np.expm1(epsilon - x / sigma + 0.5 / sigma**2)
+        total += 0.5 * (high - low) * float(weights @ (density * share))
+    return total
+
+
+# Algorithms 5 and 6
+def algorithm6(sigma: float, clip: float, participants: int) -> float:
+    """The std of the noise on the sum; that of one agent's is sqrt(participants) times less."""
+    return sigma * clip
+
+
+def _left(sigma: float, clip: float, participants: int, staying: int) -> float | None:
+    if participants > 5000:
+        return None
+    each = sigma * sigma * clip * clip / participants
+    return math.sqrt(math.fsum([each] * staying))
+
+
+@oracle("algorithm6", draws=200)
+def all_agents(sigma: float, clip: float, participants: int) -> float | None:
+    """Each agent's variance, added up one by one."""
+    return _left(sigma, clip, participants, participants)
+
+
+def algorithm6_dropout(sigma: float, clip: float, participants: int, missing: int) -> float:
+    """The std of the noise on the sum that is left."""
+    return sigma * clip * math.sqrt((participants - missing) / participants)
+
+
+@oracle("algorithm6_dropout", draws=200)
+def some_agents(sigma: float, clip: float, participants: int, missing: int) -> float | None:
+    """The variances of those that stay, added up one by one."""
+    return _left(sigma, clip, participants, participants - missing)
+
+
+# Theorem 11
+def theorem11_agent(alpha: float, queries: int, sigma: float) -> float:
+    """Renyi divergence of all the noisy counts, exactly."""
+    return queries * alpha / (2.0 * sigma**2)
+
+
+def _counts(alpha: float, sigma: float, moves: tuple[float, ...]) -> float | None:
+    """Renyi divergence of noisy counts by quadrature in each coordinate that moves."""
+    if alpha * max(moves) / sigma > 200.0 or max(moves) < 1e-4 * sigma:
+        return None
+    total = 0.0
+    for move in moves:
+        shift = move / sigma
+        # the integrand is a normal density around alpha * shift
+        x = alpha * shift + np.linspace(-14.0, 14.0, 1401)
+        height = -0.5 * (alpha * (x - shift) ** 2 + (1.0 - alpha) * x * x)
+        width = math.log(float(x[1] - x[0])) - 0.5 * math.log(2.0 * math.pi)
+        total += float(np.logaddexp.reduce(height)) + width
+    return total / (alpha - 1.0)
+
+
+def _of_queries(value: float | None, queries: int, alpha: float) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    room = 1e-12 * max(1.0, alpha) + 1e-12 / (alpha - 1.0)  # rounding of the logarithm
+    return queries * (value - room), queries * (value + room)
+
+
+@oracle("theorem11_agent", draws=300)
+def agent_counts(alpha: float, queries: int, sigma: float) -> tuple[float, float] | None:
+    """The Renyi integral of the one count that an agent's hard vote moves."""
+    return _of_queries(_counts(alpha, sigma, (1.0,)), queries, alpha)
+
+
+def theorem11_instance(alpha: float, queries: int, sigma: float) -> float:
+    """Renyi divergence of all the noisy counts, exactly, where a vote may move."""
+    return queries * alpha / sigma**2
+
+
+@oracle("theorem11_instance", draws=300)
+def instance_counts(alpha: float, queries: int, sigma: float) -> tuple[float, float] | None:
+    """The Renyi integrals of the two counts that a moved vote changes."""
+    return _of_queries(_counts(alpha, sigma, (1.0, 1.0)), queries, alpha)
+
+
+def theorem11_knn(alpha: float, queries: int, sigma: float, k: int) -> float:
+    """Renyi divergence of all the noisy counts, at most."""
+    return queries * alpha / (k * sigma**2)
+
+
+def theorem11_knn_tight(alpha: float, queries: int, sigma: float, k: int) -> float:
+    """Renyi divergence of all the noisy counts, exactly."""
+    return queries * alpha / (k * sigma) ** 2
+
+
+@oracle("theorem11_knn", "theorem11_knn_tight", draws=300)
+def neighbour_counts(
+    alpha: float, queries: int, sigma: float, k: int
+) -> tuple[float, float] | None:
+    """The Renyi integrals of the two counts that a replaced neighbour changes by 1/k."""
+    return _of_queries(_counts(alpha, sigma, (1.0 / k, 1.0 / k)), queries, alpha)
+
+
+# Lemma 12
+def lemma12(votes: Sequence[float], sigma: float) -> float:
+    """The least probability of the right label; `sigma` is the std of the noise of a sum of votes."""
+    first, second, *_ = sorted(votes, reverse=True)
+    return 1.0 - len(votes) * math.exp(-((first - second) ** 2) / (8.0 * sigma**2))
+
+
+def lemma12_union(votes: Sequence[float], sigma: float) -> float:
+    """The least probability of the right label."""
+    return 1.0 - papernot2018.proposition7(votes, sigma)
+
+
+@oracle("lemma12", "lemma12_union", draws=300, within=1e-9)
+def right_label(votes: Sequence[float], sigma: float) -> tuple[float, float]:
+    """The probability of the leader's label, by quadrature over its noise."""
+    value = float(np.exp(np.max(truths.log_labels(tuple(sorted(votes)), sigma)[-1])))
+    return value - 1e-13, value + 1e-13
+
+
+# The sentence after Lemma 12
+def lemma12_threshold(classes: int, delta: float, sigma: float) -> float:
+    """The printed margin in votes (N gamma); `sigma` plays no part."""
+    return 2.0 * math.sqrt(2.0 * math.log(classes / delta))
+
+
+def lemma12_threshold_corrected(classes: int, delta: float, sigma: float) -> float:
+    """A margin in votes (N gamma) that is enough."""
+    return 2.0 * sigma * math.sqrt(2.0 * math.log(classes / delta))
+
+
+@oracle("lemma12_threshold", "lemma12_threshold_corrected", draws=300, within=1e-9, claimed=True)
+def wrong_at_margin(margin: float, classes: int, delta: float, sigma: float) -> Comparison:
+    """The probability of a wrong label at that margin over all other classes, by quadrature."""
+    from scipy.special import log_ndtr
+
+    z = np.linspace(-38.0, 38.0, 4001)
+    # some other class is ahead: 1 - Phi^{C-1}, without cancellation
+    ahead = -np.expm1((classes - 1) * log_ndtr(z + margin / sigma))
+    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    wrong = float(density @ ahead) * float(z[1] - z[0])
+    return Comparison(delta, wrong * (1.0 - 1e-11), wrong * (1.0 + 1e-11))
+
+
+# Lemma 13
+def softplus(x: float) -> float:
+    """log(1 + e^x), for every x."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def lemma13(q: float, alpha: float, epsilon: float) -> float:
+    """The printed bound; `epsilon` is that of order 2 alpha."""
+    log_keep = math.log1p(-q)
+    inner = 0.5 * math.log(q) + (alpha - 1.0) * (log_keep + epsilon)
+    return -log_keep + softplus(inner) / (alpha - 1.0)
+
+
+@oracle("lemma13", draws=300)
+def outcome_under_first(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
+    """P = (1-q, q) and the two Q that are farthest from it, within eps at order 2 alpha both ways."""
+    others = truths.partners(q, 2.0 * alpha, epsilon)
+    return truths.at_least(
+        max(truths.two_point_divergence(alpha, q, other) for other in others), alpha
+    )
+
+
+def lemma13_proof(q: float, alpha: float, epsilon: float) -> float:
+    """As `lemma13`."""
+    return lemma13(q, alpha, epsilon)
+
+
+def lemma13_corrected_event(q: float, alpha: float, epsilon: float) -> float:
+    """Renyi divergence of order alpha; `epsilon` is that of order 2 alpha."""
+    log_keep = math.log1p(-q)
+    inner = 0.5 * (math.log(q) + (2.0 * alpha - 1.0) * epsilon) + (alpha - 1.0) * log_keep
+    return -log_keep + softplus(inner) / (alpha - 1.0)
+
+
+@oracle("lemma13_proof", "lemma13_corrected_event", draws=300)
+def outcome_under_second(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
+    """Q = (1-q, q) and the two P that are farthest from it, within eps at order 2 alpha both ways."""
+    others = truths.partners(q, 2.0 * alpha, epsilon)
+    return truths.at_least(
+        max(truths.two_point_divergence(alpha, other, q) for other in others), alpha
+    )
+
+
+def lemma13_corrected(q: float, alpha: float, epsilon: float) -> float:
+    """Renyi divergence of order alpha, either way; `epsilon` is that of order 2 alpha."""
+    return published.event_bound(math.log(q), alpha, epsilon)
+
+
+@oracle("lemma13_corrected", draws=300)
+def outcome_under_both(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
+    """One law is (1-q, q), the other misses with less: farthest within eps at order 2 alpha."""
+    least = truths.partners(q, 2.0 * alpha, epsilon)[0]
+    return truths.at_least(
+        max(
+            truths.two_point_divergence(alpha, least, q),
+            truths.two_point_divergence(alpha, q, least),
+        ),
+        alpha,
+    )
+
+
+@proof("lemma13_corrected")
+def hoelder() -> bool:
+    """The two exponents add up to 1, and give (p/q)^{2a-1} the power (a-1)/(2a-1)."""
+    from sympy import simplify, symbols
+
+    a = symbols("a", positive=True)
+    one, other = (a - 1) / (2 * a - 1), a / (2 * a - 1)
+    # the first factor is E_P (p/q)^{2a-1} = e^{(2a-1) D}, to the power `one`
+    return bool(simplify(one + other - 1) == 0 and simplify((2 * a - 1) * one - (a - 1)) == 0)
+
+
+# Theorem 14
+def theorem14(votes: Sequence[int], sigma: float, alpha: float) -> float:
+    """The printed bound for one answer with these votes, noise `sigma` on each count."""
+    leader, second, *_ = sorted(votes, reverse=True)
+    square = (leader - second) ** 2 / sigma**2
+    first = len(votes) * math.exp(-square / 8.0)
+    inner = (2.0 * alpha - 1.0) * sigma**2 / 2.0 - square / 16.0 + math.log(len(votes))
+    return first + softplus(inner) / (alpha - 1.0)
+
+
+@oracle("theorem14", draws=400, within=1e-8)
+def one_agent_printed(
+    votes: Sequence[int], sigma: float, alpha: float
+) -> tuple[float, float] | None:
+    """Two labels' probabilities in closed form, more by quadrature; the worst with an agent more or less."""
+    if len(votes) > 2:
+        return one_agent(votes, sigma, alpha)
+    from scipy.special import log_ndtr
+
+    def logs(margin: float) -> Floats:
+        scaled = margin / (math.sqrt(2.0) * sigma)
+        return np.array([float(log_ndtr(scaled)), float(log_ndtr(-scaled))])
+
+    lead = votes[0] - votes[1]
+    own = logs(lead)
+    margins = [lead + 1, lead - 1]  # a vote more for one of them; a vote fewer is the same
+    value = max(truths.label_divergence(alpha, own, logs(margin)) for margin in margins)
+    room = 1e-9 * value + 1e-14 * alpha / (alpha - 1.0)
+    return value - room, value + room
+
+
+def _moved(votes: Sequence[float], sigma: float, margin: float) -> float:
+    """Log of how likely another class wins once the leader's margins fell by `margin`."""
+    first, *others = sorted(votes, reverse=True)
+    return published.log_mismatch((first - other - margin for other in others), sigma)
+
+
+def theorem14_corrected(votes: Sequence[int], sigma: float, alpha: float) -> float:
+    """Renyi divergence of one released label; an agent comes or goes."""
+    return published.voting_rdp(_moved(votes, sigma, 1.0), alpha, sigma, 1.0)
+
+
+@oracle("theorem14_corrected", draws=150, within=1e-6)
+def one_agent(votes: Sequence[int], sigma: float, alpha: float) -> tuple[float, float] | None:
+    """All labels' probabilities by quadrature, for all votes with one agent more or less, both ways."""
+    counts = tuple(map(float, votes))
+    return truths.worst_label_divergence(counts, truths.one_agent(counts), sigma, alpha, both=True)
+
+
+def theorem14_corrected_instance(votes: Sequence[int], sigma: float, alpha: float) -> float:
+    """Renyi divergence of one released label; a vote may move to another class."""
+    return published.voting_rdp(_moved(votes, sigma, 2.0), alpha, sigma, math.sqrt(2.0))
+
+
+@oracle("theorem14_corrected_instance", draws=150, within=1e-6)
+def one_vote(votes: Sequence[int], sigma: float, alpha: float) -> tuple[float, float] | None:
+    """All labels' probabilities by quadrature, for all votes with one vote moved, both ways."""
+    counts = tuple(map(float, votes))
+    return truths.worst_label_divergence(
+        counts, truths.one_moved(counts, 1.0), sigma, alpha, both=True
+    )
+
+
+def theorem14_corrected_knn(neighbours: Sequence[int], k: int, sigma: float, alpha: float) -> float:
+    """Renyi divergence of one released label; `neighbours` of each class among all agents' k."""
+    votes = tuple(count / k for count in neighbours)
+    return published.voting_rdp(_moved(votes, sigma, 2.0 / k), alpha, sigma, math.sqrt(2.0) / k)
+
+
+@oracle("theorem14_corrected_knn", draws=120, within=1e-6)
+def one_neighbour(
+    neighbours: Sequence[int], k: int, sigma: float, alpha: float
+) -> tuple[float, float] | None:
+    """All labels' probabilities by quadrature, for all votes with one k-th moved, both ways."""
+    counts = tuple(count / k for count in neighbours)
+    return truths.worst_label_divergence(
+        counts, truths.one_moved(counts, 1.0 / k), sigma, alpha, both=True
+    )
+
+
+# Proof of Theorem 14
+def log_inequality(x: float) -> float:
+    """The right side, 2x."""
+    return x + x
+
+
+def log_inequality_corrected(x: float) -> float:
+    """The right side, 2x."""
+    return 2.0 * x
+
+
+@oracle("log_inequality", "log_inequality_corrected", draws=300)
+def logarithm(x: float) -> float:
+    """-log(1 - x), 30 digits."""
+    from mpmath import log1p, mp, mpf
+
+    with mp.workdps(30):
+        return float(-log1p(-mpf(x)))
+
+
+@proof("log_inequality_corrected")
+def below_the_second_root() -> bool:
+    """f = 2x + log(1-x) is concave, 0 at 0 and positive at 0.7968: not negative between them."""
+    from flint import arb, ctx
+    from sympy import diff, log, simplify, symbols
+
+    x = symbols("x")
+    f = 2 * x + log(1 - x)
+    concave = simplify(diff(f, x, 2) + 1 / (1 - x) ** 2) == 0
+    ctx.prec = 120
+    end = arb("0.7968")
+    return bool(concave and f.subs(x, 0) == 0 and 2 * end + (1 - end).log() > 0)

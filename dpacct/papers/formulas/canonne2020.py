@@ -1,0 +1,26 @@
+"""Canonne, Kamath, Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020.
+
+Proposition 12 (the same as Balle, Barthe, Gaboardi, Hsu, Sato 2020, Theorem 21): from
+(1 - e^{-y})_+ <= e^{sy} s^s/(1+s)^{1+s} for every s > 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dpacct.mechanisms import conversions
+from dpacct.papers import truths
+from dpacct.papers.oracle import oracle
+
+
+# Proposition 12
+def proposition12(alpha: float, rho: float, delta: float) -> float:
+    """Epsilon at this delta; at least 0."""
+    epsilon = conversions.epsilon(rho * (alpha - 1.0), alpha - 1.0, math.log(delta))
+    return max(0.0, epsilon)
+
+
+@oracle("proposition12", draws=1500)
+def two_points(alpha: float, rho: float, delta: float) -> tuple[float, float]:
+    """The best of many two-point pairs whose divergence is exactly rho: each is a mechanism."""
+    return truths.worst_epsilon(alpha, rho, delta)

@@ -1,0 +1,161 @@
+"""Dong, Roth, Su. Gaussian Differential Privacy. 2019 (J. R. Stat. Soc. B 2022).
+
+Trade-off functions of Gaussian shifts, what subsampling makes of them, and their central limit.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct.mechanisms import conversions
+from dpacct.papers import truths
+from dpacct.papers.oracle import oracle, proof
+
+
+# Definition 2.6
+def definition2_6(mu: float, alpha: float) -> float:
+    """The least type II error of a test with type I error `alpha`."""
+    from scipy.special import ndtr, ndtri
+
+    return float(ndtr(-ndtri(alpha) - mu))
+
+
+@oracle("definition2_6", draws=400)
+def threshold_test(mu: float, alpha: float) -> float:
+    """The error of the threshold test, by mpmath's error functions, 40 digits."""
+    return truths.error_two(mu, alpha)
+
+
+# Theorem 4.2
+def amplified(epsilon: float, rate: float) -> float:
+    """log(1 + (e^eps - 1)/rate): where the profile of the unsampled pair is read."""
+    if epsilon < 30.0:
+        return math.log1p(math.expm1(epsilon) / rate)
+    return epsilon - math.log(rate)  # the rest is below the last digit of epsilon
+
+
+def theorem4_2(mu: float, rate: float, epsilon: float) -> float:
+    """Delta of one step; `mu` = sensitivity/std, `rate` the share of the records in a sample."""
+    return rate * conversions.gaussian_delta(mu, amplified(epsilon, rate))
+
+
+@oracle("theorem4_2", draws=300, within=1e-8)
+def one_sampled_step(mu: float, rate: float, epsilon: float) -> float | None:
+    """The positive part of ((1-p) N(0,1) + p N(mu,1)) - e^eps N(0,1), integrated from where it begins."""
+    return truths.sampled_profile(mu, rate, epsilon)
+
+
+# Eq. (13)
+_HALVE = 200
+
+
+def c_p(mu: float, rate: float, alpha: float) -> float:
+    """The least type II error at type I error `alpha` for one sampled Gaussian step."""
+    from scipy.special import ndtr
+
+    def sampled(x: float) -> float:
+        return rate * definition2_6(mu, x) + (1.0 - rate) * (1.0 - x)
+
+    fixed = float(ndtr(-mu / 2.0))
+    low = rate * fixed + (1.0 - rate) * (1.0 - fixed)  # G_mu(fixed) = fixed
+    if alpha <= fixed:
+        return sampled(alpha)
+    if alpha <= low:
+        return fixed + low - alpha
+    inside, outside = 0.0, fixed  # the inverse: sampled falls from 1 to `low` on (0, fixed]
+    for _ in range(_HALVE):
+        middle = 0.5 * (inside + outside)
+        if middle in (inside, outside):
+            break
+        inside, outside = (middle, outside) if sampled(middle) > alpha else (inside, middle)
+    return outside
+
+
+@oracle("c_p", draws=120, within=2e-5)
+def hull(mu: float, rate: float, alpha: float) -> tuple[float, float]:
+    """The double conjugate as defined: the convex hull of min(f_p, its inverse) on a fine grid."""
+    return truths.envelope(mu, rate, alpha)
+
+
+# Corollary 5.4
+def corollary5_4(c: float, sigma: float) -> float:
+    """The limiting mu; `sigma` = std/sensitivity."""
+    from scipy.special import ndtr
+
+    x = 1.0 / sigma
+    # e^{x^2} - 1 and the two normal terms apart: their sum vanishes as sigma grows
+    growth = math.expm1(x * x) * float(ndtr(1.5 * x))
+    rest = 0.5 * (math.erf(1.5 * x / math.sqrt(2.0)) - 3.0 * math.erf(0.5 * x / math.sqrt(2.0)))
+    return math.sqrt(2.0) * c * math.sqrt(growth + rest)
+
+
+@proof("corollary5_4")
+def limiting_moment() -> bool:
+    """mu^2/(2 c^2) is the integral of phi (e^{mx - m^2/2} - 1)^2 over x > m/2, m = 1/sigma.
+
+    phi e^{k(mx - m^2/2)} = e^{k(k-1)m^2/2} phi(x - km), whose part above m/2 is Phi((k - 1/2) m).
+    """
+    from sympy import Function, Rational, exp, expand, symbols
+
+    m, x = symbols("m x")
+    phi_cdf = Function("Phi")
+    square = -(x**2) / 2
+    total: Any = 0
+    for k, weight in ((2, 1), (1, -2), (0, 1)):
+        shifted = -((x - k * m) ** 2) / 2 + Rational(k * (k - 1), 2) * m**2
+        if expand(square + k * (m * x - m**2 / 2) - shifted) != 0:
+            return False
+        total += weight * exp(Rational(k * (k - 1), 2) * m**2) * phi_cdf((k - Rational(1, 2)) * m)
+    # Phi(m/2) = 1 - Phi(-m/2)
+    total = total.subs(phi_cdf(m / 2), 1 - phi_cdf(-m / 2))
+    printed = exp(m**2) * phi_cdf(3 * m / 2) + 3 * phi_cdf(-m / 2) - 2
+    return bool(expand(total - printed) == 0)
+
+
+# Theorem 4.2
+@cache
+def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    return nodes, weights
+
+
+def c_p_renyi(mu: float, rate: float, alpha: float) -> float:
+    """Renyi divergence of order `alpha` of one sampled step, replace-one."""
+    nodes, weights = _rule()
+    start, end = mu / 2.0, alpha * mu + 14.0
+    edges = np.linspace(start, end, 2 + int((end - start) * max(1.0, mu)))
+    half = (edges[1] - edges[0]) / 2.0
+    x = (edges[:-1, None] + half * (nodes + 1.0)).ravel()
+    log_weight = np.log(np.tile(weights * half, edges.size - 1)) - x * x / 2.0
+    log_weight -= math.log(2.0 * math.pi) / 2.0
+    with np.errstate(divide="ignore"):  # log(0) = -inf where rate is 1
+        loss = np.logaddexp(np.log1p(-rate), math.log(rate) + mu * x - mu * mu / 2.0)
+    top = log_weight + alpha * loss
+    highest = float(np.max(top))
+    if highest > 500.0:
+        return (highest + math.log(float(np.sum(np.exp(top - highest))))) / (alpha - 1.0)
+    near = np.minimum(loss, 30.0 / alpha)  # where powers of the ratio are close to 1
+    gain = np.exp(near) * np.expm1((alpha - 1.0) * near) + np.expm1((1.0 - alpha) * loss)
+    far = (
+        np.exp(top)
+        - np.exp(log_weight + loss)
+        + np.exp(log_weight) * np.expm1((1.0 - alpha) * loss)
+    )
+    parts = np.where(loss < 30.0 / alpha, np.exp(log_weight) * gain, far)
+    return math.log1p(float(np.sum(parts))) / (alpha - 1.0)
+
+
+@oracle("c_p_renyi", draws=100, within=1e-7)
+def renyi_fixed(mu: float, rate: float, alpha: float) -> tuple[float, float]:
+    """The Renyi divergence of the dominating pair of a uniform sample, by the exact engine."""
+    node = dp.WithoutReplacement(rate)(dp.Gaussian(sigma=1.0 / mu))
+    with np.errstate(over="ignore"):  # of terms that the engine then takes in logarithms
+        value = float(node.rdp(alpha))
+    room = 1e-9 * value + 1e-13 / (alpha - 1.0)
+    return value - room, value + room

@@ -1,0 +1,714 @@
+"""Shi et al. Towards the Flatter Landscape and Better Generalization in FL under Client-level DP. 2023."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from random import Random
+
+import numpy as np
+
+import dpacct as dp
+from dpacct.papers import truths
+from dpacct.papers.formulas import balle2018, canonne2020, dong2019
+from dpacct.papers.oracle import Comparison, Floats, oracle, proof
+
+
+# Eq. (11)
+def eq11(sigma: float, clip: float, participants: int) -> float:
+    """The std of the noise on the mean, per coordinate."""
+    return sigma * clip / participants
+
+
+@oracle("eq11", draws=100)
+def noise_of_mean(sigma: float, clip: float, participants: int) -> float | None:
+    """The variances of m shares, added up one by one, over m^2."""
+    if participants > 10_000:
+        return None
+    share = sigma * sigma * clip * clip / participants
+    return math.sqrt(math.fsum([share] * participants)) / participants
+
+
+# Theorem 1
+def theorem1(eta: float, rho: float, steps: int, smoothness: float) -> float:
+    """The printed bound on the squared sensitivity before clipping; `steps` = K."""
+    square = (eta * smoothness) ** 2
+    top = 6.0 * square * rho**2 * steps * (12.0 * steps**2 * square + 10.0)
+    return top / (1.0 - 2.0 * square * steps)
+
+
+def _run(eta: float, rho: float, steps: int, smoothness: float, centre: float) -> list[float]:
+    """SAM from 0 on F = L (w - z)^2/2 with one sample z: all the models on the way."""
+    w, way = 0.0, [0.0]
+    for _ in range(steps):
+        gradient = smoothness * (w - centre)
+        ascent = w + math.copysign(rho, gradient) if gradient else w
+        w -= eta * smoothness * (ascent - centre)
+        way.append(w)
+    return way
+
+
+def _apart(eta: float, rho: float, steps: int, smoothness: float) -> float:
+    ends = [_run(eta, rho, steps, smoothness, z)[-1] for z in (1.0, -1.0)]
+    return (ends[0] - ends[1]) ** 2
+
+
+@oracle("theorem1", draws=200)
+def sam(eta: float, rho: float, steps: int, smoothness: float) -> tuple[float, float]:
+    """SAM on a quadratic with the sample z = 1, and with z = -1, step by step."""
+    return _apart(eta, rho, steps, smoothness) * (1.0 - 1e-12), math.inf
+
+
+def theorem1_sgd(eta: float, variance: float, steps: int, smoothness: float) -> float:
+    """The printed bound; `variance` = sigma_l^2, `steps` = K."""
+    return 6.0 * eta**2 * variance * steps / (1.0 - 3.0 * steps * (eta * smoothness) ** 2)
+
+
+@oracle("theorem1_sgd", draws=200)
+def sgd(eta: float, variance: float, steps: int, smoothness: float) -> tuple[float, float]:
+    """SGD on a quadratic with the sample z = 1, and with z = -1; one sample has variance 0."""
+    return _apart(eta, 0.0, steps, smoothness) * (1.0 - 1e-12), math.inf
+
+
+def theorem1_corrected(clip: float) -> float:
+    """The squared sensitivity of one client's clipped update, any change of its data."""
+    return (2.0 * clip) ** 2
+
+
+def _clipped(update: float, clip: float) -> float:
+    return update * min(1.0, clip / abs(update)) if update else 0.0
+
+
+@oracle("theorem1_corrected", draws=100)
+def clipped(clip: float) -> tuple[float, float]:
+    """Clipped updates of every two from a list, opposite ones and absent ones among them."""
+    updates = [_clipped(share * clip, clip) for share in (-7.0, -1.0, -0.4, 0.0, 0.3, 1.0, 9.0)]
+    worst = max((one - two) ** 2 for one in updates for two in updates)
+    return worst, worst * (1.0 + 1e-12)
+
+
+# Lemma 1
+def lemma1(clip: float, participants: int) -> float:
+    """The printed sensitivity, C/m."""
+    return clip / participants
+
+
+def lemma1_corrected(clip: float, participants: int) -> float:
+    """The sensitivity under replace-one, `participants` = m."""
+    return 2.0 * clip / participants
+
+
+def _mean(updates: list[float], divisor: int, clip: float) -> float:
+    return math.fsum(_clipped(update, clip) for update in updates) / divisor
+
+
+@oracle("lemma1", "lemma1_corrected", draws=100)
+def exchanged(clip: float, participants: int) -> float | None:
+    """The mean of m clipped updates before and after one client is exchanged for its opposite."""
+    if participants > 10_000:
+        return None
+    others = [0.0] * (participants - 1)
+    before, after = ([*others, sign * 3.0 * clip] for sign in (1.0, -1.0))
+    return abs(_mean(before, participants, clip) - _mean(after, participants, clip))
+
+
+def lemma1_add_remove(clip: float, participants: int) -> float:
+    """The sensitivity under add/remove, `participants` = the constant m."""
+    return clip / participants
+
+
+@oracle("lemma1_add_remove", draws=100)
+def joined(clip: float, participants: int) -> float | None:
+    """The sum of clipped updates over a constant, before and after a client joins."""
+    if participants > 10_000:
+        return None
+    others = [0.0] * participants
+    more = [*others, 3.0 * clip]
+    return abs(_mean(more, participants, clip) - _mean(others, participants, clip))
+
+
+# Theorem 2
+def eq16(alpha: float, rho: float, delta: float) -> float:
+    """Epsilon at this delta; at least 0."""
+    return canonne2020.proposition12(alpha, rho, delta)
+
+
+@oracle("eq16", draws=300)
+def converted(alpha: float, rho: float, delta: float) -> tuple[float, float]:
+    """As for the conversion it is: the best of many two-point pairs."""
+    return truths.worst_epsilon(alpha, rho, delta)
+
+
+# alpha times the ratio's distance from 1, below which powers are taken by their series
+_TINY = 1e-4
+
+
+def _squares(alpha: float, u: Floats) -> Floats:
+    """((1+u)^alpha - 1 - alpha u)/(alpha - 1) for small u, by its series."""
+    tail = 1.0 + (alpha - 3.0) / 4.0 * u * (1.0 + (alpha - 4.0) / 5.0 * u)
+    return np.asarray(alpha / 2.0 * u * u * (1.0 + (alpha - 2.0) / 3.0 * u * tail))
+
+
+def sampled_renyi(alpha: float, rate: float, sigma: float) -> float:
+    """(1/(alpha-1)) log E_{z ~ N(0, sigma^2)} [(1 - q + q mu_1(z)/mu_0(z))^alpha], mu_1 = N(1, sigma^2)."""
+    z = np.linspace(-13.0 * sigma, alpha + 13.0 * sigma, 512 + 24 * int(alpha / sigma))
+    log_weight = -z * z / (2.0 * sigma**2) + math.log(
+        float(z[1] - z[0]) / (sigma * math.sqrt(2.0 * math.pi))
+    )
+    with np.errstate(divide="ignore"):  # log(0) = -inf where the rate is 1
+        loss = np.logaddexp(np.log1p(-rate), math.log(rate) + (2.0 * z - 1.0) / (2.0 * sigma**2))
+    top = log_weight + alpha * loss
+    highest = float(np.max(top))
+    if highest > 500.0:
+        return (highest + math.log(float(np.sum(np.exp(top - highest))))) / (alpha - 1.0)
+    # the mean of the ratio is 1, which keeps the digits of a small divergence; dividing by alpha - 1
+    # inside the sum keeps those of an order next to 1
+    power = alpha - 1.0
+    near = np.minimum(loss, 30.0 / alpha)
+    close = np.exp(near) * np.expm1(power * near) / power - np.expm1(near)
+    hit = np.exp(log_weight + loss)
+    far = (np.exp(top) - hit) / power - (hit - np.exp(log_weight))
+    parts = np.where(loss < 30.0 / alpha, np.exp(log_weight) * close, far)
+    move = rate * np.expm1(np.minimum((2.0 * z - 1.0) / (2.0 * sigma**2), 700.0))
+    tiny = np.abs(move) < _TINY / alpha
+    parts = np.where(tiny, np.exp(log_weight) * _squares(alpha, np.where(tiny, move, 0.0)), parts)
+    return math.log1p(power * float(np.sum(parts))) / power
+
+
+def eq17(alpha: float, rate: float, sigma: float, rounds: int) -> float:
+    """The printed divergence; `sigma` = std / sensitivity."""
+    return rounds * sampled_renyi(alpha, rate * rate, sigma)
+
+
+@proof("eq17")
+def mixed_twice() -> bool:
+    """With the mixture as mu_1 the bracket is 1 - q^2 + q^2 r: a rate of q^2."""
+    from sympy import expand, symbols
+
+    q, r = symbols("q r")
+    return bool(expand(1 - q + q * (q * r + 1 - q) - (1 - q**2 + q**2 * r)) == 0)
+
+
+def eq17_corrected(alpha: float, rate: float, sigma: float, rounds: int) -> float:
+    """Renyi divergence of order `alpha` of all rounds; `sigma` = std / sensitivity C/m."""
+    return rounds * sampled_renyi(alpha, rate, sigma)
+
+
+def _poisson(rate: float, sigma: float, rounds: int) -> dp.Node:
+    return dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * rounds
+
+
+@oracle("eq17", "eq17_corrected", draws=300, within=1e-7)
+def renyi(alpha: float, rate: float, sigma: float, rounds: int) -> tuple[float, float]:
+    """The Renyi divergence of the Poisson-sampled Gaussian, the worse direction, by the exact engine."""
+    value = float(_poisson(rate, sigma, 1).rdp(alpha))
+    room = 1e-9 * value + 1e-13 / (alpha - 1.0)
+    return rounds * (value - room), rounds * (value + room)
+
+
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_LOWEST, _HIGHEST = 1e-2, 255.0  # orders minus 1
+_NARROW = 70
+
+
+def best_order(epsilon: Callable[[float], float]) -> float:
+    """The smallest epsilon over the orders (1.01, 256]; it has one minimum."""
+    low, high = math.log(_LOWEST), math.log(_HIGHEST)
+    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    first, second = epsilon(1.0 + math.exp(one)), epsilon(1.0 + math.exp(two))
+    for _ in range(_NARROW):
+        if first < second:
+            high, two, second = two, one, first
+            one = high - _GOLDEN * (high - low)
+            first = epsilon(1.0 + math.exp(one))
+        else:
+            low, one, first = one, two, second
+            two = low + _GOLDEN * (high - low)
+            second = epsilon(1.0 + math.exp(two))
+        if high - low < 1e-5:
+            break
+    return min(first, second)
+
+
+def theorem2(rate: float, sigma: float, rounds: int, delta: float) -> float:
+    """The epsilon that the printed formulas give."""
+    return best_order(lambda alpha: eq16(alpha, eq17(alpha, rate, sigma, rounds), delta))
+
+
+def theorem2_corrected(rate: float, sigma: float, rounds: int, delta: float) -> float:
+    """Epsilon under Poisson sampling and add/remove; `sigma` = std of the mean's noise / (C/m)."""
+    return best_order(lambda alpha: eq16(alpha, eq17_corrected(alpha, rate, sigma, rounds), delta))
+
+
+def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
+    true = node.delta(epsilon=epsilon, method="exact")
+    lower = true.value if true.lower is None else true.lower
+    upper = true.value if true.upper is None else true.upper
+    return Comparison(delta, lower, upper)
+
+
+def _hit_often(rng: Random) -> dict[str, float | int]:
+    """Runs in which the exchanged client is sampled several times: the engine is quick there."""
+    rate = 10 ** rng.uniform(-2.0, -0.3)
+    rounds = round(rng.uniform(4.0, 60.0) / rate)
+    delta = 10 ** rng.uniform(-7.0, -2.0)
+    return {"rate": rate, "sigma": rng.uniform(0.7, 3.0), "rounds": rounds, "delta": delta}
+
+
+@oracle("theorem2", "theorem2_corrected", draws=6, within=1e-6, claimed=True, draw=_hit_often)
+def sampled(
+    epsilon: float, rate: float, sigma: float, rounds: int, delta: float
+) -> Comparison | None:
+    """The exact delta at the claimed epsilon, each client sampled by its own coin."""
+    if rate * rounds < 1.0:
+        return None
+    return _delivered(_poisson(rate, sigma, rounds), epsilon, delta)
+
+
+def theorem2_algorithm1(rate: float, sigma: float, rounds: int, delta: float) -> float:
+    """As `theorem2_corrected`."""
+    return theorem2_corrected(rate, sigma, rounds, delta)
+
+
+def theorem2_without_replacement(rate: float, sigma: float, rounds: int, delta: float) -> float:
+    """Epsilon of Algorithm 1; `sigma` as in Eq. (11), so that std / sensitivity = sigma/2."""
+    mu = 2.0 / sigma
+    return best_order(
+        lambda alpha: eq16(alpha, rounds * dong2019.c_p_renyi(mu, rate, alpha), delta)
+    )
+
+
+def _algorithm1(rate: float, sigma: float, rounds: int) -> dp.Node:
+    """m = qM clients, one exchanged: the sensitivity is twice that of the noise's unit."""
+    return dp.WithoutReplacement(rate)(dp.Gaussian(sigma=0.5 * sigma)) * rounds
+
+
+@oracle(
+    "theorem2_algorithm1",
+    "theorem2_without_replacement",
+    draws=6,
+    within=1e-6,
+    claimed=True,
+    draw=_hit_often,
+)
+def without_replacement(
+    epsilon: float, rate: float, sigma: float, rounds: int, delta: float
+) -> Comparison | None:
+    """The exact delta at the claimed epsilon for Algorithm 1: below, of data sets; above, of C_q."""
+    if rate * rounds < 1.0:
+        return None
+    return _delivered(_algorithm1(rate, sigma, rounds), epsilon, delta)
+
+
+# Proof of Theorem 4
+def diameter(smoothness: float, rho: float) -> float:
+    """The printed diameter of the gradients."""
+    return 2.0 * smoothness * rho
+
+
+@oracle("diameter", draws=100)
+def two_samples(smoothness: float, rho: float) -> tuple[float, float]:
+    """One step of SAM on each of two quadratics from 0, divided by the learning rate."""
+    steps = [_run(1.0, rho, 1, smoothness, z)[-1] for z in (1.0, -1.0)]
+    return abs(steps[0] - steps[1]) * (1.0 - 1e-12), math.inf
+
+
+# Theorem 4
+def theorem4(
+    smoothness: float,
+    rho: float,
+    sigma: float,
+    clip: float,
+    dimension: int,
+    samples: int,
+    participants: int,
+    slack: float,
+) -> float:
+    """The printed eps~ of one round; `smoothness` = L, `slack` = delta~."""
+    unit = smoothness * rho / (sigma * clip * dimension)
+    inner = unit * math.sqrt(-2.0 * math.log(slack)) + 2.0 * unit**2
+    return lemma4(inner, samples, participants) if inner < 700.0 else inner
+
+
+@oracle("theorem4", draws=300, within=1e-7, claimed=True)
+def gaussian_step(
+    claimed: float,
+    smoothness: float,
+    rho: float,
+    sigma: float,
+    clip: float,
+    dimension: int,
+    samples: int,
+    participants: int,
+    slack: float,
+) -> Comparison | None:
+    """The step that the proof describes: a shift of 2 L rho/m against noise of std sigma C/m, sampled.
+
+    The printed delta is taken at the best t >= 1, W' as in the proof, and only where it is below 1.
+    """
+    spread = 2.0 * smoothness * rho * sigma * clip * dimension / participants**2
+    bar = math.sqrt(-2.0 * math.log(slack))
+    t = max(1.0, bar / spread)
+    log_delta = 0.5 * (t * spread) ** 2 - t * spread * bar
+    if log_delta >= 0.0:
+        return None
+    mu = 2.0 * smoothness * rho / (sigma * clip)
+    if mu > 25.0 or claimed > 60.0:
+        return None
+    rate = participants / samples
+    true = truths.sampled_profile(mu, rate, min(claimed, 29.0)) if claimed < 29.0 else None
+    if true is None:
+        return None
+    return Comparison(rate * math.exp(log_delta), true * (1.0 - 1e-9), true * (1.0 + 1e-9))
+
+
+def theorem4_corrected(sigma: float, rate: float, epsilon: float) -> float:
+    """Delta of one round; `rate` = m/N, `sigma` that of Eq. (11)."""
+    return dong2019.theorem4_2(2.0 / sigma, rate, epsilon)
+
+
+@oracle("theorem4_corrected", draws=300, within=1e-8)
+def one_round(sigma: float, rate: float, epsilon: float) -> float | None:
+    """Opposite clipped updates, one step on a uniform sample, the hockey stick by quadrature."""
+    return truths.sampled_profile(2.0 / sigma, rate, epsilon)
+
+
+# Theorem 5
+def theorem5(epsilon: float, delta: float) -> float:
+    """The printed probability."""
+    return 1.0 - 2.0 * math.exp(-1.7 * epsilon) * delta / epsilon * math.log(2.0 / epsilon)
+
+
+@oracle("theorem5", draws=100)
+def probability(epsilon: float, delta: float) -> tuple[float, float]:
+    """A probability, so at most 1."""
+    return 0.0, 1.0
+
+
+# Lemma 2
+def lemma2(steps: int, eta: float, smoothness: float, rho: float) -> float:
+    """The printed bound; `steps` = K."""
+    return 2.0 * (steps * smoothness * eta * rho) ** 2
+
+
+@oracle("lemma2", draws=100)
+def perturbations(steps: int, eta: float, smoothness: float, rho: float) -> float:
+    """F_1 = w and F_2 = -w/2: each client's unit vector and that of the mean gradient."""
+    gradients = [1.0, -0.5]
+    whole = math.copysign(rho, sum(gradients))
+    return sum((math.copysign(rho, g) - whole) ** 2 for g in gradients) / len(gradients)
+
+
+# Lemma 3
+def lemma3(
+    steps: int,
+    eta: float,
+    smoothness: float,
+    rho: float,
+    local: float,
+    across: float,
+    gradient: float,
+) -> float:
+    """The printed bound; `local` = sigma_l, `across` = sigma_g, `gradient` = |grad f(w^t)|."""
+    shift = (smoothness * rho) ** 2
+    spread = 6.0 * steps * (3.0 * across**2 + 6.0 * shift + gradient**2)
+    first = 5.0 * steps * eta**2 * (2.0 * shift * local**2 + spread)
+    return first + 24.0 * steps**3 * eta**4 * smoothness**2 * shift
+
+
+def _noisy_flat(rng: object) -> dict[str, float | int]:
+    """Points with some of the gradients' causes absent, as the lemma allows."""
+    uniform = rng.uniform  # type: ignore[attr-defined]
+    steps, smoothness = int(uniform(2.0, 20.0)), uniform(0.5, 5.0)
+    eta = uniform(0.1, 1.0) / (10.0 * steps * smoothness)
+    rho, across, gradient = (uniform(0.0, 0.2) if uniform(0.0, 1.0) < 0.5 else 0.0 for _ in "123")
+    return {
+        "steps": steps,
+        "eta": eta,
+        "smoothness": smoothness,
+        "rho": rho,
+        "local": uniform(0.0, 5.0),
+        "across": across,
+        "gradient": gradient,
+    }
+
+
+@oracle("lemma3", draws=300, draw=_noisy_flat)
+def drift(
+    steps: int,
+    eta: float,
+    smoothness: float,
+    rho: float,
+    local: float,
+    across: float,
+    gradient: float,
+) -> tuple[float, float]:
+    """Linear losses with slope g +- sigma_l by a coin: the second moment after K - 1 steps, added up."""
+    mean, variance = 0.0, 0.0
+    for _ in range(steps - 1):
+        mean += eta * gradient
+        variance += (eta * local) ** 2
+    return (mean * mean + variance) * (1.0 - 1e-12), math.inf
+
+
+# Lemma 4
+def lemma4(epsilon: float, samples: int, participants: int) -> float:
+    """Epsilon on a sample of `participants` out of `samples`."""
+    return balle2018.epsilon(epsilon, participants / samples)
+
+
+@oracle("lemma4", draws=200)
+def coin_on_a_sample(epsilon: float, samples: int, participants: int) -> float | None:
+    """A biased coin on the exchanged record, and its lie where the sample misses it: both odds."""
+    from mpmath import exp, log, mp, mpf
+
+    with mp.workdps(40):
+        true = 1 / (1 + exp(-mpf(epsilon)))
+        hit = mpf(participants) / samples
+        with_record = hit * true + (1 - hit) * (1 - true)
+        exchanged = hit * (1 - true) + (1 - hit) * (1 - true)
+        return float(log(with_record / exchanged))
+
+
+def lemma4_delta(delta: float, samples: int, participants: int) -> float:
+    """Delta on a sample of `participants` out of `samples`."""
+    return participants * delta / samples
+
+
+@oracle("lemma4_delta", draws=100)
+def open_failure(delta: float, samples: int, participants: int) -> float | None:
+    """Every record of the data set in turn: how often it is in the sample, times delta."""
+    if samples > 5000:
+        return None
+    chosen = np.arange(samples) < participants  # any fixed sample, the record's place being uniform
+    return float(np.mean(chosen * delta))
+
+
+# Lemma 5
+def lemma5_epsilon(steps: int, epsilon: float, delta: float, slack: float) -> float:
+    """epsilon' of all steps; `slack` = delta tilde."""
+    return epsilon * (math.sqrt(-2.0 * steps * math.log(slack)) + steps * math.tanh(epsilon / 2.0))
+
+
+def _coins(step: float, failure: float, steps: int, epsilon: float) -> tuple[float, float] | None:
+    """Delta of coins that may fail openly: mpmath, over the number of lies, or by convolution."""
+    from mpmath import binomial, exp, fsum, mp, mpf
+
+    if steps > 2000:
+        return None
+    with mp.workdps(40):
+        true = 1 / (1 + exp(-mpf(step)))
+        lie, bar = 1 - true, exp(mpf(epsilon))
+        told = fsum(
+            binomial(steps, j)
+            * max(mpf(0), true ** (steps - j) * lie**j - bar * lie ** (steps - j) * true**j)
+            for j in range(steps // 2 + 1)
+        )
+        value = float(1 - (1 - mpf(failure)) ** steps * (1 - told))
+    return value * (1.0 - 1e-10), value * (1.0 + 1e-10)
+
+
+@oracle("lemma5_epsilon", draws=250, within=1e-8, claimed=True)
+def delivered(
+    claimed: float, steps: int, epsilon: float, delta: float, slack: float
+) -> Comparison | None:
+    """The exact delta at the claimed eps', against 1 - (1 - delta)^T (1 - slack)."""
+    told = _coins(epsilon, delta, steps, claimed)
+    if told is None:
+        return None
+    allowed = 1.0 - (1.0 - delta) ** steps * (1.0 - slack)
+    return Comparison(allowed * (1.0 + 1e-12), *told)
+
+
+def _failures(steps: int, epsilon: float, total: float, delta: float) -> float:
+    """The rest of delta' as printed."""
+    unit = delta / (1.0 + math.exp(epsilon))
+    count = math.ceil(total / epsilon)
+    mixed = count * math.log1p(-math.exp(epsilon) * unit) + (steps - count) * math.log1p(-unit)
+    return -math.expm1(mixed) - math.expm1(steps * math.log1p(-unit))
+
+
+def _log_tail(steps: int, epsilon: float, total: float, sign: float) -> float:
+    """Log of the first term of delta'; the sign of its first exponent is -1 as printed."""
+    high, low = steps * epsilon + total, steps * epsilon - total
+    return (
+        sign * high / 2.0
+        + steps * (math.log(2.0 * steps * epsilon / low) - math.log1p(math.exp(epsilon)))
+        - high / (2.0 * epsilon) * math.log(high / low)
+    )
+
+
+def lemma5(steps: int, epsilon: float, delta: float, slack: float) -> float:
+    """delta' as printed."""
+    total = lemma5_epsilon(steps, epsilon, delta, slack)
+    tail = math.exp(_log_tail(steps, epsilon, total, -1.0))
+    return tail + _failures(steps, epsilon, total, delta)
+
+
+def lemma5_sign(steps: int, epsilon: float, delta: float, slack: float) -> float:
+    """delta' with the sign of its first exponent repaired, and nothing else."""
+    total = lemma5_epsilon(steps, epsilon, delta, slack)
+    tail = math.exp(_log_tail(steps, epsilon, total, 1.0))
+    return tail + _failures(steps, epsilon, total, delta)
+
+
+@proof("lemma5_sign")
+def first_order() -> bool:
+    """T - (k e^eps + 2T - k)/(1 + e^eps) = (T - k)(e^eps - 1)/(e^eps + 1), positive for k < T."""
+    from sympy import simplify, symbols
+
+    steps, k, growth = symbols("T k g", positive=True)
+    missing = steps - (k * growth + 2 * steps - k) / (1 + growth)
+    return bool(simplify(missing - (steps - k) * (growth - 1) / (growth + 1)) == 0)
+
+
+def lemma5_corrected(steps: int, epsilon: float, delta: float, slack: float) -> float:
+    """delta' at the epsilon' of `lemma5_epsilon`."""
+    total = lemma5_epsilon(steps, epsilon, delta, slack)
+    kept = steps * math.log1p(-delta)
+    if total < steps * epsilon:
+        tail = math.exp(min(0.0, _log_tail(steps, epsilon, total, 1.0)))
+        kept += math.log1p(-tail) if tail < 1.0 else -math.inf
+    return -math.expm1(kept)
+
+
+def _total(steps: int, epsilon: float, slack: float) -> float:
+    """The epsilon' of Lemma 5, which the claimed delta' belongs to."""
+    from mpmath import exp, log, mp, mpf, sqrt
+
+    with mp.workdps(30):
+        e = mpf(epsilon)
+        bias = steps * e * (exp(e) - 1) / (exp(e) + 1)
+        return float(sqrt(2 * log(1 / mpf(slack)) * steps * e * e) + bias)
+
+
+@oracle("lemma5", "lemma5_sign", "lemma5_corrected", draws=250, within=1e-8)
+def best_possible(
+    steps: int, epsilon: float, delta: float, slack: float
+) -> tuple[float, float] | None:
+    """The exact delta at eps' of coins that may fail openly, summed over the lies with 40 digits."""
+    return _coins(epsilon, delta, steps, _total(steps, epsilon, slack))
+
+
+@proof("lemma5_corrected")
+def chernoff() -> bool:
+    """With w = e^{(1+2s) eps} = (T eps + x)/(T eps - x): stationary, and the exponent is the formula's.
+
+    There e^{(1+s) eps} = e^{eps/2} sqrt(w) and e^{-s eps} = e^{eps/2}/sqrt(w), so their sum is
+    e^{eps/2} (w + 1)/sqrt(w) and the ratio of difference to sum is (w - 1)/(w + 1).
+    """
+    from sympy import simplify, symbols
+
+    steps, e, x, log_w, log_moment = symbols("T e x W c", positive=True)  # c = log(1 + e^eps)
+    high, low = steps * e + x, steps * e - x
+    w = high / low
+    stationary = simplify(-x + steps * e * (w - 1) / (w + 1)) == 0
+    log_sum = symbols("S")  # log(w + 1), where w + 1 = 2 T eps/(T eps - x)
+    weights = simplify(w + 1 - 2 * steps * e / low) == 0
+    exponent = -x * (log_w - e) / (2 * e) + steps * (e / 2 + log_sum - log_w / 2 - log_moment)
+    formula = high / 2 + steps * (log_sum - log_moment) - high / (2 * e) * log_w
+    return bool(stationary and weights and simplify(exponent - formula) == 0)
+
+
+# Lemma 7
+def lemma7(steps: int, step: float) -> float:
+    """The printed bound for two quadratics; `steps` = K, `step` = eta L."""
+    apart = 2.0 * (1.0 - (1.0 - step) ** steps)
+    return 2.0 * steps * apart**2
+
+
+@oracle("lemma7", draws=200)
+def along_the_way(steps: int, step: float) -> float:
+    """Two quadratics, z = 1 and z = -1: the squared distances of the models along the way."""
+    ways = [_run(step, 0.0, steps, 1.0, z) for z in (1.0, -1.0)]
+    return math.fsum((x - y) ** 2 for x, y in zip(*(way[:steps] for way in ways), strict=True))
+
+
+# Lemma 8
+def lemma8(steps: int, eta: float, smoothness: float, rho: float, gradient: float) -> float:
+    """The printed bound; `gradient` = B."""
+    return 3.0 * steps * eta**2 * ((smoothness * rho) ** 2 + gradient**2)
+
+
+def _walk(steps: int, eta: float, gradient: float, local: float) -> float:
+    ends = []
+    for noise in (local, -local):
+        w = 0.0
+        for _ in range(steps):
+            w -= eta * (gradient + noise)
+        ends.append(w * w)
+    return sum(ends) / len(ends)
+
+
+@oracle("lemma8", draws=200)
+def straight(
+    steps: int, eta: float, smoothness: float, rho: float, gradient: float
+) -> tuple[float, float]:
+    """K steps along a constant gradient of norm B, never clipped."""
+    return _walk(steps, eta, gradient, 0.0), math.inf
+
+
+def lemma8_corrected(steps: int, eta: float, gradient: float, local: float) -> float:
+    """The bound; `gradient` = B, `local` = sigma_l."""
+    return (steps * eta) ** 2 * (gradient**2 + local**2)
+
+
+@oracle("lemma8_corrected", draws=200)
+def straight_noisy(steps: int, eta: float, gradient: float, local: float) -> tuple[float, float]:
+    """K steps along B +- sigma_l, the same batch at every step: the mean of both squares."""
+    return _walk(steps, eta, gradient, local) * (1.0 - 1e-12), math.inf
+
+
+# Eq. (24)
+def eq24_topk(d: int, k: int) -> float:
+    """The printed energy in units of the noise variance."""
+    return float(k)
+
+
+@oracle("eq24_topk", draws=60, within=1e-8)
+def kept_noise(d: int, k: int) -> float:
+    """The k largest squares of d normals: E of each as the integral of its survival function."""
+    from scipy.special import bdtrc, erfc
+
+    x = np.linspace(0.0, 12.0, 6001)  # of |z|; the square's survival is integrated with 2x dx
+    above = np.clip(erfc(x / math.sqrt(2.0)), 1e-300, 1.0)
+    total = np.zeros_like(x)
+    for rank in range(1, k + 1):  # the rank-th largest exceeds x if at least rank of d do
+        total += bdtrc(rank - 1, d, above)
+    height = total * 2.0 * x
+    width = float(x[1])
+    simpson = height[0] + height[-1] + 4.0 * height[1::2].sum() + 2.0 * height[2:-1:2].sum()
+    return float(simpson) * width / 3.0
+
+
+_RATE, _SIGMA, _CLIENTS = 0.1, 0.95, 500  # Section 6.1: q, sigma, M; delta = 1/M
+
+
+def _epsilon(rounds: int) -> float:
+    return theorem2_corrected(_RATE, _SIGMA, rounds, 1.0 / _CLIENTS)
+
+
+@cache
+def rounds_within(budget: float) -> int:
+    """The most rounds whose epsilon by Theorem 2 (Poisson) is at most `budget`."""
+    low, high = 1, 2
+    while _epsilon(high) <= budget:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _epsilon(middle) <= budget else (low, middle)
+    return low
+
+
+def spent(budget: float) -> float:
+    """Epsilon by Theorem 2 after the last round that stays within `budget`."""
+    return _epsilon(rounds_within(budget))
+
+
+def within_budget(budget: float) -> tuple[float, float]:
+    """Both ends of Algorithm 1's epsilon, stated setting, after the rounds that the budget allows."""
+    node = _algorithm1(0.1, 0.95, rounds_within(budget))
+    answer = node.epsilon(delta="0.002", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    return answer.lower, answer.upper

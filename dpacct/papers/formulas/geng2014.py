@@ -1,0 +1,76 @@
+"""Geng, Viswanath. The Optimal Mechanism in Differential Privacy. ISIT 2014: the staircase.
+
+Sensitivity 1; lam is the pure epsilon, nu in [0, 1] the shape (gamma there).
+"""
+
+from __future__ import annotations
+
+import math
+
+from dpacct.papers import truths
+from dpacct.papers.oracle import Comparison, oracle, proof
+
+
+# Cost of the staircase
+def amplitude(lam: float, nu: float) -> float:
+    """Mean absolute value."""
+    b = math.exp(-lam)
+    height = -math.expm1(-lam) / (2.0 * (nu + b * (1.0 - nu)))
+    return (height * (nu * nu + b - b * nu * nu) + b) / -math.expm1(-lam)
+
+
+@oracle("amplitude", draws=200, within=1e-8)
+def pieces(lam: float, nu: float) -> float:
+    """The mean of |x| of one draw, summed piece by piece."""
+    return truths.staircase_moment(lam, nu, 1)
+
+
+# Optimal shape
+def best_nu(lam: float) -> float:
+    """The shape of least E|X|: 1/(1 + e^{lam/2})."""
+    return 1.0 / (1.0 + math.exp(0.5 * lam))
+
+
+def least_amplitude(lam: float) -> float:
+    """The least mean absolute value."""
+    return math.exp(-0.5 * lam) / -math.expm1(-lam)
+
+
+@oracle("least_amplitude", draws=30, within=1e-8)
+def least_over_shapes(lam: float) -> float:
+    """The least E|X| over nu, golden section over sums of pieces."""
+    return truths.least_staircase_moment(lam, 1)[1]
+
+
+def least_variance(lam: float) -> float:
+    """The best shape for the variance."""
+    b = math.exp(-lam)
+    root = math.pow(b - 2.0 * b**2 + 2.0 * b**4 - b**5, 1.0 / 3.0)
+    return -b / (1.0 - b) + root / (math.pow(2.0, 1.0 / 3.0) * (1.0 - b) ** 2)
+
+
+@oracle("least_variance", draws=20, within=1e-8, claimed=True)
+def least_square_over_shapes(nu: float, lam: float) -> Comparison:
+    """E X^2 at that nu beside its least value over nu."""
+    return Comparison(
+        truths.staircase_moment(lam, nu, 2), *(2 * [truths.least_staircase_moment(lam, 2)[1]])
+    )
+
+
+@proof("least_variance")
+def derivative() -> bool:
+    """dV/dnu has the sign of 2u^3 - b(1+b), u = (1-b) nu + b, and the printed nu is its zero."""
+    from sympy import cancel, diff, expand, symbols, together
+
+    b, nu = symbols("b nu", positive=True)
+    mass = nu + b * (1 - nu)
+    first = (nu**2 + b * (1 - nu**2)) / (2 * mass)
+    second = (nu**3 + b * (1 - nu**3)) / (3 * mass)
+    # E p and E p^2 of the geometric level, P(p) = (1 - b) b^p
+    level, square = b / (1 - b), b * (1 + b) / (1 - b) ** 2
+    slope = together(diff(square + 2 * level * first + second, nu))
+    u = (1 - b) * nu + b
+    sign = 2 * u**3 - b * (1 + b)
+    quotient = cancel(slope / sign)  # 1/(3 mass^2 (1 - b)), which is positive
+    at_root = expand(b - 2 * b**2 + 2 * b**4 - b**5 - b * (1 + b) * (1 - b) ** 3)
+    return bool(at_root == 0 and cancel(quotient * 3 * mass**2 * (1 - b)) == 1)

@@ -1,0 +1,112 @@
+"""Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson. Scalable Private Learning with PATE. ICLR 2018.
+
+The noisy argmax of votes, and the Renyi bound that gets better when the votes agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpacct.papers import truths
+from dpacct.papers.oracle import oracle
+from dpacct.pate import published
+
+# Proposition 7
+
+
+def proposition7(votes: Sequence[float], sigma: float) -> float:
+    """The probability that noise of std `sigma` on each count changes the winner, at most."""
+    first, *others = sorted(votes, reverse=True)
+    return math.exp(published.log_mismatch((first - other for other in others), sigma))
+
+
+@oracle("proposition7", draws=300, within=1e-9)
+def wrong_label(votes: Sequence[float], sigma: float) -> tuple[float, float]:
+    """The probability of all labels but the leader's, by quadrature over their noise."""
+    value = float(np.sum(np.exp(truths.log_labels(tuple(sorted(votes)), sigma)[:-1])))
+    return value * (1.0 - 1e-10), value * (1.0 + 1e-10)
+
+
+# Theorem 6
+def limit(mu1: float, mu2: float, epsilon2: float) -> float:
+    """The q below which the theorem speaks."""
+    return math.exp(published.theorem6_log_limit(mu1, mu2, epsilon2))
+
+
+def theorem6(
+    mu1: float, epsilon1: float, mu2: float, epsilon2: float, order: float, q: float
+) -> float:
+    """Renyi divergence of that order; the mechanism is (mu1, epsilon1)- and (mu2, epsilon2)-RDP."""
+    return float(published.data_dependent(math.log(q), order, mu1, epsilon1, mu2, epsilon2))
+
+
+@oracle("theorem6", draws=300)
+def likely_outcome(
+    mu1: float, epsilon1: float, mu2: float, epsilon2: float, order: float, q: float
+) -> tuple[float, float]:
+    """P = (1-q, q) and the farthest Q that both Renyi bounds admit, both ways."""
+    near = [truths.partners(q, mu1, epsilon1), truths.partners(q, mu2, epsilon2)]
+    low, high = max(near[0][0], near[1][0]), min(near[0][1], near[1][1])
+    return truths.at_least(
+        max(
+            truths.two_point_divergence(order, q, low), truths.two_point_divergence(order, q, high)
+        ),
+        order,
+    )
+
+
+# Theorem 6 with Propositions 7 and 8
+
+
+def gnmax(votes: Sequence[float], sigma: float, order: float) -> float:
+    """Renyi divergence from these votes to those with one vote moved, at most."""
+    first, *others = sorted(votes, reverse=True)
+    log_q = published.log_mismatch((first - other for other in others), sigma)
+    return published.gaussian_votes(log_q, order, sigma, math.sqrt(2.0))
+
+
+@oracle("gnmax", draws=150, within=1e-6)
+def pate_vote(votes: Sequence[float], sigma: float, order: float) -> tuple[float, float] | None:
+    """All labels' probabilities by quadrature, from these votes to all with one vote moved."""
+    counts = tuple(votes)
+    moved = truths.one_moved(counts, 1.0)
+    return truths.worst_label_divergence(counts, moved, sigma, order, both=False)
+
+
+# Theorem 23
+def theorem23(order: float, beta: float, sigma: float) -> float:
+    """The Renyi cost as the released code has it."""
+    spread = -0.5 * math.log1p(-2.0 * order * beta) + beta * order
+    return order * math.exp(2.0 * beta) / sigma**2 + spread / (order - 1.0)
+
+
+def theorem23_corrected(order: float, beta: float, sigma: float) -> float:
+    """Renyi cost of publishing a value with noise sigma times its smooth sensitivity."""
+    return published.publication(order, beta, sigma)
+
+
+@oracle("theorem23", "theorem23_corrected", draws=1500, within=1e-9)
+def two_normal_laws(order: float, beta: float, sigma: float) -> tuple[float, float] | None:
+    """The Renyi integral of two normal laws by quadrature, for neighbours with less and with more noise."""
+    worst, lost = 0.0, 0.0
+    for ratio in (math.exp(-beta), math.exp(beta)):
+        shift, spread = min(1.0, ratio), sigma * ratio
+        # p^a q^{1-a} is a Gaussian integrand of this precision and centre
+        precision = order / sigma**2 + (1.0 - order) / spread**2
+        if precision * sigma**2 < 1e-5 or sigma < 1e-3:
+            return None  # the integrand is a difference of two that are far larger
+        centre = (1.0 - order) * shift / spread**2 / precision
+        x = centre + np.linspace(-13.0, 13.0, 1301) / math.sqrt(precision)
+        log_p = -0.5 * np.square(x / sigma) - math.log(sigma)
+        log_q = -0.5 * np.square((x - shift) / spread) - math.log(spread)
+        heights = order * log_p + (1.0 - order) * log_q
+        peak = float(heights.max())
+        width = float(x[1] - x[0]) / math.sqrt(2.0 * math.pi)
+        moment = peak + math.log(float(np.exp(heights - peak).sum()) * width)
+        worst = max(worst, moment / (order - 1.0))
+        lost = max(lost, 1e-15 * order * float(np.abs(log_p).max() + np.abs(log_q).max()))
+    room = 1e-9 * worst + (1e-12 + lost) * order / (order - 1.0)
+    return worst - room, worst + room

@@ -1,0 +1,598 @@
+"""Feng et al. Universally Harmonizing Differential Privacy Mechanisms for Federated Learning. 2024."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+
+import numpy as np
+
+import dpacct as dp
+from dpacct.papers import truths
+from dpacct.papers.formulas import geng2014, girgis2021
+from dpacct.papers.oracle import Comparison, Floats, oracle, proof
+
+
+# Lemma 1
+def lemma1(lam: float) -> float:
+    """The least mean amplitude, sensitivity 1."""
+    return geng2014.least_amplitude(lam)
+
+
+@oracle("lemma1", draws=30, within=1e-8)
+def least_amplitude(lam: float) -> float:
+    """The least E|X| over nu, golden section over sums of pieces."""
+    return truths.least_staircase_moment(lam, 1)[1]
+
+
+# Section 4.2 and Appendix A.4
+def renyi(alpha: float, lam: float, nu: float) -> float:
+    """The exact divergence of order alpha of the 1-D mechanism from itself shifted by 1."""
+    # The loss is lam or -lam where the levels differ and 0 where they agree, so with the mass
+    # `apart` where they differ, M - 1 = apart ((e^{a l} + e^{(1-a) l})/(1 + e^l) - 1).
+    inner = min(nu, 1.0 - nu)
+    height = -math.expm1(-lam) / (2.0 * (nu + math.exp(-lam) * (1.0 - nu)))
+    # mass of x in (0, 1) where the levels agree, as one has gone down and the other not yet up
+    same = abs(2.0 * nu - 1.0) * (math.exp(-lam) if nu < 0.5 else 1.0)
+    ends = (alpha - 1.0) * lam
+    low = math.exp(-alpha * lam)
+    weight = 0.5 + inner * height
+    if ends > 30.0:
+        rest = weight * low + height * same
+        return (ends + math.log(weight) + math.log1p(rest / weight * math.exp(-ends))) / (
+            alpha - 1.0
+        )
+    # less 1 = (1 + e^{-lam}) weight + same height, the total mass, so that small lam keeps digits
+    up = math.expm1(ends) + math.exp(-lam) * math.expm1((1.0 - alpha) * lam)
+    return math.log1p(weight * up) / (alpha - 1.0)
+
+
+def lam_of(alpha: float, gamma: float) -> float:
+    """The lam at which the staircase with Lemma 1's nu is exactly (alpha, gamma)-RDP."""
+    low, high = 0.0, gamma
+    while renyi(alpha, high, geng2014.best_nu(high)) < gamma:
+        high *= 2.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (
+            (middle, high)
+            if renyi(alpha, middle, geng2014.best_nu(middle)) < gamma
+            else (low, middle)
+        )
+    return high
+
+
+def optimal_nu(alpha: float, gamma: float) -> float:
+    """E|X| at Lemma 1's nu, sensitivity 1."""
+    lam = lam_of(alpha, gamma)
+    return geng2014.amplitude(lam, geng2014.best_nu(lam))
+
+
+def _lam(alpha: float, gamma: float, nu: float) -> float:
+    low, high = 0.0, 2.0 * gamma
+    while divergence_staircase(alpha, high, nu, 1.0) < gamma:
+        high *= 2.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (
+            (low, middle)
+            if divergence_staircase(alpha, middle, nu, 1.0) >= gamma
+            else (middle, high)
+        )
+    return high
+
+
+@oracle("optimal_nu", draws=6, within=1e-4)
+def least_at_renyi(alpha: float, gamma: float) -> float:
+    """The least E|X| over a grid of nu, each at the lam that makes it (alpha, gamma)-RDP."""
+    grid = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+    return min(truths.staircase_moment(_lam(alpha, gamma, nu), nu, 1) for nu in grid)
+
+
+# Section 4.2
+def variance_gap(epsilon: float) -> float:
+    """The two terms of the expansion, sensitivity 1."""
+    return 1.0 / 12.0 - epsilon * epsilon / 720.0
+
+
+@oracle("variance_gap")
+def gap_to_laplace(epsilon: float) -> float:
+    """2/epsilon^2 less the least variance over nu."""
+    return 2.0 / epsilon**2 - truths.least_staircase_moment(epsilon, 2)[1]
+
+
+def variance_gap_gaussian(alpha: float, gamma: float) -> float:
+    """The printed saving, at the staircase's epsilon."""
+    return variance_gap(lam_of(alpha, gamma))
+
+
+@oracle("variance_gap_gaussian", draws=10, within=1e-6)
+def gap_to_gaussian(alpha: float, gamma: float) -> float:
+    """alpha/(2 gamma) less the variance of Lemma 1's staircase at the same divergence_staircase."""
+    low, high = 0.0, 2.0 * gamma
+
+    def shape(lam: float) -> float:
+        return 1.0 / (1.0 + math.exp(lam / 2.0))
+
+    while divergence_staircase(alpha, high, shape(high), 1.0) < gamma:
+        high *= 2.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        enough = divergence_staircase(alpha, middle, shape(middle), 1.0) >= gamma
+        low, high = (low, middle) if enough else (middle, high)
+    return alpha / (2.0 * gamma) - truths.staircase_moment(high, shape(high), 2)
+
+
+# Table 3
+def table3_gaussian(alpha: float, sigma: float) -> float:
+    """Divergence of order alpha, sigma = std / sensitivity."""
+    return alpha / (2.0 * sigma * sigma)
+
+
+@oracle("table3_gaussian", draws=200, within=1e-8)
+def gaussian_divergence(alpha: float, sigma: float) -> tuple[float, float]:
+    """The trapezoid rule on p^alpha q^(1-alpha), which is exact to rounding for such functions."""
+    shift = 1.0 / sigma
+    x = np.linspace(-12.0, 12.0, 1201) + alpha * shift
+    logs = -0.5 * (alpha * (x - shift) ** 2 + (1.0 - alpha) * x**2)
+    top = float(np.max(logs))
+    area = float(np.sum(np.exp(logs - top))) * 0.02 / math.sqrt(2.0 * math.pi)
+    found, room = (top + math.log(area)) / (alpha - 1.0), 1e-14 / (alpha - 1.0)
+    return found - room, found + room
+
+
+# Theorem 1
+
+
+def bracket(alpha: float, lam: float, nu: float) -> float:
+    """Eq. (4) as printed, infinite where it exceeds the range of floats."""
+    if (alpha - 1.0) * lam > 700.0:
+        return math.inf
+    ends = math.exp((alpha - 1.0) * lam) + math.exp(-alpha * lam)
+    side = math.exp(-lam if nu < 0.5 else lam)
+    factor = -math.expm1(-lam) / (2.0 * (nu + math.exp(-lam) * (1.0 - nu)))
+    return 0.5 * ends + (ends * (1.0 - nu) + abs(2.0 * nu - 1.0) * side) * factor
+
+
+def theorem1(alpha: float, lam: float, nu: float) -> float:
+    """The printed number."""
+    return bracket(alpha, lam, nu)
+
+
+# Theorem 2
+def theorem2(alpha: float, lam: float, nu: float) -> float:
+    """The printed number."""
+    return bracket(alpha, lam, nu)
+
+
+def theorem2_log(alpha: float, lam: float, nu: float) -> float:
+    """Renyi divergence of order alpha, at most."""
+    return math.log(bracket(alpha, lam, nu)) / (alpha - 1.0)
+
+
+def theorem2_corrected(alpha: float, lam: float, nu: float) -> float:
+    """Renyi divergence of order alpha, sensitivity 1."""
+    return renyi(alpha, lam, nu)
+
+
+@lru_cache(maxsize=64)
+def _pieces(lam: float, nu: float, shift: float) -> tuple[Floats, Floats, Floats]:
+    """(length, log density at x, log density at x - shift) of each piece on which both are constant."""
+    steps = math.ceil(42.0 / lam) + 2
+    if steps > 20_000:
+        raise ArithmeticError("too many steps")
+    whole = np.arange(steps + 1.0)
+    own = np.concatenate([whole, whole + nu, -whole, -whole - nu])
+    jumps = np.unique(np.concatenate([own, own + shift]))
+    middle = 0.5 * (jumps[1:] + jumps[:-1])
+    height = math.log(-math.expm1(-lam)) - math.log(2.0 * (nu + math.exp(-lam) * (1.0 - nu)))
+
+    def level(x: Floats) -> Floats:
+        size = np.abs(x)
+        below = np.floor(size)
+        return np.asarray(height - lam * (below + (size - below >= nu)))
+
+    return np.diff(jumps), level(middle), level(middle - shift)
+
+
+def divergence_staircase(alpha: float, lam: float, nu: float, shift: float) -> float:
+    """D_alpha of the mechanism from itself shifted; both directions are the same, by symmetry."""
+    length, here, there = _pieces(lam, nu, shift)
+    weight = length * np.exp(here)
+    # P and Q exchange their roles under reflection, so the mean under P of e^{(alpha-1) L} decides;
+    # divided by the mass, so that neither small losses nor orders near 1 lose their digits
+    loss, s = here - there, alpha - 1.0
+    if s * lam < 600.0:
+        mean = float(weight @ np.expm1(s * loss)) / float(np.sum(weight))
+        return max(0.0, math.log1p(mean) / s)
+    top = s * float(np.max(loss))
+    mean = float(weight @ np.exp(s * loss - top)) / float(np.sum(weight))
+    return (top + math.log(mean)) / s
+
+
+@oracle("theorem1", "theorem2", "theorem2_log", draws=800, within=1e-6)
+@oracle("theorem2_corrected", draws=800, within=1e-6)
+def worst(alpha: float, lam: float, nu: float) -> tuple[float, float]:
+    """The densities integrated piece by piece, for shifts of the whole sensitivity and parts of it."""
+    shifts = {1.0, 0.9, 0.5, nu, 1.0 - nu} - {0.0}
+    best = max(divergence_staircase(alpha, lam, nu, shift) for shift in shifts)
+    room = 1e-15
+    return best - room, best + room
+
+
+@proof("theorem2_corrected")
+def total_mass() -> bool:
+    """At alpha = 1 the corrected moment is the total mass, 1, for nu on either side of 1/2."""
+    from sympy import exp, simplify, symbols
+
+    lam, nu = symbols("lambda nu", positive=True)
+    b = exp(-lam)
+    height = (1 - b) / (2 * (nu + b * (1 - nu)))
+    ends = 1 + b  # e^{(alpha-1) lam} + e^{-alpha lam} at alpha = 1
+    below = ends / 2 + height * (ends * nu + (1 - 2 * nu) * b)
+    above = ends / 2 + height * (ends * (1 - nu) + (2 * nu - 1))
+    return bool(simplify(below - 1) == 0 and simplify(above - 1) == 0)
+
+
+# Section 4.2
+def multidim(alpha: float, lam: float, n: int) -> float:
+    """The 1-D divergence, whatever n."""
+    return renyi(alpha, lam, 0.5)
+
+
+def multidim_corrected(alpha: float, lam: float, n: int) -> float:
+    """Renyi divergence of order alpha, at most."""
+    return n * renyi(alpha, lam, 0.5)
+
+
+@oracle("multidim", "multidim_corrected", draws=400, within=1e-6)
+def split(alpha: float, lam: float, n: int) -> tuple[float, float]:
+    """n coordinates shifted by 1/n each: n times the 1-D divergence_staircase, piece by piece."""
+    total = n * divergence_staircase(alpha, lam, 0.5, 1.0 / n)
+    room = n * 1e-15
+    return total - room, total + room
+
+
+# Theorem 3
+def theorem3(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
+    """As printed."""
+    b, square = math.exp(-lam), sensitivity * sensitivity
+    inner = nu * nu * square + b * square - b * nu * nu * square + sensitivity * b
+    return m * steps * inner / (1.0 - b)
+
+
+def theorem3_corrected(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
+    """Sum of mean absolute values."""
+    return m * steps * sensitivity * geng2014.amplitude(lam, nu)
+
+
+@oracle("theorem3", "theorem3_corrected", draws=200, within=1e-8)
+def amplitudes(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
+    """m T times the mean amplitude of one draw, summed piece by piece."""
+    return m * steps * sensitivity * truths.staircase_moment(lam, nu, 1)
+
+
+# Theorem 5
+def theorem5(smoothness: float, w: float, v: float) -> float:
+    """As printed; w and v are one coordinate of the two ends of the curve."""
+    return 1.2 / smoothness + 1.1 * w - 0.1 * v
+
+
+def theorem5_corrected(smoothness: float, w: float, v: float) -> float:
+    """The minimiser."""
+    return 3.0 / smoothness + 2.0 * w - v
+
+
+@oracle("theorem5", "theorem5_corrected", draws=100)
+def curve(smoothness: float, w: float, v: float) -> tuple[float, float]:
+    """The theta at which the mean of the curve less w is 1/L: Gauss-Legendre over r, one division."""
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    r, weight = 0.5 * (nodes + 1.0), 0.5 * weights
+    ends = float(weight @ ((1.0 - r) ** 2 * v + (r**2 - 1.0) * w))
+    found = (1.0 / smoothness - ends) / float(weight @ (2.0 * r * (1.0 - r)))
+    room = 1e-13 * (abs(v) + abs(w) + 1.0 / smoothness)
+    return found - room, found + room
+
+
+@proof("theorem5_corrected")
+def moments_of_the_curve() -> bool:
+    """With r uniform, the mean of the curve less w is 1/L exactly at the corrected theta."""
+    from sympy import integrate, simplify, symbols
+
+    r, smoothness, w, v = symbols("r L w v")
+    theta = 3 / smoothness + 2 * w - v
+    point = (1 - r) ** 2 * v + 2 * r * (1 - r) * theta + r**2 * w
+    return bool(simplify(integrate(point, (r, 0, 1)) - w - 1 / smoothness) == 0)
+
+
+# Lemma 2
+def lemma2(alpha: int, epsilon: float, clients: int) -> float:
+    """As printed, gamma read as the clients' pure epsilon."""
+    return girgis2021.upper(alpha, epsilon, clients)
+
+
+def lemma2_renyi_level(gamma: float, clients: int) -> float:
+    """As printed, at alpha = 2."""
+    return girgis2021.upper(2, gamma, clients)
+
+
+@oracle("lemma2_renyi_level", draws=300, within=1e-8)
+def at_renyi_level(gamma: float, clients: int) -> float | None:
+    """The same at order 2, for the randomised response whose divergence of order 2 is gamma."""
+    # e^gamma = cosh(3 eps/2)/cosh(eps/2) = 2 cosh(eps) - 1
+    epsilon = math.acosh(0.5 * (1.0 + math.exp(gamma)))
+    return truths.shuffled_divergence(2.0, epsilon, clients)
+
+
+def lemma2_corrected(alpha: int, epsilon: float, clients: int) -> float:
+    """Renyi divergence of whole order alpha, at most."""
+    return girgis2021.upper(alpha, epsilon, clients)
+
+
+# Lemma 3
+def lemma3(alpha: int, epsilon: float, clients: int) -> float:
+    """Renyi divergence of whole order alpha, at least, of shuffled randomised response."""
+    return girgis2021.lower(alpha, epsilon, clients)
+
+
+@oracle("lemma2", "lemma3", draws=600, within=1e-8)
+@oracle("lemma2_corrected", draws=200, within=1e-8, draw=truths.few_clients_at_order)
+def randomised_response(alpha: int, epsilon: float, clients: int) -> float | None:
+    """The count of ones among N randomised responses, one of them changed: exact sums."""
+    if epsilon < 1e-3:  # too little is left of the sums' digits
+        return None
+    return truths.shuffled_divergence(alpha, epsilon, clients)
+
+
+# Algorithm 3
+def algorithm3_corrected(epsilon: float, delta: float, steps: int) -> float:
+    """std / sensitivity."""
+    log_inverse = -math.log(delta)
+    # sqrt(L + eps) - sqrt(L), without cancelling
+    root = epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))
+    return math.sqrt(0.5 * steps) / root
+
+
+@oracle("algorithm3_corrected", draws=200, within=1e-7, claimed=True)
+def delivered(sigma: float, epsilon: float, delta: float, steps: int) -> Comparison | None:
+    """Delta at that noise and epsilon, exactly, of T Gaussians."""
+    if not 1e-3 < math.sqrt(steps) / sigma < 1e3:
+        return None
+    node = dp.Gaussian(sigma=sigma) * steps
+    true = node.delta(epsilon=epsilon, method="balle_wang.theorem8")
+    return Comparison(delta, true.value, true.value)
+
+
+@proof("algorithm3_corrected")
+def best_order() -> bool:
+    """The least of T alpha/(2 sigma^2) + L/(alpha - 1) over alpha is eps at the corrected sigma."""
+    from sympy import diff, simplify, sqrt, symbols
+
+    steps, log_inverse, eps, sigma, s = symbols("T L eps sigma s", positive=True)
+    cost = steps * (s + 1) / (2 * sigma**2) + log_inverse / s  # s = alpha - 1
+    best = sigma * sqrt(2 * log_inverse / steps)
+    noise = sqrt(steps / 2) / (sqrt(log_inverse + eps) - sqrt(log_inverse))
+    return bool(
+        simplify(diff(cost, s).subs(s, best)) == 0
+        and diff(cost, s, 2).is_positive
+        and simplify(cost.subs(s, best).subs(sigma, noise) - eps) == 0
+    )
+
+
+# Theorem 6
+def theorem6(alpha: float, gamma: float, sensitivity: float) -> float:
+    """The smallest standard deviation."""
+    return sensitivity * math.sqrt(alpha / (2.0 * gamma))
+
+
+@oracle("theorem6", draws=300, within=1e-7, claimed=True)
+def delivered_noises(sigma: float, alpha: float, gamma: float, sensitivity: float) -> Comparison:
+    """The divergence at that noise, by the exact engine."""
+    node = dp.Gaussian(sigma=sigma / sensitivity)
+    true = float(node.rdp(alpha))
+    return Comparison(gamma, true, true)
+
+
+# Theorem 7
+def laplace(alpha: float, lam: float) -> float:
+    """Divergence of the Laplace mechanism, lam = sensitivity / scale."""
+    s = alpha - 1.0
+    # the weights add up to 1, so small lam keeps its digits
+    up, down = alpha / (2.0 * alpha - 1.0), s / (2.0 * alpha - 1.0)
+    if s * lam > 30.0:
+        return lam + (math.log(up) + math.log1p(down / up * math.exp(-(s + alpha) * lam))) / s
+    return math.log1p(up * math.expm1(s * lam) + down * math.expm1(-alpha * lam)) / s
+
+
+def theorem7(alpha: float, lam: float) -> float:
+    """Divergence of order alpha."""
+    return laplace(alpha, lam)
+
+
+def laplace_divergence(alpha: float, lam: float) -> tuple[float, float]:
+    """p^alpha q^(1-alpha) integrated by Gauss's rules: Laguerre beyond the modes, Legendre between."""
+    tail_x, tail_w = np.polynomial.laguerre.laggauss(6)
+    unit_x, unit_w = np.polynomial.legendre.leggauss(16)
+    panels = math.ceil(lam * (2.0 * alpha - 1.0) / 6.0) + 1
+    if panels > 50_000:
+        raise ArithmeticError("too many panels")
+    edges = np.linspace(0.0, lam, panels + 1)
+    half = 0.5 * (edges[1] - edges[0])
+    x = (edges[:-1, None] + half * (1.0 + unit_x)).ravel()
+    middle = -alpha * np.abs(x - lam) - (1.0 - alpha) * np.abs(x)
+    left = -alpha * (tail_x + lam) - (1.0 - alpha) * tail_x + tail_x
+    right = -alpha * tail_x - (1.0 - alpha) * (tail_x + lam) + tail_x
+    logs = np.concatenate([middle, left, right])
+    weights = np.concatenate([np.tile(half * unit_w, panels), tail_w, tail_w])
+    top = float(np.max(logs))
+    total = float(weights @ np.exp(logs - top)) / 2.0
+    found, room = (top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)
+    return found - room, found + room
+
+
+@oracle("theorem7", draws=500, within=1e-8)
+def one_coordinate(alpha: float, lam: float) -> tuple[float, float]:
+    """The integral of p^alpha q^(1-alpha), by Gauss's rules."""
+    return laplace_divergence(alpha, lam)
+
+
+@proof("theorem7")
+def three_pieces() -> bool:
+    """The integral of p^alpha q^(1-alpha) for two Laplace densities, piece by piece."""
+    from sympy import exp, integrate, oo, simplify, symbols
+
+    lam, t = symbols("lambda t", positive=True)
+    x = symbols("x", real=True)
+    alpha = t + 1  # above 1, so that sympy knows the sign of every exponent
+    left = integrate(exp(alpha * (x - lam) + (1 - alpha) * x) / 2, (x, -oo, 0))
+    middle = integrate(exp(alpha * (x - lam) - (1 - alpha) * x) / 2, (x, 0, lam))
+    right = integrate(exp(-alpha * (x - lam) - (1 - alpha) * x) / 2, (x, lam, oo))
+    printed = alpha * exp(lam * t) + t * exp(-lam * alpha)
+    return bool(simplify(left + middle + right - printed / (2 * alpha - 1)) == 0)
+
+
+def theorem7_l2(alpha: float, lam: float, n: int) -> float:
+    """The 1-D divergence, whatever n."""
+    return laplace(alpha, lam)
+
+
+def theorem7_l2_corrected(alpha: float, lam: float, n: int) -> float:
+    """Divergence of order alpha, at most."""
+    return laplace(alpha, lam * math.sqrt(n))
+
+
+@oracle("theorem7_l2", "theorem7_l2_corrected", draws=500, within=1e-8)
+def coordinates(alpha: float, lam: float, n: int) -> tuple[float, float]:
+    """n coordinates shifted by 1/sqrt(n) each: n times the integral of one."""
+    lower, upper = laplace_divergence(alpha, lam / math.sqrt(n))
+    return n * lower, n * upper
+
+
+@proof("theorem7_l2_corrected")
+def convex_in_the_shift() -> bool:
+    """log(u e^{s x} + v e^{-a x}) with u + v = 1 is convex: its second derivative is a square times uv."""
+    from sympy import diff, exp, log, simplify, symbols
+
+    x = symbols("x", real=True)
+    u, v, s, a = symbols("u v s a", positive=True)
+    up, down = u * exp(s * x), v * exp(-a * x)
+    second = diff(log(up + down), x, 2)
+    return bool(simplify(second - up * down * (s + a) ** 2 / (up + down) ** 2) == 0)
+
+
+# Lemma 4
+def lemma4(sigma: float) -> float:
+    """Mean absolute value."""
+    return 2.0 * sigma / math.sqrt(2.0 * math.pi)
+
+
+@oracle("lemma4", draws=50)
+def gaussian_amplitude(sigma: float) -> float:
+    """The mean of |x| by quadrature."""
+    x = np.linspace(0.0, 40.0, 400_001)
+    values = x * np.exp(-0.5 * x * x)
+    step = float(x[1] - x[0])
+    # the end correction of Euler and Maclaurin: the integrand has slope 1 at 0
+    area = step * (float(np.sum(values)) - 0.5 * float(values[0])) + step * step / 12.0
+    return sigma * 2.0 * area / math.sqrt(2.0 * math.pi)
+
+
+# Lemma 5
+def lemma5(sensitivity: float, b: float) -> float:
+    """As printed."""
+    return sensitivity / b
+
+
+@oracle("lemma5", draws=50)
+def laplace_amplitude_of(sensitivity: float, b: float) -> float:
+    """The mean of |x| for scale b, by mpmath's quadrature."""
+    return laplace_amplitude(b)
+
+
+def lemma5_corrected(b: float) -> float:
+    """Mean absolute value."""
+    return b
+
+
+@cache
+def _unit_laplace() -> float:
+    from mpmath import exp, mp, quad
+
+    with mp.workdps(20):
+        return float(quad(lambda x: x * exp(-x), [0, 10, 60]))
+
+
+@oracle("lemma5_corrected", draws=50)
+def laplace_amplitude(b: float) -> float:
+    """b times the mean of |x| at scale 1, by mpmath's quadrature."""
+    return b * _unit_laplace()
+
+
+# Section 4.1
+def conversion(alpha: float, rho: float, delta: float, steps: int) -> float:
+    """As printed."""
+    return rho - math.log(delta) / (alpha - 1.0)
+
+
+def conversion_corrected(alpha: float, rho: float, delta: float, steps: int) -> float:
+    """Epsilon at this delta."""
+    return steps * rho - math.log(delta) / (alpha - 1.0)
+
+
+@oracle("conversion", "conversion_corrected", draws=300, within=1e-7)
+def composed_gaussians(
+    alpha: float, rho: float, delta: float, steps: int
+) -> tuple[float, float] | None:
+    """Epsilon of that many Gaussians with this divergence at alpha, exactly composed: a lower bound."""
+    mu = math.sqrt(2.0 * rho / alpha * steps)
+    if not 1e-3 < mu < 1e3:
+        return None
+    node = dp.Gaussian(sigma=1.0 / mu)
+    true = node.epsilon(delta=delta, method="balle_wang.theorem8")
+    return true.value, math.inf
+
+
+# Theorem 8
+def theorem8(sigma: float, m: int, steps: int) -> float:
+    """Mean l1 distance, at most."""
+    return math.sqrt(2.0 / math.pi) * m * sigma * steps
+
+
+def theorem8_final(sigma: float, m: int, steps: int) -> float:
+    """Mean l1 distance."""
+    return m * sigma * math.sqrt(2.0 * steps / math.pi)
+
+
+@oracle("theorem8", "theorem8_final", draws=100, within=1e-9)
+def gaussian_walk(sigma: float, m: int, steps: int) -> float:
+    """m times the mean absolute value of a normal of T times the variance, by mpmath's quadrature."""
+    from mpmath import exp, mp, pi, quad, sqrt
+
+    with mp.workdps(20):
+        unit = float(quad(lambda x: x * exp(-x * x / 2), [0, 5, 40]) * sqrt(2 / pi))
+    return m * sigma * math.sqrt(steps) * unit
+
+
+# Theorem 9
+def theorem9(b: float, m: int, steps: int) -> float:
+    """Mean l1 distance, at most."""
+    return steps * m * b
+
+
+def theorem9_final(b: float, m: int, steps: int) -> float:
+    """Mean l1 distance."""
+    return 2.0 * m * b * steps * (math.comb(2 * steps, steps) / (1 << (2 * steps)))
+
+
+@oracle("theorem9", "theorem9_final", draws=40, within=1e-9)
+def laplace_walk(b: float, m: int, steps: int) -> float:
+    """m times E|sum of T Laplace draws| from its characteristic function, by mpmath's quadrature."""
+    from mpmath import mp, pi, quad
+
+    with mp.workdps(25):
+        scale = 1.0 / math.sqrt(steps)
+        points = [0, *(scale * 10.0**k for k in (-1, 0, 1, 2, 3, 4))]
+        area = quad(lambda t: (1 - (1 + t * t) ** (-steps)) / t**2, points)
+        tail = 1 / mp.mpf(points[-1])  # beyond, 1 - phi is 1 to far below rounding of the result
+        rest = quad(lambda t: (1 + t * t) ** (-steps) / t**2, [points[-1], mp.inf])
+        return float(m * b * 2 / pi * (area + tail - rest))

@@ -1,0 +1,152 @@
+"""Oracles and proofs: how a statement is judged, by a way that shares no code with its formula.
+
+They stand beside the formula in the file of the paper. A test follows the calls of both: none is common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpacct.errors import InvalidArgument, OutsideDomain
+from dpacct.vocabulary import Side
+
+if TYPE_CHECKING:
+    from dpacct.papers.page import Plain, Statement
+
+Floats: TypeAlias = NDArray[np.float64]
+_JUDGES, _PROVES = "__judges__", "__proves__"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A claim, and the two ends of the truth in the same unit.
+
+    >>> Comparison(1.0, 1.5, 1.6).excess(Side.UPPER)  # the truth is at least half as large again
+    0.4054651081081644
+    >>> Comparison(2.0, 1.5, 1.6).excess(Side.UPPER) < 0
+    True
+    """
+
+    claimed: float
+    lower: float
+    upper: float
+
+    def excess(self, side: Side) -> float:
+        """By how much the claim is missed, as the logarithm of a ratio: positive if violated."""
+        if math.isnan(self.claimed):
+            return math.inf
+        below, above = _relative(self.lower, self.claimed), _relative(self.claimed, self.upper)
+        if side is Side.TWO_SIDED:
+            return max(below, above)
+        return {Side.UPPER: below, Side.LOWER: above}.get(side, -math.inf)
+
+
+def _relative(larger: float, smaller: float) -> float:
+    """log(larger/smaller) where both have one sign, else their difference relative to the larger."""
+    if larger == smaller:
+        return 0.0
+    if math.isinf(larger) or math.isinf(smaller):  # beyond everything finite
+        return math.copysign(1e3, 1.0 if larger > smaller else -1.0)
+    if larger == 0.0 < smaller:
+        return -1e3  # as far as it can be
+    if larger == 0.0 or smaller == 0.0 or (larger > 0.0) != (smaller > 0.0):
+        return (larger - smaller) / max(abs(larger), abs(smaller))
+    share = (larger - smaller) / abs(smaller)
+    if abs(share) < 0.5:
+        return math.copysign(math.log1p(abs(share)), share)
+    sign = 1.0 if larger > 0.0 else -1.0
+    return sign * (math.log(abs(larger)) - math.log(abs(smaller)))
+
+
+Judgement: TypeAlias = float | tuple[float, float] | Comparison | None
+"""The truth as a number or as two ends; a whole comparison; or None where it can't be told."""
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """How one statement is judged.
+
+    `draws` is how many points the default search tries; `within` the oracle's relative error, less than which
+    is no violation; `claimed` hands it the claim too, as its first argument, for recipes that are judged by
+    what they deliver; `draw` replaces the domain's own way to draw points.
+    """
+
+    judge: Callable[..., Judgement]
+    draws: int = 2000
+    within: float = 1e-9
+    claimed: bool = False
+    draw: Callable[[Random], Mapping[str, float | int]] | None = None
+
+    def compare(self, statement: Statement, values: Mapping[str, Plain]) -> Comparison | None:
+        """The claim beside the truth; a formula that fails inside its domain claims nan."""
+        assert statement.formula is not None
+        try:
+            value = float(statement.formula(**values))
+        except OutsideDomain:  # a hypothesis that only the formula itself can see
+            return None
+        except (ArithmeticError, ValueError):
+            value = math.nan
+        if math.isnan(value):
+            return Comparison(math.nan, -math.inf, math.inf)
+        truth = self.judge(value, **values) if self.claimed else self.judge(**values)
+        if truth is None or isinstance(truth, Comparison):
+            return truth
+        lower, upper = truth if isinstance(truth, tuple) else (truth, truth)
+        if math.isnan(lower) or math.isnan(upper):
+            raise InvalidArgument(f"the truth of {statement.id} is nan at {dict(values)}")
+        return Comparison(value, lower, upper)
+
+
+def oracle(
+    *names: str,
+    draws: int = 2000,
+    within: float = 1e-9,
+    claimed: bool = False,
+    draw: Callable[[Random], Mapping[str, float | int]] | None = None,
+) -> Callable[[Function], Function]:
+    """Make the function below the oracle of these statements; its docstring says how it knows."""
+
+    def attach(judge: Function) -> Function:
+        made = dict.fromkeys(names, Oracle(judge, draws, within, claimed, draw))
+        setattr(judge, _JUDGES, {**vars(judge).get(_JUDGES, {}), **made})
+        return judge
+
+    return attach
+
+
+def proof(*names: str) -> Callable[[Function], Function]:
+    """Make the function below a proof of these statements: it returns whether every step held."""
+
+    def attach(prover: Function) -> Function:
+        setattr(prover, _PROVES, names)
+        return prover
+
+    return attach
+
+
+def oracle_of(statement: Statement) -> Oracle | None:
+    """The oracle of a statement; imports the file of its paper and no other."""
+    judges: dict[str, Oracle] = {}
+    for function in _functions(statement):
+        judges |= vars(function).get(_JUDGES, {})
+    return judges.get(statement.name)
+
+
+def proofs_of(statement: Statement) -> list[Callable[[], bool]]:
+    """The machine-checked proofs of a statement."""
+    return [f for f in _functions(statement) if statement.name in vars(f).get(_PROVES, ())]
+
+
+def _functions(statement: Statement) -> list[Callable[..., Any]]:
+    """The functions that are defined in the file of the paper."""
+    module = statement.module
+    inside = (f for f in vars(module).values() if callable(f) and hasattr(f, "__dict__"))
+    return [f for f in inside if f.__module__ == module.__name__]

@@ -1,0 +1,398 @@
+"""Page: one statement of a paper, read from its Markdown page. The page is the data; nothing is generated.
+
+    ---                      the header: one `key: text` per line (YAML, of which only that is used)
+    verdict: false
+    evidence: refuted
+    claims: upper bound
+    use instead: dp_fedsam.theorem2_corrected
+    ---
+    # Theorem 2, as printed              where the paper says it
+    What it claims, in one paragraph.
+    $$ ... $$                            the formula
+    | argument | range | drawn from | meaning |
+    ## Why | Derivation | How tight | Note
+    ## Counter-example                   `name=value, ...`: what happens there
+    ## Reference values                  a table: arguments, formula, truth, within, source
+
+Numbers stay text until they are used, so they are exactly what was typed. A page that can't be read raises
+`PageError` with file and line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.vocabulary import Side
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from types import ModuleType
+
+    from dpacct.papers.ranges import Domain, Value
+
+Plain: TypeAlias = "float | int | tuple[float | int, ...]"
+"""An argument as a formula takes it: a float, an int where the range has whole numbers, or a list of them."""
+
+OPEN_VERDICTS = ("holds", "holds-with-condition", "proof-gap")
+"""A statement that may be used as printed: with a hypothesis that the paper leaves out; true where it was
+tried, but what is printed is no proof."""
+VERDICTS = (*OPEN_VERDICTS, "false", "ill-posed", "asymptotic", "unread")
+"""Those, and what may not: with several meanings; in a limit only; illegible in the text at hand."""
+_SUPPORTED = ("transcribed", "reproduced", "searched", "derived", "proved")
+EVIDENCE = (*_SUPPORTED, "refuted", "corrected", "asymptotic")
+"""What supports a verdict: the transcription, no more; the paper's own numbers come out; no counter-example
+against an independent oracle; our derivation, searched too; a machine-checked proof; a counter-example,
+judged again on each run; ours in place of what is false; true in a limit. `verify.missing` asks for each."""
+CLAIMS = {
+    "upper bound": Side.UPPER,
+    "lower bound": Side.LOWER,
+    "exact value": Side.TWO_SIDED,
+    "": Side.NONE,
+}
+SECTIONS = ("Why", "Derivation", "How tight", "Note")
+_HEADINGS = {"", *SECTIONS, "Counter-example", "Reference values"}
+_KEYS = {"verdict", "evidence", "claims", "quantity", "use instead", "rests on", "outside"} | {
+    *("also called", "computed to"),
+}
+_CELLS = re.compile(r"(?<!\\)\|")
+_POINT = re.compile(r"`([^`]*)`:? ?(.*)", re.DOTALL)
+
+
+class PageError(ValueError):
+    """A page that is not written as pages are; the message begins with file:line."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One row of the table of arguments, as text."""
+
+    name: str
+    range: str
+    drawn: str = ""
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One row of the reference values: the formula's value, or the truth, or both, at `inputs`."""
+
+    inputs: Mapping[str, str]
+    formula: str = ""
+    truth: str = ""
+    within: str = ""
+    source: str = ""
+    line: int = 0
+
+    @property
+    def tolerance(self) -> float:
+        """The relative error allowed."""
+        return float(self.within or 1e-9)
+
+    @property
+    def printed(self) -> bool:
+        """Whether the paper itself prints the number."""
+        return self.source.startswith("printed in")
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """One page. The header is read at once, the body when it is asked for.
+
+    >>> from dpacct.papers.registry import get
+    >>> get("dp_fed_ls.eq15").corrected_by
+    'dp_fed_ls.eq15_corrected'
+    >>> get("dp_fed_ls.eq15_corrected").evaluate({"nu2": 4})
+    0.875
+    """
+
+    id: str
+    path: Path
+    header: Mapping[str, str]
+    text: str = field(repr=False)
+    first: int = field(repr=False, default=1)  # the line on which the body begins
+
+    @property
+    def paper(self) -> str:
+        """The key of the paper: what stands before the dot of the id."""
+        return self.id.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the page and of its function: what stands after the dot."""
+        return self.id.partition(".")[2]
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`."""
+        return self.header["verdict"]
+
+    @property
+    def evidence(self) -> str:
+        """One of `EVIDENCE`."""
+        return self.header["evidence"]
+
+    @property
+    def side(self) -> Side:
+        """What the printed value claims to be of the truth."""
+        return CLAIMS[self.header.get("claims", "")]
+
+    @property
+    def quantity(self) -> str:
+        """What the formula gives, in words and with its unit."""
+        return self.header.get("quantity", "")
+
+    @property
+    def accuracy(self) -> float:
+        """The relative error to which the formula's value is computed, where it needs a numerical method."""
+        return float(self.header.get("computed to", "0"))
+
+    @property
+    def corrected_by(self) -> str | None:
+        """The id of what to use instead."""
+        return self.header.get("use instead")
+
+    @property
+    def relies_on(self) -> tuple[str, ...]:
+        """The ids of the statements it rests on."""
+        return _listed(self.header.get("rests on", ""), ", ")
+
+    @property
+    def refuses(self) -> tuple[Mapping[str, str], ...]:
+        """Points just outside the domain."""
+        return tuple(point(text) for text in _listed(self.header.get("outside", ""), "; "))
+
+    @property
+    def printed_ok(self) -> bool:
+        """Whether the printed formula may be used as it stands, within its domain."""
+        return self.verdict in OPEN_VERDICTS
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the value may be handed out without being asked for as printed."""
+        return self.evidence != "refuted" and self.printed_ok
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether there is something to evaluate: it has arguments."""
+        return bool(self.arguments)
+
+    @cached_property
+    def locus(self) -> str:
+        """Where the paper says it: the title of the page."""
+        line = self.text.lstrip().partition("\n")[0]
+        if not line.startswith("# "):
+            raise self.wrong("a title (# Theorem 2) must come first", 0)
+        return line[2:]
+
+    @cached_property
+    def sections(self) -> dict[str, tuple[int, str]]:
+        """Each section by its heading: its first line in the body, and its text."""
+        parts: dict[str, tuple[int, str]] = {}
+        name, start, lines = "", 1, list[str]()
+        for index, line in enumerate([*self.text.split("\n")[1:], "## "], 1):
+            if not line.startswith("## "):
+                lines.append(line)
+                continue
+            parts[name] = (start, "\n".join(lines).strip())
+            name, start, lines = line[3:].strip(), index + 1, []
+            if name not in _HEADINGS or (name and name in parts):
+                raise self.wrong(f"no section is called {name!r}, or there are two", index)
+        return parts
+
+    def section(self, name: str) -> str:
+        """The text of a section; nothing where there is none."""
+        return self.sections.get(name, (0, ""))[1]
+
+    @cached_property
+    def claim(self) -> str:
+        """What the paper claims, in one paragraph."""
+        return " ".join(self.section("").partition("\n\n")[0].split())
+
+    @cached_property
+    def maths(self) -> str:
+        """The formula in LaTeX."""
+        block = re.search(r"^\$\$(.*?)\$\$$", self.section(""), re.DOTALL | re.MULTILINE)
+        return block[1].strip() if block else ""
+
+    @cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The arguments of the formula."""
+        rows = self.table("", ("argument", "range", "drawn from", "meaning"))
+        return tuple(
+            Argument(r["argument"].strip("`"), r["range"], r["drawn from"], r["meaning"])
+            for _, r in rows
+        )
+
+    @cached_property
+    def values(self) -> tuple[Reference, ...]:
+        """The reference values."""
+        names = tuple(a.name for a in self.arguments)
+        rows = self.table("Reference values", (*names, "formula", "truth", "within", "source"))
+        return tuple(
+            Reference(
+                {name: r[name] for name in names},
+                r["formula"],
+                r["truth"],
+                r["within"],
+                r["source"],
+                line,
+            )
+            for line, r in rows
+        )
+
+    @cached_property
+    def witness(self) -> tuple[Mapping[str, str], str] | None:
+        """The counter-example: where it is, and what happens there."""
+        text = self.section("Counter-example")
+        if not text:
+            return None
+        parts = _POINT.match(text)
+        if not parts:
+            line = self.sections["Counter-example"][0]
+            raise self.wrong("a counter-example must begin with `name=value, ...`", line)
+        return point(parts[1]), parts[2].strip()
+
+    def table(self, section: str, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
+        """The rows of a section's table with their lines in the file; empty columns may be left out."""
+        start, text = self.sections.get(section, (0, ""))
+        rows: list[tuple[int, list[str]]] = []
+        for number, line in enumerate(self.text.split("\n")[start:], start) if text else ():
+            if line.startswith("## "):
+                break
+            if line.startswith("|"):
+                cells = _CELLS.split(line.strip()[1:-1])
+                rows.append((number, [c.strip().replace(r"\|", "|") for c in cells]))
+        if not rows:
+            return []
+        head = rows[0][1]
+        if unknown := set(head) - set(columns):
+            message = f"a table of {section or 'arguments'} has no column {sorted(unknown)}"
+            raise self.wrong(message, rows[0][0])
+        read = []
+        for number, row in rows[2:]:
+            if len(row) != len(head):
+                raise self.wrong(f"a row has {len(row)} cells for {len(head)} columns", number)
+            filled = dict.fromkeys(columns, "") | dict(zip(head, row, strict=True))
+            read.append((self.first + number, filled))
+        return read
+
+    def wrong(self, message: str, line: int) -> PageError:
+        """The error that names file and line."""
+        return PageError(f"{self.path}:{self.first + line}: {message}")
+
+    # --- its numbers
+
+    @property
+    def module(self) -> ModuleType:
+        """The file of its paper: formulas, oracles and proofs."""
+        from importlib import import_module
+
+        return import_module(f"dpacct.papers.formulas.{self.paper}")
+
+    @cached_property
+    def formula(self) -> Callable[..., float] | None:
+        """The function of the page's name in the file of its paper; None where nothing is evaluated."""
+        return vars(self.module).get(self.name) if self.evaluable else None
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The hypotheses, from the table of arguments. Raises `PageError` for a range that can't be read."""
+        from dpacct.papers.ranges import Domain, parse
+
+        ranges = {}
+        for (line, _), argument in zip(self.table("", _COLUMNS), self.arguments, strict=True):
+            try:
+                ranges[argument.name] = parse(argument.range, argument.drawn)
+            except (ValueError, SyntaxError) as wrong:
+                raise PageError(f"{self.path}:{line}: {argument.name}: {wrong}") from None
+        called = any("(" in end for one in ranges.values() for end in one.dependent)
+        return Domain(ranges, vars(self.module) if called else {})
+
+    def checked(self, values: Mapping[str, object]) -> dict[str, Plain]:
+        """The arguments as the formula takes them.
+
+        Raises `OutsideDomain` for numbers outside the hypotheses, `InvalidArgument` for no numbers.
+        """
+        rounded = {name: _rounded(value) for name, value in self.domain.check(values).items()}
+        self.domain.check(rounded)  # a double may lie on an open end
+        return rounded
+
+    def evaluate(self, values: Mapping[str, object], *, as_printed: bool = False) -> float:
+        """The formula's value inside its domain, a finite number or an infinite bound.
+
+        Raises `Unsupported` for a statement that is not to be used as printed (unless `as_printed`),
+        `OutsideDomain`, and `InvalidArgument`.
+        """
+        if self.formula is None:
+            raise Unsupported(f"{self.id} states nothing that can be evaluated: {self.claim}")
+        if not (self.is_answer or as_printed or self.verdict == "asymptotic"):
+            other = f"; use {self.corrected_by}" if self.corrected_by else ""
+            message = (
+                f"{self.id} is {self.verdict} as printed{other} (--as-printed evaluates it anyway)"
+            )
+            raise Unsupported(message, argument="as_printed")
+        value = float(self.formula(**self.checked(values)))
+        if math.isnan(value):
+            raise InvalidArgument(f"{self.id} is undefined at {dict(values)!r}")
+        return value
+
+
+_COLUMNS = ("argument", "range", "drawn from", "meaning")
+
+
+def parse(text: str, id: str, path: Path) -> Statement:
+    """A page from its text; raises `PageError`."""
+    first, header, body = header_of(text, path)
+    if unknown := header.keys() - _KEYS:
+        message = f"the header has no key {sorted(unknown)}; keys are {sorted(_KEYS)}"
+        raise PageError(f"{path}:2: {message}")
+    allowed = {"verdict": VERDICTS, "evidence": EVIDENCE, "claims": tuple(CLAIMS)}
+    for key, words in allowed.items():
+        if header.get(key, "") not in words:
+            message = f"{key} must be one of {', '.join(words)}, got {header.get(key)!r}"
+            raise PageError(f"{path}:2: {message}")
+    return Statement(id, path, header, body, first)
+
+
+def header_of(text: str, path: Path) -> tuple[int, dict[str, str], str]:
+    """The line on which the body begins, the header, and the body."""
+    top, _, rest = text.partition("\n")
+    head, closed, body = rest.partition("\n---\n")
+    if top != "---" or not closed:
+        raise PageError(f"{path}:1: a page begins with a header between two lines of ---")
+    header: dict[str, str] = {}
+    for number, line in enumerate(head.split("\n"), 2):
+        key, colon, value = line.partition(": ")
+        if not colon or key in header or value != value.strip() or ": " in value or " #" in value:
+            message = f"a header line is `key: text`, each key once, got {line!r}"
+            raise PageError(f"{path}:{number}: {message}")
+        header[key] = value
+    return len(header) + 3, header, body
+
+
+def point(text: str) -> dict[str, str]:
+    """`rate=0.1, votes=[6, 0]` by name, as text.
+
+    >>> point("rate=0.1, votes=[6, 0]")
+    {'rate': '0.1', 'votes': '[6, 0]'}
+    """
+    return dict(re.findall(r"(\w+)=(\[[^\]]*\]|[^,\s]+)", text))
+
+
+def _listed(text: str, by: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(by) if part.strip())
+
+
+def _rounded(value: Value) -> Plain:
+    return tuple(map(_float, value)) if isinstance(value, tuple) else _float(value)
+
+
+def _float(value: Fraction | int) -> float | int:
+    return value if isinstance(value, int) else float(value)

@@ -1,0 +1,204 @@
+"""Ranges of arguments as pages write them, and the domain of a statement: checked, and drawn from.
+
+`(0, 1]`, `integer in [1, 1000000]`, `[0.67, 1/tau - 1)`, and for lists `2 to 9 of integer in [0, 100]`.
+An end may be arithmetic over the other arguments, with exp, log, sqrt, tanh, ceil, floor, min, max and the
+functions of the paper's file; `^` is power.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from random import Random
+from types import CodeType
+from typing import TypeAlias
+
+from dpacct.declare.domain import Closed, Integer, Real
+from dpacct.declare.number import shown
+from dpacct.errors import DpacctError, InvalidArgument, OutsideDomain
+
+Value: TypeAlias = "Fraction | int | tuple[Fraction | int, ...]"
+"""An exact argument: a number, or a list of them."""
+Interval: TypeAlias = Real | Integer
+Functions: TypeAlias = Mapping[str, Callable[..., float]]
+_MATHS: dict[str, Callable[..., float]] = {
+    **{name: getattr(math, name) for name in ("exp", "log", "sqrt", "tanh", "ceil", "floor")},
+    "min": min,
+    "max": max,
+}
+_ALLOWED = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant)
+_MARKS = (ast.Load, ast.operator, ast.unaryop)
+_RANGE = re.compile(r"(?:(\d+) to (\d+) of )?(integer in )?([\[(])(.*)([\])])")
+_PLAIN = re.compile(r"-?[\d.]+(e[-+]?\d+)?(/\d+)?")
+_CLOSED: dict[str, Closed] = {"()": "neither", "[)": "left", "(]": "right", "[]": "both"}
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range as it is written. `many` is how many numbers a list has at least and at most."""
+
+    written: str
+    whole: bool
+    ends: tuple[str, str]
+    closed: Closed
+    typical: tuple[float, float] | None
+    many: tuple[int, int] | None
+
+    def __str__(self) -> str:
+        return self.written.replace("integer in ", "")
+
+    @property
+    def dependent(self) -> list[str]:
+        """The ends that are arithmetic over other arguments."""
+        return [end for end in self.ends if not _PLAIN.fullmatch(end) and end.lstrip("-") != "inf"]
+
+    def at(self, values: Mapping[str, Value], functions: Functions) -> Interval:
+        """The interval, for these values of the other arguments."""
+        lower, upper = (_end(end, values, functions) for end in self.ends)
+        kind = Integer if self.whole else Real
+        return kind(lower, upper, self.closed, typical=self.typical)
+
+    def check(
+        self, name: str, value: object, interval: Interval, error: type[DpacctError]
+    ) -> Value:
+        """A number, or a list of as many as are asked for (`[6, 0, 0]` or `6,0,0`), made exact."""
+        if self.many is None:
+            return interval.check(name, value, error=error)
+        parts = re.split(r"\s*,\s*", value.strip(" []")) if isinstance(value, str) else value
+        least, most = self.many
+        if not isinstance(parts, list | tuple) or not least <= len(parts) <= most:
+            message = (
+                f"{name} must be {least} to {most} numbers such as [6, 0, 0], got {shown(value)}"
+            )
+            raise InvalidArgument(message, argument=name)
+        return tuple(
+            interval.check(f"{name}[{i}]", part, error=error) for i, part in enumerate(parts)
+        )
+
+    def draw(self, rng: Random, interval: Interval, boundary: bool) -> Value:
+        """A value; lists are short, and at the boundary as short as may be."""
+        if self.many is None:
+            return interval.draw(rng, "boundary" if boundary else "inside")
+        least, most = self.many
+        size = least if boundary else rng.randint(least, min(most, least + 6))
+        return tuple(interval.draw(rng) for _ in range(size))
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The hypotheses of a statement: all its arguments by name, and the functions that their ends call.
+
+    >>> domain = Domain({"n": parse("integer in [2, inf)"), "x": parse("(0, 1/n)")}, {})
+    >>> str(domain)
+    'n in [2, inf), x in (0, 1/n)'
+    >>> domain.check({"n": 10, "x": "0.05"})
+    {'n': 10, 'x': Fraction(1, 20)}
+    >>> domain.check({"n": 10, "x": 0.5})
+    Traceback (most recent call last):
+    dpacct.errors.OutsideDomain: x must be a number strictly between 0 and 0.1, got 0.5 (where the end is 1/n)
+    """
+
+    ranges: Mapping[str, Range]
+    functions: Functions
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} in {one}" for name, one in self.ranges.items())
+
+    def check(self, values: Mapping[str, object]) -> dict[str, Value]:
+        """All values made exact, if they lie in the domain together.
+
+        Raises `InvalidArgument` for a missing or unknown argument or one that is not a number,
+        `OutsideDomain` for numbers outside.
+        """
+        for name in values.keys() - self.ranges.keys():
+            listed = ", ".join(self.ranges)
+            raise InvalidArgument(f"{name} is not one of the arguments {listed}", argument=name)
+        for name in self.ranges.keys() - values.keys():
+            raise InvalidArgument(f"{name} is missing: it must be in {self}", argument=name)
+        checked: dict[str, Value] = {}
+        for name in self._order():
+            one = self.ranges[name]
+            interval = one.at(checked, self.functions)
+            try:
+                checked[name] = one.check(name, values[name], interval, OutsideDomain)
+            except DpacctError as wrong:
+                if not one.dependent:
+                    raise
+                message = f"{wrong.message} (where the end is {' and '.join(one.dependent)})"
+                raise type(wrong)(message, argument=name) from None
+        return {name: checked[name] for name in self.ranges}
+
+    def draw(self, rng: Random, boundary: bool = False) -> dict[str, Value]:
+        """Values inside, or with one of them (at random) on the boundary; raises where there are none."""
+        odd = rng.choice(list(self.ranges)) if boundary else None
+        drawn: dict[str, Value] = {}
+        for name in self._order():
+            interval = self.ranges[name].at(drawn, self.functions)
+            drawn[name] = self.ranges[name].draw(rng, interval, name == odd)
+        return {name: drawn[name] for name in self.ranges}
+
+    def _order(self) -> list[str]:
+        """Names, with those whose ends depend on others after them."""
+        return sorted(self.ranges, key=lambda name: bool(self.ranges[name].dependent))
+
+
+@cache
+def parse(written: str, drawn: str = "") -> Range:
+    """A range as a page writes it; `drawn` is where the search draws from. Raises `ValueError`.
+
+    >>> parse("integer in [1, 1000]").whole, parse("(0, 1/(2*order))").dependent
+    (True, ['1/(2*order)'])
+    """
+    parts = _RANGE.fullmatch(written)
+    if not parts:
+        raise ValueError(f"a range must be like (0, 1], got {written!r}")
+    least, most, whole, left, inside, right = parts.groups()
+    typical = [float(end) for end in drawn.split(" to ")] if drawn else []
+    if len(typical) not in (0, 2):
+        raise ValueError(f"a range is drawn from `least to most`, got {drawn!r}")
+    ends = _halves(inside)
+    for end in ends:
+        _code(end)
+    return Range(
+        written,
+        bool(whole),
+        ends,
+        _CLOSED[left + right],
+        (typical[0], typical[1]) if typical else None,
+        (int(least), int(most)) if least else None,
+    )
+
+
+def _halves(inside: str) -> tuple[str, str]:
+    depth = 0
+    for place, sign in enumerate(inside):
+        depth += (sign in "([") - (sign in ")]")
+        if sign == "," and not depth:
+            return inside[:place].strip(), inside[place + 1 :].strip()
+    raise ValueError(f"a range has two ends, got {inside!r}")
+
+
+def _end(end: str, values: Mapping[str, Value], functions: Functions) -> Fraction | float:
+    if end.lstrip("-") == "inf":
+        return float(end)
+    if _PLAIN.fullmatch(end):
+        return Fraction(end)
+    floats = {
+        name: tuple(map(float, value)) if isinstance(value, tuple) else float(value)
+        for name, value in values.items()
+    }
+    number = float(eval(_code(end), {"__builtins__": {}}, {**_MATHS, **functions, **floats}))
+    return Fraction(repr(number)) if math.isfinite(number) else number
+
+
+@cache
+def _code(end: str) -> CodeType:
+    tree = ast.parse(end.replace("^", "**"), mode="eval")
+    if not all(isinstance(node, (*_ALLOWED, *_MARKS)) for node in ast.walk(tree)):
+        raise ValueError(f"an end must be arithmetic, got {end!r}")
+    return compile(tree, "<page>", "eval")

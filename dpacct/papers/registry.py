@@ -1,0 +1,182 @@
+"""The pages, found by looking: pages/<paper>/paper.md lists a paper's statements in the paper's order."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dpacct.errors import InvalidArgument
+from dpacct.papers.page import PageError, Statement, header_of, parse
+
+PAGES = Path(__file__).parent / "pages"
+OTHERS = ("paper", "tables")
+"""Files of a paper's folder that are no statements."""
+_LISTED = re.compile(r"^- \[.*\]\((\w+)\.md\)$", re.MULTILINE)
+_ID = re.compile(r"(\w+)\.(\w+)")
+
+
+class UnknownName(InvalidArgument):
+    """No statement or paper of that name, or several; `candidates` are what may be meant."""
+
+    def __init__(
+        self, message: str, candidates: tuple[str, ...] = (), *, argument: str = "id"
+    ) -> None:
+        super().__init__(message, argument=argument)
+        self.candidates = candidates
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A folder of pages. `names` are all that people call it: key, acronyms, arXiv id, file of its text."""
+
+    key: str
+    title: str
+    authors: str
+    year: int
+    venue: str
+    names: tuple[str, ...]
+    listed: tuple[str, ...]
+
+    @property
+    def short(self) -> str:
+        """As it is cited in a line: `Shi et al. (2023)`."""
+        families = [name.split()[-1] for name in self.authors.split(", ")]
+        first = " and ".join(families) if len(families) < 3 else f"{families[0]} et al."
+        return f"{first} ({self.year})"
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    """Every paper by its key."""
+    read = {}
+    for path in sorted(PAGES.glob("*/paper.md")):
+        _, header, body = header_of(path.read_text(encoding="utf-8"), path)
+        key = path.parent.name
+        read[key] = Paper(
+            key,
+            body.lstrip().partition("\n")[0].removeprefix("# "),
+            header["authors"],
+            int(header["year"]),
+            header.get("venue", ""),
+            tuple(name for name in header.get("also called", "").split(", ") if name),
+            tuple(_LISTED.findall(body)),
+        )
+    return read
+
+
+@cache
+def get(name: str) -> Statement:
+    """The statement of that id, from its page alone; raises `UnknownName` with the nearest ones.
+
+    >>> get("dp_fed_ls.lemma2").verdict
+    'proof-gap'
+    """
+    parts = _ID.fullmatch(name)
+    if parts and parts[2] not in OTHERS:
+        path = PAGES / parts[1] / f"{parts[2]}.md"
+        if path.is_file():
+            return parse(path.read_text(encoding="utf-8"), name, path)
+    close = difflib.get_close_matches(name, ids(), n=3, cutoff=0.5)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    message = (
+        f"id must be that of a theorem (dpacct theorems list shows all), got {name[:60]!r}{hint}"
+    )
+    raise UnknownName(message, tuple(close))
+
+
+@cache
+def ids() -> tuple[str, ...]:
+    """Every id, paper by paper, in the order of the papers."""
+    return tuple(f"{paper.key}.{name}" for paper in papers().values() for name in paper.listed)
+
+
+def statements(paper: str | None = None) -> tuple[Statement, ...]:
+    """All statements, or those of a paper (by its key), in the order of the paper."""
+    return tuple(get(one) for one in ids() if paper is None or one.startswith(f"{paper}."))
+
+
+def named(name: str) -> Paper:
+    """The paper that people call so; raises `UnknownName` with candidates where none or several are.
+
+    >>> named("UDP-FL").key, named("arXiv:2305.00873").key, named("Shi et al.").key
+    ('udp_fl', 'dp_fedsam', 'dp_fedsam')
+    """
+    wanted = _plain(name.rpartition("/")[2])  # a file of its text may come with its folder
+    every = papers().values()
+    exact = [p for p in every if wanted in {_plain(n) for n in (p.key, p.title, *p.names)}]
+    words = [_plain(w) for w in re.split(r"[\s,&]+", name) if _plain(w) not in _FILLING]
+    loose = [p for p in every if words and all(word in _described(p) for word in words)]
+    meant = exact or loose
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        keys = tuple(p.key for p in meant)
+        message = f"{name[:60]!r} may mean {', '.join(keys)}"
+        raise UnknownName(message, keys, argument="paper")
+    close = tuple(difflib.get_close_matches(name, papers(), n=1))
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    message = (
+        f"paper must be one of {', '.join(papers())}, or a name of one, got {name[:40]!r}{hint}"
+    )
+    raise UnknownName(message, close, argument="paper")
+
+
+def select(names: tuple[str, ...] = ()) -> list[Statement]:
+    """The statements of these ids or papers; all, where none is named.
+
+    >>> len(select(("mironov2017",))) < len(select())
+    True
+    """
+    if not names:
+        return list(statements())
+    chosen: dict[str, Statement] = {}
+    for name in names:
+        if name in ids() or (_ID.fullmatch(name) and name.partition(".")[0] in papers()):
+            chosen[name] = get(name)
+            continue
+        try:
+            chosen |= {s.id: s for s in statements(named(name).key)}
+        except UnknownName as unknown:
+            if unknown.candidates and "may mean" in unknown.message:
+                raise
+            get(name)  # says that it is no id either, and names the nearest
+    return list(chosen.values())
+
+
+_FILLING = {"", "et", "al", "and", "the", "a", "of", "arxiv", "paper"}
+
+
+@cache
+def _described(paper: Paper) -> frozenset[str]:
+    """The words by which a paper may be named, and its year."""
+    text = f"{paper.key.replace('_', ' ')} {paper.title} {paper.authors} {paper.year} {paper.venue}"
+    words = re.split(r"[\s,:]+", f"{text} {' '.join(paper.names)}")
+    return frozenset(_plain(word) for word in words)
+
+
+def _plain(text: str) -> str:
+    """Letters and digits only, in small letters."""
+    plain = text.lower().removeprefix("arxiv:").removesuffix(".txt").removesuffix(".pdf")
+    return re.sub(r"[^a-z0-9]", "", plain)
+
+
+def problems() -> list[str]:
+    """What a test asks of the folder: pages listed once, ids that exist, everything readable."""
+    wrong = []
+    for key, paper in papers().items():
+        there = {p.stem for p in (PAGES / key).glob("*.md")} - set(OTHERS)
+        if there != set(paper.listed) or len(set(paper.listed)) < len(paper.listed):
+            odd = sorted(set(paper.listed) ^ there)
+            wrong.append(f"{PAGES / key / 'paper.md'}:1: not listed, or listed in vain: {odd}")
+    known = set(ids())
+    for s in statements():
+        linked = [other for other in (*s.relies_on, s.corrected_by) if other]
+        wrong += [f"{s.path}:2: {other} is no statement" for other in linked if other not in known]
+        try:
+            _ = s.locus, s.claim, s.maths, s.values, s.witness, s.domain
+        except PageError as error:
+            wrong.append(str(error))
+    return wrong

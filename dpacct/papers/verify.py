@@ -1,0 +1,170 @@
+"""Examining one statement: evidence, reference values, refusals, counter-example, proofs, and a search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpacct.errors import OutsideDomain
+from dpacct.papers.hunt import Case, Judged, Result, search, shrink
+from dpacct.papers.oracle import oracle_of, proofs_of
+from dpacct.papers.page import Statement
+from dpacct.papers.registry import get, ids
+from dpacct.vocabulary import Side
+
+_LEAST = 80  # characters of a derivation or a reason that says anything
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came out: `problems` are sentences; `witness` is the smallest violation that the search met."""
+
+    statement: Statement
+    result: Result | None
+    witness: Judged | None
+    problems: tuple[str, ...]
+
+    @property
+    def surprising(self) -> bool:
+        """Whether something contradicts what the page says."""
+        unexpected = self.witness is not None and self.statement.evidence != "refuted"
+        return bool(self.problems) or unexpected
+
+    @property
+    def checked(self) -> bool:
+        """Whether anything at all was judged: points, stored values or proofs."""
+        points = self.result.judged if self.result else 0
+        return bool(points or self.statement.values or proofs_of(self.statement))
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether there was an oracle, and no point that it could judge."""
+        return self.result is not None and not self.result.judged
+
+
+def values(statement: Statement) -> list[str]:
+    """What is wrong with the stored numbers: messages that begin with file and line."""
+    wrong, judge = [], oracle_of(statement)
+    for row in statement.values:
+        at = f"{statement.path}:{row.line}:"
+        if row.formula:
+            value = statement.evaluate(row.inputs, as_printed=True)
+            if not close(value, float(row.formula), row.tolerance):
+                wrong.append(f"{at} the formula gives {value!r}, not {row.formula}")
+        if row.truth and judge is not None:
+            compared, true = (
+                judge.compare(statement, statement.checked(row.inputs)),
+                float(row.truth),
+            )
+            room = max(row.tolerance, judge.within) * abs(true) + 1e-300
+            if compared is None or not compared.lower - room <= true <= compared.upper + room:
+                wrong.append(f"{at} the truth is {compared}, not {row.truth}")
+    for point in statement.refuses:
+        try:
+            statement.checked(point)
+        except OutsideDomain:
+            continue
+        wrong.append(f"{statement.path}:2: {shown(point)} is accepted, and should lie outside")
+    return wrong
+
+
+def witness(statement: Statement) -> list[str]:
+    """What is wrong with the stored counter-example: it must lie in the domain and violate the claim."""
+    if statement.witness is None:
+        return []
+    at = f"{statement.path}:{statement.first + statement.sections['Counter-example'][0]}:"
+    judge, (point, _) = oracle_of(statement), statement.witness
+    if judge is None:
+        return [f"{at} a counter-example, and no oracle to show it by"]
+    compared = judge.compare(statement, statement.checked(point))
+    if compared is not None and compared.excess(statement.side) > judge.within:
+        return []
+    return [f"{at} the counter-example {shown(point)} violates nothing: {compared}"]
+
+
+def proven(statement: Statement) -> list[str]:
+    """Which machine-checked proofs of the statement failed."""
+    failed = [prover for prover in proofs_of(statement) if not prover()]
+    return [f"{statement.path}: the proof {prover.__name__} fails" for prover in failed]
+
+
+def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) -> Report:
+    """Everything at once. `draws` None takes the default of the statement's oracle; 0 searches nothing.
+
+    A refuted statement that the search can't refute by itself is a problem only with the default draws.
+    """
+    problems = [*values(statement), *witness(statement), *proven(statement), *missing(statement)]
+    judge = oracle_of(statement)
+    if judge is None or statement.formula is None or statement.side is Side.NONE or draws == 0:
+        return Report(statement, None, None, tuple(problems))
+    case = Case(statement, judge)
+    result = search(case, draws=judge.draws if draws is None else draws, seed=seed)
+    smallest = None
+    if result.violated and result.worst is not None:
+        smallest = shrink(case, result.worst)
+    elif statement.evidence == "refuted" and draws is None and result.judged:
+        problems.append(f"{statement.id} is refuted, and the search met no violation by itself")
+    return Report(statement, result, smallest, tuple(problems))
+
+
+def missing(statement: Statement) -> list[str]:
+    """What is missing for the statement's evidence and verdict: sentences, none if all is there."""
+    lacks = []
+    evidence, verdict = statement.evidence, statement.verdict
+    judged = statement.formula is not None and oracle_of(statement) is not None
+
+    def need(there: object, what: str) -> None:
+        if not there:
+            lacks.append(f"{statement.id} is {evidence}, {verdict}, and has no {what}")
+
+    if evidence == "reproduced":
+        need(any(row.printed for row in statement.values), "number that the paper prints")
+    if evidence in ("searched", "derived", "corrected"):
+        need(judged, "independent oracle")
+    if evidence in ("derived", "corrected"):
+        need(len(statement.section("Derivation")) >= _LEAST, "derivation")
+        need(statement.values, "reference value")
+    if evidence == "proved":
+        need(proofs_of(statement), "machine-checked proof")
+    if evidence == "refuted":
+        need(statement.witness, "counter-example")
+        need(judged, "independent oracle")
+        need(not statement.printed_ok, "verdict that says so")
+    if verdict == "false":
+        need(evidence == "refuted", "refutation")
+    if evidence == "asymptotic":
+        need(verdict == "asymptotic", "verdict that says so")
+    if not statement.printed_ok or verdict == "holds-with-condition":
+        need(statement.section("Why"), "reason")
+    if statement.formula is None:
+        need(len(statement.section("Why")) >= _LEAST, "reason why nothing is evaluated")
+    others = [other for other in (*statement.relies_on, statement.corrected_by) if other]
+    for other in others:
+        need(other in ids(), f"statement {other} to refer to")
+    if statement.corrected_by in ids():
+        need(get(str(statement.corrected_by)).is_answer, "correction that may be used")
+    return lacks
+
+
+def close(value: float, wanted: float, within: float) -> bool:
+    """Whether two numbers agree to a relative error; infinities only with themselves."""
+    if math.isinf(value) or math.isinf(wanted):
+        return value == wanted
+    return abs(value - wanted) <= within * abs(wanted) + 1e-300
+
+
+def shown(point: Mapping[str, object]) -> str:
+    """A point as `name=value, ...`.
+
+    >>> shown({"alpha": 2, "tau": "0.05", "votes": (6, 0)})
+    'alpha=2, tau=0.05, votes=[6, 0]'
+    """
+    return ", ".join(f"{name}={_number(value)}" for name, value in point.items())
+
+
+def _number(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_number, value))}]"
+    return format(float(value), ".12g") if isinstance(value, float | Fraction) else str(value)

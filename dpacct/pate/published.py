@@ -1,0 +1,243 @@
+"""Published data-dependent bounds of a noisy argmax, and of publishing what it cost.
+
+Papernot, Abadi, Erlingsson, Goodfellow, Talwar. Semi-supervised Knowledge Transfer. ICLR 2017: LNMax.
+Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson. Scalable Private Learning. ICLR 2018: GNMax.
+Zhu et al., voting-based private federated learning (AE-DPFL), Lemma 13 and Theorem 14 as corrected.
+
+`log_q` is the logarithm of a probability, so that it may lie below the range of floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.floating[Any]]
+
+
+def as_floats(values: ArrayLike) -> Floats:
+    """An array of doubles."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def log_sum(one: ArrayLike, two: ArrayLike) -> Floats:
+    """log(e^one + e^two), also where the first is next to 0 and the second tiny, or either huge.
+
+    >>> log_sum([1e-20, 1000.0], [-1000.0, 0.0]).tolist()
+    [1e-20, 1000.0]
+    """
+    one, two = as_floats(one), as_floats(two)
+    high, low = np.maximum(one, two), np.minimum(one, two)
+    with np.errstate(over="ignore"):
+        small = np.log1p(np.expm1(np.minimum(one, 31.0)) + np.exp(np.minimum(two, 31.0)))
+    return np.asarray(np.where(high > 30.0, high + np.log1p(np.exp(low - high)), small))
+
+
+def log_totals(logs: Floats) -> Floats:
+    """The log of the sum of e^x over each row.
+
+    >>> log_totals(np.array([[-1000.0, -1000.0]])).round(9).tolist()
+    [-999.306852819]
+    """
+    most = logs.max(axis=1)
+    return np.asarray(most + np.log(np.exp(logs - most[:, None]).sum(axis=1)))
+
+
+def log_mismatches(margins: Floats, sigma: float) -> Floats:
+    """`log_mismatch` of each row.
+
+    >>> log_mismatches(np.array([[0.0], [0.0]]), 1.0).round(9).tolist()
+    [-0.693147181, -0.693147181]
+    """
+    from scipy.special import log_ndtr
+
+    return log_totals(log_ndtr(-margins / (math.sqrt(2.0) * sigma)))
+
+
+def log_mismatch(margins: Iterable[float], sigma: float) -> float:
+    """Proposition 7: log of how likely a noisy count overtakes the leader, by a union; may exceed 0.
+
+    `margins` are the leader's votes minus those of each other class, `sigma` the noise of each count.
+
+    >>> round(math.exp(log_mismatch([2.0, 2.0], 1.0)), 12)
+    0.15729920705
+    """
+    return float(log_mismatches(np.array([list(margins)]), sigma)[0])
+
+
+def _log_share(mu: float) -> float:
+    """log(mu/(mu - 1))."""
+    rest = mu - 1.0
+    return math.log(mu / rest) if rest > 0.0 else math.inf
+
+
+def theorem6_log_limit(mu1: float, mu2: float, epsilon2: float) -> float:
+    """Theorem 6's condition on q, and that A is positive."""
+    log_limit = (mu2 - 1.0) * epsilon2 - mu2 * (_log_share(mu1) + _log_share(mu2))
+    return min(log_limit, -epsilon2)
+
+
+def data_dependent(
+    log_q: ArrayLike,
+    order: ArrayLike,
+    mu1: ArrayLike,
+    epsilon1: ArrayLike,
+    mu2: ArrayLike,
+    epsilon2: ArrayLike,
+) -> Floats:
+    """Theorem 6's bound without its conditions; `log_q` is the logarithm of q. For arrays too.
+
+    >>> data_dependent(math.log(1e-6), 4.0, 20.0, 0.2, 19.0, 0.19).round(12).item()
+    6.52433e-06
+    """
+    log_q, power = as_floats(log_q), as_floats(order) - 1.0
+    mu1, epsilon1, mu2, epsilon2 = map(as_floats, (mu1, epsilon1, mu2, epsilon2))
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        stay = np.log1p(-np.exp(log_q))
+        log_a = -np.log1p(-np.exp((log_q + epsilon2) * (mu2 - 1.0) / mu2)) + stay
+        log_b = epsilon1 - log_q / (mu1 - 1.0)
+        bound = log_sum(stay + power * log_a, log_q + power * log_b) / power
+    return np.asarray(np.where(log_q + epsilon2 > -1e-15, math.inf, bound))
+
+
+def _best_limit(mu2: float, slope: float) -> float:
+    """Theorem 6's condition on log q at the orders of Proposition 10, mu1 = mu2 + 1."""
+    return theorem6_log_limit(mu2 + 1.0, mu2, mu2 * slope) if mu2 > 1.0 else -math.inf
+
+
+def gaussian_votes(log_q: float, order: float, sigma: float, sensitivity: float) -> float:
+    """Theorem 6 for a noisy argmax, at its best orders, or order s^2/(2 sigma^2) where that is less.
+
+    `log_q` bounds the log probability of another winner at D; `sensitivity` is the L2 distance that a
+    neighbour moves the votes: sqrt(2) for one moved vote.
+
+    >>> gaussian_votes(-0.1, 4.0, 10.0, 1.0)
+    0.02
+    >>> gaussian_votes(-1000.0, 4.0, 10.0, 1.0) < 1e-300
+    True
+    """
+    return float(gaussian_votes_table([log_q], [order], sigma, sensitivity)[0, 0])
+
+
+def gaussian_votes_table(
+    log_q: ArrayLike, orders: ArrayLike, sigma: float, sensitivity: float
+) -> Floats:
+    """`gaussian_votes` of each log q (row) at each order (column)."""
+    slope = sensitivity**2 / (2.0 * sigma**2)
+    q, order = as_floats(log_q)[:, None], as_floats(orders)[None, :]
+    plain = np.broadcast_to(order * slope, (q.shape[0], order.shape[1]))
+    mu2 = np.sqrt(np.maximum(-q, 0.0) / slope)
+    mu1 = mu2 + 1.0
+    limit = np.array([[_best_limit(float(mu), slope)] for mu in mu2.ravel()])
+    holds = (q < 0.0) & (mu2 > 1.0) & (order <= mu2) & (q < limit)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        bound = data_dependent(q, order, mu1, mu1 * slope, mu2, mu2 * slope)
+    return np.asarray(np.where(holds, np.minimum(plain, bound), plain))
+
+
+def publication(order: float, beta: float, sigma: float, raised: float = 0.0) -> float:
+    """Renyi cost of F + S (raised sigma + N(0, sigma^2)); inf where the order is too large for beta.
+
+    `raised` lifts the published value by so many standard deviations.
+
+    >>> round(publication(25.0, 0.016, 20.0), 9)
+    0.157901384
+    >>> round(publication(10.0, 0.04, 5.0, 1.6448536269514722), 9)
+    1.461695547
+    """
+    power = order - 1.0
+    rest = 1.0 + order * math.expm1(-2.0 * beta)  # 1 - lambda + lambda e^{-2 beta}
+    if rest <= 0.0:
+        return math.inf
+    distance = 1.0 + raised * sigma * math.expm1(beta)
+    means = order * distance**2 * math.exp(-2.0 * beta) / (2.0 * sigma**2 * rest)
+    shrunk = -order / power * beta - math.log(rest) / (2.0 * power)
+    grown = order / power * beta - math.log1p(order * math.expm1(2.0 * beta)) / (2.0 * power)
+    return means + max(shrunk, grown)
+
+
+def log_overtaking(margins: ArrayLike) -> Floats:
+    """Log of (2 + m)/(4 e^m): a count with Laplace noise of scale 1 overtakes one that is m ahead.
+
+    >>> round(float(np.exp(log_overtaking(0.0))), 12)
+    0.5
+    """
+    m = as_floats(margins)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ahead = np.log(2.0 + np.maximum(m, 0.0)) - math.log(4.0) - np.maximum(m, 0.0)
+        behind = np.log1p(-0.25 * (2.0 + np.maximum(-m, 0.0)) * np.exp(np.minimum(m, 0.0)))
+    return np.asarray(np.where(m >= 0.0, ahead, behind))
+
+
+def _theorem3_log_limit(epsilon: float) -> float:
+    """Log of (e^eps - 1)/(e^{2 eps} - 1) = 1/(e^eps + 1)."""
+    return -math.log1p(math.exp(epsilon)) if epsilon < 700.0 else -epsilon
+
+
+def likely_outcome(log_q: float, order: float, epsilon: float) -> float:
+    """Theorem 3 as a Renyi divergence, or infinity where its condition on q fails.
+
+    >>> round(likely_outcome(math.log(0.01), 2.0, 0.5), 9)
+    0.012933219
+    """
+    return float(likely_outcome_table([log_q], [order], epsilon)[0, 0])
+
+
+def likely_outcome_table(log_q: ArrayLike, orders: ArrayLike, epsilon: float) -> Floats:
+    """`likely_outcome` of each log q (row) at each order (column), at most epsilon."""
+    q, power = as_floats(log_q)[:, None], as_floats(orders)[None, :] - 1.0
+    inside = q < _theorem3_log_limit(epsilon)
+    held = np.minimum(q, _theorem3_log_limit(epsilon) - 1e-9)
+    stay = np.log1p(-np.exp(held))
+    with np.errstate(divide="ignore"):
+        # log(1 - e^eps q) without losing the digits of a small q
+        x = epsilon + held
+        ratio = stay - np.where(x < -1.0, np.log1p(-np.exp(x)), np.log(-np.expm1(x)))
+    bound = log_sum(stay + power * ratio, held + power * epsilon) / power
+    return np.asarray(np.where(inside, np.minimum(bound, epsilon), epsilon))
+
+
+def event_bound(log_q: float, alpha: float, epsilon: float) -> float:
+    """Lemma 13 corrected, for a q below the range of floats too; `log_q` < 0.
+
+    >>> round(event_bound(math.log(0.01), 2.0, 0.5), 9)
+    0.083079206
+    """
+    return float(event_bounds(log_q, alpha, epsilon))
+
+
+def event_bounds(log_q: ArrayLike, alpha: ArrayLike, epsilon: ArrayLike) -> Floats:
+    """`event_bound` of arrays."""
+    log_q, alpha, epsilon = map(as_floats, (log_q, alpha, epsilon))
+    with np.errstate(divide="ignore"):
+        # log(1 - q) without losing the digits of a small q
+        keep = np.where(log_q < -1.0, np.log1p(-np.exp(log_q)), np.log(-np.expm1(log_q)))
+    stay = (1.0 - alpha) * keep
+    leave = alpha / (2.0 * alpha - 1.0) * log_q + (alpha - 1.0) * epsilon
+    return np.asarray(log_sum(stay, leave) / (alpha - 1.0))
+
+
+def voting_rdp(log_q: float, alpha: float, sigma: float, shift: float) -> float:
+    """Corrected Theorem 14 of one noisy argmax, order `alpha`: the smaller of the two bounds.
+
+    `log_q` must bound the log probability of any but the likely winner under both neighbours; `shift` is
+    the L2 distance of the neighbours' votes, `sigma` the noise of each count.
+
+    >>> voting_rdp(0.0, 4.0, 2.0, 1.0)
+    0.5
+    >>> round(voting_rdp(math.log(1e-9), 4.0, 2.0, 1.0), 12)
+    4.8181761e-05
+    """
+    return float(voting_rdp_table([log_q], [alpha], sigma, shift)[0, 0])
+
+
+def voting_rdp_table(log_q: ArrayLike, orders: ArrayLike, sigma: float, shift: float) -> Floats:
+    """`voting_rdp` of each log q (row) at each order (column)."""
+    q, order = as_floats(log_q)[:, None], as_floats(orders)[None, :]
+    plain = order * shift**2 / (2.0 * sigma**2)
+    bound = event_bounds(np.minimum(q, -1e-300), order, 2.0 * plain)
+    return np.asarray(np.where(q < 0.0, np.minimum(plain, bound), plain))

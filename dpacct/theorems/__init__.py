@@ -1,1 +1,0 @@
-"""Published bounds, one file per paper, each with its verdict; everything else calls them."""

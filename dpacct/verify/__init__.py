@@ -1,1 +1,0 @@
-"""Every statement of the registry against a truth that shares no formula with it."""

@@ -1,1 +1,0 @@
-"""Truths, one file per paper: what the statements of `dpacct.theorems` are compared with."""

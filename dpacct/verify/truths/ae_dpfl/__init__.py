@@ -1,1 +1,0 @@
-"""Truths for the statements of AE-DPFL, and of PATE."""

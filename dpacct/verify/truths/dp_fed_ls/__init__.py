@@ -1,1 +1,0 @@
-"""Truths for the statements of DP-Fed-LS."""

@@ -1,1 +1,0 @@
-"""Truths for the statements of DP-FedSAM, and of the composition theorem it uses."""

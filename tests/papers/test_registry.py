@@ -1,0 +1,201 @@
+"""Evidence is kept true: no claim without its evidence, no formula away from its paper."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+
+import pytest
+
+from dpacct.errors import DpacctError, OutsideDomain, Unsupported
+from dpacct.papers import verify
+from dpacct.papers.oracle import oracle_of, proofs_of
+from dpacct.papers.page import Statement
+from dpacct.papers.registry import PAGES, get, named, papers
+from tests.papers.statements import ALL, edited
+from tests.structure.project import modules, relative
+
+
+def name(statement: Statement) -> str:
+    return statement.id
+
+
+@pytest.mark.parametrize("statement", ALL, ids=name)
+def test_the_verdict_has_its_evidence(statement: Statement) -> None:
+    assert verify.missing(statement) == []
+
+
+@pytest.mark.parametrize("statement", [s for s in ALL if s.values or s.refuses], ids=name)
+def test_the_numbers_come_out(statement: Statement) -> None:
+    assert verify.values(statement) == []
+
+
+@pytest.mark.parametrize("statement", [s for s in ALL if s.witness], ids=name)
+def test_the_counter_example_still_violates(statement: Statement) -> None:
+    assert verify.witness(statement) == []
+
+
+@pytest.mark.parametrize("statement", [s for s in ALL if proofs_of(s)], ids=name)
+def test_the_proofs_hold(statement: Statement) -> None:
+    assert verify.proven(statement) == []
+
+
+@pytest.mark.parametrize("statement", ALL, ids=name)
+def test_what_has_arguments_has_a_formula_of_these_arguments(statement: Statement) -> None:
+    if not statement.evaluable:
+        assert statement.formula is None
+        return
+    assert statement.formula is not None
+    taken = inspect.signature(statement.formula).parameters
+    arguments = [argument.name for argument in statement.arguments]
+    required = [n for n, p in taken.items() if p.default is inspect.Parameter.empty]
+    assert set(required) <= set(arguments) <= set(taken)
+
+
+@pytest.mark.parametrize("statement", [s for s in ALL if s.formula], ids=name)
+def test_what_is_not_to_be_used_is_refused(statement: Statement) -> None:
+    points = [row.inputs for row in statement.values]
+    points += [statement.witness[0]] if statement.witness else []
+    for inputs in points[:1]:
+        assert isinstance(statement.evaluate(inputs, as_printed=True), float)
+        if not statement.is_answer and statement.verdict != "asymptotic":
+            with pytest.raises(Unsupported, match="as printed"):
+                statement.evaluate(inputs)
+
+
+def test_every_oracle_and_proof_belongs_to_a_statement() -> None:
+    """A function that judges nothing would be believed to judge something."""
+    for key, paper in papers().items():
+        first = get(f"{key}.{paper.listed[0]}")
+        for function in vars(first.module).values():
+            held = getattr(function, "__dict__", {})
+            for judged in (*held.get("__judges__", ()), *held.get("__proves__", ())):
+                assert judged in paper.listed, (key, judged)
+
+
+def test_every_paper_has_pages_and_a_file() -> None:
+    files = {path.stem for path in (PAGES.parent / "formulas").glob("*.py")} - {"__init__"}
+    assert files == set(papers()) == {statement.paper for statement in ALL}
+
+
+def skeleton(node: ast.expr) -> str:
+    """An expression without its names: what is left when variables are renamed."""
+    copy = ast.parse(ast.unparse(node), mode="eval")
+    for part in ast.walk(copy):
+        if isinstance(part, ast.Name):
+            part.id = "x"
+    return ast.dump(copy)
+
+
+def large_expressions(tree: ast.AST) -> set[str]:
+    shapes = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return | ast.Assign) and isinstance(node.value, ast.BinOp):
+            constants = [n for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+            if len(list(ast.walk(node.value))) >= 40 and len(constants) >= 2:
+                shapes.add(skeleton(node.value))
+    return shapes
+
+
+def test_no_formula_is_written_twice() -> None:
+    """Neither a calculator nor an oracle holds a copy of what a formula says."""
+    published: dict[str, tuple[str, str]] = {}
+    for s in ALL:
+        if s.formula is not None:
+            where = inspect.getsourcefile(s.formula) or "", s.formula.__name__
+            source = textwrap.dedent(inspect.getsource(s.formula))
+            published |= dict.fromkeys(large_expressions(ast.parse(source)), where)
+    for _, path in modules():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            own = str(path), getattr(node, "name", "")
+            copies = {t for t in large_expressions(node) & published.keys() if published[t] != own}
+            assert not copies, f"{relative(path)} copies {[published[t] for t in copies]}"
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ("UDP-FL", "udp_fl"),
+        ("harmonizer", "udp_fl"),
+        ("arXiv:2305.00873", "dp_fedsam"),
+        ("2102.11158", "federated_fdp"),
+        ("000_06fda415264fc743.txt", "dp_fed_ls"),
+        ("../shared/papers/003_fa9d43dcab38f215.txt", "ae_dpfl"),
+        ("003", "ae_dpfl"),
+        ("Shi et al.", "dp_fedsam"),
+        ("Zheng, Chen, Long, Su", "federated_fdp"),
+        ("Papernot 2018", "papernot2018"),
+        ("laplacian smoothing", "dp_fed_ls"),
+        ("Federated f-Differential Privacy", "federated_fdp"),
+        ("dp_fedsam", "dp_fedsam"),
+    ],
+)
+def test_a_paper_goes_by_what_people_call_it(words: str, key: str) -> None:
+    assert named(words).key == key
+
+
+def test_an_ambiguous_name_lists_the_candidates() -> None:
+    for words, keys in (
+        ("Papernot", {"papernot2017", "papernot2018"}),
+        ("PATE", {"papernot2017", "papernot2018", "ae_dpfl"}),
+        ("clones", {"feldman2020", "feldman2022"}),
+    ):
+        with pytest.raises(DpacctError, match="may mean") as refused:
+            named(words)
+        assert keys >= set(getattr(refused.value, "candidates", ())) != set()
+
+
+# --- the tests above can fail
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [("evidence: proved", "evidence: searched")],
+        [("evidence: proved", "evidence: derived")],
+        [("evidence: proved", "evidence: reproduced")],
+        [("evidence: proved", "evidence: refuted")],
+        [("evidence: proved", "evidence: corrected")],
+        [("verdict: holds", "verdict: false")],
+        [("claims: ", "rests on: dp_fed_ls.nothing\nclaims: ")],
+    ],
+)
+def test_evidence_that_is_not_there_is_seen(changes: list[tuple[str, str]]) -> None:
+    good = get("dp_fed_ls.eq14")
+    assert verify.missing(good) == []
+    bare = edited(good, *changes, id="dp_fed_ls.post_processing")
+    assert verify.missing(bare)
+
+
+def test_a_counter_example_that_violates_nothing_is_seen() -> None:
+    statement = get("dp_fed_ls.eq15")
+    assert statement.witness
+    point = ", ".join(f"{k}={v}" for k, v in statement.witness[0].items())
+    (message,) = verify.witness(edited(statement, (f"`{point}`", "`nu2=1`")))
+    assert "violates nothing" in message and "eq15.md:" in message
+    assert verify.witness(statement) == []
+
+
+def test_a_wrong_number_is_seen_with_its_file_and_line() -> None:
+    statement = get("dp_fed_ls.lemma2")
+    row = statement.values[0]
+    (message,) = verify.values(edited(statement, (f" {row.formula} ", " 0.0176 ")))
+    assert message.startswith(f"{statement.path}:{row.line}:") and "not 0.0176" in message
+    (message,) = verify.values(edited(statement, (f" {row.truth} ", " 0.0064 ")))
+    assert message.startswith(f"{statement.path}:{row.line}:")
+    inside = edited(statement, ("outside: ", "outside: tau=0.05, nu2=1, alpha=2; "))
+    assert any("should lie outside" in message for message in verify.values(inside))
+
+
+def test_outside_the_domain_is_refused() -> None:
+    with pytest.raises(OutsideDomain, match="nu2 must be a number of at least"):
+        get("dp_fed_ls.lemma2").evaluate({"tau": "0.05", "nu2": "0.5", "alpha": 2})
+    with pytest.raises(DpacctError, match=r"did you mean 'dp_fed_ls\.lemma2'"):
+        get("dp_fed_ls.lema2")
+
+
+def test_every_oracle_says_how_it_knows() -> None:
+    for s in ALL:
+        judge = oracle_of(s)
+        assert judge is None or inspect.getdoc(judge.judge), s.id
