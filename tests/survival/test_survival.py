@@ -1,8 +1,8 @@
 """What people have written down still works: names, options, plans, ledgers, certificates, lines.
 
 The stored state is that of commit 2a5d979 (dump.py). Names, keys and exit codes must still be
-there; an interval must lie within the old one, up to rounding. What differs on purpose is listed in
-differences.py. Lines that take long are in `pytest -m search`.
+there; an interval must overlap the old one and lie within it, up to rounding or the grid's spacing.
+What differs on purpose is listed in differences.py. Lines that take long: `pytest -m search`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from tests.survival import dump
 from tests.survival.differences import DELIBERATE
 
 WITHIN = 1e-9
-"""How much wider than the stored one an interval may be, relatively: both are rounded."""
+"""How far outside the stored interval an end may lie, relatively: both are rounded."""
+ON_A_GRID = 1e-4
+"""The same where the stored interval is wider than rounding: the grid's spacing may be another."""
 LONG = 0.2
 """Lines for which the stored dpacct took more processor seconds are in the long run only."""
 
@@ -47,7 +49,11 @@ def agree(kind: str, where: str, new: Any, old: Any) -> None:
 def within(new: list[Any], old: list[Any], where: str) -> None:
     """Lower end, value, upper end: inside the old interval, and a number where there was one."""
     lower, value, upper = (-math.inf if old[0] is None else old[0]), old[1], old[2]
-    slack = WITHIN * max(abs(x) for x in old[:3] if x is not None and math.isfinite(x))
+    size = max(abs(x) for x in old[:3] if x is not None and math.isfinite(x))
+    wide = None not in (old[0], upper) and upper - lower > WITHIN * size
+    slack = (ON_A_GRID if wide else WITHIN) * size
+    if None not in (old[0], upper, new[0], new[2]):  # both hold the same number
+        assert max(new[0], lower) <= min(new[2], upper) + WITHIN * size, (where, new, old)
     assert (new[1] is None) == (value is None), (where, new, old)
     if upper is not None:
         assert new[2] is not None and new[2] <= upper + slack, (where, new, old)
