@@ -27,6 +27,8 @@ from dpacct.vocabulary import Adjacency
 Laws = list[tuple[Law, float]]
 # what a curve may be off by where one contour an epsilon would be slow
 _CURVE = 1e-6
+# relative rounding of the mass of open failures, and of what is added to it
+_MIXED = 4e-15
 # log of what is below all floats
 _LEAST_LOG = -745.0
 
@@ -46,6 +48,11 @@ def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
 
 def _parts(tilts: Floats) -> int:
     return -(-tilts.size // _AT_ONCE)
+
+
+def _mixing(log_value: float) -> float:
+    """What a log probability is off by, as a sum or a difference with open failures, and as a float."""
+    return _MIXED + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,9 @@ class Direction:
         if self.log_kept == 0.0:
             return solved
         value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
-        return Solved(value, lower, upper, solved.resolved, solved.start)
+        return Solved(
+            value, lower - _mixing(lower), upper + _mixing(upper), solved.resolved, solved.start
+        )
 
     def _mixed(self, log_finite: float) -> float:
         if self.log_kept == 0.0:
@@ -96,17 +105,20 @@ class Direction:
     def epsilon(self, log_target: float) -> Solved:
         if self.log_kept == 0.0:
             return self._epsilon(log_target)
-        # what is left of delta beside the open failures is a difference: move the target by its rounding
-        value = self._epsilon(log_target)
-        lower, upper = self._epsilon(log_target + 1e-14), self._epsilon(log_target - 1e-14)
+        # what is left of delta beside the open failures is a difference: move it by its rounding
+        target, failing = math.exp(log_target), -math.expm1(self.log_kept)
+        excess, slack = target - failing, _mixing(log_target) * (target + failing)
+        if excess <= -slack:
+            return Solved(math.inf, math.inf, math.inf)
+        lower = self._epsilon(math.log(excess + slack) - self.log_kept)
+        if excess <= slack:
+            return Solved(lower.upper, lower.lower, math.inf, resolved=False)
+        upper = self._epsilon(math.log(excess - slack) - self.log_kept)
+        value = self._epsilon(math.log(excess) - self.log_kept)
         return Solved(value.value, lower.lower, upper.upper, value.resolved)
 
     def _epsilon(self, log_target: float) -> Solved:
-        if self.log_kept < 0.0:
-            excess = math.exp(log_target) + math.expm1(self.log_kept)
-            if excess <= 0.0:
-                return Solved(math.inf, math.inf, math.inf)
-            log_target = math.log(excess) - self.log_kept
+        """For the finite losses, renormalised."""
         found = invert.epsilon(self.laws, log_target, -self.shift)
         value, lower, upper = (
             max(0.0, end + self.shift) for end in (found.value, found.lower, found.upper)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # of an upper end of delta that becomes an absolute error of a trade-off curve
 _CURVE_TOLERANCE = 1e-6
+# of a logarithm: what it is rounded by
+_UNIT = 2.0**-52
 ORDER = Real(1, math.inf, typical=(1.1, 64))
 """A Renyi order."""
 
@@ -96,10 +98,13 @@ def _power(log_value: float | None, *, up: bool = False, down: bool = False) -> 
     """e^{log_value} as a probability, rounded outwards where an end is asked for."""
     if log_value is None:
         return None
-    value = math.exp(log_value)
+    # the logarithm is a float itself, and half a unit of its last place is more than one of the value's
+    margin = _UNIT * abs(log_value) if math.isfinite(log_value) else 0.0
     if up:
-        return min(1.0, math.nextafter(value, 1.0))
-    return max(0.0, math.nextafter(value, 0.0)) if down else value
+        return min(1.0, math.nextafter(math.exp(log_value + margin), 1.0))
+    if down:
+        return max(0.0, math.nextafter(math.exp(log_value - margin), 0.0))
+    return math.exp(log_value)
 
 
 @strict

@@ -218,7 +218,7 @@ def _most(pair: tuple[Laws, Laws], total: Sum, places: float) -> float:
 # -- questions ------------------------------------------------------------------------------------
 
 # relative rounding of a target beside a mass at infinity
-_OPEN = 1e-15
+_OPEN = 4e-15
 # of the width asked, how near an end is to where its reading meets the target
 _NEAR = 0.02
 # and where readings are cheap: relative
@@ -311,7 +311,7 @@ def epsilon(
     excess, slack = 0.0, 0.0
     if infinite > 0.0:  # what delta is short of it, a difference, and what that rounds to
         target = math.exp(log_target)
-        slack = _OPEN * (target + infinite)
+        slack = (_OPEN + 4e-16 * abs(log_target)) * (target + infinite)
         excess = target - infinite
         if excess <= -slack:
             return Bracket(math.inf, math.inf)
@@ -335,7 +335,7 @@ def _tells_little(sources: Sources, log_target: float) -> bool:
         pieces = source.pieces(np.zeros(1), upper=True)
         gain = -np.expm1(-np.maximum(pieces.loss + pieces.unsure, 0.0))
         once = float(np.exp(pieces.log_p + pieces.slack) @ gain) + pieces.infinite
-        total += n * once * (1.0 + _OPEN)
+        total += n * once
     return total <= 0.0 or math.log(total) + 1e-12 <= log_target
 
 

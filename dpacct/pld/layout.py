@@ -76,9 +76,14 @@ class Layout:
         atoms, weights = self.weighed
         return float(atoms[int(np.argmax(weights))]) if atoms.size else self.anchor
 
+    @property
+    def finest(self) -> float:
+        """The least spacing of nodes whose places floats tell apart."""
+        ends = self.low - self._offset, self.high - self._offset, self._offset
+        return max(abs(end) for end in ends) / _MOST_PLACES
+
     def _range(self, spacing: float) -> tuple[int, int]:
-        far = max(abs(self.low - self._offset), abs(self.high - self._offset), abs(self._offset))
-        if not far <= _MOST_PLACES * spacing:  # also where the spacing is no number
+        if not self.finest <= spacing < math.inf:  # also where the spacing is no number
             raise TooFine("losses that are too near each other for floats")
         # outwards: what lies a rounding beyond the first node would be lost to the lower law
         first = math.floor((self.low - self._offset) / spacing - 1e-9)
@@ -193,7 +198,8 @@ class Layouts:
 
     def build(self) -> tuple[Laws, Laws]:
         """(upper, lower)."""
-        step = max(min(self._asked, self._longest), self._least_step)
+        finest = max(2.0 * layout.finest for layout in self.layouts)
+        step = max(min(self._asked, self._longest), self._least_step, finest)
         if self.natural is not None:
             step = self.natural
         else:

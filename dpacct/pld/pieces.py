@@ -30,7 +30,7 @@ _ULPS = 6e-16
 MOST_ATOMS = 1 << 16
 # of a mass that is one minus a sum of others
 _REST = 2e-15
-# of a loss: how far below it a range begins at least
+# of the largest loss, or of all losses that are seen: a range of losses is at least as long
 _POINT = 1e-3
 _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 
@@ -387,7 +387,8 @@ class Cut:
             kept = losses[[int(np.argmax(log_p))]]
         low, high = float(kept.min()), float(kept.max())
         # a law that hardly tells may be a point to floats
-        return min(low, high - _POINT * abs(high)), high
+        least = _POINT * max(abs(high), float(np.ptp(losses)))
+        return min(low, high - least), high
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """Cells of the branches, and the atoms."""
