@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import torch
 import dpacct as dp
 from dpacct_training import models
 from dpacct_training.keys import Keys
-from dpacct_training.local import SAM, Local, Optimiser, fit
+from dpacct_training.local import SAM, Local, Optimiser, fit, noisy_fit
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.model import Model
 from dpacct_training.noise import Gaussian, Laplace, Staircase
 from dpacct_training.prepare import Prepared
+from dpacct_training.records import Records
 from dpacct_training.site import TRAIN, Host, Site, Task
 from tests.training import textbook
 from tests.training.experiments import replaced, small
@@ -100,13 +102,39 @@ def test_each_visits_its_own_samples_once_an_epoch() -> None:
     assert not np.array_equal(orders[0, 0], orders[0, 1])
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_a_client_s_update_does_not_depend_on_who_else_is_there(model: dict[str, Any]) -> None:
-    prepared = replaced("model", model)
-    start = begun(prepared)
-    together = fit(site(prepared, [2, 5, 9]), start, LOCAL, within=0.05)
-    alone = fit(site(prepared, [5]), start, LOCAL, within=0.05)
-    np.testing.assert_allclose(together[1], alone[0], atol=1e-6)
+@pytest.mark.parametrize(
+    ("model", "samples", "batch", "classes", "side"),
+    [
+        (MODELS[0], 10, 5, 4, 8),
+        (MODELS[0], 7, 3, 3, 9),
+        (MODELS[0], 9, 4, 5, 9),
+        (MODELS[1], 10, 4, 4, 8),
+        ({"name": "mlp", "hidden": [8]}, 10, 4, 4, 8),
+        (MODELS[4], 7, 3, 3, 9),
+    ],
+    ids=str,
+)
+def test_a_client_s_update_does_not_depend_on_who_else_is_there(
+    model: dict[str, Any], samples: int, batch: int, classes: int, side: int
+) -> None:
+    """To the last bit, alone, in pairs and in crowds, at odd sizes too: any host may have anyone."""
+    data = {"data__samples": 40 * samples, "data__classes": classes, "data__side": side}
+    prepared = replaced("model", model, **data)
+    start, local = begun(prepared), replace(LOCAL, batch_size=batch)
+    records = Records(noise=Gaussian(len(start), 1.0, 1.0), steps=2, rate=Fraction(batch, samples))
+
+    def trained(clients: list[int]) -> list[Any]:
+        here = site(prepared, clients)
+        return [
+            fit(here, start, local, within=0.05),
+            fit(here, start, local, gradient=SAM(0.1)),
+            noisy_fit(here, start, local, [records] * len(clients)),
+        ]
+
+    crowd = trained(list(range(40)))
+    for clients in ([5], [7, 31], [2, 5, 9], list(range(1, 40, 3))):
+        for all_rows, rows in zip(crowd, trained(clients), strict=True):
+            assert all_rows[clients].tobytes() == rows.tobytes()
 
 
 def test_grams_are_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,8 +102,8 @@ def test_a_pool_gives_the_same_bits(name: str) -> None:
 # --- clients elsewhere
 
 
-def elsewhere(prepared: Any, keys: Keys) -> Spy:
-    """Hosts with keys and memories of their own."""
+def elsewhere(prepared: Any, keys: Keys, count: int = 1) -> Spy:
+    """Hosts with keys and memories of their own; client c is at host c mod `count`."""
 
     class Remote(Host):
         def __init__(self, *parts: Any) -> None:
@@ -117,7 +117,7 @@ def elsewhere(prepared: Any, keys: Keys) -> Spy:
             return replace(reply, memory={})
 
     parts = (prepared.algorithm, prepared.plan, prepared.setting.for_hosts())
-    return Spy([Remote(*parts)], local=False)
+    return Spy([Remote(*parts) for _ in range(count)], local=False)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -125,9 +125,10 @@ def test_a_seeded_run_is_the_same_bits_elsewhere(name: str) -> None:
     prepared = system(name)
     here, engine = begun(prepared)
     here.finish(engine)
-    there, _ = begun(prepared)
-    there.finish(elsewhere(prepared, Keys.fresh()))
-    assert bits(here)[0] == bits(there)[0]
+    for count in (1, 2, 7):
+        there, _ = begun(prepared)
+        there.finish(elsewhere(prepared, Keys.fresh(), count))
+        assert bits(here)[0] == bits(there)[0]
 
 
 @pytest.mark.parametrize("name", ["shares", "prifedsync", "scaffold"])

@@ -80,9 +80,22 @@ class Optimiser:
         return w * (1.0 - pace * local.weight_decay) - pace * g
 
 
+def paired(function: Callable[..., Rows], *rows: Rows) -> Rows:
+    """`function` of rows, called with two where there is one.
+
+    The product of a single matrix takes another path, with other last bits: a client's update must
+    not depend on who else is at its site.
+    """
+    if len(rows[0]) > 1:
+        return function(*rows)
+    return function(*(torch.cat([row, row]) for row in rows))[:1]
+
+
 def plain(model: Model, w: Rows, x: Rows, y: Rows) -> Rows:
     """Of the mean loss of each client's batch."""
-    return model.gradient(w, x, y)
+    if y.shape[1] == 1:  # a batch of one is no matrix either; twice the same has the same mean
+        x, y = torch.cat([x, x], dim=1), torch.cat([y, y], dim=1)
+    return paired(model.gradient, w, x, y)
 
 
 @dataclass(frozen=True)
@@ -93,15 +106,15 @@ class SAM:
 
     def __call__(self, model: Model, w: Rows, x: Rows, y: Rows) -> Rows:
         """Two gradients a step."""
-        g = model.gradient(w, x, y)
+        g = plain(model, w, x, y)
         worst = w + g * (self.rho / g.norm(dim=1, keepdim=True).clamp(min=1e-12))
-        return model.gradient(worst, x, y)
+        return plain(model, worst, x, y)
 
 
 def starts(start: NDArray[np.float64], clients: int) -> Rows:
     """One model for all clients, or a row each, as single-precision rows."""
-    rows = np.broadcast_to(start, (clients, start.shape[-1]))
-    return torch.from_numpy(rows.astype(np.float32))
+    rows = np.broadcast_to(start.astype(np.float32), (clients, start.shape[-1]))
+    return torch.from_numpy(rows.copy(order="C"))
 
 
 def fit(
@@ -152,8 +165,12 @@ def noisy_fit(
     noises = [mechanism.noise for mechanism in records]
     expected = np.array([float(mechanism.rate * site.samples) for mechanism in records])
     share = torch.from_numpy((1.0 / expected).astype(np.float32))[:, None]
+
+    def bounded_sum(w: Rows, x: Rows, y: Rows, taken: Rows) -> Rows:
+        return site.model.bounded_sum(w, x, y, taken, (noises * 2)[: len(w)])
+
     for x, y, taken in site.record_batches(records, records[0].steps):
-        total = site.model.bounded_sum(w, x, y, taken, noises).numpy().astype(np.float64)
+        total = paired(bounded_sum, w, x, y, taken).numpy().astype(np.float64)
         for row, (noise, stream) in enumerate(zip(noises, streams, strict=True)):
             total[row] = noise.add(total[row], stream, site.meters["records"])
         g = torch.from_numpy(total.astype(np.float32)) * share

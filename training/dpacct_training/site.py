@@ -79,7 +79,8 @@ class Site:
 
     def recall(self, name: str, otherwise: Array) -> Array:
         """A row for each client: what it kept under this name, or `otherwise`."""
-        return np.stack([self.memory.get(c, {}).get(name, otherwise) for c in self.clients])
+        rows = [self.memory.get(client, {}).get(name, otherwise) for client in self.clients]
+        return np.stack(rows).astype(otherwise.dtype)  # the same whoever else has kept something
 
     def remembers(self, name: str) -> bool:
         """Whether every client here kept something under this name."""
