@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 
 from dpacct_training.accept import one_of
 from dpacct_training.algorithm import Algorithm
 
-_modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-_algorithms: dict[str, type[Algorithm]] = {m.ALGORITHM.name: m.ALGORITHM for m in _modules}
+
+def found_in(folders: Iterable[str]) -> dict[str, type[Algorithm]]:
+    """What each module of these folders defines as `ALGORITHM`, by name."""
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(folders)]
+    return {module.ALGORITHM.name: module.ALGORITHM for module in modules}
+
+
+_algorithms = found_in(__path__)
 
 
 def names() -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpacct_training.accept import one_of, real
+from dpacct_training.accept import real
 from dpacct_training.algorithm import Arrays
 from dpacct_training.algorithms.dp_fed import DPFed
 from dpacct_training.setting import Setting
-from dpacct_training.smoothing import METHODS, smooth
+from dpacct_training.smoothing import smooth
 
 
 @dataclass(frozen=True)
@@ -21,19 +21,16 @@ class DPFedLS(DPFed):
     """
 
     smoothing: float = 1.0
-    smoothing_method: str = "fft"
 
     name: ClassVar[str] = "dp_fed_ls"
     source: ClassVar[str] = "000 Algorithm 1"
 
     def __post_init__(self) -> None:
         real("smoothing", self.smoothing, 0.0, 1e12)
-        one_of("smoothing_method", self.smoothing_method, METHODS)
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         """One smoothed step of length 1."""
-        moved = smooth(released["update"], self.smoothing, self.smoothing_method)
-        return {"weights": state["weights"] + moved}
+        return {"weights": state["weights"] + smooth(released["update"], self.smoothing)}
 
 
 ALGORITHM = DPFedLS
