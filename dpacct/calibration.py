@@ -9,25 +9,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Literal
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, EPSILON, RATE, STEPS, Number, Real, ln
+from dpacct.answer.ask import EFFORT, Boundary, ask
+from dpacct.declare.domain import RATE, STEPS, Real
+from dpacct.declare.number import Number, ln
 from dpacct.domain.strict import strict
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.tree import Node
-from dpacct.vocabulary import Adjacency, Side
+from dpacct.vocabulary import Adjacency, Side, Strength
 
 _LEAST, _MOST = 1e-12, 1e15
 
 
-@strict
 def calibrate(
     build: Callable[..., Node],
     *,
     epsilon: Number,
     delta: Number,
     method: str = "auto",
+    effort: Number = EFFORT,
     adjacency: Adjacency | str | None = None,
     integer: bool = False,
     bounds: tuple[float, float] | None = None,
@@ -37,7 +40,8 @@ def calibrate(
 
     `build` makes a plan from a value of the parameter, in which privacy must be monotone. `bounds`
     limit the search (default 1e-12 to 1e15; 1 to 10^15 for `integer`). The answer's safe end meets
-    the target, its other end does not. Raises `Unreachable` where no value within bounds does,
+    the target, its other end does not. `method` and `effort` as for `Node.epsilon`: auto proves both,
+    "exact" is the fast way. Raises `Unreachable` where no value within bounds meets the target,
     `InvalidArgument` out of range.
 
     >>> import dpacct as dp
@@ -46,21 +50,39 @@ def calibrate(
     >>> print(f"{float(answer):.6f}")
     0.611546
     """
-    from dpacct.compose.search import Search, making_plans
+    from dpacct.compose.search import making_plans
+
+    question = Boundary(epsilon=epsilon, delta=delta, name=name, bounds=bounds, whole=integer)
+    return ask(question, making_plans(build), method=method, effort=effort, adjacency=adjacency)
+
+
+@strict
+def search(
+    build: Callable[..., Node],
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    method: str,
+    adjacency: Adjacency | None,
+    integer: bool,
+    bounds: tuple[float, float] | None,
+    name: str,
+) -> Answer:
+    """The boundary by one method that is no proof."""
+    from dpacct.compose.search import Search
 
     started = time.perf_counter()
-    build = making_plans(build)
-    target = float(EPSILON.check("epsilon", epsilon)), ln(DELTA.check("delta", delta))
+    target = float(epsilon), ln(delta)
     low, high = _bounds(bounds, integer)
-    search = Search(build, *target, method, adjacency, low, high, integer)
-    safe, unsafe, missed = search.boundary()
+    trials = Search(build, *target, method, adjacency, low, high, integer)
+    safe, unsafe, missed = trials.boundary()
     if safe is None:
         told = (
             f"no {name} from {low:g} to {high:g} meets epsilon {target[0]:g} at "
             f"delta {math.exp(target[1]):.6g}"
         )
         raise Unreachable(told, argument=name)
-    witness = search.answer(safe)
+    witness = trials.answer(safe)
     # at an edge of the search all of it is safe, and the boundary is somewhere beyond
     upward = safe >= unsafe if unsafe is not None else safe < high
     # where delta has an upper end alone the safe value is known to be safe, but not that less won't do
@@ -100,6 +122,41 @@ def _bounds(bounds: tuple[float, float] | None, integer: bool) -> tuple[float, f
     return low, high
 
 
+def published(
+    build: Callable[..., Node], name: str, epsilon: Fraction, delta: Fraction, method: str
+) -> Answer:
+    """The noise that a theorem of a paper asks for, and the epsilon which that noise delivers.
+
+    Raises `Unreachable` where the theorem's conditions can't be met, naming the least epsilon, and
+    `Unsupported` where it is not about such a plan.
+    """
+    from dpacct.compose.composition import Composition
+    from dpacct.compose.routes.closed_guarantee import PUBLISHED
+    from dpacct.tree import resolve_adjacency
+
+    started = time.perf_counter()
+    route = PUBLISHED[method]
+    trial = build(1.0)  # the theorem reads the rate and the steps, whatever the noise
+    adjacency = resolve_adjacency(trial, None)
+    sigma = route.sigma(Composition(trial, adjacency), float(epsilon), ln(delta))
+    node = build(sigma)
+    return Answer(
+        quantity=name,
+        value=sigma,
+        upper=sigma,
+        side=Side.UPPER,
+        strength=Strength.PUBLISHED,
+        method=method,
+        basis=(route.basis,),
+        assumptions=node.assumptions(adjacency),
+        adjacency=adjacency,
+        unit=node.unit,
+        tree=node,
+        seconds=time.perf_counter() - started,
+        extra={"delivered_epsilon": float(node.epsilon(delta=delta, method="exact"))},
+    )
+
+
 def noise_multiplier(
     *,
     epsilon: Number,
@@ -109,6 +166,7 @@ def noise_multiplier(
     sampling: str = "poisson",
     adjacency: Adjacency | str | None = None,
     method: str = "auto",
+    effort: Number = EFFORT,
 ) -> float:
     """Smallest noise multiplier (std / clip) of a Gaussian training run that meets the target.
 
@@ -133,8 +191,8 @@ def noise_multiplier(
         told = f"sample_rate must be 1 where sampling is none, got {sample_rate}"
         raise InvalidArgument(told, argument="sample_rate")
 
-    def plan(multiplier: float) -> Node:
-        noise = Gaussian(noise_multiplier=multiplier, clip=1)
+    def plan(sigma: Fraction | float) -> Node:
+        noise = Gaussian(sigma=sigma)
         return (noise if sampler is None else sampler(rate)(noise)) * count
 
     found = calibrate(
@@ -143,6 +201,8 @@ def noise_multiplier(
         delta=delta,
         adjacency=adjacency,
         method=method,
+        effort=effort,
         name="noise_multiplier",
     )
-    return float(found)
+    # a clipped sum moves by one clip or by two, so that this is exact
+    return found.adjacency.clip_factor * float(found)

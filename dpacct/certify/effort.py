@@ -15,10 +15,6 @@ from dpacct.errors import NotCertified
 
 FORCED = 60.0
 """Seconds allowed where a proof was asked for by name."""
-PATIENT = 1.5
-"""Seconds allowed on the command line, where no method was asked for."""
-CHEAP: float = 0.2
-"""Seconds allowed in Python, where no method was asked for."""
 _BITS = 128.0
 # measured at 128 bits, on one core at 3 GHz
 _NODE, _ENTRY, _POWER, _FREQUENCY, _READ = 15e-6, 6e-8, 3e-7, 5e-6, 3e-6

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,7 @@ from dpacct.cli.plan import PlanOptions, repeated, step_count
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.compose.certified import Proven
+    from dpacct.answer.ask import Boundary
     from dpacct.tree import Node
 
 
@@ -28,96 +26,12 @@ def plan_of_noise(options: PlanOptions) -> Callable[[float | Fraction], Node]:
     return plan
 
 
-def calibrate_noise(
-    options: PlanOptions, epsilon: Fraction, delta: Fraction, method: str
-) -> Answer:
-    """The smallest sigma (or b) for which the plan is (epsilon, delta)-private, by one method.
+def noise_question(options: PlanOptions, epsilon: Fraction, delta: Fraction) -> Boundary:
+    """The smallest noise for which the plan is (epsilon, delta)-private."""
+    from dpacct.answer.ask import Boundary
 
-    Raises:
-        Unreachable: no amount of noise is enough, or found within the search's range.
-        Unsupported: the method does not apply to the plan.
-    """
-    import dpacct as dp
-    from dpacct.compose.routes.closed_guarantee import PUBLISHED
-
-    plan, name = plan_of_noise(options), options.noise_parameter
-    started = time.perf_counter()
-    if method in PUBLISHED:
-        return published_noise(plan, name, epsilon, delta, method)
-    answer = dp.calibrate(
-        plan,
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        bounds=options.kind.bounds,
-        name=name,
-    )
-    return replace(answer, seconds=time.perf_counter() - started)
-
-
-def published_noise(
-    plan: Callable[[float], Node], name: str, epsilon: Fraction, delta: Fraction, method: str
-) -> Answer:
-    """The noise that a theorem of a paper asks for, and the epsilon which that noise delivers.
-
-    Raises:
-        Unreachable: the theorem's conditions can't be met; the message names the least epsilon.
-        Unsupported: the theorem is not about such a plan.
-    """
-    from dpacct.answer import Answer
-    from dpacct.compose.composition import Composition
-    from dpacct.compose.routes.closed_guarantee import PUBLISHED
-    from dpacct.domain import ln
-    from dpacct.tree import resolve_adjacency
-    from dpacct.vocabulary import Side, Strength
-
-    started = time.perf_counter()
-    route = PUBLISHED[method]
-    trial = plan(1.0)  # the theorem reads the rate and the steps, whatever the noise
-    adjacency = resolve_adjacency(trial, None)
-    sigma = route.sigma(Composition(trial, adjacency), float(epsilon), ln(delta))
-    node = plan(sigma)
-    return Answer(
-        quantity=name,
-        value=sigma,
-        upper=sigma,
-        side=Side.UPPER,
-        strength=Strength.PUBLISHED,
-        method=method,
-        basis=(route.basis,),
-        assumptions=node.assumptions(adjacency),
-        adjacency=adjacency,
-        unit=node.unit,
-        tree=node,
-        seconds=time.perf_counter() - started,
-        extra={"delivered_epsilon": float(node.epsilon(delta=delta, method="exact"))},
-    )
-
-
-def certified_noise(
-    options: PlanOptions,
-    epsilon: Fraction,
-    delta: Fraction,
-    digits: int,
-    *,
-    guess: float,
-    effort: float,
-) -> Proven:
-    """One sigma (or b) proven to meet the target, and a slightly smaller one proven not to.
-
-    Raises:
-        NotCertified: there is no proof to that many digits, or within that effort (in seconds).
-    """
-    from dpacct.compose.certified import parameter
-
-    return parameter(
-        plan_of_noise(options),
-        guess=guess,
-        epsilon=epsilon,
-        delta=delta,
-        digits=digits,
-        name=options.noise_parameter,
-        effort=effort,
+    return Boundary(
+        epsilon=epsilon, delta=delta, name=options.noise_parameter, bounds=options.kind.bounds
     )
 
 

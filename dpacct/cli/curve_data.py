@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.cli.calibration import calibrate_noise, plan_of_noise
+from dpacct.answer.ask import ask
+from dpacct.cli.calibration import noise_question, plan_of_noise
 from dpacct.cli.plan import PlanOptions, check_mechanism, mechanism, repeated, step_count, whole
 from dpacct.cli.refusal import Refusal
 
@@ -164,8 +165,10 @@ def _noise(options: PlanOptions, wish: Wish) -> tuple[Chart, list[str]]:
         epsilon=target,
         methods=_named(wish),
         name=options.noise_parameter,
-        ask=lambda epsilon, method: calibrate_noise(
-            options, Fraction(epsilon), wish.asked_delta, method
+        ask=lambda epsilon, method: ask(
+            noise_question(options, Fraction(epsilon), wish.asked_delta),
+            plan_of_noise(options),
+            method=method,
         ),
     )
     return made, [note] if note else []

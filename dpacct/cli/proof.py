@@ -1,10 +1,8 @@
-"""Certified answers on the command line: the default, --digits, --certificate, and their fallback."""
+"""Answers on the command line: --digits and --certificate insist on a proof."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,7 @@ from dpacct.cli.refusal import Refusal
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.compose.certified import Proven
+    from dpacct.answer.ask import Question
 
 METHOD = "certified"
 _LONGEST = 20_000_000  # characters of a certificate; a long one has 10^5
@@ -33,61 +31,30 @@ def wanted(method: str, digits: Fraction | None, certificate: str | None) -> boo
     return given is not None or method == METHOD
 
 
-def answer(
-    ask: Callable[[int], Proven], digits: Fraction | None, certificate: str | None
-) -> Answer:
-    """The answer to so many digits (12 unless asked), its certificate written to a file if asked.
-
-    Raises:
-        Refusal: the file cannot be written.
-        NotCertified: there is no proof to that many digits.
-    """
-    from dpacct.compose.certified import DIGITS
-
-    found = ask(DIGITS if digits is None else int(digits))
-    if certificate is not None:
-        text = json.dumps(found.certificate, indent=1) + "\n"
-        write_file(text.encode(), certificate, "--certificate")
-    return found.answer
-
-
-def strongest(
-    prove: Callable[[int, float], Proven],
-    fast: Callable[[], Answer],
+def put(
+    question: Question,
+    plan: Any,
     *,
     method: str,
     digits: Fraction | None,
     certificate: str | None,
-) -> tuple[Answer, list[str]]:
-    """The answer, and notes on how it was come by.
-
-    A proof where one was asked for, or where nothing was and it can be had soon; else what `fast`
-    gives, with a note that says why there is no proof.
-
-    Args:
-        prove: gives a proof to so many digits, for at most so many seconds.
-        fast: the answer without a proof.
-        method: what --method says.
-        digits: what --digits says.
-        certificate: what --certificate says.
+) -> Answer:
+    """The answer to a question, its certificate written to a file if asked.
 
     Raises:
         Refusal: options that contradict each other, or a file that cannot be written.
         NotCertified: a proof was asked for, and there is none.
     """
-    if wanted(method, digits, certificate):
-        return answer(lambda n: prove(n, math.inf), digits, certificate), []
-    if method != "auto":
-        return fast(), []
-    from dpacct.certify.effort import PATIENT
-    from dpacct.compose.certified import DIGITS
-    from dpacct.errors import NotCertified, Unsupported
+    from dpacct.answer.ask import DIGITS, ask
 
-    try:
-        return prove(DIGITS, PATIENT).answer, []
-    except (NotCertified, Unsupported) as error:
-        why = str(error).removesuffix(": the value is withheld")
-        return fast(), [f"not proven: {why}"]
+    insisted = None
+    if wanted(method, digits, certificate):
+        insisted = DIGITS if digits is None else int(digits)
+    found = ask(question, plan, method=method, digits=insisted)
+    if certificate is not None:
+        text = json.dumps(found.certificate, indent=1) + "\n"
+        write_file(text.encode(), certificate, "--certificate")
+    return found
 
 
 def ends(answer: Answer, digits: Fraction | None) -> list[str]:

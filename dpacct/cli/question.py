@@ -1,19 +1,17 @@
-"""What `dpacct eps` and `dpacct delta` do with a plan: answer, proven where it can be, and print."""
+"""What `dpacct eps` and `dpacct delta` do with a plan: ask about it, and print."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli import proof
-from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.output import show
 
 if TYPE_CHECKING:
-    from dpacct.answer import Answer
-    from dpacct.compose.certified import Proven
+    from dpacct.answer.ask import Question
     from dpacct.tree import Node
 
 
@@ -27,10 +25,9 @@ def taken(values: dict[str, Any]) -> dict[str, Any]:
 
 def answer(
     command: str,
+    question: Question,
     node: Node,
     notes: Sequence[str],
-    ask: Callable[[str], Answer],
-    prove: Callable[[int, float], Proven],
     *,
     meaning: str,
     method: str,
@@ -39,23 +36,19 @@ def answer(
     digits: Fraction | None,
     certificate: str | None,
 ) -> None:
-    """Print the strongest answer: `ask(method)` computes one, `prove(digits, effort)` a proven one."""
-
-    def fast() -> Answer:
-        from dpacct.compose.questions import fast_method
-
-        return ask(fast_method(node) if method == "auto" else method)
-
-    found, why = proof.strongest(prove, fast, method=method, digits=digits, certificate=certificate)
+    """Print the answer to a question about a plan, under --json beside what other methods say."""
+    found = proof.put(question, node, method=method, digits=digits, certificate=certificate)
     if as_json:
-        found = replace(found, alternatives=by_every_method(ask, but=found.method))
+        from dpacct.answer.ask import alternatives
+
+        found = replace(found, alternatives=alternatives(question, node, but=found.method))
     show(
         command,
         found,
         as_json=as_json,
         quiet=quiet,
         meaning=meaning,
-        notes=[*notes, *why],
+        notes=[*notes, *found.notes],
         more=proof.ends(found, digits),
         hint="dpacct compare, with the same options, shows what other methods say.",
     )

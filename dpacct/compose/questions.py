@@ -17,16 +17,15 @@ from dpacct.compose.routes.route import Finding, Route
 from dpacct.domain import DELTA, EPSILON, Number, Real, ln
 from dpacct.domain.strict import strict
 from dpacct.engine.law import TooFine
-from dpacct.errors import InvalidArgument, NotCertified, OutsideDomain, Unsupported
+from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
-    from dpacct.compose.certified import Proven
     from dpacct.engine.choice import Start
 
 # of an upper end of delta that becomes an absolute error of a trade-off curve
@@ -37,34 +36,19 @@ ORDER = Real(1, math.inf, typical=(1.1, 64))
 """A Renyi order."""
 
 
-def _routes(plan: Composition, method: str) -> list[Route]:
-    if method != "auto":
-        return [named(method)]
-    return [ROUTES["rdp"]] if plan.renyi_only else [ROUTES["exact"]]
+QUICK = "quick"
+"""The strongest method that answers in milliseconds: exact, or Renyi where only that is known."""
+
+
+def _route(plan: Composition, method: str) -> Route:
+    if method != QUICK:
+        return named(method)
+    return ROUTES["rdp"] if plan.renyi_only else ROUTES["exact"]
 
 
 def fast_method(node: Node, adjacency: Adjacency | str | None = None) -> str:
     """The name of the strongest method that answers in milliseconds."""
-    return _routes(Composition(node, resolve_adjacency(node, adjacency)), "auto")[0].name
-
-
-def _proven(ask: Callable[[float], Proven], method: str) -> Answer | None:
-    """A certified answer: in full where it was asked for by name, and for "auto" where it is cheap.
-
-    What it would cost is estimated from the sizes of the sums, so the same question always gets the
-    same method.
-    """
-    from dpacct.certify.effort import CHEAP, FORCED
-
-    proof = strict(
-        ask
-    )  # where a proof's own numbers fail there is none, and the fast method answers
-    if method == "certified":
-        return proof(FORCED).answer
-    try:
-        return proof(CHEAP).answer
-    except (NotCertified, Unsupported):
-        return None
+    return _route(Composition(node, resolve_adjacency(node, adjacency)), QUICK).name
 
 
 def _answer(
@@ -109,25 +93,14 @@ def _power(log_value: float | None, *, up: bool = False, down: bool = False) -> 
 
 @strict
 def epsilon(
-    node: Node, *, delta: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+    node: Node, *, delta: Number, method: str, adjacency: Adjacency | str | None = None
 ) -> Answer:
-    """See `Node.epsilon`."""
+    """Epsilon by one method."""
     started = time.perf_counter()
     target = DELTA.check("delta", delta)
-    if method in ("auto", "certified"):
-        from dpacct.compose import certified
-
-        proven = _proven(
-            lambda effort: certified.epsilon(
-                node, delta=target, adjacency=adjacency, effort=effort
-            ),
-            method,
-        )
-        if proven is not None:
-            return proven
     log_delta = ln(target)
     plan = Composition(node, resolve_adjacency(node, adjacency))
-    route = _routes(plan, method)[0]
+    route = _route(plan, method)
     finding, most = route.epsilon(plan, log_delta), plan.promised(target)
     if most is not None and finding.upper is not None and finding.upper > most:
         finding = replace(finding, value=min(finding.value, most), upper=most)
@@ -136,22 +109,13 @@ def epsilon(
 
 @strict
 def delta(
-    node: Node, *, epsilon: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+    node: Node, *, epsilon: Number, method: str, adjacency: Adjacency | str | None = None
 ) -> Answer:
-    """See `Node.delta`."""
+    """Delta by one method."""
     started = time.perf_counter()
     exact = EPSILON.check("epsilon", epsilon)
-    if method in ("auto", "certified"):
-        from dpacct.compose import certified
-
-        proven = _proven(
-            lambda effort: certified.delta(node, epsilon=exact, adjacency=adjacency, effort=effort),
-            method,
-        )
-        if proven is not None:
-            return proven
     plan = Composition(node, resolve_adjacency(node, adjacency))
-    route = _routes(plan, method)[0]
+    route = _route(plan, method)
     at = float(exact)
     if plan.past_all_losses(exact):  # rounding must not put it below
         at = math.nextafter(at * (1 + 1e-14), math.inf)
@@ -163,14 +127,14 @@ def safe_log_delta(
     node: Node,
     epsilon: float,
     *,
-    method: str = "auto",
+    method: str = QUICK,
     adjacency: Adjacency | str | None = None,
     starts: Mapping[int, Start] | None = None,
 ) -> tuple[Answer, float]:
     """Delta's answer, and the log of its safe end (of its value, where no end is known)."""
     started = time.perf_counter()
     plan = Composition(node, resolve_adjacency(node, adjacency), starts)
-    route = _routes(plan, method)[0]
+    route = _route(plan, method)
     finding = route.log_delta(plan, epsilon)
     end = finding.value if finding.upper is None else finding.upper
     return _answer(plan, "delta", finding, route, started), end

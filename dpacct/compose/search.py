@@ -51,7 +51,9 @@ def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
         plan: object = build(number)
         if not isinstance(plan, Node):
             told = "build must make a plan, such as dp.Gaussian(sigma=1)"
-            raise InvalidArgument(f"{told}: of {number:g} it made {shown(plan)}", argument="build")
+            raise InvalidArgument(
+                f"{told}: of {float(number):g} it made {shown(plan)}", argument="build"
+            )
         return plan
 
     return made

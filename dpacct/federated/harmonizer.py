@@ -127,7 +127,7 @@ class Client:
         plans = [way.plan(rounds, local_steps).under(unit="record") for way in self._ways]
         return min((plan.epsilon(delta=self.delta, method=method) for plan in plans), key=_above)
 
-    def smallest_noise(self, rounds: int, local_steps: int = 1, method: str = "auto") -> Answer:
+    def smallest_noise(self, rounds: int, local_steps: int = 1, method: str = "exact") -> Answer:
         """The noise with which the rounds stay within the budget (the largest eps0 for staircase).
 
         Raises `Unreachable` where no noise does, `InvalidArgument` without a budget.
@@ -155,7 +155,7 @@ class Client:
             raise missed
         return (max if self.parameter == "eps0" else min)(found, key=float)
 
-    def last_round(self, local_steps: int, method: str = "auto") -> int:
+    def last_round(self, local_steps: int, method: str = "exact") -> int:
         """After how many rounds the client must stop; 0 where one is too many.
 
         Raises `InvalidArgument` without a budget. Never more than `MOST_ROUNDS`.

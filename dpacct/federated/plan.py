@@ -114,7 +114,14 @@ class FederatedPlan(ABC):
         return self._calibrated(lambda sigma: self.with_sigma(sigma).tree(), epsilon, delta)
 
     def _calibrated(self, build: Callable[[float], Node], epsilon: Number, delta: Number) -> Answer:
-        found = calibrate(build, epsilon=epsilon, delta=delta, name="sigma", bounds=(0.01, 1e9))
+        found = calibrate(
+            build,
+            epsilon=epsilon,
+            delta=delta,
+            method="exact",
+            name="sigma",
+            bounds=(0.01, 1e9),
+        )
         return self.told(found)
 
     def told(self, answer: Answer) -> Answer:

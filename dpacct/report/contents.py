@@ -50,7 +50,7 @@ def answers(
     asked = None if method == "auto" else plan.epsilon(delta=delta, method=method)
     guarantee = asked if known is None else known
     if guarantee is None or not is_bound(guarantee):
-        guarantee = _strongest(plan, delta)
+        guarantee = plan.epsilon(delta)
     others = [] if asked is None or asked is guarantee else [asked]
     taken = {guarantee.method, method}
     for name in BESIDE:
@@ -60,18 +60,6 @@ def answers(
             except DpacctError:
                 continue  # the method does not apply to this plan
     return must_bound(guarantee), tuple(others)
-
-
-def _strongest(plan: Node, delta: Fraction) -> Answer:
-    """A proof where there is one for about a second; a report is written once and read often."""
-    from dpacct.certify.effort import PATIENT
-    from dpacct.compose import certified
-    from dpacct.errors import NotCertified
-
-    try:
-        return certified.epsilon(plan, delta=delta, effort=PATIENT).answer
-    except (NotCertified, Unsupported):
-        return plan.epsilon(delta=delta)
 
 
 def is_quick(answer: Answer) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpacct.answer.ask import EFFORT
 from dpacct.declare.domain import RATE, Integer
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter
@@ -108,7 +109,12 @@ class Shuffle(Mechanism, kind="shuffle"):
     # --- questions: one shuffle has sharper answers than a composition of one
 
     def epsilon(
-        self, *, delta: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+        self,
+        delta: Number,
+        *,
+        method: str = "auto",
+        effort: Number = EFFORT,
+        adjacency: Adjacency | str | None = None,
     ) -> Answer:
         """The smallest epsilon known for this delta; `method` is a bound's name, "exact" or "rdp" too.
 
@@ -118,11 +124,16 @@ class Shuffle(Mechanism, kind="shuffle"):
         from .questions import epsilon
 
         return epsilon(self, delta, method, adjacency) or super().epsilon(
-            delta=delta, method=method, adjacency=adjacency
+            delta, method=method, effort=effort, adjacency=adjacency
         )
 
     def delta(
-        self, *, epsilon: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+        self,
+        epsilon: Number,
+        *,
+        method: str = "auto",
+        effort: Number = EFFORT,
+        adjacency: Adjacency | str | None = None,
     ) -> Answer:
         """The smallest delta known for this epsilon.
 
@@ -132,7 +143,7 @@ class Shuffle(Mechanism, kind="shuffle"):
         from .questions import delta
 
         return delta(self, epsilon, method, adjacency) or super().delta(
-            epsilon=epsilon, method=method, adjacency=adjacency
+            epsilon, method=method, effort=effort, adjacency=adjacency
         )
 
     def profile(

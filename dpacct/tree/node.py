@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.domain import Number
+from dpacct.answer.ask import EFFORT
+from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.tree.facts import Facts
 from dpacct.vocabulary import Adjacency, Assumption, Unit
@@ -153,25 +154,35 @@ class Node(ABC):
     # --- questions, answered by compose (the one edge that points up)
 
     def epsilon(
-        self, *, delta: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+        self,
+        delta: Number,
+        *,
+        method: str = "auto",
+        effort: Number = EFFORT,
+        adjacency: Adjacency | str | None = None,
     ) -> Answer:
         """The smallest epsilon for which the plan is (epsilon, delta)-DP.
 
-        `delta` lies in (0, 1). `method` is "auto" (the strongest), "exact", "rdp", "clt", ... or a
-        theorem's id. Raises `InvalidArgument` out of range, `Unsupported` where a method does not
-        apply.
+        `delta` lies in (0, 1). `method` is "auto", "exact", "rdp", "clt", ... or a theorem's id; auto is
+        a proof that costs at most `effort` seconds, as estimated beforehand, else the strongest quick
+        method. Raises `InvalidArgument` out of range, `Unsupported` where a method does not apply.
 
         >>> import dpacct as dp
         >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
         >>> f"{run.epsilon(delta=1e-5).value:.11f}"
         '1.51536191666'
         """
-        from dpacct.compose import questions
+        from dpacct.answer.ask import Epsilon, ask
 
-        return questions.epsilon(self, delta=delta, method=method, adjacency=adjacency)
+        return ask(Epsilon(delta), self, method=method, effort=effort, adjacency=adjacency)
 
     def delta(
-        self, *, epsilon: Number, method: str = "auto", adjacency: Adjacency | str | None = None
+        self,
+        epsilon: Number,
+        *,
+        method: str = "auto",
+        effort: Number = EFFORT,
+        adjacency: Adjacency | str | None = None,
     ) -> Answer:
         """The smallest delta for which the plan is (epsilon, delta)-DP; `epsilon` >= 0.
 
@@ -180,9 +191,9 @@ class Node(ABC):
         >>> f"{run.delta(epsilon=1.5).value:.9e}"
         '1.153786735e-05'
         """
-        from dpacct.compose import questions
+        from dpacct.answer.ask import Delta, ask
 
-        return questions.delta(self, epsilon=epsilon, method=method, adjacency=adjacency)
+        return ask(Delta(epsilon), self, method=method, effort=effort, adjacency=adjacency)
 
     def rdp(
         self, order: ArrayLike, *, adjacency: Adjacency | str | None = None

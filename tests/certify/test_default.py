@@ -31,8 +31,9 @@ def test_python_proves_what_is_cheap() -> None:
     ("node", "delta"), [(ATOMS, "2.67e-25"), (DEAR, "1e-190")], ids=["withheld", "too dear"]
 )
 def test_python_falls_back_and_says_so(node: dp.Node, delta: str) -> None:
-    answer = node.epsilon(delta=delta)
+    answer = node.epsilon(delta, effort=0.2)
     assert answer.method == "exact"
+    assert answer.notes[0].startswith("not proven: ")
     assert answer.strength < Strength.PROVED
     assert answer == node.epsilon(delta=delta, method="exact")
 
@@ -44,11 +45,23 @@ def test_a_proof_that_is_forced_may_take_longer() -> None:
         certified.epsilon(DEAR, delta="1.853e-192", effort=0.2)
 
 
-def test_the_inner_loops_stay_on_the_engine() -> None:
-    found = dp.calibrate(
-        lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000, epsilon=7, delta=1e-5
-    )
-    assert found.method == "exact"
+def test_what_a_proof_may_cost_is_the_caller_s_to_say() -> None:
+    assert DEAR.epsilon("1e-190").method == "certified"
+    assert DEAR.epsilon("1e-190", effort="1/5").method == "exact"
+    for bad in (-1, "nan", None, True, "much"):
+        with pytest.raises(dp.InvalidArgument, match="effort must be a number of at least 0"):
+            DEAR.epsilon("1e-190", effort=bad)
+
+
+def test_a_calibration_is_proved_where_nobody_says_otherwise() -> None:
+    def plan(sigma: float) -> dp.Node:
+        return dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000
+
+    found = dp.calibrate(plan, epsilon=7, delta=1e-5)
+    assert found.method == "certified" and found.certificate is not None
+    quick = dp.calibrate(plan, epsilon=7, delta=1e-5, method="exact")
+    assert quick.method == "exact"
+    assert abs(float(quick) / float(found) - 1) < 1e-9
 
 
 def test_the_tighter_allowance_holds_and_only_work_that_is_done_is_charged() -> None:

@@ -12,6 +12,5 @@ from dpacct.certify import effort
 @pytest.fixture(autouse=True, scope="module")
 def without_proofs() -> Iterator[None]:
     """The laws are about the engine: `auto` spends nothing on proofs (tests/certify has those)."""
-    before, effort.CHEAP = effort.CHEAP, 0.0
-    yield
-    effort.CHEAP = before
+    with effort.allowance(0.0):
+        yield

@@ -51,9 +51,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dpacct_training": PUBLIC | {"dpacct_training"},
 }
 
-# The two upward edges, both inside a function (docs/decisions/0003): a question asked of a tree is
-# answered by compose; reading a saved tree needs the files that bring its kinds of node.
+# The upward edges, all inside a function (docs/decisions/0003): a question is put to compose, or to the
+# search of a calibration; reading a saved tree needs the files that bring its kinds of node.
 NAMED_EXCEPTIONS = {
+    ("dpacct.answer.ask", "dpacct.calibration"),
+    ("dpacct.answer.ask", "dpacct.compose.certified"),
+    ("dpacct.answer.ask", "dpacct.compose.questions"),
+    ("dpacct.answer.ask", "dpacct.compose.routes"),
+    ("dpacct.answer.ask", "dpacct.compose.routes.closed_guarantee"),
     ("dpacct.tree.node", "dpacct.compose.questions"),
     ("dpacct.tree.saved", "dpacct.mechanisms"),
     ("dpacct.tree.saved", "dpacct.sampling"),

@@ -132,7 +132,7 @@ def _least(
             sample_rate=rate,
             steps=rounds,
             sampling=scheme,
-            method="auto" if noise == "exact" else noise,
+            method=noise,
         )
     )
     # Calibration stops on one route's value, and a ledger asks for the safe end of the best route:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpacct.answer.ask import alternatives
 from dpacct.cli import options
-from dpacct.cli.alternatives import by_every_method
-from dpacct.cli.calibration import calibrate_noise
+from dpacct.cli.calibration import noise_question, plan_of_noise
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import must_be_finite, write_json, write_lines
@@ -101,7 +101,7 @@ def _ask(
         )
     check_mechanism(plan)
     _, note = step_count(plan)
-    answers = by_every_method(lambda method: calibrate_noise(plan, epsilon, delta, method))
+    answers = alternatives(noise_question(plan, epsilon, delta), plan_of_noise(plan))
     if not answers:
         raise Refusal("no method can calibrate this plan.", kind="unsupported")
     return answers, [note] if note else []

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dpacct.cli import options, question
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.plan import PlanOptions, whole
-
-if TYPE_CHECKING:
-    from dpacct.answer import Answer
-    from dpacct.compose.certified import Proven
 
 
 @click.command(
@@ -42,17 +38,10 @@ def command(epsilon: Fraction, **values: Any) -> None:
     The number printed is the safe end of what is known, rounded up. A delta below the range of
     floats is printed as a power of ten.
     """
+    from dpacct.answer.ask import Delta
+
     how = question.taken(values)
     node, notes = whole(PlanOptions.take(values))
-
-    def ask(method: str) -> Answer:
-        return node.delta(epsilon=epsilon, method=method)
-
-    def prove(digits: int, effort: float) -> Proven:
-        from dpacct.compose import certified
-
-        return certified.delta(node, epsilon=epsilon, digits=digits, effort=effort)
-
     question.answer(
-        "delta", node, notes, ask, prove, meaning=f"at epsilon {float(epsilon):.6g}", **how
+        "delta", Delta(epsilon), node, notes, meaning=f"at epsilon {float(epsilon):.6g}", **how
     )

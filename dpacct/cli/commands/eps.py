@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,10 +11,6 @@ from dpacct.cli import options, question
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.plan import PlanOptions, whole
 from dpacct.cli.rounding import short
-
-if TYPE_CHECKING:
-    from dpacct.answer import Answer
-    from dpacct.compose.certified import Proven
 
 
 @click.command(
@@ -44,15 +40,8 @@ def command(delta: Fraction, **values: Any) -> None:
 
     The number printed is the safe end of what is known, rounded up.
     """
+    from dpacct.answer.ask import Epsilon
+
     how = question.taken(values)
     node, notes = whole(PlanOptions.take(values))
-
-    def ask(method: str) -> Answer:
-        return node.epsilon(delta=delta, method=method)
-
-    def prove(digits: int, effort: float) -> Proven:
-        from dpacct.compose import certified
-
-        return certified.epsilon(node, delta=delta, digits=digits, effort=effort)
-
-    question.answer("eps", node, notes, ask, prove, meaning=f"at delta {short(delta)}", **how)
+    question.answer("eps", Epsilon(delta), node, notes, meaning=f"at delta {short(delta)}", **how)

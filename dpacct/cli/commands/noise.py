@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpacct.cli import options, proof
-from dpacct.cli.alternatives import by_every_method
-from dpacct.cli.calibration import calibrate_noise, certified_noise, in_other_words
+from dpacct.cli.calibration import in_other_words, noise_question, plan_of_noise
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, check_mechanism, step_count
@@ -22,7 +20,6 @@ from dpacct.cli.text import grade, relation, safe_number
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.compose.certified import Proven
 
 
 @click.command(
@@ -87,21 +84,11 @@ def command(
         return
     target, failure = as_guarantee(epsilon, delta, advantage)
 
-    @cache
-    def ask(method: str) -> Answer:
-        return calibrate_noise(plan, target, failure, method)
+    from dpacct.answer.ask import alternatives
 
-    def fast() -> Answer:
-        return ask("exact" if method in ("auto", "certified") else method)
-
-    def prove(digits: int, effort: float) -> Proven:
-        guess = fast().value
-        return certified_noise(plan, target, failure, digits, guess=guess, effort=effort)
-
-    answer, why = proof.strongest(
-        prove, fast, method=method, digits=digits, certificate=certificate
-    )
-    others = () if quiet else by_every_method(ask, but=answer.method)
+    question, of_noise = noise_question(plan, target, failure), plan_of_noise(plan)
+    answer = proof.put(question, of_noise, method=method, digits=digits, certificate=certificate)
+    others = () if quiet else alternatives(question, of_noise, but=answer.method)
     sizes = in_other_words(answer, plan)
     answer = replace(answer, alternatives=others, extra={**answer.extra, **sizes})
     table = [
@@ -124,7 +111,7 @@ def command(
         as_json=as_json,
         quiet=quiet,
         meaning=f"for epsilon {float(target):.6g} at delta {short(failure)}",
-        notes=[*([note] if note else []), *why],
+        notes=[*([note] if note else []), *answer.notes],
         more=more,
     )
 

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpacct.cli import options, proof
-from dpacct.cli.alternatives import by_every_method
 from dpacct.cli.command import ExampleCommand
 from dpacct.cli.output import show
 from dpacct.cli.plan import PlanOptions, mechanism, repeated, sampling_rate
 from dpacct.cli.rounding import short
-from dpacct.domain import STEPS
-from dpacct.errors import NotCertified
 
 if TYPE_CHECKING:
-    from dpacct.answer import Answer
-    from dpacct.compose.certified import Proven
+    from dpacct.tree import Node
 
 
 @click.command(
@@ -55,45 +50,20 @@ def command(
 
     The number printed is rounded down: that many steps are within the budget.
     """
-    from dpacct import calibrate
+    from dpacct.answer.ask import Boundary, alternatives
 
     plan = PlanOptions.take(values)
     noise = mechanism(plan)
 
-    @cache
-    def ask(method: str) -> Answer:
-        return calibrate(
-            lambda count: repeated(plan, noise, int(count)),
-            epsilon=epsilon,
-            delta=delta,
-            method=method,
-            integer=True,
-            name="steps",
-        )
+    question = Boundary(epsilon=epsilon, delta=delta, name="steps", whole=True)
 
-    def fast() -> Answer:
-        return ask("exact" if method in ("auto", "certified") else method)
+    def of_steps(count: float) -> Node:
+        return repeated(plan, noise, int(count))
 
-    def prove(digits: int, effort: float) -> Proven:
-        from dpacct.compose.certified import whole_parameter
-
-        if int(fast()) == STEPS.upper:
-            told = "the budget allows as many steps as can be asked about, so none more is proven too many"
-            raise NotCertified(told, argument="steps")
-        return whole_parameter(
-            lambda count: repeated(plan, noise, count),
-            guess=int(fast()),
-            epsilon=epsilon,
-            delta=delta,
-            name="steps",
-            effort=effort,
-        )
-
-    answer, why = proof.strongest(
-        prove, fast, method=method, digits=digits, certificate=certificate
-    )
+    answer = proof.put(question, of_steps, method=method, digits=digits, certificate=certificate)
     if as_json:
-        answer = replace(answer, alternatives=by_every_method(ask, but=answer.method))
+        others = alternatives(question, of_steps, but=answer.method)
+        answer = replace(answer, alternatives=others)
     rate = sampling_rate(plan)
     if rate is not None:
         answer = replace(answer, extra={**answer.extra, "epochs": float(answer) * float(rate)})
@@ -103,7 +73,7 @@ def command(
         as_json=as_json,
         quiet=quiet,
         meaning=f"within epsilon {float(epsilon):.6g} at delta {short(delta)}",
-        notes=why,
+        notes=answer.notes,
         more=[] if rate is None else [f"  {answer.extra['epochs']:.6g} epochs"],
         hint="dpacct noise turns the question round: the noise that a number of steps needs.",
     )

@@ -39,7 +39,8 @@ class Answer:
     `value` is the best single number; `lower` and `upper` bracket the truth where they are known
     (None where not). Delta and the like are plain numbers, sigma is in units of the sensitivity,
     `seconds` in seconds. `log_value` is the natural logarithm of the value where the value itself
-    lies below the range of floats. `float(answer)` is the safe end. Raises `InvalidArgument`
+    lies below the range of floats; `notes` say how it was come by, and `certificate` proves it where
+    there is a proof. `float(answer)` is the safe end. Raises `InvalidArgument`
     unless lower <= value <= upper, and for NaN.
 
     >>> answer = Answer(quantity="epsilon", value=1.515361916664, lower=1.51536191666,
@@ -68,6 +69,8 @@ class Answer:
     log_value: float | None = None
     extra: Mapping[str, float | str] = field(default_factory=dict, hash=False)
     safe_end: Literal["upper", "lower"] = "upper"
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    certificate: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Make the ends plain floats, and refuse what contradicts itself."""

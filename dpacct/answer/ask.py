@@ -1,0 +1,252 @@
+"""The one author of answers: `ask(question, plan)`, for Python, commands, reports and calibrations.
+
+"auto" is decided here and nowhere else: a proof where it costs at most `effort`, else the strongest
+method that is quick.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpacct.answer.answer import Answer
+from dpacct.declare.domain import DELTA, EPSILON, Integer, Real
+from dpacct.declare.number import Number
+from dpacct.declare.record import Parameter, Record
+from dpacct.domain.strict import strict
+from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unsupported
+from dpacct.vocabulary import Adjacency, Side
+
+if TYPE_CHECKING:
+    from dpacct.compose.certified import Proven
+    from dpacct.tree import Node
+
+EFFORT = 1.5
+"""Seconds of CPU, estimated and never measured, that a proof may cost before auto takes another way."""
+DIGITS = 12
+"""Digits of a proof, unless more are asked for."""
+COMPARED = ("exact", "balle_wang.theorem8", "rdp", "rdp-mironov", "clt")
+"""The methods that stand beside an answer, the strongest first; the lattice, which takes a second in a
+calibration, only in `compare`."""
+_EFFORT = Real(0, math.inf, "left")
+_DIGITS = Integer(3, 300)
+_WITHHELD = (": the value is withheld", ", and the value is withheld")
+
+
+class Question(Record, ABC):
+    """What is asked of a plan. A subclass says how it is proved, and how it is computed."""
+
+    quantity: ClassVar[str]
+
+    @abstractmethod
+    def prove(self, plan: Any, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
+        """A proof; raises `NotCertified` or `Unsupported` where there is none."""
+
+    @abstractmethod
+    def compute(self, plan: Any, adjacency: Adjacency | None, method: str) -> Answer:
+        """The answer of one method; raises `Unsupported` where it does not apply."""
+
+    def quick(self, plan: Any, adjacency: Adjacency | None) -> str:
+        """The strongest method that answers in milliseconds."""
+        from dpacct.compose.questions import fast_method
+
+        return fast_method(plan, adjacency)
+
+
+class Epsilon(Question):
+    """The least epsilon at this delta."""
+
+    delta: Parameter[Fraction] = Parameter(
+        DELTA, "probability that epsilon may fail", kw_only=False
+    )
+    quantity = "epsilon"
+
+    def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
+        """Both ends, in balls."""
+        from dpacct.compose import certified
+
+        return certified.epsilon(
+            plan, delta=self.delta, adjacency=adjacency, digits=digits, effort=effort
+        )
+
+    def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
+        """By one method."""
+        from dpacct.compose import questions
+
+        return questions.epsilon(plan, delta=self.delta, method=method, adjacency=adjacency)
+
+
+class Delta(Question):
+    """The least delta at this epsilon."""
+
+    epsilon: Parameter[Fraction] = Parameter(EPSILON, "bound of the privacy loss", kw_only=False)
+    quantity = "delta"
+
+    def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
+        """Both ends, in balls."""
+        from dpacct.compose import certified
+
+        return certified.delta(
+            plan, epsilon=self.epsilon, adjacency=adjacency, digits=digits, effort=effort
+        )
+
+    def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
+        """By one method."""
+        from dpacct.compose import questions
+
+        return questions.delta(plan, epsilon=self.epsilon, method=method, adjacency=adjacency)
+
+
+class Boundary(Question):
+    """The boundary value of one parameter at which a plan meets (epsilon, delta), on the safe side.
+
+    Its plan is a function of the parameter, in which privacy must be monotone.
+    """
+
+    epsilon: Parameter[Fraction] = Parameter(EPSILON, "epsilon to meet")
+    delta: Parameter[Fraction] = Parameter(DELTA, "delta to meet")
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number,
+        name: str,
+        bounds: tuple[float, float] | None = None,
+        whole: bool = False,
+    ) -> None:
+        super().__init__(epsilon=epsilon, delta=delta)
+        about: dict[str, Any] = {"quantity": name, "bounds": bounds, "whole": whole, "_guess": {}}
+        self.__dict__.update(about)
+
+    if TYPE_CHECKING:
+        bounds: tuple[float, float] | None
+        whole: bool
+        _guess: dict[tuple[Callable[..., Node], Adjacency | None, str], Answer]
+
+    def prove(
+        self,
+        plan: Callable[..., Node],
+        adjacency: Adjacency | None,
+        digits: int,
+        effort: float,
+    ) -> Proven:
+        """One value proved to meet the target, and one beyond it proved not to."""
+        from dpacct.compose import certified
+
+        guess = self.compute(plan, adjacency, self.quick(plan, adjacency))
+        if guess.side is not Side.TWO_SIDED:
+            told = f"no {self.quantity} that can be asked about misses the target, or is known to"
+            raise NotCertified(told, argument=self.quantity)
+        about: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": adjacency,
+            "name": self.quantity,
+            "effort": effort,
+        }
+        if not self.whole:
+            return certified.parameter(plan, guess=guess.value, digits=digits, **about)
+        if guess.safe_end == "upper":
+            told = "whole numbers are proved where privacy falls with them, and here it grows"
+            raise Unsupported(told, argument="method")
+        return certified.whole_parameter(plan, guess=int(guess), **about)
+
+    def compute(
+        self, plan: Callable[..., Node], adjacency: Adjacency | None, method: str
+    ) -> Answer:
+        """By one method; each is searched once."""
+        from dpacct.calibration import published, search
+        from dpacct.compose.routes.closed_guarantee import PUBLISHED
+
+        if method in PUBLISHED:
+            return published(plan, self.quantity, self.epsilon, self.delta, method)
+        key = plan, adjacency, method
+        if key not in self._guess:
+            self._guess[key] = search(
+                plan,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                method=method,
+                adjacency=adjacency,
+                integer=self.whole,
+                bounds=self.bounds,
+                name=self.quantity,
+            )
+        return self._guess[key]
+
+    def quick(self, plan: Callable[..., Node], adjacency: Adjacency | None) -> str:
+        """Each trial of the search takes its plan's own."""
+        from dpacct.compose.questions import QUICK
+
+        return QUICK
+
+
+def ask(
+    question: Question,
+    plan: Any,
+    *,
+    method: str = "auto",
+    effort: Number = EFFORT,
+    digits: Number | None = None,
+    adjacency: Adjacency | str | None = None,
+) -> Answer:
+    """The answer; `digits`, or method "certified", insist on a proof, which may then cost 60 seconds.
+
+    Raises `NotCertified` where a proof was insisted on and there is none, `Unsupported` where the
+    method does not apply, `Unreachable` where no parameter meets a target, `InvalidArgument`.
+
+    >>> import dpacct as dp
+    >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+    >>> ask(Epsilon(1e-5), run).method, ask(Epsilon(1e-5), run, effort=0).method
+    ('certified', 'exact')
+    """
+    started = time.perf_counter()
+    word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")
+    allowed = _EFFORT.check("effort", effort)
+    proves = method == "certified" or digits is not None
+    if proves and method not in ("auto", "certified"):
+        told = f"digits must be left out, or method be certified, got method {method!r:.60}"
+        raise InvalidArgument(told, argument="digits")
+    if not proves and method != "auto":
+        return question.compute(plan, word, known_method(method))
+    notes: tuple[str, ...] = ()
+    asked = DIGITS if digits is None else _DIGITS.check("digits", digits)
+    try:
+        proven = strict(question.prove)(plan, word, asked, math.inf if proves else float(allowed))
+    except (NotCertified, Unsupported) as error:
+        if proves:
+            raise
+        why = str(error)
+        for tail in _WITHHELD:
+            why = why.removesuffix(tail)
+        notes = (f"not proven: {why}",)
+    else:
+        seconds = time.perf_counter() - started
+        return replace(proven.answer, certificate=proven.certificate, seconds=seconds)
+    found = question.compute(plan, word, question.quick(plan, word))
+    return replace(found, notes=notes, seconds=time.perf_counter() - started)
+
+
+def known_method(method: str) -> str:
+    """The name itself; raises `InvalidArgument` with the choices for another one."""
+    from dpacct.compose.routes import named
+
+    return named(method).name if isinstance(method, str) and "@" not in method else method
+
+
+def alternatives(question: Question, plan: Any, *, but: str = "") -> tuple[Answer, ...]:
+    """What the other methods say; one that does not apply to the plan is left out."""
+    answers = []
+    for method in COMPARED:
+        if method != but:
+            try:
+                answers.append(ask(question, plan, method=method))
+            except DpacctError:
+                continue
+    return tuple(answers)
