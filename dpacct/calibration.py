@@ -14,9 +14,9 @@ from typing import Literal
 
 from dpacct.answer import Answer
 from dpacct.answer.ask import EFFORT, Boundary, ask
+from dpacct.answer.strict import strict
 from dpacct.declare.domain import RATE, STEPS, Real
 from dpacct.declare.number import Number, ln
-from dpacct.domain.strict import strict
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Side, Strength

@@ -20,7 +20,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpacct.answer import Answer
-from dpacct.domain import Number, Real
+from dpacct.declare.domain import Real
+from dpacct.declare.number import Number
 from dpacct.errors import Unreachable
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Side, Strength

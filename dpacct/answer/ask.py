@@ -15,10 +15,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.answer.answer import Answer
+from dpacct.answer.strict import strict
 from dpacct.declare.domain import DELTA, EPSILON, Integer, Real
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter, Record
-from dpacct.domain.strict import strict
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unsupported
 from dpacct.vocabulary import Adjacency, Side
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpacct.domain import exact
+from dpacct.declare.number import exact
 from dpacct.errors import InvalidArgument
 from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency

@@ -16,7 +16,7 @@ from typing import Any
 
 from flint import arb, ctx
 
-from dpacct.domain import exact, text
+from dpacct.declare.number import exact, text
 from dpacct.errors import InvalidArgument, NotCertified, Unsupported
 from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from dpacct.domain import ln
+from dpacct.declare.number import ln
 from dpacct.engine import invert
 from dpacct.errors import DpacctError, NotCertified
 

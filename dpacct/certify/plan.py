@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpacct.domain import exact
+from dpacct.declare.number import exact
 from dpacct.errors import Unsupported
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency

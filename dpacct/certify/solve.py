@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpacct.domain import ln
+from dpacct.declare.number import ln
 from dpacct.errors import NotCertified
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
-from dpacct.domain import DELTA, EPSILON, Integer, Number, ln, text
+from dpacct.declare.domain import DELTA, EPSILON, Integer
+from dpacct.declare.number import Number, ln, text
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpacct.answer import Answer
 from dpacct.compose.questions import safe_log_delta
-from dpacct.domain import ln
+from dpacct.declare.number import ln
 from dpacct.errors import NotCertified, Unsupported
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency

@@ -22,7 +22,8 @@ from dpacct.compose.tally import (
     kept_failures,
     nothing,
 )
-from dpacct.domain import DELTA, EPSILON, Number, ln, shown, text
+from dpacct.declare.domain import DELTA, EPSILON
+from dpacct.declare.number import Number, ln, shown, text
 from dpacct.errors import BudgetExceeded, InvalidArgument
 from dpacct.mechanisms import conversions
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit

@@ -9,7 +9,8 @@ import numpy as np
 
 from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
-from dpacct.domain import DELTA, EPSILON, Integer, Number, ln, shown
+from dpacct.declare.domain import DELTA, EPSILON, Integer
+from dpacct.declare.number import Number, ln, shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength

@@ -21,7 +21,8 @@ from dpacct.compose.tally import (
     kept_failures,
     nothing,
 )
-from dpacct.domain import DELTA, Number, ln, shown, text
+from dpacct.declare.domain import DELTA
+from dpacct.declare.number import Number, ln, shown, text
 from dpacct.errors import BudgetExceeded
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 

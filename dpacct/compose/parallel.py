@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from dpacct.answer import Answer
-from dpacct.domain import Number, shown
+from dpacct.declare.number import Number, shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Assumption, Strength

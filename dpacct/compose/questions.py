@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.answer.strict import strict
 from dpacct.compose.composition import Composition
 from dpacct.compose.routes import ROUTES, named
 from dpacct.compose.routes.route import Finding, Route
-from dpacct.domain import DELTA, EPSILON, Number, Real, ln
-from dpacct.domain.strict import strict
+from dpacct.declare.domain import DELTA, EPSILON, Real
+from dpacct.declare.number import Number, ln
 from dpacct.engine.law import TooFine
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
 from dpacct.tree import Node, resolve_adjacency

@@ -16,7 +16,7 @@ from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
 from dpacct.compose.questions import safe_log_delta
 from dpacct.compose.trials import Trials, score
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.engine.boundary import WIDTH, Smooth, real, smooth_root, whole
 from dpacct.engine.choice import Start
 from dpacct.errors import InvalidArgument, OutsideDomain

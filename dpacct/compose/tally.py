@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dpacct.compose.composition import Composition
-from dpacct.domain import Number, Real, exact, shown
+from dpacct.declare.domain import Real
+from dpacct.declare.number import Number, exact, shown
 from dpacct.engine.law import TooFine
 from dpacct.errors import InvalidArgument
 from dpacct.tree import Node, resolve_adjacency

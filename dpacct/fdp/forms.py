@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.curves import knots
-from dpacct.domain import EPSILON, POSITIVE, Number
+from dpacct.declare.domain import EPSILON, POSITIVE
+from dpacct.declare.number import Number
 from dpacct.engine.bounds import largest_loss
 from dpacct.errors import InvalidArgument
 from dpacct.fdp.tradeoff import SHARE, TradeOff, mirrored

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.domain import Number, Real
+from dpacct.declare.domain import Real
+from dpacct.declare.number import Number
 from dpacct.errors import Unsupported
 from dpacct.fdp.forms import GaussianTradeOff
 from dpacct.fdp.tradeoff import TradeOff

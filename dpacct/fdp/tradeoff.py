@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import DELTA, EPSILON, STEPS, Number, Real, shown
+from dpacct.declare.domain import DELTA, EPSILON, STEPS, Real
+from dpacct.declare.number import Number, shown
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Side
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
-from dpacct.domain import POSITIVE, RATE, Integer, Number, Real
+from dpacct.declare.domain import POSITIVE, RATE, Integer, Real
+from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument
 from dpacct.federated.plan import FederatedPlan, Notion, Row
 from dpacct.mechanisms.gaussian import Gaussian

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, Number, Real
+from dpacct.declare.domain import DELTA, Real
+from dpacct.declare.number import Number
 from dpacct.federated.client_level import ClientLevel
 from dpacct.federated.plan import Printed, Row, attempted, published
 from dpacct.vocabulary import Side, Strength

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from dpacct.domain import Integer, Number
+from dpacct.declare.domain import Integer
+from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument
 from dpacct.federated.client_level import ClientLevel
 from dpacct.federated.plan import Notion, Printed, Row, attempted

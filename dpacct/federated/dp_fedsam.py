@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dpacct.domain import DELTA, Number
+from dpacct.declare.domain import DELTA
+from dpacct.declare.number import Number
 from dpacct.federated.client_level import Sampling
 from dpacct.federated.dp_fedavg import NoiseBy, SharedNoise
 from dpacct.federated.plan import Notion, Printed, Row, attempted, published

@@ -14,7 +14,8 @@ from typing import ClassVar, Literal
 
 from dpacct.answer import Answer
 from dpacct.calibration import calibrate
-from dpacct.domain import DELTA, POSITIVE, RATE, Integer, Number, Real, shown
+from dpacct.declare.domain import DELTA, POSITIVE, RATE, Integer, Real
+from dpacct.declare.number import Number, shown
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 
 from dpacct.answer import Answer
 from dpacct.calibration import calibrate
-from dpacct.domain import Number
+from dpacct.declare.number import Number
 from dpacct.errors import DpacctError
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit

@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import ClassVar, Literal, Self
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, RATE, Integer, Number, Real
+from dpacct.declare.domain import DELTA, RATE, Integer, Real
+from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument
 from dpacct.federated import last_sync, printed_theorems, proved
 from dpacct.federated.plan import (

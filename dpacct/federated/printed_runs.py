@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpacct.answer import Answer
-from dpacct.domain import Number
+from dpacct.declare.number import Number
 from dpacct.federated.prifedsync import PriFedSync
 
 if TYPE_CHECKING:

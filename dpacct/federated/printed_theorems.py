@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, Number
+from dpacct.declare.domain import DELTA
+from dpacct.declare.number import Number
 from dpacct.errors import DpacctError
 from dpacct.federated.plan import Notion, Printed, Row, attempted, published
 from dpacct.federated.rounds_of_steps import theorem1_epsilon

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, Integer
+from dpacct.declare.domain import DELTA, Integer
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.federated.harmonizer import Client
 from dpacct.federated.plan import Printed, Row, published

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpacct.domain import DELTA, EPSILON, shown, text
+from dpacct.declare.domain import DELTA, EPSILON
+from dpacct.declare.number import shown, text
 from dpacct.errors import InvalidArgument
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Unit

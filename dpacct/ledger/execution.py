@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dpacct.domain import Integer, Real, shown
+from dpacct.declare.domain import Integer, Real
+from dpacct.declare.number import shown
 from dpacct.errors import AssumptionViolated, InvalidArgument
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace

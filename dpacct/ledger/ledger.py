@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
 from dpacct.answer import Answer
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
 from dpacct.ledger import rules
 from dpacct.ledger.budget import Budget

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dpacct.answer import Answer
 from dpacct.compose.decision import Decision, cost, decide
-from dpacct.domain import STEPS
+from dpacct.declare.domain import STEPS
 from dpacct.errors import NotCertified, Unreachable
 from dpacct.ledger.budget import Budget
 from dpacct.tree import Compose, Node, Repeat, composed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, LedgerDamaged
 from dpacct.ledger.adaptive import Adaptive
 from dpacct.ledger.budget import Budget

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, LedgerDamaged
 from dpacct.ledger import disk
 from dpacct.ledger.head import Head, beside

@@ -8,7 +8,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dpacct.domain import Number, exact, shown
+from dpacct.declare.number import Number, exact, shown
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, failure, listed, unsaved
 from dpacct.tree.node import Fields

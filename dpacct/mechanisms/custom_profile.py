@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from dpacct.domain import exact, shown, text
+from dpacct.declare.number import exact, shown, text
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
 from dpacct.tree.node import Fields

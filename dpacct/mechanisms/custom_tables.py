@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
-from dpacct.domain import Number, exact, shown, text
+from dpacct.declare.number import Number, exact, shown, text
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, listed
 from dpacct.tree.node import Fields

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dpacct.domain import Integer, Number, Real
+from dpacct.declare.domain import Integer, Real
+from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level

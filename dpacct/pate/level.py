@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpacct.domain import Integer
+from dpacct.declare.domain import Integer
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Adjacency, Unit
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
-from dpacct.domain import EPSILON, Number, Real
+from dpacct.declare.domain import EPSILON, Real
+from dpacct.declare.number import Number
 from dpacct.errors import OutsideDomain
 from dpacct.pate.argmax import laws
 from dpacct.pate.exact import Exact

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, POSITIVE, Number, Real, ln
+from dpacct.declare.domain import DELTA, POSITIVE, Real
+from dpacct.declare.number import Number, ln
 from dpacct.errors import InvalidArgument
 from dpacct.pate import screened_sensitivity
 from dpacct.pate.bounds import Bounds

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument
 from dpacct.pate.votes import checked
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, Number, ln
+from dpacct.declare.domain import DELTA
+from dpacct.declare.number import Number, ln
 from dpacct.pate.bounds import ONE_WAY, Bounds
 from dpacct.pate.exact import MOST_COMPOSED, Exact, ExactCost, converted
 from dpacct.pate.histograms import Histograms

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any
 
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument
 
 PRODUCTS = (

@@ -7,7 +7,7 @@ import platform
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.domain import shown
+from dpacct.declare.number import shown
 from dpacct.errors import DpacctError, InvalidArgument, Unsupported
 from dpacct.report.premise import SAMPLING, SECRET_SAMPLE, SENSITIVITY, STEPS
 from dpacct.report.pure import pure_epsilon

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-from dpacct.domain import Number, Real, text
+from dpacct.declare.domain import Real
+from dpacct.declare.number import Number, text
 from dpacct.errors import InvalidArgument, NotCertified
 from dpacct.report.about import About
 from dpacct.report.assumptions import Row

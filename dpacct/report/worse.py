@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpacct.domain import exact, text
+from dpacct.declare.number import exact, text
 from dpacct.errors import DpacctError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dpacct.answer import Answer
-from dpacct.domain import ln
+from dpacct.declare.number import ln
 from dpacct.mechanisms.randomized_response import LocalRandomizer
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Side, Strength

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, EPSILON, Integer, Number, ln
+from dpacct.declare.domain import DELTA, EPSILON, Integer
+from dpacct.declare.number import Number, ln
 from dpacct.errors import Unreachable
 from dpacct.pld import brackets
 from dpacct.vocabulary import Adjacency, Side, Strength

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.domain import DELTA, EPSILON, Number, ln
+from dpacct.declare.domain import DELTA, EPSILON
+from dpacct.declare.number import Number, ln
 from dpacct.tree.node import resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 

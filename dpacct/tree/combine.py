@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpacct.domain import STEPS
+from dpacct.declare.domain import STEPS
 from dpacct.errors import InvalidArgument
 from dpacct.tree.facts import Facts
 from dpacct.tree.node import Fields, Leaf, Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from dpacct.domain import STEPS
+from dpacct.declare.domain import STEPS
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Adjacency, Unit
 

@@ -28,7 +28,7 @@ import numpy as np
 import dpacct as dp
 from dpacct.certify.claims import decimal
 from dpacct.compose import certified
-from dpacct.domain import ln
+from dpacct.declare.number import ln
 from dpacct.errors import NotCertified
 from dpacct.vocabulary import Strength
 

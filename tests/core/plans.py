@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from dpacct.domain import POSITIVE, RATE
+from dpacct.declare.domain import POSITIVE, RATE
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpacct.declare.number import literal
-from dpacct.domain import exact
+from dpacct.declare.number import exact, literal
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.gaussian import Gaussian, GaussianStatistic, exact_root, short, square_root
 from dpacct.mechanisms.laplace import Laplace

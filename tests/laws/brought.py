@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import dpacct as dp
-from dpacct.domain import Real
+from dpacct.declare.domain import Real
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.domain import Real
+from dpacct.declare.domain import Real
 from tests.laws.catalogue import MECHANISMS, SAMPLERS, limited
 
 PLAN = dp.Poisson(0.1)(dp.Gaussian(sigma=1)) * 100

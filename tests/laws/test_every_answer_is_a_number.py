@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.domain.strict import strict
+from dpacct.answer.strict import strict
 
 MECHANISMS: dict[str, Callable[[], dp.Node]] = {
     **{f"Gaussian {s}": lambda s=s: dp.Gaussian(sigma=s) for s in ("1e-100", "1e-8", "1e-3")},

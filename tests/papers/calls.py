@@ -11,7 +11,6 @@ from typing import Any
 # Names, domains and errors are common ground, not mathematics.
 PLAIN = (
     "dpacct.errors",
-    "dpacct.domain",
     "dpacct.declare",
     "dpacct.vocabulary",
     "dpacct.papers.oracle",

@@ -15,7 +15,7 @@ import pytest
 
 from tests.structure.project import ROOT, modules, relative
 
-FOUNDATION = {"vocabulary", "errors", "declare", "domain", "answer", "tree"}
+FOUNDATION = {"vocabulary", "errors", "declare", "answer", "tree"}
 LOSS = {"vocabulary", "errors", "declare", "pld"}
 CURVES = FOUNDATION | LOSS | {"engine", "curves"}
 MECHANISMS = CURVES | {"mechanisms", "certify"}

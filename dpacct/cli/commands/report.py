@@ -230,7 +230,7 @@ def _report(
 
 
 def _plain(value: Fraction) -> str:
-    from dpacct.domain import text
+    from dpacct.declare.number import text
 
     return text(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from dpacct.domain import Real
+from dpacct.declare.domain import Real
 from dpacct.errors import InvalidArgument
 
 from .certified import Certified

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from dpacct.compose.composition import Composition
-from dpacct.domain import ln
+from dpacct.declare.number import ln
 from dpacct.errors import NotCertified
 from dpacct.vocabulary import Side, Strength
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from dpacct.domain import Number
+    from dpacct.declare.number import Number
     from dpacct.tree import Node
 
 

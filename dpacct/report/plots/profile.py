@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dpacct.answer import Answer
-    from dpacct.domain import Number
+    from dpacct.declare.number import Number
     from dpacct.tree import Node
 
 _NEGLIGIBLE = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)

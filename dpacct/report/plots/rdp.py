@@ -14,7 +14,7 @@ from dpacct.vocabulary import Strength
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from dpacct.domain import Number
+    from dpacct.declare.number import Number
     from dpacct.tree import Node
 
 
@@ -31,7 +31,8 @@ def rdp(
     import numpy as np
 
     from dpacct.compose.questions import fast_method
-    from dpacct.domain import DELTA, ln
+    from dpacct.declare.domain import DELTA
+    from dpacct.declare.number import ln
     from dpacct.mechanisms import conversions
     from dpacct.tree import resolve_adjacency
 

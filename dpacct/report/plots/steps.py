@@ -11,7 +11,7 @@ from dpacct.report.plots.words import listed, near, up
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
-    from dpacct.domain import Number
+    from dpacct.declare.number import Number
     from dpacct.tree import Node
 
 

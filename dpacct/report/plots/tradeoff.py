@@ -12,7 +12,7 @@ from dpacct.vocabulary import Strength
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from dpacct.domain import Number
+    from dpacct.declare.number import Number
     from dpacct.tree import Node
 
 
