@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.mechanisms.conversions import epsilon as from_renyi
 from dpacct.papers.formulas.udp_fl import lemma2
+from dpacct.pld.conversions import epsilon as from_renyi
 from dpacct.report.plots import style, words
 from dpacct.report.plots.page import figure
 from dpacct.shuffling.questions import lower_bounds, upper_bounds

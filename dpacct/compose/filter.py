@@ -25,7 +25,7 @@ from dpacct.compose.tally import (
 from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import Number, ln, shown, text
 from dpacct.errors import BudgetExceeded, InvalidArgument
-from dpacct.mechanisms import conversions
+from dpacct.pld import conversions
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 if TYPE_CHECKING:

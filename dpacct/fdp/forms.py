@@ -16,8 +16,8 @@ from dpacct.declare.number import Number
 from dpacct.engine.bounds import largest_loss
 from dpacct.errors import InvalidArgument
 from dpacct.fdp.tradeoff import SHARE, TradeOff, mirrored
-from dpacct.mechanisms.conversions import gaussian_log_delta
 from dpacct.mechanisms.custom import called, pairs_of_numbers
+from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.vocabulary import Adjacency, Side
 
 if TYPE_CHECKING:

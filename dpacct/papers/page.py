@@ -59,7 +59,7 @@ CLAIMS = {
 SECTIONS = ("Why", "Derivation", "How tight", "Note")
 _HEADINGS = {"", *SECTIONS, "Counter-example", "Reference values"}
 _KEYS = {"verdict", "evidence", "claims", "quantity", "use instead", "rests on", "outside"} | {
-    *("also called", "computed to"),
+    *("also called", "computed to")
 }
 _CELLS = re.compile(r"(?<!\\)\|")
 _POINT = re.compile(r"`([^`]*)`:? ?(.*)", re.DOTALL)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpacct.engine.stable import Floats
-from dpacct.mechanisms import conversions
+from dpacct.pld import conversions
 
 _FEW, _POINTS, _MORE_POINTS = 64, 1 << 13, 1 << 15
 _REACH = 9.0  # standard deviations of the tilted total to each side of its mean

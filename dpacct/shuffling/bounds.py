@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dpacct.mechanisms import conversions
+from dpacct.pld import conversions
 
 from . import hidden, published
 from .letters import Letters, mixture

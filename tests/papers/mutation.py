@@ -356,10 +356,15 @@ def targets() -> dict[str, tuple[Place, ...]]:
 def fingerprint(places: tuple[Place, ...]) -> str:
     """Changes with the code of the file and with the pages that are held against it."""
     ids = sorted({name for place in places for name in place.ids})
-    texts = [s.path.read_text(encoding="utf-8") for s in USABLE if s.id in ids]
+    used = (s for s in USABLE if s.id in ids)
+    texts = [f"{s.domain} {s.side} {s.accuracy} {s.refuses} {_numbers(s)}" for s in used]
     modules = sorted({place.file for place in places} - set(ids))
     texts += [ast.dump(ast.parse(source_of(module))) for module in modules]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def _numbers(statement: Statement) -> list[tuple[object, ...]]:
+    return [(dict(v.inputs), v.formula, v.truth, v.within) for v in statement.values]
 
 
 def stored() -> dict[str, dict[str, Any]]:

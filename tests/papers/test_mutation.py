@@ -23,7 +23,7 @@ def test_the_score_in_the_docs_is_enough() -> None:
     score = re.search(r"Score: (\d+) of (\d+) unsafe changes are caught", PAGE.read_text("utf-8"))
     assert score is not None
     caught, of = int(score[1]), int(score[2])
-    assert caught >= 0.95 * of and of >= 400
+    assert caught == of and of >= 450
 
 
 def test_the_score_is_of_the_formulas_as_they_stand() -> None:

@@ -51,7 +51,7 @@ def test_rdp() -> None:
     assert delta == 1e-5
     s = order - 1
     at_order = float(RUN.rdp(order)) * s
-    from dpacct.mechanisms import conversions
+    from dpacct.pld import conversions
 
     assert conversions.epsilon(at_order, s, -11.512925464970229) == pytest.approx(bound, rel=1e-3)
     assert eps("rdp") <= bound <= eps("rdp") * 1.001 and eps("exact") <= exact

@@ -7,7 +7,7 @@ import math
 from dpacct.compose.composition import Composition
 from dpacct.engine.invert import bracketed_root
 from dpacct.errors import Unsupported
-from dpacct.mechanisms.conversions import gaussian_log_delta
+from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route

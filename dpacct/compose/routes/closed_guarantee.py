@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dpacct.compose import smallest_noise
 from dpacct.compose.composition import Composition
 from dpacct.errors import Unreachable, Unsupported
 from dpacct.mechanisms.gaussian import Gaussian
@@ -14,7 +15,6 @@ from dpacct.sampling.poisson import Poisson
 from dpacct.sampling.sampled import SampledRelease, Sampler
 from dpacct.vocabulary import Side, Strength
 
-from . import smallest_noise
 from .route import Finding, Route
 
 _WIDTH = 1e-12

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.law import TooFine
 from dpacct.engine.minimum import minimum
-from dpacct.mechanisms import conversions
+from dpacct.pld import conversions
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route

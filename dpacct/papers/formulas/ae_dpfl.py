@@ -9,11 +9,11 @@ from functools import cache
 
 import numpy as np
 
-from dpacct.mechanisms import conversions
 from dpacct.papers import truths
 from dpacct.papers.formulas import dp_fed_ls, mironov2017, papernot2018
 from dpacct.papers.oracle import Comparison, Floats, oracle, proof
 from dpacct.pate import published
+from dpacct.pld import conversions
 
 
 # Lemma 8.1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpacct.mechanisms.conversions import gaussian_delta as theorem8
 from dpacct.papers.oracle import oracle
+from dpacct.pld.conversions import gaussian_delta as theorem8
 
 __all__ = ["density_difference", "theorem8"]
 

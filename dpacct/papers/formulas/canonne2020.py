@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from dpacct.mechanisms import conversions
 from dpacct.papers import truths
 from dpacct.papers.oracle import oracle
+from dpacct.pld import conversions
 
 
 # Proposition 12

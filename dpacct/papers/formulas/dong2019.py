@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct.mechanisms import conversions
 from dpacct.papers import truths
 from dpacct.papers.oracle import oracle, proof
+from dpacct.pld import conversions
 
 
 # Definition 2.6

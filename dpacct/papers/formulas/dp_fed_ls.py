@@ -9,12 +9,12 @@ from random import Random
 import numpy as np
 
 import dpacct as dp
-from dpacct.compose.routes.smallest_noise import POISSON, UNIFORM, Guarantee
+from dpacct.compose.smallest_noise import POISSON, UNIFORM, Guarantee
 from dpacct.errors import OutsideDomain
-from dpacct.mechanisms import conversions
 from dpacct.papers import truths
 from dpacct.papers.formulas import mironov2017, mironov2019, wang2018
 from dpacct.papers.oracle import Comparison, Floats, oracle, proof
+from dpacct.pld import conversions
 
 
 # Proposition 1

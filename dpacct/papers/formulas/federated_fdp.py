@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct.mechanisms import conversions
 from dpacct.papers import truths
 from dpacct.papers.formulas import dong2019, kairouz2015
 from dpacct.papers.oracle import Floats, oracle, proof
+from dpacct.pld import conversions
 
 
 # Lemma 3.3
@@ -435,12 +435,7 @@ def composed(rate: float, sigma: float, steps: int, epsilon: float) -> tuple[flo
 
 
 def theorem2_thinned(
-    client_rate: float,
-    rate: float,
-    sigma: float,
-    local_steps: int,
-    rounds: int,
-    epsilon: float,
+    client_rate: float, rate: float, sigma: float, local_steps: int, rounds: int, epsilon: float
 ) -> float:
     """Delta towards one other client or all of them; from above, to 1 part in 1000."""
     return composed_delta(rate, 1.0 / sigma, local_steps, client_rate, rounds, epsilon)
@@ -462,12 +457,7 @@ def _few_rounds(rng: Random) -> dict[str, float | int]:
 
 @oracle("theorem2_thinned", draws=3, within=1e-6, draw=_few_rounds)
 def thinned(
-    client_rate: float,
-    rate: float,
-    sigma: float,
-    local_steps: int,
-    rounds: int,
-    epsilon: float,
+    client_rate: float, rate: float, sigma: float, local_steps: int, rounds: int, epsilon: float
 ) -> tuple[float, float] | None:
     """Given in how many rounds the client took part, the exact engine; the mean over that number."""
     if rounds > 300 or rate * local_steps < 1.0 < local_steps:

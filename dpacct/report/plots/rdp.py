@@ -33,7 +33,7 @@ def rdp(
     from dpacct.compose.questions import fast_method
     from dpacct.declare.domain import DELTA
     from dpacct.declare.number import ln
-    from dpacct.mechanisms import conversions
+    from dpacct.pld import conversions
     from dpacct.tree import resolve_adjacency
 
     log_delta = ln(DELTA.check("delta", delta))
