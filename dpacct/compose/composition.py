@@ -24,6 +24,8 @@ from dpacct.pld.nested import merged
 from dpacct.tree import Leaf, Node
 from dpacct.vocabulary import Adjacency
 
+from .low_sampling import FEW_HITS, LowSampling
+
 Laws = list[tuple[Law, float]]
 # what a curve may be off by where one contour an epsilon would be slow
 _CURVE = 1e-6
@@ -79,8 +81,23 @@ class Direction:
         """Whether every law has moments at complex arguments, and not just a lattice."""
         return all(getattr(law, "has_contour", True) for law, _ in self.laws)
 
+    @cached_property
+    def low_sampling(self) -> LowSampling | None:
+        """What is asked where few steps are expected to touch a record; None where many are."""
+        return LowSampling.of(self.laws) if self.log_kept == 0.0 else None
+
+    @property
+    def rare(self) -> LowSampling | None:
+        """The same where it comes before any contour."""
+        low = self.low_sampling
+        return low if low is not None and low.hits < FEW_HITS else None
+
     def log_delta(self, epsilon: float) -> Solved:
+        if self.rare is not None and (found := self.rare.log_delta(epsilon)) is not None:
+            return found
         solved = invert.log_delta(self.laws, epsilon - self.shift, self.start)
+        if not solved.resolved and self.rare is None and self.low_sampling is not None:
+            return self.low_sampling.log_delta(epsilon) or solved
         if self.log_kept == 0.0:
             return solved
         value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
@@ -94,7 +111,9 @@ class Direction:
         return math.log(-math.expm1(self.log_kept) + math.exp(self.log_kept + log_finite))
 
     def estimate(self, epsilon: float) -> tuple[float, float]:
-        """Saddle-point estimate of log delta, and the tilt it was made at."""
+        """Saddle-point estimate of log delta, and the tilt it was made at (NaN where it needs none)."""
+        if self.rare is not None:
+            return self.rare.estimate(epsilon), math.nan
         value, tilt = invert.log_delta_estimate(self.laws, epsilon - self.shift, self.start.tilt)
         return self._mixed(value), tilt
 
@@ -119,7 +138,11 @@ class Direction:
 
     def _epsilon(self, log_target: float) -> Solved:
         """For the finite losses, renormalised."""
+        if self.rare is not None and (rare := self.rare.epsilon(log_target)) is not None:
+            return rare
         found = invert.epsilon(self.laws, log_target, -self.shift)
+        if not found.resolved and self.rare is None and self.low_sampling is not None:
+            return self.low_sampling.epsilon(log_target) or found
         value, lower, upper = (
             max(0.0, end + self.shift) for end in (found.value, found.lower, found.upper)
         )
@@ -129,6 +152,8 @@ class Direction:
         """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
         if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.has_contour:
             return False
+        if self.rare is not None:
+            return self.rare.surely_below(log_target, epsilon)
         return bounds.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
 
     @property
@@ -147,6 +172,9 @@ class Direction:
         at = epsilons - self.shift
         values: Floats
         errors: Floats
+        if self.rare is not None:
+            upper = [self.log_delta(e).upper for e in at.tolist()]
+            return np.array(upper), np.zeros(at.shape)
         if tolerance >= _CURVE and self._slow:
             steps = [(law.source(), count) for law, count in self.laws]
             asked = np.asarray(epsilons, float)

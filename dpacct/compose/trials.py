@@ -87,8 +87,8 @@ class Trials:
             if value > best:
                 best, self.leading = value, k
                 found = tilt
-        if math.isfinite(best) and math.isfinite(found):
-            self.starts[self.leading] = Start(found)
+        if math.isfinite(best):
+            self.starts[self.leading] = Start(found if math.isfinite(found) else None)
         return best
 
     def one_direction(self, node: Node, tolerance: float) -> Solved:

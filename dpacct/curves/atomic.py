@@ -36,7 +36,6 @@ class AtomicLaw:
 
     has_density = False
     tilt_hint = math.inf
-    cuttable = None
     plain_frequency = math.inf
 
     @classmethod

@@ -97,7 +97,6 @@ class CoinLaw:
     infinite_mass = 0.0
     lost_mass = 0.0
     has_density = True
-    cuttable = None
     largest_loss = math.inf
 
     @cached_property

@@ -48,7 +48,6 @@ class DiscreteGaussianLaw:
     lost_mass = 0.0
     has_density = False
     tilt_hint = math.inf
-    cuttable = None
     plain_frequency = math.inf
 
     @cached_property

@@ -13,14 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from dpacct.engine.invert import epsilon, log_delta
-from dpacct.engine.jump_parts import BLUR
 from dpacct.engine.law import (
     NO_ATOMS,
     Bend,
     Cumulants,
-    JumpLaw,
     Nodes,
-    Positions,
     QuadratureFamily,
 )
 from dpacct.engine.stable import Complexes, Floats, log1p_complex
@@ -47,7 +44,6 @@ class GaussianLaw:
 
     tilt_hint = math.inf
     largest_loss = math.inf
-    cuttable = None
 
     @property
     def variance_hint(self) -> float:
@@ -240,27 +236,6 @@ class SampledGaussianLaw:
         elif not self.remove and float(x[0]) < 2.0 * step - reach:
             cut = 0
         return Nodes(losses, log_weights + math.log(step), cut)
-
-    @property
-    def cuttable(self) -> JumpLaw | None:
-        # pieces as narrow as sigma: below this the axis would need tens of thousands of nodes
-        return self if self.remove and self.sigma >= 0.15 else None
-
-    @property
-    def piece_width(self) -> float:
-        """Over this the loss, e^{x/sigma} at worst, stays within a few times of linear."""
-        return min(1.0, 1.2 * self.sigma)
-
-    def positions(self, frequency: float) -> Positions:
-        """The axis of the noise, to where a single jump is rarer than e^{-840}."""
-        sigma = self.sigma
-        # a part of the strip of the smooth steps: towards its edge they no longer hold down the bulk beside
-        # a piece; the strips of r and of the density are wider
-        d = min(0.49 * BLUR * self.piece_width, 0.97 * math.pi * sigma)
-        step = 2.0 * math.pi / (_INNER_NATS / d + 0.5 * d + frequency)
-        x = step * np.arange(math.floor(-10.0 / step), math.ceil((41.0 + 1.0 / sigma) / step) + 1.0)
-        log_weights, losses = self._density(x)
-        return Positions(x, losses, log_weights + math.log(step))
 
     def log_one_step(self, epsilon: float) -> tuple[float, float] | None:
         """q D(eps') or w D(eps'') of curves/amplify.py, in logs, with D the plain Gaussian's profile."""

@@ -39,7 +39,6 @@ class SymmetricGaussianLaw:
     infinite_mass = 0.0
     lost_mass = 0.0
     has_density = True
-    cuttable = None
     largest_loss = math.inf
     # the point mass at 0 lies below every epsilon: bending the contour away from it disposes of it
     atoms = NO_ATOMS

@@ -38,7 +38,6 @@ class LaplaceLaw:
     lost_mass = 0.0
     has_density = True
     tilt_hint = math.inf
-    cuttable = None
     ends: ClassVar[bool] = True  # whether the ends of the range have point masses
 
     @property

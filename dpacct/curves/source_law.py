@@ -43,7 +43,6 @@ class SourceLaw:
     has_density = True
     atoms = NO_ATOMS
     tilt_hint = math.inf
-    cuttable = None
 
     def source(self) -> Source:
         return self.of

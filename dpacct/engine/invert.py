@@ -24,7 +24,6 @@ from .bounds import (
 )
 from .choice import ANEW, Start, contour_for
 from .contour import Line, Totals, log_peak
-from .jumps import epsilon_by_jumps, log_delta_by_jumps
 from .lattice import epsilon_near_top
 from .law import TooFine
 from .minimum import minimum
@@ -134,11 +133,6 @@ def _log_delta(laws: Laws, epsilon: float, start: Start) -> Solved:
                 total.c, line.step if isinstance(line, BentLine) else None, start.tolerance
             )
             return replace(_between(value, error), start=again)
-    law, count = laws[0]
-    if len(laws) == 1 and law.cuttable is not None:
-        found = log_delta_by_jumps(law.cuttable, count, epsilon, total.c)
-        if found is not None and found.relative_error[0] < _USABLE:
-            return _between(float(found.log_delta[0]), float(found.relative_error[0]))
     upper = min(0.0, chernoff(laws, saddle, epsilon, total.c))
     lower = min(upper, single_step(laws, epsilon))
     if epsilon < total.mean:
@@ -333,13 +327,6 @@ def _epsilon_bracket(
         return (total.log_moment + log_peak(total.c) - log_target) / total.c
 
     upper = max(floor, minimum(bound, math.log(c) - 12.0, math.log(c) + 12.0))
-    law, count = laws[0]
-    if len(laws) == 1 and law.cuttable is not None and upper > floor:
-        total = saddle.for_epsilon(upper, c)
-        found = epsilon_by_jumps(law.cuttable, count, log_target, total.c, floor, upper)
-        if found is not None:
-            value, margin = found
-            return Solved(value, max(floor, value - margin), value + margin)
     lower = floor
     for law, _ in laws:
         one = _epsilon_one_step([(law, 1.0)], log_target)

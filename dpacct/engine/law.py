@@ -130,11 +130,6 @@ class Law(Protocol):
         """A tilt above which the far tail of L takes over; the first guess stays below it."""
         ...
 
-    @property
-    def cuttable(self) -> JumpLaw | None:
-        """The law as one that can be cut along an axis, where its loss may have a gap."""
-        ...
-
     def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
         """Moments for real tilts in a range; P-tails beyond `reach` deviations may be left out."""
         ...
@@ -153,28 +148,6 @@ class Law(Protocol):
 
     def source(self) -> Any:
         """The same law, whole, for grids: a `Source`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Positions:
-    """A rule for the law along an axis: positions, losses increasing along it, and log P-weights."""
-
-    x: Floats
-    losses: Floats
-    log_weights: Floats
-
-
-class JumpLaw(Protocol):
-    """A law that can be cut along an axis on which losses increase."""
-
-    @property
-    def piece_width(self) -> float:
-        """Width of a piece over which the loss is nearly linear."""
-        ...
-
-    def positions(self, frequency: float) -> Positions:
-        """A rule far into the tail of jumps, for phases of up to this many radians per unit of the axis."""
         ...
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 
 from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.invert import Solved
-from dpacct.errors import NotCertified
 from dpacct.vocabulary import Side, Strength
 
-from .lattice import RARE_WIDTH, Lattice, hits_rarely, intersection, narrowed
+from .lattice import Lattice, narrowed
 from .route import Finding, Route
 
 _INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
@@ -30,9 +28,6 @@ class Exact(Route):
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
         if not plan.has_contour:
             return Lattice().epsilon(plan, log_delta)
-        rare = _of_rare_hits(plan, lambda r: r.epsilon(plan, log_delta))
-        if rare is not None and _narrow(rare, relative=True):
-            return rare
 
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None
@@ -46,16 +41,11 @@ class Exact(Route):
         found, resolved = self._finding(plan, worst, relative=True)
         if resolved:
             return found
-        if rare is not None:
-            return intersection(found, rare)
         return narrowed(found, plan, lambda r: r.epsilon(plan, log_delta))
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         if not plan.has_contour:
             return Lattice().log_delta(plan, epsilon)
-        rare = _of_rare_hits(plan, lambda r: r.log_delta(plan, epsilon))
-        if rare is not None and _narrow(rare, relative=False):
-            return rare
 
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None
@@ -70,8 +60,6 @@ class Exact(Route):
         # what is surely below all floats needs no narrowing
         if resolved or (found.upper is not None and found.upper < _LEAST_LOG):
             return found
-        if rare is not None:
-            return intersection(found, rare)
         return narrowed(found, plan, lambda r: r.log_delta(plan, epsilon))
 
     def _finding(
@@ -91,22 +79,6 @@ class Exact(Route):
             basis=(*plan.basis, _INVERSION, *(() if resolved else (_BRACKET,))),
         )
         return finding, resolved
-
-
-def _of_rare_hits(plan: Composition, ask: Callable[[Route], Finding]) -> Finding | None:
-    """The lattice's bracket where hits are rare; None where they are not, or where it has none."""
-    if hits_rarely(plan):
-        with suppress(NotCertified):
-            return ask(Lattice(width=RARE_WIDTH))
-    return None
-
-
-def _narrow(finding: Finding, relative: bool) -> bool:
-    """Whether a lattice's bracket is as narrow as it was asked to be, or nearly."""
-    assert finding.lower is not None and finding.upper is not None
-    if finding.upper == finding.lower:
-        return True
-    return finding.upper - finding.lower <= 10.0 * RARE_WIDTH * (finding.value if relative else 1.0)
 
 
 def _error(solved: Solved, relative: bool) -> float:

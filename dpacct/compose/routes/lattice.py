@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpacct.compose.composition import Composition, Direction
-from dpacct.curves.gaussian_laws import SampledGaussianLaw
 from dpacct.errors import NotCertified, Unsupported
 from dpacct.pld import brackets
 from dpacct.pld.brackets import Bracket
@@ -26,10 +25,6 @@ _UNSPANNED = "no lattice spans the losses of this plan at this target, and the v
 Ask = Callable[[Direction, Bracket | None], Bracket | None]
 WIDTH = 1e-4
 """Relative width of the bracket that is aimed at."""
-RARE_WIDTH = 1e-6
-"""The same where the lattice is asked because hits are rare."""
-# how narrow the bulk of a step is, times the root of the count, below which no short contour is found
-_NARROW = 0.008
 # relative width up to which an answer counts as converged: the same as of the exact route
 _CONVERGED = 2e-9
 
@@ -95,24 +90,6 @@ class Lattice(Route):
             strength=Strength.CONVERGED if sharp else Strength.BOUND,
             basis=(*plan.basis, _BASIS),
         )
-
-
-def hits_rarely(plan: Composition) -> bool:
-    """Whether the losses of sampled Gaussians pile up in a spike that contours resolve in 0.1 s at best.
-
-    Far up the vertical line the moments decay where 1/t is the width of the composed spike, the root of
-    the sum of count (rate / sigma)^2: the lattice takes ten milliseconds there.
-    """
-    laws = plan.upper[0].laws
-    if plan.lower is not None or (len(laws) == 1 and laws[0][1] == 1.0):
-        return False
-    hits = square = 0.0
-    for law, count in laws:
-        if not isinstance(law, SampledGaussianLaw):
-            return False
-        hits += law.rate * count
-        square += count * (law.rate / law.sigma) ** 2
-    return hits < 1.0 and math.sqrt(square) < _NARROW
 
 
 def _worst(directions: list[Direction], ask: Ask) -> Bracket:

@@ -1,0 +1,289 @@
+"""Parts of dpacct.pld.rare: sums of common losses by a few nodes, of several large ones from tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from .rare_law import Array, SampledLaw
+
+Index = tuple[int, ...]
+
+
+def log_sum(x: Array) -> Array:
+    """log of the sum of e^x along the last axis."""
+    peak = x.max(axis=-1)
+    safe = np.where(np.isfinite(peak), peak, 0.0)
+    result: Array = safe + np.log(np.exp(x - safe[..., None]).sum(axis=-1))
+    return result
+
+
+@dataclass(frozen=True)
+class Cumulants:
+    """Of one common loss, tilted: log of its mass, mean, and higher cumulants over scale^j."""
+
+    log: float
+    mean: float
+    scale: float
+    kappa: tuple[float, ...]
+
+
+def cumulants(near_moments: tuple[float, float, Array, Array], order: int) -> Cumulants:
+    """Cumulants up to an order from what `Near.moments` says."""
+    log, mean, p, d = near_moments
+    scale = max(float(np.abs(d).max(initial=0.0)), 1e-300)
+    unit, power = d / scale, p.copy()
+    moments = [1.0, 0.0]
+    power *= unit
+    for _ in range(2, order + 1):
+        power *= unit
+        moments.append(float(power.sum()))
+    kappa = [0.0, 0.0]
+    for j in range(2, order + 1):
+        kappa.append(
+            moments[j]
+            - sum(math.comb(j - 1, i - 1) * kappa[i] * moments[j - i] for i in range(2, j - 1))
+        )
+    return Cumulants(log, mean, scale, tuple(kappa))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Nodes and log weights of a Gauss rule for a sum, and of one of two nodes fewer behind it."""
+
+    nodes: Array
+    log_weights: Array
+    rough_nodes: Array
+    rough_log_weights: Array
+
+
+def gauss_rule(parts: Sequence[tuple[Cumulants, float]], size: int) -> Rule:
+    """Gauss rules of the sum of so many independent losses, from its cumulants, by Chebyshev's algorithm."""
+    mean = sum(n * one.mean for one, n in parts)
+    order = 2 * size
+    scale = max(one.scale for one, _ in parts)
+    kappa = [
+        sum(n * one.kappa[j] * (one.scale / scale) ** j for one, n in parts)
+        for j in range(order + 1)
+    ]
+    deviation = math.sqrt(max(kappa[2], 0.0))
+    if deviation * scale <= 1e-15 * max(abs(mean), 1e-290):
+        alone = np.array([mean]), np.zeros(1)
+        return Rule(*alone, *alone)
+    long = np.longdouble
+    unit = [long(0)] * 2 + [long(kappa[j]) / long(deviation) ** j for j in range(2, order + 1)]
+    zero = long(0)
+    moments = [long(1), zero]
+    for j in range(2, order + 1):
+        moments.append(
+            sum(
+                (long(math.comb(j - 1, i - 1)) * unit[i] * moments[j - i] for i in range(2, j + 1)),
+                start=zero,
+            )
+        )
+    alpha, beta = _recurrence(moments, size)
+    found = []
+    for n in (len(alpha), max(len(alpha) - 2, 1)):
+        off = np.sqrt(np.array(beta[1:n]))
+        x, vectors = np.linalg.eigh(
+            np.diag(np.array(alpha[:n])) + np.diag(off, 1) + np.diag(off, -1)
+        )
+        with np.errstate(divide="ignore"):
+            found += [mean + deviation * scale * x, 2.0 * np.log(np.abs(vectors[0]))]
+    return Rule(*found)
+
+
+def _recurrence(moments: list[np.longdouble], size: int) -> tuple[list[float], list[float]]:
+    """Recurrence coefficients of the orthogonal polynomials, as many as the moments allow."""
+    zero = np.longdouble(0)
+    alpha, beta = [moments[1] / moments[0]], [moments[0]]
+    older, last = [zero] * (2 * size), moments[: 2 * size]
+    for j in range(1, size):
+        new = [zero] * (2 * size)
+        for i in range(j, 2 * size - j):
+            new[i] = last[i + 1] - alpha[j - 1] * last[i] - beta[j - 1] * older[i]
+        ratio = new[j] / last[j - 1]
+        if not ratio > 1e-12 * (beta[1] if j > 1 else 1):
+            break
+        alpha.append(new[j + 1] / new[j] - last[j] / last[j - 1])
+        beta.append(ratio)
+        older, last = last, new
+    return [float(a) for a in alpha], [float(b) for b in beta]
+
+
+# -- several jumps ---------------------------------------------------------------------------------
+
+
+@lru_cache
+def tanh_sinh(h: float) -> tuple[Array, Array]:
+    """Fractions of an interval from its lower end, and log weights."""
+    t = np.arange(-3.4, 3.4 + h / 2, h)
+    s = 0.5 * math.pi * np.sinh(t)
+    return 1.0 / (1.0 + np.exp(-2.0 * s)), np.log(h * 0.25 * math.pi * np.cosh(t)) - 2.0 * np.log(
+        np.cosh(s)
+    )
+
+
+class Jumps:
+    """log H_k and log -H_k' for counts k of jumps of each law, at any y, from tables made when asked for."""
+
+    def __init__(self, laws: Sequence[SampledLaw], level: float, top: float) -> None:
+        self.laws, self.a = laws, level
+        at = np.array(level)
+        self._log_q = [float(law.log_d(at)) for law in laws]  # log e^a Q(L > a)
+        self._ratio = [
+            math.log1p(math.exp(float(law.log_h(at)) - q)) if q > -math.inf else 0.0
+            for law, q in zip(laws, self._log_q, strict=True)
+        ]  # log P(L > a) - log e^a Q(L > a)
+        self._axis = laws[0]
+        self._edges, self._order = self._panels(max(top, level * (1.0 + 1e-9)))
+        t = math.pi * (np.arange(self._order) + 0.5) / self._order
+        self._sign = (-1.0) ** np.arange(self._order) * np.sin(t)
+        half = 0.5 * np.diff(self._edges)[:, None]
+        self._x = self._edges[:-1, None] + half * (1.0 + np.cos(t))
+        self._y1 = self._loss(self._x.ravel())
+        self._tables: dict[Index, tuple[Array, float]] = {}
+        self._grids: dict[int, tuple[Array, list[tuple[int, npt.NDArray[np.intp], Array]]]] = {}
+
+    @property
+    def span(self) -> float:
+        """From the level to the top, in that coordinate in which everything is smooth."""
+        return float(self._edges[-1] - self._edges[0])
+
+    def _place(self, y: Array) -> Array:
+        """A coordinate in which everything is smooth: the axis of the first law, not clipped."""
+        law = self._axis
+        return law.release.place(
+            np.log1p(np.expm1(np.minimum(y, 600.0)) / law.rate) + np.maximum(y - 600.0, 0.0)
+        )
+
+    def _loss(self, x: Array) -> Array:
+        return self._axis.loss(x)
+
+    def _panels(self, top: float) -> tuple[Array, int]:
+        """Edges of the panels of the tables in that coordinate, and their number of nodes."""
+        low, high = self._place(np.array([self.a, top])).tolist()
+        panels = max(1, math.ceil((high - low) / 9.0))
+        return np.linspace(low, high, panels + 1), int(min(20 + 4 * (high - low) / panels, 60))
+
+    def _quadrature(self, i: int, y1: Array) -> tuple[Array, Array]:
+        """One jump of law i that leaves the others above their edge: log weights, and what is left in y1."""
+        law = self.laws[i]
+        low, high = law.place(np.array(self.a)), law.place(y1)
+        span = np.maximum(high - low, 0.0)
+        h = min(1.0 / 12.0, 2.0 ** math.floor(math.log2(0.4 / max(float(span.max()), 1e-9))))
+        share, log_w = tanh_sinh(h)
+        z = low + span[:, None] * share
+        weights = law.log_p(z) + log_w + np.log(span)[:, None]
+        return weights, np.maximum(y1[:, None] + self.a - law.loss(z), self.a)
+
+    def _closed(self, k: Index, i: int, h: Array, d: Array) -> tuple[Array, Array]:
+        """All but the last jump, of law i, surely beyond: P^{k-1} P(L > y1) - e^y Q^{k-1} Q(L > y1)."""
+        others = [n - (j == i) for j, n in enumerate(k)]
+        base = sum(n * q for n, q in zip(others, self._log_q, strict=True) if n)
+        r = sum(n * ratio for n, ratio in zip(others, self._ratio, strict=True) if n)
+        grown = r if r > 700.0 else math.log(math.expm1(r)) if r > 0.0 else -math.inf
+        return base + np.logaddexp(r + h, d + grown), base + d
+
+    def _integrated(
+        self, k: Index, i: int, f: Array, inner: tuple[Array, Array], y1: Array
+    ) -> tuple[Array, Array, float]:
+        """Both parts together; and how far every other node of the quadrature is from all of them."""
+        law = self.laws[i]
+        h, d = self._closed(k, i, law.log_h(y1), law.log_d(y1))
+        parts = f + inner[0]
+        whole = np.logaddexp(h, log_sum(parts))
+        coarse = np.logaddexp(h, log_sum(parts[:, ::2]) + math.log(2.0))
+        finite = np.isfinite(whole)
+        change = float(np.abs(whole - coarse)[finite].max(initial=0.0))
+        # the error of a rule with half the step is about the square
+        return whole, np.logaddexp(d, log_sum(f + inner[1])), min(change, 10.0 * change * change)
+
+    def _second(self, k: Index, y1: Array) -> tuple[Array, Array, float]:
+        i, j = [n for n, count in enumerate(k) for _ in range(count)]
+        f, rest = self._quadrature(j, y1)
+        return self._integrated(k, j, f, (self.laws[i].log_h(rest), self.laws[i].log_d(rest)), y1)
+
+    def _interpolation(self, y1: Array) -> list[tuple[int, npt.NDArray[np.intp], Array]]:
+        """For each panel with some of these y1: which they are, and barycentric weights."""
+        place = self._place(y1).ravel()
+        panel = np.clip(np.searchsorted(self._edges, place) - 1, 0, self._edges.size - 2)
+        parts = []
+        for p in range(self._edges.size - 1):
+            inside = np.flatnonzero(panel == p)
+            if inside.size:
+                distance = place[inside, None] - self._x[p]
+                b = self._sign / np.where(distance == 0.0, 1e-300, distance)
+                parts.append((p, inside, b / b.sum(axis=1, keepdims=True)))
+        return parts
+
+    @staticmethod
+    def _interpolated(
+        table: Array, shape: tuple[int, ...], parts: list[tuple[int, npt.NDArray[np.intp], Array]]
+    ) -> tuple[Array, Array]:
+        both = np.empty((math.prod(shape), 2))
+        for p, inside, b in parts:
+            both[inside] = np.einsum("ij,jk->ik", b, table[p])  # no threads, as BLAS would start
+        return both[:, 0].reshape(shape), both[:, 1].reshape(shape)
+
+    def _table(self, k: Index) -> tuple[Array, float]:
+        """Values at the nodes, by panel, and about their error."""
+        if k in self._tables:
+            return self._tables[k]
+        i = max(j for j, count in enumerate(k) if count)
+        if sum(k) == 2:
+            h, d, error = self._second(k, self._y1)
+        else:
+            fewer = tuple(count - (j == i) for j, count in enumerate(k))
+            before, error = self._table(fewer)
+            if i not in self._grids:
+                f, rest = self._quadrature(i, self._y1)
+                self._grids[i] = f, self._interpolation(rest)
+            f, at = self._grids[i]
+            h, d, change = self._integrated(
+                k, i, f, self._interpolated(before, f.shape, at), self._y1
+            )
+            error += change
+        table = np.stack([h, d], axis=-1).reshape((*self._x.shape, 2))
+        table = np.where(np.isfinite(table), table, -1e5)
+        self._tables[k] = table, error + self._last_coefficients(table[..., 0])
+        return self._tables[k]
+
+    def _last_coefficients(self, values: Array) -> float:
+        """Of the Chebyshev series on each panel: what the first one left out is about."""
+        t = math.pi * (np.arange(self._order) + 0.5) / self._order
+        rows = np.cos(np.multiply.outer(np.arange(self._order - 3, self._order), t)) * (
+            2.0 / self._order
+        )
+        live = values.min(axis=1) > -1e4
+        last = np.abs(np.einsum("ij,kj->ik", values[live], rows))
+        return float(last.max(initial=0.0))
+
+    def read(self, k: Index, y: Array) -> tuple[Array, Array, float]:
+        """log H_k, log -H_k' at any y, and about their error."""
+        h, d, error = np.empty_like(y), np.empty_like(y), 0.0
+        total = sum(k)
+        y1 = y - (total - 1) * self.a
+        low = y1 <= self.a
+        base = sum(n * q for n, q in zip(k, self._log_q, strict=True) if n)
+        ratio = sum(n * r for n, r in zip(k, self._ratio, strict=True) if n)
+        if low.any():
+            excess = math.expm1(min(ratio, 709.0)) - np.expm1(y1[low] - self.a)
+            h[low] = base + (np.log(np.maximum(excess, 1e-300)) if ratio < 700.0 else ratio)
+            d[low] = base + y1[low] - self.a
+        high = y1[~low]
+        if high.size:
+            if total == 1:
+                law = self.laws[k.index(1)]
+                h[~low], d[~low] = law.log_h(high), law.log_d(high)
+            elif total == 2:
+                h[~low], d[~low], error = self._second(k, high)
+            else:
+                table, error = self._table(k)
+                h[~low], d[~low] = self._interpolated(table, high.shape, self._interpolation(high))
+        return h, d, error

@@ -1,0 +1,154 @@
+"""Low sampling: few large losses among many small ones (dpacct/pld/rare.py).
+
+Truth from outside: rare_truths.json, by mpmath (make_rare_truths.py). Laws: the answer depends neither on the
+level above which losses are counted, nor on whether they are counted or contours tell them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpacct as dp
+from dpacct.pld import rare
+from dpacct.pld.rare_jumps import cumulants, gauss_rule
+from dpacct.pld.rare_law import Normal, SampledLaw
+from dpacct.pld.stable import quiet
+from dpacct.vocabulary import Strength
+from tests.pld.rare_plans import Plan, plans
+
+TRUTHS: dict[str, list[dict[str, Any]]] = json.loads(
+    (pathlib.Path(__file__).parent / "rare_truths.json").read_text()
+)
+WAYS = [(row, way) for row in TRUTHS["two"] for way in row["log_delta"]]
+
+
+def _law(row: dict[str, Any], mirrored: bool = False) -> SampledLaw:
+    return SampledLaw(Normal(1.0 / float(row["sigma"])), float(row["rate"]), mirrored)
+
+
+def _holds(reading: rare.Reading, truth: float, most: float = 1e-9) -> None:
+    lower, upper = reading.ends
+    assert lower <= truth <= upper
+    assert max(truth - lower, upper - truth) <= most
+
+
+@pytest.mark.parametrize(("row", "way"), WAYS, ids=lambda v: v if isinstance(v, str) else v["rate"])
+def test_two_steps_against_their_integral(row: dict[str, Any], way: str) -> None:
+    question = rare.Question([(_law(row, way == "fixed"), 2.0)], reverse=way == "add")
+    try:
+        reading = question.read(float(row["epsilon"]))
+    except ArithmeticError:  # two losses that pile up at an edge: answered by another contour
+        assert way == "add"
+        return
+    _holds(reading, float(row["log_delta"][way]))
+
+
+@pytest.mark.parametrize("row", TRUTHS["many"], ids=lambda row: row["rate"])
+def test_many_steps_against_a_contour_of_many_digits(row: dict[str, Any]) -> None:
+    question = rare.Question([(_law(row), float(row["steps"]))])
+    reading = question.read(float(row["epsilon"]))
+    _holds(reading, float(row["log_delta"]))
+    value, lower, upper = question.solve(float(row["log_delta"]))
+    assert lower <= float(row["epsilon"]) <= upper
+    assert upper - lower <= 1e-9 * value
+
+
+@pytest.mark.parametrize("plan", plans()[::9], ids=lambda plan: f"{plan.rate}-{plan.steps}")
+def test_plans_are_answered_to_rounding_and_delta_gives_epsilon_back(plan: Plan) -> None:
+    answer = plan.node.epsilon(delta=plan.delta, method="exact")
+    assert answer.strength is Strength.CONVERGED
+    assert answer.lower is not None
+    assert answer.upper is not None
+    assert answer.upper - answer.lower <= 1e-9 * answer.upper
+    if answer.upper == 0.0:
+        return
+    for end, sign in ((answer.lower, -1.0), (answer.upper, 1.0)):
+        back = plan.node.delta(epsilon=end * (1.0 + sign * 1e-9), method="exact")
+        assert back.log_value is not None
+        assert sign * (math.log(plan.delta) - back.log_value) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps", "epsilon"),
+    [
+        (1e-6, 0.7, 1e5, 1.0),
+        (1e-4, 0.8, 100.0, 0.054),
+        (5e-4, 0.37, 13.0, 35.0),
+        (1.7e-7, 0.344, 258976.0, 128.8),
+    ],
+)
+def test_the_level_does_not_matter(rate: float, sigma: float, steps: float, epsilon: float) -> None:
+    laws = [(SampledLaw(Normal(1.0 / sigma), rate), steps)]
+    found = []
+    with quiet():
+        for level in (0.3, 0.2, 0.15, 0.1, 0.08):
+            expansion = rare.by_jumps(laws, epsilon, (level,))
+            if expansion is not None:
+                reading = expansion.read(epsilon)
+                if reading.error < 1e-6:
+                    found.append(reading)
+    assert len(found) >= 3
+    for reading in found:
+        assert abs(reading.log_delta - found[0].log_delta) <= reading.error + found[0].error
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps", "epsilon"), [(1e-6, 0.7, 1e5, 1.0), (2e-8, 9.0, 5e4, 1e-5)]
+)
+def test_laws_that_are_equal_may_be_stated_apart(
+    rate: float, sigma: float, steps: float, epsilon: float
+) -> None:
+    """The expansion over counts of jumps of two equal laws is that over the counts of one."""
+    law = SampledLaw(Normal(1.0 / sigma), rate)
+    whole = rare.Question([(law, steps)]).read(epsilon)
+    apart = rare.Question([(law, 0.3 * steps), (law, 0.7 * steps)]).read(epsilon)
+    assert abs(whole.log_delta - apart.log_delta) <= whole.error + apart.error
+
+
+def test_what_is_left_out_is_charged_to_the_upper_end() -> None:
+    reading = rare.Reading(-10.0, 1.0, 1e-12, -12.0)
+    assert reading.ends[0] == pytest.approx(-10.0, abs=2e-12)
+    assert reading.ends[1] == pytest.approx(math.log(math.exp(-10.0) + math.exp(-12.0)), abs=1e-11)
+    assert rare.Reading(-10.0, 1.0, math.inf, -math.inf).ends == (-math.inf, 0.0)
+
+
+def test_the_rule_of_a_sum_has_its_moments() -> None:
+    law = SampledLaw(Normal(1.0), 1e-3)
+    near = law.near(0.01)
+    one = cumulants(near.moments(1.0), 16)
+    rule = gauss_rule([(one, 50.0)], 8)
+    weights = np.exp(rule.log_weights)
+    mean = float(weights @ rule.nodes)
+    assert float(weights.sum()) == pytest.approx(1.0, abs=1e-13)
+    assert mean == pytest.approx(50.0 * one.mean, rel=1e-11)
+    second = float(weights @ (rule.nodes - mean) ** 2)
+    assert second == pytest.approx(50.0 * one.kappa[2] * one.scale**2, rel=1e-11)
+
+
+def test_a_largest_common_loss_far_out_is_not_taken_for_none() -> None:
+    """Nine steps that share a delta of 1e-259: 4.3847e-09 was once called converged."""
+    plan = dp.Poisson("4.149e-10")(dp.Gaussian(sigma="15.3954")) * 9
+    answer = plan.epsilon(delta="1.606e-259", method="exact")
+    assert answer.lower is not None
+    assert answer.lower <= 4.0095998753050066e-09 <= answer.upper  # make_rare_truths.py
+    assert answer.upper - answer.lower <= 1e-9 * answer.upper
+
+
+def test_least_noise_of_a_rare_plan_is_the_boundary() -> None:
+    """Once 1e15, where the search ended at its edge."""
+    found = dp.noise_multiplier(epsilon=0.27, delta=6e-36, sample_rate=2e-8, steps=2)
+    assert found == pytest.approx(0.697193204443, rel=1e-9)
+
+
+def test_attack_success_against_a_rare_plan() -> None:
+    """Once it took minutes."""
+    risk = dp.Risk(dp.Poisson(1e-9)(dp.Gaussian(sigma=1)) * 1_000_000)
+    assert float(risk.advantage()) == pytest.approx(5.229449207599e-7, rel=1e-9)
+    hits = risk.true_positive_rate(0.001)
+    assert 0.001 <= float(hits) <= 0.001 + 5.3e-7
