@@ -40,7 +40,7 @@ KINDS: dict[str, NoiseKind] = {
         "DiscreteLaplace", ("scale",), "scale, in whole units", ("sensitivity",), (2e-3, 1e6)
     ),
     "discrete-gaussian": NoiseKind(
-        "DiscreteGaussian", ("scale",), "sigma, in whole units", ("sensitivity",), (0.05, 2000.0)
+        "DiscreteGaussian", ("scale",), "sigma, in whole units", ("sensitivity",), (0.05, 1e9)
     ),
     "randomized-response": NoiseKind(
         "RandomizedResponse", _EPS0, "epsilon of one answer", ("k",), _RANGE

@@ -33,6 +33,8 @@ _RULE = 15.0  # e^{-112}: of a rule for known tilts
 # of all atoms together, at no tilt in particular: e^{-5000}, below any delta that a question may name
 _FAR = 100.0
 _MOST = 1_000_000
+WIDEST = 2000.0
+"""The largest scale whose atoms are summed; above it, `wide_discrete_gaussian` bounds them."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class DiscreteGaussianPair:
     shift: int
 
     def __post_init__(self) -> None:
-        if not self.scale / self.shift >= 0.02 or self.scale > 2000.0:
+        if not self.scale / self.shift >= 0.02 or self.scale > WIDEST:
             told = "scale must be in [0.05 sensitivity, 2000], got "
             raise OutsideDomain(f"{told}{self.scale:g}", argument="scale")
 

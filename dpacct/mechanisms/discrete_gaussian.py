@@ -17,23 +17,24 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.discrete_gaussian import DiscreteGaussianPair
+    from dpacct.curves.pairs import BasePair
 
 
 class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
     """Whole-number noise, x with probability proportional to e^{-x^2 / (2 scale^2)}.
 
-    `scale` in (0, 2000] and the whole number `sensitivity` (1 to 10,000) are both in units of the
-    released number, which is whole; scale / sensitivity is at least 0.05. For noise beyond 2000 the
-    continuous Gaussian of the same scale is close. Below a scale of about 1, delta may rise with the
-    scale: what `calibrate` finds meets the target, and a smaller one may too. Raises `InvalidArgument`.
+    `scale` (0.05 to 1e9) and the whole number `sensitivity` (1 to 10,000) are both in units of the
+    released number, which is whole; scale / sensitivity is at least 0.05. Above a scale of 2000 answers
+    lie between those of continuous Gaussian noise of variances scale^2 - 4 and scale^2 + 4, which are
+    proved to be its bounds. Below a scale of about 1, delta may rise with the scale: what `calibrate`
+    finds meets the target, and a smaller one may too. Raises `InvalidArgument`.
 
     >>> DiscreteGaussian(scale=10)
     DiscreteGaussian(scale=10, sensitivity=1)
     """
 
     scale: Parameter[Fraction] = Parameter(
-        Real("0.05", 2000, "both", typical=(0.2, 50)), "sigma, in whole units", kw_only=False
+        Real("0.05", 10**9, "both", typical=(0.2, 50)), "sigma, in whole units", kw_only=False
     )
     sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", default=1)
     references = (
@@ -47,11 +48,14 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
         told = "scale / sensitivity must be at least 0.05, got "
         return InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
 
-    def base(self, adjacency: Adjacency) -> DiscreteGaussianPair:
+    def base(self, adjacency: Adjacency) -> BasePair:
         """The noise against itself moved by the sensitivity."""
-        from dpacct.curves.discrete_gaussian import DiscreteGaussianPair
+        from dpacct.curves.discrete_gaussian import WIDEST, DiscreteGaussianPair
+        from dpacct.curves.wide_discrete_gaussian import WideDiscreteGaussianPair
 
-        return DiscreteGaussianPair(float(self.scale), int(self.sensitivity))
+        scale = float(self.scale)
+        pair = DiscreteGaussianPair if scale <= WIDEST else WideDiscreteGaussianPair
+        return pair(scale, int(self.sensitivity))
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""

@@ -29,6 +29,7 @@ MECHANISMS: dict[str, Callable[[], dp.Node]] = {
     "ApproxDP 0.5": lambda: dp.ApproxDP(epsilon="1e-6", delta="0.5"),
     "DiscreteGaussian 0.05": lambda: dp.DiscreteGaussian(scale="0.05"),
     "DiscreteGaussian 30": lambda: dp.DiscreteGaussian(scale=30),
+    "DiscreteGaussian 1e6": lambda: dp.DiscreteGaussian(scale=10**6),
     "DiscreteLaplace 0.05": lambda: dp.DiscreteLaplace(scale="0.05"),
     "DiscreteLaplace 30": lambda: dp.DiscreteLaplace(scale=30),
 }
