@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
+from random import Random
 
 import pytest
 
@@ -62,6 +64,45 @@ def test_what_is_not_to_be_used_is_refused(statement: Statement) -> None:
         if not statement.is_answer and statement.verdict != "asymptotic":
             with pytest.raises(Unsupported, match="as printed"):
                 statement.evaluate(inputs)
+
+
+_PROBABILITY = re.compile(
+    r"(the amplified )?delta\b|.*\bprobability\b|total variation|.*\btype ii error", re.IGNORECASE
+)
+OF_PROBABILITIES = [
+    s for s in ALL if s.formula and s.verdict != "false" and _PROBABILITY.match(s.quantity)
+]
+
+
+@pytest.mark.parametrize("statement", OF_PROBABILITIES, ids=name)
+def test_no_probability_is_above_1(statement: Statement) -> None:
+    """What is false as printed may be; all else is capped where its sum or its rounding goes beyond."""
+    rng, judged = Random(1), 0
+    for k in range(120):
+        try:
+            point = statement.domain.draw(rng, boundary=k % 4 == 3)
+            value = statement.evaluate(point, as_printed=True)
+        except DpacctError:
+            continue  # the domain has no such point, or its formula refuses it
+        judged += 1
+        assert value <= 1.0, point
+    assert judged >= 60
+
+
+@pytest.mark.parametrize(
+    ("named_statement", "point"),
+    [
+        ("federated_fdp.theorem1_gaussian", {"mu": 100, "rate": 0.5, "rounds": 400, "epsilon": 3}),
+        (
+            "federated_fdp.theorem2_thinned",
+            {"client_rate": 0.78, "rate": 0.5, "sigma": 0.79, "local_steps": 32, "rounds": 49}
+            | {"epsilon": 0.67},
+        ),
+        ("papernot2018.proposition7", {"votes": [3, 3, 3, 3], "sigma": 1}),
+    ],
+)
+def test_a_probability_that_is_certain_is_1(named_statement: str, point: dict[str, object]) -> None:
+    assert get(named_statement).evaluate(point) == 1.0
 
 
 def test_every_oracle_and_proof_belongs_to_a_statement() -> None:

@@ -266,7 +266,7 @@ def theorem1_gaussian(mu: float, rate: float, rounds: int, epsilon: float) -> fl
             terms.append(
                 math.exp(log_weight) * conversions.gaussian_delta(mu * math.sqrt(k), epsilon)
             )
-    return math.fsum(terms)
+    return min(1.0, math.fsum(terms))  # the weights' own rounding may add up to more
 
 
 @oracle("theorem1_gaussian", draws=250, within=1e-7)
@@ -397,7 +397,8 @@ def composed_delta(
     gain = law.loss - epsilon
     above = gain > 0.0
     kept = float(spectrum[0].real)
-    return float(-np.sum(whole[above] * np.expm1(-gain[above]))) + max(0.0, 1.0 - kept) + _ABOVE
+    total = float(-np.sum(whole[above] * np.expm1(-gain[above]))) + max(0.0, 1.0 - kept)
+    return min(1.0, total + _ABOVE)
 
 
 def theorem2(rate: float, sigma: float, steps: int, epsilon: float) -> float:

@@ -21,7 +21,7 @@ def lemma4(votes: Sequence[float], b: float) -> float:
     """The probability that noise of scale b on each count changes the winner, at most."""
     first, *others = sorted(votes, reverse=True)
     margins = np.array([[(first - other) / b for other in others]])
-    return math.exp(float(published.log_totals(published.log_overtaking(margins))[0]))
+    return min(1.0, math.exp(float(published.log_totals(published.log_overtaking(margins))[0])))
 
 
 @oracle("lemma4", draws=300, within=1e-7)

@@ -20,7 +20,7 @@ from dpacct.pate import published
 def proposition7(votes: Sequence[float], sigma: float) -> float:
     """The probability that noise of std `sigma` on each count changes the winner, at most."""
     first, *others = sorted(votes, reverse=True)
-    return math.exp(published.log_mismatch((first - other for other in others), sigma))
+    return min(1.0, math.exp(published.log_mismatch((first - other for other in others), sigma)))
 
 
 @oracle("proposition7", draws=300, within=1e-9)
