@@ -222,7 +222,7 @@ _OPEN = 4e-15
 # of the width asked, how near an end is to where its reading meets the target
 _NEAR = 0.02
 # and where readings are cheap: relative
-_NEAREST, _LONG = 1e-12, 1 << 14
+_NEAREST, _LONG = 1e-12, 1 << 12
 
 
 def surely_below(sources: Sources, epsilon: float, log_target: float) -> bool:
@@ -306,8 +306,6 @@ def epsilon(
 ) -> Bracket:
     """The least epsilon >= floor with log delta at most the target; width relative to epsilon - floor."""
     infinite = infinite_mass(sources)
-    if floor <= 0.0 and _tells_little(sources, log_target):
-        return Bracket(0.0, 0.0)
     excess, slack = 0.0, 0.0
     if infinite > 0.0:  # what delta is short of it, a difference, and what that rounds to
         target = math.exp(log_target)
@@ -322,7 +320,12 @@ def epsilon(
         # so little is left that no grid tells: above it, an epsilon at which more is
         found = epsilon(sources, math.log(infinite + 2.0 * slack), width, floor)
     else:
-        found = Search(sources, _at_delta(log_target, width, floor)).bracket()
+        try:
+            found = Search(sources, _at_delta(log_target, width, floor)).bracket()
+        except TooFine:
+            if not (floor <= 0.0 and _tells_little(sources, log_target)):
+                raise
+            found = Bracket(0.0, 0.0)
     return Bracket(found.lower, math.inf, found.wide) if excess < slack else found
 
 

@@ -161,7 +161,9 @@ def graded(first: int, last: int, ends: Floats, strides: Floats, most: int) -> P
     (all grids are right: fewer nodes make wider brackets).
     """
     level = 0
-    while (1 << level) < last - first and level < _HALVINGS:
+    # all blocks of more than the largest stride are halved anyway, if there may be so many
+    enough = max(float(strides.max()), (last - first) / most)
+    while (1 << level) < min(last - first, enough) and level < _HALVINGS:
         level += 1
     blocks = np.arange(first >> level, (last >> level) + 1, dtype=np.int64) << level
     kept: list[Places] = []
@@ -218,14 +220,18 @@ def _snap(pieces: Pieces, grid: Grid) -> float:
     return min(0.01, (4.0 * pieces.end_slip + 2e-15 * ends) / grid.step)
 
 
-def _apart(pieces: Pieces, grid: Grid, decide: bool) -> tuple[Pieces, float, float]:
-    """What remains to be rounded, and P- and Q-mass of what decides alone, above the last node."""
+def _apart(pieces: Pieces, grid: Grid, decide: bool, sign: float) -> tuple[Pieces, float, float]:
+    """What remains to be rounded, and P- and Q-mass of what decides alone, above the last node.
+
+    The Q-mass follows from the loss, and is off by what that is: less (`sign` -1) or more (1) by as much.
+    """
     alive = pieces.log_p > -math.inf
     p = q = 0.0
     if decide:
         edge = float(grid.nodes[-1]) - _snap(pieces, grid) * grid.step
         above = alive & (pieces.low >= edge)
-        p, q = float(np.exp(pieces.log_p[above]).sum()), float(np.exp(pieces.log_q[above]).sum())
+        log_q = pieces.log_q + sign * pieces.unsure
+        p, q = (float(np.exp(logs[above]).sum()) for logs in (pieces.log_p, log_q))
         alive &= ~above
     if not alive.all():
         pieces = pieces.where(alive)
@@ -234,7 +240,7 @@ def _apart(pieces: Pieces, grid: Grid, decide: bool) -> tuple[Pieces, float, flo
 
 def pessimistic(pieces: Pieces, grid: Grid, *, decide: bool = False) -> GridLaw:
     """The upper law: every piece split between the nodes around it, both masses kept."""
-    pieces, decided_p, decided_q = _apart(pieces, grid, decide)
+    pieces, decided_p, decided_q = _apart(pieces, grid, decide, -1.0)
     slack = pieces.slack
     snap, last, places = _snap(pieces, grid), grid.count - 1, grid.places
     low, high = grid.position(pieces.low), grid.position(pieces.high)
@@ -268,7 +274,7 @@ def pessimistic(pieces: Pieces, grid: Grid, *, decide: bool = False) -> GridLaw:
 
 def optimistic(pieces: Pieces, grid: Grid, *, decide: bool = False) -> GridLaw:
     """The lower law: half-cells merged to single outcomes, and the chords lowered below their polygon."""
-    pieces, decided_p, decided_q = _apart(pieces, grid, decide)
+    pieces, decided_p, decided_q = _apart(pieces, grid, decide, 1.0)
     places, last = grid.places, grid.count - 1
     snap = _snap(pieces, grid)
     loss = pieces.loss - pieces.unsure
@@ -349,17 +355,21 @@ def _lowering(sag: Floats, up: Floats, down: Floats) -> Floats:
     Alike at both ends; or of least norm for the lower kink, or for the upper, and as little at the far end as
     the other kink then needs (next to nothing, where a spike sits near a node).
     """
-    least = sag / (down * down + up * up)
-    near = least * down, least * up  # the lower and the upper end, for each kink
+    share = sag / (down * down + up * up)
+    own_low, own_high = share * down, share * up  # for each kink by itself
+    level = np.maximum(sag[0], sag[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        high = np.fmax((sag[::-1] - down[::-1] * near[0]) / up[::-1], near[1])[0]
-        low = np.fmax((sag[::-1] - up[::-1] * near[1]) / down[::-1], near[0])[1]
-    ends = np.array(((sag.max(axis=0), near[0][0], low), (sag.max(axis=0), high, near[1][1])))
-    best = ends.sum(axis=0).argmin(axis=0)
-    chosen = np.take_along_axis(ends, best[None, None, :], axis=1)[:, 0]
-    lowered = np.zeros(best.size + 1)
-    lowered[:-1] = chosen[0]
-    lowered[1:] = np.maximum(lowered[1:], chosen[1])
+        high = np.fmax((sag[1] - down[1] * own_low[0]) / up[1], own_high[0])
+        low = np.fmax((sag[0] - up[0] * own_high[1]) / down[0], own_low[1])
+    ends, cost = (level, level), 2.0 * level
+    for way in ((own_low[0], high), (low, own_high[1])):
+        spent = way[0] + way[1]
+        cheaper = spent < cost
+        cost = np.where(cheaper, spent, cost)
+        ends = np.where(cheaper, way[0], ends[0]), np.where(cheaper, way[1], ends[1])
+    lowered = np.zeros(level.size + 1)
+    lowered[:-1] = ends[0]
+    np.maximum(lowered[1:], ends[1], out=lowered[1:])
     return lowered
 
 

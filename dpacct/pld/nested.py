@@ -273,7 +273,7 @@ _FEW = 64
 # points of a composition's whole law, about, at most
 _POINTS = 1 << 18
 # of the distance between outer nodes over the root of the count: the inner step
-_FINER = 1.0
+_FINER = 0.8
 
 
 def together(sources: Sources) -> Sources:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from . import loss as loss_operators
 from . import stable
 from .loss import Blended, Branch, LossDistribution, Operator
 from .stable import Floats, quiet
@@ -395,8 +396,11 @@ class Cut:
         points = self._points
         if edges.size and edges.size < points.loss.size and not self.atoms.size:
             points = gathered(points, edges)
-        parts = [replace(points, infinite=self.of.infinite, lost=self.of.lost)]
-        return Pieces.join(*parts, *(branch_pieces(branch, edges) for branch in self.of.branches))
+        parts = [branch_pieces(branch, edges) for branch in self.of.branches]
+        if points.loss.size or not parts:
+            parts.append(points)
+        parts[0] = replace(parts[0], infinite=self.of.infinite, lost=self.of.lost)
+        return Pieces.join(*parts)
 
 
 def extent(branch: Branch) -> tuple[float, float]:
@@ -453,15 +457,14 @@ def _through(
     chain: tuple[Operator, ...], loss: Floats, log_q: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Loss and log Q-mass after the operators, and what an error of the loss counts then."""
-    if not chain:
-        return loss, log_q, np.ones(loss.shape)
-    moved, step = loss + 1e-4, loss
+    share = np.ones(loss.shape)
     with quiet():
         for operator in chain:
-            moved, _ = operator.apply(moved, log_q, stable)
-            step, log_q = operator.apply(step, log_q, stable)
-        share = np.abs(moved - step) * 1.01e4
-    return step, log_q, np.where(np.isfinite(share), share, 1.0)
+            before = loss
+            loss, log_q = operator.apply(loss, log_q, stable)
+            if isinstance(operator, loss_operators.Sampled):
+                share *= np.minimum(float(operator.rate) * np.exp(before - loss), 1.0)
+    return loss, log_q, np.where(np.isfinite(share), share, 1.0)
 
 
 def _integrated(branch: Branch, edges: Floats) -> Pieces:
