@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from .budget import MOST_SPARSE, MOST_TERMS, most_places
+from .budget import MOST_SPARSE, MOST_TERMS, Work, most_places
 from .compose import (
     Composed,
     Laws,
@@ -105,6 +105,7 @@ class Search:
         self._lattices = Layouts(sources, question.log_delta, question.width)
         self._c = 1.0
         self._extra = 0.0
+        self._work = Work()
         self._built: tuple[Laws, Laws] | None = None
         self._tail = math.log(TAILS * question.width) - 3.0
         if self._lattices.natural is not None:
@@ -128,7 +129,7 @@ class Search:
             lower, upper = max(lower, best.lower), min(upper, best.upper)
             excess = self._question.met(lower, upper)
             best = Bracket(lower, upper, excess > 1.0)
-            if excess <= 1.0 or wide:
+            if excess <= 1.0 or wide or not self._work.again:
                 break
             factor *= min(0.5, max(0.02, 0.7 / excess))
             self._question.aim(lower, upper)
@@ -160,7 +161,11 @@ class Search:
         spill = self._lattices.spill(uppers, total.saddle_epsilon)
         pair = []
         for laws, own in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
-            pair.append(compose(laws, own, window(laws, own, self._tail), spill))
+            found = compose(laws, own, window(laws, own, self._tail), spill)
+            pair.append(found)
+            # few frequencies cost their products, which are bounded by themselves
+            places = 0 if found.spectrum.sparse else found.spectrum.length
+            self._work.transformed(len(laws), places)
         return (pair[0], pair[1]), wide
 
     def _refined(self, factor: float) -> tuple[Laws, Laws, Sum, bool]:
@@ -171,6 +176,7 @@ class Search:
         for trial in range(_ROUNDS):
             known = trial == 0 and self._built is not None
             uppers, lowers = self._built if self._built and known else lattices.build()
+            self._work.cut(0 if known else sum(law.places.size for law, _ in uppers))
             total = question.saddle(uppers, self._c)
             self._c = total.c
             beside = Beside.of(uppers, total)
@@ -202,6 +208,8 @@ class Search:
                 and (enough or (wide and step <= 1.2 * finest))
             ):
                 return uppers, lowers, total, wide
+            if not self._work.again:
+                break
         if best is not None:
             _, uppers, lowers, total = best
         return uppers, lowers, total, True

@@ -1,14 +1,24 @@
-"""How much memory and work one question may take: every allocation of the engine is bounded by these.
+"""How much memory and work one question may take: arrays and loops of a grid are bounded by these.
 
-A plan that would need more gets the bracket that was reached, and `Bracket.wide` says so.
+A plan that would need more gets the bracket that was reached, and `Bracket.wide` says so; where there is
+none, one sentence. Work is counted in cells and places, so the same question always gets the same answer.
 """
 
 from __future__ import annotations
 
-MEMORY = 1 << 30
-"""Bytes of working memory, about, at the worst place."""
+from dataclasses import dataclass
+
+WORK = 5.0
+"""Seconds of CPU, as estimated, that any answer may cost but one that was asked for as a proof."""
+MEMORY = 2 << 30
+"""Bytes that an answer may hold."""
+
+# of these, what arrays of a grid may hold at the worst place: as much again is left to what surrounds them
+_ARRAYS = MEMORY // 2
 # bytes while a law is cut and rounded, per cell; while a window is transformed, per place and law
 _CELL, _PLACE, _LAW = 800, 120, 40
+# seconds: a cell that is cut and rounded both ways; a place of a window, and its transform for a law
+_CUT_SECONDS, _PLACE_SECONDS, _LAW_SECONDS = 1e-6, 1e-7, 5e-8
 MOST_SPARSE = 1 << 33
 """Places of a window of which only few frequencies are asked for: they are never laid out."""
 MOST_TERMS = 1 << 24
@@ -17,9 +27,34 @@ MOST_TERMS = 1 << 24
 
 def most_cells(laws: int) -> int:
     """Cells of one of so many laws, at most."""
-    return max(1 << 11, MEMORY // (_CELL * max(laws, 1)))
+    return max(1 << 11, _ARRAYS // (_CELL * max(laws, 1)))
 
 
 def most_places(laws: int) -> int:
     """Places of a window that is laid out whole, at most, for so many distinct laws."""
-    return max(1 << 14, MEMORY // (_PLACE + _LAW * laws))
+    return max(1 << 14, _ARRAYS // (_PLACE + _LAW * laws))
+
+
+@dataclass
+class Work:
+    """What a question has cost so far, and the dearest piece of it; in seconds, estimated."""
+
+    spent: float = 0.0
+    dearest: float = 0.0
+
+    def cut(self, cells: int) -> None:
+        """So many cells were cut, and rounded both ways."""
+        self._spend(_CUT_SECONDS * cells)
+
+    def transformed(self, laws: int, places: int) -> None:
+        """A window of so many places was transformed for so many laws."""
+        self._spend((_PLACE_SECONDS + _LAW_SECONDS * laws) * places)
+
+    def _spend(self, seconds: float) -> None:
+        self.spent += seconds
+        self.dearest = max(self.dearest, seconds)
+
+    @property
+    def again(self) -> bool:
+        """Whether as much as the dearest piece may be done twice more, as a finer grid asks."""
+        return self.spent + 2.0 * self.dearest <= WORK

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
-from dpacct.pld.budget import MEMORY, most_cells, most_places
+import dpacct as dp
+from dpacct.pld.budget import MEMORY, WORK, Work, most_cells, most_places
 from dpacct.pld.grid import graded
 
 LIMIT = 3 * 2**30
@@ -81,3 +83,25 @@ def test_one_budget_for_all_laws(laws: int) -> None:
     """More laws: fewer cells and places each."""
     assert laws * most_cells(laws) * 100 <= MEMORY
     assert (laws + 1) * most_places(laws) * 30 <= MEMORY
+
+
+def test_work_is_counted_and_ends() -> None:
+    """A finer grid is tried while twice the dearest piece is left, whatever the clock says."""
+    work, rounds = Work(), 0
+    while work.again:
+        work.cut(1000)
+        work.transformed(60, 1 << 18)
+        rounds += 1
+    assert 1 < rounds < 10 and WORK / 2 < work.spent <= WORK
+
+
+def test_sums_of_many_different_laws_stay_within_the_budget() -> None:
+    """Sixty sampled Laplaces: every law has its own transform, each time."""
+    run: dp.Node = dp.Poisson("0.01")(dp.Laplace(b=1))
+    for k in range(1, 60):
+        run = run + dp.Poisson("0.01")(dp.Laplace(b=f"{1 + 0.02 * k:.2f}"))
+    started = time.process_time()
+    found = run.epsilon(delta=1e-5, method="lattice")
+    assert time.process_time() - started < WORK
+    assert found.lower is not None and found.upper is not None
+    assert 0.0 < found.upper - found.lower <= 1e-4 * found.upper

@@ -10,6 +10,7 @@ from dpacct.compose.composition import Composition, Direction
 from dpacct.errors import NotCertified, Unsupported
 from dpacct.pld import brackets
 from dpacct.pld.brackets import Bracket
+from dpacct.pld.budget import MEMORY, WORK
 from dpacct.pld.nested import merged
 from dpacct.pld.pieces import Sources
 from dpacct.pld.stable import TooFine
@@ -21,7 +22,11 @@ _BASIS = (
     "losses on a lattice, rounded both ways (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022; "
     "docs/theory/lattice.md)"
 )
-_UNSPANNED = "no lattice spans the losses of this plan at this target, and the value is withheld"
+_UNSPANNED = (
+    f"no lattice of {WORK:g} s and {MEMORY >> 30} GB spans the losses of this plan at this target, and the "
+    "value is withheld; method='rdp' has an upper bound at any size, and a larger delta or fewer steps "
+    "need a shorter lattice"
+)
 Ask = Callable[[Direction, Bracket | None], Bracket | None]
 WIDTH = 1e-4
 """Relative width of the bracket that is aimed at."""
