@@ -53,14 +53,14 @@ def test_the_bound_is_honest_for_randomised_response() -> None:
     """Scores of an exactly 1-DP mechanism: the bound may exceed 1 in 5 % of audits, not more."""
     rng = np.random.default_rng(0)
     keep = math.e / (1 + math.e)
-    found = []
+    result = []
     for _ in range(400):
         included = rng.random(200) < 0.5
         answers = np.where(rng.random(200) < keep, included, ~included)
-        found.append(lower_bound(answers + 0.01 * rng.random(200), included, 0.0))
-    wrong = np.mean(np.array(found) > 1.0)
+        result.append(lower_bound(answers + 0.01 * rng.random(200), included, 0.0))
+    wrong = np.mean(np.array(result) > 1.0)
     assert wrong <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
-    assert np.mean(found) > 0.3  # and it finds something
+    assert np.mean(result) > 0.3  # and it finds something
 
 
 def test_looking_more_often_costs() -> None:

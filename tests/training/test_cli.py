@@ -59,13 +59,15 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
     assert "violated" not in report
     with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
         spent = float(ledger.spent())
-    told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    assert told["epsilon"]["upper"] == pytest.approx(spent, rel=1e-9) and told["guarantee_holds"]
+    summary = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert (
+        summary["epsilon"]["upper"] == pytest.approx(spent, rel=1e-9) and summary["guarantee_holds"]
+    )
     assert spent <= 8.0
-    held = {row["name"]: row for row in told["assumptions"] if row["status"] == "held"}
+    held = {row["name"]: row for row in summary["assumptions"] if row["status"] == "held"}
     assert {"sensitivity", "sampling", "noise", "steps"} <= set(held)
     assert held["noise"]["evidence"].startswith("checked: ")
-    assert told["reproduce"]["command"] == f"dpacct-train run {toml}"
+    assert summary["reproduce"]["command"] == f"dpacct-train run {toml}"
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     epsilons = [row["epsilon"] for row in rows]
     assert epsilons == sorted(epsilons) and epsilons[-1] <= 8.0
@@ -114,10 +116,10 @@ def test_a_sweep_is_its_runs(toml: Path) -> None:
     cells = sweep(experiment)
     alone = Session(prepare(experiment.changed(settings[7]))).finish()
     assert cells[7].accuracy == alone.test_accuracy
-    found = means(experiment, cells)
-    assert len(found) == 8 and {mean.seeds for mean in found} == {2}
-    assert [m.printed for m in found if m.printed is not None] == [50.0]
-    assert found[0].accuracy == pytest.approx((cells[0].accuracy + cells[1].accuracy) / 2)
+    averages = means(experiment, cells)
+    assert len(averages) == 8 and {mean.seeds for mean in averages} == {2}
+    assert [m.printed for m in averages if m.printed is not None] == [50.0]
+    assert averages[0].accuracy == pytest.approx((cells[0].accuracy + cells[1].accuracy) / 2)
     folder = toml.parent / "sweep"
     assert main(["run", str(toml), "--out", str(folder), "--processes", "2", "--quiet"]) == 0
     written = json.loads((folder / "cells.json").read_text())

@@ -74,11 +74,11 @@ def fetch(url: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Path:
 
 
 def test_what_arrives_whole_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[int, int | None]] = []
+    message: list[tuple[int, int | None]] = []
     with serving(CONTENT) as url:
         monkeypatch.setattr(sources, "known", lambda: {"toy": source(url)})
-        path = sources.fetch("toy", lambda got, total: told.append((got, total)))
-    assert told[-1] == (len(CONTENT), len(CONTENT)) and len(told) > 1
+        path = sources.fetch("toy", lambda got, total: message.append((got, total)))
+    assert message[-1] == (len(CONTENT), len(CONTENT)) and len(message) > 1
     assert sources.fetch("toy") == path  # the server is gone: it is not asked again
     assert left(here) == [path.name]
     assert sources.load("toy").train.x.shape == (4, 1, 10, 10)
@@ -222,7 +222,7 @@ def test_shakespeare_s_windows() -> None:
     text = "".join(chr(held["alphabet"][c]) for c in held["text"])
     spoken = ["".join("xyz" * 30 + str(i) + "\n" for i in range(r, 12, 2)) for r in (0, 1)]
     assert text == "".join(spoken)
-    found = shakespeare.expand(held)
+    result = shakespeare.expand(held)
     for part, low, high in (("train", 0.0, 0.7), ("test", 0.8, 1.0)):
         wanted = []
         for role, said in enumerate(spoken):
@@ -232,7 +232,7 @@ def test_shakespeare_s_windows() -> None:
         got = [
             ("".join(chr(held["alphabet"][c]) for c in x), chr(held["alphabet"][y]), int(role))
             for x, y, role in zip(
-                found[f"x_{part}"], found[f"y_{part}"], found[f"roles_{part}"], strict=True
+                result[f"x_{part}"], result[f"y_{part}"], result[f"roles_{part}"], strict=True
             )
         ]
         assert got == wanted

@@ -59,14 +59,14 @@ def test_every_form_is_the_loop(
     model: dict[str, Any], within: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = replaced("model", model)
-    here = site(prepared, [0, 3, 5, 8, 13, 21, 34])
+    place = site(prepared, [0, 3, 5, 8, 13, 21, 34])
     start = begun(prepared) + 0.01
     kind = type(prepared.setting.model)
-    ours = [fit(here, start, LOCAL, within=within)]
+    ours = [fit(place, start, LOCAL, within=within)]
     monkeypatch.setattr(kind, "spans", lambda *_: False)
-    ours.append(fit(here, start, LOCAL, within=within))
+    ours.append(fit(place, start, LOCAL, within=within))
     monkeypatch.setattr(kind, "gradient", by_autograd)
-    loop = fit(here, start, LOCAL, within=within)
+    loop = fit(place, start, LOCAL, within=within)
     assert np.abs(loop).max() > 1e-3
     for updates in ours:
         np.testing.assert_allclose(updates, loop, atol=2e-6)
@@ -76,10 +76,10 @@ def test_every_form_is_the_loop(
 def test_the_loop_is_the_textbook(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = small()
     federation, start = prepared.setting.federation, begun(prepared)
-    here = site(prepared, [1, 7])
-    orders = here.passes(LOCAL)
+    place = site(prepared, [1, 7])
+    orders = place.passes(LOCAL)
     x = torch.from_numpy(federation.train.scaled(federation.scaling))
-    ours = fit(here, start, LOCAL, within=0.05)
+    ours = fit(place, start, LOCAL, within=0.05)
     for i, client in enumerate([1, 7]):
         rows = torch.from_numpy(federation.clients[client])
         batches = [order[i, j : j + 4] for order in orders for j in range(0, len(rows), 4)]
@@ -124,11 +124,11 @@ def test_a_client_s_update_does_not_depend_on_who_else_is_there(
     records = Records(noise=Gaussian(len(start), 1.0, 1.0), steps=2, rate=Fraction(batch, samples))
 
     def trained(clients: list[int]) -> list[Any]:
-        here = site(prepared, clients)
+        place = site(prepared, clients)
         return [
-            fit(here, start, local, within=0.05),
-            fit(here, start, local, gradient=SAM(0.1)),
-            noisy_fit(here, start, local, [records] * len(clients)),
+            fit(place, start, local, within=0.05),
+            fit(place, start, local, gradient=SAM(0.1)),
+            noisy_fit(place, start, local, [records] * len(clients)),
         ]
 
     crowd = trained(list(range(40)))
@@ -139,14 +139,14 @@ def test_a_client_s_update_does_not_depend_on_who_else_is_there(
 
 def test_grams_are_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = small()
-    here, start = site(prepared, [2, 5, 9]), begun(prepared)
-    first = fit(here, start, LOCAL)
-    assert set(here.grams) == {2, 5, 9}
-    assert fit(here, start, LOCAL).tobytes() == first.tobytes()
+    place, start = site(prepared, [2, 5, 9]), begun(prepared)
+    first = fit(place, start, LOCAL)
+    assert set(place.grams) == {2, 5, 9}
+    assert fit(place, start, LOCAL).tobytes() == first.tobytes()
     monkeypatch.setattr("dpacct_training.models.linear._KEPT", 300)  # three clients of ten samples
-    other = replace(site(prepared, [9, 11]), grams=here.grams)
+    other = replace(site(prepared, [9, 11]), grams=place.grams)
     fit(other, start, LOCAL)
-    assert set(here.grams) == {9, 11}
+    assert set(place.grams) == {9, 11}
 
 
 @pytest.mark.parametrize("kind", [Gaussian, Laplace])

@@ -190,10 +190,10 @@ def uniform_accounted_as_poisson(patch: Patch) -> None:
 
 def secret_in_the_task(patch: Patch) -> None:
     def leaking(self: Run, *call: Any) -> Any:
-        found = tasks(self, *call)
-        for task in found:
+        result = tasks(self, *call)
+        for task in result:
             task.sent["debug"] = np.frombuffer(self.keys.secret, np.uint8)
-        return found
+        return result
 
     patch.setattr(Run, "tasks", leaking)
 

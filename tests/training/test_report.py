@@ -23,41 +23,43 @@ def ran(**changes: object) -> tuple[Prepared, Result]:
 
 
 def made(**changes: object) -> dp.Report:
-    found = report(*ran(**changes), command="dpacct-train run small.toml")
-    assert found is not None
-    return found
+    written = report(*ran(**changes), command="dpacct-train run small.toml")
+    assert written is not None
+    return written
 
 
-def statuses(found: dp.Report) -> dict[str, str]:
-    return {row.key: str(row.status) for row in found.assumptions}
+def statuses(written: dp.Report) -> dict[str, str]:
+    return {row.key: str(row.status) for row in written.assumptions}
 
 
 def test_the_guarantee_is_the_plan_s() -> None:
     prepared, result = ran()
-    found = made()
+    written = made()
     assert result.spent is not None and prepared.plan.tree is not None
-    assert float(found.answer) == pytest.approx(float(result.spent), rel=1e-9)
-    assert found.delta == prepared.cohort.delta and found.answer.unit == "client"
-    assert found.plan.releases() == prepared.plan.tree.releases()
-    titles = [section.title for section in found.document().sections]
+    assert float(written.answer) == pytest.approx(float(result.spent), rel=1e-9)
+    assert written.delta == prepared.cohort.delta and written.answer.unit == "client"
+    assert written.plan.releases() == prepared.plan.tree.releases()
+    titles = [section.title for section in written.document().sections]
     assert titles[:3] == ["Result", "What ran", "Numbers"] and titles[-2] == "Settings"
 
 
 def test_what_was_counted_is_held_and_a_seed_is_no_secret() -> None:
-    told = statuses(made())
-    assert told["sensitivity"] == "held" and told["arithmetic"] == "unknown"
-    assert told["randomness"] == "declared" and told["secret-sample"] == "declared"
-    assert "secure-sum" not in told
+    statuses_told = statuses(made())
+    assert statuses_told["sensitivity"] == "held" and statuses_told["arithmetic"] == "unknown"
+    assert (
+        statuses_told["randomness"] == "declared" and statuses_told["secret-sample"] == "declared"
+    )
+    assert "secure-sum" not in statuses_told
     assert "whoever knows the seed" in made().to_markdown()
 
 
 def test_a_secret_key_and_the_clients_noise() -> None:
     prepared, result = ran(algorithm__name="dp_fedavg_clients")
-    found = report(prepared, replace(result, key_source="operating system"))
-    assert found is not None
-    told = statuses(found)
-    assert told["randomness"] == "held" and told["secure-sum"] == "unknown"
-    assert "nobody can replay it" in found.to_markdown()
+    written = report(prepared, replace(result, key_source="operating system"))
+    assert written is not None
+    statuses_told = statuses(written)
+    assert statuses_told["randomness"] == "held" and statuses_told["secure-sum"] == "unknown"
+    assert "nobody can replay it" in written.to_markdown()
 
 
 def test_a_failed_check_is_above_everything() -> None:
@@ -67,17 +69,17 @@ def test_a_failed_check_is_above_everything() -> None:
         "checked: 0.1 was added, 1 was accounted",
         dp.Assumption("x").status.parse("violated"),
     )
-    found = report(prepared, replace(result, checks=(wrong,)))
-    assert found is not None and [row.key for row in found.violated] == ["noise"]
-    assert "does not hold" in found.warnings[0] and "0.1 was added" in found.warnings[1]
+    written = report(prepared, replace(result, checks=(wrong,)))
+    assert written is not None and [row.key for row in written.violated] == ["noise"]
+    assert "does not hold" in written.warnings[0] and "0.1 was added" in written.warnings[1]
 
 
 def test_a_theorem_s_own_epsilon_is_no_guarantee() -> None:
     changes = {"privacy__noise": "dp_fed_ls.theorem1", "privacy__scheme": "uniform"}
-    found = made(**changes, privacy__epsilon=20, privacy__rate=0.05)
-    published = [a for a in found.others if a.method == "dp_fed_ls.theorem1"]
-    assert len(published) == 1 and published[0].value > 2 * float(found.answer)
-    assert "not a guarantee: as a paper prints it" in found.to_markdown()
+    written = made(**changes, privacy__epsilon=20, privacy__rate=0.05)
+    published = [a for a in written.others if a.method == "dp_fed_ls.theorem1"]
+    assert len(published) == 1 and published[0].value > 2 * float(written.answer)
+    assert "not a guarantee: as a paper prints it" in written.to_markdown()
 
 
 def test_nothing_is_promised_without_noise() -> None:

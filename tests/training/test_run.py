@@ -89,8 +89,8 @@ def test_a_missing_draw_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         return total if next(calls) == 3 else whole(self, total, *rest)
 
     monkeypatch.setattr(Gaussian, "add", forgetful)
-    told = "update: noise vectors executed must be the plan's 6, got 5"
-    with pytest.raises(dp.AssumptionViolated, match=told):
+    message = "update: noise vectors executed must be the plan's 6, got 5"
+    with pytest.raises(dp.AssumptionViolated, match=message):
         Session(small()).finish()
 
 
@@ -160,20 +160,20 @@ class Killed(BaseException):
     """Stands for a crash: nothing catches it."""
 
 
-def crash(monkeypatch: pytest.MonkeyPatch, thing: type, method: str, nth: int, after: bool) -> None:
+def crash(monkeypatch: pytest.MonkeyPatch, kind: type, method: str, nth: int, after: bool) -> None:
     """The nth call of a method does not come back; `after`: its effect is already there."""
-    whole, calls = getattr(thing, method), itertools.count(1)
+    whole, calls = getattr(kind, method), itertools.count(1)
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         last = next(calls) == nth
         if last and not after:
             raise Killed
-        found = whole(*args, **kwargs)
+        outcome = whole(*args, **kwargs)
         if last:
             raise Killed
-        return found
+        return outcome
 
-    monkeypatch.setattr(thing, method, wrapped)
+    monkeypatch.setattr(kind, method, wrapped)
 
 
 PLACES = [
@@ -193,7 +193,7 @@ def test_killed_anywhere_it_ends_in_the_same_bytes(
 ) -> None:
     """Before and after each durable step, in every round, and twice in a row."""
     prepared = replaced("run", {} if seed is None else {"seed": seed})
-    for number, ((thing, method), after) in enumerate(itertools.product(PLACES, [False, True])):
+    for number, ((kind, method), after) in enumerate(itertools.product(PLACES, [False, True])):
         folder, nth = tmp_path / str(number), 1 + number % 6
         begun = Session(prepared, folder)  # its key: drawn once, kept in the folder
         whole = tmp_path / f"{number} whole"
@@ -204,12 +204,12 @@ def test_killed_anywhere_it_ends_in_the_same_bytes(
         killed = 0
         for again in (nth, 1):
             with monkeypatch.context() as patch:
-                crash(patch, thing, method, again, after)
+                crash(patch, kind, method, again, after)
                 try:
                     Session(prepared, folder).finish()
                 except Killed:
                     killed += 1
-        where = (thing, method, nth, after)
+        where = (kind, method, nth, after)
         assert killed, where
         result, labels = ended(prepared, folder)
         assert result.weights.tobytes() == wanted.tobytes(), where

@@ -22,20 +22,20 @@ FACTORS = st.one_of(st.just(0.0), st.floats(1e-9, 1e6))
 
 def cycle(size: int) -> Any:
     """The Laplacian of a cycle, written out."""
-    found = np.zeros((size, size))
+    result = np.zeros((size, size))
     for i in range(size):
-        found[i, i] += 2
-        found[i, (i + 1) % size] -= 1
-        found[i, (i - 1) % size] -= 1
-    return found
+        result[i, i] += 2
+        result[i, (i + 1) % size] -= 1
+        result[i, (i - 1) % size] -= 1
+    return result
 
 
 def path(size: int) -> Any:
     """The Laplacian of a path with free ends (Neumann)."""
-    found = np.zeros((size, size))
+    result = np.zeros((size, size))
     for i in range(size - 1):
-        found[i : i + 2, i : i + 2] += [[1, -1], [-1, 1]]
-    return found
+        result[i : i + 2, i : i + 2] += [[1, -1], [-1, 1]]
+    return result
 
 
 @given(VECTORS, FACTORS)
@@ -91,9 +91,9 @@ def test_proposition_1_is_the_registry_s() -> None:
 def test_the_estimate_from_a_release_is_unbiased() -> None:
     rng = np.random.default_rng(1)
     v, nu, sigma = np.sin(np.arange(60) / 5), 0.4, 2.0
-    found = [estimated_risk(v + nu * rng.normal(size=60), nu, sigma) for _ in range(4000)]
-    error = np.std(found) / np.sqrt(len(found))
-    assert np.mean(found) == pytest.approx(risk(v, nu, sigma).total, abs=4 * error)
+    result = [estimated_risk(v + nu * rng.normal(size=60), nu, sigma) for _ in range(4000)]
+    error = np.std(result) / np.sqrt(len(result))
+    assert np.mean(result) == pytest.approx(risk(v, nu, sigma).total, abs=4 * error)
 
 
 @pytest.mark.parametrize("nu", [1e-3, 0.1, 1.0])

@@ -125,12 +125,12 @@ def test_any_number_of_hosts_gives_the_same_bits(
 @pytest.mark.parametrize("name", ["dp_fed_ls", "prifedsync"])
 def test_a_pool_gives_the_same_bits(name: str) -> None:
     prepared = system(name)
-    here, engine = begun(prepared)
-    here.finish(engine)
+    beside, engine = begun(prepared)
+    beside.finish(engine)
     there, _ = begun(prepared)
     with closing(Pool(2, prepared.algorithm, prepared.plan, prepared.setting)) as pool:
         there.finish(pool)
-    assert bits(here) == bits(there)
+    assert bits(beside) == bits(there)
 
 
 # --- clients elsewhere
@@ -157,12 +157,12 @@ def elsewhere(prepared: Any, keys: Keys, count: int = 1) -> Spy:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_seeded_run_is_the_same_bits_elsewhere(name: str) -> None:
     prepared = system(name)
-    here, engine = begun(prepared)
-    here.finish(engine)
+    beside, engine = begun(prepared)
+    beside.finish(engine)
     for count in (1, 2, 7):
         there, _ = begun(prepared)
         there.finish(elsewhere(prepared, Keys.fresh(), count))
-        assert bits(here)[0] == bits(there)[0]
+        assert bits(beside)[0] == bits(there)[0]
 
 
 @pytest.mark.parametrize("name", ["shares", "prifedsync", "scaffold"])

@@ -12,8 +12,8 @@ from fractions import Fraction
 from dpacct import InvalidArgument
 
 
-def _refused(name: str, told: str, value: object) -> InvalidArgument:
-    return InvalidArgument(f"{name} must be {told}, got {value!r:.60}", argument=name)
+def _refused(name: str, range_text: str, value: object) -> InvalidArgument:
+    return InvalidArgument(f"{name} must be {range_text}, got {value!r:.60}", argument=name)
 
 
 def whole(name: str, value: object, least: int = 0, most: int = 10**12) -> int:
@@ -43,10 +43,10 @@ def real(name: str, value: object, least: float, most: float = math.inf) -> floa
 
 def positive(name: str, value: object, most: float = math.inf) -> float:
     """A finite number above 0."""
-    found = real(name, value, 0.0, most)
-    if found == 0.0:
+    number = real(name, value, 0.0, most)
+    if number == 0.0:
         raise _refused(name, "a finite number above 0", value)
-    return found
+    return number
 
 
 def share(name: str, value: object) -> Fraction:
@@ -56,21 +56,21 @@ def share(name: str, value: object) -> Fraction:
     Fraction(1, 20)
     """
     try:
-        found = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)))
+        number = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)))
     except (InvalidOperation, ValueError, OverflowError):
         raise _refused(name, "a number above 0 and at most 1", value) from None
-    if isinstance(value, bool) or not 0 < found <= 1:
+    if isinstance(value, bool) or not 0 < number <= 1:
         raise _refused(name, "a number above 0 and at most 1", value)
-    return found
+    return number
 
 
 def widths(name: str, value: object, count: int | None = None) -> tuple[int, ...]:
     """Whole numbers of at least 1, in a list; `count` of them where that is given."""
-    found = list(value) if isinstance(value, tuple | list) else [None]
-    fine = [one for one in found if type(one) is int and 1 <= one <= 10**6]
-    if len(fine) != len(found) or count not in (None, len(fine)):
-        told = "a list of" if count is None else f"a list of {count}"
-        raise _refused(name, f"{told} whole numbers from 1 to 1000000", value)
+    entries = list(value) if isinstance(value, tuple | list) else [None]
+    fine = [entry for entry in entries if type(entry) is int and 1 <= entry <= 10**6]
+    if len(fine) != len(entries) or count not in (None, len(fine)):
+        range_text = "a list of" if count is None else f"a list of {count}"
+        raise _refused(name, f"{range_text} whole numbers from 1 to 1000000", value)
     return tuple(fine)
 
 
@@ -86,10 +86,10 @@ def near(value: str, choices: Iterable[str]) -> str:
 
 def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     """One of the words in `choices`."""
-    known = list(choices)
-    if not isinstance(value, str) or value not in known:
-        told = f"{name} must be one of {', '.join(known)}, got {value!r:.60}"
-        raise InvalidArgument(told + near(str(value), known), argument=name)
+    words = list(choices)
+    if not isinstance(value, str) or value not in words:
+        message = f"{name} must be one of {', '.join(words)}, got {value!r:.60}"
+        raise InvalidArgument(message + near(str(value), words), argument=name)
     return value
 
 
@@ -106,7 +106,7 @@ def delta(name: str, value: object, clients: int) -> Fraction:
     )
     if power and clients > 1:
         return Fraction(math.nextafter(clients ** float(power.group(1)), 0.0))  # the safe side
-    found = share(name, value)
-    if found == 1:
+    number = share(name, value)
+    if number == 1:
         raise _refused(name, "a number strictly between 0 and 1, or 'clients^-1.1'", value)
-    return found
+    return number

@@ -124,8 +124,8 @@ class Accounts:
                 names = record["accounts"]
                 self._note(record["label"], self._others if names == "all" else set(names))
             except (ValueError, KeyError, TypeError):
-                told = f"the accounts in {str(self.file)!r} are damaged at line {number + 1}"
-                raise dp.LedgerDamaged(told, argument="out") from None
+                message = f"the accounts in {str(self.file)!r} are damaged at line {number + 1}"
+                raise dp.LedgerDamaged(message, argument="out") from None
 
     def charged(self, name: str) -> int:
         """In how many rounds an account was charged."""
@@ -163,15 +163,17 @@ class Accounts:
         After a crash each charge counts as spent, and its round is repeated with the same noise.
         """
         if not self._open:
-            told = f"the accounts in {str(self.folder)!r} must be open to be charged"
-            raise dp.InvalidArgument(told, argument="out")
+            message = f"the accounts in {str(self.folder)!r} must be open to be charged"
+            raise dp.InvalidArgument(message, argument="out")
         for name, step in charges.items():
             if step != self.accounts[name].step:
-                told = f"account {name!r} must be charged its declared step, got {step}"
-                raise dp.AssumptionViolated(told, argument="plan")
+                message = f"account {name!r} must be charged its declared step, got {step}"
+                raise dp.AssumptionViolated(message, argument="plan")
             if not self.may(name, label):
-                told = f"account {name!r} may be charged in {self.accounts[name].times} rounds"
-                raise dp.BudgetExceeded(f"{told}, and {label} would be one more", argument="plan")
+                message = f"account {name!r} may be charged in {self.accounts[name].times} rounds"
+                raise dp.BudgetExceeded(
+                    f"{message}, and {label} would be one more", argument="plan"
+                )
         fresh = [name for name in charges if not self._noted(name, label)]
         with ExitStack() as stack:
             if RUN in fresh and self.ledger is not None:

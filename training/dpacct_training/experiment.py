@@ -50,8 +50,8 @@ class Experiment:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            told = f"the experiment {str(path)!r} cannot be read: {error}"
-            raise InvalidArgument(told, argument="experiment") from None
+            message = f"the experiment {str(path)!r} cannot be read: {error}"
+            raise InvalidArgument(message, argument="experiment") from None
         return cls.from_toml(text, Path(path).stem)
 
     @classmethod
@@ -60,8 +60,8 @@ class Experiment:
         try:
             top = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            told = f"the experiment {name!r} is not TOML: {error}"
-            raise InvalidArgument(told, argument="experiment") from None
+            message = f"the experiment {name!r} is not TOML: {error}"
+            raise InvalidArgument(message, argument="experiment") from None
         check_keys("experiment", top, TOP)
         return cls(
             name=str(top.get("name", name)),
@@ -84,8 +84,8 @@ class Experiment:
         for path, value in values.items():
             section, _, key = path.partition(".")
             if section not in sections or not key:
-                told = f"a setting must be named section.key, with one of {', '.join(SECTIONS)}"
-                raise InvalidArgument(f"{told}, got {path!r}", argument=path)
+                message = f"a setting must be named section.key, with one of {', '.join(SECTIONS)}"
+                raise InvalidArgument(f"{message}, got {path!r}", argument=path)
             sections[section][key] = value
         return replace(self, sections=sections, sweep={}, variants=(), printed=())
 
@@ -121,12 +121,12 @@ def listed(name: str, value: object) -> list[Any]:
 
 def check_keys(where: str, section: Mapping[str, Any], names: typing.Iterable[str]) -> None:
     """Refuse a key that nothing reads: a misspelt setting must not be silently ignored."""
-    known = sorted(names)
+    accepted = sorted(names)
     for key in section:
-        if key not in known:
-            takes = ", ".join(known) or "no settings but its name"
-            told = f"{where} takes {takes}, got {key!r}{near(key, known)}"
-            raise InvalidArgument(told, argument=key)
+        if key not in accepted:
+            takes = ", ".join(accepted) or "no settings but its name"
+            message = f"{where} takes {takes}, got {key!r}{near(key, accepted)}"
+            raise InvalidArgument(message, argument=key)
 
 
 def build(kind: type[T], where: str, section: Mapping[str, Any], **more: Any) -> T:

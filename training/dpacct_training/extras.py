@@ -20,8 +20,8 @@ def required(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
-        told = f"{library} is not installed: pip install '.[training]' in dpacct's checkout"
-        raise MissingExtra(told, argument="training") from error
+        message = f"{library} is not installed: pip install '.[training]' in dpacct's checkout"
+        raise MissingExtra(message, argument="training") from error
 
 
 def torch(threads: int = 1) -> Any:

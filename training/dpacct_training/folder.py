@@ -43,8 +43,8 @@ class Folder:
         try:
             lock.acquire(blocking=False)
         except library.Timeout:
-            told = f"another process runs in {str(self.path)!r}: let it end, or take another"
-            raise InvalidArgument(f"{told} folder", argument="out") from None
+            message = f"another process runs in {str(self.path)!r}: let it end, or take another"
+            raise InvalidArgument(f"{message} folder", argument="out") from None
         try:
             yield
         finally:
@@ -99,19 +99,19 @@ class Folder:
         except (library.SafetensorError, OSError) as error:
             raise InvalidArgument(damaged, argument="out") from error
         if "executed" in metadata:
-            told = f"the run in {str(self.path)!r} was begun by an earlier version of dpacct"
-            raise InvalidArgument(f"{told}: take another folder", argument="out")
+            message = f"the run in {str(self.path)!r} was begun by an earlier version of dpacct"
+            raise InvalidArgument(f"{message}: take another folder", argument="out")
         try:
             about = json.loads(metadata["about"])
             state = State.read(about, tensors)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidArgument(damaged, argument="out") from error
         if about.get("fingerprint") != self.fingerprint:
-            told = (
+            message = (
                 f"the run in {str(self.path)!r} was begun with other settings, data or libraries: "
                 "the same noise over other sums would reveal their difference; take another folder"
             )
-            raise InvalidArgument(told, argument="out")
+            raise InvalidArgument(message, argument="out")
         return state
 
     # --- measurements

@@ -58,8 +58,8 @@ class Meter:
             return
         tolerance = STANDARD_ERRORS * math.sqrt((kurtosis - 1.0) / self.numbers)
         if not abs(self.ratio - 1.0) <= tolerance:  # nan fails too
-            told = f"noise of {self.ratio:.6g} times the accounted variance was drawn"
-            raise dp.AssumptionViolated(told, argument="noise")
+            message = f"noise of {self.ratio:.6g} times the accounted variance was drawn"
+            raise dp.AssumptionViolated(message, argument="noise")
 
 
 class Meters(dict[str, Meter]):

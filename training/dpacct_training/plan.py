@@ -55,14 +55,14 @@ class Cohort:
         if self.delta is not None:
             object.__setattr__(self, "delta", probability("delta", self.delta, self.clients))
         if self.epsilon is not None and self.delta is None:
-            told = "epsilon and delta must be given together"
-            raise dp.InvalidArgument(f"{told}, got one of them", argument="epsilon")
+            message = "epsilon and delta must be given together"
+            raise dp.InvalidArgument(f"{message}, got one of them", argument="epsilon")
         if self.scheme == "none" and self.rate != 1:
-            told = f"rate must be 1 where scheme is none, got {float(self.rate):g}"
-            raise dp.InvalidArgument(told, argument="rate")
+            message = f"rate must be 1 where scheme is none, got {float(self.rate):g}"
+            raise dp.InvalidArgument(message, argument="rate")
         if self.scheme == "uniform" and self.denominator.denominator != 1:
-            told = "rate times clients must be a whole number for samples of fixed size"
-            raise dp.InvalidArgument(f"{told}, got {float(self.denominator):g}", argument="rate")
+            message = "rate times clients must be a whole number for samples of fixed size"
+            raise dp.InvalidArgument(f"{message}, got {float(self.denominator):g}", argument="rate")
 
     @property
     def denominator(self) -> Fraction:
@@ -72,8 +72,8 @@ class Cohort:
     def bounded(self, algorithm: str) -> float:
         """The clip. Raises `InvalidArgument` where the algorithm's clip or target is missing."""
         if self.clip is None or self.delta is None or (self.epsilon is None and self._asks):
-            told = f"clip and a privacy target must be given for {algorithm}"
-            raise dp.InvalidArgument(f"{told}, got none", argument="privacy")
+            message = f"clip and a privacy target must be given for {algorithm}"
+            raise dp.InvalidArgument(f"{message}, got none", argument="privacy")
         return self.clip
 
     @property

@@ -20,27 +20,27 @@ def accuracy(rows: list[Row]) -> dp.ReportChart:
 
 def epsilon(rows: list[Row]) -> dp.ReportChart | None:
     """Epsilon so far over the rounds, a staircase: a bound for one round holds until the next."""
-    known = [row for row in rows if "epsilon" in row]
-    if not known:
+    priced = [row for row in rows if "epsilon" in row]
+    if not priced:
         return None
     x: list[float] = []
     y: list[float] = []
-    for before, row in zip([None, *known], known, strict=False):
+    for before, row in zip([None, *priced], priced, strict=False):
         if before is not None:
             x.append(row["round"])
             y.append(before["epsilon"])
         x.append(row["round"])
         y.append(row["epsilon"])
     line = dp.ReportLine("epsilon", x, y)
-    told = "Epsilon so far by round, an upper bound"
-    return dp.ReportChart(x="round", y="epsilon so far, at most", lines=(line,), about=told)
+    caption = "Epsilon so far by round, an upper bound"
+    return dp.ReportChart(x="round", y="epsilon so far, at most", lines=(line,), about=caption)
 
 
 def curves(rows: list[Row]) -> tuple[tuple[str, str], ...]:
     """(picture, caption) of each, for a report."""
     if not rows:
         return ()
-    found = [
+    pictures = [
         (
             accuracy(rows).to_svg(),
             "Accuracy by round, on the validation data (test data where none).",
@@ -48,5 +48,5 @@ def curves(rows: list[Row]) -> tuple[tuple[str, str], ...]:
     ]
     spent = epsilon(rows)
     if spent is not None:
-        found.append((spent.to_svg(), "Epsilon of the rounds so far, an upper bound."))
-    return tuple(found)
+        pictures.append((spent.to_svg(), "Epsilon of the rounds so far, an upper bound."))
+    return tuple(pictures)

@@ -152,8 +152,8 @@ def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...
     outcome = dp.ReportSection(
         title="Result", paragraphs=tuple(paragraphs), pictures=curves(result.rows)
     )
-    own = _clients(prepared, result)
-    return (outcome, _ran(prepared, result), *own)
+    clients = _clients(prepared, result)
+    return (outcome, _ran(prepared, result), *clients)
 
 
 def _ran(prepared: Prepared, result: Result) -> dp.ReportSection:

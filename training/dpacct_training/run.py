@@ -62,12 +62,14 @@ class Run:
     def _keys(self, folder: Folder, fresh: Keys, state: State | None) -> Keys:
         """Never a new key for a run that has begun: its noise would be drawn twice."""
         if state is None and folder.charged:
-            told = f"the folder {str(folder.path)!r} holds a ledger and no checkpoint: take another"
-            raise dp.InvalidArgument(told, argument="out")
+            message = (
+                f"the folder {str(folder.path)!r} holds a ledger and no checkpoint: take another"
+            )
+            raise dp.InvalidArgument(message, argument="out")
         rounds = self.plan.cohort.rounds
         if state is not None and 0 < state.round < rounds and not folder.key.exists():
-            told = f"the key of the run in {str(folder.path)!r} is gone: it cannot be continued"
-            raise dp.InvalidArgument(told, argument="out")
+            message = f"the key of the run in {str(folder.path)!r} is gone: it cannot be continued"
+            raise dp.InvalidArgument(message, argument="out")
         if state is not None and state.round == rounds and not folder.key.exists():
             return fresh  # over: no noise will be drawn
         return folder.keys(fresh)
@@ -165,8 +167,8 @@ class Run:
         rows: dict[int, NDArray[np.float64]] = {}
         for reply in replies:
             if reply.summed and self.plan.by == SERVER:
-                told = "the clients must draw the noise of a sum whose rows nobody sees"
-                raise dp.AssumptionViolated(f"{told}, got {SERVER!r}", argument="by")
+                message = "the clients must draw the noise of a sum whose rows nobody sees"
+                raise dp.AssumptionViolated(f"{message}, got {SERVER!r}", argument="by")
             clients = reply.clients[:1] if reply.summed else reply.clients
             checked = checked_rows(clients, reply.rows.get(name), noise.size)
             if self.plan.by == SERVER:  # a client's word is never taken for its clip
@@ -221,8 +223,8 @@ class Run:
         executed = state.counts(plan)
         for name, planned in self.planned().items():
             if executed[name] != planned:
-                told = f"{name} executed must be the plan's {planned}, got {executed[name]}"
-                raise dp.AssumptionViolated(told, argument=name)
+                message = f"{name} executed must be the plan's {planned}, got {executed[name]}"
+                raise dp.AssumptionViolated(message, argument=name)
         self._judge(state.meters)
 
     def _judge(self, meters: Meters) -> None:
@@ -274,16 +276,18 @@ def checked_rows(clients: Sequence[int], rows: Array | None, size: int) -> NDArr
     """
     if rows is None or rows.shape != (len(clients), size):
         shape = "nothing" if rows is None else f"the shape {rows.shape}"
-        told = f"updates must have one row of {size} numbers for each of {len(clients)} clients"
+        message = f"updates must have one row of {size} numbers for each of {len(clients)} clients"
         raise dp.InvalidArgument(
-            f"{told}, got {shape} from clients {clients[0]} to {clients[-1]}", argument="updates"
+            f"{message}, got {shape} from clients {clients[0]} to {clients[-1]}", argument="updates"
         )
     if not np.issubdtype(rows.dtype, np.floating):
-        told = f"updates must be floating-point numbers, got {rows.dtype} from client {clients[0]}"
-        raise dp.InvalidArgument(told, argument="updates")
+        message = (
+            f"updates must be floating-point numbers, got {rows.dtype} from client {clients[0]}"
+        )
+        raise dp.InvalidArgument(message, argument="updates")
     checked = rows.astype(np.float64)
     wrong = ~np.isfinite(checked).all(axis=1)
     if wrong.any():
-        told = f"updates must be finite, got nan or infinity from client {clients[int(wrong.argmax())]}"
-        raise dp.InvalidArgument(told, argument="updates")
+        message = f"updates must be finite, got nan or infinity from client {clients[int(wrong.argmax())]}"
+        raise dp.InvalidArgument(message, argument="updates")
     return checked

@@ -195,12 +195,14 @@ class Session:
         """The ledger's checks, with the measured variance for the one that it cannot make."""
         held = dp.Assumption(_NOISE).status.parse("held")
         meters = self.run.state.meters
-        told = ", ".join(
+        message = ", ".join(
             f"{name} {meter.ratio:.6g} over {meter.numbers} numbers"
             for name, meter in meters.items()
             if meter.numbers
         )
-        measured = dp.Assumption(_NOISE, f"checked: measured over accounted variance: {told}", held)
+        measured = dp.Assumption(
+            _NOISE, f"checked: measured over accounted variance: {message}", held
+        )
         return tuple(measured if check.text == _NOISE else check for check in checks)
 
     def _without_totals(self, state: State) -> State:

@@ -69,8 +69,8 @@ class Setting:
     def open(self) -> Samples:
         """The public samples. Raises `InvalidArgument` where there are none."""
         if self.public is None or not len(self.public):
-            told = '[data] public must be given ("validation"), got none'
-            raise InvalidArgument(told, argument="public")
+            message = '[data] public must be given ("validation"), got none'
+            raise InvalidArgument(message, argument="public")
         return self.samples(self.public)
 
     def evaluate(self, weights: Array, data: Dataset) -> tuple[float, float]:

@@ -96,8 +96,8 @@ class Site:
     def open(self) -> Samples:
         """The public samples. Raises `InvalidArgument` where there are none."""
         if self.public is None:
-            told = '[data] public must be given ("validation"), got none'
-            raise InvalidArgument(told, argument="public")
+            message = '[data] public must be given ("validation"), got none'
+            raise InvalidArgument(message, argument="public")
         return self.public
 
     @property

@@ -55,13 +55,13 @@ def sweep(experiment: Experiment, processes: int = 1, watch: Watch | None = None
     """All runs, in memory; those of one process share the data. In the order of `combinations`."""
     settings = combinations(experiment)
     jobs = [(experiment, values) for values in settings]
-    found: list[Cell] = []
+    finished: list[Cell] = []
     with _mapped(processes) as run:
         for cell in run(jobs):
-            found.append(cell)
+            finished.append(cell)
             if watch is not None:
                 watch(cell, len(jobs))
-    return found
+    return finished
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def means(experiment: Experiment, cells: list[Cell]) -> list[Mean]:
     for cell in cells:
         values = {k: v for k, v in cell.values.items() if k != "run.seed"}
         groups.setdefault(json.dumps(values), []).append(cell)
-    found = []
+    finished = []
     for key, group in groups.items():
         values = json.loads(key)
         got = [cell.accuracy for cell in group]
@@ -122,10 +122,10 @@ def means(experiment: Experiment, cells: list[Cell]) -> list[Mean]:
         spread = (sum((a - middle) ** 2 for a in got) / max(1, len(got) - 1)) ** 0.5
         first = group[0]
         printed = _printed(experiment, values)
-        found.append(
+        finished.append(
             Mean(values, middle, spread, len(got), first.noise_std, first.epsilon, printed)
         )
-    return found
+    return finished
 
 
 def _printed(experiment: Experiment, values: Section) -> float | None:

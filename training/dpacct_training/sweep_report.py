@@ -9,21 +9,21 @@ from dpacct_training.experiment import Experiment
 from dpacct_training.sweep import Mean
 
 
-def sweep_report(experiment: Experiment, found: list[Mean], seconds: float) -> dp.ReportDocument:
+def sweep_report(experiment: Experiment, means: list[Mean], seconds: float) -> dp.ReportDocument:
     """One table for each variant: columns by the first swept setting, rows by the second."""
     names = [name for name in experiment.sweep if name != "run.seed"]
     column, row = [*names, "", ""][:2]
-    seeds = max(mean.seeds for mean in found)
+    seeds = max(mean.seeds for mean in means)
     runs = "one seed" if seeds == 1 else f"mean of {seeds} seeds (standard deviation)"
-    told = [line for line in (experiment.source, experiment.note) if line]
-    told.append(
+    paragraphs = [line for line in (experiment.source, experiment.note) if line]
+    paragraphs.append(
         f"Test accuracy in percent, {runs}; after the slash what the paper prints, where it does. All"
         f" of it took {seconds:.0f} s. Each epsilon is of one run alone: over private data all runs of"
         " a sweep compose, also those that are thrown away."
     )
-    sections = [dp.ReportSection(title="What was run", paragraphs=tuple(told))]
+    sections = [dp.ReportSection(title="What was run", paragraphs=tuple(paragraphs))]
     for variant in experiment.variants or ({},):
-        mine = [m for m in found if all(m.values.get(k) == v for k, v in variant.items())]
+        mine = [m for m in means if all(m.values.get(k) == v for k, v in variant.items())]
         title = ", ".join(f"{_short(k)} {v}" for k, v in variant.items())
         sections.append(_grid(experiment, mine, column, row, title or experiment.name))
     reduced = "Reduced: smaller than the paper's setting; not a reproduction."
@@ -59,18 +59,18 @@ def _at(mean: Mean, name: str, value: Any) -> bool:
     return not name or mean.values.get(name) == value
 
 
-def _cell(found: list[Mean]) -> str:
-    if len(found) != 1:
+def _cell(means: list[Mean]) -> str:
+    if len(means) != 1:
         return "–"
-    one = found[0]
-    beside = "" if one.printed is None else f" / {one.printed:.2f}"
-    spread = "" if one.seeds == 1 else f" ({100 * one.spread:.2f})"
-    return f"{100 * one.accuracy:.2f}{spread}{beside}"
+    mean = means[0]
+    beside = "" if mean.printed is None else f" / {mean.printed:.2f}"
+    spread = "" if mean.seeds == 1 else f" ({100 * mean.spread:.2f})"
+    return f"{100 * mean.accuracy:.2f}{spread}{beside}"
 
 
-def _noise(found: list[Mean]) -> str:
-    return f"{found[0].noise_std:.4f}" if found else "–"
+def _noise(means: list[Mean]) -> str:
+    return f"{means[0].noise_std:.4f}" if means else "–"
 
 
-def _epsilon(found: list[Mean]) -> str:
-    return "–" if not found or found[0].epsilon is None else f"{found[0].epsilon:.3f}"
+def _epsilon(means: list[Mean]) -> str:
+    return "–" if not means or means[0].epsilon is None else f"{means[0].epsilon:.3f}"

@@ -31,8 +31,8 @@ class NbAFL(Algorithm):
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """All of the noise is each client's."""
         if cohort.scheme == "poisson":
-            told = "scheme must be uniform or none for nbafl, whose mean is over a public number"
-            raise InvalidArgument(f"{told}, got 'poisson'", argument="scheme")
+            message = "scheme must be uniform or none for nbafl, whose mean is over a public number"
+            raise InvalidArgument(f"{message}, got 'poisson'", argument="scheme")
         noise = cohort.gaussian(setting.model.dimension, by=EACH)
         return Plan(cohort=cohort, noise={"model": noise}, by=EACH)
 

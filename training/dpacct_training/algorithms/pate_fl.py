@@ -48,9 +48,9 @@ class PateFL(Algorithm):
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         public, asked = len(setting.open()[1]), cohort.rounds * self.queries
         if asked > public or cohort.scheme != "none":
-            told = "rounds * queries must be at most the public samples, and scheme none"
+            message = "rounds * queries must be at most the public samples, and scheme none"
             raise InvalidArgument(
-                f"{told}, got {asked} of {public} and {cohort.scheme}", argument="queries"
+                f"{message}, got {asked} of {public} and {cohort.scheme}", argument="queries"
             )
         return Plan(cohort=cohort, noise={"votes": self.votes(setting)})
 

@@ -139,10 +139,10 @@ def audit(
     plan = prepared.plan
     noise = plan.noise.get(FIELD)
     if not isinstance(noise, Gaussian) or plan.cohort.delta is None:
-        told = (
+        message = (
             f"the algorithm of an audit must be a private one whose {FIELD} hides in Gaussian noise"
         )
-        raise dp.InvalidArgument(f"{told}, got {prepared.algorithm.name}", argument="algorithm")
+        raise dp.InvalidArgument(f"{message}, got {prepared.algorithm.name}", argument="algorithm")
     whole("canaries", canaries, 2, plan.cohort.clients)
     secret = prepared.keys() if keys is None else keys
     hidden = Canaries.hidden(canaries, noise.size, secret)

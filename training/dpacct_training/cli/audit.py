@@ -35,6 +35,6 @@ def audit(
 
     factor = positive("weaken", weaken)
     changed = Experiment.read(experiment).changed(dict(change(text) for text in changes))
-    found = audited(prepare(changed), canaries, confidence=confidence, weakened=factor)
-    click.echo(str(found))
-    return _COUNTER_EXAMPLE if found.alarm else 0
+    result = audited(prepare(changed), canaries, confidence=confidence, weakened=factor)
+    click.echo(str(result))
+    return _COUNTER_EXAMPLE if result.alarm else 0

@@ -35,13 +35,13 @@ def download_bar(name: str) -> Iterator[Progress]:
 def _download_lines(name: str) -> Progress:
     last = [time.monotonic()]
 
-    def told(got: int, total: int | None) -> None:
+    def update(got: int, total: int | None) -> None:
         if time.monotonic() - last[0] > _PAUSE or got == total:
             last[0] = time.monotonic()
             of = "" if total is None else f" of {total / 1e6:.1f}"
             click.echo(f"{name}: {got / 1e6:.1f}{of} MB", err=True)
 
-    return told
+    return update
 
 
 def line(row: Row, rounds: int) -> str:
@@ -63,10 +63,10 @@ def line(row: Row, rounds: int) -> str:
 def live(quiet: bool, total: int, describe: Callable[..., str]) -> Iterator[Callable[..., None]]:
     """A function to tell each step to; `describe` makes words of what it is told."""
     if quiet:
-        yield lambda *told: None
+        yield lambda *update: None
         return
     if not sys.stderr.isatty():
-        yield lambda *told: click.echo(describe(*told), err=True)
+        yield lambda *update: click.echo(describe(*update), err=True)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TimeElapsedColumn
@@ -76,10 +76,10 @@ def live(quiet: bool, total: int, describe: Callable[..., str]) -> Iterator[Call
     ) as bar:
         task = bar.add_task("", total=total)
 
-        def step(*told: Any) -> None:
-            done = told[0]["round"] if isinstance(told[0], dict) else None
+        def step(*update: Any) -> None:
+            done = update[0]["round"] if isinstance(update[0], dict) else None
             bar.update(
-                task, description=describe(*told), completed=done, advance=None if done else 1
+                task, description=describe(*update), completed=done, advance=None if done else 1
             )
 
         yield step

@@ -80,20 +80,20 @@ def _one(experiment: Experiment, folder: Path, quiet: bool, command: str) -> Non
     started = Session(prepared, folder)
     with live(quiet, prepared.cohort.rounds, line) as watch:
         result = started.finish(watch)
-    found = report(prepared, result, command)
-    written = without_guarantee(prepared, result) if found is None else found.document()
+    document = report(prepared, result, command)
+    written = without_guarantee(prepared, result) if document is None else document.document()
     write_text(folder / "report.md", written.to_markdown())
     write_text(folder / "report.html", written.to_html())
-    if found is not None:
-        write_text(folder / "report.json", found.to_json())
+    if document is not None:
+        write_text(folder / "report.json", document.to_json())
     for name, chart in (("accuracy", accuracy(result.rows)), ("epsilon", epsilon(result.rows))):
         if chart is not None:
             write_text(folder / f"{name}.svg", chart.to_svg(standalone=True))
     spent = "" if result.spent is None else f", epsilon {float(result.spent):.6g}"
     click.echo(f"test accuracy {100 * result.test_accuracy:.2f} %{spent}: {folder / 'report.html'}")
-    if found is not None and found.violated:
-        told = f"violated: {found.violated[0].text} ({found.violated[0].evidence})"
-        raise AssumptionViolated(told, argument="execution")
+    if document is not None and document.violated:
+        message = f"violated: {document.violated[0].text} ({document.violated[0].evidence})"
+        raise AssumptionViolated(message, argument="execution")
 
 
 def _sweep(
@@ -118,9 +118,9 @@ def _sweep(
 
     with live(quiet, total, words) as watch:
         cells = sweep(changed, processes, watch)
-    found = sweep_report(changed, means(changed, cells), time.monotonic() - start)
-    text = found.to_markdown()
+    document = sweep_report(changed, means(changed, cells), time.monotonic() - start)
+    text = document.to_markdown()
     write_text(folder / "cells.json", json.dumps([c.to_dict() for c in cells], indent=1) + "\n")
     write_text(folder / "table.md", text)
-    write_text(folder / "table.html", found.to_html())
+    write_text(folder / "table.html", document.to_html())
     click.echo(text if not quiet else str(folder / "table.md"))

@@ -17,7 +17,7 @@ def _absent(name: str) -> InvalidArgument:
 def from_tar(content: bytes, names: list[str]) -> dict[str, bytes]:
     """Regular files of a tar, compressed or not."""
     with tarfile.open(fileobj=io.BytesIO(content)) as opened:
-        found = {}
+        contents = {}
         for name in names:
             try:
                 file = opened.extractfile(opened.getmember(name))
@@ -25,17 +25,17 @@ def from_tar(content: bytes, names: list[str]) -> dict[str, bytes]:
                 raise _absent(name) from None
             if file is None:
                 raise _absent(name)
-            found[name] = file.read()
-    return found
+            contents[name] = file.read()
+    return contents
 
 
 def from_zip(content: bytes, names: list[str] | None = None, suffix: str = "") -> dict[str, bytes]:
     """Files of a zip or wheel: those named, or all that end in `suffix`."""
     with zipfile.ZipFile(io.BytesIO(content)) as opened:
-        known = opened.namelist()
-        wanted = [n for n in known if n.endswith(suffix)] if names is None else names
+        packed = opened.namelist()
+        wanted = [n for n in packed if n.endswith(suffix)] if names is None else names
         for name in wanted:
-            if name not in known:
+            if name not in packed:
                 raise _absent(name)
         return {name: opened.read(name) for name in wanted}
 

@@ -26,9 +26,9 @@ class FetchFailed(DpacctError):
 
 def folder() -> Path:
     """$DPACCT_DATA, else dpacct-train in the user's cache."""
-    given = os.environ.get("DPACCT_DATA")
-    if given:
-        return Path(given)
+    folder_name = os.environ.get("DPACCT_DATA")
+    if folder_name:
+        return Path(folder_name)
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "dpacct-train"
 
@@ -51,13 +51,13 @@ def download(url: str, sha256: str, progress: Progress | None = None, most: int 
                     progress(got, total)
     except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        told = f"{url} could not be fetched ({reason}): nothing was kept"
-        raise FetchFailed(told, argument="url") from error
+        message = f"{url} could not be fetched ({reason}): nothing was kept"
+        raise FetchFailed(message, argument="url") from error
     if total is not None and got < total:
         raise FetchFailed(f"{url} was cut off after {got} of {total} bytes: nothing was kept")
     if mark.hexdigest() != sha256:
-        told = f"{url} must have the sha256 {sha256}, got {mark.hexdigest()}: nothing was kept"
-        raise FetchFailed(told, argument="sha256")
+        message = f"{url} must have the sha256 {sha256}, got {mark.hexdigest()}: nothing was kept"
+        raise FetchFailed(message, argument="sha256")
     return b"".join(pieces)
 
 
@@ -65,6 +65,6 @@ def check(name: str, content: bytes, sha256: str) -> bytes:
     """The content itself, if it has this hash. Raises `InvalidArgument`."""
     got = hashlib.sha256(content).hexdigest()
     if got != sha256:
-        told = f"{name} must have the sha256 {sha256}, got {got}"
-        raise InvalidArgument(told, argument="sha256")
+        message = f"{name} must have the sha256 {sha256}, got {got}"
+        raise InvalidArgument(message, argument="sha256")
     return content

@@ -47,8 +47,8 @@ def read(content: bytes) -> Arrays:
         pixels = png.read(name, held.pop(name)).reshape(_ROWS, 1024, 3)
         x = np.ascontiguousarray(pixels.transpose(0, 2, 1)).reshape(_ROWS, 3, 32, 32)
         if hashlib.sha256(official(x, y)).hexdigest() != sha256:
-            told = f"{name} must rebuild the official batch, and its checksum differs"
-            raise InvalidArgument(told, argument="sha256")
+            message = f"{name} must rebuild the official batch, and its checksum differs"
+            raise InvalidArgument(message, argument="sha256")
         batches.append(x)
     return {
         "x_train": np.concatenate(batches[:5]),

@@ -32,11 +32,11 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or self.y.ndim != 1:
-            told = f"y must be one class number for each of the {len(self.x)} samples"
-            raise InvalidArgument(f"{told}, got the shape {self.y.shape}", argument="y")
+            message = f"y must be one class number for each of the {len(self.x)} samples"
+            raise InvalidArgument(f"{message}, got the shape {self.y.shape}", argument="y")
         if len(self.y) and not 0 <= self.y.min() <= self.y.max() < self.classes:
-            told = f"y must be from 0 to {self.classes - 1}"
-            raise InvalidArgument(f"{told}, got {self.y.min()} to {self.y.max()}", argument="y")
+            message = f"y must be from 0 to {self.classes - 1}"
+            raise InvalidArgument(f"{message}, got {self.y.min()} to {self.y.max()}", argument="y")
 
     def __len__(self) -> int:
         return len(self.y)
@@ -60,8 +60,8 @@ class Dataset:
             return pixels * np.float32(2.0) - np.float32(1.0)
         if scaling == "standard":
             if self.standard is None:
-                told = f"scaling must be unit, symmetric or none for {self.name}, got 'standard'"
-                raise InvalidArgument(told, argument="scaling")
+                message = f"scaling must be unit, symmetric or none for {self.name}, got 'standard'"
+                raise InvalidArgument(message, argument="scaling")
             mean, deviation = (np.array(v, np.float32)[:, None, None] for v in self.standard)
             return (pixels - mean) / deviation
         return pixels
@@ -81,8 +81,8 @@ class Federation:
     def __post_init__(self) -> None:
         taken = np.concatenate([np.empty(0, np.int64), *self.clients])
         if len(np.unique(taken)) != len(taken):
-            told = "clients must hold disjoint rows: a shared sample belongs to several"
-            raise InvalidArgument(told, argument="clients")
+            message = "clients must hold disjoint rows: a shared sample belongs to several"
+            raise InvalidArgument(message, argument="clients")
         if any(len(rows) == 0 for rows in self.clients):
             raise InvalidArgument("every client must hold a sample", argument="clients")
 

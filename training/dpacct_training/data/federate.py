@@ -58,11 +58,11 @@ class Data:
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), 1)
         if (self.clients is None) != (self.partition == "roles"):
-            told = "clients must be given, except where the roles of the data are the clients"
-            raise InvalidArgument(f"{told}, got {self.clients}", argument="clients")
+            message = "clients must be given, except where the roles of the data are the clients"
+            raise InvalidArgument(f"{message}, got {self.clients}", argument="clients")
         if self.public == "validation" and not self.validation:
-            told = "validation must be at least 1 where public is validation, got 0"
-            raise InvalidArgument(told, argument="validation")
+            message = "validation must be at least 1 where public is validation, got 0"
+            raise InvalidArgument(message, argument="validation")
 
 
 def _pieces(wanted: Data) -> Pieces:

@@ -23,15 +23,15 @@ def read(name: str, content: bytes) -> NDArray[np.uint8]:
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
     if len(content) < 4 or content[:3] != b"\0\0\x08" or not 1 <= content[3] <= 4:
-        told = f"{name} must be an idx file of bytes, got {content[:4]!r}"
-        raise InvalidArgument(told, argument="path")
+        message = f"{name} must be an idx file of bytes, got {content[:4]!r}"
+        raise InvalidArgument(message, argument="path")
     ndim = content[3]
     head = 4 + 4 * ndim
     shape = struct.unpack(f">{ndim}I", content[4:head]) if len(content) >= head else (1,)
     values = np.frombuffer(content, np.uint8)[head:]
     if values.size != math.prod(shape):
-        told = f"{name} must hold {math.prod(shape)} values, got {values.size}"
-        raise InvalidArgument(told, argument="path")
+        message = f"{name} must hold {math.prod(shape)} values, got {values.size}"
+        raise InvalidArgument(message, argument="path")
     return values.reshape(shape)
 
 
@@ -42,8 +42,8 @@ def pinned(
 ) -> dict[str, NDArray[np.uint8]]:
     """Arrays of an archive's idx files, {name: (path, SHA-256)}; images get their one channel."""
     held = members(content, [path for path, _ in files.values()])
-    found = {
+    result = {
         name: read(path, cache.check(path, held[path], sha256))
         for name, (path, sha256) in files.items()
     }
-    return {name: v[:, None] if name.startswith("x") else v for name, v in found.items()}
+    return {name: v[:, None] if name.startswith("x") else v for name, v in result.items()}

@@ -50,8 +50,8 @@ def bring(path: Path, name: str) -> Path:
     Raises `InvalidArgument`.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,40}", name) or name in {*known(), "synth"}:
-        told = "name must be lower-case letters, digits, - and _, and not that of a built-in set"
-        raise InvalidArgument(f"{told}, got {name!r:.60}", argument="name")
+        message = "name must be lower-case letters, digits, - and _, and not that of a built-in set"
+        raise InvalidArgument(f"{message}, got {name!r:.60}", argument="name")
     if not path.exists():
         raise InvalidArgument(f"path must exist, got {str(path)!r}", argument="path")
     arrays = _checked(_read(path))
@@ -75,32 +75,32 @@ def _read(path: Path) -> Arrays:
     except DpacctError:
         raise
     except Exception as error:  # NumPy, zipfile and SciPy raise their own kinds over a broken file
-        told = f"path must be a .npz of plain arrays or a folder, got {str(path)!r} ({error})"
-        raise InvalidArgument(told[:300], argument="path") from None
+        message = f"path must be a .npz of plain arrays or a folder, got {str(path)!r} ({error})"
+        raise InvalidArgument(message[:300], argument="path") from None
 
 
 def _folder_of(path: Path) -> Arrays:
     if (path / "train_32x32.mat").exists() and (path / "test_32x32.mat").exists():
         return _svhn(path)
-    found = {}
+    arrays = {}
     for name, pattern in _IDX.items():
         files = sorted(path.glob(pattern))
         if len(files) != 1:
-            told = f"the folder must hold one file like {pattern}, got {len(files)}"
-            raise InvalidArgument(told, argument="path")
-        found[name] = idx.read(files[0].name, files[0].read_bytes())
-    return found
+            message = f"the folder must hold one file like {pattern}, got {len(files)}"
+            raise InvalidArgument(message, argument="path")
+        arrays[name] = idx.read(files[0].name, files[0].read_bytes())
+    return arrays
 
 
 def _svhn(path: Path) -> Arrays:
     """Images (32, 32, 3, n) and labels 1..10, where 10 stands for the digit 0."""
     read = required("scipy.io").loadmat
-    found: Arrays = {}
+    arrays: Arrays = {}
     for part in ("train", "test"):
         held = read(path / f"{part}_32x32.mat")
-        found[f"x_{part}"] = np.ascontiguousarray(held["X"].transpose(3, 2, 0, 1))
-        found[f"y_{part}"] = held["y"].ravel() % 10
-    return found
+        arrays[f"x_{part}"] = np.ascontiguousarray(held["X"].transpose(3, 2, 0, 1))
+        arrays[f"y_{part}"] = held["y"].ravel() % 10
+    return arrays
 
 
 def _checked(arrays: Arrays) -> Arrays:
@@ -108,18 +108,18 @@ def _checked(arrays: Arrays) -> Arrays:
         if name not in arrays:
             held = ", ".join(sorted(arrays)) or "nothing"
             raise InvalidArgument(f"the data must hold {name}, got {held}", argument="path")
-    found: Arrays = {}
+    checked: Arrays = {}
     for name, values in arrays.items():
         if values.dtype.kind not in "uif":
-            told = f"{name} must be numbers, got {values.dtype}"
-            raise InvalidArgument(told, argument="path")
+            message = f"{name} must be numbers, got {values.dtype}"
+            raise InvalidArgument(message, argument="path")
         if not values.size or not np.isfinite(values).all():
-            told = f"{name} must be finite numbers, and some of them"
-            raise InvalidArgument(f"{told}, got nan, inf or nothing", argument="path")
+            message = f"{name} must be finite numbers, and some of them"
+            raise InvalidArgument(f"{message}, got nan, inf or nothing", argument="path")
         if not name.startswith("x_") and (values != np.floor(values)).any():
             raise InvalidArgument(f"{name} must be whole numbers", argument="path")
-        found[name] = _images(values) if name.startswith("x_") else values.astype(np.int64)
-    return found
+        checked[name] = _images(values) if name.startswith("x_") else values.astype(np.int64)
+    return checked
 
 
 def _images(values: NDArray[Any]) -> NDArray[Any]:

@@ -26,10 +26,10 @@ def iid(
     """
     size = len(data) // clients if each is None else whole("each", each, 1)
     if not 0 < size * clients <= len(data):
-        told = (
+        message = (
             f"{clients} clients with {max(size, 1)} samples each must fit into {len(data)} samples"
         )
-        raise InvalidArgument(told, argument="clients")
+        raise InvalidArgument(message, argument="clients")
     order = rng.permutation(len(data))[: size * clients]
     return [np.sort(part) for part in order.reshape(clients, size)]
 
@@ -41,8 +41,8 @@ def shards(
     count = clients * whole("shards", per_client, 1)
     size = len(data) // count
     if size == 0:
-        told = f"{count} shards must fit into {len(data)} samples"
-        raise InvalidArgument(told, argument="shards")
+        message = f"{count} shards must fit into {len(data)} samples"
+        raise InvalidArgument(message, argument="shards")
     jitter = rng.permutation(len(data))
     ordered = jitter[np.argsort(data.y[jitter], kind="stable")][: size * count]
     pieces = ordered.reshape(count, size)[rng.permutation(count)]
@@ -58,8 +58,8 @@ def dirichlet(
     """
     weight = positive("concentration", concentration)
     if clients > len(data):
-        told = f"clients must be at most the number of samples, {len(data)}, got {clients}"
-        raise InvalidArgument(told, argument="clients")
+        message = f"clients must be at most the number of samples, {len(data)}, got {clients}"
+        raise InvalidArgument(message, argument="clients")
     held: list[list[int]] = [[] for _ in range(clients)]
     for label in range(data.classes):
         rows = rng.permutation(np.flatnonzero(data.y == label))
@@ -78,8 +78,10 @@ def by_role(data: Dataset, least: int = 1, each: int | None = None) -> list[Rows
     With `each`, only its first `each` samples.
     """
     if data.roles is None:
-        told = f"partition must be iid, shards or dirichlet for {data.name}, which names no roles"
-        raise InvalidArgument(f"{told}, got 'roles'", argument="partition")
+        message = (
+            f"partition must be iid, shards or dirichlet for {data.name}, which names no roles"
+        )
+        raise InvalidArgument(f"{message}, got 'roles'", argument="partition")
     order = np.argsort(data.roles, kind="stable")
     cuts = np.flatnonzero(np.diff(data.roles[order])) + 1
     return [rows[:each] for rows in np.split(order, cuts) if len(rows) >= least]

@@ -20,10 +20,10 @@ def read(name: str, content: bytes) -> NDArray[np.uint8]:
     except (OSError, SyntaxError, ValueError) as error:
         raise InvalidArgument(f"{name} must be a PNG: {error}", argument="path") from None
     if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.float32:
-        told = f"{name} must hold 8-bit red, green and blue, got the shape {picture.shape}"
-        raise InvalidArgument(told, argument="path")
+        message = f"{name} must hold 8-bit red, green and blue, got the shape {picture.shape}"
+        raise InvalidArgument(message, argument="path")
     # k / 255 in single precision comes back to k by rounding
     picture *= np.float32(255.0)
     np.rint(picture, out=picture)
-    found: NDArray[np.uint8] = picture.astype(np.uint8)
-    return found
+    result: NDArray[np.uint8] = picture.astype(np.uint8)
+    return result

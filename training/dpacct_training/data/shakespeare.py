@@ -68,15 +68,15 @@ def expand(held: Arrays) -> Arrays:
     sizes = np.bincount(roles) - LENGTH  # samples of each role
     mine = roles[: len(windows)] == roles[LENGTH:]
     place = (np.arange(len(windows)) - begins) / np.maximum(sizes, 1)[roles[: len(windows)]]
-    found: Arrays = {}
+    result: Arrays = {}
     for part, rows in (
         ("train", np.flatnonzero(mine & (place < TRAIN))),
         ("test", np.flatnonzero(mine & (place >= TEST))),
     ):
-        found[f"x_{part}"] = windows[rows, :LENGTH]
-        found[f"y_{part}"] = windows[rows, LENGTH].astype(np.int64)
-        found[f"roles_{part}"] = roles[rows].astype(np.int64)
-    return found
+        result[f"x_{part}"] = windows[rows, :LENGTH]
+        result[f"y_{part}"] = windows[rows, LENGTH].astype(np.int64)
+        result[f"roles_{part}"] = roles[rows].astype(np.int64)
+    return result
 
 
 SOURCE = Source(

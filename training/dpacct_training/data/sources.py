@@ -57,8 +57,8 @@ def known() -> dict[str, Source]:
     ['cifar10', 'fashion-mnist', 'mnist', 'shakespeare']
     """
     modules = [import_module(f"{room.__name__}.{m.name}") for m in iter_modules(room.__path__)]
-    found = [m.SOURCE for m in modules if isinstance(getattr(m, "SOURCE", None), Source)]
-    return {source.name: source for source in found}
+    sources = [m.SOURCE for m in modules if isinstance(getattr(m, "SOURCE", None), Source)]
+    return {source.name: source for source in sources}
 
 
 def fetch(name: str, progress: cache.Progress | None = None) -> Path:
@@ -82,8 +82,8 @@ def load(name: str) -> Pieces:
     """A fetched data set. Raises `InvalidArgument` where it was not fetched."""
     source = known()[one_of("data", name, sorted(known()))]
     if not source.path.exists():
-        told = f"the data set {name} is not here: dpacct-train data fetch {name}"
-        raise dp.InvalidArgument(told, argument="data")
+        message = f"the data set {name} is not here: dpacct-train data fetch {name}"
+        raise dp.InvalidArgument(message, argument="data")
     with np.load(source.path, allow_pickle=False) as held:
         arrays = dict(held)
     if source.expand is not None:
@@ -99,8 +99,8 @@ def pieces(
 ) -> Pieces:
     """Training and test set out of arrays named x_train, y_train, x_test, y_test."""
 
-    def one(part: str) -> Dataset:
+    def dataset(part: str) -> Dataset:
         x, y = arrays[f"x_{part}"], arrays[f"y_{part}"].astype(np.int64)
         return Dataset(name, x, y, classes, arrays.get(f"roles_{part}"), standard)
 
-    return Pieces(one("train"), one("test"))
+    return Pieces(dataset("train"), dataset("test"))

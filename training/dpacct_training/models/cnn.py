@@ -30,8 +30,8 @@ class CNN(Model):
         widths("channels", self.channels, 2)
         widths("hidden", self.hidden)
         if len(self.inputs) != 3 or min(self.inputs[1:]) < 4:
-            told = f"a cnn needs images of at least 4 x 4, got inputs of shape {self.inputs}"
-            raise InvalidArgument(told, argument="model")
+            message = f"a cnn needs images of at least 4 x 4, got inputs of shape {self.inputs}"
+            raise InvalidArgument(message, argument="model")
 
     def modules(self) -> dict[str, torch.nn.Module]:
         """The layers; heights and widths are halved twice, rounded down."""

@@ -213,8 +213,8 @@ class Linear(Model):
         shaped = a_rows.view(n, size, classes).mul_(a)
         moved = torch.bmm(shaped.transpose(1, 2), x.view(n, size, -1))[:, :, : self.features]
         updates = self.row(moved, shaped.sum(1)).add_((s - 1.0).view(n, 1) * flat)
-        found: NDArray[np.float32] = updates.numpy()
-        return found
+        result: NDArray[np.float32] = updates.numpy()
+        return result
 
 
 MODEL = Linear

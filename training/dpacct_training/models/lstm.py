@@ -30,8 +30,8 @@ class LSTM(Model):
         for name in ("embedding", "hidden", "layers"):
             whole(name, getattr(self, name), 1, 10**6)
         if len(self.inputs) != 1:
-            told = f"an lstm needs sequences of codes, got inputs of shape {self.inputs}"
-            raise InvalidArgument(told, argument="model")
+            message = f"an lstm needs sequences of codes, got inputs of shape {self.inputs}"
+            raise InvalidArgument(message, argument="model")
 
     def modules(self) -> dict[str, torch.nn.Module]:
         """Three modules, one after the other."""
