@@ -230,6 +230,8 @@ def _join(pieces: list[Piece], tight: bool = False) -> str:
             text = text.rstrip(" ") + f" {piece} "
         else:
             name_before = before == "name" and kind in ("ord", "name") and not text.endswith(" ")
+            # min_λ (a/b): the fraction is not an argument of the index
+            name_before |= before == "name" and kind == "frac" and not text[-1:].isascii()
             product = (
                 kind in ("name", "frac")
                 and before in ("ord", "close", "frac")

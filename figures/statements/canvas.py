@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-WIDTH, HEIGHT = 620, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 58, 40
+WIDTH, HEIGHT = 620, 332
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 58, 72
 INK, FAINT, RULE, ALARM = "#222222", "#595959", "#D9D9D9", "#F6E3D8"
 DECADES = 12.0  # what is smaller than the largest value by more is not told apart
 
@@ -85,8 +85,8 @@ class Canvas:
             f'height="{HEIGHT - TOP - BOTTOM}" fill="{ALARM}"/>'
         )
 
-    def frame(self, label: str) -> None:
-        """Rules, ticks and the name of the horizontal axis."""
+    def frame(self, label: str, quantity: str, fixed: str) -> None:
+        """Rules, ticks, what either axis shows, and the parameters that are held."""
         bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
         for value in self.y.ticks():
             at = self.y(value)
@@ -99,7 +99,9 @@ class Canvas:
         self.parts.append(
             f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="{FAINT}"/>'
         )
-        self.text((LEFT + right) / 2, HEIGHT - 6, label, anchor="middle")
+        lines = (f"across: {label}", f"up: {quantity}", f"held: {fixed}" if fixed else "")
+        for place, line in enumerate(lines):
+            self.text(8, HEIGHT - 36 + 15 * place, shortened(line), size=11)
 
     def between(
         self, x: Sequence[float], low: Sequence[float], high: Sequence[float], colour: str
@@ -174,6 +176,11 @@ class Canvas:
             + "\n".join(self.parts)
             + "\n</svg>\n"
         )
+
+
+def shortened(line: str, most: int = 104) -> str:
+    """As much of a line as is seen."""
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def number(value: float) -> str:

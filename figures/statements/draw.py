@@ -23,7 +23,7 @@ from figures.statements.canvas import (
     runs,
     scale,
 )
-from figures.statements.sweep import must_judge
+from figures.statements.sweep import must_judge, stored
 
 STROKE = 2.2
 DASHES = {
@@ -52,7 +52,17 @@ def draw(rows: Sequence[Row]) -> str:
     halfway = (lambda a, b: math.sqrt(a * b)) if spread else (lambda a, b: (a + b) / 2)
     for begin, end in runs(against, x, halfway):
         made.band(begin, end)
-    made.frame(argument)
+    name = argument.partition("[")[0]
+    meaning = next(a.meaning for a in statement.arguments if a.name == name)
+    others = [
+        f"{n} = {words.near(v)}" for n, v in (stored(statement) or {}).items() if n != argument
+    ]
+    quantity = statement.quantity
+    if must_judge(statement).claimed:  # a recipe: what its value promises beside what it delivers
+        quantity = (
+            f"what is promised, and what is delivered by: {quantity[:1].lower()}{quantity[1:]}"
+        )
+    made.frame(f"{argument}, {meaning}", quantity, ", ".join(others))
     if not open_ended and any(b > a * (1 + 1e-6) for a, b in zip(lower, upper, strict=True)):
         made.between(x, lower, upper, style.BLUE)
     made.line(x, lower, style.BLUE, "")

@@ -85,6 +85,7 @@ def test_a_command_of_latex_that_nobody_knows_is_refused() -> None:
     [
         (r"\frac1{\alpha-1}", "1/(α − 1)"),
         (r"e^{\epsilon}\delta", "e^ε δ"),
+        (r"\min_\lambda\frac{a}{b}\sqrt c", "min_λ (a/b) √c"),
         (r"\sqrt2c", "√2 c"),
         (r"\tfrac1{\tau\alpha(1+\nu^2)}", "1/(τα(1 + ν²))"),
         (r"\left(\frac{a+b}{c}\right)^2", "((a + b)/c)²"),
