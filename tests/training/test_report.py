@@ -62,6 +62,16 @@ def test_a_secret_key_and_the_clients_noise() -> None:
     assert "nobody can replay it" in written.to_markdown()
 
 
+@pytest.mark.parametrize(("name", "believed"), [("dp_fedavg_clients", True), ("dp_fed", False)])
+def test_what_hosts_elsewhere_measured_is_their_word(name: str, believed: bool) -> None:
+    """Where the server draws, nothing of theirs has to be believed."""
+    prepared, result = ran(algorithm__name=name) if believed else ran()
+    for local in (True, False):
+        written = report(prepared, replace(result, local=local))
+        assert written is not None
+        assert ("remote-meters" in statuses(written)) == (believed and not local)
+
+
 def test_a_failed_check_is_above_everything() -> None:
     prepared, result = ran()
     wrong = dp.Assumption(

@@ -193,6 +193,11 @@ def test_the_secret_is_in_nothing_that_clients_are_sent(name: str) -> None:
 # --- noise
 
 
+@pytest.mark.parametrize("name", ["dp_fedavg", "prifedsync"])
+def test_the_measured_variance_is_the_accounted_one(name: str) -> None:
+    laws.weak_noise_law(name)
+
+
 @pytest.mark.parametrize("name", SUMMED)
 def test_residual_law(name: str) -> None:
     laws.residual_law(name)

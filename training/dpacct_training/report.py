@@ -25,6 +25,11 @@ _SHARES = (
     "The noise is the sum of what the clients added. Who sees single messages, or adds no share, "
     "leaves the others with less noise."
 )
+_WORD = "their meters are believed: a host that draws less and says otherwise is not noticed here"
+_WITHOUT = (
+    "the data of clients at such a host have less noise; where it draws shares, so have those of"
+    " all others"
+)
 _NOTHING = "No privacy is guaranteed: updates were neither bounded nor noised."
 _UNBOUNDED = "No privacy is guaranteed: no noise was added."
 _DRAWN_BY = {
@@ -111,6 +116,13 @@ def _declared(prepared: Prepared, result: Result) -> dict[str, Any]:
     }
     if cohort.scheme != "none" and RUN in plan.accounts:
         declared["secret-sample"] = {"status": "declared", "evidence": _SIZES}
+    if not result.local and (plan.by != SERVER or plan.records):
+        declared["remote-meters"] = {
+            "status": "declared",
+            "text": "hosts on other machines drew the noise that they say they measured",
+            "evidence": _WORD,
+            "effect": _WITHOUT,
+        }
     if plan.by == SHARES:
         declared["secure-sum"] = {
             "status": "unknown",

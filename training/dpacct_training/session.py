@@ -31,7 +31,8 @@ class Result:
     `spent_by`: epsilon of each account, by whom it protects, and `charged`: in how many rounds;
     `account`: the one that has spent most.
     `planned` and `executed`: what was counted, by name. `checks`: what the ledger compared.
-    `personal`: mean accuracy of the clients' own models.
+    `personal`: mean accuracy of the clients' own models. `local`: whether the clients' hosts were on
+    this machine; of others, what they measured is their word.
     """
 
     weights: Array
@@ -43,6 +44,7 @@ class Result:
     executed: dict[str, int]
     rows: list[Row]
     key_source: str
+    local: bool
     spent_by: dict[str, dp.Answer]
     charged: dict[str, int]
     checks: tuple[dp.Assumption, ...]
@@ -98,7 +100,7 @@ class Session:
 
             run.finish(engine, after)
             personal = run.personal(engine)
-            return self._over(personal, time.monotonic() - start)
+            return self._over(engine.local, personal, time.monotonic() - start)
 
     def _due(self, round: int) -> bool:
         return (
@@ -150,7 +152,7 @@ class Session:
         # far fewer rounds can have a looser bound than more of them; only the end is always known
         return min(float(account.spent(mark)) for mark in {marks[0], marks[-1]})
 
-    def _over(self, personal: float | None, seconds: float) -> Result:
+    def _over(self, local: bool, personal: float | None, seconds: float) -> Result:
         run, prepared = self.run, self.prepared
         spent = run.spent()
         checks: tuple[dp.Assumption, ...] = ()
@@ -174,6 +176,7 @@ class Session:
             executed=run.state.counts(run.plan),
             rows=self.rows,
             key_source=run.keys.source,
+            local=local,
             spent_by=spent,
             charged={name: run.accounts.charged(name) for name in spent},
             checks=checks,
