@@ -95,8 +95,10 @@ class Direction:
     def log_delta(self, epsilon: float) -> Solved:
         if self.rare is not None and (found := self.rare.log_delta(epsilon)) is not None:
             return found
+        if self.rare is not None:
+            return self._touched(epsilon, self.rare.log_touched)
         solved = invert.log_delta(self.laws, epsilon - self.shift, self.start)
-        if not solved.resolved and self.rare is None and self.low_sampling is not None:
+        if not solved.resolved and self.low_sampling is not None:
             return self.low_sampling.log_delta(epsilon) or solved
         if self.log_kept == 0.0:
             return solved
@@ -104,6 +106,17 @@ class Direction:
         return Solved(
             value, lower - _mixing(lower), upper + _mixing(upper), solved.resolved, solved.start
         )
+
+    def _touched(self, epsilon: float, most: float) -> Solved:
+        """By contours, and never above the probability that a record is touched at all."""
+        try:
+            solved = invert.log_delta(self.laws, epsilon, self.start)
+        except TooFine:
+            return Solved(most, -math.inf, most, resolved=False)
+        if solved.upper <= most:
+            return solved
+        lower, value = min(solved.lower, most), min(solved.value, most)
+        return Solved(value, lower, most, solved.resolved, solved.start)
 
     def _mixed(self, log_finite: float) -> float:
         if self.log_kept == 0.0:
@@ -253,6 +266,12 @@ class Composition:
         if all(pairs.lower is None for pairs, _ in self.pairs):
             return None
         return self._directions([(pairs.lower or pairs.upper, n) for pairs, n in self.pairs])
+
+    @property
+    def log_touched(self) -> float:
+        """log of a bound of delta whatever the noise: that a record is touched at all; 0 if unknown."""
+        ways = [direction.low_sampling for direction in self.upper]
+        return max(0.0 if way is None else way.log_touched for way in ways)
 
     @cached_property
     def has_contour(self) -> bool:

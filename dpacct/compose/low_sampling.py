@@ -77,6 +77,13 @@ class LowSampling:
 
         return cls(Question(parts, reverse=ways.pop()), hits)
 
+    @property
+    def log_touched(self) -> float:
+        """log of the probability that some step touches the record at all: delta is never above it."""
+        return math.log(
+            -math.expm1(sum(n * math.log1p(-law.rate) for law, n in self.question.laws))
+        )
+
     def log_delta(self, epsilon: float) -> Solved | None:
         """log delta at epsilon; None where nothing tells."""
         try:

@@ -119,12 +119,25 @@ class Search:
     def _boundary(self) -> Boundary:
         if self.integer:
             return Boundary(*whole(self._cautious, int(self.low), int(self.high)))
+        if self._needs_nothing():
+            return Boundary(self.low, None)
         guess = self._by_normal_law()
         quick = self._quickly(guess) if guess else None
         if quick is not None:
             return quick
         start = guess.x if guess else 1.0
         return Boundary(*real(self._cautious, self.low, self.high, start=start))
+
+    def _needs_nothing(self) -> bool:
+        """Whether sampling alone meets the target at both ends, whatever the noise."""
+        for x in (self.low, self.high):
+            node = self.build(x)
+            if not Trials.apply(node, self.method):
+                return False
+            plan = Composition(node, resolve_adjacency(node, self.adjacency))
+            if plan.log_touched > self.log_delta:
+                return False
+        return True
 
     @cached_property
     def _cautious(self) -> Callable[[float], float]:
@@ -141,6 +154,8 @@ class Search:
             if not Trials.apply(node, self.method):
                 return self._excess(x)
             plan = Composition(node, resolve_adjacency(node, self.adjacency))
+            if (touched := plan.log_touched) <= self.log_delta:
+                return self._aim - score(touched)  # met by sampling alone
             if not plan.has_contour:
                 return self._excess(x)
             bound = max(direction.log_delta_bound(self.epsilon) for direction in plan.upper)

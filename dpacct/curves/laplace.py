@@ -80,7 +80,10 @@ class LaplaceLaw:
 
     @cached_property
     def variance_hint(self) -> float:
-        nodes = self.nodes(0.0, 1.0, 0.0)
+        try:
+            nodes = self.nodes(0.0, 1.0, 0.0)
+        except TooFine:  # of P a part `rate` is near the largest loss, and the rest near 0
+            return self.rate * self.largest_loss**2
         return float(np.exp(nodes.log_weights) @ np.square(nodes.losses))
 
     def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:

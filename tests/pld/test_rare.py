@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,47 @@ def test_attack_success_against_a_rare_plan() -> None:
     assert float(risk.advantage()) == pytest.approx(5.229449207599e-7, rel=1e-9)
     hits = risk.true_positive_rate(0.001)
     assert 0.001 <= float(hits) <= 0.001 + 5.3e-7
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [lambda x: dp.Laplace(b=x), lambda x: dp.Gaussian(sigma=x)],
+    ids=["laplace", "gaussian"],
+)
+def test_no_noise_is_needed_where_hardly_a_step_touches_the_record(
+    mechanism: Callable[[float], dp.Node],
+) -> None:
+    """1 - (1 - q)^T is below delta: once a search of minutes, for Laplace noise."""
+    found = dp.calibrate(
+        lambda x: dp.Poisson("1e-10")(mechanism(x)) * 1000, epsilon=0.1, delta=1e-5, method="exact"
+    )
+    assert found.lower is None  # the end of the search is not the least noise that will do
+    assert found.upper is not None
+    at_most = -math.expm1(1000 * math.log1p(-1e-10))
+    answer = (dp.Poisson("1e-10")(mechanism(found.upper)) * 1000).delta(epsilon=0.1, method="exact")
+    assert answer.upper is not None
+    assert answer.upper <= at_most * (1.0 + 1e-12)
+
+
+def test_least_noise_of_a_fixed_size_sample_at_a_tiny_delta() -> None:
+    """Once it took minutes."""
+
+    def plan(sigma: float) -> dp.Node:
+        return dp.WithoutReplacement(1e-3)(dp.Gaussian(sigma=sigma)) * 10
+
+    found = dp.noise_multiplier(
+        epsilon=1, delta=1e-275, sample_rate=1e-3, steps=10, sampling="uniform"
+    )
+    sigma = 0.5 * found  # a clipped sum moves by twice the clip under replace-one
+    safe, less = (plan(x).delta(epsilon=1, method="exact") for x in (sigma, sigma * (1.0 - 1e-8)))
+    assert safe.log_value is not None
+    assert less.log_value is not None
+    assert safe.log_value <= math.log(1e-275) < less.log_value
+
+
+def test_most_steps_of_a_rare_plan() -> None:
+    """The search's own end of 10^15 steps meets the target: no more than that is said."""
+    plan = dp.Poisson("1e-9")(dp.Gaussian(sigma=0.5)) * 10**12
+    answer = plan.delta(epsilon=1, method="exact")
+    assert answer.upper is not None
+    assert answer.upper < 0.1
