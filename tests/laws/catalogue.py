@@ -38,8 +38,8 @@ SEARCH = settings.default.max_examples >= 1000
 """Whether this is a long random search (--hypothesis-profile=search)."""
 SAME: dict[str, Any] = {"derandomize": True, "database": None}
 """The ordinary run draws the same examples each time; luck is for the long search."""
-SECONDS = float(os.environ.get("DPACCT_LAW_SECONDS", "10"))
-"""Processor time that one example of a law may take; it is interrupted there."""
+SECONDS = float(os.environ.get("DPACCT_LAW_SECONDS", "100"))
+"""Processor time after which an example hangs: it is ended there, and takes a tenth of that at worst."""
 
 
 @contextmanager

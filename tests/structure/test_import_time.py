@@ -7,34 +7,28 @@ import subprocess
 import sys
 from pathlib import Path
 
-BUDGET = 0.15  # seconds on top of `import numpy`
-RUNS = 5
+MOST = 5
+"""Modules on top of those of `import numpy`; each name loads what it needs when it is first used."""
 LATE = ("click", "flint", "hypothesis", "matplotlib", "mpmath", "rich", "scipy", "sympy", "torch")
 
 MEASURE = """
-import json, sys, time
+import json, sys
 import numpy
-start = time.perf_counter()
+before = set(sys.modules)
 import dpacct
-seconds = time.perf_counter() - start
-print(json.dumps({"seconds": seconds, "modules": sorted(sys.modules)}))
+print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 
-def measure(folder: Path) -> dict[str, object]:
+def loaded(folder: Path) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, cwd=folder
     )
-    return dict(json.loads(done.stdout))
-
-
-def test_import_is_quick(tmp_path: Path) -> None:
-    """The quickest of several runs: what the machine does meanwhile can only add."""
-    seconds = min(float(str(measure(tmp_path)["seconds"])) for _ in range(RUNS))
-    assert seconds <= BUDGET, f"import dpacct took {seconds:.3f} s beyond numpy"
+    return list(json.loads(done.stdout))
 
 
 def test_import_loads_only_what_it_needs(tmp_path: Path) -> None:
-    loaded = measure(tmp_path)["modules"]
-    assert isinstance(loaded, list)
-    assert not [name for name in LATE if name in loaded]
+    modules = loaded(tmp_path)
+    assert "dpacct" in modules
+    assert len(modules) <= MOST, modules
+    assert not [name for name in LATE if name in modules]
