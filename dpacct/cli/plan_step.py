@@ -2,63 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.noise_kind import KINDS
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.suggest import did_you_mean
-from dpacct.cli.values import (
-    COUNT,
-    DELTA,
-    EPSILON,
-    POSITIVE,
-    RATE,
-    SHARE,
-    STEPS,
-    Choice,
-    Number,
-)
-from dpacct.declare.domain import one_of
+from dpacct.cli.values import RATE, STEPS, Choice, Number
+from dpacct.declare.domain import Integer, one_of
+from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from dpacct.mechanisms.mechanism import Mechanism
     from dpacct.tree import Node
 
 MAX_DEPTH = 20
 
-# The keys that give each mechanism its noise; each tuple is one complete way to say it.
-_NOISE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "gaussian": (("sigma",), ("noise_multiplier", "clip")),
-    "laplace": (("b",),),
-    "pure-dp": (("epsilon",),),
-    "approx-dp": (("epsilon", "delta"),),
-    "zcdp": (("rho",),),
-    "staircase": (("eps0",), ("eps0", "nu")),
-    "discrete-laplace": (("scale",), ("scale", "sensitivity")),
-    "discrete-gaussian": (("scale",), ("scale", "sensitivity")),
-    "randomized-response": (("eps0",), ("eps0", "k")),
-    "local-randomizer": (("eps0",),),
-    "exponential": (("eps0",),),
-}
-NUMBERS: dict[str, Number] = {
-    "sigma": POSITIVE,
-    "noise_multiplier": POSITIVE,
-    "clip": POSITIVE,
-    "b": POSITIVE,
-    "epsilon": EPSILON,
-    "delta": DELTA,
-    "rho": POSITIVE,
-    "eps0": POSITIVE,
-    "nu": SHARE,
-    "k": COUNT,
-    "scale": POSITIVE,
-    "sensitivity": COUNT,
-    "rate": RATE,
-    "repeat": STEPS,
-}
-"""What each number of a step may be."""
-_STEP_KEYS = ("mechanism", "sampling", "inner", *NUMBERS)
+
+@cache
+def kinds() -> dict[str, type[Mechanism]]:
+    """The mechanisms that a step may name, the Gaussian first: where several fit its keys, it is meant."""
+    from dpacct.mechanisms.mechanism import Mechanism
+
+    found, classes = dict[str, type[Mechanism]](), Mechanism.__subclasses__()
+    for each in classes:
+        classes += each.__subclasses__()
+        if each.in_files and each.parameters:
+            found[each.kind] = each
+    return dict(sorted(found.items(), key=lambda item: item[0] != "gaussian"))
+
+
+def noise_keys() -> frozenset[str]:
+    """The keys of all mechanisms."""
+    return frozenset(name for each in kinds().values() for name in each.parameters)
+
+
+def is_whole(key: str) -> bool:
+    """Whether a key of a step takes whole numbers only."""
+    declared = (each.parameters.get(key) for each in kinds().values())
+    return key == "repeat" or any(one and isinstance(one.domain, Integer) for one in declared)
+
+
 _SAMPLING = Choice(["poisson", "uniform", "none"])
 
 
@@ -74,21 +59,34 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
         Refusal: a key or a value is wrong; the sentence begins with the place.
     """
     table = as_table(step, place)
-    check_keys(table, _STEP_KEYS, place)
+    if str(table.get("mechanism", "gaussian")) not in kinds():
+        _plugins()
+    known = ("mechanism", "sampling", "inner", "rate", "repeat", *sorted(noise_keys()))
+    check_keys(table, known, place)
     if depth > MAX_DEPTH:
         raise Refusal(f"{place}: steps may be nested {MAX_DEPTH} deep at most.")
-    numbers = {
-        key: NUMBERS[key].read(as_text(value, f"{place}: {key}"), f"{place}: {key}")
-        for key, value in table.items()
-        if key in NUMBERS
-    }
-    node = _inner(table, place, depth) if "inner" in table else _mechanism(table, numbers, place)
-    node = _sampled(node, table, numbers.get("rate"), place)
-    return node * int(numbers.get("repeat", 1))
+    node = _inner(table, place, depth) if "inner" in table else _mechanism(table, place)
+    rate = _number(table, "rate", RATE, place)
+    node = _sampled(node, table, rate, place)
+    return node * int(_number(table, "repeat", STEPS, place) or 1)
+
+
+def _plugins() -> None:
+    """Mechanisms of other packages, for a name that is none of dpacct's own."""
+    from dpacct.mechanisms import load_plugins
+
+    load_plugins()
+    kinds.cache_clear()
+
+
+def _number(table: Mapping[str, Any], key: str, kind: Number, place: str) -> Fraction | None:
+    if key not in table:
+        return None
+    return kind.read(as_text(table[key], f"{place}: {key}"), f"{place}: {key}")
 
 
 def _inner(table: Mapping[str, Any], place: str, depth: int) -> Node:
-    stray = [key for keys in _NOISE_KEYS.values() for way in keys for key in way if key in table]
+    stray = [key for key in table if key in noise_keys()]
     stray += ["mechanism"] if "mechanism" in table else []
     if stray:
         raise Refusal(
@@ -113,40 +111,29 @@ def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
     return total
 
 
-def _mechanism(table: Mapping[str, Any], numbers: Mapping[str, Fraction], place: str) -> Node:
-    import dpacct as dp
-
-    given = {key for keys in _NOISE_KEYS.values() for way in keys for key in way if key in numbers}
+def _mechanism(table: Mapping[str, Any], place: str) -> Node:
+    given = {key: as_text(table[key], f"{place}: {key}") for key in table if key in noise_keys()}
     name = _named(table, given, place)
-    ways = _NOISE_KEYS[name]
-    if given == {"noise_multiplier"}:
-        ways = (*ways, ("noise_multiplier",))  # the ratio alone fixes the privacy
-    if tuple(sorted(given)) not in {tuple(sorted(way)) for way in ways}:
-        wanted = " or ".join(" and ".join(way) for way in _NOISE_KEYS[name])
+    kind = kinds()[name]
+    if not kind.fits(given):
         got = " and ".join(sorted(given)) or "none of them"
-        raise Refusal(
-            f"{place}: {name} takes {wanted}, got {got}.", ways[0][0], kind="exclusive-options"
-        )
-    whole = {"k", "sensitivity"}
-    values = {key: int(numbers[key]) if key in whole else numbers[key] for key in given}
-    if given == {"noise_multiplier"}:
-        values["clip"] = Fraction(1)
-    opaque = {"pure-dp": dp.PureDP, "approx-dp": dp.ApproxDP, "zcdp": dp.ZCDP}
-    make = opaque[name] if name in opaque else KINDS[name].make
-    node: Node = make(**values)
-    return node
+        told = f"{place}: {name} takes {kind.offer()}, got {got}."
+        raise Refusal(told, next(iter(kind.parameters)), kind="exclusive-options")
+    try:
+        return kind(**given)
+    except InvalidArgument as error:
+        where = f"{place}: {error.argument}"
+        raise Refusal(f"{place}: {error.message}", where, kind="invalid-argument") from None
 
 
-def _named(table: Mapping[str, Any], given: set[str], place: str) -> str:
+def _named(table: Mapping[str, Any], given: Iterable[str], place: str) -> str:
     """The mechanism's name, or the one mechanism that the given keys fit."""
     if "mechanism" in table:
         name = f"{place}: mechanism"
-        return Choice(list(_NOISE_KEYS)).read(as_text(table["mechanism"], name), name)
-    fitting = [name for name, ways in _NOISE_KEYS.items() if any(given == set(way) for way in ways)]
-    if given == {"noise_multiplier"}:
-        return "gaussian"
-    if len(fitting) != 1:
-        names = fitting or list(_NOISE_KEYS)
+        return Choice(list(kinds())).read(as_text(table["mechanism"], name), name)
+    fitting = [name for name, kind in kinds().items() if kind.fits(given)]
+    if len(fitting) != 1 and "gaussian" not in fitting:
+        names = fitting or list(kinds())
         raise Refusal(f"{place}: give mechanism ({one_of(names)}) and its noise.", "mechanism")
     return fitting[0]
 

@@ -16,7 +16,6 @@ from dpacct.declare.domain import Integer
 from dpacct.declare.number import shown
 
 _OURS = ("as_json", "as_csv", "quiet", "output", "certificate", "help")
-_NUMBERS = (plan_step.NUMBERS, federated_plan.NUMBERS)
 
 
 Kind = Literal["option", "switch", "argument", "word", "inside"]
@@ -86,11 +85,13 @@ def _names(param: click.Parameter) -> list[str]:
 
 def is_whole(slot: Slot, param: click.Parameter | None) -> bool:
     """Whether only whole numbers go there."""
-    kinds = [param.type] if param is not None else []
+    kind = None if param is None else param.type
     if slot.kind == "inside":
         last = slot.name.rpartition(".")[2]
-        kinds = [table[last] for table in _NUMBERS if last in table]
-    return any(isinstance(kind, Number) and isinstance(kind.domain, Integer) for kind in kinds)
+        if plan_step.is_whole(last):
+            return True
+        kind = federated_plan.NUMBERS.get(last)
+    return isinstance(kind, Number) and isinstance(kind.domain, Integer)
 
 
 def flattened(table: Mapping[str, object], ends: Iterable[str]) -> Iterator[tuple[str, object]]:

@@ -158,6 +158,20 @@ class Record:
         """Why values that are each in range do not go together."""
         return None
 
+    @classmethod
+    def fits(cls, names: Iterable[str]) -> bool:
+        """Whether these parameters are one whole way to say it."""
+        given = frozenset(names)
+        return any(needed <= given <= allowed for needed, allowed in cls._fits)
+
+    @classmethod
+    def offer(cls) -> str:
+        """The ways to say it: "either sigma or noise_multiplier (with clip)"."""
+        if len(cls._fits) == 1:
+            return " and ".join(name for name in cls.parameters if name in cls._fits[0][0])
+        leading = [next(n for n in cls.parameters if n in needed) for needed, _ in cls._fits]
+        return _offer(leading, cls._fits)
+
     def _placed(self, first: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
         """The values with those that were given by position."""
         names = [name for name, parameter in self.parameters.items() if not parameter.kw_only]
@@ -174,14 +188,14 @@ class Record:
             if name not in self.parameters:
                 hint = did_you_mean(name, self.parameters)
                 raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=name)
-        if any(needed <= given <= allowed for needed, allowed in self._fits):
+        if self.fits(given):
             return
         if len(self._fits) == 1:
             needed, _ = self._fits[0]
             name = next(name for name in self.parameters if name in needed - given)
             raise self.parameters[name].domain.refusal(name, None)
         leading = [next(n for n in self.parameters if n in needed) for needed, _ in self._fits]
-        told = f"{who} takes {_offer(leading, self._fits)}, got {self._got(given, leading)}"
+        told = f"{who} takes {self.offer()}, got {self._got(given, leading)}"
         stray = [name for name in self.parameters if name in given and name not in leading]
         several = len(given & {*leading}) > 1 or not given
         raise InvalidArgument(told, argument=leading[0] if several or not stray else stray[0])

@@ -53,6 +53,7 @@ class Custom(Mechanism):
 
     domains: ClassVar[Any] = {}
     what: ClassVar[str] = ""
+    in_files = False
 
     def __new__(cls, **given: Any) -> Custom:
         """The class of the form that is given."""

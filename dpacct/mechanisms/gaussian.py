@@ -152,6 +152,7 @@ class GaussianStatistic(_Normal, kind="gaussian-statistic"):
         _PRECISION, "1/sigma^2 of the noise given per clip", default=Fraction(0)
     )
     references = Gaussian.references
+    in_files = False
 
     def _complaint(self) -> InvalidArgument | None:
         if self.per_sensitivity + self.per_clip:

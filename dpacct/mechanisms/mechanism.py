@@ -25,6 +25,8 @@ class Mechanism(Record, Leaf):
 
     references: ClassVar[tuple[str, ...]] = ()
     facts = Facts()
+    in_files: ClassVar[bool] = True
+    """Whether a step of a plan file may name it, and give its parameters as keys."""
 
     @abstractmethod
     def base(self, adjacency: Adjacency) -> BasePair:

@@ -52,6 +52,7 @@ class Shuffle(Mechanism, kind="shuffle"):
     rate: Parameter[Fraction] = Parameter(
         RATE, "probability that a client takes part", default=Fraction(1)
     )
+    in_files = False
     facts = Facts(fixed=Adjacency.REPLACE_ONE, unit=Unit.CLIENT)
     references = (
         "Feldman, McMillan, Talwar. Stronger Privacy Amplification by Shuffling for Renyi and "

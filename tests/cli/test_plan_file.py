@@ -84,9 +84,12 @@ def test_nested_steps(compose: Ask) -> None:
         ("[[step]]\nsigma = 1\nrate = 2", "step 1: rate must be"),
         ("[[step]]\nsigma = 1\nrate = 1\nsampling = 'none'", "contradicts the rate"),
         ("[[step]]\nsigma = 1\nb = 1", "step 1: give mechanism"),
-        ("[[step]]\nmechanism = 'gaussian'\nb = 1", "gaussian takes sigma or"),
+        ("[[step]]\nmechanism = 'gaussian'\nb = 1", "gaussian takes either sigma or"),
         ("[[step]]\nmechanism = 'gauss'", "did you mean gaussian?"),
-        ("[[step]]\nmechanism = 'laplace'", "laplace takes b, got none of them"),
+        (
+            "[[step]]\nmechanism = 'laplace'",
+            "laplace takes either b or noise_multiplier (with clip), got none of them",
+        ),
         ("[[step]]\nrate = 0.5", "step 1: give mechanism"),
         (
             "[[step]]\nsigma = 1\n[[step.inner]]\nsigma = 1",
@@ -121,6 +124,27 @@ def test_a_bad_file(compose: Ask, text: str | bytes, says: str) -> None:
     assert says in failed.stderr
     assert "Traceback" not in failed.stderr
     assert compose(text, "--json").json["error"]["code"] == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "node"),
+    [
+        (
+            "mechanism = 'laplace'\nnoise_multiplier = 2\nclip = 1",
+            dp.Laplace(noise_multiplier=2, clip=1),
+        ),
+        ("mechanism = 'staircase'\neps0 = 1\nclip = 3", dp.Staircase(1, clip=3)),
+        ("noise_multiplier = 2\nclip = 3", dp.Gaussian(noise_multiplier=2, clip=3)),
+        ("b = '1e3^0.5'", dp.Laplace("1000^0.5")),
+    ],
+)
+def test_a_step_takes_what_its_mechanism_declares(compose: Ask, keys: str, node: dp.Node) -> None:
+    told = compose(
+        f"adjacency = 'replace-one'\ndelta = 1e-5\n[[step]]\n{keys}\nrepeat = 2", "--json"
+    )
+    plan = (node * 2).under("replace-one")
+    assert dp.from_dict(told.json["plan"]) == plan
+    assert told.json["value"] == plan.epsilon(1e-5).value
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

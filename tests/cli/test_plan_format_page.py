@@ -24,8 +24,12 @@ def test_the_page_shows_plans(block: str, tmp_path: Path) -> None:
 
 def test_the_page_lists_every_key() -> None:
     from dpacct.cli.plan_file import _KEYS
-    from dpacct.cli.plan_step import _NOISE_KEYS, _STEP_KEYS
+    from dpacct.cli.plan_step import kinds, noise_keys
 
     assert len(BLOCKS) == 2
     page = PAGE.read_text(encoding="utf-8")
-    assert not [key for key in (*_KEYS, *_STEP_KEYS, *_NOISE_KEYS) if f"`{key}`" not in page]
+    assert not [
+        key
+        for key in (*_KEYS, *kinds(), *noise_keys(), "rate", "repeat", "sampling", "inner")
+        if f"`{key}`" not in page
+    ]
