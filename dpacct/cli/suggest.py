@@ -1,7 +1,8 @@
 """Did you mean ...?"""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+from dpacct.declare import domain
 
 # What people type who come from other tools, and what it is called here.
 SYNONYMS = {
@@ -54,23 +55,12 @@ SYNONYMS = {
 def closest(word: str, known: Iterable[str]) -> str | None:
     """The member of `known` that `word` most likely stands for, or None.
 
-    >>> closest("--detla", ["--delta", "--eps"])
-    '--delta'
     >>> closest("--q", ["--rate", "--steps"])
     '--rate'
     """
-    known = list(known)
-    lowered = word.lower().replace("_", "-")
-    if lowered in known:
-        return lowered
-    if SYNONYMS.get(lowered) in known:
-        return SYNONYMS[lowered]
-    cutoff = 0.7 if len(lowered) > 4 else 0.6  # one wrong letter of three is a near miss, too
-    matches = get_close_matches(lowered, known, n=1, cutoff=cutoff)
-    return matches[0] if matches else None
+    return domain.closest(word, known, SYNONYMS)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A clause for the end of a sentence: "; did you mean --delta?" or a full stop."""
-    match = closest(word, known)
-    return f"; did you mean {match}?" if match else "."
+    return domain.did_you_mean(word, known, SYNONYMS) or "."

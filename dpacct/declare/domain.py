@@ -497,16 +497,26 @@ def one_of(words: Iterable[str]) -> str:
     return f"{', '.join(rest)} or {last}" if rest else last
 
 
-def did_you_mean(word: str, choices: Iterable[str], also: Mapping[str, str] | None = None) -> str:
-    """A clause for the end of a sentence, "; did you mean --delta?", or nothing."""
+def closest(word: str, choices: Iterable[str], also: Mapping[str, str] | None = None) -> str | None:
+    """The choice that a misspelt word most likely stands for; `also` are other tools' words for it.
+
+    >>> closest("--detla", ["--delta", "--eps"]), closest("--q", ["--rate"], {"--q": "--rate"})
+    ('--delta', '--rate')
+    """
     lowered = word.lower().replace("_", "-")
     dashed = {choice.replace("_", "-"): choice for choice in choices}
-    near = dashed.get(lowered) or (also or {}).get(lowered)
+    near = dashed.get(lowered) or dashed.get((also or {}).get(lowered, ""))
     if near is None:
         from difflib import get_close_matches
 
         cutoff = 0.7 if len(lowered) > 4 else 0.6  # one wrong letter of three is a near miss, too
         near = dashed.get(next(iter(get_close_matches(lowered, dashed, 1, cutoff)), ""))
+    return near
+
+
+def did_you_mean(word: str, choices: Iterable[str], also: Mapping[str, str] | None = None) -> str:
+    """A clause for the end of a sentence, "; did you mean --delta?", or nothing."""
+    near = closest(word, choices, also)
     return f"; did you mean {near}?" if near else ""
 
 
