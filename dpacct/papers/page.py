@@ -312,7 +312,7 @@ class Statement:
                 ranges[argument.name] = parse(argument.range, argument.drawn)
             except (ValueError, SyntaxError) as wrong:
                 raise PageError(f"{self.path}:{line}: {argument.name}: {wrong}") from None
-        called = any("(" in end for one in ranges.values() for end in one.dependent)
+        called = any("(" in end for each in ranges.values() for end in each.dependent)
         return Domain(ranges, vars(self.module) if called else {})
 
     def checked(self, values: Mapping[str, object]) -> dict[str, Plain]:

@@ -107,7 +107,7 @@ class Domain:
     functions: Functions
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} in {one}" for name, one in self.ranges.items())
+        return ", ".join(f"{name} in {each}" for name, each in self.ranges.items())
 
     def check(self, values: Mapping[str, object]) -> dict[str, Value]:
         """All values made exact, if they lie in the domain together.
@@ -122,14 +122,14 @@ class Domain:
             raise InvalidArgument(f"{name} is missing: it must be in {self}", argument=name)
         checked: dict[str, Value] = {}
         for name in self._order():
-            one = self.ranges[name]
-            interval = one.at(checked, self.functions)
+            each = self.ranges[name]
+            interval = each.at(checked, self.functions)
             try:
-                checked[name] = one.check(name, values[name], interval, OutsideDomain)
+                checked[name] = each.check(name, values[name], interval, OutsideDomain)
             except DpacctError as wrong:
-                if not one.dependent:
+                if not each.dependent:
                     raise
-                message = f"{wrong.message} (where the end is {' and '.join(one.dependent)})"
+                message = f"{wrong.message} (where the end is {' and '.join(each.dependent)})"
                 raise type(wrong)(message, argument=name) from None
         return {name: checked[name] for name in self.ranges}
 

@@ -95,7 +95,7 @@ def ids() -> tuple[str, ...]:
 
 def statements(paper: str | None = None) -> tuple[Statement, ...]:
     """All statements, or those of a paper (by its key), in the order of the paper."""
-    return tuple(get(one) for one in ids() if paper is None or one.startswith(f"{paper}."))
+    return tuple(get(name) for name in ids() if paper is None or name.startswith(f"{paper}."))
 
 
 def named(name: str) -> Paper:
@@ -171,10 +171,12 @@ def problems() -> list[str]:
         if there != set(paper.listed) or len(set(paper.listed)) < len(paper.listed):
             odd = sorted(set(paper.listed) ^ there)
             wrong.append(f"{PAGES / key / 'paper.md'}:1: not listed, or listed in vain: {odd}")
-    known = set(ids())
+    every_id = set(ids())
     for s in statements():
         linked = [other for other in (*s.relies_on, s.corrected_by) if other]
-        wrong += [f"{s.path}:2: {other} is no statement" for other in linked if other not in known]
+        wrong += [
+            f"{s.path}:2: {other} is no statement" for other in linked if other not in every_id
+        ]
         try:
             _ = s.locus, s.claim, s.maths, s.values, s.witness, s.domain
         except PageError as error:

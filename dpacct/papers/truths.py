@@ -114,11 +114,11 @@ def log_labels(votes: tuple[float, ...], sigma: float) -> Floats:
     z = _grid()
     width = math.log(float(z[1] - z[0])) - 0.5 * math.log(2.0 * math.pi)
     logs = []
-    for index, own in enumerate(votes):
+    for index, base in enumerate(votes):
         height = -0.5 * z * z
         for other, count in enumerate(votes):
             if other != index:
-                height = height + log_ndtr(z + (own - count) / sigma)
+                height = height + log_ndtr(z + (base - count) / sigma)
         logs.append(float(np.logaddexp.reduce(height)) + width)
     return np.array(logs)
 
@@ -176,13 +176,13 @@ def worst_label_divergence(
     """The largest divergence of the label released on these votes from that on others, and back if `both`."""
     if (max(votes) - min(votes) + 2.0) / sigma >= 45.0:
         return None  # some label's probability lies below the range of floats
-    own = log_labels(votes, sigma)
+    base = log_labels(votes, sigma)
     worst = 0.0
     for other in others:
         theirs = log_labels(other, sigma)
-        worst = max(worst, label_divergence(alpha, own, theirs))
+        worst = max(worst, label_divergence(alpha, base, theirs))
         if both:
-            worst = max(worst, label_divergence(alpha, theirs, own))
+            worst = max(worst, label_divergence(alpha, theirs, base))
     room = 1e-7 * worst + 1e-14 * alpha / (alpha - 1.0)  # rounding, over alpha - 1
     return worst - room, worst + room
 
@@ -214,10 +214,10 @@ def more_answers(epsilon: float, eps0: float, clients: int, answers: int = 3) ->
     lie = 1.0 / (math.exp(eps0) + answers - 1.0)
     honest = math.exp(eps0) * lie
     others = clients - 1
-    told = _binomial(others, 2.0 * lie)
+    answered = _binomial(others, 2.0 * lie)
     shape = (clients + 1, clients + 1)
     p, q = np.zeros(shape), np.zeros(shape)
-    for said, chance in enumerate(told.tolist()):
+    for said, chance in enumerate(answered.tolist()):
         ones = _binomial(said, 0.5) * chance
         at = np.arange(said + 1)
         for table, zero, one in ((p, honest, lie), (q, lie, honest)):
@@ -238,8 +238,8 @@ def two_answers(epsilon: float, eps0: float, clients: int) -> float:
 
 def shuffled_delta(epsilon: float, eps0: float, clients: int) -> float:
     """The largest delta of randomised responses that is computed here: a lower bound of the worst one's."""
-    found = two_answers(epsilon, eps0, clients)
-    return max(found, more_answers(epsilon, eps0, clients)) if clients <= 60 else found
+    largest = two_answers(epsilon, eps0, clients)
+    return max(largest, more_answers(epsilon, eps0, clients)) if clients <= 60 else largest
 
 
 def exact_enough(delta: float) -> tuple[float, float] | None:

@@ -171,8 +171,8 @@ def joining(
     cut = 2.0 * (epsilon + dimension * math.log(grow)) / (grow * grow - 1.0)
     wide = float(gammaincc(0.5 * dimension, 0.5 * cut))
     narrow = float(gammaincc(0.5 * dimension, 0.5 * cut * grow * grow))
-    told = wide - math.exp(min(epsilon, 700.0)) * narrow
-    return max(0.0, told * (1.0 - 1e-9)), 1.0
+    hockey_stick = wide - math.exp(min(epsilon, 700.0)) * narrow
+    return max(0.0, hockey_stick * (1.0 - 1e-9)), 1.0
 
 
 def algorithm3_corrected(sigma: float, epsilon: float) -> float:
@@ -436,9 +436,9 @@ def one_agent_printed(
         return np.array([float(log_ndtr(scaled)), float(log_ndtr(-scaled))])
 
     lead = votes[0] - votes[1]
-    own = logs(lead)
+    law = logs(lead)
     margins = [lead + 1, lead - 1]  # a vote more for one of them; a vote fewer is the same
-    value = max(truths.label_divergence(alpha, own, logs(margin)) for margin in margins)
+    value = max(truths.label_divergence(alpha, law, logs(margin)) for margin in margins)
     room = 1e-9 * value + 1e-14 * alpha / (alpha - 1.0)
     return value - room, value + room
 

@@ -32,9 +32,9 @@ def sampled_response(epsilon: float, rate: float) -> float:
     from mpmath import log, mp, mpf
 
     with mp.workdps(260):  # e^-500 beside 1
-        one, other = _leaky(epsilon, 0.0, 1), _leaky(epsilon, 0.0, 0)
+        with_bit, without = _leaky(epsilon, 0.0, 1), _leaky(epsilon, 0.0, 0)
         q = mpf(rate)
-        ratios = [(1 - q) + q * p / r for p, r in zip(one, other, strict=True) if r > 0]
+        ratios = [(1 - q) + q * p / r for p, r in zip(with_bit, without, strict=True) if r > 0]
         return float(max(log(ratio) for ratio in ratios))
 
 
@@ -50,8 +50,10 @@ def sampled_leak(epsilon: float, delta: float, rate: float) -> float:
 
     with mp.workdps(260):  # e^-500 beside 1
         factor = 1 + mpf(rate) * (exp(mpf(epsilon)) - 1)
-        one, other = _leaky(epsilon, delta, 1), _leaky(epsilon, delta, 0)
-        mixed = [(1 - mpf(rate)) * r + mpf(rate) * p for p, r in zip(one, other, strict=True)]
-        up = sum(max(mpf(0), m - factor * r) for m, r in zip(mixed, other, strict=True))
-        down = sum(max(mpf(0), r - factor * m) for m, r in zip(mixed, other, strict=True))
+        with_bit, without = _leaky(epsilon, delta, 1), _leaky(epsilon, delta, 0)
+        mixed = [
+            (1 - mpf(rate)) * r + mpf(rate) * p for p, r in zip(with_bit, without, strict=True)
+        ]
+        up = sum(max(mpf(0), m - factor * r) for m, r in zip(mixed, without, strict=True))
+        down = sum(max(mpf(0), r - factor * m) for m, r in zip(mixed, without, strict=True))
         return float(max(up, down))

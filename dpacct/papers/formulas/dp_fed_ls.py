@@ -123,9 +123,9 @@ def eq2_corrected(v: Sequence[float], sigma: float) -> float:
 @oracle("eq2_corrected", draws=200, within=1e-7)
 def periodic_ends(v: Sequence[float], sigma: float) -> tuple[float, float]:
     """The cycle's matrix, solved; the first entry may cancel, so it has the error of the vector."""
-    found = float(np.linalg.solve(_matrix("periodic", sigma, len(v)), v)[0])
+    solution = float(np.linalg.solve(_matrix("periodic", sigma, len(v)), v)[0])
     room = 1e-13 * max(abs(x) for x in v)
-    return found - room, found + room
+    return solution - room, solution + room
 
 
 # Lemma 1
@@ -174,11 +174,11 @@ def _fixed(
     log_inverse = -math.log(delta)
     x = guarantee.squared(lam, epsilon, log_inverse, tau, steps)
     if x < guarantee.least:
-        told = f"lam must make nu^2/(4 G^2) at least {guarantee.least}, got {x:.6g} at {lam:.6g}"
-        raise OutsideDomain(told, argument="lam")
+        message = f"lam must make nu^2/(4 G^2) at least {guarantee.least}, got {x:.6g} at {lam:.6g}"
+        raise OutsideDomain(message, argument="lam")
     if guarantee.slack(x, guarantee.alpha(lam, epsilon, log_inverse), tau) < 0.0:
-        told = f"lam must meet the condition on alpha, got {lam:.6g}"
-        raise OutsideDomain(told, argument="lam")
+        message = f"lam must meet the condition on alpha, got {lam:.6g}"
+        raise OutsideDomain(message, argument="lam")
     return 2.0 * clip * math.sqrt(x)
 
 
@@ -191,12 +191,12 @@ def _best(
     guarantee: Guarantee, epsilon: float, delta: float, tau: float, clip: float, steps: int
 ) -> float:
     """nu at the best lambda; raises `OutsideDomain`, with the smallest epsilon, where none fits."""
-    found = guarantee.smallest(epsilon, -math.log(delta), tau, steps)
-    if found is None:
+    solution = guarantee.smallest(epsilon, -math.log(delta), tau, steps)
+    if solution is None:
         least = guarantee.least_epsilon(-math.log(delta), tau, steps)
-        told = f"epsilon must be at least {least:.12g} for a lambda to exist, got {epsilon:.12g}"
-        raise OutsideDomain(told, argument="epsilon")
-    return 2.0 * clip * math.sqrt(found[0])
+        message = f"epsilon must be at least {least:.12g} for a lambda to exist, got {epsilon:.12g}"
+        raise OutsideDomain(message, argument="epsilon")
+    return 2.0 * clip * math.sqrt(solution[0])
 
 
 def theorem1(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
@@ -251,8 +251,8 @@ def _least_epsilon(constant: float, least: float, delta: float, tau: float, step
         return bool(room[at] >= 0.0), float(where[at])
 
     def feasible(epsilon: float) -> bool:
-        found, best = exists(epsilon, lam)
-        if found:
+        solution, best = exists(epsilon, lam)
+        if solution:
             return True
         near = best * np.geomspace(0.998, 1.0 / 0.998, 20_001)
         return exists(epsilon, near[near < 1.0])[0]
@@ -647,8 +647,8 @@ def of_noise(
     high = 2.0 * low
     for _ in range(60):
         middle = 0.5 * (low + high)
-        found = theorem.smallest(middle, log_inverse, tau, steps)
-        low, high = (low, middle) if found is not None and found[0] <= x else (middle, high)
+        solution = theorem.smallest(middle, log_inverse, tau, steps)
+        low, high = (low, middle) if solution is not None and solution[0] <= x else (middle, high)
     return high
 
 

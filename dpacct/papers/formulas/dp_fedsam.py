@@ -84,7 +84,7 @@ def _clipped(update: float, clip: float) -> float:
 def clipped(clip: float) -> tuple[float, float]:
     """Clipped updates of every two from a list, opposite ones and absent ones among them."""
     updates = [_clipped(share * clip, clip) for share in (-7.0, -1.0, -0.4, 0.0, 0.3, 1.0, 9.0)]
-    worst = max((one - two) ** 2 for one in updates for two in updates)
+    worst = max((left - right) ** 2 for left in updates for right in updates)
     return worst, worst * (1.0 + 1e-12)
 
 
@@ -215,17 +215,17 @@ _NARROW = 70
 def best_order(epsilon: Callable[[float], float]) -> float:
     """The smallest epsilon over the orders (1.01, 256]; it has one minimum."""
     low, high = math.log(_LOWEST), math.log(_HIGHEST)
-    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    first, second = epsilon(1.0 + math.exp(one)), epsilon(1.0 + math.exp(two))
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    first, second = epsilon(1.0 + math.exp(left)), epsilon(1.0 + math.exp(right))
     for _ in range(_NARROW):
         if first < second:
-            high, two, second = two, one, first
-            one = high - _GOLDEN * (high - low)
-            first = epsilon(1.0 + math.exp(one))
+            high, right, second = right, left, first
+            left = high - _GOLDEN * (high - low)
+            first = epsilon(1.0 + math.exp(left))
         else:
-            low, one, first = one, two, second
-            two = low + _GOLDEN * (high - low)
-            second = epsilon(1.0 + math.exp(two))
+            low, left, first = left, right, second
+            right = low + _GOLDEN * (high - low)
+            second = epsilon(1.0 + math.exp(right))
         if high - low < 1e-5:
             break
     return min(first, second)
@@ -500,12 +500,12 @@ def _coins(step: float, failure: float, steps: int, epsilon: float) -> tuple[flo
     with mp.workdps(40):
         true = 1 / (1 + exp(-mpf(step)))
         lie, bar = 1 - true, exp(mpf(epsilon))
-        told = fsum(
+        revealed = fsum(
             binomial(steps, j)
             * max(mpf(0), true ** (steps - j) * lie**j - bar * lie ** (steps - j) * true**j)
             for j in range(steps // 2 + 1)
         )
-        value = float(1 - (1 - mpf(failure)) ** steps * (1 - told))
+        value = float(1 - (1 - mpf(failure)) ** steps * (1 - revealed))
     return value * (1.0 - 1e-10), value * (1.0 + 1e-10)
 
 
@@ -514,11 +514,11 @@ def delivered(
     claimed: float, steps: int, epsilon: float, delta: float, slack: float
 ) -> Comparison | None:
     """The exact delta at the claimed eps', against 1 - (1 - delta)^T (1 - slack)."""
-    told = _coins(epsilon, delta, steps, claimed)
-    if told is None:
+    revealed = _coins(epsilon, delta, steps, claimed)
+    if revealed is None:
         return None
     allowed = 1.0 - (1.0 - delta) ** steps * (1.0 - slack)
-    return Comparison(allowed * (1.0 + 1e-12), *told)
+    return Comparison(allowed * (1.0 + 1e-12), *revealed)
 
 
 def _failures(steps: int, epsilon: float, total: float, delta: float) -> float:

@@ -137,8 +137,8 @@ def gaussian_divergence(alpha: float, sigma: float) -> tuple[float, float]:
     logs = -0.5 * (alpha * (x - shift) ** 2 + (1.0 - alpha) * x**2)
     top = float(np.max(logs))
     area = float(np.sum(np.exp(logs - top))) * 0.02 / math.sqrt(2.0 * math.pi)
-    found, room = (top + math.log(area)) / (alpha - 1.0), 1e-14 / (alpha - 1.0)
-    return found - room, found + room
+    value, room = (top + math.log(area)) / (alpha - 1.0), 1e-14 / (alpha - 1.0)
+    return value - room, value + room
 
 
 # Theorem 1
@@ -182,8 +182,8 @@ def _pieces(lam: float, nu: float, shift: float) -> tuple[Floats, Floats, Floats
     if steps > 20_000:
         raise ArithmeticError("too many steps")
     whole = np.arange(steps + 1.0)
-    own = np.concatenate([whole, whole + nu, -whole, -whole - nu])
-    jumps = np.unique(np.concatenate([own, own + shift]))
+    kinks = np.concatenate([whole, whole + nu, -whole, -whole - nu])
+    jumps = np.unique(np.concatenate([kinks, kinks + shift]))
     middle = 0.5 * (jumps[1:] + jumps[:-1])
     height = math.log(-math.expm1(-lam)) - math.log(2.0 * (nu + math.exp(-lam) * (1.0 - nu)))
 
@@ -197,11 +197,11 @@ def _pieces(lam: float, nu: float, shift: float) -> tuple[Floats, Floats, Floats
 
 def divergence_staircase(alpha: float, lam: float, nu: float, shift: float) -> float:
     """D_alpha of the mechanism from itself shifted; both directions are the same, by symmetry."""
-    length, here, there = _pieces(lam, nu, shift)
-    weight = length * np.exp(here)
+    length, base, moved = _pieces(lam, nu, shift)
+    weight = length * np.exp(base)
     # P and Q exchange their roles under reflection, so the mean under P of e^{(alpha-1) L} decides;
     # divided by the mass, so that neither small losses nor orders near 1 lose their digits
-    loss, s = here - there, alpha - 1.0
+    loss, s = base - moved, alpha - 1.0
     if s * lam < 600.0:
         mean = float(weight @ np.expm1(s * loss)) / float(np.sum(weight))
         return max(0.0, math.log1p(mean) / s)
@@ -289,9 +289,9 @@ def curve(smoothness: float, w: float, v: float) -> tuple[float, float]:
     nodes, weights = np.polynomial.legendre.leggauss(8)
     r, weight = 0.5 * (nodes + 1.0), 0.5 * weights
     ends = float(weight @ ((1.0 - r) ** 2 * v + (r**2 - 1.0) * w))
-    found = (1.0 / smoothness - ends) / float(weight @ (2.0 * r * (1.0 - r)))
+    value = (1.0 / smoothness - ends) / float(weight @ (2.0 * r * (1.0 - r)))
     room = 1e-13 * (abs(v) + abs(w) + 1.0 / smoothness)
-    return found - room, found + room
+    return value - room, value + room
 
 
 @proof("theorem5_corrected")
@@ -426,8 +426,8 @@ def laplace_divergence(alpha: float, lam: float) -> tuple[float, float]:
     weights = np.concatenate([np.tile(half * unit_w, panels), tail_w, tail_w])
     top = float(np.max(logs))
     total = float(weights @ np.exp(logs - top)) / 2.0
-    found, room = (top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)
-    return found - room, found + room
+    value, room = (top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)
+    return value - room, value + room
 
 
 @oracle("theorem7", draws=500, within=1e-8)
