@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dpacct.curves.amplify import Direction as Way
@@ -25,31 +26,36 @@ FEW_HITS, MOST_HITS = 1.0, 40.0
 _MOST_LAWS = 3
 
 
-def _gaussian(law: SampledGaussianLaw) -> tuple[SampledLaw, bool] | None:
+def _gaussian(law: SampledGaussianLaw) -> SampledLaw:
     from dpacct.pld.rare_law import Normal, SampledLaw
 
-    return SampledLaw(Normal(1.0 / law.sigma), law.rate), not law.remove
+    return SampledLaw(Normal(1.0 / law.sigma), law.rate)
 
 
-def _fixed_size(law: SymmetricGaussianLaw) -> tuple[SampledLaw, bool] | None:
+def _fixed_size(law: SymmetricGaussianLaw) -> SampledLaw:
     from dpacct.pld.rare_law import Normal, SampledLaw
 
-    return SampledLaw(Normal(1.0 / law.sigma), law.rate, mirrored=True), False
+    return SampledLaw(Normal(1.0 / law.sigma), law.rate, mirrored=True)
 
 
-def _laplace(law: LaplaceLaw) -> tuple[SampledLaw, bool] | None:
+def _laplace(law: LaplaceLaw) -> SampledLaw:
     from dpacct.pld.rare_law import Exponential, SampledLaw
 
-    if law.direction is Way.PLAIN:
-        return None
-    mirrored = law.direction is Way.SYMMETRIC
-    return SampledLaw(Exponential(law.lam), law.rate, mirrored), law.direction is Way.ADD
+    return SampledLaw(Exponential(law.lam), law.rate, law.direction is Way.SYMMETRIC)
 
 
-_KNOWN: dict[type, Callable[[Any], tuple[SampledLaw, bool] | None]] = {
-    SampledGaussianLaw: _gaussian,
-    SymmetricGaussianLaw: _fixed_size,
-    LaplaceLaw: _laplace,
+@dataclass(frozen=True)
+class _Kind:
+    """How a law is stated (imported late: most plans need none of it); whether its sides are exchanged."""
+
+    state: Callable[[Any], SampledLaw]
+    exchanged: Callable[[Any], bool]
+
+
+_KNOWN = {
+    SampledGaussianLaw: _Kind(_gaussian, lambda law: not law.remove),
+    SymmetricGaussianLaw: _Kind(_fixed_size, lambda law: False),
+    LaplaceLaw: _Kind(_laplace, lambda law: law.direction is Way.ADD),
 }
 
 
@@ -57,25 +63,29 @@ _KNOWN: dict[type, Callable[[Any], tuple[SampledLaw, bool] | None]] = {
 class LowSampling:
     """One direction of a plan of few hits."""
 
-    question: Question
+    laws: Sequence[tuple[Any, float]]
     hits: float
+    exchanged: bool
 
     @classmethod
     def of(cls, laws: Sequence[tuple[Law, float]]) -> LowSampling | None:
         """None where some law is of another kind, hits are many, or there is just one release."""
         if not 0 < len(laws) <= _MOST_LAWS or (len(laws) == 1 and laws[0][1] == 1.0):
             return None
-        if any(type(law) not in _KNOWN for law, _ in laws):
+        sampled: list[tuple[Any, float]] = [(law, n) for law, n in laws if type(law) in _KNOWN]
+        if len(sampled) < len(laws) or any(law.rate >= 1.0 for law, _ in sampled):
             return None
-        stated = [(_KNOWN[type(law)](law), n) for law, n in laws]
-        parts = [(pair[0], n) for pair, n in stated if pair is not None]
-        ways = {pair[1] for pair, _ in stated if pair is not None}
-        hits = sum(n * law.rate for law, n in parts)
-        if len(parts) < len(laws) or len(ways) != 1 or hits >= MOST_HITS:
-            return None
+        ways = {_KNOWN[type(law)].exchanged(law) for law, _ in sampled}
+        hits = sum(n * law.rate for law, n in sampled)
+        return cls(sampled, hits, ways.pop()) if hits < MOST_HITS and len(ways) == 1 else None
+
+    @cached_property
+    def question(self) -> Question:
+        """What the expansion over counts of large losses is asked."""
         from dpacct.pld.rare import Question
 
-        return cls(Question(parts, reverse=ways.pop()), hits)
+        laws = [(_KNOWN[type(law)].state(law), n) for law, n in self.laws]
+        return Question(laws, reverse=self.exchanged)
 
     @property
     def log_touched(self) -> float:
