@@ -131,7 +131,10 @@ class Search:
     def _needs_nothing(self) -> bool:
         """Whether sampling alone meets the target at both ends, whatever the noise."""
         for x in (self.low, self.high):
-            node = self.build(x)
+            try:
+                node = self.build(x)
+            except InvalidArgument:  # farther out than the mechanism is defined
+                return False
             if not Trials.apply(node, self.method):
                 return False
             plan = Composition(node, resolve_adjacency(node, self.adjacency))
