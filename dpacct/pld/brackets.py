@@ -28,7 +28,7 @@ from .compose import (
 )
 from .layout import TAILS, Layouts
 from .outcomes import Outcomes, outcomes
-from .pieces import Sources
+from .pieces import Sources, ever
 from .stable import Floats, TooFine
 
 _ROUNDS = 12
@@ -251,7 +251,7 @@ def surely_below(sources: Sources, epsilon: float, log_target: float) -> bool:
 
 def infinite_mass(sources: Sources) -> float:
     """P-mass at infinity that is stated, so that no epsilon has a smaller delta."""
-    return -math.expm1(sum(n * math.log1p(-source.infinite) for source, n in sources))
+    return ever((source.infinite, n) for source, n in sources)
 
 
 def log_delta(sources: Sources, epsilon: float, width: float = 1e-4) -> Bracket:

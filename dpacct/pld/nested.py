@@ -27,6 +27,7 @@ from .pieces import (
     Pieces,
     Source,
     Sources,
+    ever,
     gathered,
     natural_step,
 )
@@ -323,12 +324,12 @@ class Nested:
     @property
     def infinite(self) -> float:
         """P-mass of an infinite loss."""
-        return -math.expm1(sum(n * math.log1p(-source.infinite) for source, n in self.parts))
+        return ever((source.infinite, n) for source, n in self.parts)
 
     @property
     def lost(self) -> float:
         """Q-mass that P does not have."""
-        return -math.expm1(sum(n * math.log1p(-source.lost) for source, n in self.parts))
+        return ever((source.lost, n) for source, n in self.parts)
 
     @cached_property
     def natural(self) -> float | None:

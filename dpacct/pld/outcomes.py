@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .pieces import Pieces, Source, Sources, gathered
+from .pieces import Pieces, Source, Sources, ever, gathered
 from .stable import Floats
 
 MOST_OUTCOMES = 1 << 15
@@ -115,11 +115,8 @@ class Listed:
     def points(self) -> Pieces:
         """Every outcome; those of one loss together."""
         total: Pieces | None = None
-        kept = lost = 0.0
         for source, count in self.parts:
             one = source.pieces(source.atoms, upper=True)
-            kept += count * math.log1p(-one.infinite)
-            lost += count * math.log1p(-one.lost)
             power = _power(one, count)
             total = power if total is None else _product(total, power)
         assert total is not None
@@ -132,8 +129,8 @@ class Listed:
             found.slack,
             found.unsure,
             found.slip,
-            -math.expm1(kept),
-            -math.expm1(lost),
+            self.infinite,
+            self.lost,
         )
 
     @property
@@ -154,12 +151,12 @@ class Listed:
     @property
     def infinite(self) -> float:
         """P-mass of an infinite loss."""
-        return self.points.infinite
+        return ever((source.infinite, n) for source, n in self.parts)
 
     @property
     def lost(self) -> float:
         """Q-mass that P does not have."""
-        return self.points.lost
+        return ever((source.lost, n) for source, n in self.parts)
 
     def span(self, log_mass: float) -> tuple[float, float]:
         """Losses outside which no outcome has e^log_mass."""

@@ -8,7 +8,7 @@ nodes around it, and the optimistic one takes it for the single outcome that it 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -290,6 +290,16 @@ class Source(Protocol):
 
 Sources = Sequence[tuple[Source, float]]
 """A composition: sources, and how often each runs."""
+
+
+def ever(masses: Iterable[tuple[float, float]]) -> float:
+    """The probability that something happens at least once, of (probability, how often it may)."""
+    total = 0.0
+    for mass, count in masses:
+        if mass >= 1.0:
+            return 1.0
+        total += count * math.log1p(-mass)
+    return -math.expm1(total)
 
 
 def atom_masses(source: Source) -> Floats:

@@ -79,20 +79,33 @@ def _repeated(part: Part, count: int) -> Part:
     return Part(part.plan * count, total.ways)
 
 
+def _on_own_coin(rate: str, part: Part) -> Part:
+    """Poisson sampling. Remove: (1-r) Q + r P against Q; add: Q against that, by the plan's own add pair."""
+    r = mpmath.mpf(rate)
+    with_unit, without = part.ways
+    remove = [((1 - r) * q + r * p, q) for p, q in with_unit]
+    add = [(p, (1 - r) * p + r * q) for p, q in without]
+    return Part(dp.Poisson(rate)(part.plan), (remove, add))
+
+
 def _sampled(draw: np.random.Generator, part: Part) -> Part:
     rate = _number(draw, 1e-3, 0.99)
+    if draw.random() < 0.7:
+        return _on_own_coin(rate, part)
     r = mpmath.mpf(rate)
-    if draw.random() < 0.7:  # the unit's own coin
-        with_unit, without = part.ways
-        # remove: (1-r) Q + r P against Q; add: Q against that, by the plan's own add direction
-        remove = [((1 - r) * q + r * p, q) for p, q in with_unit]
-        add = [(p, (1 - r) * p + r * q) for p, q in without]
-        return Part(dp.Poisson(rate)(part.plan), (remove, add))
     one = mpmath.mpf(1)
     ways = [
         [*((r * p, r * q) for p, q in way), ((1 - r) * one, (1 - r) * one)] for way in part.ways
     ]
     return Part(dp.Participation(rate)(part.plan), (ways[0], ways[1]))
+
+
+def response_beside_pure(eps0: str, kinds: int, rate: str, epsilon: str) -> Part:
+    """Sampled randomised response, and a pure release."""
+    response = Part(dp.RandomizedResponse(eps0=eps0, k=kinds), _symmetric(_response(eps0, kinds)))
+    pure = Part(dp.PureDP(epsilon=epsilon), _symmetric(_pure(epsilon)))
+    once = _on_own_coin(rate, response)
+    return _both(once, pure, once.plan + pure.plan)
 
 
 def random_part(draw: np.random.Generator) -> Part:

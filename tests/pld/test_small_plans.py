@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from tests.pld.small_plans import DIGITS, Part, delta, questions, random_part
+from tests.pld.small_plans import (
+    DIGITS,
+    Part,
+    delta,
+    questions,
+    random_part,
+    response_beside_pure,
+)
 
 SEED = 15
 
@@ -54,3 +61,16 @@ def test_a_failure_that_decides_alone(method: str) -> None:
         assert answer.lower is not None and answer.upper is not None
         assert answer.lower <= exact <= answer.upper
         assert answer.upper - answer.lower < 1e-13 * exact
+
+
+@pytest.mark.parametrize("method", ["exact", "lattice"])
+def test_an_epsilon_next_to_the_largest_loss(method: str) -> None:
+    """Truth 1.49999999992692: a lower end of 1.49999999994 was said."""
+    with mpmath.workdps(DIGITS):
+        part = response_beside_pure("0.09404", 10, "1.092e-9", "1.5")
+        answer = part.plan.epsilon(delta="6.255e-11", method=method)
+        assert answer.lower is not None and answer.upper is not None
+        least = mpmath.mpf("6.255e-11")
+        assert delta(part, mpmath.nstr(mpmath.mpf(answer.lower), 40)) >= least
+        assert delta(part, mpmath.nstr(mpmath.mpf(answer.upper), 40)) <= least
+        assert answer.upper - answer.lower < 1e-12
