@@ -19,7 +19,8 @@ from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law, TooFine
 from dpacct.engine.stable import Floats, quiet
 from dpacct.errors import Unsupported
-from dpacct.pld import brackets, stable
+from dpacct.pld import brackets, contour, stable
+from dpacct.pld.loss import LossDistribution
 from dpacct.pld.nested import merged
 from dpacct.tree import Leaf, Node
 from dpacct.vocabulary import Adjacency
@@ -27,6 +28,8 @@ from dpacct.vocabulary import Adjacency
 from .low_sampling import FEW_HITS, LowSampling
 
 Laws = list[tuple[Law, float]]
+# relative error of a delta, and of an epsilon, above which another method is asked
+_USABLE, _ROUGH = 1e-6, 1e-6
 # what a curve may be off by where one contour an epsilon would be slow
 _CURVE = 1e-6
 # relative rounding of the mass of open failures, and of what is added to it
@@ -55,6 +58,16 @@ def _parts(tilts: Floats) -> int:
 def _mixing(log_value: float) -> float:
     """What a log probability is off by, as a sum or a difference with open failures, and as a float."""
     return _MIXED + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
+
+
+def _between(found: contour.Solved) -> Solved:
+    """A log probability with its relative error."""
+    value = min(found.value, 0.0)
+    if value == -math.inf:
+        return Solved(value, value, value)
+    upper = min(0.0, value + math.log1p(found.error))
+    start = Start(found.tilt) if found.tilt else None
+    return Solved(value, value + math.log1p(-found.error), upper, start=start)
 
 
 @dataclass(frozen=True)
@@ -92,12 +105,37 @@ class Direction:
         low = self.low_sampling
         return low if low is not None and low.hits < FEW_HITS else None
 
+    @cached_property
+    def parts(self) -> list[tuple[LossDistribution, float]]:
+        """The finite losses as loss distributions; none where a law is not stated as one."""
+        found = [(law.loss, n) for law, n in self.laws]
+        return (
+            [(loss, n) for loss, n in found if loss is not None]
+            if all(loss is not None for loss, _ in found)
+            else []
+        )
+
+    def _finite_log_delta(self, epsilon: float) -> Solved:
+        """Of the finite losses: by contours of loss distributions; where these refuse, by the engine."""
+        if self.parts:
+            solved = contour.log_delta(self.parts, epsilon, self.start.tilt or 0.0)
+            if solved.error < _USABLE:
+                return _between(solved)
+            bound = min(solved.above, contour.chernoff(self.parts, epsilon))
+            if bound < _LEAST_LOG:  # below all floats, as surely as by any method
+                return Solved(bound, -math.inf, bound, resolved=False)
+            found = invert.log_delta(self.laws, epsilon, self.start)
+            if found.resolved or not found.upper > (union := contour.basic(self.parts, epsilon)):
+                return found
+            return Solved(union, min(found.lower, union), union, resolved=False)
+        return invert.log_delta(self.laws, epsilon, self.start)
+
     def log_delta(self, epsilon: float) -> Solved:
         if self.rare is not None and (found := self.rare.log_delta(epsilon)) is not None:
             return found
         if self.rare is not None:
             return self._touched(epsilon, self.rare.log_touched)
-        solved = invert.log_delta(self.laws, epsilon - self.shift, self.start)
+        solved = self._finite_log_delta(epsilon - self.shift)
         if not solved.resolved and self.low_sampling is not None:
             return self.low_sampling.log_delta(epsilon) or solved
         if self.log_kept == 0.0:
@@ -110,7 +148,7 @@ class Direction:
     def _touched(self, epsilon: float, most: float) -> Solved:
         """By contours, and never above the probability that a record is touched at all."""
         try:
-            solved = invert.log_delta(self.laws, epsilon, self.start)
+            solved = self._finite_log_delta(epsilon)
         except TooFine:
             return Solved(most, -math.inf, most, resolved=False)
         if solved.upper <= most:
@@ -127,7 +165,11 @@ class Direction:
         """Saddle-point estimate of log delta, and the tilt it was made at (NaN where it needs none)."""
         if self.rare is not None:
             return self.rare.estimate(epsilon), math.nan
-        value, tilt = invert.log_delta_estimate(self.laws, epsilon - self.shift, self.start.tilt)
+        at = epsilon - self.shift
+        if self.parts:
+            value, tilt = contour.estimate(self.parts, at, self.start.tilt or 0.0)
+            return (self._mixed(value) if math.isfinite(value) else value), tilt
+        value, tilt = invert.log_delta_estimate(self.laws, at, self.start.tilt)
         return self._mixed(value), tilt
 
     def log_delta_bound(self, epsilon: float) -> float:
@@ -153,7 +195,7 @@ class Direction:
         """For the finite losses, renormalised."""
         if self.rare is not None and (rare := self.rare.epsilon(log_target)) is not None:
             return rare
-        found = invert.epsilon(self.laws, log_target, -self.shift)
+        found = self._finite_epsilon(log_target)
         if not found.resolved and self.rare is None and self.low_sampling is not None:
             return self.low_sampling.epsilon(log_target) or found
         value, lower, upper = (
@@ -161,12 +203,29 @@ class Direction:
         )
         return Solved(value, lower, upper, found.resolved)
 
+    def _finite_epsilon(self, log_target: float) -> Solved:
+        floor = -self.shift
+        if self.parts:
+            found = contour.epsilon(self.parts, log_target, floor)
+            if found.error < _ROUGH * max(found.value, 1e-300) or found == contour.Solved(
+                floor, 0.0
+            ):
+                lower = max(floor, found.value - found.error)
+                start = Start(found.tilt) if found.tilt else None
+                return Solved(found.value, lower, found.value + found.error, start=start)
+        return invert.epsilon(self.laws, log_target, floor)
+
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
         if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.has_contour:
             return False
         if self.rare is not None:
             return self.rare.surely_below(log_target, epsilon)
+        if self.parts:
+            at = epsilon - self.shift
+            if at >= sum(n * loss.range[1] for loss, n in self.parts):
+                return True
+            return contour.chernoff(self.parts, at) < log_target
         return bounds.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
 
     @property

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpacct.curves.amplify import Direction as Way
-from dpacct.curves.gaussian_laws import SampledGaussianLaw
-from dpacct.curves.half_gaussian import SymmetricGaussianLaw
-from dpacct.curves.laplace import LaplaceLaw
+from dpacct.curves.stated import StatedLaw
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law
 from dpacct.pld.stable import TooFine
@@ -26,44 +24,29 @@ FEW_HITS, MOST_HITS = 1.0, 40.0
 _MOST_LAWS = 3
 
 
-def _gaussian(law: SampledGaussianLaw) -> SampledLaw:
-    from dpacct.pld.rare_law import Normal, SampledLaw
-
-    return SampledLaw(Normal(1.0 / law.sigma), law.rate)
-
-
-def _fixed_size(law: SymmetricGaussianLaw) -> SampledLaw:
-    from dpacct.pld.rare_law import Normal, SampledLaw
-
-    return SampledLaw(Normal(1.0 / law.sigma), law.rate, mirrored=True)
+def _counted(law: Law) -> StatedLaw | None:
+    """The law, where its large losses can be counted: sampled Gaussian or Laplace noise; else None."""
+    if not isinstance(law, StatedLaw) or law.direction is Way.PLAIN or not law.loss.branches:
+        return None
+    # the largest loss of Laplace noise is an atom
+    return law if law.loss.branches[0].square or law.loss.losses.any() else None
 
 
-def _laplace(law: LaplaceLaw) -> SampledLaw:
-    from dpacct.pld.rare_law import Exponential, SampledLaw
+def _sampled(law: StatedLaw) -> SampledLaw:
+    """As the expansion takes it (imported late: most plans need none of it)."""
+    from dpacct.pld.rare_law import Exponential, Normal, SampledLaw
 
-    return SampledLaw(Exponential(law.lam), law.rate, law.direction is Way.SYMMETRIC)
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """How a law is stated (imported late: most plans need none of it); whether its sides are exchanged."""
-
-    state: Callable[[Any], SampledLaw]
-    exchanged: Callable[[Any], bool]
-
-
-_KNOWN = {
-    SampledGaussianLaw: _Kind(_gaussian, lambda law: not law.remove),
-    SymmetricGaussianLaw: _Kind(_fixed_size, lambda law: False),
-    LaplaceLaw: _Kind(_laplace, lambda law: law.direction is Way.ADD),
-}
+    mirrored, branch = law.direction is Way.SYMMETRIC, law.loss.branches[0]
+    if branch.square:
+        return SampledLaw(Normal(branch.steep), law.rate, mirrored)
+    return SampledLaw(Exponential(branch.high), law.rate, mirrored)
 
 
 @dataclass(frozen=True)
 class LowSampling:
     """One direction of a plan of few hits."""
 
-    laws: Sequence[tuple[Any, float]]
+    laws: Sequence[tuple[StatedLaw, float]]
     hits: float
     exchanged: bool
 
@@ -72,10 +55,11 @@ class LowSampling:
         """None where some law is of another kind, hits are many, or there is just one release."""
         if not 0 < len(laws) <= _MOST_LAWS or (len(laws) == 1 and laws[0][1] == 1.0):
             return None
-        sampled: list[tuple[Any, float]] = [(law, n) for law, n in laws if type(law) in _KNOWN]
+        found = [(_counted(law), n) for law, n in laws]
+        sampled = [(law, n) for law, n in found if law is not None]
         if len(sampled) < len(laws) or any(law.rate >= 1.0 for law, _ in sampled):
             return None
-        ways = {_KNOWN[type(law)].exchanged(law) for law, _ in sampled}
+        ways = {law.direction is Way.ADD for law, _ in sampled}
         hits = sum(n * law.rate for law, n in sampled)
         return cls(sampled, hits, ways.pop()) if hits < MOST_HITS and len(ways) == 1 else None
 
@@ -84,7 +68,7 @@ class LowSampling:
         """What the expansion over counts of large losses is asked."""
         from dpacct.pld.rare import Question
 
-        laws = [(_KNOWN[type(law)].state(law), n) for law, n in self.laws]
+        laws = [(_sampled(law), n) for law, n in self.laws]
         return Question(laws, reverse=self.exchanged)
 
     @property

@@ -30,7 +30,7 @@ import numpy as np
 from dpacct.engine.stable import Floats
 
 from .atomic import AtomicLaw
-from .bounded_range import BoundedRangePair, log_worst_moment, two_points, worst_place
+from .bounded_range import bounded_range_pair, log_worst_moment, two_points, worst_place
 from .knots import pair_of_profile
 from .pairs import Pairs
 from .source_law import SourceLaw
@@ -200,6 +200,8 @@ class BestStrategy(AtomicLaw):
     eta: float = 0.0
     steps: int = 1
 
+    loss = None  # type: ignore[assignment]
+
     @property
     def largest_loss(self) -> float:
         return self.steps * self.eta
@@ -227,7 +229,7 @@ def _below(eta: float, steps: int, count: int) -> tuple[AtomicLaw, ...]:
 def _block(eta: float, steps: int) -> Pairs:
     """So many steps as one."""
     if steps == 1:
-        upper = BoundedRangePair(eta).plain()
+        upper = bounded_range_pair(eta).plain()
     else:
         x, deltas = _worst(eta, steps).profile()
         upper = pair_of_profile(x.tolist(), deltas.tolist()).plain()
@@ -242,7 +244,7 @@ def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
     if count <= longest:
         return ((_block(eta, count), 1),)
     if eta > _WIDE:
-        plain = BoundedRangePair(eta).plain()
+        plain = bounded_range_pair(eta).plain()
         return ((dataclasses.replace(plain, lower=_below(eta, 1, count)), count),)
     blocks = -(-count // longest)
     size, more = divmod(count, blocks)

@@ -55,6 +55,11 @@ class AtomicLaw:
     def atoms(self) -> Atoms:
         return Atoms(np.array(self.losses), np.array(self.log_masses))
 
+    @cached_property
+    def loss(self) -> LossDistribution:
+        """The same as a loss distribution, of mass 1 both ways."""
+        return LossDistribution(self.atoms.losses, self.atoms.log_masses - self.atoms.losses)
+
     @property
     def largest_loss(self) -> float:
         return max(self.losses)

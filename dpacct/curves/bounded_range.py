@@ -16,29 +16,18 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dpacct.engine.law import (
-    NO_ATOMS,
-    Atoms,
-    Bend,
-    Cumulants,
-    Family,
-    Law,
-    Nodes,
-    QuadratureFamily,
-    TooFine,
-)
+from dpacct.engine.law import Bend, Cumulants, Law
 from dpacct.engine.stable import Complexes, Floats, log1p_complex
+from dpacct.pld.loss import LossDistribution, between
 from dpacct.vocabulary import Adjacency
 
-from .amplify import Direction, amplified
 from .atomic import AtomicLaw, AtomicPair
-from .laplace import LaplaceLaw
-from .pairs import FIXED_SIZE, POISSON, Pairs
+from .pairs import FIXED_SIZE, POISSON
+from .stated import StatedLaw, StatedPair
 
 _BASIS = (
     "Dong, Durfee, Rogers 2020: losses of a bounded-range step; the two-point pairs' largest "
@@ -46,70 +35,6 @@ _BASIS = (
 )
 # places of the two-point pair tried for the lower end, as shares of eta; half is best for many steps
 _PLACES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.995, 0.9995)
-
-
-@dataclass(frozen=True)
-class BoundedRangeLaw(LaplaceLaw):
-    """Loss law of one release; eta = 1/b."""
-
-    ends = False
-
-    @property
-    def _weight(self) -> float:
-        """Density over that of the Laplace pair's continuous part."""
-        return 2.0 / -math.expm1(-self.lam)
-
-    @cached_property
-    def atoms(self) -> Atoms:
-        if self.direction is not Direction.SYMMETRIC or self.rate == 1.0:
-            return NO_ATOMS
-        rest = (1.0 - self.rate) * math.tanh(0.25 * self.lam)
-        return Atoms(np.zeros(1), np.array([math.log(rest)]))
-
-    @property
-    def largest_loss(self) -> float:
-        if self.direction is Direction.PLAIN:
-            return self.lam
-        sign = -1.0 if self.direction is Direction.ADD else 1.0
-        return sign * math.log1p(self.rate * math.expm1(sign * self.lam))
-
-    def nodes(self, c_low: float, c_high: float, t: float, reach: float = math.inf) -> Nodes:
-        nodes = super().nodes(c_low, c_high, t, reach)
-        weights = nodes.log_weights.copy()
-        weights[: weights.size - self.atoms.losses.size] += math.log(self._weight)
-        return Nodes(nodes.losses, weights)
-
-    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
-        if self.direction is Direction.PLAIN:
-            return SinhFamily(self.lam)
-        return QuadratureFamily(self, c_low, c_high, reach)
-
-    def damped_nodes(self, c: float, z: Complexes, reach: float) -> tuple[Complexes, Complexes]:
-        # without atoms the moments of a few steps hardly decay: the lattice is faster there
-        raise TooFine
-
-    def _whole(self, e: Floats) -> tuple[Floats, Floats]:
-        """Profile and derivative of the plain pair."""
-        lam = self.lam
-        inside = np.clip(e, -lam, lam)
-        rest = -np.expm1(0.5 * (inside - lam))
-        below = e < -lam
-        growth = np.exp(np.minimum(e, 0.0))
-        weight = 0.5 * self._weight
-        value = np.where(below, -np.expm1(np.minimum(e, 0.0)), weight * rest * rest)
-        inner = np.where(e >= lam, 0.0, -weight * rest * (1.0 - rest))
-        return value, np.where(below, -growth, inner)
-
-    def density_profile(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        half = math.exp(-0.5 * self.lam)
-        mass = (1.0 / (1.0 + half), half / (1.0 + half))
-        return amplified(self._whole, mass, self.rate, self.direction, epsilons)
-
-    def log_one_step(self, epsilon: float) -> tuple[float, float] | None:
-        value = float(self.density_profile(np.array([epsilon]))[0][0])
-        if epsilon < 0.0 and self.atoms.losses.size:
-            value -= math.exp(float(self.atoms.log_masses[0])) * math.expm1(epsilon)
-        return (math.log(value), 4e-15) if value > 0.0 else (-math.inf, 0.0)
 
 
 # log(sinh(x)/x) = x^2/6 - x^4/180 + ...
@@ -194,14 +119,19 @@ class SinhFamily:
 
 
 @dataclass(frozen=True)
-class WorstMoments(BoundedRangeLaw):
+class WorstMoments(StatedLaw):
     """The same with the largest moments of any one step, which are less than those of the one pair.
 
     Moments multiply whoever chooses the steps, so these too hold for a sequence.
     """
 
-    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Family:
-        return _WorstFamily(self.lam)
+    def prepare(self, c_low: float, c_high: float, reach: float = math.inf) -> Any:
+        return _WorstFamily(self.loss.range[1])
+
+
+def worst_moments(eta: float) -> WorstMoments:
+    """The law of the largest moments of a step of range `eta`."""
+    return WorstMoments(bounded_range_loss(eta))
 
 
 class _WorstFamily(SinhFamily):
@@ -248,32 +178,24 @@ def worst_place(eta: float, tilt: float) -> float:
     return eta + rise + math.log(tilt / (1.0 + tilt))
 
 
-@dataclass(frozen=True)
-class BoundedRangePair:
+def bounded_range_loss(eta: float) -> LossDistribution:
+    """Q-density e^{-l/2} / (4 sinh(eta/2)) of the loss l on [-eta, eta]."""
+    level = 0.5 * eta + math.log(2.0) + math.log(-math.expm1(-eta))
+    return LossDistribution(branches=(between(-eta, eta, -level),))
+
+
+def bounded_range_pair(eta: float) -> StatedPair:
     """Any mechanism of range `eta` > 0."""
 
-    eta: float
+    def below(rate: float) -> tuple[Law, ...]:
+        if rate < 1.0:  # the two-point pair in the middle
+            return AtomicPair.pure(0.5 * eta).poisson(rate, Adjacency.ADD_REMOVE).upper
+        return tuple(two_points(eta, share * eta) for share in _PLACES)
 
-    def _law(self, direction: Direction, rate: float = 1.0) -> BoundedRangeLaw:
-        return BoundedRangeLaw(1.0 / self.eta, rate, direction)
-
-    def plain(self) -> Pairs:
-        law = self._law(Direction.PLAIN)
-        lower = tuple(two_points(self.eta, share * self.eta) for share in _PLACES)
-        return Pairs((law,), (_BASIS,), lower, law.variance_hint)
-
-    def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
-        near = AtomicPair.pure(0.5 * self.eta)  # the two-point pair in the middle
-        lower = near.poisson(rate, Adjacency.ADD_REMOVE).upper
-        if adjacency is Adjacency.REPLACE_ONE:
-            return self._fixed(rate, lower)
-        remove, add = self._law(Direction.REMOVE, rate), self._law(Direction.ADD, rate)
-        return Pairs((remove, add), (_BASIS, POISSON), lower, remove.variance_hint)
-
-    def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
-        lower = AtomicPair.pure(0.5 * self.eta).poisson(rate, Adjacency.ADD_REMOVE).upper
-        return self._fixed(rate, lower)
-
-    def _fixed(self, rate: float, lower: tuple[Law, ...]) -> Pairs:
-        upper = self._law(Direction.SYMMETRIC, rate)
-        return Pairs((upper,), (_BASIS, FIXED_SIZE), lower, upper.variance_hint)
+    return StatedPair(
+        bounded_range_loss(eta),
+        (_BASIS,),
+        (_BASIS, POISSON),
+        (_BASIS, FIXED_SIZE),
+        below=below,
+    )

@@ -94,6 +94,7 @@ class CoinLaw:
     laws: tuple[tuple[Law, float], ...]
     rate: float
 
+    loss = None
     infinite_mass = 0.0
     lost_mass = 0.0
     has_density = True

@@ -18,10 +18,10 @@ from dpacct.engine.stable import Complexes, Floats, log_sum_exp
 from dpacct.errors import OutsideDomain
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.pieces import Cut, Source
+from dpacct.pld.stable import mixed_loss
 from dpacct.vocabulary import Adjacency
 
 from .amplify import Direction
-from .gaussian_laws import log_ratio
 from .pairs import FIXED_SIZE, POISSON, Pairs
 
 _BASIS = (
@@ -71,14 +71,14 @@ class DiscreteGaussianLaw:
             return loss, log_q + loss
         if self.direction is Direction.SYMMETRIC:
             kept = loss > 0.0
-            log_r, log_q = log_ratio(self.rate, loss[kept]), log_q[kept]
+            log_r, log_q = mixed_loss(self.rate, loss[kept]), log_q[kept]
             # the mirror image is never tilted towards its losses below 0
             near = x[kept] <= self.shift + _FAR * self.scale
             return (
                 np.concatenate((log_r, -log_r[near], np.zeros(1))),
                 np.concatenate((log_q + log_r, log_q[near], [self._log_rest])),
             )
-        log_r = log_ratio(self.rate, loss)
+        log_r = mixed_loss(self.rate, loss)
         if self.direction is Direction.REMOVE:
             return log_r, log_q + log_r
         return -log_r, log_q
@@ -105,6 +105,11 @@ class DiscreteGaussianLaw:
     @cached_property
     def atoms(self) -> Atoms:
         return Atoms(*self._table(*self._window(0.0, 0.0, _FAR)))
+
+    @cached_property
+    def loss(self) -> LossDistribution:
+        """The same as a loss distribution."""
+        return LossDistribution(self.atoms.losses, self.atoms.log_masses - self.atoms.losses)
 
     @property
     def largest_loss(self) -> float:

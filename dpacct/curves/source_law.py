@@ -38,6 +38,7 @@ class SourceLaw:
     of: Source
 
     has_contour = False
+    loss = None
     infinite_mass = 0.0
     lost_mass = 0.0
     has_density = True

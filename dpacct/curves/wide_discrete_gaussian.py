@@ -34,8 +34,9 @@ from dataclasses import dataclass, replace
 from dpacct.errors import OutsideDomain
 from dpacct.vocabulary import Adjacency
 
-from .gaussian import GaussianPair
+from .gaussian import gaussian_pair
 from .pairs import Pairs
+from .stated import StatedPair
 
 _VARIANCE = 4.0  # v above
 _OUTWARDS = 2e-15
@@ -57,15 +58,15 @@ class WideDiscreteGaussianPair:
             told = f"scale must be in [130, 1e9] and sensitivity / 5 or more, got {self.scale:g}"
             raise OutsideDomain(told, argument="scale")
 
-    def _above(self) -> GaussianPair:
+    def _above(self) -> StatedPair:
         """Continuous noise that loses no less."""
         root = math.sqrt(self.scale * self.scale - _VARIANCE)
-        return GaussianPair(root / self.shift * (1.0 - _OUTWARDS))
+        return gaussian_pair(root / self.shift * (1.0 - _OUTWARDS))
 
-    def _below(self, shift: int) -> GaussianPair:
+    def _below(self, shift: int) -> StatedPair:
         """Continuous noise that loses no more, of a number that moves by `shift`."""
         root = math.sqrt(self.scale * self.scale + _VARIANCE)
-        return GaussianPair(root / shift * (1.0 + _OUTWARDS))
+        return gaussian_pair(root / shift * (1.0 + _OUTWARDS))
 
     def plain(self) -> Pairs:
         return _between(self._above().plain(), self._below(self.shift).plain())

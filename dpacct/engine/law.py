@@ -17,6 +17,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dpacct.pld.stable import TooFine as TooFine
+
 from .stable import (
     Complexes,
     Floats,
@@ -68,10 +70,6 @@ class Bend:
     slope: float
 
 
-class TooFine(ArithmeticError):
-    """A rule would need more nodes than are worth having: the tilt is far outside the useful range."""
-
-
 class Family(Protocol):
     """A law prepared for real tilts in a range (and any frequency)."""
 
@@ -94,6 +92,11 @@ class Family(Protocol):
 
 class Law(Protocol):
     """The law of one step's privacy loss. Hashable: equal laws are composed by adding their counts."""
+
+    @property
+    def loss(self) -> Any:
+        """The same as a loss distribution; None where it is not stated as one."""
+        ...
 
     @property
     def infinite_mass(self) -> float:

@@ -12,8 +12,8 @@ from dpacct.mechanisms.staircase import EPS0
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.curves.bounded_range import BoundedRangePair
     from dpacct.curves.pairs import Pairs
+    from dpacct.curves.stated import StatedPair
     from dpacct.engine.law import Law
     from dpacct.mechanisms.opaque import ZCDP
 
@@ -51,11 +51,11 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
         """As it was given."""
         return self.eps0
 
-    def base(self, adjacency: Adjacency) -> BoundedRangePair:
+    def base(self, adjacency: Adjacency) -> StatedPair:
         """The pair that dominates every mechanism of range eps0."""
-        from dpacct.curves.bounded_range import BoundedRangePair
+        from dpacct.curves.bounded_range import bounded_range_pair
 
-        return BoundedRangePair(float(self.eps0))
+        return bounded_range_pair(float(self.eps0))
 
     def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
         """The worst sequence of such choices, each made after the outcomes of the ones before."""
@@ -65,10 +65,9 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
 
     def moments(self, adjacency: Adjacency) -> tuple[Law, ...]:
         """The largest moments of any one choice."""
-        from dpacct.curves.amplify import Direction
-        from dpacct.curves.bounded_range import WorstMoments
+        from dpacct.curves.bounded_range import worst_moments
 
-        return (WorstMoments(1.0 / float(self.eps0), 1.0, Direction.PLAIN),)
+        return (worst_moments(float(self.eps0)),)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The score's sensitivity, which the accountant cannot see."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.gaussian import GaussianPair
+    from dpacct.curves.stated import StatedPair
     from dpacct.tree.node import Leaf
 
 _DWORK_ROTH = "Dwork, Roth. The Algorithmic Foundations of Differential Privacy. 2014. Appendix A"
@@ -37,11 +37,11 @@ class _Normal(Mechanism):
         per_sensitivity, per_clip = self.precision()
         return 1 / (per_sensitivity + per_clip * adjacency.clip_factor**2)
 
-    def base(self, adjacency: Adjacency) -> GaussianPair:
+    def base(self, adjacency: Adjacency) -> StatedPair:
         """N(0, sigma^2) against N(1, sigma^2)."""
-        from dpacct.curves.gaussian import GaussianPair
+        from dpacct.curves.gaussian import gaussian_pair
 
-        return GaussianPair(square_root(self.sigma_squared(adjacency)))
+        return gaussian_pair(square_root(self.sigma_squared(adjacency)))
 
     def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
         """Gaussian releases of one sample are one: the weighted mean is a sufficient statistic.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.laplace import LaplacePair
+    from dpacct.curves.stated import StatedPair
 
 
 class Laplace(Mechanism, kind="laplace"):
@@ -56,11 +56,11 @@ class Laplace(Mechanism, kind="laplace"):
         """Sensitivity / scale."""
         return 1 / self.b_under(adjacency)
 
-    def base(self, adjacency: Adjacency) -> LaplacePair:
+    def base(self, adjacency: Adjacency) -> StatedPair:
         """Laplace(0, b) against Laplace(1, b), b = scale / sensitivity."""
-        from dpacct.curves.laplace import LaplacePair
+        from dpacct.curves.laplace import laplace_pair
 
-        return LaplacePair(float(self.b_under(adjacency)))
+        return laplace_pair(float(self.b_under(adjacency)))
 
     def sample(
         self, size: int | tuple[int, ...] | None = None, *, rng: object = None

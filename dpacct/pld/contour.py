@@ -19,11 +19,12 @@ from . import roots
 from .lines import FLOOR, Line, confirmed, line_for
 from .loss import LossDistribution, gaussian
 from .moments import prepare
-from .saddle import Part, Saddle, Totals, guess, guess_for_epsilon
+from .saddle import FEW, Part, Saddle, Totals, guess, guess_for_epsilon
 from .stable import Floats, TooFine, quiet
 
 _FAN = np.geomspace(0.1, 3.0, 11)
 _NEAR = np.geomspace(0.94, 1.06, 9)
+_LEAST = -745.0  # log of the smallest float
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
 _USABLE = 1e-3  # a worse reading is no answer
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
@@ -31,11 +32,15 @@ _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
 
 @dataclass(frozen=True)
 class Solved:
-    """A log delta or an epsilon with its error; `error` inf: not resolved. `tilt`: where it was read."""
+    """A log delta or an epsilon with its error; `error` inf: not resolved. `tilt`: where it was read.
+
+    `above`: what a log delta is at most, where that is all that was asked for.
+    """
 
     value: float
     error: float
     tilt: float = 0.0
+    above: float = math.inf
 
     @property
     def resolved(self) -> bool:
@@ -102,6 +107,18 @@ def chernoff(parts: Iterable[Part], eps: float) -> float:
     return float(np.fmin.reduce(bounds)) + 1e-3
 
 
+@quiet()
+def basic(parts: Iterable[Part], eps: float) -> float:
+    """log delta is at most this: the sum of each step's delta at an equal share of eps."""
+    laws = list(parts)
+    share = np.array([eps / sum(n for _, n in laws)])
+    try:
+        total = sum(n * float(law.profile(share)[0][0]) for law, n in laws)
+    except TooFine:
+        return math.inf
+    return math.log(total) + 1e-12 if total > 0.0 else -math.inf
+
+
 # -- log delta ---------------------------------------------------------------------------------
 
 
@@ -151,7 +168,12 @@ def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Solved,
         c = tilt or guess_for_epsilon(laws, eps)
         saddle = Saddle(laws, c, warm=tilt > 0.0)
         total = saddle.for_epsilon(eps, c)
-        about = min(0.0, total.log_delta(eps))
+        about = min(0.0, float(total.log_delta(eps)))
+        # below all floats Chernoff's bound at the saddle will do where a line would be long
+        if about < _LEAST - 100.0 and saddle.plan.nodes > FEW:
+            c, rest = total.c, math.log1p(total.c)
+            bound = total.log_moment + c * (math.log(c) - rest - eps) - rest
+            return Solved(math.nan, math.inf, c, bound + 1e-3), math.nan
         line = line_for(saddle, total, eps)
         if line is not None and not (total.skewed and not confirmed(saddle, line, eps)):
             value, _, error = line.read(eps)
@@ -201,12 +223,12 @@ def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Sol
 
 
 def _epsilon(laws: list[Part], log_target: float, floor: float) -> Solved:
-    law = _single(laws)
-    if law is not None:
-        return _one_step_epsilon(law, log_target, floor)
     near = _near_top(laws, log_target)
     if near is not None:
         return near if near.value > floor else Solved(floor, 0.0)
+    law = _single(laws)
+    if law is not None:
+        return _one_step_epsilon(law, log_target, floor)
     try:
         return _on_lines(laws, log_target, floor)
     except _FAILED:

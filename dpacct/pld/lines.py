@@ -17,7 +17,7 @@ Reading = tuple[float, float, float]  # log delta, its slope in epsilon, its rel
 Closed = Callable[[float, float], tuple[float, float]]
 
 FLOOR = 1e-13
-_MOST = 6000  # nodes of a line that is halved
+_MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it was halved
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
 
@@ -143,7 +143,7 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
     step = 2.0 * min(aliasing(saddle, c, total.curvature, eps)[1] / scale, 0.06)
     block, tables = min(max(12, math.ceil(0.8 / step)), 400), []
     unit = math.sqrt(2.0 * math.pi * total.curvature)
-    for first in range(0, 30 * block, block):
+    for first in range(0, min(30 * block, _MOST_FIRST), block):
         part = table(step * np.arange(first, first + block))
         tables.append(part)
         size = np.abs(part[1] * part[2] * np.exp(gap * part[0]))

@@ -27,8 +27,11 @@ _GAUSS = np.polynomial.legendre.leggauss(24)
 _NEGLIGIBLE = 42.0  # nats below the peak of a tilted integrand, on its P-mass or on L^2 of it
 _MOST_NODES = 40_000
 _MOST_PANELS = 4000
+_MOST_WINDOW = 4000  # panels' widths that a trapezoid rule may have to look at
+_MOST_DAMPED = 3000  # damped nodes: a thousand frequencies of them take a second
 _CHUNK = 1 << 17  # entries of a (frequency, node) table held at once
 _LARGE = 600.0
+_STEEPEST = 1e150  # tilts whose squares are still floats
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,14 @@ class Moments(Protocol):
     """M of one law around the real tilts it was prepared for."""
 
     high: float  # the largest tilt that the rough figures may be asked for
+    node_count: int  # of the rule for these: what one moment costs
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         """log M, mean and variance at many tilts, good to about 1e-7 of log M: to search with."""
+        ...
+
+    def log_moments(self, cs: Floats) -> Floats:
+        """log M at many tilts, to rounding."""
         ...
 
     def decay(self, c: float, t: Floats) -> Floats:
@@ -209,7 +217,7 @@ class Even:
     def __init__(self, branch: Branch, high: float) -> None:
         self.branch = branch
         unit, reach = branch.panel, 12.0 + (1.0 + max(0.0, high)) * branch.steep
-        if not reach < _MOST_PANELS * unit:
+        if not reach < _MOST_WINDOW * unit:
             raise TooFine
         near = 12.0 + branch.steep  # the tilts of interest push one way
         left, right = (near, reach) if branch.sign > 0.0 else (reach, near)
@@ -411,10 +419,14 @@ class SummedMoments:
     """M by quadrature: roughly at any real tilt up to `high`, to rounding at and around one of them."""
 
     def __init__(self, law: LossDistribution, low: float, high: float) -> None:
+        if not high < _STEEPEST:
+            raise TooFine
         self.law, self.low, self.high = law, low, high
         self.rules = [rule_for(branch, high) for branch in law.branches]
         self.losses, self.log_w = self._gathered([r.coarse(low, high) for r in self.rules])
+        self.node_count = int(self.losses.size)
         self._last: Fine | None = None
+        self._wide: tuple[tuple[float, float], Nodes] | None = None
 
     def _gathered(self, nodes: list[Nodes]) -> Nodes:
         """Nodes of all branches, atoms last."""
@@ -488,6 +500,25 @@ class SummedMoments:
 
     # -- to rounding ---------------------------------------------------------------------------
 
+    def log_moments(self, cs: Floats) -> Floats:
+        low, high = min(self.low, float(cs.min())), max(self.high, float(cs.max()))
+        if self._wide is None or self._wide[0] != (low, high):
+            tilts = np.array([-1.0, 0.0, low, high])
+            nodes = self._gathered([r.nodes(tilts, 0.0, max(1.0, high)) for r in self.rules])
+            self._wide = ((low, high), nodes)
+        (loss, log_w), law = self._wide[1], self.law
+        y = np.multiply.outer(cs, loss)
+        tilted = y + log_w
+        peak = tilted.max(axis=1)
+        logs = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
+        near = (np.abs(logs) < 0.5) & (y.max(axis=1) < _LARGE)
+        if near.any():
+            w = np.exp(log_w)
+            back = law.lost - law.infinite + float(w @ expm1_linear(-loss))
+            excess = expm1_linear(y[near]) @ w + cs[near] * back - law.infinite
+            logs[near] = np.log1p(excess)
+        return np.asarray(logs)
+
     def fine(self, c: float, frequency: float = 0.0) -> Fine:
         """The law tilted by c, by a rule that is good up to this frequency."""
         last = self._last
@@ -527,6 +558,8 @@ class SummedMoments:
         nodes = [rule.damped(c, frequency) for rule in self.rules]
         nodes.append((self.law.losses + 0j, self.law.log_p + 0j))
         loss, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
+        if loss.size > _MOST_DAMPED:
+            raise TooFine
         w = np.exp(log_w + c * loss - here.log_moment)
         u = np.multiply.outer(z, loss - here.mean)
         return log1p(np.einsum("ij,j->i", expm1_linear(u), w))
@@ -558,10 +591,14 @@ class NormalMoments:
 
     mu: float
     high = math.inf
+    node_count = 0
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         square = self.mu * self.mu
         return 0.5 * square * cs * (cs + 1.0), square * (cs + 0.5), np.full(cs.shape, square)
+
+    def log_moments(self, cs: Floats) -> Floats:
+        return self.rough(cs)[0]
 
     def decay(self, c: float, t: Floats) -> Floats:
         fall: Floats = -0.5 * (self.mu * t) ** 2

@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from dpacct.curves.amplify import Direction
 from dpacct.curves.coin import CoinLaw
-from dpacct.curves.gaussian_laws import SampledGaussianLaw
-from dpacct.curves.half_gaussian import SymmetricGaussianLaw
+from dpacct.curves.gaussian import gaussian_pair
 from dpacct.engine import invert
 from dpacct.engine.law import Law
 from dpacct.federated import PriFedSync
@@ -149,8 +149,12 @@ def contour(truth: NoisySGD, epsilon: float) -> tuple[float, float] | None:
     def run(law: Law) -> list[tuple[Law, float]]:
         return [(CoinLaw(((law, float(truth.steps)),), truth.coin), float(truth.rounds))]
 
-    upper = invert.log_delta(run(SymmetricGaussianLaw(truth.sigma, truth.rate)), epsilon)
-    lower = invert.log_delta(run(SampledGaussianLaw(truth.sigma, truth.rate, True)), epsilon)
+    upper = invert.log_delta(
+        run(gaussian_pair(truth.sigma).law(Direction.SYMMETRIC, truth.rate)), epsilon
+    )
+    lower = invert.log_delta(
+        run(gaussian_pair(truth.sigma).law(Direction.REMOVE, truth.rate)), epsilon
+    )
     if not upper.resolved or not lower.resolved:
         return None
     return math.exp(lower.lower), math.exp(upper.upper)

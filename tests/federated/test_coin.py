@@ -14,11 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.curves.amplify import Direction
 from dpacct.curves.coin import CoinLaw
-from dpacct.curves.gaussian_laws import GaussianLaw, SampledGaussianLaw
-from dpacct.curves.half_gaussian import SymmetricGaussianLaw
+from dpacct.curves.gaussian import gaussian_law, gaussian_pair
 from dpacct.engine import invert
 from dpacct.engine.law import Law
+
+
+def symmetric(sigma: float, rate: float) -> Law:
+    return gaussian_pair(sigma).law(Direction.SYMMETRIC, rate)
+
+
+def removal(sigma: float, rate: float) -> Law:
+    return gaussian_pair(sigma).law(Direction.REMOVE, rate)
 
 
 def _counted(law: Law, steps: int, rate: float, rounds: int, epsilon: float) -> tuple[float, float]:
@@ -39,14 +47,14 @@ def _counted(law: Law, steps: int, rate: float, rounds: int, epsilon: float) -> 
 @pytest.mark.parametrize(
     ("rate", "law", "steps", "rounds"),
     [
-        (0.5, SymmetricGaussianLaw(1.0, 16 / 600), 38, 194),
-        (0.25, SymmetricGaussianLaw(0.75, 16 / 600), 38, 20),
-        (0.5, SampledGaussianLaw(1.0, 16 / 600, True), 38, 10),
-        (0.02, SymmetricGaussianLaw(1.0, 0.1), 40, 3),
-        (0.3, GaussianLaw(0.5), 1, 20),
-        (0.01, GaussianLaw(1.0), 1, 20),
-        (0.05, GaussianLaw(1.7), 1, 4),
-        (0.9, SymmetricGaussianLaw(3.0, 0.1), 40, 2),
+        (0.5, symmetric(1.0, 16 / 600), 38, 194),
+        (0.25, symmetric(0.75, 16 / 600), 38, 20),
+        (0.5, removal(1.0, 16 / 600), 38, 10),
+        (0.02, symmetric(1.0, 0.1), 40, 3),
+        (0.3, gaussian_law(0.5), 1, 20),
+        (0.01, gaussian_law(1.0), 1, 20),
+        (0.05, gaussian_law(1.7), 1, 4),
+        (0.9, symmetric(3.0, 0.1), 40, 2),
     ],
 )
 def test_rounds_are_counted(rate: float, law: Law, steps: int, rounds: int) -> None:
@@ -93,7 +101,7 @@ def test_lattice_says_the_same() -> None:
 
 @pytest.mark.parametrize("c", [0.01, 1.0, 7.0])
 def test_moments_are_those_of_a_mixture(c: float) -> None:
-    inner = SymmetricGaussianLaw(1.0, 0.05)
+    inner = symmetric(1.0, 0.05)
     family = CoinLaw(((inner, 30.0),), 0.2).prepare(c / 2.0, 2.0 * c)
     log_moment = 30.0 * inner.prepare(c, c).cumulants(c).log_moment
     found = family.cumulants(c)
@@ -108,16 +116,16 @@ def test_moments_are_those_of_a_mixture(c: float) -> None:
 
 def test_silence_has_a_mass() -> None:
     """Idle rounds, and rounds all of whose steps say nothing: (1-q)(1 - 2 Phi(-mu/2)) each."""
-    law = CoinLaw(((SymmetricGaussianLaw(2.0, 0.1), 12.0),), 0.3)
+    law = CoinLaw(((symmetric(2.0, 0.1), 12.0),), 0.3)
     step = 0.9 * math.erf(0.25 / math.sqrt(2.0))
     assert law.atoms.losses.tolist() == [0.0]
     assert math.exp(law.atoms.log_masses[0]) == pytest.approx(0.7 + 0.3 * step**12, rel=1e-12)
-    loud = CoinLaw(((GaussianLaw(1.0), 3.0),), 0.3)
+    loud = CoinLaw(((gaussian_law(1.0), 3.0),), 0.3)
     assert math.exp(loud.atoms.log_masses[0]) == pytest.approx(0.7, rel=1e-12)
 
 
 def test_a_displacement_of_the_gaussian_round() -> None:
-    family = CoinLaw(((GaussianLaw(0.7), 3.0),), 0.4).prepare(1.0, 4.0)
+    family = CoinLaw(((gaussian_law(0.7), 3.0),), 0.4).prepare(1.0, 4.0)
     c, z = 2.0, np.array([0.3j, 2.0j, 0.1 + 1.0j, 1e-6j])
 
     def moment(s: complex) -> complex:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import dpacct as dp
 from dpacct.curves.adaptive_range import LONGEST
-from dpacct.curves.bounded_range import BoundedRangePair
+from dpacct.curves.bounded_range import bounded_range_pair
 from tests.mechanisms import oracle
 
 ETAS = st.floats(0.05, 8)
@@ -31,7 +31,7 @@ def two_points(eta: mpf, t: mpf) -> oracle.Table:
 def test_the_profile_is_the_largest_over_all_two_point_pairs(eta: float, share: float) -> None:
     epsilon = mpf(share) * mpf(eta)
     best = (epsilon + mpf(eta)) / 2
-    found = BoundedRangePair(eta).plain().upper[0].log_one_step(float(epsilon))
+    found = bounded_range_pair(eta).plain().upper[0].log_one_step(float(epsilon))
     assert found is not None
     value = math.exp(found[0])
     truth = oracle.delta(two_points(mpf(eta), best), 1, epsilon)

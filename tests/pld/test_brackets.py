@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.compose.composition import Composition
+from dpacct.compose.composition import Direction as OneWay
 from dpacct.compose.routes.lattice import Lattice
-from dpacct.curves.gaussian_laws import SampledGaussianLaw
-from dpacct.engine import invert
+from dpacct.curves.amplify import Direction
+from dpacct.curves.gaussian import gaussian_pair
 from dpacct.pld import brackets
 from dpacct.pld.compose import compose, tilted_sum, window
 from dpacct.pld.grid import GridLaw
@@ -201,9 +202,9 @@ def test_tiny_losses_keep_their_digits(
     sigma: float, rate: float, remove: bool, count: float
 ) -> None:
     """Losses of 1e-9: P- and Q-mass of a cell agree to as many digits, and their difference decides."""
-    law = SampledGaussianLaw(sigma, rate, remove)
+    law = gaussian_pair(sigma).law(Direction.REMOVE if remove else Direction.ADD, rate)
     epsilon = 5.0 * rate / sigma * math.sqrt(count)
-    exact = invert.log_delta([(law, count)], epsilon)
+    exact = OneWay.of([(law, count)]).log_delta(epsilon)
     found = brackets.log_delta([(law.source(), count)], epsilon, 1e-6)
     assert found.lower <= exact.value <= found.upper
     assert found.upper - found.lower <= 1.1e-6

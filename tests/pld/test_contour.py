@@ -334,3 +334,13 @@ def test_equal_laws_are_added_up_and_gaussians_fused() -> None:
     parts = contour.merged([(law, 3), (gaussian(3.0), 1), (again, 4), (gaussian(4.0), 1)])
     assert parts[0] == (law, 7)
     assert parts[1][0].gaussian == 5.0 and len(parts) == 2
+
+
+def test_basic_composition_is_above() -> None:
+    law = gaussian(1.0 / 0.7).sampled(0.01)
+    for steps, eps in ((2, 0.5), (40, 2.0), (10, 6.0)):
+        truth = contour.log_delta([(law, steps)], eps)
+        assert contour.basic([(law, steps)], eps) >= truth.value
+    # the least that ten hits of probability 1e-170 can be told to be
+    rare = gaussian(100.0).sampled(1e-170)
+    assert contour.basic([(rare, 10)], 1.0) == pytest.approx(math.log(1e-169), abs=1e-9)

@@ -26,7 +26,7 @@ REPORT = CALIBRATE | {"risk", "report"}
 PUBLIC = {""}  # `import dpacct` and `from dpacct import Name`
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "engine": {"engine"},
+    "engine": {"engine", "pld"},
     "declare": {"vocabulary", "errors", "declare"},
     "pld": LOSS,
     **{room: FOUNDATION for room in FOUNDATION - {"declare"}},

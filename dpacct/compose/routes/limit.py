@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dpacct.compose.composition import Composition
-from dpacct.curves.gaussian_laws import GaussianLaw
+from dpacct.curves.gaussian import gaussian_law
+from dpacct.curves.stated import StatedLaw
 from dpacct.engine import invert
 from dpacct.errors import Unsupported
 from dpacct.vocabulary import Side, Strength
@@ -18,10 +19,10 @@ class CentralLimit(Route):
 
     name = "clt"
 
-    def _law(self, plan: Composition) -> GaussianLaw:
+    def _law(self, plan: Composition) -> StatedLaw:
         if not plan.clt_mu > 1e-100:
             raise Unsupported("clt does not apply: the limit's mu is zero", argument="method")
-        return GaussianLaw(plan.clt_mu)
+        return gaussian_law(plan.clt_mu)
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
         value = invert.epsilon([(self._law(plan), 1.0)], log_delta).value
