@@ -24,6 +24,8 @@ from dpacct_training.session import Session
 from tests.structure.project import ROOT
 from tests.training import textbook
 
+SEEDS = 10
+"""Any change in a last digit is other noise: a mean over so many seeds moves by 0.3 points at most."""
 TABLE_1 = ROOT / "training" / "experiments" / "dp_fed_ls_table1.toml"
 
 
@@ -47,7 +49,9 @@ def accuracy(epsilon: int, scheme: str, noise: str, smoothing: float, seed: int)
 
 
 def mean(epsilon: int, scheme: str, noise: str, smoothing: float) -> float:
-    return float(np.mean([accuracy(epsilon, scheme, noise, smoothing, seed) for seed in range(3)]))
+    return float(
+        np.mean([accuracy(epsilon, scheme, noise, smoothing, seed) for seed in range(SEEDS)])
+    )
 
 
 @pytest.mark.timeout(400)
@@ -113,6 +117,7 @@ def test_rounds_take_an_eighth_of_the_textbook_s_time() -> None:
     assert min(theirs) >= 8.0 * min(ours), f"{min(theirs):.3f} s against {min(ours):.3f} s"
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("scheme", "noise", "epsilon", "smoothing", "printed"),
     [
@@ -126,17 +131,19 @@ def test_accuracies_are_within_a_point_and_a_half(
 ) -> None:
     """000 Table 1: three corners of what it prints; the whole table takes one command.
 
-    One run spreads by 0.85 points where the noise is largest (16 seeds), the mean of three by 0.5.
+    One run spreads by 0.85 points where the noise is largest, and the paper prints one number.
     """
-    spread = 0.85 / 3**0.5
+    spread = 0.85
     assert mean(epsilon, scheme, noise, smoothing) == pytest.approx(printed, abs=1.5 + spread)
 
 
+@pytest.mark.timeout(400)
 def test_smoothing_gains_where_the_paper_s_noise_is_large() -> None:
     noise = "dp_fed_ls.theorem1"
     assert mean(6, "uniform", noise, 1) > 1 + mean(6, "uniform", noise, 0)
 
 
+@pytest.mark.timeout(400)
 def test_the_exact_noise_gains_more_than_smoothing_did() -> None:
     """At the same epsilon 6: 87.1 % where the theorem's noise leaves 84 %."""
     by_theorem, exact = (setting(6, "uniform", n, 0).plan for n in ("dp_fed_ls.theorem1", "exact"))

@@ -33,9 +33,6 @@ class Setting:
     public: Dataset | None = None
     rate: Fraction = Fraction(1)
     chance: Chance | None = field(default=None, compare=False)
-    _read: dict[int, tuple[Dataset, Samples]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
 
     def keyed(self, keys: Keys) -> Setting:
         """The same with public random numbers of this run."""
@@ -43,11 +40,11 @@ class Setting:
         def chance(purpose: str, round: int) -> np.random.Generator:
             return keys.generator(f"public {purpose}", round=round)
 
-        return replace(self, chance=chance, _read={})
+        return replace(self, chance=chance)
 
     def for_hosts(self) -> Setting:
         """What engines may send to other processes: nothing that comes from the run's key."""
-        return replace(self, chance=None, _read={})
+        return replace(self, chance=None, federation=replace(self.federation, read={}))
 
     def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
         """Public random numbers for a purpose and round."""
@@ -61,10 +58,12 @@ class Setting:
 
     def samples(self, data: Dataset) -> Samples:
         """A data set as the model reads it."""
-        if id(data) not in self._read:  # the data are kept, so the id stays theirs
+        read = self.federation.read
+        if id(data) not in read:  # the data are kept, so the id stays theirs
             x = torch.from_numpy(data.scaled(self.federation.scaling))
-            self._read[id(data)] = (data, (x, torch.from_numpy(data.y)))
-        return self._read[id(data)][1]
+            read[id(data)] = (data, (x, torch.from_numpy(data.y)))
+        samples: Samples = read[id(data)][1]
+        return samples
 
     def open(self) -> Samples:
         """The public samples. Raises `InvalidArgument` where there are none."""

@@ -69,7 +69,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Federation:
-    """Training samples with the rows that each client holds, and what the model is judged by."""
+    """Training samples with the rows that each client holds, and what the model is judged by.
+
+    `read`: data sets as models read them, kept once for all runs on this federation.
+    """
 
     train: Dataset
     clients: tuple[NDArray[np.int64], ...]
@@ -77,6 +80,7 @@ class Federation:
     test: Dataset
     scaling: str = "unit"
     note: str = field(default="", compare=False)
+    read: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         taken = np.concatenate([np.empty(0, np.int64), *self.clients])

@@ -57,7 +57,7 @@ def known() -> dict[str, Source]:
     ['cifar10', 'fashion-mnist', 'mnist', 'shakespeare']
     """
     modules = [import_module(f"{room.__name__}.{m.name}") for m in iter_modules(room.__path__)]
-    sources = [m.SOURCE for m in modules if isinstance(getattr(m, "SOURCE", None), Source)]
+    sources = [m.SOURCE for m in modules if isinstance(vars(m).get("SOURCE"), Source)]
     return {source.name: source for source in sources}
 
 
