@@ -130,7 +130,8 @@ class Search:
 
     def _needs_nothing(self) -> bool:
         """Whether sampling alone meets the target at both ends, whatever the noise."""
-        for x in (self.low, self.high):
+        # the middle first: most plans end here, and the low end may lie outside of what is defined
+        for x in (min(max(1.0, self.low), self.high), self.low, self.high):
             try:
                 node = self.build(x)
             except InvalidArgument:  # farther out than the mechanism is defined
