@@ -90,10 +90,11 @@ class Exact(Route):
 
 def _listed(plan: Composition) -> bool:
     """Whether the outcomes of all steps together are few: a sum over them has no error but rounding."""
-    ways = (*plan.upper, *(plan.lower or ()))
-    if any(law.has_density for way in ways for law, _ in way.laws):
+    if plan.lower is not None:  # a lower law may know more than its outcomes: adaptive choices
         return False
-    return all(outcomes(sources(way)) is not None for way in ways)
+    if any(law.has_density for way in plan.upper for law, _ in way.laws):
+        return False
+    return all(outcomes(sources(way)) is not None for way in plan.upper)
 
 
 def _error(solved: Solved, relative: bool) -> float:
