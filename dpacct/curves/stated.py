@@ -24,6 +24,7 @@ from dpacct.pld import contour
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.moments import Moments, NormalMoments, prepare
 from dpacct.pld.pieces import Cut, Source
+from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Adjacency
 
 from .amplify import Direction, amplified_distribution
@@ -174,7 +175,12 @@ class StatedPair:
 
     def _mu_squared(self, direction: Direction, law: StatedLaw) -> float:
         found = None if self.limit is None else self.limit(direction, law.rate)
-        return second_moment(law.loss) if found is None else found
+        if found is not None:
+            return found
+        try:
+            return second_moment(law.loss)
+        except TooFine:  # of P a part `rate` is near the largest loss, and the rest near 0
+            return law.rate * law.largest_loss**2
 
     # scheme x adjacency -> operators -------------------------------------------------------------
 
