@@ -12,7 +12,7 @@ from dpacct.curves.amplify import Direction as Way
 from dpacct.curves.stated import StatedLaw
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law
-from dpacct.pld.stable import TooFine
+from dpacct.pld.stable import TooFine, quiet
 
 if TYPE_CHECKING:
     from dpacct.pld.rare import Question
@@ -81,7 +81,8 @@ class LowSampling:
     def log_delta(self, epsilon: float) -> Solved | None:
         """log delta at epsilon; None where nothing tells."""
         try:
-            reading = self.question.read(epsilon)
+            with quiet():
+                reading = self.question.read(epsilon)
         except (ArithmeticError, TooFine):
             return None
         lower, upper = reading.ends
@@ -90,18 +91,21 @@ class LowSampling:
     def epsilon(self, log_target: float) -> Solved | None:
         """epsilon at this log delta; None where nothing tells."""
         try:
-            value, lower, upper = self.question.solve(log_target)
+            with quiet():
+                value, lower, upper = self.question.solve(log_target)
         except (ArithmeticError, TooFine):
             return None
         return Solved(min(max(value, lower), upper), lower, upper)
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether delta(epsilon) is shown to be below e^log_target."""
-        return self.question.surely_below(log_target, epsilon)
+        with quiet():
+            return self.question.surely_below(log_target, epsilon)
 
     def estimate(self, epsilon: float) -> float:
         """About log delta; NaN where nothing tells."""
         try:
-            return min(0.0, self.question.rough(epsilon))
+            with quiet():
+                return min(0.0, self.question.rough(epsilon))
         except (ArithmeticError, TooFine):
             return math.nan

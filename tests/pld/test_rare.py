@@ -197,3 +197,9 @@ def test_most_steps_of_a_rare_plan() -> None:
     answer = plan.delta(epsilon=1, method="exact")
     assert answer.upper is not None
     assert answer.upper < 0.1
+
+
+def test_tables_of_atoms_do_not_withhold_an_answer() -> None:
+    """The log of a tail that is nothing beyond the largest loss: once a warning, and no answer."""
+    plan = dp.Poisson(2.186e-08)(dp.Laplace(b=0.424)) * 623698
+    assert plan.epsilon(delta=0.0003447, method="exact").upper == 0.0
