@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from dpacct.compose.composition import Composition, Direction
 from dpacct.engine.invert import Solved
-from dpacct.pld.outcomes import outcomes
 from dpacct.vocabulary import Side, Strength
 
-from .lattice import Lattice, narrowed, sources
+from .lattice import Lattice, narrowed
 from .route import Finding, Route
 
 _INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
 _BRACKET = "moment bound (Canonne, Kamath, Steinke 2020) above, a single step below"
-_OUTCOMES = "all outcomes of the composition, listed, and delta a sum over them"
 _LEAST_LOG = -745.0
 # relative error up to which an answer is called converged, and up to which the lattice isn't asked as well
 CONVERGED = 1e-9
@@ -31,8 +28,6 @@ class Exact(Route):
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
         if not plan.has_contour:
             return Lattice().epsilon(plan, log_delta)
-        if _listed(plan):
-            return replace(Lattice().epsilon(plan, log_delta), basis=(*plan.basis, _OUTCOMES))
 
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None
@@ -51,8 +46,6 @@ class Exact(Route):
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         if not plan.has_contour:
             return Lattice().log_delta(plan, epsilon)
-        if _listed(plan):
-            return replace(Lattice().log_delta(plan, epsilon), basis=(*plan.basis, _OUTCOMES))
 
         def worst(directions: list[Direction]) -> Solved:
             best: Solved | None = None
@@ -86,15 +79,6 @@ class Exact(Route):
             basis=(*plan.basis, _INVERSION, *(() if resolved else (_BRACKET,))),
         )
         return finding, resolved
-
-
-def _listed(plan: Composition) -> bool:
-    """Whether the outcomes of all steps together are few: a sum over them has no error but rounding."""
-    if plan.lower is not None:  # a lower law may know more than its outcomes: adaptive choices
-        return False
-    if any(law.has_density for way in plan.upper for law, _ in way.laws):
-        return False
-    return all(outcomes(sources(way)) is not None for way in plan.upper)
 
 
 def _error(solved: Solved, relative: bool) -> float:
