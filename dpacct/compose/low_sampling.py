@@ -74,9 +74,7 @@ class LowSampling:
     @property
     def log_touched(self) -> float:
         """log of the probability that some step touches the record at all: delta is never above it."""
-        return math.log(
-            -math.expm1(sum(n * math.log1p(-law.rate) for law, n in self.question.laws))
-        )
+        return math.log(-math.expm1(sum(n * math.log1p(-law.rate) for law, n in self.laws)))
 
     def log_delta(self, epsilon: float) -> Solved | None:
         """log delta at epsilon; None where nothing tells."""
