@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import dpacct as dp
@@ -104,12 +104,14 @@ def test_combinations(one: Corners, other: Corners, weight: float) -> None:
 
 
 @given(corners=polygons())
+@example(corners=[(0.0, 1.0), (0.25, 0.7470703125), (1.0, 0.0)])  # tight at epsilon = 0.0041 alone
 def test_the_least_gaussian_below(corners: Corners) -> None:
     """With so little slack it holds everywhere, and with a hundredth less it fails somewhere."""
     slack, f = 1e-3, dp.TradeOff.points(corners)
     assume(corners[0][1] == 1.0)  # else f fails openly
     mu = f.gdp(slack=slack)
-    fine = np.concatenate((EPSILONS, np.linspace(0, 12, 1500)))
+    # a small mu is tight at an epsilon as small: even steps alone would pass it over
+    fine = np.concatenate((EPSILONS, np.linspace(0, 12, 1500), np.geomspace(1e-9, 12, 4000)))
     most = profile(corners, fine)
     assert (dp.TradeOff.gaussian(mu.upper).profile(fine) + slack >= most - 1e-12).all()
     if mu.upper <= 1e-9:  # as good as nothing is learnt
