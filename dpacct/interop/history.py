@@ -30,7 +30,7 @@ _NONE, _LITTLE, _SELDOM, _TINY, _MUCH = 1e-6, 0.1, 1e-8, 1e-50, 1e6
 _SHARE = 1e-6  # of delta, that may pay for samples that hardly ever hold a record
 # At rates below the first, while a record is in fewer samples than the second on average or the losses'
 # spike is narrower than the third, the lattice answers in some 15 ms, contours in up to 300.
-_RARE, _WARM, _NARROW, _LATTICE = 0.1, 1.0, 0.04, "lattice@1e-3"
+_RARE, _WARM, _NARROW, _LATTICE = 0.1, 1.0, 0.04, "lattice@3e-4"
 
 
 def merged(history: Iterable[Entry]) -> tuple[Entry, ...]:
