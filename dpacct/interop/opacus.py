@@ -113,8 +113,9 @@ def from_opacus(source: Any) -> Node:
     `Unsupported` for a step without noise.
 
     >>> run = from_opacus({"history": [(1.1, 0.01, 1000)], "mechanism": "rdp"})
-    >>> print(run.epsilon(delta=1e-5, method="exact"))
-    epsilon = 1.5153619166645 [1.515361916662, 1.515361916667] two-sided, converged (exact), add-remove
+    >>> answer = run.epsilon(delta=1e-5, method="exact")
+    >>> print(answer.strength, f"{answer.lower:.10f} {answer.upper:.10f}")
+    converged 1.5153619167 1.5153619167
     """
     source = getattr(source, "accountant", source)
     if isinstance(source, dict):
