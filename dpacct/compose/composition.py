@@ -251,7 +251,9 @@ class Direction:
             steps = [(law.source(), count) for law, count in self.laws]
             asked = np.asarray(epsilons, float)
             return brackets.log_profile(steps, asked, _CURVE), np.zeros(at.shape)
-        if self.has_contour:
+        if [n for _, n in self.parts] == [1]:
+            values, errors = contour.one_step(self.parts[0][0], at)
+        elif self.has_contour:
             values, errors = profile.log_profile(self.laws, at, tolerance)
         else:
             values, errors = np.zeros(at.shape), np.full(at.shape, math.inf)

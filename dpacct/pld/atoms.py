@@ -130,6 +130,8 @@ def spacing(losses: Floats) -> float | None:
     if not gaps.size or gaps.min() <= 0.0:
         return None
     steps = gaps / gaps.min()
-    if np.abs(steps - np.round(steps)).max() > 1e-12 * steps.max():
+    # thousands of close losses: each gap carries the rounding of the losses beside it
+    rounding = 4.0 * float(np.finfo(float).eps) * float(np.abs(losses).max()) / float(gaps.min())
+    if np.abs(steps - np.round(steps)).max() > max(1e-12 * steps.max(), min(rounding, 1e-8)):
         return None
     return float(np.ptp(losses) / np.round(steps).sum())

@@ -154,11 +154,21 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Solved:
 
 
 def _one_step(law: LossDistribution, eps: float) -> Solved:
-    values = law.profile(np.array([eps, eps + 1e-12 * abs(eps)]))[0]
-    if not values[0] > 0.0:
-        return Solved(-math.inf, 0.0)
-    # next to the largest loss the rounding of eps itself moves delta
-    return Solved(math.log(values[0]), 1e-13 + 1e-3 * abs(1.0 - float(values[1] / values[0])))
+    values, errors = one_step(law, np.array([eps]))
+    return Solved(float(values[0]), float(errors[0]))
+
+
+@quiet()
+def one_step(law: LossDistribution, epsilons: Floats) -> tuple[Floats, Floats]:
+    """log delta of one step at each of an array, and its error; -inf where delta is below all floats."""
+    values = law.profile(epsilons)[0]
+    # next to the largest loss the rounding of epsilon itself moves delta
+    moved = law.profile(epsilons + 1e-12 * np.abs(epsilons))[0]
+    live = values > 0.0
+    logs, errors = np.full(values.shape, -math.inf), np.zeros(values.shape)
+    logs[live] = np.log(values[live])
+    errors[live] = 1e-13 + 1e-3 * np.abs(1.0 - moved[live] / values[live])
+    return logs, errors
 
 
 def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Solved, float]:

@@ -17,6 +17,8 @@ Reading = tuple[float, float, float]  # log delta, its slope in epsilon, its rel
 Closed = Callable[[float, float], tuple[float, float]]
 
 FLOOR = 1e-13
+# frequencies times atoms, at most, where revivals are looked for
+_MOST_SEEN = 4e6
 _MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it was halved
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
@@ -389,8 +391,24 @@ def _of_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
 
 
 def _dense(saddle: Saddle, total: Totals[float]) -> bool:
-    """Whether |M| is nil at frequencies far and wide."""
-    t = 20.0 / math.sqrt(total.variance) * np.exp(np.linspace(0.0, 12.0, 2000))
+    """Whether |M| is nil at frequencies far and wide.
+
+    Atoms at nearly equal distances g bring M back near 2 pi/g, over some eight of the inverse deviation;
+    the frequencies looked at are that dense, or no verdict is given.
+    """
+    spread = math.sqrt(total.variance)
+    points = 2000
+    for law, n in saddle.parts:
+        tilted = law.log_p + total.c * law.losses
+        # lighter atoms bring back no more of |M| than they weigh, which many steps make nil
+        heavy = law.losses[tilted > tilted.max() - (7.0 if n >= 20 else 14.0)]
+        gap = float(np.diff(np.sort(heavy)).min(initial=math.inf))
+        if not gap > 0.0:
+            return False
+        points = max(points, math.ceil(12.0 * 2.0 * math.pi / gap * spread / 8.0))
+    if points * max(law.losses.size for law, _ in saddle.parts) > _MOST_SEEN:
+        return False
+    t = 20.0 / spread * np.exp(np.linspace(0.0, 12.0, points))
     level = np.zeros(t.size)
     for moments, n in saddle.moments:
         level += n * moments.log_ratio(total.c, 1j * t).real
