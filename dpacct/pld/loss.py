@@ -246,14 +246,18 @@ class Branch:
     # -- integrals over the part of larger losses --------------------------------------------
 
     @cached_property
+    def _centres(self) -> tuple[float, float]:
+        """Where normal noise has its mass under Q and P, before any interval is cut out; rising."""
+        centre = self.linear / self.square
+        shift = self.steep * math.copysign(1.0, self.slope) / self.square
+        return min(centre, centre + shift), max(centre, centre + shift)
+
+    @cached_property
     def bulk(self) -> float:
         """The x furthest along rising losses at which P or Q has its mass, before any interval is cut out."""
         if not self.square:
             return self.high if self.sign > 0.0 else self.low
-        centre = self.linear / self.square
-        shift = self.steep * math.copysign(1.0, self.slope) / self.square
-        ends = (centre, centre + shift)
-        return max(ends) if self.sign > 0.0 else min(ends)
+        return self._centres[1] if self.sign > 0.0 else self._centres[0]
 
     def _edges(self, x: Floats) -> Floats:
         """Panel edges, a row for each x, from there to where nothing is left, along rising losses."""
@@ -307,6 +311,9 @@ class Branch:
     def mass(self) -> float:
         """P-mass."""
         low, high = self.extent
+        if self.square:  # nothing lies farther out, and panels are narrow where losses are steep
+            low = min(max(low, self._centres[0] - _ROUGH), high)
+            high = max(min(high, self._centres[1] + _ROUGH), low)
         edges = self._edges(np.array([low if self.sign > 0.0 else high]))[0]
         width = np.diff(edges)[:, None]
         loss, log_q = self.at(edges[:-1, None] + width * (0.5 + 0.5 * _GAUSS[0]))
@@ -520,6 +527,11 @@ class LossDistribution:
             total += float(np.exp(self.log_p) @ np.minimum(self.losses**2, 25.0))
         for branch in self.branches:
             low, high = max(branch.low, -_ROUGH), min(branch.high, _ROUGH)
+            if low >= high:  # cut out beyond: about where P has its mass
+                low = max(branch.low, branch.bulk - _ROUGH)
+                high = min(branch.high, branch.bulk + _ROUGH)
+            if low >= high:
+                continue
             x = _ROUGH_GRID if high - low == 2.0 * _ROUGH else low + (high - low) * _ROUGH_PARTS
             loss, log_q = branch.at(x)
             square = np.minimum(loss * loss, 25.0)

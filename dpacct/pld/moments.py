@@ -304,6 +304,17 @@ def rule_for(branch: Branch, high: float) -> Rule:
 # -- M of a law that is summed by a rule -------------------------------------------------------------
 
 
+def _divergence(loss: Floats, log_w: Floats) -> float:
+    """E[e^-L - 1 + L]: the divergence, where nothing is lost or infinite."""
+    w = np.exp(log_w)
+    far = loss < -_LARGE  # e^-L alone would overflow
+    if not far.any():
+        return float(w @ expm1_linear(-loss))
+    near = ~far
+    rest = np.exp(log_w[far] - loss[far]) - w[far] * (1.0 - loss[far])
+    return float(w[near] @ expm1_linear(-loss[near])) + float(rest.sum())
+
+
 class Fine:
     """M near one real tilt c, by a rule that is exact to rounding there."""
 
@@ -324,9 +335,8 @@ class Fine:
         mean = float(tilted @ loss) / total
         if abs(log_moment) < 0.5 and float(y.max()) < _LARGE:
             w = np.exp(self.log_w)
-            rise, back = expm1_linear(np.stack((y, -loss)))
-            # E[e^-L - 1 + L]: the divergence, where nothing is lost or infinite
-            divergence = float(w @ back)
+            rise = expm1_linear(y)
+            divergence = _divergence(loss, self.log_w)
             excess = c * (law.lost - law.infinite + divergence) - law.infinite + float(w @ rise)
             log_moment = math.log1p(excess)
             if not law.infinite and not law.lost:
@@ -514,7 +524,7 @@ class SummedMoments:
         near = (np.abs(logs) < 0.5) & (y.max(axis=1) < _LARGE)
         if near.any():
             w = np.exp(log_w)
-            back = law.lost - law.infinite + float(w @ expm1_linear(-loss))
+            back = law.lost - law.infinite + _divergence(loss, log_w)
             excess = expm1_linear(y[near]) @ w + cs[near] * back - law.infinite
             logs[near] = np.log1p(excess)
         return np.asarray(logs)
