@@ -36,6 +36,8 @@ _CURVE = 1e-6
 _MIXED = 4e-15
 # log of what is below all floats
 _LEAST_LOG = -745.0
+# epsilons of a profile, at most, that get a contour each; more share those that their saddles are near
+_FEW = 16
 
 
 # orders that are asked for one by one; more share their rules, those whose tilts differ by less than a factor
@@ -253,6 +255,10 @@ class Direction:
             return brackets.log_profile(steps, asked, _CURVE), np.zeros(at.shape)
         if [n for _, n in self.parts] == [1]:
             values, errors = contour.one_step(self.parts[0][0], at)
+        elif self.parts and at.size <= _FEW:
+            solved = [self._finite_log_delta(e) for e in at.tolist()]
+            values = np.array([each.upper for each in solved])
+            errors = np.array([0.0 if each.resolved else math.inf for each in solved])
         elif self.has_contour:
             values, errors = profile.log_profile(self.laws, at, tolerance)
         else:
