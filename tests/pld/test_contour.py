@@ -347,8 +347,8 @@ def test_basic_composition_is_above() -> None:
     assert contour.basic([(rare, 10)], 1.0) == pytest.approx(math.log(1e-169), abs=1e-9)
 
 
-# exact sums over whole numbers in long doubles: T discrete Gaussians of scale s are one of scale s sqrt(T), up
-# to e^{-pi^2 s^2} (Poisson summation)
+# exact sums over whole numbers in long doubles: T discrete Gaussians of scale s are one of scale
+# s sqrt(T), up to e^{-pi^2 s^2} (Poisson summation)
 def _sum_of_discrete_gaussians(scale: int, steps: int, epsilon: float) -> float:
     square = np.longdouble(scale) ** 2
     first = math.floor(scale**2 * epsilon - steps / 2) - 2
