@@ -196,7 +196,9 @@ class Branch:
 
     @cached_property
     def extent(self) -> tuple[float, float]:
-        """The ends, infinite ones replaced by where all mass is less than a float can hold."""
+        """The ends; of normal noise none further than where all mass is less than a float can hold."""
+        if not self.square:
+            return self.low, self.high
         far = 60.0 + 2.0 * self.steep
         return max(self.low, -far), min(self.high, far)
 

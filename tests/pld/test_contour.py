@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.curves.laplace import laplace_loss
 from dpacct.pld import contour
 from dpacct.pld.loss import LossDistribution, between, gaussian
 from dpacct.pld.moments import prepare
@@ -109,6 +110,17 @@ def test_golden_deltas_of_laplace() -> None:
         truth = float(mpmath.log(mpmath.mpf(row["delta"])))
         best = max(found, key=lambda one: one.value)
         assert abs(best.value - truth) <= 2.0 * best.error + 3e-13 * abs(truth), label(row)
+
+
+@pytest.mark.parametrize("epsilon_0", [1.0, 30.0, 70.0, 100.0, 1000.0])
+@pytest.mark.parametrize("delta", [1e-8, 2.368e-5, 1e-2, 0.5])
+def test_one_laplace_step_near_its_largest_loss(epsilon_0: float, delta: float) -> None:
+    """delta = 1 - e^{(epsilon - epsilon_0)/2} for 0 <= epsilon <= epsilon_0, solved for epsilon."""
+    truth = max(0.0, epsilon_0 + 2.0 * math.log1p(-delta))
+    found = contour.epsilon([(laplace_loss(epsilon_0), 1)], math.log(delta))
+    # the largest loss alone may tell epsilon, as the middle of two ends
+    assert found.error <= 5.1e-11 * epsilon_0
+    assert abs(found.value - truth) <= found.error
 
 
 # -- plans that a rule was once wrong about, and what another method says ----------------------
