@@ -19,6 +19,7 @@ from dpacct.compose.trials import Trials, score
 from dpacct.declare.number import shown
 from dpacct.engine.boundary import WIDTH, Smooth, real, smooth_root, whole
 from dpacct.engine.choice import Start
+from dpacct.engine.law import TooFine
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
@@ -79,7 +80,7 @@ class Search:
         """The boundary of where the target is met."""
         try:
             found = self._boundary()
-        except OutsideDomain:  # a trial farther out than the mechanisms are defined
+        except (OutsideDomain, TooFine):  # a trial farther out than the mechanisms can be stated
             self.low, self.high = self._last_inside(self.low), self._last_inside(self.high)
             found = self._boundary()
         if found.missed is not None or found.safe is None or found.unsafe is None:
@@ -248,7 +249,7 @@ class Search:
         return None
 
     def _last_inside(self, end: float) -> float:
-        """The end, or the last value before it for which the mechanisms of the plan are defined."""
+        """The end, or the last value before it for which the mechanisms of the plan can be stated."""
         inside = min(max(1.0, self.low), self.high)
         if not self._outside(end):
             return end
@@ -266,6 +267,6 @@ class Search:
             for leaf, _ in node.releases():
                 if leaf.has_pairs:
                     leaf.pairs(adjacency)
-        except OutsideDomain:
+        except (OutsideDomain, TooFine):
             return True
         return False

@@ -9,6 +9,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.compose.trials import Trials, score
+from dpacct.engine.law import TooFine
 
 
 @pytest.mark.parametrize("rate", [1e-170])
@@ -87,6 +88,24 @@ def test_the_edge_of_a_search_is_no_boundary() -> None:
     assert found.side is dp.Side.LOWER and found.safe_end == "lower"
     noise = dp.calibrate(lambda s: dp.Gaussian(sigma=s), epsilon=9, delta=0.9, bounds=(5, 50))
     assert (noise.value, noise.lower, noise.upper) == (5, None, 5)
+
+
+def test_trials_farther_out_than_a_plan_can_be_stated_do_not_end_a_search() -> None:
+    """Noise too small for any rule lies beyond the search's range, as noise outside of the domain does."""
+
+    def plan(sigma: float) -> dp.Node:
+        return dp.Poisson("0.05")(dp.Gaussian(sigma=sigma)) * 2
+
+    def stated(sigma: float) -> dp.Node:
+        if sigma < 0.1:
+            raise TooFine
+        return plan(sigma)
+
+    noise, short = (
+        dp.calibrate(build, epsilon=50, delta="1e-4", method="exact") for build in (plan, stated)
+    )
+    assert float(noise) > 0.1
+    assert float(short) == pytest.approx(float(noise), rel=1e-9)
 
 
 @pytest.mark.parametrize("build", [lambda s: s, lambda s: None, lambda s: dp.Gaussian])
