@@ -270,6 +270,14 @@ class Direction:
             return math.nan if found is None else found.value
         return found.value
 
+    def float_lower(self, log_target: float) -> float:
+        """The lower end of the fast engine's epsilon; nan where it has none."""
+        try:
+            with np.errstate(all="ignore"):
+                return invert.epsilon(self._float_laws, log_target).lower
+        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
+            return math.nan
+
     def float_log_delta(self, epsilon: float) -> float:
         """The fast engine's log delta, or nan."""
         try:

@@ -21,6 +21,7 @@ from .search import FloatLaws
 
 _NEWTON, _MANY = 12, 60
 _MOST_WHOLE = 10**15
+_NEAR = 1e-2  # of an epsilon: no trial lies nearer to the lower end of a bracket
 
 
 @dataclass
@@ -209,7 +210,16 @@ def _crossing(
     for _ in range(4):
         fine = min(1e-2, slope * float(x) * width / 8.0)
         for _ in range(_MANY if direction.closed else _NEWTON):
-            found = direction.enclose(x, fine, log_target)
+            try:
+                found = direction.enclose(x, fine, log_target)
+            except NotCertified:
+                # where large losses are rare the engine has but a bracket, whose end may be out of reach
+                retreat = direction.float_lower(log_target)
+                if previous is not None or not retreat < float(x) * (1.0 - _NEAR):
+                    raise
+                x = (x + Fraction(retreat)) / 2
+                slope = direction.float_slope(float(x), log_target)
+                continue
             middle = (found.lower + found.upper) / 2
             gap = _log_ratio(middle, target)
             if abs(gap) <= fine:
