@@ -281,6 +281,13 @@ class Direction:
         """About the standard deviation of the loss."""
         return math.sqrt(sum(n * law.variance_hint for law, n in self.laws))
 
+    @property
+    def largest(self) -> float:
+        """Of one release the largest loss; inf of several, whose sum hardly ever is the largest."""
+        if [n for _, n in self.parts] != [1]:
+            return math.inf
+        return self.shift + float(self.parts[0][0].range[1])
+
     def log_moment(self, s: float) -> float:
         """log E_P[e^{sL}] of the composition, s > 0."""
         if self.log_kept < 0.0:

@@ -220,6 +220,7 @@ def tradeoff(
             "finite_mass": math.exp(min(direction.log_kept for direction in plan.upper)),
             "scale": max(direction.scale for direction in plan.upper),
             "kinked": not any(law.has_density for way in plan.upper for law, _ in way.laws),
+            "largest": [direction.largest for direction in plan.upper],
         }
     values = curve(lambda e: log_profile(plan, e, _CURVE_TOLERANCE), array.ravel(), **about)
     values = values.reshape(array.shape)

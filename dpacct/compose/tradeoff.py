@@ -8,7 +8,7 @@ lies at infinity, and is the mass of finite losses.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -67,16 +67,28 @@ def _summits(epsilons: Floats, values: Floats, kinked: bool) -> Floats:
 
 
 def curve(
-    log_profile: LogProfile, alpha: Floats, *, finite_mass: float, scale: float, kinked: bool
+    log_profile: LogProfile,
+    alpha: Floats,
+    *,
+    finite_mass: float,
+    scale: float,
+    kinked: bool,
+    largest: Sequence[float] = (),
 ) -> Floats:
     """Lower bound of f at each alpha: a look at the epsilons that can matter, then each best one.
 
     `finite_mass` is that of the losses below infinity, `scale` about their standard deviation;
-    `kinked` says that the losses are points.
+    `kinked` says that the losses are points. From the `largest` losses on delta is 0; where they have
+    mass of their own, as Laplace noise's, the best line of every small alpha touches there.
     """
+    corners = np.array([loss for loss in largest if 0.0 < loss < 700.0])
+
+    def refined(alphas: Floats) -> tuple[Floats, Floats, Floats]:
+        return _refined(log_profile, alphas, corners, scale=scale, kinked=kinked)
+
     if alpha.size > _MANY:
         few = _representatives(alpha)
-        epsilons, log_delta, _ = _refined(log_profile, few, scale=scale, kinked=kinked)
+        epsilons, log_delta, _ = refined(few)
         if not kinked:  # between two representatives the best epsilon lies between theirs
             shares = np.arange(1, _BETWEEN) / _BETWEEN
             finer = (epsilons[:-1, None] + np.diff(epsilons)[:, None] * shares).ravel()
@@ -84,7 +96,7 @@ def curve(
             log_delta = np.concatenate((log_delta, log_profile(finer)))
         reached = _envelope(epsilons, log_delta, alpha)
     else:
-        reached = _refined(log_profile, alpha, scale=scale, kinked=kinked)[2]
+        reached = refined(alpha)[2]
     reached = np.where(alpha == 0.0, finite_mass, reached)
     return np.clip(reached, 0.0, 1.0 - alpha)
 
@@ -125,14 +137,14 @@ def _envelope(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
 
 
 def _refined(
-    log_profile: LogProfile, alpha: Floats, *, scale: float, kinked: bool
+    log_profile: LogProfile, alpha: Floats, corners: Floats, *, scale: float, kinked: bool
 ) -> tuple[Floats, Floats, Floats]:
     """Epsilons at which the best lines of these alphas touch, log delta there, and f by those lines."""
     # beyond -log alpha the steep line is below 0, beyond 40 the flat one below 1e-17
     smallest = float(alpha[alpha > 0.0].min(initial=1.0))
     top = min(max(-math.log(smallest), 40.0), 745.0)
     finest = min(max(1e-3 * scale, 1e-9 * top), 1e-2 * top)
-    epsilons = np.concatenate(([0.0], np.geomspace(finest, top, _COARSE)))
+    epsilons = np.union1d(np.append(0.0, np.geomspace(finest, top, _COARSE)), corners)
     log_delta = log_profile(epsilons)
     values = _lines(epsilons, log_delta, alpha)
     reached = values.max(axis=1)

@@ -38,6 +38,18 @@ def test_gaussian_power(mu: float, alarms: float) -> None:
     assert float(risk.advantage()) == pytest.approx(2 * float(ndtr(mu / 2)) - 1, rel=1e-9)
 
 
+@given(
+    b=st.floats(0.05, 50),
+    alarms=st.floats(1e-6, 1).map(lambda share: 0.5 * share),
+)
+def test_laplace_power_is_exact_at_few_alarms(b: float, alarms: float) -> None:
+    """Below e^(-1/b)/2 the best test looks for the largest loss, 1/b, alone: e^(1/b) hits an alarm."""
+    rate = alarms * math.exp(-1 / b)
+    hits = dp.Risk(dp.Laplace(b=b)).true_positive_rate(rate).upper
+    # 1 - f is a difference of numbers near 1
+    assert hits == pytest.approx(math.exp(1 / b) * rate, rel=1e-12, abs=1e-12)
+
+
 @given(mu=st.floats(0.05, 3), prior=PRIORS)
 @settings(max_examples=20)
 def test_gaussian_accuracy(mu: float, prior: float) -> None:
