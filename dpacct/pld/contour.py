@@ -161,9 +161,9 @@ def _one_step(law: LossDistribution, eps: float) -> Solved:
 @quiet()
 def one_step(law: LossDistribution, epsilons: Floats) -> tuple[Floats, Floats]:
     """log delta of one step at each of an array, and its error; -inf where delta is below all floats."""
-    values = law.profile(epsilons)[0]
     # next to the largest loss the rounding of epsilon itself moves delta
-    moved = law.profile(epsilons + 1e-12 * np.abs(epsilons))[0]
+    asked = np.concatenate((epsilons, epsilons + 1e-12 * np.abs(epsilons)))
+    values, moved = np.split(law.profile(asked)[0], 2)
     live = values > 0.0
     logs, errors = np.full(values.shape, -math.inf), np.zeros(values.shape)
     logs[live] = np.log(values[live])
