@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from dpacct.engine.stable import Floats
     from dpacct.pate.release import Sanitized
     from dpacct.pate.voting_cost import VotingCost
+    from dpacct.pld.stable import Floats
     from dpacct.tree import Node
 
 QUERIES = Integer(1, 10**12)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Nodes, Noise
+from dpacct.pld.stable import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
 from dpacct.pate.screening import Screening
+from dpacct.pld.stable import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 # above it log sum p^a q^{1-a} is exact enough as it is
 _SMALL = 1e-2

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 ROUNDING = 4e-15
 """What the probabilities of a histogram may be off by, together: granted to an infinite loss."""

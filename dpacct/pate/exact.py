@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.pate.argmax import NOBODY, Moves, laws
 from dpacct.pate.divergence import renyi
 from dpacct.pate.dominating import ROUNDING, hull
@@ -28,6 +27,7 @@ from dpacct.pate.screening import Screening
 from dpacct.pate.spread import box_pair, boxes
 from dpacct.pate.vote_lattice import FiniteLaws, compose, points_for
 from dpacct.pld import conversions
+from dpacct.pld.stable import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

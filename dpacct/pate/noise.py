@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.mechanisms.gaussian import GaussianStatistic
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.pate import published
 from dpacct.pate.level import Level
+from dpacct.pld.stable import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,10 +20,10 @@ from dpacct.pate.histograms import Histograms
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpacct.engine.stable import Floats
     from dpacct.pate.aggregator import Aggregator
     from dpacct.pate.votes import Votes
     from dpacct.pate.voting_cost import VotingCost
+    from dpacct.pld.stable import Floats
 
 ORDER = Real(1, 10**6, typical=(1.1, 64))
 COLUMNS = (

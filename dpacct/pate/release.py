@@ -29,8 +29,8 @@ from dpacct.pate.voting_cost import CONVERSION, FIXED
 from dpacct.vocabulary import Assumption, Side, Strength
 
 if TYPE_CHECKING:
-    from dpacct.engine.stable import Floats
     from dpacct.pate.aggregator import Aggregator
+    from dpacct.pld.stable import Floats
 
 ORDER = Real(1, 10**5, "right", typical=(2, 64))
 CONFIDENCE = Real("0.5", 1, "left")

@@ -14,11 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.published import log_sum
 from dpacct.pate.screening import Screening
 from dpacct.pate.sensitivity import NEGLIGIBLE, Places, Steps, reach
+from dpacct.pld.stable import Floats
 
 _BEYOND = 10.0  # deviations of the threshold's noise
 MOST_ROWS = 4000

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.mechanisms.gaussian import GaussianStatistic
 from dpacct.pate.argmax import NOBODY, Moves
 from dpacct.pate.level import Level
 from dpacct.pate.published import log_sum
+from dpacct.pld.stable import Floats
 from dpacct.tree import Node
 
 # of a log moment near 0: each of its terms is rounded

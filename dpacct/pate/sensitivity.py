@@ -14,10 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
+from dpacct.pld.stable import Floats
 
 _LOWEST = -2000.0
 NEGLIGIBLE = 1e-9

@@ -21,8 +21,8 @@ from itertools import product
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.pate.dominating import corners
+from dpacct.pld.stable import Floats
 
 _ROUNDING = 1e-13
 _FEW = 11  # outcomes of which all sets are looked at

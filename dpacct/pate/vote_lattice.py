@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.pld import conversions
+from dpacct.pld.stable import Floats
 
 _FEW, _POINTS, _MORE_POINTS = 64, 1 << 13, 1 << 15
 _REACH = 9.0  # standard deviations of the tilted total to each side of its mean

@@ -25,9 +25,9 @@ from dpacct.vocabulary import Assumption, Side, Strength
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpacct.engine.stable import Floats
     from dpacct.pate.aggregator import Aggregator
     from dpacct.pate.noise import Noise
+    from dpacct.pld.stable import Floats
 
 _ORDERS = 1.0 + np.geomspace(0.02, 1e6, 140)
 _FINER = 13

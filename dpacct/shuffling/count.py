@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 from .binomial import log_pmf, reach
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 from .binomial import HALF, ROUNDING, log_pmf_half, reach, tail_rounding, tails
 from .letters import Mixture

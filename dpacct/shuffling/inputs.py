@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 from .tilted import Tilted
 

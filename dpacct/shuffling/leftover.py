@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 from .binomial import LOG_CUT, reach
 from .letters import Letters

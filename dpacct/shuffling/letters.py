@@ -21,7 +21,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 from .binomial import LOG_CUT, log_pmf, reach, tails
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.engine.stable import Floats, log_sum_exp
 from dpacct.pld.pieces import Pieces
+from dpacct.pld.stable import Floats
 
 from .binomial import HALF, LOG_CUT, reach
 from .count import Count
@@ -112,7 +112,7 @@ class ShuffleSource:
         rare = np.cumsum(table.p[::-1])[::-1] < math.exp(_LOG_RARE)
         logs = np.concatenate((self.left[1], table.log_p[rare]))
         kept = Table(table.losses[~rare], table.p[~rare], table.q[~rare], table.rounding)
-        return kept, log_sum_exp(logs) if logs.size else -math.inf
+        return kept, float(np.logaddexp.reduce(logs)) if logs.size else -math.inf
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """All outcomes of a cell together: what is between two nodes is spread by its two masses alone."""

@@ -24,7 +24,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 _FAR = 60.0  # minus the log of what a circle leaves out, in units of its scale
 _LEAST = -700.0  # below this log of the scale, Chernoff's bound is all that is given
