@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dpacct.pld.budget import tabulated
 from dpacct.pld.stable import TooFine as TooFine
 
 from .stable import (
@@ -279,6 +280,7 @@ class QuadratureFamily:
         if t.size > 8 and t.size * nodes.losses.size > _CHUNK:
             halves = (t[: t.size // 2], t[t.size // 2 :])
             return np.concatenate([self._on_the_line(c, part) for part in halves])
+        tabulated(t.size * nodes.losses.size)
         tilted_log = c * nodes.losses + nodes.log_weights
         weights = np.exp(tilted_log - log_sum_exp(tilted_log))
         # about the mean of this very rule: i t times a difference of means would outlive the decay
@@ -294,6 +296,7 @@ class QuadratureFamily:
         losses, log_weights = self._source.damped_nodes(c, z, self._reach)
         if losses.size > _MOST_DAMPED:
             raise TooFine
+        tabulated(z.size * losses.size)
         log_moment = self.cumulants(c).log_moment
         weights = np.exp(log_weights + c * losses - log_moment)
         u = np.multiply.outer(z, losses - mean)

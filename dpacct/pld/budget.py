@@ -2,10 +2,14 @@
 
 A plan that would need more gets the bracket that was reached, and `Bracket.wide` says so; where there is
 none, one sentence. Work is counted in cells and places, so the same question always gets the same answer.
+`metered` counts all that is done within a block, tables of contours too, for whoever has to decide by it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 WORK = 5.0
@@ -19,6 +23,8 @@ _ARRAYS = MEMORY // 2
 _CELL, _PLACE, _LAW = 800, 120, 40
 # seconds: a cell that is cut and rounded both ways; a place of a window, and its transform for a law
 _CUT_SECONDS, _PLACE_SECONDS, _LAW_SECONDS = 1e-6, 1e-7, 5e-8
+# seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes
+_PREPARED_SECONDS, _ENTRY_SECONDS = 3e-4, 2.5e-8
 MOST_SPARSE = 1 << 33
 """Places of a window of which only few frequencies are asked for: they are never laid out."""
 MOST_TERMS = 1 << 24
@@ -53,8 +59,46 @@ class Work:
     def _spend(self, seconds: float) -> None:
         self.spent += seconds
         self.dearest = max(self.dearest, seconds)
+        _charge(seconds)
 
     @property
     def again(self) -> bool:
         """Whether as much as the dearest piece may be done twice more, as a finer grid asks."""
         return self.spent + 2.0 * self.dearest <= WORK
+
+
+@dataclass
+class Meter:
+    """What was done within a block, in seconds as estimated."""
+
+    spent: float = 0.0
+
+
+_METER: ContextVar[Meter | None] = ContextVar("metered_work", default=None)
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Counts the work of the block: on every machine, and under any load, the same."""
+    meter = Meter()
+    token = _METER.set(meter)
+    try:
+        yield meter
+    finally:
+        _METER.reset(token)
+
+
+def prepared() -> None:
+    """A law was prepared for its moments."""
+    _charge(_PREPARED_SECONDS)
+
+
+def tabulated(entries: int) -> None:
+    """A table of so many entries was made, a frequency and a node each."""
+    _charge(_ENTRY_SECONDS * entries)
+
+
+def _charge(seconds: float) -> None:
+    meter = _METER.get()
+    if meter is not None:
+        meter.spent += seconds

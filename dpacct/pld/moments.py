@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .budget import prepared, tabulated
 from .loss import Branch, LossDistribution
 from .stable import Array, Complexes, Floats, TooFine, expm1_linear, log1p, quiet, sin_linear
 
@@ -431,6 +432,7 @@ class SummedMoments:
     def __init__(self, law: LossDistribution, low: float, high: float) -> None:
         if not high < _STEEPEST:
             raise TooFine
+        prepared()
         self.law, self.low, self.high = law, low, high
         self.rules = [rule_for(branch, high) for branch in law.branches]
         self.losses, self.log_w = self._gathered([r.coarse(low, high) for r in self.rules])
@@ -553,6 +555,7 @@ class SummedMoments:
         if z.real.any() or frequency * turns >= 20.0:
             return self._damped(c, z, frequency)
         fine = self.fine(c, frequency)
+        tabulated(z.size * fine.losses.size)
         tilted = c * fine.losses + fine.log_w
         w = np.exp(tilted - tilted.max())
         w /= w.sum()
@@ -570,6 +573,7 @@ class SummedMoments:
         loss, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
         if loss.size > _MOST_DAMPED:
             raise TooFine
+        tabulated(z.size * loss.size)
         w = np.exp(log_w + c * loss - here.log_moment)
         u = np.multiply.outer(z, loss - here.mean)
         return log1p(np.einsum("ij,j->i", expm1_linear(u), w))

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, log_ndtr
 
+from .budget import prepared
 from .stable import TooFine
 
 Array = npt.NDArray[np.float64]
@@ -292,6 +293,7 @@ class Near:
         floor: float | None,
     ) -> Near:
         """See `SampledLaw.near`."""
+        prepared()
         release = law.release
         top = float(law.place(np.array(level)))
         low = float(law.place(np.array(0.0))) if law.mirrored else release.extent[0]

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .budget import tabulated
 from .rare_law import Array, Near
 from .stable import TooFine
 
@@ -273,6 +274,7 @@ class _Wave:
     def _waves(self, t: Array) -> tuple[Complexes, Complexes]:
         x, p = self._table.losses, self._table.weights
         y = np.multiply.outer(t, x)
+        tabulated(y.size)
         half = np.sin(0.5 * y)
         real, sine = -2.0 * half * half, np.sin(y)
         tiny = np.abs(y) < 0.1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+import time
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.report.contents import is_quick
 from dpacct.report.report import must_bound
 from dpacct.report.rounding import downward, interval, is_bound, nearest, upward
 from tests.report.plans import COINS, DELTA, FIXED, NESTED, OPAQUE, SGD, example, report
@@ -132,6 +135,33 @@ def test_slow_curves_are_left_out_and_said_to_be() -> None:
     assert not found.risks and "Attack success is left out" in found.to_text()
     assert "<svg" not in found.to_html()
     assert found.plan == NESTED
+
+
+@pytest.mark.parametrize(
+    ("plan", "quick"),
+    [
+        (SGD, True),
+        (FIXED, True),
+        (COINS, True),
+        (dp.Poisson("0.1")(dp.Gaussian(sigma="1.1")) * 3, True),
+        (dp.Laplace(b=3) * 3, False),
+        (dp.Poisson("0.1")(dp.Laplace(b=3)) * 3, False),
+        (NESTED, False),
+    ],
+)
+@pytest.mark.parametrize("seconds", [0.0, 100.0])
+def test_what_is_slow_is_counted_and_not_timed(
+    plan: dp.Node, quick: bool, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = plan.under("replace-one" if plan is FIXED else "add-remove", unit="client").epsilon(
+        DELTA, method="exact"
+    )
+    for clock in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
+        ticks = itertools.count(
+            0.0, seconds
+        )  # a machine on which all happens at once, or nothing does
+        monkeypatch.setattr(time, clock, ticks.__next__)
+    assert is_quick(answer) is quick
 
 
 def test_other_plans_are_their_own() -> None:
