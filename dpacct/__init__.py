@@ -13,8 +13,11 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from dpacct import federated as federated
     from dpacct.answer import Answer as Answer
-    from dpacct.calibration import calibrate as calibrate
-    from dpacct.calibration import noise_multiplier as noise_multiplier
+    from dpacct.answer import Answers as Answers
+    from dpacct.answer.calibration import calibrate as calibrate
+    from dpacct.answer.calibration import noise_multiplier as noise_multiplier
+    from dpacct.answer.table import Table as Table
+    from dpacct.answer.table import table as table
     from dpacct.compose.filter import Filter as Filter
     from dpacct.compose.group import Group as Group
     from dpacct.compose.odometer import Odometer as Odometer
@@ -70,8 +73,9 @@ if TYPE_CHECKING:
     from dpacct.vocabulary import Unit as Unit
 
 _ROOMS = {
-    "answer": ("Answer",),
-    "calibration": ("calibrate", "noise_multiplier"),
+    "answer": ("Answer", "Answers"),
+    "answer.calibration": ("calibrate", "noise_multiplier"),
+    "answer.table": ("Table", "table"),
     "compose.filter": ("Filter",),
     "compose.group": ("Group",),
     "compose.odometer": ("Odometer",),

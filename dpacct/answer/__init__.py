@@ -3,3 +3,4 @@
 from dpacct.answer.answer import RESERVED as RESERVED
 from dpacct.answer.answer import SCHEMA as SCHEMA
 from dpacct.answer.answer import Answer as Answer
+from dpacct.answer.answers import Answers as Answers

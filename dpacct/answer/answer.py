@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
@@ -32,7 +32,7 @@ RESERVED = frozenset(("schema", "command", "error", *_NUMBERS, *_ABOUT))
 """Keys of the JSON form that `Answer.extra` may not use."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Answer:
     """A number, the bracket it lies in, and how well that is supported.
 
@@ -40,16 +40,17 @@ class Answer:
     (None where not). Delta and the like are plain numbers, sigma is in units of the sensitivity,
     `seconds` in seconds. `log_value` is the natural logarithm of the value where the value itself
     lies below the range of floats; `notes` say how it was come by, and `certificate` proves it where
-    there is a proof. `float(answer)` is the safe end. Raises `InvalidArgument`
-    unless lower <= value <= upper, and for NaN.
+    there is a proof. `float(answer)` is the safe end: by it answers are compared with each other and
+    with numbers, and to its safe side they are rounded (`==` compares all that two answers say).
+    Raises `InvalidArgument` unless lower <= value <= upper, and for NaN.
 
     >>> answer = Answer(quantity="epsilon", value=1.515361916664, lower=1.51536191666,
     ...                 upper=1.51536191667, side=Side.TWO_SIDED,
     ...                 strength=Strength.CONVERGED, method="exact")
     >>> print(answer)
     epsilon = 1.515361916664 [1.51536191666, 1.51536191667] two-sided, converged (exact), add-remove
-    >>> float(answer)
-    1.51536191667
+    >>> float(answer), f"{answer:.3f}", answer <= 1.6
+    (1.51536191667, '1.516', True)
     """
 
     quantity: str
@@ -139,6 +140,49 @@ class Answer:
             )
         return int(safe)
 
+    def __lt__(self, other: Any) -> bool:
+        return cast(bool, float(self) < _end(other))
+
+    def __le__(self, other: Any) -> bool:
+        return cast(bool, float(self) <= _end(other))
+
+    def __gt__(self, other: Any) -> bool:
+        return cast(bool, float(self) > _end(other))
+
+    def __ge__(self, other: Any) -> bool:
+        return cast(bool, float(self) >= _end(other))
+
+    def __format__(self, spec: str) -> str:
+        """The safe end, rounded to its safe side; an estimate to nearest."""
+        safe = float(self)
+        if not spec or not math.isfinite(safe):
+            return format(safe, spec) if spec else str(self)
+        rounding = ROUND_CEILING if self.safe_end == "upper" else ROUND_FLOOR
+        with localcontext() as context:
+            context.rounding = ROUND_HALF_EVEN if self.is_estimate else rounding
+            return format(Decimal(repr(safe)), spec)
+
+    def __round__(self, digits: int = 0) -> float:
+        return float(format(self, f".{digits}f"))
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether the number bounds nothing."""
+        return self.strength is Strength.ESTIMATE or self.side is Side.NONE
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the line, and what it rests on."""
+        from html import escape
+
+        number, _, grade = escape(str(self)).partition(f" {self.side}")
+        about = [*self.basis, *(f"assumes: {each}" for each in self.assumptions), *self.notes]
+        listed = "".join(f"<li>{escape(line)}</li>" for line in about)
+        more = f"<details><summary>why</summary><ul>{listed}</ul></details>" if listed else ""
+        return f"<b>{number}</b> <small>{self.side}{grade}; unit {self.unit}</small>{more}"
+
     def __str__(self) -> str:
         """One line; the ends are rounded outward, to as many digits as tell them apart."""
         grade = f"{self.side}, {self.strength} ({self.method}), {self.adjacency}"
@@ -146,7 +190,7 @@ class Answer:
             sign = {Side.UPPER: "<=", Side.LOWER: ">=", Side.NONE: "~"}.get(self.side, "=")
             return f"{self.quantity} {sign} {_power_of_ten(self.log_value)} {grade}"
         digits = self._digits()
-        if self.strength is Strength.ESTIMATE or self.side is Side.NONE:
+        if self.is_estimate:
             return f"{self.quantity} ~ {_rounded(self.value, 10, ROUND_HALF_EVEN)} {grade}"
         upper = None if self.upper is None else _rounded(self.upper, digits, ROUND_CEILING)
         lower = None if self.lower is None else _rounded(self.lower, digits, ROUND_FLOOR)
@@ -201,6 +245,11 @@ class Answer:
         }
         told |= {"side": str(self.side), "strength": str(self.strength), "method": self.method}
         return told if self.log_value is None else told | {"log_value": _json(self.log_value)}
+
+
+def _end(other: Any) -> Any:
+    """What an answer is compared with: another one's safe end, or a number as it is."""
+    return float(other) if isinstance(other, Answer) else other
 
 
 def _saved(tree: Node | None) -> dict[str, Any] | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.answer.answer import Answer
+from dpacct.answer.answers import Answers
 from dpacct.answer.strict import strict
 from dpacct.declare.domain import DELTA, EPSILON, Integer, Real
 from dpacct.declare.number import Number
@@ -51,6 +52,10 @@ class Question(Record, ABC):
     def compute(self, plan: Any, adjacency: Adjacency | None, method: str) -> Answer:
         """The answer of one method; raises `Unsupported` where it does not apply."""
 
+    def sharper(self, plan: Any, adjacency: Adjacency | None, method: str) -> Answer | None:
+        """What the plan itself knows better than any method; None where that is nothing."""
+        return None
+
     def quick(self, plan: Any, adjacency: Adjacency | None) -> str:
         """The strongest method that answers in milliseconds."""
         from dpacct.compose.questions import fast_method
@@ -80,6 +85,10 @@ class Epsilon(Question):
 
         return questions.epsilon(plan, delta=self.delta, method=method, adjacency=adjacency)
 
+    def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
+        """By a theorem about this very plan."""
+        return plan.sharper("epsilon", self.delta, method, adjacency)
+
 
 class Delta(Question):
     """The least delta at this epsilon."""
@@ -100,6 +109,10 @@ class Delta(Question):
         from dpacct.compose import questions
 
         return questions.delta(plan, epsilon=self.epsilon, method=method, adjacency=adjacency)
+
+    def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
+        """By a theorem about this very plan."""
+        return plan.sharper("delta", self.epsilon, method, adjacency)
 
 
 class Boundary(Question):
@@ -161,7 +174,7 @@ class Boundary(Question):
         self, plan: Callable[..., Node], adjacency: Adjacency | None, method: str
     ) -> Answer:
         """By one method; each is searched once."""
-        from dpacct.calibration import published, search
+        from dpacct.answer.calibration import published, search
         from dpacct.compose.routes.closed_guarantee import PUBLISHED
 
         if method in PUBLISHED:
@@ -213,6 +226,8 @@ def ask(
     if proves and method not in ("auto", "certified"):
         told = f"digits must be left out, or method be certified, got method {method!r:.60}"
         raise InvalidArgument(told, argument="digits")
+    if digits is None and (sharper := question.sharper(plan, word, method)) is not None:
+        return sharper
     if not proves and method != "auto":
         return question.compute(plan, word, known_method(method))
     notes: tuple[str, ...] = ()
@@ -231,6 +246,27 @@ def ask(
         return replace(proven.answer, certificate=proven.certificate, seconds=seconds)
     found = question.compute(plan, word, question.quick(plan, word))
     return replace(found, notes=notes, seconds=time.perf_counter() - started)
+
+
+def listed(values: Any) -> tuple[list[Any], tuple[int, ...]] | None:
+    """The numbers of a list or array in reading order, and its shape; None for a single number."""
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
+        return None
+    import numpy as np
+
+    array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    if array.ndim == 0 or not array.size:
+        return None
+    return array.ravel().tolist(), array.shape
+
+
+def ask_at(kind: type[Question], values: Any, plan: Any, **how: Any) -> Any:
+    """`ask` at one value of a question's parameter, or at each of many: `Answers` of their shape."""
+    many = listed(values)
+    if many is None:
+        return ask(kind(values), plan, **how)
+    flat, shape = many
+    return Answers([ask(kind(one), plan, **how) for one in flat], shape)
 
 
 def known_method(method: str) -> str:

@@ -13,7 +13,9 @@ from typing import (
     Any,
     ClassVar,
     Generic,
+    NamedTuple,
     Self,
+    TypeAlias,
     TypeVar,
     dataclass_transform,
     overload,
@@ -27,6 +29,20 @@ if TYPE_CHECKING:
     import inspect
 
 T = TypeVar("T")
+Call: TypeAlias = Callable[[str], str]
+"""What a parameter is called where it was typed: rate in Python, --rate on the command line."""
+
+
+class Usage(InvalidArgument):
+    """Something must be said and was not, or is not known here."""
+
+    kind = "usage"
+
+
+class Exclusive(InvalidArgument):
+    """Two things that do not go together."""
+
+    kind = "exclusive-options"
 
 
 class Parameter(Generic[T]):
@@ -36,9 +52,25 @@ class Parameter(Generic[T]):
     symbol: as papers write it.        default: what holds where it is not given; `...` if it must be.
     alias: its name for users, where the attribute has another (`PureDP(epsilon=1).eps0`).
     kw_only: False for the one that may be given by position.
+    also: further spellings that are accepted.
+    known_as: what other tools call it: never accepted, but answered with the right name.
+    flag: its name on the command line, where that is another; eps for epsilon.
+    many: whether it may be given several times.
     """
 
-    __slots__ = ("alias", "attribute", "default", "domain", "kw_only", "means", "symbol")
+    __slots__ = (
+        "alias",
+        "also",
+        "attribute",
+        "default",
+        "domain",
+        "flag",
+        "known_as",
+        "kw_only",
+        "many",
+        "means",
+        "symbol",
+    )
 
     def __init__(
         self,
@@ -49,9 +81,14 @@ class Parameter(Generic[T]):
         default: Any = ...,
         alias: str = "",
         kw_only: bool = True,
+        also: tuple[str, ...] = (),
+        known_as: tuple[str, ...] = (),
+        flag: str = "",
+        many: bool = False,
     ) -> None:
         self.domain, self.means, self.symbol, self.default = domain, means, symbol, default
         self.alias, self.kw_only, self.attribute = alias, kw_only, ""
+        self.also, self.known_as, self.flag, self.many = also, known_as, flag, many
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.attribute = name
@@ -112,15 +149,17 @@ class Record:
     """Base of all that is declared: checked, exact, and never changed.
 
     `ways` says which parameters go together: "sigma | noise_multiplier clip?" is two ways, the second
-    with or without a clip. Without it all that have no default must be given. None is as good as
-    nothing: the default holds.
+    with or without a clip; after a comma stand others, independent of those. Without it all that have
+    no default must be given. None is as good as nothing: the default holds.
     """
 
     parameters: ClassVar[Mapping[str, Parameter[Any]]] = {}
     """By the names that users give them by, in order."""
     ways: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    """What it is, in a sentence: Gaussian noise."""
     __signature__ = _Signature()
-    _fits: ClassVar[tuple[tuple[frozenset[str], frozenset[str]], ...]] = ()  # (needed, allowed)
+    _groups: ClassVar[tuple[_Fits, ...]] = ()
     _known_to_fit: ClassVar[set[frozenset[str]]] = set()  # combinations that were found to fit
 
     _reads: ClassVar[tuple[tuple[str, str, Callable[[str, object], Any], Any], ...]] = ()
@@ -132,7 +171,7 @@ class Record:
         ways = cls.ways or " ".join(
             name if each.required else f"{name}?" for name, each in cls.parameters.items()
         )
-        cls._fits = _read_ways(ways, cls.parameters)
+        cls._groups = tuple(_read_ways(group) for group in ways.split(","))
         cls._known_to_fit = set()
         cls._reads = tuple(
             (name, each.attribute, each.domain.check, None if each.required else each.default)
@@ -140,16 +179,24 @@ class Record:
         )
 
     def __init__(self, *first: Any, **values: Any) -> None:
-        if first:
-            values = self._placed(first, values)
+        self._fill(self._placed(first, values) if first else values, str)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], call: Call) -> Self:
+        """From what was typed elsewhere, where a parameter goes by another name."""
+        made = cls.__new__(cls)
+        made._fill(values, call)
+        return made
+
+    def _fill(self, values: Mapping[str, Any], call: Call) -> None:
         given = frozenset([name for name, value in values.items() if value is not None])
         if given not in self._known_to_fit:
-            self._check_combination(given, values)
+            self._check_combination(given, values, call)
             self._known_to_fit.add(given)
         kept = self.__dict__
         for name, attribute, check, default in self._reads:
             value = values.get(name)
-            kept[attribute] = default if value is None else check(name, value)
+            kept[attribute] = default if value is None else check(call(name), value)
         wrong = self._complaint()
         if wrong is not None:
             raise wrong
@@ -162,15 +209,17 @@ class Record:
     def fits(cls, names: Iterable[str]) -> bool:
         """Whether these parameters are one whole way to say it."""
         given = frozenset(names)
-        return any(needed <= given <= allowed for needed, allowed in cls._fits)
+        return given <= cls.parameters.keys() and all(
+            group.fit(given & group.names) for group in cls._groups
+        )
 
     @classmethod
     def offer(cls) -> str:
         """The ways to say it: "either sigma or noise_multiplier (with clip)"."""
-        if len(cls._fits) == 1:
-            return " and ".join(name for name in cls.parameters if name in cls._fits[0][0])
-        leading = [next(n for n in cls.parameters if n in needed) for needed, _ in cls._fits]
-        return _offer(leading, cls._fits)
+        group = cls._groups[0]
+        if len(group.ways) == 1:
+            return " and ".join(name for name in cls.parameters if name in group.ways[0][0])
+        return _offer(group.leading(cls.parameters), group.ways)
 
     def _placed(self, first: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
         """The values with those that were given by position."""
@@ -181,24 +230,49 @@ class Record:
             raise InvalidArgument(told, argument=next(iter(self.parameters), None))
         return {**dict(zip(names, first, strict=False)), **values}
 
-    def _check_combination(self, given: frozenset[str], values: Iterable[str]) -> None:
+    def _check_combination(self, given: frozenset[str], values: Iterable[str], call: Call) -> None:
         """Refuse what is unknown, what is missing, and what does not go together."""
         who = type(self).__name__
         for name in values:
             if name not in self.parameters:
                 hint = did_you_mean(name, self.parameters)
-                raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=name)
+                raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=call(name))
         if self.fits(given):
             return
-        if len(self._fits) == 1:
-            needed, _ = self._fits[0]
+        if call is not str or len(self._groups) > 1:
+            raise self._refusal(given, call)
+        ways = self._groups[0].ways
+        if len(ways) == 1:
+            needed, _ = ways[0]
             name = next(name for name in self.parameters if name in needed - given)
             raise self.parameters[name].domain.refusal(name, None)
-        leading = [next(n for n in self.parameters if n in needed) for needed, _ in self._fits]
+        leading = self._groups[0].leading(self.parameters)
         told = f"{who} takes {self.offer()}, got {self._got(given, leading)}"
         stray = [name for name in self.parameters if name in given and name not in leading]
         several = len(given & {*leading}) > 1 or not given
         raise InvalidArgument(told, argument=leading[0] if several or not stray else stray[0])
+
+    def _refusal(self, given: frozenset[str], call: Call) -> InvalidArgument:
+        """Too much, too little, or what does not go together: one sentence, made from `ways`."""
+        group = next(each for each in self._groups if not each.fit(given & each.names))
+        typed = [name for name in self.parameters if name in given & group.names]
+        leading, means = group.leading(self.parameters), self.parameters
+        if not typed:
+            offer = one_of([f"{call(name)} ({means[name].means})" for name in leading])
+            what = f"the {self.label} by " if self.label else ""
+            return Usage(f"give {what}{offer}", argument=call(leading[0]))
+        for index, first in enumerate(typed):
+            for second in typed[index + 1 :]:
+                if not any({first, second} <= allowed for _, allowed in group.ways):
+                    culprit = second if first in leading and second not in leading else first
+                    ways = [[n for n in means if n in (need or may)] for need, may in group.ways]
+                    offer = one_of([" with ".join(map(call, names)) for names in ways])
+                    told = f"{call(first)} and {call(second)} do not go together: give {offer}"
+                    return Exclusive(told, argument=call(culprit))
+        needed = next(need for need, allowed in group.ways if {*typed} <= allowed)
+        lacking = next(name for name in means if name in needed and name not in given)
+        told = f"{call(typed[0])} needs {call(lacking)} ({means[lacking].means})"
+        return Usage(told, argument=call(lacking))
 
     def _got(self, given: frozenset[str], leading: list[str]) -> str:
         if not given:
@@ -239,19 +313,33 @@ class Record:
         return f"{type(self).__name__}({inside})"
 
 
-def _read_ways(
-    ways: str, parameters: Iterable[str]
-) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    """(needed, allowed) of each way; what stands in none of them is always allowed."""
-    listed = [way.split() for way in ways.split("|")]
-    free = set(parameters) - {name.rstrip("?") for way in listed for name in way}
-    return tuple(
+class _Fits(NamedTuple):
+    """Ways to say one thing: all their names, and for each what is needed and what is allowed."""
+
+    names: frozenset[str]
+    ways: tuple[tuple[frozenset[str], frozenset[str]], ...]
+
+    def fit(self, given: frozenset[str]) -> bool:
+        return any(needed <= given <= allowed for needed, allowed in self.ways)
+
+    def leading(self, order: Iterable[str]) -> list[str]:
+        """The name that each way begins with."""
+        listed = list(order)
+        return [
+            next(n for n in listed if n in (needed or allowed)) for needed, allowed in self.ways
+        ]
+
+
+def _read_ways(group: str) -> _Fits:
+    listed = [way.split() for way in group.split("|")]
+    ways = tuple(
         (
             frozenset(name for name in way if not name.endswith("?")),
-            frozenset(name.rstrip("?") for name in way) | free,
+            frozenset(name.rstrip("?") for name in way),
         )
         for way in listed
     )
+    return _Fits(frozenset().union(*(allowed for _, allowed in ways)), ways)
 
 
 def _offer(leading: list[str], fits: Sequence[tuple[frozenset[str], frozenset[str]]]) -> str:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from dpacct.answer import Answer
-from dpacct.calibration import calibrate
+from dpacct.answer.calibration import calibrate
 from dpacct.declare.domain import DELTA, POSITIVE, RATE, Integer, Real
 from dpacct.declare.number import Number, shown
 from dpacct.errors import InvalidArgument, Unreachable

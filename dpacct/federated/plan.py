@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from dpacct.answer import Answer
-from dpacct.calibration import calibrate
+from dpacct.answer.calibration import calibrate
 from dpacct.declare.number import Number
 from dpacct.errors import DpacctError
 from dpacct.tree import Node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpacct.calibration import calibrate
+from dpacct.answer.calibration import calibrate
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.rule import Rule, decided, epsilon
 from dpacct.tree import Node

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.ask import EFFORT
 from dpacct.declare.domain import RATE, Integer
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter
@@ -109,43 +108,19 @@ class Shuffle(Mechanism, kind="shuffle"):
 
     # --- questions: one shuffle has sharper answers than a composition of one
 
-    def epsilon(
-        self,
-        delta: Number,
-        *,
-        method: str = "auto",
-        effort: Number = EFFORT,
-        adjacency: Adjacency | str | None = None,
-    ) -> Answer:
-        """The smallest epsilon known for this delta; `method` is a bound's name, "exact" or "rdp" too.
+    def sharper(
+        self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
+    ) -> Answer | None:
+        """By a bound for one shuffle: `method` is its name, or auto; "exact" and "rdp" are a composition's.
 
         >>> Shuffle(eps0=1, clients=1000).epsilon(delta=1e-6).method
         'feldman2022.clones'
-        """
-        from .questions import epsilon
-
-        return epsilon(self, delta, method, adjacency) or super().epsilon(
-            delta, method=method, effort=effort, adjacency=adjacency
-        )
-
-    def delta(
-        self,
-        epsilon: Number,
-        *,
-        method: str = "auto",
-        effort: Number = EFFORT,
-        adjacency: Adjacency | str | None = None,
-    ) -> Answer:
-        """The smallest delta known for this epsilon.
-
         >>> Shuffle(eps0=1, clients=1000).delta(epsilon=1).value
         0.0
         """
-        from .questions import delta
+        from .questions import delta, epsilon
 
-        return delta(self, epsilon, method, adjacency) or super().delta(
-            epsilon, method=method, effort=effort, adjacency=adjacency
-        )
+        return (epsilon if quantity == "epsilon" else delta)(self, at, method, adjacency)
 
     def profile(
         self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, overload
 
 from dpacct.answer.ask import EFFORT
 from dpacct.declare.number import Number
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from dpacct.answer import Answer
+    from dpacct.answer import Answer, Answers
     from dpacct.curves.pairs import Pairs
     from dpacct.engine.law import Law
+
+    Numbers: TypeAlias = list[Any] | tuple[Any, ...] | NDArray[Any]
 
 SCHEMA = 1
 """Version of the JSON form of a plan."""
@@ -153,47 +156,90 @@ class Node(ABC):
 
     # --- questions, answered by compose (the one edge that points up)
 
+    @overload
     def epsilon(
         self,
         delta: Number,
         *,
+        method: str = ...,
+        effort: Number = ...,
+        adjacency: Adjacency | str | None = ...,
+    ) -> Answer: ...
+    @overload
+    def epsilon(
+        self,
+        delta: Numbers,
+        *,
+        method: str = ...,
+        effort: Number = ...,
+        adjacency: Adjacency | str | None = ...,
+    ) -> Answers: ...
+    def epsilon(
+        self,
+        delta: Any,
+        *,
         method: str = "auto",
         effort: Number = EFFORT,
         adjacency: Adjacency | str | None = None,
-    ) -> Answer:
+    ) -> Any:
         """The smallest epsilon for which the plan is (epsilon, delta)-DP.
 
-        `delta` lies in (0, 1). `method` is "auto", "exact", "rdp", "clt", ... or a theorem's id; auto is
-        a proof that costs at most `effort` seconds, as estimated beforehand, else the strongest quick
-        method. Raises `InvalidArgument` out of range, `Unsupported` where a method does not apply.
+        `delta` lies in (0, 1); many of them, in a list or array, give `Answers`. `method` is "auto",
+        "exact", "rdp", "clt", ... or a theorem's id; auto is a proof that costs at most `effort` seconds,
+        as estimated beforehand, else the strongest quick method. Raises `InvalidArgument` out of range,
+        `Unsupported` where a method does not apply.
 
         >>> import dpacct as dp
         >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
         >>> f"{run.epsilon(delta=1e-5).value:.11f}"
         '1.51536191666'
         """
-        from dpacct.answer.ask import Epsilon, ask
+        from dpacct.answer.ask import Epsilon, ask_at
 
-        return ask(Epsilon(delta), self, method=method, effort=effort, adjacency=adjacency)
+        return ask_at(Epsilon, delta, self, method=method, effort=effort, adjacency=adjacency)
 
+    @overload
     def delta(
         self,
         epsilon: Number,
         *,
+        method: str = ...,
+        effort: Number = ...,
+        adjacency: Adjacency | str | None = ...,
+    ) -> Answer: ...
+    @overload
+    def delta(
+        self,
+        epsilon: Numbers,
+        *,
+        method: str = ...,
+        effort: Number = ...,
+        adjacency: Adjacency | str | None = ...,
+    ) -> Answers: ...
+    def delta(
+        self,
+        epsilon: Any,
+        *,
         method: str = "auto",
         effort: Number = EFFORT,
         adjacency: Adjacency | str | None = None,
-    ) -> Answer:
-        """The smallest delta for which the plan is (epsilon, delta)-DP; `epsilon` >= 0.
+    ) -> Any:
+        """The smallest delta for which the plan is (epsilon, delta)-DP; `epsilon` >= 0, or an array.
 
         >>> import dpacct as dp
         >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
         >>> f"{run.delta(epsilon=1.5).value:.9e}"
         '1.153786735e-05'
         """
-        from dpacct.answer.ask import Delta, ask
+        from dpacct.answer.ask import Delta, ask_at
 
-        return ask(Delta(epsilon), self, method=method, effort=effort, adjacency=adjacency)
+        return ask_at(Delta, epsilon, self, method=method, effort=effort, adjacency=adjacency)
+
+    def sharper(
+        self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
+    ) -> Answer | None:
+        """What a plan knows better than its composition, at this epsilon or delta; None: nothing."""
+        return None
 
     def rdp(
         self, order: ArrayLike, *, adjacency: Adjacency | str | None = None

@@ -27,6 +27,7 @@ ERRORS = [
 NAMES = [
     "Adjacency",
     "Answer",
+    "Answers",
     "ApproxDP",
     "Assumption",
     "Custom",
@@ -59,6 +60,7 @@ NAMES = [
     "Side",
     "Staircase",
     "Strength",
+    "Table",
     "TradeOff",
     "Unit",
     "Votes",
@@ -71,6 +73,7 @@ NAMES = [
     "from_json",
     "noise_multiplier",
     "plot",
+    "table",
 ]
 PUBLIC = [*ERRORS, *NAMES, "__version__"]
 

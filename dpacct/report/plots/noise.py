@@ -49,7 +49,7 @@ def noise(
     """
     import numpy as np
 
-    from dpacct.calibration import calibrate
+    from dpacct.answer.calibration import calibrate
     from dpacct.tree import resolve_adjacency
 
     def calibrated(target: Number, method: str) -> Answer:

@@ -10,16 +10,19 @@ import math
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from dpacct.answer import Answer
+from dpacct.answer.answer import Answer
 from dpacct.answer.ask import EFFORT, Boundary, ask
 from dpacct.answer.strict import strict
 from dpacct.declare.domain import RATE, STEPS, Real
 from dpacct.declare.number import Number, ln
+from dpacct.declare.words import Steps
 from dpacct.errors import InvalidArgument, Unreachable
-from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Side, Strength
+
+if TYPE_CHECKING:
+    from dpacct.tree import Node
 
 _LEAST, _MOST = 1e-12, 1e15
 
@@ -164,32 +167,41 @@ def noise_multiplier(
     sample_rate: Number = 1,
     steps: int = 1,
     sampling: str = "poisson",
+    epochs: Number | None = None,
+    batch_size: int | None = None,
+    dataset_size: int | None = None,
     adjacency: Adjacency | str | None = None,
     method: str = "auto",
     effort: Number = EFFORT,
 ) -> float:
     """Smallest noise multiplier (std / clip) of a Gaussian training run that meets the target.
 
-    `sampling` is "poisson", "uniform" (fixed size, replace-one) or "none". Raises `Unreachable`,
-    `InvalidArgument`.
+    `sampling` is "poisson", "uniform" (fixed size, replace-one) or "none". The sampling rate is
+    `sample_rate`, or `batch_size` / `dataset_size`; the length is `steps`, or `epochs`: a data loader
+    takes ceil(dataset_size / batch_size) steps in each. Raises `Unreachable`, `InvalidArgument`.
 
     >>> print(f"{noise_multiplier(epsilon=7, delta=1e-5, sample_rate=0.01, steps=1000):.6f}")
     0.611546
+    >>> run = dict(batch_size=256, dataset_size=50_000, epochs=20)
+    >>> print(f"{noise_multiplier(epsilon=8, delta=1e-5, **run):.5f}")
+    0.57938
     """
     from dpacct.mechanisms.gaussian import Gaussian
     from dpacct.sampling.fixed_size import WithoutReplacement
     from dpacct.sampling.poisson import Poisson
 
-    samplers = {"poisson": Poisson, "uniform": WithoutReplacement, "none": None}
-    if sampling not in samplers:
-        told = f"sampling must be poisson, uniform or none, got {sampling!r:.60}"
-        raise InvalidArgument(told, argument="sampling")
-    rate = RATE.check("sample_rate", sample_rate)
-    count = STEPS.check("steps", steps)
-    sampler = samplers[sampling]
-    if sampler is None and rate != 1:
-        told = f"sample_rate must be 1 where sampling is none, got {sample_rate}"
-        raise InvalidArgument(told, argument="sample_rate")
+    # What stands at its default of 1 gives way to the other form; None is not a number of steps.
+    rate_known = RATE.check("sample_rate", sample_rate)
+    known = STEPS.check("steps", steps)
+    words: dict[str, Any] = {"batch_size": batch_size, "dataset_size": dataset_size}
+    words |= {"sampling": sampling, "epochs": epochs}
+    if rate_known != 1 or (batch_size is None and dataset_size is None and sampling != "none"):
+        words["rate"] = rate_known
+    if known != 1 or epochs is None:
+        words["steps"] = known
+    made = Steps.read(words, _called)
+    rate, count = made.share(_called), made.count(_called)
+    sampler = {"poisson": Poisson, "uniform": WithoutReplacement}.get(sampling)
 
     def plan(sigma: Fraction | float) -> Node:
         noise = Gaussian(sigma=sigma)
@@ -206,3 +218,8 @@ def noise_multiplier(
     )
     # a clipped sum moves by one clip or by two, so that this is exact
     return found.adjacency.clip_factor * float(found)
+
+
+def _called(name: str) -> str:
+    """What Python calls a word of a plan."""
+    return "sample_rate" if name == "rate" else name

@@ -1,0 +1,138 @@
+"""Many plans, targets and methods at once: a tidy table of answers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpacct.answer.ask import EFFORT, Delta, Epsilon, ask, listed
+from dpacct.declare.number import Number, number, text
+from dpacct.errors import DpacctError, InvalidArgument
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    from dpacct.tree import Node
+
+_ENDS = ("value", "lower", "upper")
+
+
+class Table:
+    """Columns of equal length; `pandas.DataFrame(table.columns)` is a frame of them.
+
+    Iterating gives rows, as mappings; `table["value"]` is a column. A question that has no answer has
+    None for its numbers, and says why in `error`.
+
+    >>> import dpacct as dp
+    >>> made = dp.table(dp.Gaussian(sigma=2), delta=[1e-5, 1e-6], method="clt")
+    >>> made["delta"], [f"{value:.3f}" for value in made["value"]]
+    (['0.00001', '1e-6'], ['1.993', '2.254'])
+    """
+
+    def __init__(self, columns: Mapping[str, list[Any]]) -> None:
+        self.columns = dict(columns)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for cells in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, cells, strict=True))
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The table as CSV, also written to a file where one is named; what there is not is empty."""
+        made = io.StringIO()
+        writer = csv.writer(made, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(zip(*self.columns.values(), strict=True))
+        if path is not None:
+            Path(path).write_text(made.getvalue(), encoding="utf-8")
+        return made.getvalue()
+
+    def _shown(self) -> list[list[str]]:
+        used = [
+            name for name, cells in self.columns.items() if any(c not in ("", None) for c in cells)
+        ]
+        rows = [[_cell(row[name]) for name in used] for row in self]
+        return [used, *rows]
+
+    def __repr__(self) -> str:
+        rows = self._shown()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lined = ([cell.ljust(w) for cell, w in zip(row, widths, strict=True)] for row in rows)
+        return "\n".join("  ".join(cells).rstrip() for cells in lined)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head, *rows = ([escape(cell) for cell in row] for row in self._shown())
+        body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+        return f"<table><tr><th>{'</th><th>'.join(head)}</th></tr>{body}</table>"
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def table(
+    plans: Node | Iterable[Node] | Mapping[str, Node],
+    *,
+    delta: Any = None,
+    epsilon: Any = None,
+    method: str | Iterable[str] = "auto",
+    effort: Number = EFFORT,
+    adjacency: Adjacency | str | None = None,
+) -> Table:
+    """The epsilon of each plan at each delta (or the delta at each epsilon) by each method.
+
+    `plans` may be one plan, several, or a mapping from names to plans; targets and methods one or
+    several. Give `delta` or `epsilon`. Raises `InvalidArgument` for a bad target.
+
+    >>> import dpacct as dp
+    >>> print(table({"one": dp.Laplace(b=2)}, epsilon=[0, 0.1], method=["exact", "rdp"]))
+    plan  epsilon  method  value         lower         upper         side       strength
+    one   0        exact   0.2211992169  0.2211992169  0.2211992169  two-sided  converged
+    one   0        rdp     0.2547213866                0.2547213866  upper      bound
+    one   0.1      exact   0.1812692469  0.1812692469  0.1812692469  two-sided  converged
+    one   0.1      rdp     0.2021715703                0.2021715703  upper      bound
+    """
+    if (delta is None) == (epsilon is None):
+        got = "neither" if delta is None else "both"
+        raise InvalidArgument(f"table takes either delta or epsilon, got {got}", argument="delta")
+    asked, kind, targets = (
+        ("delta", Epsilon, delta) if epsilon is None else ("epsilon", Delta, epsilon)
+    )
+    questions = [kind(one) for one in (listed(targets) or ([targets], ()))[0]]
+    if isinstance(plans, Mapping):
+        named = dict(plans)
+    else:
+        several = list(plans) if isinstance(plans, Iterable) else [plans]
+        named = {}
+        for plan in several:
+            named[f"{plan} ({len(named) + 1})" if str(plan) in named else str(plan)] = plan
+    methods = [method] if isinstance(method, str) else list(method)
+    names = ("plan", asked, "method", *_ENDS, "side", "strength", "error")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for name, question, way in product(named, questions, methods):
+        target = text(number(question.given[asked]))
+        row: dict[str, Any] = {"plan": name, asked: target, "method": way, "error": ""}
+        try:
+            found = ask(question, named[name], method=way, effort=effort, adjacency=adjacency)
+        except DpacctError as error:
+            row["error"] = str(error)
+        else:
+            row |= {end: getattr(found, end) for end in _ENDS}
+            row |= {
+                "method": found.method,
+                "side": str(found.side),
+                "strength": str(found.strength),
+            }
+        for column, cells in columns.items():
+            cells.append(row.get(column))
+    return Table(columns)

@@ -1,0 +1,166 @@
+"""The words of a plan that belong to no mechanism: how often, on what share of the data, for whom."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, RATE, STEPS, Integer, Word
+from dpacct.declare.number import text
+from dpacct.declare.record import Call, Exclusive, Parameter, Record, Usage
+from dpacct.errors import InvalidArgument
+from dpacct.vocabulary import Adjacency, Unit
+
+COUNT = Integer(1, 10**18)
+"""A number of records, clients or coordinates."""
+SAMPLINGS = ("poisson", "uniform", "none")
+
+
+class Steps(Record):
+    """How often something is released, and on what share of the data.
+
+    >>> steps = Steps(batch_size=256, dataset_size=60000, epochs=3)
+    >>> steps.share(str), steps.count(str)
+    (Fraction(8, 1875), 705)
+    """
+
+    rate: Parameter[Fraction | None] = Parameter(
+        RATE,
+        "share of the data that a step samples",
+        "Q",
+        default=None,
+        also=("sample_rate",),
+        known_as=("q", "p", "sampling_rate", "sampling_probability", "subsampling_rate"),
+    )
+    batch_size: Parameter[int | None] = Parameter(
+        COUNT, "with dataset_size, the other way to give the rate: B / N", "B", default=None
+    )
+    dataset_size: Parameter[int | None] = Parameter(
+        COUNT, "number of records (units)", "N", default=None, known_as=("n", "records")
+    )
+    sampling: Parameter[str | None] = Parameter(
+        Word(
+            *SAMPLINGS,
+            also={"fixed": "uniform", "without-replacement": "uniform", "bernoulli": "poisson"},
+        ),
+        "poisson: each record by its own coin (where there is a rate); uniform: a fixed size,"
+        " without replacement; none",
+        "HOW",
+        default=None,
+    )
+    steps: Parameter[int | None] = Parameter(
+        STEPS,
+        "number of steps; without sampling the default is 1",
+        "T",
+        default=None,
+        also=("rounds",),
+        known_as=("t", "iterations", "compositions", "num_steps", "num_rounds"),
+    )
+    epochs: Parameter[Fraction | None] = Parameter(
+        POSITIVE,
+        "passes over the data instead of steps: ceil(N / B) steps each, or 1 / rate",
+        "E",
+        default=None,
+    )
+    ways = "rate? | batch_size dataset_size, steps? | epochs"
+
+    def share(self, call: Call) -> Fraction | None:
+        """The sampling rate, however it was given; None for a plan without sampling."""
+        rate = self.rate
+        if self.batch_size is not None and self.dataset_size is not None:
+            if self.batch_size > self.dataset_size:
+                told = f"{call('batch_size')} must be at most {call('dataset_size')}"
+                told += f" ({self.dataset_size}), got {self.batch_size}"
+                raise InvalidArgument(told, argument=call("batch_size"))
+            rate = Fraction(self.batch_size, self.dataset_size)
+        if self.sampling == "none" and rate is not None:
+            told = f"{call('sampling')} none contradicts a sampling rate; leave one of them out"
+            raise Exclusive(told, argument=call("sampling"))
+        if self.sampling in ("poisson", "uniform") and rate is None:
+            told = f"{call('sampling')} {self.sampling} needs {call('rate')}, or"
+            told += f" {call('batch_size')} and {call('dataset_size')}"
+            raise Usage(told, argument=call("rate"))
+        return rate
+
+    @property
+    def batches(self) -> int | None:
+        """Steps that a data loader takes in an epoch: it keeps the last batch, however small."""
+        if self.batch_size is None or self.dataset_size is None:
+            return None
+        return -(-self.dataset_size // self.batch_size)
+
+    def count(self, call: Call) -> int:
+        """The number of steps. Raises `Usage` where there is sampling, and nothing says how often."""
+        rate = self.share(call)
+        if self.steps is not None:
+            return self.steps
+        if self.epochs is None:
+            if rate is None:
+                return 1
+            told = f"give the number of steps with {call('steps')}, or with {call('epochs')}"
+            raise Usage(told, argument=call("steps"))
+        if rate is None:
+            told = f"{call('epochs')} needs a sampling rate to become steps: {call('rate')}, or"
+            told += f" {call('batch_size')} and {call('dataset_size')}"
+            raise Usage(told, argument=call("epochs"))
+        count = -(-self.epochs * self.batches // 1) if self.batches else -(-self.epochs // rate)
+        if count > 10**15:
+            told = f"{call('epochs')} must come to at most 1e15 steps, got {float(count):.4g}"
+            raise InvalidArgument(told, argument=call("epochs"))
+        return int(count)
+
+    def note(self) -> str:
+        """How the steps follow from the epochs; nothing where they were given."""
+        if self.epochs is None:
+            return ""
+        count, passes = self.count(str), text(self.epochs)
+        told = f"{passes} epoch{'' if passes == '1' else 's'} are {count} steps"
+        if self.batches is not None:
+            return (
+                f"{told}: a data loader takes {self.batches} batches of {self.batch_size} in each"
+            )
+        return f"{told}, 1 / rate in each"
+
+
+class Meaning(Record):
+    """What is protected."""
+
+    adjacency: Parameter[str | None] = Parameter(
+        Word(
+            *(str(word) for word in Adjacency),
+            also={
+                "remove": "add-remove",
+                "add": "add-remove",
+                "substitute": "replace-one",
+                "swap": "replace-one",
+                "replace": "replace-one",
+            },
+        ),
+        "which data sets are neighbours; default: replace-one for uniform sampling, else add-remove",
+        "WORD",
+        default=None,
+        known_as=("relation", "neighbouring", "neighboring"),
+    )
+    unit: Parameter[str | None] = Parameter(
+        Word(*(str(word) for word in Unit)),
+        "whose data is protected; default: record; the number does not depend on it",
+        "WORD",
+        default=None,
+    )
+
+
+class Target(Record):
+    """A guarantee."""
+
+    epsilon: Parameter[Fraction] = Parameter(
+        EPSILON,
+        "epsilon of the guarantee, at least 0",
+        "E",
+        flag="eps",
+        known_as=("target_epsilon",),
+    )
+    delta: Parameter[Fraction] = Parameter(
+        DELTA,
+        "delta of the guarantee, strictly between 0 and 1",
+        "D",
+        known_as=("target_delta",),
+    )

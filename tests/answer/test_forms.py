@@ -1,0 +1,166 @@
+"""An answer in the hands of a user: formats, comparisons, arrays, tables, notebooks."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpacct as dp
+
+UPPER = {"quantity": "epsilon", "method": "exact", "strength": "bound", "side": "upper"}
+LOWER = {"quantity": "steps", "method": "exact", "strength": "bound", "side": "lower"}
+
+
+def at_most(value: float) -> dp.Answer:
+    return dp.Answer(**UPPER, value=value, upper=value)  # type: ignore[arg-type]
+
+
+def at_least(value: float) -> dp.Answer:
+    return dp.Answer(**LOWER, value=value, lower=value, safe_end="lower")  # type: ignore[arg-type]
+
+
+@given(st.floats(1e-300, 1e300), st.integers(0, 12), st.sampled_from("feg"))
+def test_formats_never_fall_on_the_unsafe_side(value: float, digits: int, kind: str) -> None:
+    spec = f".{max(digits, 1)}{kind}"
+    assert Decimal(format(at_most(value), spec)) >= Decimal(repr(value))
+    assert Decimal(format(at_least(value), spec)) <= Decimal(repr(value))
+
+
+def test_formats_are_those_of_numbers() -> None:
+    answer = at_most(1.51536)
+    assert (f"{answer:.3f}", f"{answer:8.2f}", f"{answer:.2e}") == ("1.516", "    1.52", "1.52e+0")
+    assert f"{answer}" == str(answer) and f"{at_most(float('inf')):.2f}" == "inf"
+    assert round(answer, 2) == 1.52 and round(at_least(1.519), 2) == 1.51
+    estimate = dp.Answer(
+        quantity="epsilon", value=1.5151, side="none", strength="estimate", method="clt"
+    )
+    assert f"{estimate:.3f}" == "1.515"
+
+
+def test_comparisons_are_by_the_safe_end() -> None:
+    wide = dp.Answer(
+        quantity="epsilon", value=1, lower=0.5, upper=2, side="two-sided", strength="bound",
+        method="lattice",
+    )  # fmt: skip
+    other = at_most(1.5)
+    assert other < wide and wide > other and max(other, wide) is wide
+    assert wide <= 2 and not wide < Fraction(2) and wide >= Decimal(2)
+    assert sorted([wide, other]) == [other, wide]
+    assert (wide <= np.array([1.0, 2.0, 3.0])).tolist() == [False, True, True]
+    with pytest.raises(TypeError):
+        _ = wide < "2"
+
+
+def test_a_notebook_sees_one_line_and_the_reasons() -> None:
+    answer = dp.Gaussian(sigma=2).epsilon(1e-5, method="exact")
+    assert repr(answer) == f"<{answer}>" and len(repr(answer)) < 200
+    shown = answer._repr_html_()
+    assert shown.startswith("<b>epsilon = 1.99") and "<details>" in shown
+    assert all(assumption.text in shown for assumption in answer.assumptions)
+    assert "&lt;" in at_most(1.0)._repr_html_()
+
+
+@pytest.mark.parametrize("values", [[1e-5, 1e-6], ("1e-5", 1e-6), np.array([[1e-5], [1e-6]])])
+def test_arrays_in_arrays_out(values: object) -> None:
+    plan = dp.Gaussian(sigma=2)
+    single = [plan.epsilon(delta, method="exact") for delta in (1e-5, 1e-6)]
+    answers = plan.epsilon(values, method="exact")  # type: ignore[call-overload]
+    assert isinstance(answers, dp.Answers) and answers.shape == np.shape(values)
+    assert [answer.value for answer in answers] == [answer.value for answer in single]
+    assert np.asarray(answers).ravel().tolist() == [float(answer) for answer in single]
+    assert answers.upper.shape == answers.lower.shape == answers.value.shape == answers.shape
+    assert answers[1].value == single[1].value and len(answers[:1]) == 1
+    assert (answers.side, answers.strength) == (dp.Side.TWO_SIDED, dp.Strength.CONVERGED)
+
+
+def test_an_end_that_is_not_known_is_nan() -> None:
+    answers = dp.Gaussian(sigma=2).delta([1, 2], method="rdp")
+    assert np.isnan(answers.lower).all() and np.array_equal(answers.upper, np.asarray(answers))
+    assert str(answers.side) == "upper"
+
+
+def test_one_bad_value_of_many_is_refused() -> None:
+    with pytest.raises(dp.InvalidArgument, match=r"delta must be .*, got 2"):
+        dp.Gaussian(sigma=2).epsilon([1e-5, 2])
+    assert type(dp.Gaussian(sigma=2).epsilon(np.float64(1e-5), method="clt")) is dp.Answer
+
+
+def test_a_table_says_what_each_question_says() -> None:
+    plans = {"a": dp.Gaussian(sigma=2), "b": dp.ZCDP("0.1")}
+    made = dp.table(plans, delta=["1e-5", 1e-6], method=["exact", "rdp"])
+    assert len(made) == 8 and [row["plan"] for row in made] == ["a"] * 4 + ["b"] * 4
+    for row in made:
+        if row["error"]:
+            assert (row["plan"], row["method"], row["value"]) == ("b", "exact", None)
+            continue
+        answer = plans[row["plan"]].epsilon(row["delta"], method=row["method"])
+        assert (row["value"], row["upper"]) == (answer.value, answer.upper)
+        assert (row["side"], row["strength"]) == (str(answer.side), str(answer.strength))
+    read = list(csv.DictReader(io.StringIO(made.to_csv())))
+    assert [float(row["value"] or "nan") for row in read if row["value"]] == [
+        value for value in made["value"] if value is not None
+    ]
+    assert "<th>error</th>" in made._repr_html_() and "error" in repr(made).split("\n")[0]
+
+
+def test_tables_of_plans_that_look_alike_and_of_one() -> None:
+    step = dp.Gaussian(sigma=2)
+    assert dp.table([step, step * 2, step], epsilon=1, method="clt")["plan"] == [
+        "Gaussian(sigma=2)",
+        "Gaussian(sigma=2) * 2",
+        "Gaussian(sigma=2) (3)",
+    ]
+    one = dp.table(step, epsilon=1, method="clt")
+    assert one["value"] == [step.delta(1, method="clt").value] and "error" not in repr(one)
+    for wrong in ({}, {"delta": 1e-5, "epsilon": 1}):
+        with pytest.raises(dp.InvalidArgument, match="either delta or epsilon"):
+            dp.table(step, **wrong)
+
+
+SIZES = {"batch_size": 300, "dataset_size": 1000, "epochs": 20}
+
+
+def test_noise_of_epochs_is_that_of_a_data_loader() -> None:
+    """ceil(N / B) batches in each epoch, each record in one with probability B / N."""
+    target = {"epsilon": 3, "delta": 1e-5, "method": "exact"}
+    by_steps = dp.noise_multiplier(sample_rate="0.3", steps=80, **target)  # type: ignore[arg-type]
+    assert dp.noise_multiplier(**SIZES, **target) == by_steps  # type: ignore[arg-type]
+    by_rate = dp.noise_multiplier(sample_rate="0.3", epochs=20, **target)  # type: ignore[arg-type]
+    at_67 = dp.noise_multiplier(sample_rate="0.3", steps=67, **target)  # type: ignore[arg-type]
+    assert by_rate == at_67 < by_steps
+
+
+@pytest.mark.parametrize(
+    ("wrong", "argument", "sentence"),
+    [
+        ({"steps": 3}, "epochs", "steps and epochs do not go together: give steps or epochs"),
+        ({"sample_rate": 0.1}, "sample_rate", "sample_rate and batch_size do not go together"),
+        ({"dataset_size": None}, "dataset_size", "batch_size needs dataset_size"),
+        ({"batch_size": 1001}, "batch_size", r"batch_size must be at most dataset_size \(1000\)"),
+        ({"epochs": 0}, "epochs", "epochs must be a number above 0, got 0"),
+        ({"sampling": "none"}, "sampling", "sampling none contradicts a sampling rate"),
+        ({"sampling": "shuffle"}, "sampling", "sampling must be one of poisson, uniform or none"),
+    ],
+)
+def test_what_does_not_go_together_is_named(
+    wrong: dict[str, object], argument: str, sentence: str
+) -> None:
+    with pytest.raises(dp.InvalidArgument, match=sentence) as caught:
+        dp.noise_multiplier(epsilon=3, delta=1e-5, **{**SIZES, **wrong})  # type: ignore[arg-type]
+    assert caught.value.argument in (argument, "steps", "batch_size")
+
+
+def test_a_plan_that_knows_better_says_so_to_everybody() -> None:
+    """One shuffle has bounds of its own: in an array, in a table and by itself."""
+    shuffle = dp.Shuffle(eps0=1, clients=1000)
+    answer = shuffle.delta(0.2)
+    assert shuffle.delta([0.2, 0.3])[0] == answer
+    assert dp.table(shuffle, epsilon=0.2)["upper"] == [answer.upper]
+    assert float(answer) < float((shuffle * 1).delta(0.2, method="rdp"))
