@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -28,63 +27,78 @@ steps = [100, 1000]
 """
 
 
-def begin(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "dpacct", "sweep", "s.toml", "-o", "out.csv", *words],
+STOPPED = """
+import itertools, os, signal, sys
+from dpacct.cli.main import main
+from dpacct.sweep import run
+from dpacct.sweep.journal import Journal
+
+number, nth, share = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+whole, calls = Journal._write, itertools.count(1)
+
+def write(journal, data):
+    if next(calls) < nth:
+        return whole(journal, data)
+    whole(journal, data[: int(share * len(data))])
+    os.kill(os.getpid(), number)
+
+if __name__ == "__main__":
+    Journal._write = write
+    run._CHUNK = 0.0  # a write for each row
+    sys.exit(main(["sweep", "s.toml", "-o", "out.csv", *sys.argv[4:]]))
+"""
+
+
+def stopped(
+    folder: Path, number: signal.Signals, nth: int, share: float, *words: str
+) -> tuple[int, str]:
+    """(exit code, stderr) of a sweep that gets a signal when this share of its nth write is written."""
+    child = subprocess.run(
+        [sys.executable, "-c", STOPPED, str(number.value), str(nth), str(share), *words],
         cwd=folder,
         stderr=subprocess.PIPE,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
-        start_new_session=True,
+        timeout=60,
+        check=False,
     )
+    return child.returncode, child.stderr.decode()
 
 
 def lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+    return path.read_bytes().count(b"\n")
 
 
-def test_killed_and_begun_again(tmp_path: Path) -> None:
+def test_killed_and_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two writes, at the start of one, and in the middle of one."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()
-        (folder / "s.toml").write_text(SWEEP.format(points=600))
-    journal = killed / "out.csv.journal"
-    kills = 0
-    for _ in range(3):
-        had = lines(journal)
-        child = begin(killed, "--jobs", "1", "--quiet")
-        until = time.monotonic() + 60
-        while lines(journal) <= had + 1 and child.poll() is None and time.monotonic() < until:
-            time.sleep(0.005)
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            kills += 1
-        child.communicate()
-        assert (killed / "out.csv").exists() == (child.returncode == 0)
-    assert kills >= 2 and lines(journal) > 2
-    with journal.open("ab") as file:
-        file.write(b"0123abcd [1199, [0, [9.9")  # a line that the kill cut off
-    last = begin(killed)
-    said = last.communicate()[1].decode()
-    assert last.returncode == 0 and " rows are there from an earlier run." in said
+        (folder / "s.toml").write_text(SWEEP.format(points=40))
+    journal, done = killed / "out.csv.journal", 0
+    for nth, share, more in ((5, 1.0, 4), (3, 0.0, 2), (4, 0.5, 3)):
+        words = ["--jobs", "1", "--quiet"]
+        assert stopped(killed, signal.SIGKILL, nth, share, *words) == (-signal.SIGKILL, "")
+        done += more
+        assert lines(journal) == 1 + done and not (killed / "out.csv").exists()
+    assert not journal.read_bytes().endswith(b"\n")  # a line that the kill cut off
+    monkeypatch.chdir(killed)
+    last = line("sweep s.toml -o out.csv")
+    assert last.code == 0 and f"{done} of 80 rows are there from an earlier run." in last.stderr
     assert not journal.exists()
-    other = begin(whole, "--jobs", "1", "--quiet")
-    assert other.communicate()[1] == b"" and other.returncode == 0
+    monkeypatch.chdir(whole)
+    other = line("sweep s.toml -o out.csv --jobs 1 --quiet")
+    assert (other.code, other.stderr) == (0, "")
     assert (killed / "out.csv").read_bytes() == (whole / "out.csv").read_bytes()
-    assert lines(whole / "out.csv") == 1201
+    assert lines(whole / "out.csv") == 81
 
 
 def test_interrupted_with_ctrl_c(tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(SWEEP.format(points=5000))
-    child = begin(tmp_path)
-    until = time.monotonic() + 60
-    while lines(tmp_path / "out.csv.journal") < 3 and time.monotonic() < until:
-        time.sleep(0.01)
-    child.send_signal(signal.SIGINT)
-    said = child.communicate(timeout=60)[1].decode()
-    assert child.returncode == 130, said
+    (tmp_path / "s.toml").write_text(SWEEP.format(points=50))
+    code, said = stopped(tmp_path, signal.SIGINT, 4, 1.0)
+    assert code == 130, said
     assert "rows are done; the same command goes on from there." in said
     assert said.count("error: ") == 1 and "Traceback" not in said
-    assert lines(tmp_path / "out.csv.journal") >= 3
+    assert lines(tmp_path / "out.csv.journal") == 4
 
 
 def test_another_sweep_s_journal_is_not_used(
