@@ -93,7 +93,7 @@ class LedgerDamaged(DpacctError):
     """A ledger's file is not as it was written: changed, cut short, reordered, or another file."""
 
     kind = "ledger-damaged"
-    exit_code = 2
+    exit_code = 9
 
 
 class LedgerBusy(DpacctError):

@@ -9,7 +9,7 @@ order, so that whichever order is still within its budget at the end bounds its 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from dpacct.compose.tally import (
     cost,
     kept_failures,
     nothing,
+    total,
 )
 from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import Number, ln, shown, text
@@ -136,36 +137,42 @@ class Filter:
             shares.append(failed / kept if kept > 0.0 else math.inf)
         return max(shares)
 
+    def share(self, steps: Mapping[Node, int]) -> float:
+        """The part of a fresh budget that these plans use, each released so often; above 1 it is too much."""
+        return self._share(self._after(nothing(self.orders), steps))
+
+    def _after(self, spent: Cost, steps: Mapping[Node, int]) -> Cost:
+        costs = (
+            (cost(checked_plan(node), self.orders, self.adjacency), n) for node, n in steps.items()
+        )
+        return total([(spent, 1), *costs])
+
     def would_exceed(self, node: Node) -> bool:
         """Whether the plan no longer fits; it isn't recorded. Raises as the plan's own questions do."""
-        return self._share(self._spent + cost(checked_plan(node), self.orders, self.adjacency)) > 1
+        return self._share(self._after(self._spent, {node: 1})) > 1
 
     def spend(self, node: Node) -> None:
         """Record a release, before it is made; raises `BudgetExceeded` if it does not fit."""
-        total = self._spent + cost(checked_plan(node), self.orders, self.adjacency)
-        if self._share(total) > 1.0:
+        after = self._after(self._spent, {node: 1})
+        if self._share(after) > 1.0:
             told = "this release must fit into what is left of the budget of epsilon = "
             told += f"{text(self.epsilon)}, {1.0 - self.spent():.3g} of it, got {shown(node)}"
-            if max(total.failures) > self.failures * _ROUNDED:
+            if max(after.failures) > self.failures * _ROUNDED:
                 told += f" (failures keeps {text(self.failures)} of delta for open failures)"
             raise BudgetExceeded(told, argument="plan")
-        self._spent = total
+        self._spent = after
         self.plan = node if self.plan is None else self.plan + node
 
     def spent(self) -> float:
         """The share of the budget that is used, from 0 to 1."""
         return self._share(self._spent)
 
-    def at_most(self, node: Node) -> int:
-        """How often the plan still fits (10^15 at most)."""
-        one = cost(checked_plan(node), self.orders, self.adjacency)
+    def at_most(self, node: Node, steps: Mapping[Node, int] | None = None) -> int:
+        """How often the plan still fits (10^15 at most); after `steps` of a fresh budget, if given."""
+        spent = self._spent if steps is None else self._after(nothing(self.orders), steps)
 
         def fits(times: int) -> bool:
-            many = Cost(
-                tuple(tuple(m * times for m in moments) for moments in one.log_moments),
-                tuple(failed * times for failed in one.failures),
-            )
-            return self._share(self._spent + many) <= 1.0
+            return self._share(self._after(spent, {node: times})) <= 1.0
 
         low, high = 0, 1
         while fits(high):

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from operator import add
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -50,13 +49,21 @@ class Cost:
     failures: tuple[float, ...]
 
     def __add__(self, other: Cost) -> Cost:
-        # a plan of one direction costs the same in both
-        most = range(max(len(self.failures), len(other.failures)))
-        moments = tuple(
-            tuple(map(add, _of(self.log_moments, k), _of(other.log_moments, k))) for k in most
-        )
-        failures = tuple(_of(self.failures, k) + _of(other.failures, k) for k in most)
-        return Cost(moments, failures)
+        return total([(self, 1), (other, 1)])
+
+
+def total(costs: Sequence[tuple[Cost, int]]) -> Cost:
+    """What several plans add, each so often; the same in whichever order they come."""
+    # a plan of one direction costs the same in both
+    ways = range(max(len(cost.failures) for cost, _ in costs))
+    orders = range(len(costs[0][0].log_moments[0]))
+    moments = tuple(
+        tuple(math.fsum(n * _of(cost.log_moments, k)[i] for cost, n in costs) for i in orders)
+        for k in ways
+    )
+    return Cost(
+        moments, tuple(math.fsum(n * _of(cost.failures, k) for cost, n in costs) for k in ways)
+    )
 
 
 def _of(told: Sequence[_Told], k: int) -> _Told:

@@ -1,4 +1,4 @@
-"""Budget: the epsilon and delta that a ledger must not exceed, for whom, under which adjacency."""
+"""Budget: the epsilon and delta that an account must not exceed, for whom, under which adjacency."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpacct.vocabulary import Adjacency, Unit
 
 @dataclass(frozen=True)
 class Budget:
-    """Exact numbers, as they were typed."""
+    """Exact numbers, as they were typed; without `epsilon` nothing is limited."""
 
-    epsilon: Fraction
-    delta: Fraction
+    epsilon: Fraction | None
+    delta: Fraction | None
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     unit: Unit = Unit.RECORD
 
@@ -26,32 +26,34 @@ class Budget:
     def of(
         cls, given: object, adjacency: Adjacency | str | None = None, unit: Unit | str | None = None
     ) -> Budget:
-        """From a pair (epsilon, delta) or a mapping with these two keys.
+        """From a pair (epsilon, delta), a mapping with these two keys, (None, delta), or None.
 
         >>> print(Budget.of((8, "1e-5")))
         epsilon 8 at delta 0.00001 per record, add-remove
         >>> print(Budget.of((1, Fraction(1e-7))))  # a float's digits to the end tell nobody more
         epsilon 1 at delta 1e-07 per record, add-remove
+        >>> print(Budget.of((None, "1e-5")))
+        any epsilon at delta 0.00001 per record, add-remove
         """
         if isinstance(given, dict) and set(given) == {"epsilon", "delta"}:
             given = (given["epsilon"], given["delta"])
+        if given is None:
+            given = (None, None)
         if not isinstance(given, tuple | list) or len(given) != 2:
             told = f"budget must be a pair (epsilon, delta), got {shown(given)}"
             raise InvalidArgument(told, argument="budget")
+        epsilon, delta = given
         return cls(
-            EPSILON.check("epsilon", given[0]),
-            DELTA.check("delta", given[1]),
+            None if epsilon is None else EPSILON.check("epsilon", epsilon),
+            None if delta is None and epsilon is None else DELTA.check("delta", delta),
             Adjacency.ADD_REMOVE if adjacency is None else Adjacency.parse(adjacency),
             Unit.RECORD if unit is None else Unit.parse(unit),
         )
 
     def __str__(self) -> str:
-        epsilon, delta = (
-            exact if len(exact := text(number)) <= 17 else f"{float(number):.12g}"
-            for number in (self.epsilon, self.delta)
-        )
-        numbers = f"epsilon {epsilon} at delta {delta}"
-        return f"{numbers} per {self.unit}, {self.adjacency}"
+        epsilon = "any epsilon" if self.epsilon is None else f"epsilon {_short(self.epsilon)}"
+        delta = "" if self.delta is None else f" at delta {_short(self.delta)}"
+        return f"{epsilon}{delta} per {self.unit}, {self.adjacency}"
 
     def check(self, plan: object) -> Node:
         """The plan itself, if it can be charged to this budget; else `InvalidArgument`."""
@@ -64,11 +66,19 @@ class Budget:
             raise InvalidArgument(f"{told}, got {plan.facts.unit}", argument="unit")
         return plan
 
-    def to_dict(self) -> dict[str, str]:
+    @property
+    def stated_delta(self) -> Fraction:
+        """Delta; raises `InvalidArgument` for a ledger that was made without one."""
+        if self.delta is None:
+            told = "delta must be given when the ledger is made, as budget=(None, delta), to state epsilon"
+            raise InvalidArgument(f"{told}, got budget=None", argument="budget")
+        return self.delta
+
+    def to_dict(self) -> dict[str, str | None]:
         """As JSON values, exact."""
         return {
-            "epsilon": text(self.epsilon),
-            "delta": text(self.delta),
+            "epsilon": None if self.epsilon is None else text(self.epsilon),
+            "delta": None if self.delta is None else text(self.delta),
             "adjacency": str(self.adjacency),
             "unit": str(self.unit),
         }
@@ -78,3 +88,7 @@ class Budget:
         """What `to_dict` wrote."""
         pair = (fields["epsilon"], fields["delta"])
         return cls.of(pair, fields["adjacency"], fields["unit"])
+
+
+def _short(number: Fraction) -> str:
+    return exact if len(exact := text(number)) <= 17 else f"{float(number):.12g}"

@@ -58,9 +58,13 @@ def flush(handle: int) -> None:
 
 
 def read(handle: int, count: int, at: int) -> bytes:
-    """At most `count` bytes from an offset."""
+    """`count` bytes from an offset; fewer where the file ends."""
     os.lseek(handle, at, os.SEEK_SET)
-    return os.read(handle, count)
+    parts = []
+    while count > 0 and (part := os.read(handle, count)):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def write(handle: int, data: bytes, at: int) -> None:

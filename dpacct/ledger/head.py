@@ -1,13 +1,16 @@
-"""The head: a small file beside the ledger that says how far it must reach, and what comes next.
+"""The head: a small file beside the ledger that says how much of it was acknowledged.
 
-It is replaced, atomically, *before* each line is appended, and holds that line. So a line that a
-crash tore apart is completed from the head, and a file that lost its end no longer matches it.
+Two slots, each a disk sector of its own, are written in turn and in place, once the line that they count
+is on the disk: a torn write leaves the other slot, and one line beyond it. Where a session starts and ends
+the head is replaced as a whole: a changed byte of a closed ledger is never taken for a crash.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dpacct.errors import LedgerDamaged
 from dpacct.ledger import disk
@@ -15,9 +18,8 @@ from dpacct.ledger.record import GENESIS, seal, unseal
 
 SECTOR = 512
 """Bytes that a disk writes together: a torn write may leave zeros from such a boundary on."""
-
-
-_TYPES = {"length": int, "count": int, "mark": str, "line": str}
+_TYPES = {"serial": int, "length": int, "count": int, "mark": str, "closed": bool}
+_TYPES_OF_VERSION_1 = {"length": int, "count": int, "mark": str, "line": str}
 
 
 def beside(path: Path) -> Path:
@@ -27,27 +29,19 @@ def beside(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Head:
-    """The first `length` bytes are `count` lines whose last mark is `mark`; `line` follows them."""
+    """The first `length` bytes are `count` lines whose last mark is `mark`; `closed`: nothing follows them.
+
+    `torn`: its other slot cannot be read, as a crash leaves it once one more line is on the disk. `line`: in
+    version 1 the head came first, and announced the line that follows; None in later ones.
+    """
 
     length: int
     count: int
     mark: str
-    line: bytes = b""
-
-    @property
-    def end(self) -> int:
-        """How long the ledger is once `line` has been appended."""
-        return self.length + len(self.line)
-
-    def save(self, path: Path) -> None:
-        """Make it durable beside the ledger `path`."""
-        fields = {
-            "length": self.length,
-            "count": self.count,
-            "mark": self.mark,
-            "line": self.line.decode("ascii"),
-        }
-        disk.replace(beside(path), seal(fields, GENESIS)[0])
+    closed: bool = False
+    serial: int = 0
+    torn: bool = False
+    line: bytes | None = None
 
     @classmethod
     def load(cls, path: Path) -> Head | None:
@@ -56,24 +50,45 @@ class Head:
             data = beside(path).read_bytes()
         except FileNotFoundError:
             return None
-        found = unseal(data, GENESIS)
-        fields = {} if found is None else found[0]
-        if {name: type(value) for name, value in fields.items()} != _TYPES:
-            told = f"the head {str(beside(path))!r} of a ledger is damaged: its checksum is wrong"
-            raise LedgerDamaged(told, argument="path")
-        return cls(fields["length"], fields["count"], fields["mark"], fields["line"].encode())
+        old = _fields(data, _TYPES_OF_VERSION_1)
+        if old is not None:
+            line = old.pop("line").encode()
+            return cls(**old, closed=not line, line=line)
+        slots = [_fields(_unpadded(data[at : at + SECTOR]), _TYPES) for at in (0, SECTOR)]
+        found = sorted((cls(**slot) for slot in slots if slot), key=lambda head: head.serial)
+        if len(data) == 2 * SECTOR and found:
+            newest = found[-1]
+            if len(found) == 2 and found[0].serial == newest.serial - 1:
+                return newest
+            if len(found) == 1 and not newest.closed:
+                return replace(newest, torn=True)
+        told = f"the head {str(beside(path))!r} of a ledger is damaged: its checksum is wrong"
+        raise LedgerDamaged(told, argument="path")
 
-    def torn(self, tail: bytes) -> bool:
-        """Whether a write of `line` that a crash cut short can have left `tail` in its place.
+    def _slot(self) -> bytes:
+        fields = {name: vars(self)[name] for name in _TYPES}
+        return seal(fields, GENESIS)[0].ljust(SECTOR, b"\0")
 
-        >>> head = Head(0, 0, GENESIS, b"abc")
-        >>> [head.torn(tail) for tail in (b"", b"ab", b"a0", b"abc"[:0] + bytes(3), b"ab" + bytes(1))]
-        [True, True, False, True, False]
-        """
-        if len(tail) > len(self.line):
-            return False
-        kept = tail.rstrip(b"\0")
-        if not self.line.startswith(kept):
-            return False
-        whole_sectors = not kept or (self.length + len(kept)) % SECTOR == 0
-        return kept == tail or whole_sectors
+    def renew(self, path: Path) -> None:
+        """Replace the head as a whole: after a crash it is the old one or this."""
+        both = [replace(self, serial=serial)._slot() for serial in (self.serial, self.serial + 1)]
+        disk.replace(beside(path), b"".join(both if self.serial % 2 == 0 else both[::-1]))
+
+    def save(self, path: Path) -> None:
+        """Write it into the slot of its serial number, and flush."""
+        handle = disk.opened(beside(path), os.O_RDWR)
+        try:
+            disk.write(handle, self._slot(), SECTOR * (self.serial % 2))
+        finally:
+            os.close(handle)
+
+
+def _fields(data: bytes, types: dict[str, type]) -> dict[str, Any] | None:
+    found = unseal(data, GENESIS)
+    if found is None or {name: type(value) for name, value in found[0].items()} != types:
+        return None
+    return found[0]
+
+
+def _unpadded(slot: bytes) -> bytes:
+    return slot.rstrip(b"\0") if len(slot) == SECTOR else b""

@@ -1,35 +1,45 @@
-"""Ledger: a budget kept in a file, where a release is counted before its noise is drawn."""
+"""Ledger: budgets kept in a file, where a release is counted before its noise is drawn."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+import uuid
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from dpacct.answer import Answer
 from dpacct.declare.number import shown
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
-from dpacct.ledger import rules
+from dpacct.ledger.accounts import RUN, Account, Book, Remaining, State
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.execution import Execution
-from dpacct.ledger.remaining import Remaining
-from dpacct.ledger.rule import Rule, epsilon
+from dpacct.ledger.rules import Terms
 from dpacct.ledger.store import Record, Store
-from dpacct.ledger.wish import VERSION, Wish, now
-from dpacct.tree import Node, from_dict
+from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_READING = Assumption(
-    "the plan recorded so far is read as if it had been fixed in advance; "
-    "what holds whatever was chosen on the way is the budget",
-    source="ledger",
-)
+VERSION = 2
+"""Version of the file's form; those of version 1 are read, and continued."""
+_LOOP = 3  # equal releases in a row that look like a loop
+
+
+class _Unsaid:
+    """The budget of a ledger that exists is read from it; a new one must be told, if only None."""
+
+    def __repr__(self) -> str:
+        return "as the ledger was made"
+
+
+_UNSAID: Final = _Unsaid()
 
 
 @dataclass(frozen=True)
@@ -37,20 +47,23 @@ class Receipt:
     """Proof that an intent is on the disk: its line in the ledger, and what it covers."""
 
     number: int
-    plan: Node
+    plan: Node | Mapping[str, Node]
 
 
 class Ledger:
-    """A privacy budget in a file, shared by every process that opens it.
+    """Privacy budgets in a file, shared by every process that opens it.
 
     A release is counted, durably, *before* its noise is drawn: after a crash each intent counts as
-    spent. `budget` is (epsilon, delta), needed where the file is new. The rule is one of three. By
-    default parameters may depend on earlier outputs, and a privacy filter decides; it is tighter for
-    runs like `expecting`. With `plan` they are drawn from a plan declared now, and its exact
-    composition has to fit. With `adaptive=False` you declare that nothing is chosen after looking at
-    an output. Raises `LedgerDamaged` for a file
-    that was changed, cut short, reordered or is no ledger; `BudgetExceeded` where a plan is too
-    much; `InvalidArgument` if the file was made with another budget or rule.
+    spent. `budget` is (epsilon, delta), needed where the file is new; (None, delta), or None, limits
+    nothing. The rule is one of three. By default parameters may depend on earlier outputs, and a privacy
+    filter decides; it is tighter for runs like `expecting`. With `plan` they are drawn from a plan
+    declared now, and its exact composition has to fit. With `adaptive=False` you declare that nothing is
+    chosen after looking at an output.
+
+    One file may hold many accounts, each protecting somebody else: `open` gives them budgets, `release`
+    charges all that it names with one line. Raises `LedgerDamaged` for a file that was changed, cut
+    short, reordered or is no ledger; `BudgetExceeded` where a plan is too much; `InvalidArgument` if it
+    was made with another budget or rule.
 
     >>> import tempfile, dpacct as dp
     >>> step = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
@@ -66,7 +79,7 @@ class Ledger:
         self,
         path: str | os.PathLike[str],
         *,
-        budget: tuple[Any, Any] | dict[str, Any] | None = None,
+        budget: object = _UNSAID,
         plan: Node | None = None,
         adaptive: bool | None = None,
         expecting: Node | None = None,
@@ -75,27 +88,47 @@ class Ledger:
         timeout: float = 60.0,
         read_only: bool = False,
     ) -> None:
-        wish = Wish(budget, plan, adaptive, expecting, adjacency, unit)
+        said = budget is not _UNSAID
+        terms = Terms(budget if said else None, plan, adaptive, expecting, adjacency, unit)
+
+        def first_line() -> Record:
+            if not said:
+                told = f"budget must be given for the new ledger {shown(str(path))}, got none"
+                raise InvalidArgument(told, argument="budget")
+            rule = terms.rule()
+            fields = {
+                "ledger": "dpacct",
+                "version": VERSION,
+                "id": uuid.uuid4().hex,
+                "made": _now(),
+            }
+            by = f"dpacct {metadata.version('dpacct')}"
+            return {**fields, "by": by, "budget": rule.budget.to_dict(), **rule.to_dict()}
+
         if not read_only and not os.path.exists(path):
-            wish.first_line(path)  # what cannot become a ledger leaves no file behind
+            first_line()  # what cannot become a ledger leaves no file behind
         self._store = Store(path, writable=not read_only, timeout=timeout)
         self._ended: dict[int, str] = {}
-        self._rule: Rule | None = None
-        self._seen = self._repaired = 0
+        self._book = Book()
+        self._labels: dict[str, list[int]] = {}
+        self._seen = self._noted = 0
+        self._warned = False
         self._recovered: list[int] = []
+        self._dropped: list[int] = []
         self._checks: dict[str, Assumption] = {}
         self.intents: list[Record] = []
         """The line of every intent, in order."""
         self.events: list[Record] = []
-        """Other lines: what was repaired, observed, closed."""
+        """Other lines: what was opened, repaired, observed, closed."""
         self.outcomes: dict[int, str] = {}
         """How intents ended, by line number: "released" or "failed"; absent where nobody said."""
+        self._run = Account(RUN, lambda: self.refresh()._book.state(RUN))
         try:
             with self._store.session():
                 if not self._store.records:
-                    self._store.append(wish.first_line(path))
+                    self._store.append(first_line())
                 self._replay()
-            wish.agrees(self._known)
+            terms.agrees(self._book.state(RUN).rule, asked=said)
         except BaseException:
             self._store.close()
             raise
@@ -106,7 +139,7 @@ class Ledger:
         opened = functools.partial(Ledger, timeout=store.timeout, read_only=not store.writable)
         return opened, (self.path,)
 
-    # --- making and reading the file
+    # --- reading the file
 
     def _replay(self) -> None:
         """Count the lines that were appended since, by whichever process."""
@@ -120,30 +153,43 @@ class Ledger:
                 told += f" dpacct writes, although its checksum holds ({shown(str(error))})"
                 raise LedgerDamaged(told, argument="path") from None
             self._seen += 1
-        news = self._store.repaired[self._repaired :]
-        self._repaired += len(news)
+        news = [("recovered", n) for n in self._store.recovered]
+        news += [("dropped", n) for n in self._store.dropped]
+        fresh, self._noted = news[self._noted :], len(news)
         if self._store.writable:
-            for number in news:
-                self._append(event="recovered", line=number)
+            for event, number in fresh:
+                self._append(event=event, line=number)
 
     def _count(self, record: Record) -> None:
-        if record["n"] == 0:
-            if record.get("version") != VERSION:
+        if record["n"] == 0 or "version" in record:
+            if record.get("version") not in range(1, VERSION + 1):
                 version = shown(record.get("version"))
                 told = f"the ledger {str(self.path)!r} has the version {version}"
                 raise LedgerDamaged(f"{told}, and this dpacct reads {VERSION}", argument="path")
-            _ = record["id"], record["made"], record["by"]
-            budget = Budget.from_dict(record["budget"])
-            self._rule = rules.read(budget, record)
+            if record["n"] == 0:
+                _ = record["id"], record["made"], record["by"]
+                self._book.start(record)
             return
         for number, outcome in record.get("ended", {}).items():
             self.outcomes[int(number)] = outcome
+        self._book.define(record.get("plans", {}))
         if "intent" in record:
-            self._known.record(self.budget.check(from_dict(record["intent"])))
-            self.intents.append(record)
+            self._book.charge(self._book.plan(record["intent"]), (RUN,))
+        elif "spend" in record:
+            for plan, names in record["spend"]:
+                self._book.charge(self._book.plan(plan), names)
+            self._labels.setdefault(record["label"], []).append(record["n"])
+        else:
+            self._note(record)
             return
-        if record["event"] == "recovered":
-            self._recovered.append(int(record["line"]))
+        self.intents.append(record)
+
+    def _note(self, record: Record) -> None:
+        event = record["event"]
+        if event == "opened":
+            self._book.open(record)
+        elif event in ("recovered", "dropped"):
+            (self._recovered if event == "recovered" else self._dropped).append(int(record["line"]))
         for text, source, status in record.get("checks", ()):
             # the last result of each check, but a violation is never undone
             known = self._checks.get(text)
@@ -151,16 +197,14 @@ class Ledger:
                 self._checks[text] = Assumption(text, source, AssumptionStatus.parse(status))
         self.events.append(record)
 
-    @property
-    def _known(self) -> Rule:
-        if self._rule is None:
-            raise RuntimeError("the ledger's first line, which states its rule, was not read")
-        return self._rule
-
     def _append(self, **fields: Any) -> Record:
+        about = {"at": _now(), "pid": os.getpid()}
+        if self._store.outdated:  # a dpacct that knows only version 1 must not go on
+            self._store.append({**about, "version": VERSION})
+            self._seen += 1
         ended = {str(number): outcome for number, outcome in self._ended.items()}
         more = {"ended": ended} if ended else {}
-        record = self._store.append({"at": now(), "pid": os.getpid(), **fields, **more})
+        record = self._store.append({**about, **fields, **more})
         self._ended.clear()
         self._count(record)
         self._seen += 1
@@ -185,7 +229,7 @@ class Ledger:
 
     def has_mark(self, mark: str) -> bool:
         """Whether a line of this ledger has that checksum: whether it still holds that state."""
-        return mark in self._store.marks
+        return mark in self._store.marks[1:]
 
     @property
     def lines(self) -> int:
@@ -193,24 +237,38 @@ class Ledger:
         return len(self._store.records)
 
     @property
+    def accounts(self) -> tuple[str, ...]:
+        """The names of all accounts that were opened or charged; "run" is the ledger's own."""
+        return self._book.names
+
+    def account(self, name: str) -> Account:
+        """One account: its plan, what it spent, what is left."""
+        return Account(name, lambda: self.refresh()._book.state(name))
+
+    @property
     def budget(self) -> Budget:
         """What must not be exceeded."""
-        return self._known.budget
+        return self._book.state(RUN).rule.budget
 
     @property
     def rule(self) -> str:
-        """Which rule decides: "adaptive", "planned" or "fixed"."""
-        return self._known.name
+        """Which rule decides: "adaptive", "planned", "fixed", or "none"."""
+        return self._book.state(RUN).rule.name
 
     @property
     def recovered(self) -> tuple[int, ...]:
-        """Lines that a crash had left unfinished; each of them is counted."""
-        return tuple(dict.fromkeys([*self._recovered, *self._store.repaired]))
+        """Lines of version 1 that a crash had left unfinished; each of them is counted."""
+        return tuple(dict.fromkeys([*self._recovered, *self._store.recovered]))
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Lines that a crash left unfinished before anything was released for them; they are gone."""
+        return tuple(dict.fromkeys([*self._dropped, *self._store.dropped]))
 
     @property
     def plan(self) -> Node | None:
         """All that was counted, composed; None where nothing was."""
-        return self._known.plan
+        return self._book.state(RUN).charges.plan
 
     def refresh(self) -> Self:
         """Read what other processes have appended."""
@@ -220,16 +278,11 @@ class Ledger:
 
     def would_exceed(self, plan: Node) -> bool:
         """Whether releasing `plan` now would exceed the budget; records nothing."""
-        plan = self.budget.check(plan)
-        self.refresh()
-        return not self._known.fits(plan)
+        return self._run.would_exceed(plan)
 
     def spent(self) -> Answer:
         """Epsilon of what was counted, at the budget's delta, read as a plan fixed in advance."""
-        answer = epsilon(self.refresh().plan, self.budget)
-        if self.plan is None:
-            return answer
-        return replace(answer, assumptions=(*answer.assumptions, _READING))
+        return self._run.spent
 
     def reading(self) -> Answer:
         """What an odometer reads now: a bound on the loss so far, valid at all times at once.
@@ -237,52 +290,138 @@ class Ledger:
         Unlike `spent`, it holds also where releases, and the moment of asking, were chosen after
         looking at outputs; with probability 1 - the budget's delta.
         """
-        from dpacct.compose.odometer import Odometer
-
-        budget = self.budget
-        odometer = Odometer(delta=budget.delta, adjacency=budget.adjacency, unit=budget.unit)
-        plan = self.refresh().plan
-        if plan is not None:
-            odometer.spend(plan)
-        return odometer.spent()
+        return self._run.reading()
 
     def guarantee(self) -> Answer:
         """The statement that holds whenever the releases stop: the budget, and on what it rests."""
-        self.refresh()
-        found = self._known.guarantee()
-        checks = self.checks()
-        return replace(found, assumptions=(*found.assumptions, *checks))
+        found = self._run.guarantee()
+        return replace(found, assumptions=(*found.assumptions, *self.checks()))
 
     @property
     def remaining(self) -> Remaining:
         """What is left, in epsilon, share, steps and noise."""
-        return Remaining(self._known, self.refresh)
+        return self._run.remaining
 
     # --- spending
 
-    def spend(self, plan: Node, *, label: str = "") -> Receipt:
-        """Count `plan`, durably; draw its noise only after this returned.
+    def open(
+        self,
+        names: Collection[str],
+        *,
+        budget: object,
+        plan: Node | None = None,
+        adaptive: bool | None = None,
+        expecting: Node | None = None,
+        adjacency: Adjacency | str | None = None,
+        unit: Unit | str | None = None,
+    ) -> None:
+        """Accounts with one budget and rule, in one line; those that exist must have been opened so.
 
-        Raises `BudgetExceeded`, and records nothing, where it does not fit.
+        A name that is charged without having been opened has the ledger's own.
         """
-        plan = self.budget.check(plan)
-        if not isinstance(label, str):
-            raise InvalidArgument(f"label must be a text, got {shown(label)}", argument="label")
+        if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+            told = f"names must be a list of texts, got {shown(names)}"
+            raise InvalidArgument(told, argument="names")
+        terms = Terms(budget, plan, adaptive, expecting, adjacency, unit)
         with self._store.session():
             self._replay()
-            if not self._known.fits(plan):
-                told = f"{shown(plan)} does not fit into what is left of {self.budget}"
-                raise BudgetExceeded(told, argument="plan")
-            record = self._append(intent=plan.to_dict(), **({"label": label} if label else {}))
+            fresh = [name for name in dict.fromkeys(names) if name not in self._book]
+            for rule in {self._book.state(name).rule for name in set(names).difference(fresh)}:
+                terms.agrees(rule)
+            if fresh:
+                rule = terms.rule()
+                about = {"budget": rule.budget.to_dict(), **rule.to_dict()}
+                self._append(event="opened", names=fresh, **about)
+
+    def spend(self, plan: Node | Mapping[str, Node], *, label: str = "") -> Receipt:
+        """Count `plan`, durably; draw its noise only after this returned.
+
+        A mapping from names to plans charges all of these accounts, or none; the same label again charges
+        nothing more. Raises `BudgetExceeded`, and records nothing, where it does not fit.
+        """
+        if not isinstance(label, str):
+            raise InvalidArgument(f"label must be a text, got {shown(label)}", argument="label")
+        if isinstance(plan, Mapping):
+            return self._spend_all(plan, label)
+        more = {"label": label} if label else {}
+        with self._store.session():
+            self._replay()
+            state = self._book.state(RUN)
+            self._granted(RUN, state, plan)
+            names, fresh = self._book.written([plan])
+            plans = {"plans": fresh} if fresh else {}
+            record = self._append(intent=names[plan], **plans, **more)
+        self._warn(plan)
         return Receipt(record["n"], plan)
+
+    def _granted(self, name: str, state: State, plan: Node) -> None:
+        plan = state.rule.budget.check(plan)
+        if not state.fits(plan):
+            told = state.rule.refusal(state.charges, plan)
+            whose = "" if name == RUN else f" (account {shown(name)})"
+            raise BudgetExceeded(told + whose, argument="plan")
+
+    def _spend_all(self, charges: Mapping[str, Node], label: str) -> Receipt:
+        if not label or not charges or not all(isinstance(name, str) and name for name in charges):
+            told = "charges of named accounts must be a mapping from names to plans, with a label"
+            raise InvalidArgument(f"{told}, got {shown(charges)}", argument="plan")
+        with self._store.session():
+            self._replay()
+            charged = self._charged(label)
+            for name in charges.keys() & charged.keys():
+                if charges[name] != charged[name]:
+                    told = f"label {shown(label)} was used to charge account {shown(name)}"
+                    told += f" {shown(charged[name])}, got {shown(charges[name])}"
+                    raise InvalidArgument(told, argument="label")
+            fresh = {name: plan for name, plan in charges.items() if name not in charged}
+            if not fresh:
+                return Receipt(self._labels[label][0], charges)
+            asked: dict[tuple[State, int], str] = {}
+            for name, plan in fresh.items():
+                asked.setdefault((self._book.state(name), id(plan)), name)
+            for (state, _), name in asked.items():
+                self._granted(name, state, fresh[name])
+            written, plans = self._book.written(list({id(p): p for p in fresh.values()}.values()))
+            by_plan = {id(plan): written[plan] for plan in fresh.values()}
+            spend: dict[str, list[str]] = {}
+            for name, plan in fresh.items():
+                spend.setdefault(by_plan[id(plan)], []).append(name)
+            more = {"plans": plans} if plans else {}
+            record = self._append(spend=list(spend.items()), **more, label=label)
+        return Receipt(record["n"], charges)
+
+    def _charged(self, label: str) -> dict[str, Node]:
+        """Which accounts were charged what under this label."""
+        lines = (self._store.records[n]["spend"] for n in self._labels.get(label, ()))
+        return {name: self._book.plan(p) for line in lines for p, names in line for name in names}
+
+    def _warn(self, plan: Node) -> None:
+        """Once, when a loop shows: whether its run ends far below what a declared plan would allow."""
+        state = self._book.state(RUN)
+        if not self._warned and state.charges.streak >= _LOOP:
+            self._warned = True
+            told = state.rule.stops_early(state.charges, plan)
+            if told:
+                warnings.warn(told, stacklevel=3)
 
     def end(self, receipt: Receipt, outcome: str = "released") -> None:
         """Note how an intent ended, with the next line or at closing; it stays spent either way."""
         self._ended[receipt.number] = outcome
 
     @contextmanager
-    def release(self, plan: Node, *, label: str = "") -> Iterator[Receipt]:
-        """Count `plan`, then run the block that draws its noise; an error does not give it back."""
+    def release(self, plan: Node | Mapping[str, Node], *, label: str = "") -> Iterator[Receipt]:
+        """Count as `spend` does, then run the block that draws the noise; an error gives nothing back.
+
+        >>> import tempfile, dpacct as dp
+        >>> step = dp.Gaussian(sigma=10)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with dp.Ledger(folder + "/run.ledger", budget=(2, 1e-5), plan=step * 20) as ledger:
+        ...         for _ in range(2):  # a round that is repeated after a crash
+        ...             with ledger.release({"client 3": step, "client 4": step}, label="round 7"):
+        ...                 noisy = "what the clients send"
+        ...         ledger.account("client 3").plan
+        Gaussian(sigma=10)
+        """
         receipt = self.spend(plan, label=label)
         try:
             yield receipt
@@ -334,3 +473,8 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _now() -> str:
+    """The time, for whoever reads the file."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,53 +1,104 @@
-"""A rule by which a ledger decides whether one more release fits its budget."""
+"""What was charged, and the rule by which a ledger decides whether one more release fits its budget."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from dpacct.answer import Answer
 from dpacct.compose.decision import Decision, cost, decide
 from dpacct.declare.domain import STEPS
+from dpacct.declare.number import shown
 from dpacct.errors import NotCertified, Unreachable
 from dpacct.ledger.budget import Budget
-from dpacct.tree import Compose, Node, Repeat, composed
-from dpacct.vocabulary import Assumption, Side, Strength
+from dpacct.tree import Compose, Leaf, Node, Repeat, composed
+from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 Build = Callable[[float], Node]
 _WIDTH = 1e-9  # relative, of the noise that `noise` returns
 
 
+class Charges:
+    """What was charged so far, a value: equal steps together, and the leaves of all of them.
+
+    `streak`: how often in a row `last` was charged.
+    """
+
+    def __init__(
+        self,
+        steps: Mapping[Node, int] | None = None,
+        leaves: Mapping[Leaf, int] | None = None,
+        last: Node | None = None,
+        streak: int = 0,
+    ) -> None:
+        self.steps, self.leaves, self.last, self.streak = steps or {}, leaves or {}, last, streak
+
+    def after(self, node: Node) -> Charges:
+        """With one more release."""
+        steps, leaves = dict(self.steps), dict(self.leaves)
+        for part in node.parts if isinstance(node, Compose) else (node,):
+            base, times = (part.node, part.steps) if isinstance(part, Repeat) else (part, 1)
+            steps[base] = steps.get(base, 0) + times
+        for leaf, count in node.releases():
+            leaves[leaf] = leaves.get(leaf, 0) + count
+        return Charges(steps, leaves, node, self.streak + 1 if node == self.last else 1)
+
+    @cached_property
+    def key(self) -> frozenset[tuple[Node, int]]:
+        """Equal for equal charges, in whichever order they came."""
+        return frozenset(self.steps.items())
+
+    @cached_property
+    def plan(self) -> Node | None:
+        """All of it composed; None where nothing was charged."""
+        parts = [base * times for base, times in self.steps.items()]
+        return composed(*parts) if parts else None
+
+
+NOTHING = Charges()
+
+
+@lru_cache(maxsize=1024)
+def _epsilon(plan: Node, delta: Fraction, adjacency: Adjacency, unit: Unit) -> Answer:
+    return cost(plan.under(unit=unit), delta=delta, adjacency=adjacency)
+
+
 def epsilon(plan: Node | None, budget: Budget) -> Answer:
     """What a plan costs at the budget's delta: the exact engine, or Renyi where nothing else is."""
-    if plan is None:
-        return Answer(
-            quantity="epsilon",
-            value=0.0,
-            lower=0.0,
-            upper=0.0,
-            side=Side.TWO_SIDED,
-            strength=Strength.PROVED,
-            method="exact",
-            adjacency=budget.adjacency,
-            unit=budget.unit,
-        )
-    return cost(plan.under(unit=budget.unit), delta=budget.delta, adjacency=budget.adjacency)
+    delta = budget.stated_delta
+    if plan is not None:
+        return _epsilon(plan, delta, budget.adjacency, budget.unit)
+    return Answer(
+        quantity="epsilon",
+        value=0.0,
+        lower=0.0,
+        upper=0.0,
+        side=Side.TWO_SIDED,
+        strength=Strength.PROVED,
+        method="exact",
+        adjacency=budget.adjacency,
+        unit=budget.unit,
+    )
 
 
+@lru_cache(maxsize=1024)
 def decided(plan: Node, budget: Budget) -> Decision:
-    """Whether a plan fixed in advance is within the budget."""
+    """Whether a plan fixed in advance is within the budget; equal plans are priced once."""
+    assert budget.epsilon is not None
     return decide(
         plan.under(unit=budget.unit),
         epsilon=budget.epsilon,
-        delta=budget.delta,
+        delta=budget.stated_delta,
         adjacency=budget.adjacency,
     )
 
 
 class Rule(ABC):
-    """What was recorded, composed in `plan`, and whether more fits."""
+    """Decides about charges; it keeps none of its own, so that equal accounts are decided once."""
 
     name: ClassVar[str]
     why: ClassVar[str]
@@ -55,90 +106,83 @@ class Rule(ABC):
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self._counts: dict[Node, int] = {}
-        self._plan: Node | None = None
-        self.over = False  # more was counted than this version of dpacct would have let pass
 
     @abstractmethod
-    def fits(self, node: Node) -> bool:
-        """Whether `node` can be released within the budget, after all that was recorded."""
+    def holds(self, charges: Charges) -> bool:
+        """Whether what was charged is within the budget."""
 
-    def record(self, node: Node) -> None:
-        """Count `node`, whether it fits or not."""
-        for part in node.parts if isinstance(node, Compose) else (node,):
-            base, times = (part.node, part.steps) if isinstance(part, Repeat) else (part, 1)
-            self._counts[base] = self._counts.get(base, 0) + times
-        self._plan = None
-
-    @property
-    def plan(self) -> Node | None:
-        """What was counted, equal steps together; None where nothing was."""
-        if self._plan is None and self._counts:
-            self._plan = composed(*(base * times for base, times in self._counts.items()))
-        return self._plan
+    def fits(self, charges: Charges, node: Node) -> bool:
+        """Whether `node` can be released within the budget, after all that was charged."""
+        return self.holds(charges.after(node))
 
     @abstractmethod
-    def share(self) -> float:
+    def share(self, charges: Charges) -> float:
         """How much of the budget is used, from 0 to 1, by the rule's own measure."""
 
     @abstractmethod
-    def steps(self, node: Node) -> int:
+    def steps(self, charges: Charges, node: Node) -> int:
         """How often `node` could still be released."""
 
-    def noise(self, build: Build, steps: int) -> Answer:
+    def refusal(self, charges: Charges, node: Node) -> str:
+        """Why `node` does not fit, as a sentence."""
+        return f"{shown(node)} does not fit into what is left of {self.budget}"
+
+    def stops_early(self, charges: Charges, node: Node) -> str:
+        """A sentence for a loop over `node` that this rule ends far below what a plan allows, or nothing."""
+        return ""
+
+    def noise(self, charges: Charges, build: Build, steps: int) -> Answer:
         """The least noise with which `build(noise)` fits another `steps` times."""
         count = STEPS.check("steps", steps)
 
         def fits(scale: float) -> bool:
-            return self.fits(self.budget.check(build(scale)) * count)
+            return self.fits(charges, self.budget.check(build(scale)) * count)
 
         low, high = _bracket(fits, count)
         while high / low > 1 + _WIDTH:
             middle = math.sqrt(low * high)
             low, high = (low, middle) if fits(middle) else (middle, high)
-        return Answer(
-            quantity="noise",
-            value=high,
-            upper=high,
-            side=Side.UPPER,
-            strength=Strength.BOUND,
-            method=self.name,
-            basis=(self.why,),
-            adjacency=self.budget.adjacency,
-            unit=self.budget.unit,
-        )
+        return self._stated("noise", high, (self.why,))
 
-    def guarantee(self) -> Answer:
+    def guarantee(self, charges: Charges) -> Answer:
         """The budget itself, as a statement: what holds whenever the releases stop.
 
         Raises `NotCertified` where more was counted than the budget allows.
         """
-        budget, plan = self.budget, self.plan
-        if not self._holds():
-            told = f"the ledger counts more than its budget, {budget}: nothing is guaranteed by it"
+        if not self.holds(charges):
+            told = f"the ledger counts more than its budget, {self.budget}: nothing is guaranteed by it"
             raise NotCertified(told, argument="budget")
-        taken = () if plan is None else plan.assumptions(budget.adjacency)
+        taken = () if charges.plan is None else charges.plan.assumptions(self.budget.adjacency)
         own = () if self.assumption is None else (self.assumption,)
+        return self._stated(
+            "epsilon",
+            self._limit(charges),
+            (self.why,),
+            assumptions=(*taken, *own),
+            tree=charges.plan,
+        )
+
+    def _limit(self, charges: Charges) -> float:
+        """The epsilon that is guaranteed."""
+        assert self.budget.epsilon is not None
+        return float(self.budget.epsilon)
+
+    def _stated(self, quantity: str, value: float, basis: tuple[str, ...], **more: Any) -> Answer:
         return Answer(
-            quantity="epsilon",
-            value=float(budget.epsilon),
-            upper=float(budget.epsilon),
+            quantity=quantity,
+            value=value,
+            upper=value,
             side=Side.UPPER,
             strength=Strength.BOUND,
             method=self.name,
-            basis=(self.why,),
-            assumptions=(*taken, *own),
-            adjacency=budget.adjacency,
-            unit=budget.unit,
-            tree=plan,
+            basis=basis,
+            adjacency=self.budget.adjacency,
+            unit=self.budget.unit,
+            **more,
         )
 
-    def _holds(self) -> bool:
-        """Whether what was counted is within the budget."""
-        return not self.over
-
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, for the first line of a ledger."""
+        """As JSON values, for the line that opens an account."""
         return {"rule": self.name}
 
 

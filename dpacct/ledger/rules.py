@@ -1,59 +1,322 @@
-"""The three rules: which one a new ledger follows, and which one a file names.
+"""The rules, and which of them an account follows.
 
-They differ in what may have been chosen after looking at earlier outputs: anything (`Adaptive`), only
-the order and the stopping time within a plan declared at the start (`Planned`), nothing (`Fixed`).
+They differ in what may depend on outputs seen before: anything (`Adaptive`), only the order and the stopping
+time within a plan declared at the start (`Planned`), nothing (`Fixed`). Without a budget nothing is refused.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dpacct.answer import Answer
+from dpacct.compose.decision import excess
 from dpacct.declare.number import shown
-from dpacct.errors import InvalidArgument, LedgerDamaged
-from dpacct.ledger.adaptive import Adaptive
+from dpacct.errors import BudgetExceeded, InvalidArgument, LedgerDamaged, Unsupported
 from dpacct.ledger.budget import Budget
-from dpacct.ledger.fixed import Fixed
-from dpacct.ledger.planned import Planned
-from dpacct.ledger.rule import Rule
+from dpacct.ledger.rule import Build, Charges, Rule, decided, epsilon
 from dpacct.tree import Node, from_dict
+from dpacct.vocabulary import Adjacency, Assumption, Unit
+
+if TYPE_CHECKING:
+    from dpacct.compose.filter import Filter
+
+_LOOP = 3  # equal releases in a row that look like a loop
+_FAR = 0.75  # of what a plan allows: a run that ends below is worth a warning
+_MOST = 10**15
 
 
-def made(
-    budget: Budget, *, plan: Node | None, adaptive: bool | None, expecting: Node | None
-) -> Rule:
-    """The rule that a new ledger is to follow."""
-    if sum(x is not None for x in (plan, adaptive, expecting)) > 1 and not (expecting and adaptive):
-        told = "a ledger takes one of plan, adaptive=False and expecting, got several"
-        raise InvalidArgument(told, argument="plan")
-    if plan is None:
-        if adaptive is False:
+class Planned(Rule):
+    """Releases are drawn from a plan declared at the start, in any order, stopped at any time.
+
+    Each is a randomised function of its own draw from its leaf's dominating pair, so all of them
+    together are one of the draws of the whole plan, whatever is chosen on the way: decision 0008.
+    """
+
+    name = "planned"
+    why = "the releases are part of a plan declared before the first of them (decision 0008)"
+
+    def __init__(self, budget: Budget, plan: Node) -> None:
+        super().__init__(budget)
+        self.whole = plan
+        self._planned = dict(plan.releases())
+
+    def check(self) -> None:
+        """Refuse a plan that costs more than the budget; asked when an account is opened."""
+        if self.budget.epsilon is None:
+            return
+        decision = decided(self.whole, self.budget)
+        if not decision.met:
+            cost = excess(decision.cost, self.budget.epsilon)
+            told = f"the declared plan costs epsilon {cost}, more than {self.budget}"
+            raise BudgetExceeded(told, argument="plan")
+
+    def holds(self, charges: Charges) -> bool:
+        return all(n <= self._planned.get(leaf, 0) for leaf, n in charges.leaves.items())
+
+    def share(self, charges: Charges) -> float:
+        if not self.holds(charges):
+            return 1.0
+        return sum(charges.leaves.values()) / sum(self._planned.values())
+
+    def steps(self, charges: Charges, node: Node) -> int:
+        if not self.holds(charges):
+            return 0
+        left = {leaf: n - charges.leaves.get(leaf, 0) for leaf, n in self._planned.items()}
+        return min(left.get(leaf, 0) // count for leaf, count in node.releases())
+
+    def refusal(self, charges: Charges, node: Node) -> str:
+        told = f"{shown(node)} does not fit into what is left of the declared plan"
+        if self.share(charges) >= 1.0:
+            return f"{told}: the plan has ended, all {sum(self._planned.values())} of its releases were made"
+        for leaf, count in node.releases():
+            planned, made = self._planned.get(leaf, 0), charges.leaves.get(leaf, 0)
+            if not planned:
+                return f"{told}, {shown(self.whole)}: {shown(leaf)} is no part of it"
+            if made + count > planned:
+                return f"{told}: {made} of its {planned} releases of {shown(leaf)} were made"
+        return told
+
+    def _limit(self, charges: Charges) -> float:
+        if self.budget.epsilon is None:
+            return float(epsilon(self.whole, self.budget))
+        return super()._limit(charges)
+
+    def noise(self, charges: Charges, build: Build, steps: int) -> Answer:
+        """Raises `Unsupported`: the noise was declared with the plan."""
+        told = "the noise of a planned ledger was declared with its plan, and cannot be asked for"
+        raise Unsupported(told, argument="plan")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"rule": self.name, "plan": self.whole.to_dict()}
+
+
+class Fixed(Rule):
+    """Nothing depends on earlier outputs, as the user declares: exact composition decides."""
+
+    name = "fixed"
+    why = "composition of releases whose parameters were fixed in advance"
+    assumption = Assumption(
+        "no release, nor its parameters, was chosen after looking at earlier outputs",
+        source="adaptive=False",
+    )
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__(budget)
+        self._most: dict[tuple[Node, frozenset[tuple[Node, int]]], int] = {}
+
+    def holds(self, charges: Charges) -> bool:
+        return charges.plan is None or self._within(charges.plan)
+
+    def _within(self, plan: Node) -> bool:
+        budget = self.budget
+        assert budget.epsilon is not None
+        # Renyi is a bound and always quick; where it is enough, the exact number need not be known.
+        delta = budget.stated_delta
+        bound = plan.epsilon(delta=delta, method="rdp", adjacency=budget.adjacency)
+        return float(bound) <= budget.epsilon or decided(plan, budget).met
+
+    def fits(self, charges: Charges, node: Node) -> bool:
+        if node != charges.last or charges.streak < _LOOP:
+            return super().fits(charges, node)
+        # A loop releases the same step again and again: how often it may is computed only once.
+        after = charges.after(node)
+        base = next(base for base, n in after.steps.items() if n != charges.steps.get(base, 0))
+        made = charges.steps.get(base, 0)
+        rest = frozenset((other, n) for other, n in charges.steps.items() if other != base)
+        if len(after.key ^ charges.key) != 2:  # a step of several kinds
+            return super().fits(charges, node)
+        if (node, rest) not in self._most:
+            self._most[node, rest] = made + self.steps(charges, node) * (after.steps[base] - made)
+        return after.steps[base] <= self._most[node, rest]
+
+    def share(self, charges: Charges) -> float:
+        assert self.budget.epsilon is not None
+        spent, whole = float(epsilon(charges.plan, self.budget)), float(self.budget.epsilon)
+        return min(1.0, spent / whole) if whole else float(spent > 0)
+
+    def steps(self, charges: Charges, node: Node) -> int:
+        from dpacct.answer.calibration import calibrate
+
+        spent = charges.plan
+
+        def plan(count: float) -> Node:
+            return node * int(count) if spent is None else spent + node * int(count)
+
+        if not self._within(plan(1)):
+            return 0
+        assert self.budget.epsilon is not None
+        found = calibrate(
+            plan,
+            epsilon=self.budget.epsilon,
+            delta=self.budget.stated_delta,
+            method=epsilon(node, self.budget).method,
+            adjacency=self.budget.adjacency,
+            integer=True,
+            name="steps",
+        )
+        most = int(found)
+        # Renyi's two conversions may differ
+        return most if most == 1 or self._within(plan(most)) else most - 1
+
+
+class Adaptive(Rule):
+    """Anything may depend on earlier outputs: a privacy filter decides."""
+
+    name = "adaptive"
+    why = "privacy filter over Renyi orders fixed in advance: docs/theory/adaptive.md"
+
+    def __init__(self, budget: Budget, expecting: Node | None = None) -> None:
+        super().__init__(budget)
+        self.expecting = expecting
+        self._filter = self._fresh()
+
+    def _fresh(self) -> Filter:
+        from dpacct.compose.filter import Filter
+
+        assert self.budget.epsilon is not None
+        return Filter(
+            epsilon=self.budget.epsilon,
+            delta=self.budget.stated_delta,
+            adjacency=self.budget.adjacency,
+            unit=self.budget.unit,
+            expecting=self.expecting,
+        )
+
+    def holds(self, charges: Charges) -> bool:
+        return self._filter.share(charges.steps) <= 1.0
+
+    def share(self, charges: Charges) -> float:
+        return min(1.0, self._filter.share(charges.steps))
+
+    def steps(self, charges: Charges, node: Node) -> int:
+        return self._filter.at_most(node, charges.steps)
+
+    def stops_early(self, charges: Charges, node: Node) -> str:
+        made = charges.streak if node == charges.last else 0
+        here, planned = self.steps(charges, node), Fixed(self.budget).steps(charges, node)
+        if made + here >= _FAR * (made + planned):
+            return ""
+        told = f"this ledger ends the run after {made + here} releases of {shown(node)}"
+        return (
+            f"{told}, as it lets all of them be chosen by what was seen before; one that is made with"
+            f" plan= holds {made + planned} within the same budget"
+        )
+
+    def refusal(self, charges: Charges, node: Node) -> str:
+        told, more = super().refusal(charges, node), ""
+        if node == charges.last and charges.streak >= _LOOP:
+            more = self.stops_early(charges, node)
+        return f"{told}; {more}" if more else told
+
+    def to_dict(self) -> dict[str, Any]:
+        more = {} if self.expecting is None else {"expecting": self.expecting.to_dict()}
+        return {"rule": self.name, **more}
+
+
+class Unlimited(Rule):
+    """Nothing is refused: what was spent is stated by an odometer, whatever was chosen on the way."""
+
+    name = "none"
+    why = "no budget: a privacy odometer bounds what was spent (docs/theory/adaptive.md)"
+
+    def holds(self, charges: Charges) -> bool:
+        return True
+
+    def share(self, charges: Charges) -> float:
+        return 0.0
+
+    def steps(self, charges: Charges, node: Node) -> int:
+        return _MOST
+
+    def _limit(self, charges: Charges) -> float:
+        return float(reading(self.budget, charges))
+
+    def noise(self, charges: Charges, build: Build, steps: int) -> Answer:
+        """Raises `Unsupported`: any noise fits."""
+        told = "the noise of a ledger without a budget is not limited, and cannot be asked for"
+        raise Unsupported(told, argument="budget")
+
+
+def reading(budget: Budget, charges: Charges) -> Answer:
+    """What an odometer reads after these charges."""
+    from dpacct.compose.odometer import Odometer
+
+    odometer = Odometer(delta=budget.stated_delta, adjacency=budget.adjacency, unit=budget.unit)
+    if charges.plan is not None:
+        odometer.spend(charges.plan)
+    return odometer.spent()
+
+
+class Terms(NamedTuple):
+    """What an account is opened with, as a caller says it."""
+
+    budget: Any = None
+    plan: Node | None = None
+    adaptive: bool | None = None
+    expecting: Node | None = None
+    adjacency: Adjacency | str | None = None
+    unit: Unit | str | None = None
+
+    def rule(self) -> Rule:
+        """The rule that a new account is to follow; raises `BudgetExceeded` for a plan that costs more."""
+        plan, expecting, adjacency, unit = self.plan, self.expecting, self.adjacency, self.unit
+        if plan is not None:
+            adjacency = adjacency or plan.facts.declared or plan.fixed_adjacency
+            unit = unit or plan.facts.unit
+        budget = Budget.of(self.budget, adjacency, unit)
+        several: Sequence[object] = (plan, self.adaptive, expecting)
+        if sum(x is not None for x in several) > 1 and not (expecting and self.adaptive):
+            told = "a ledger takes one of plan, adaptive=False and expecting, got several"
+            raise InvalidArgument(told, argument="plan")
+        if plan is not None:
+            rule = Planned(budget, budget.check(plan))
+            rule.check()
+            return rule
+        if budget.epsilon is None:
+            if expecting is not None or self.adaptive is not None:
+                told = "budget must be given with adaptive or expecting, got None"
+                raise InvalidArgument(told, argument="budget")
+            return Unlimited(budget)
+        if self.adaptive is False:
             return Fixed(budget)
         return Adaptive(budget, None if expecting is None else budget.check(expecting))
-    rule = Planned(budget, budget.check(plan))
-    rule.check()
-    return rule
+
+    def agrees(self, rule: Rule, *, asked: bool = True) -> None:
+        """Refuse to open what exists as something else; without `asked` the budget is the one it has."""
+        kept = rule.budget
+        budget = Budget.of(
+            self.budget if asked else (kept.epsilon, kept.delta),
+            self.adjacency or kept.adjacency,
+            self.unit or kept.unit,
+        )
+        if budget != kept:
+            told = f"budget must be the ledger's own, {kept}, got {budget}"
+            raise InvalidArgument(told, argument="budget")
+        planned = rule.whole if isinstance(rule, Planned) else None
+        expected = rule.expecting if isinstance(rule, Adaptive) else None
+        for name, old, new in (
+            ("plan", planned, self.plan),
+            ("expecting", expected, self.expecting),
+        ):
+            if new is not None and (old is None or not old.equivalent(new)):
+                told = f"{name} must be the one the ledger was made with, {shown(old)}"
+                raise InvalidArgument(f"{told}, got {shown(new)}", argument=name)
+        if self.adaptive is not None and self.adaptive is not isinstance(rule, Adaptive):
+            told = f"adaptive must be as the ledger was made ({rule.name}), got {self.adaptive}"
+            raise InvalidArgument(told, argument="adaptive")
 
 
-def read(budget: Budget, fields: dict[str, Any]) -> Rule:
-    """The rule that a ledger's first line names."""
-    name = fields.get("rule")
+def read(fields: dict[str, Any]) -> Rule:
+    """The rule and the budget that a line names."""
+    budget, name = Budget.from_dict(fields["budget"]), fields.get("rule")
     if name == Planned.name:
         return Planned(budget, from_dict(fields["plan"]))
-    if name == Adaptive.name:
+    if budget.epsilon is None and name == Unlimited.name:
+        return Unlimited(budget)
+    if budget.epsilon is not None and name == Adaptive.name:
         return Adaptive(budget, from_dict(fields["expecting"]) if "expecting" in fields else None)
-    if name == Fixed.name:
+    if budget.epsilon is not None and name == Fixed.name:
         return Fixed(budget)
-    raise LedgerDamaged(f"rule must be adaptive, fixed or planned, got {shown(name)}")
-
-
-def wanted(rule: Rule, *, plan: Node | None, adaptive: bool | None, expecting: Node | None) -> None:
-    """Refuse to reopen a ledger with another rule than it was made with."""
-    kept = {"plan": getattr(rule, "whole", None), "expecting": getattr(rule, "expecting", None)}
-    for name, given in (("plan", plan), ("expecting", expecting)):
-        old = kept[name]
-        if given is not None and (old is None or not old.equivalent(given)):
-            told = f"{name} must be the one the ledger was made with, {shown(old)}"
-            raise InvalidArgument(f"{told}, got {shown(given)}", argument=name)
-    if adaptive is not None and adaptive is not isinstance(rule, Adaptive):
-        told = f"adaptive must be as the ledger was made ({rule.name}), got {adaptive}"
-        raise InvalidArgument(told, argument="adaptive")
+    told = f"rule must be adaptive, fixed, planned or none as its budget allows, got {shown(name)}"
+    raise LedgerDamaged(told)

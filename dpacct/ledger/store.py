@@ -1,6 +1,6 @@
 """An append-only file of chained lines: what was appended stays, or the file is refused.
 
-Nothing here knows of privacy. Every append is two durable steps, the head and then the line, under
+Nothing here knows of privacy. Every append is two durable steps, the line and then the head, under
 the file's lock; docs/decisions/0008 has the argument, case by case.
 """
 
@@ -10,14 +10,15 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, LedgerDamaged
 from dpacct.ledger import disk
-from dpacct.ledger.head import Head, beside
+from dpacct.ledger.head import SECTOR, Head, beside
 from dpacct.ledger.record import GENESIS, number, seal, unseal
 
 Record = dict[str, Any]
@@ -27,8 +28,8 @@ _START = b'{"n":0,"ledger":"dpacct",'
 class Store:
     """An open file of lines; `records` are those read so far, verified.
 
-    `writable` stores finish what a crash left half written, and say so in `repaired`; the others
-    only read, and take the missing line from the head.
+    `recovered` are lines of version 1 that a crash had left half written, completed from the head;
+    `dropped` are later ones, whose append never returned: a writable store takes them off the file.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, writable: bool, timeout: float) -> None:
@@ -39,14 +40,26 @@ class Store:
         self.writable = writable
         self.timeout = timeout
         self.records: list[Record] = []
-        self.repaired: list[int] = []
-        self.length, self.mark = 0, GENESIS
-        self.marks: set[str] = set()
+        self.recovered: list[int] = []
+        self.dropped: list[int] = []
+        self.length = 0
+        self.marks = [GENESIS]
+        self._head: Head | None = None
         self._thread = threading.RLock()
         self._depth = 0
         self._left = -1.0
         self._handle, self._process = -1, -1
         self._open()
+
+    @property
+    def mark(self) -> str:
+        """The last line's."""
+        return self.marks[-1]
+
+    @property
+    def outdated(self) -> bool:
+        """Whether a dpacct that knows only version 1 wrote last."""
+        return self._head is not None and self._head.line is not None
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT if self.writable else os.O_RDONLY
@@ -66,7 +79,7 @@ class Store:
         return InvalidArgument(told, argument="path")
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", -1) >= 0:
+        if "_handle" in self.__dict__ and self._handle >= 0:
             os.close(self._handle)
 
     @property
@@ -129,67 +142,98 @@ class Store:
             if not self.writable:
                 raise self._damaged("is empty")
             return  # a new ledger
-        if head.end == self.length and there.st_size == self.length:
-            if (head.line and not head.line.endswith(f" {self.mark}\n".encode())) or (
-                not head.line and head.mark != self.mark
-            ):
-                raise self._damaged("has the head of another ledger")
-            return
-        self._read_on(head, there.st_size)
+        if head != self._head or there.st_size != self.length:
+            self._read_on(head, there.st_size)
 
     def _read_on(self, head: Head, size: int) -> None:
-        """Verify what is new up to the head's length, then the line that the head announces."""
-        taken = self.length == head.end and head.line.endswith(f" {self.mark}\n".encode())
-        if head.length < self.length and not taken:
+        """Verify what is new: first what the head counts, then what a crash may have left beyond."""
+        if head.count < len(self.records) - 1:
             raise self._damaged("was put back to an earlier state while it was in use")
-        if size < head.length:
+        if size < head.length or (size < self.length and head.line is None):
             lines = f"{head.count} lines, {head.length} bytes"
             raise self._damaged(f"is cut short: it has {size} bytes, and its head counts {lines}")
-        self._refuse_foreign()
-        with os.fdopen(os.dup(self._handle), "rb") as file:
-            file.seek(min(self.length, head.length))
-            while self.length < head.length:
-                self._take(file.readline())
-            here = (self.length, len(self.records), self.mark)
-            if not taken and here != (head.length, head.count, head.mark):
-                raise self._damaged(f"does not match its head at line {len(self.records)}")
-            tail = file.read()
-        if not head.line:
-            if tail:
-                raise self._damaged(f"has {len(tail)} bytes after its end, byte {head.length}")
-            return
-        if tail != head.line:
-            if not head.torn(tail):
-                raise self._wrong_line(tail, "is not the line that its head announces")
-            if taken:  # by a reader, from the head: the file still has it half written
-                return
-            self.repaired.append(head.count)
-            if self.writable:
-                with self._told():
-                    os.ftruncate(self._handle, head.length)
-                    disk.write(self._handle, head.line, head.length)
-        if not taken:
-            self._take(head.line)
+        if head.count:
+            self._refuse_foreign()
+        known = min(self.length, head.length)
+        data = disk.read(self._handle, size - known, known)
+        if head.line:
+            data = self._completed(head, data[: head.length - known], data[head.length - known :])
+        data = data[self.length - known :]
+        while self.length < head.length:
+            data = self._take(data)
+        if (self.marks[head.count] if head.count < len(self.marks) else None) != head.mark:
+            raise self._damaged(f"does not match its head at line {len(self.records)}")
+        if data and (head.closed or self.length > head.length):
+            raise self._damaged(f"has {len(data)} bytes after its end, byte {self.length}")
+        if data and self._torn(data):
+            self._drop()
+        elif data and (rest := self._take(data)):
+            raise self._damaged(f"has {len(rest)} bytes after its end, byte {self.length}")
+        if head.torn and self.length == head.length:
+            raise self._damaged(f"has a head {str(beside(self.path))!r} that was changed")
+        self._head = head
+        if self.writable and head.line is None and self.length > head.length:
+            with self._told():
+                self._acknowledge()
 
-    def _take(self, line: bytes) -> None:
-        """Verify one more line."""
+    def _completed(self, head: Head, before: bytes, tail: bytes) -> bytes:
+        """Version 1: the line that the head announces, where a crash left none or a part of it."""
+        line = head.line or b""
+        if tail == line:
+            return before + line
+        kept = tail.rstrip(b"\0")
+        at_a_sector = not kept or (head.length + len(kept)) % SECTOR == 0
+        if len(tail) > len(line) or not line.startswith(kept) or not (kept == tail or at_a_sector):
+            raise self._wrong_line(tail, "is not the line that its head announces", head.count)
+        if head.count not in self.recovered:
+            self.recovered.append(head.count)
+        if self.writable:
+            with self._told():
+                os.ftruncate(self._handle, head.length)
+                disk.write(self._handle, line, head.length)
+        return before + line
+
+    def _torn(self, tail: bytes) -> bool:
+        """Whether an append that never returned can have left this: a line's beginning, or zeros in it."""
+        start = b'{"n":%d,' % len(self.records)
+        begun = zip(tail, start, strict=False)
+        ended = tail.find(b"\n") + 1 or len(tail)
+        whole = tail.endswith(b"\n") and b"\0" not in tail
+        return all(byte in (0, as_is) for byte, as_is in begun) and ended == len(tail) and not whole
+
+    def _drop(self) -> None:
+        if len(self.records) not in self.dropped:
+            self.dropped.append(len(self.records))
+        if self.writable:
+            with self._told():
+                os.ftruncate(self._handle, self.length)
+                disk.flush(self._handle)
+
+    def _take(self, data: bytes) -> bytes:
+        """Verify one more line; returns what follows it."""
+        end = data.find(b"\n") + 1 or len(data)
+        line = data[:end]
         found = unseal(line, self.mark)
         if found is None:
             raise self._wrong_line(line, "was changed: its checksum does not hold")
         record, mark = found
         if record.get("n") != len(self.records):
             raise self._wrong_line(line, "is out of place")
+        self._keep(record, len(line), mark)
+        return data[end:]
+
+    def _keep(self, record: Record, length: int, mark: str) -> None:
         self.records.append(record)
-        self.marks.add(mark)
-        self.length, self.mark = self.length + len(line), mark
+        self.marks.append(mark)
+        self.length += length
 
     def _refuse_foreign(self) -> None:
         start = disk.read(self._handle, len(_START), 0)
         if not _START.startswith(start):
             raise self._damaged(f"is not a ledger of dpacct: it begins with {shown(start)}")
 
-    def _wrong_line(self, line: bytes, what: str) -> LedgerDamaged:
-        here, claimed = len(self.records), number(line)
+    def _wrong_line(self, line: bytes, what: str, here: int | None = None) -> LedgerDamaged:
+        here, claimed = len(self.records) if here is None else here, number(line)
         if claimed is not None and claimed != here:
             what = f"is out of place: line {claimed} stands where line {here} belongs"
         return self._damaged(f"is damaged at byte {self.length}: line {here} {what}")
@@ -221,13 +265,30 @@ class Store:
         record = {"n": len(self.records), **fields}
         line, mark = seal(record, self.mark)
         with self._told():
-            Head(self.length, len(self.records), self.mark, line).save(self.path)
-            disk.write(self._handle, line, self.length)
-        self.records.append(record)
-        self.marks.add(mark)
-        self.length, self.mark = self.length + len(line), mark
+            if self._head is None or self._head.closed or self._head.line is not None:
+                self._renew(closed=False)
+            try:
+                disk.write(self._handle, line, self.length)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(self._handle, self.length)
+                raise
+            self._keep(record, len(line), mark)
+            self._acknowledge()
         return record
 
+    def _acknowledge(self) -> None:
+        """Count in the head what is on the disk."""
+        serial = self._head.serial + 1 if self._head else 0
+        self._head = Head(self.length, len(self.records), self.mark, serial=serial)
+        self._head.save(self.path)
+
+    def _renew(self, *, closed: bool) -> None:
+        head = Head(self.length, len(self.records), self.mark, closed)
+        head.renew(self.path)
+        self._head = replace(head, serial=1)
+
     def settle(self) -> None:
-        """Say in the head that nothing is under way, so that even the last byte is covered."""
-        Head(self.length, len(self.records), self.mark).save(self.path)
+        """Say in the head that nothing is under way: whatever is found beyond it is then refused."""
+        if self.records and not (self._head and self._head.closed):
+            self._renew(closed=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import dpacct as dp
 from dpacct.ledger.head import beside
+from dpacct.ledger.record import GENESIS, seal
 
 # Plain Gaussians: their epsilon is a closed form, so that a thousand ledgers cost next to nothing.
 STEP = dp.Gaussian(sigma=30)
@@ -24,6 +25,37 @@ def small(path: Path, *, closed: bool = True) -> dp.Ledger:
     if closed:
         ledger.close()
     return ledger
+
+
+def announce(path: Path, length: int, count: int, mark: str, line: bytes = b"") -> None:
+    """The head of version 1: what the ledger holds, and the line that comes next."""
+    fields = {"length": length, "count": count, "mark": mark, "line": line.decode()}
+    beside(path).write_bytes(seal(fields, GENESIS)[0])
+
+
+def old(path: Path, *, more: int = 0) -> tuple[bytes, bytes]:
+    """`small`, as dpacct wrote it in version 1, and announced by its head the last `more` lines (0 or 1).
+
+    Returns (the file without these, these).
+    """
+    intents = [(STEP, ""), (OTHER, "a histogram"), (STEP * 10, ""), (OTHER * 5, "")][: 3 + more]
+    budget = {"epsilon": "4", "delta": "0.00001", "adjacency": "add-remove", "unit": "record"}
+    about = {"id": "0" * 32, "made": "now", "by": "dpacct 1", "budget": budget, "rule": "fixed"}
+    records: list[dict[str, object]] = [{"n": 0, "ledger": "dpacct", "version": 1, **about}]
+    for plan, label in intents:
+        fields = {"n": len(records), "at": "now", "pid": 1, "intent": plan.to_dict()}
+        records.append({**fields, "label": label} if label else fields)
+    marks, data = [GENESIS], []
+    for record in records:
+        line, mark = seal(record, marks[-1])
+        data.append(line)
+        marks.append(mark)
+    kept = b"".join(data[: len(data) - more])
+    path.write_bytes(b"".join(data))
+    announce(
+        path, len(kept), len(data) - more, marks[-1 - more], b"".join(data[len(data) - more :])
+    )
+    return kept, b"".join(data[len(data) - more :])
 
 
 def copied(path: Path, to: Path) -> Path:

@@ -43,7 +43,7 @@ def test_check_prints_a_mark_that_tells_a_rollback(path: Path) -> None:
         file.write_bytes(content)
     assert run("ledger", "check", str(path)).code == 0
     refused = run("ledger", "check", str(path), "--mark", mark)
-    assert refused.code == 2 and "put back" in refused.stderr
+    assert refused.code == 9 and "put back" in refused.stderr
 
 
 def test_a_damaged_file_is_told_where(path: Path) -> None:
@@ -51,10 +51,10 @@ def test_a_damaged_file_is_told_where(path: Path) -> None:
     edited(path, lambda data: data.replace(b'"30"', b'"31"'))
     for action in ("show", "check", "report"):
         refused = run("ledger", action, str(path))
-        assert refused.code == 2 and refused.stdout == ""
+        assert refused.code == 9 and refused.stdout == ""
         assert f"byte {place}" in refused.stderr
         told = run("ledger", action, str(path), "--json")
-        assert told.code == 2 and told.json["error"]["kind"] == "ledger-damaged"
+        assert told.code == 9 and told.json["error"]["kind"] == "ledger-damaged"
 
 
 def test_report_states_the_budget_and_its_assumptions(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,27 +11,72 @@ import pytest
 
 import dpacct as dp
 from dpacct.ledger.head import SECTOR, Head, beside
-from dpacct.ledger.record import seal
+from dpacct.ledger.record import GENESIS, unseal
 from dpacct.ledger.store import Store
-from tests.ledger.ledgers import BUDGET, OTHER, STEP, lines, small
+from tests.ledger.ledgers import BUDGET, OTHER, STEP, lines, old, small
 from tests.structure.project import ROOT
 
 
-def announced(path: Path) -> tuple[bytes, bytes]:
-    """A ledger whose head announces one more intent: (the file before it, the intent's line)."""
-    small(path)
-    before = path.read_bytes()
-    mark = lines(path)[-1][-65:-1].decode()
-    fields = {"n": 4, "at": "now", "pid": 1, "intent": (OTHER * 5).to_dict()}
-    line, _ = seal(fields, mark)
-    Head(len(before), 4, mark, line).save(path)
-    return before, line
-
-
-def test_every_torn_write_counts(tmp_path: Path) -> None:
-    """The announced line may be missing, cut off anywhere, or zeros from a sector's edge on."""
+def test_every_torn_append_is_dropped(tmp_path: Path) -> None:
+    """What never returned may be cut off anywhere, or zeros from a sector's edge on, or between two."""
     path = tmp_path / "a.ledger"
-    before, line = announced(path)
+    small(path, closed=False)._store.close()
+    before, head = path.read_bytes(), beside(path).read_bytes()
+    with dp.Ledger(path) as ledger:
+        ledger.spend(OTHER * 5)
+        line = path.read_bytes()[len(before) :]
+    edges = [cut for cut in range(1, len(line)) if (len(before) + cut) % SECTOR == 0]
+    tails = [line[:cut] for cut in range(1, len(line))]
+    tails += [line[:cut] + bytes(len(line) - cut) for cut in (0, *edges)]
+    tails += [bytes(cut) + line[cut:] for cut in edges]
+    assert len(tails) > 60 and edges
+    for tail in tails:
+        path.write_bytes(before + tail)
+        beside(path).write_bytes(head)
+        reader = Store(path, writable=False, timeout=5)
+        with reader.session():
+            assert reader.dropped == [4] and len(reader.records) == 4
+        reader.close()
+        assert path.read_bytes() == before + tail  # who only reads writes nothing
+        with dp.Ledger(path) as ledger:
+            assert ledger.dropped == (4,) and ledger.recovered == ()
+            assert dict(ledger.plan.releases()) == {STEP: 11, OTHER: 1}
+        with dp.Ledger(path) as ledger:  # and it is said for ever after
+            assert ledger.dropped == (4,) and len(ledger.intents) == 3
+
+
+def test_a_crash_before_the_head_counts_the_line(tmp_path: Path) -> None:
+    """The line is on the disk, and the head does not say so: whole, or with a slot half written."""
+    path = tmp_path / "a.ledger"
+    ledger = small(path, closed=False)
+    before = beside(path).read_bytes()
+    ledger.spend(OTHER * 5)
+    ledger._store.close()
+    after = beside(path).read_bytes()
+    slot = next(at for at in (0, SECTOR) if before[at : at + SECTOR] != after[at : at + SECTOR])
+    heads = [
+        before[:slot] + after[slot : slot + cut] + before[slot + cut :]
+        for cut in range(0, SECTOR, 9)
+    ]
+    assert len(heads) > 50
+    whole = path.read_bytes()
+    for head in heads:
+        path.write_bytes(whole)
+        beside(path).write_bytes(head)
+        with dp.Ledger(path, read_only=True) as reader:
+            assert dict(reader.plan.releases()) == {STEP: 11, OTHER: 6}
+        with dp.Ledger(path) as again:
+            assert dict(again.plan.releases()) == {STEP: 11, OTHER: 6}
+            assert again.dropped == ()
+        with pytest.raises(dp.LedgerDamaged):  # from now on the head counts it
+            path.write_bytes(whole[: len(whole) - 1])
+            dp.Ledger(path)
+
+
+def test_every_torn_write_of_version_1_counts(tmp_path: Path) -> None:
+    """There the head came first: the line that it announces is completed, and noise may have been drawn."""
+    path = tmp_path / "a.ledger"
+    before, line = old(path, more=1)
     head = beside(path).read_bytes()
     tails = [line[:cut] for cut in range(0, len(line), 7)]
     tails += [
@@ -44,7 +90,7 @@ def test_every_torn_write_counts(tmp_path: Path) -> None:
         beside(path).write_bytes(head)
         reader = Store(path, writable=False, timeout=5)
         with reader.session():
-            assert reader.repaired == [4] and len(reader.records) == 5
+            assert reader.recovered == [4] and len(reader.records) == 5
         reader.close()
         with dp.Ledger(path) as ledger:
             assert ledger.recovered == (4,)
@@ -57,7 +103,7 @@ def test_every_torn_write_counts(tmp_path: Path) -> None:
 def test_a_reader_of_a_torn_ledger_may_ask_twice(tmp_path: Path) -> None:
     """It counts the announced line from the head, and still does when somebody has completed it."""
     path = tmp_path / "a.ledger"
-    before, line = announced(path)
+    before, line = old(path, more=1)
     path.write_bytes(before + line[:20])
     with dp.Ledger(path, read_only=True) as reader:
         assert reader.spent().upper == reader.spent().upper
@@ -73,28 +119,37 @@ def test_a_reader_of_a_torn_ledger_may_ask_twice(tmp_path: Path) -> None:
         dp.Ledger(path, read_only=True).spent()
 
 
-def test_the_whole_line_without_the_close_is_nothing_special(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_ledger_of_version_1_is_read_and_continued(tmp_path: Path, more: int) -> None:
+    """A line says so, and no dpacct that knows only version 1 reads the head that is written then."""
     path = tmp_path / "a.ledger"
-    before, line = announced(path)
-    path.write_bytes(before + line)
+    old(path, more=more)
+    before = path.read_bytes(), beside(path).read_bytes()
+    with dp.Ledger(path) as ledger:  # asking changes nothing
+        assert ledger.recovered == () and len(ledger.intents) == 3 + more
+        assert (path.read_bytes(), beside(path).read_bytes()) == before
+        ledger.spend(STEP)
+        ledger.release({"client 1": OTHER}, label="round 1").__enter__()
+    assert json.loads(lines(path)[4 + more][:-66])["version"] == 2
+    assert unseal(beside(path).read_bytes(), GENESIS) is None  # what version 1 calls damaged
     with dp.Ledger(path) as ledger:
-        assert ledger.recovered == () and len(ledger.intents) == 4
+        assert dict(ledger.plan.releases()) == {STEP: 12, OTHER: 1 + 5 * more}
+        assert ledger.account("client 1").plan == OTHER
 
 
 @pytest.mark.parametrize("file", [None, b"", b'{"n":0,"led'])
 def test_a_crash_while_the_ledger_is_made(tmp_path: Path, file: bytes | None) -> None:
-    """Before the head: there is no ledger yet. After it: the first line is completed."""
+    """Nothing was counted: there is no ledger yet."""
     path = tmp_path / "a.ledger"
-    dp.Ledger(path, budget=BUDGET, adaptive=False)._store.close()
-    first = path.read_bytes()
-    path.write_bytes(file or b"")
-    if file is None:
-        beside(path).unlink()
-        with pytest.raises(dp.InvalidArgument, match="new ledger"):
-            dp.Ledger(path)
-        return
-    with dp.Ledger(path, budget=BUDGET) as ledger:
-        assert ledger.recovered == (0,) and lines(path)[0] == first
+    if file is not None:
+        path.write_bytes(file)
+        Head(0, 0, GENESIS).renew(path)
+    with pytest.raises(dp.InvalidArgument, match="new ledger"):
+        dp.Ledger(path)
+    with dp.Ledger(path, budget=BUDGET, adaptive=False) as ledger:
+        assert ledger.plan is None
+    with dp.Ledger(path) as ledger:
+        assert ledger.rule == "fixed"
 
 
 FULL_DISK = """
@@ -111,7 +166,7 @@ except OSError as error:
 """
 
 
-def test_a_full_disk_counts_what_it_could_not_write(tmp_path: Path) -> None:
+def test_a_full_disk_counts_nothing_and_says_so(tmp_path: Path) -> None:
     """The append fails in the middle of a line (a limit on the file's size stands for the disk)."""
     path = tmp_path / "a.ledger"
     small(path)
@@ -120,9 +175,9 @@ def test_a_full_disk_counts_what_it_could_not_write(tmp_path: Path) -> None:
         [sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("File too large; nothing may be released")
-    assert path.stat().st_size == size + 50
+    assert path.stat().st_size == size
     with dp.Ledger(path) as ledger:
-        assert ledger.recovered == (4,) and dict(ledger.plan.releases()) == {STEP: 11, OTHER: 2}
+        assert ledger.dropped == () and dict(ledger.plan.releases()) == {STEP: 11, OTHER: 1}
 
 
 def test_what_was_not_released_stays_spent(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
-from dpacct.ledger.head import beside
+from dpacct.ledger.head import Head
 from tests.ledger.ledgers import BUDGET, STEP
 
 
@@ -36,35 +36,51 @@ class Watched:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads names from /proc")
-def test_head_then_line_each_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_then_head_each_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two flushes a call, whatever the number of accounts; what returned is on the disk and counted."""
     with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 9) as ledger:
+        for charges in (STEP, {f"client {i}": STEP for i in range(50)}):
+            watched = Watched(monkeypatch)
+            ledger.spend(charges, label="round")
+            assert watched.calls == [
+                ("write", "a"),
+                ("fsync", "a"),
+                ("write", "a.head"),
+                ("fsync", "a.head"),
+            ]
+
+
+def test_a_closed_ledger_is_opened_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first line the head says that something follows, replaced as a whole."""
+    dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 9).close()
+    with dp.Ledger(tmp_path / "a") as ledger:
         watched = Watched(monkeypatch)
         ledger.spend(STEP)
-        assert watched.calls == [
+        assert watched.calls[:4] == [
             ("write", "a.head.new"),
             ("fsync", "a.head.new"),
             ("replace", "a.head"),
             ("fsync", tmp_path.name),
-            ("write", "a"),
-            ("fsync", "a"),
         ]
+        assert watched.calls[4][1] == "a" and len(watched.calls) == 8
 
 
-def test_the_line_is_announced_before_it_is_there(
+def test_the_line_is_there_before_it_is_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the moment the line is written, the head on the disk already holds it."""
+    """At the moment the head counts a line, the file on the disk already holds it."""
     seen = []
-    real = os.write
+    real = Head.save
 
-    def write(handle: int, data: bytes) -> int:
-        head = beside(tmp_path / "a")
-        if b'"intent"' in data and b'"length"' not in data:
-            seen.append(data.strip().replace(b'"', b'\\"') in head.read_bytes())
-        return real(handle, data)
+    def save(head: Head, path: Path) -> None:
+        data = path.read_bytes()
+        seen.append((head.length, data[-65:-1].decode()) == (len(data), head.mark))
+        real(head, path)
 
     with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 9) as ledger:
-        monkeypatch.setattr(os, "write", write)
+        monkeypatch.setattr(Head, "save", save)
         for _ in range(3):
             ledger.spend(STEP)
     assert seen == [True] * 3

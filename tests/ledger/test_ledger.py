@@ -28,7 +28,11 @@ NAMES = ["adaptive", "expecting", "fixed", "planned"]
 each_rule = pytest.mark.parametrize("rule", RULES, ids=NAMES)
 
 
+EARLY = "ignore:this ledger ends the run:UserWarning"  # as the filter does, and says so
+
+
 @each_rule
+@pytest.mark.filterwarnings(EARLY)
 def test_spending_to_the_end(tmp_path: Path, rule: dict[str, object]) -> None:
     """`remaining.steps` is how many spends are granted, exactly; then none is, and none is kept."""
     ledger = dp.Ledger(tmp_path / "a", budget=BUDGET, **rule)
@@ -60,6 +64,7 @@ def test_spent_is_the_plans_own_epsilon(tmp_path: Path) -> None:
     assert ledger.remaining.epsilon == pytest.approx(BUDGET[0] - answer.upper, abs=1e-12)
 
 
+@pytest.mark.filterwarnings(EARLY)
 def test_the_odometer_reads_above_what_was_spent(tmp_path: Path) -> None:
     """It holds at all times and for adaptive choices: a bound on more than the plan's own epsilon."""
     with dp.Ledger(tmp_path / "a", budget=BUDGET) as ledger:
@@ -151,7 +156,9 @@ def test_reopening_as_another_ledger_is_refused(tmp_path: Path, wish: dict[str, 
 @pytest.mark.parametrize(
     "wish",
     [
-        {"budget": None},
+        {"budget": None, "adaptive": False},
+        {"budget": (None, None), "expecting": STEP},
+        {"budget": (4, None)},
         {"budget": 4},
         {"budget": (4, 0)},
         {"budget": (float("nan"), 1e-5)},

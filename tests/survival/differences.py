@@ -22,4 +22,12 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         0,
         "a reader of a ledger whose last line is half written called it damaged at its second question",
     ),
+    ("code", "ledger check clean.ledger --mark 0000 --json"): (
+        9,
+        "evidence that was put back has the exit code of what was changed",
+    ),
+    ("code", "ledger check damaged.ledger --json"): (
+        9,
+        "evidence that was damaged or changed has an exit code of its own",
+    ),
 }

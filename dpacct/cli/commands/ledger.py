@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -63,6 +64,7 @@ def command(words: tuple[str, ...], mark: str | None, as_json: bool) -> None:
                 " file was put back to an earlier state or is another one.",
                 "--mark",
                 kind="ledger-damaged",
+                status=ExitStatus.EVIDENCE_DAMAGED,
             )
         body, lines, violated = _ACTIONS[action](ledger)
     if as_json:
@@ -85,11 +87,15 @@ def _facts(ledger: Ledger) -> dict[str, Any]:
         "lines": ledger.lines,
         "mark": ledger.mark,
         "recovered": list(ledger.recovered),
+        "dropped": list(ledger.dropped),
     }
 
 
 def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
-    spent, share = ledger.spent(), 1.0 - ledger.remaining.share
+    limited = ledger.budget.delta is not None
+    spent, share = (ledger.spent() if limited else None), 1.0 - ledger.remaining.share
+    left = ledger.remaining.epsilon
+    names = [name for name in ledger.accounts if name != "run"]
     ends = list(ledger.outcomes.values())
     unknown = len(ledger.intents) - len(ends)
     outcomes = {
@@ -102,9 +108,10 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
         "intents": len(ledger.intents),
         "outcomes": outcomes,
         "plan": None if ledger.plan is None else ledger.plan.to_dict(),
-        "spent": spent.to_dict(),
+        "spent": None if spent is None else spent.to_dict(),
         "share": share,
-        "remaining_epsilon": ledger.remaining.epsilon,
+        "remaining_epsilon": left if math.isfinite(left) else None,
+        "accounts": {name: _account(ledger, name) for name in names},
     }
     lines = [
         f"budget   {ledger.budget}",
@@ -112,14 +119,32 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
         f"counted  {len(ledger.intents)} intents ({outcomes['released']} released, "
         f"{outcomes['failed']} failed, {unknown} of which the end was not recorded)",
         f"plan     {ledger.plan or 'nothing'}",
-        f"spent    {spent}",
-        f"         read as a plan fixed in advance; {100 * share:.4g}% of the budget by its rule",
-        f"left     epsilon {ledger.remaining.epsilon:.6g}",
     ]
+    if spent is not None:
+        lines += [
+            f"spent    {spent}",
+            f"         read as a plan fixed in advance; {100 * share:.4g}% of the budget by its rule",
+            f"left     epsilon {left:.6g}",
+        ]
+    for name in names:
+        account = ledger.account(name)
+        lines.append(f"{shown(name)}: {account.plan or 'nothing'}, of {account.budget}")
     if ledger.recovered:
         numbers = ", ".join(map(str, ledger.recovered))
         lines.append(f"note     a crash had cut short line {numbers}: counted all the same")
+    if ledger.dropped:
+        numbers = ", ".join(map(str, ledger.dropped))
+        told = "before anything was released for it: not counted"
+        lines.append(f"note     a crash had cut short line {numbers} {told}")
     return body, lines, False
+
+
+def _account(ledger: Ledger, name: str) -> dict[str, Any]:
+    account = ledger.account(name)
+    spent = None if account.budget.delta is None else account.spent.to_dict()
+    plan = None if account.plan is None else account.plan.to_dict()
+    budget = account.budget.to_dict()
+    return {"budget": budget, "rule": account.rule, "plan": plan, "spent": spent}
 
 
 def _check(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
@@ -135,7 +160,7 @@ def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
     budget = ledger.budget
     lines = [
-        f"All that this ledger counts is ({float(budget.epsilon):.10g}, {float(budget.delta):.10g})"
+        f"All that this ledger counts is ({float(answer):.10g}, {float(budget.stated_delta):.10g})"
         f"-differentially private, {budget.adjacency}, per {budget.unit}.",
         f"  rule: {ledger.rule}; {'; '.join(answer.basis)}",
         f"  counted: {ledger.plan or 'nothing'}",

@@ -1,0 +1,187 @@
+"""Named accounts in one file: one line for all, all or none, each label once, equal ones decided once."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import dpacct as dp
+from dpacct.compose import decision
+from tests.ledger.ledgers import BUDGET, OTHER, STEP, lines
+
+NAMES = [f"client {i}" for i in range(50)]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> dp.Ledger:
+    ledger = dp.Ledger(tmp_path / "a.ledger", budget=None)
+    ledger.open(NAMES, budget=BUDGET, plan=STEP * 10, unit="record")
+    return ledger
+
+
+def test_one_line_charges_all_and_each_label_once(ledger: dp.Ledger, tmp_path: Path) -> None:
+    for _ in range(2):  # a round that is repeated after a crash
+        with ledger.release(dict.fromkeys(NAMES, STEP), label="round 1") as receipt:
+            assert receipt.number == 2
+    assert ledger.lines == 3 and ledger.accounts == ("run", *NAMES)
+    assert all(ledger.account(name).plan == STEP for name in NAMES)
+    assert ledger.plan is None
+    ledger.spend({NAMES[0]: STEP, "another": OTHER}, label="round 1")  # one more name under it
+    assert ledger.account(NAMES[0]).plan == STEP and ledger.account("another").plan == OTHER
+    ledger.close()
+    with dp.Ledger(tmp_path / "a.ledger") as again:
+        assert again.accounts == ("run", *NAMES, "another")
+        assert again.spend({NAMES[1]: STEP}, label="round 1").number == 2
+        assert again.account(NAMES[1]).plan == STEP
+        assert again.account(NAMES[1]).spent.upper == STEP.epsilon(1e-5, method="exact").upper
+
+
+def test_a_label_that_is_only_a_note_charges_each_time(tmp_path: Path) -> None:
+    """What is charged without a name is a loop's step, and a label says what it is for."""
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 10) as ledger:
+        for _ in range(2):
+            ledger.spend(STEP, label="epoch")
+        ledger.spend({"run": STEP}, label="epoch")
+        ledger.spend({"run": STEP}, label="epoch")
+        assert ledger.plan == STEP * 3
+
+
+def test_all_or_none(ledger: dp.Ledger) -> None:
+    ledger.spend({NAMES[7]: STEP * 10}, label="much")
+    before = ledger.path.read_bytes()
+    with pytest.raises(dp.BudgetExceeded, match=r"plan has ended, all 10 of .*client 7"):
+        ledger.spend(dict.fromkeys(NAMES, STEP), label="round 2")
+    assert ledger.path.read_bytes() == before
+    assert ledger.account(NAMES[0]).plan is None
+    assert not ledger.account(NAMES[0]).would_exceed(STEP)
+    assert ledger.account(NAMES[7]).would_exceed(STEP)
+    assert ledger.account(NAMES[7]).remaining.steps(STEP) == 0
+    assert ledger.account(NAMES[7]).guarantee().upper == BUDGET[0]
+
+
+@pytest.mark.parametrize(
+    ("charges", "label", "told"),
+    [
+        ({"client 1": STEP}, "", "with a label"),
+        ({}, "round", "with a label"),
+        ({"": STEP}, "round", "with a label"),
+        ({5: STEP}, "round", "with a label"),
+        ({"client 1": OTHER}, "used", "was used to charge"),
+        ({"client 1": 0.5}, "round", "plan must be"),
+        ({"client 1": STEP.under(unit="client")}, "round", "unit"),
+    ],
+)
+def test_what_cannot_be_charged(
+    ledger: dp.Ledger, charges: dict[str, dp.Node], label: str, told: str
+) -> None:
+    ledger.spend({"client 1": STEP}, label="used")
+    with pytest.raises(dp.InvalidArgument, match=told):
+        ledger.spend(charges, label=label)
+    assert ledger.lines == 3
+
+
+def test_opening_again_is_nothing_or_refused(ledger: dp.Ledger) -> None:
+    ledger.open([*NAMES, "one more"], budget=BUDGET, plan=STEP * 10)
+    assert ledger.lines == 3 and ledger.account("one more").rule == "planned"
+    ledger.open(NAMES, budget=BUDGET, plan=STEP * 10)
+    assert ledger.lines == 3
+    for wish in ({"budget": (5, 1e-5)}, {"budget": BUDGET, "plan": STEP}, {"budget": None}):
+        with pytest.raises(dp.InvalidArgument):
+            ledger.open(NAMES, **wish)
+    with pytest.raises(dp.BudgetExceeded, match="declared plan costs"):
+        ledger.open(["x"], budget=(0.1, 1e-5), plan=STEP * 10)
+    for names in ("client", [""], [5]):
+        with pytest.raises(dp.InvalidArgument, match="names must be"):
+            ledger.open(names, budget=BUDGET)
+    assert ledger.lines == 3
+
+
+def test_each_rule_works_for_accounts(tmp_path: Path) -> None:
+    """An account has as much as a ledger of its own."""
+    rules = {"adaptive": {}, "fixed": {"adaptive": False}, "planned": {"plan": STEP * 12}}
+    with dp.Ledger(tmp_path / "all", budget=None) as ledger:
+        for name, rule in rules.items():
+            ledger.open([name], budget=BUDGET, **rule)
+        ledger.spend(dict.fromkeys(rules, STEP * 2), label="both")
+        for name, rule in rules.items():
+            with dp.Ledger(tmp_path / name, budget=BUDGET, **rule) as alone:
+                alone.spend(STEP * 2)
+                account = ledger.account(name)
+                assert account.rule == alone.rule == name
+                assert account.remaining.steps(STEP) == alone.remaining.steps(STEP) >= 10
+                assert account.remaining.share == alone.remaining.share
+                assert account.reading().upper == alone.reading().upper
+                assert account.guarantee().upper == alone.guarantee().upper
+
+
+def test_a_name_that_nobody_opened_has_the_ledgers_budget(tmp_path: Path) -> None:
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 3) as ledger:
+        for label in ("one", "two", "three"):
+            ledger.spend({"client 1": STEP}, label=label)
+        with pytest.raises(dp.BudgetExceeded, match="plan has ended"):
+            ledger.spend({"client 1": STEP}, label="four")
+        assert ledger.account("client 2").remaining.steps(STEP) == 3
+
+
+def test_equal_accounts_are_priced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work is counted, not time: a thousand accounts are two decisions."""
+    asked = []
+    real = decision.cost
+    monkeypatch.setattr(decision, "cost", lambda *a, **k: asked.append(a) or real(*a, **k))
+    with dp.Ledger(tmp_path / "a", budget=None) as ledger:
+        for kind in range(2):
+            names = [f"{kind} {i}" for i in range(500)]
+            ledger.open(names, budget=("3.7", "2e-5"), plan=STEP * (5 + kind))
+        everyone = {name: STEP for name in ledger.accounts if name != "run"}
+        ledger.spend(everyone, label="round")
+        states = {ledger._book.state(name) for name in everyone}
+    assert len(asked) == 2 and len(states) == 2
+    assert len(lines(tmp_path / "a")) == 4
+
+
+def test_accounts_that_meet_again_share_a_state(ledger: dp.Ledger) -> None:
+    ledger.open(["a", "b"], budget=None)
+    ledger.spend({"a": STEP, "b": OTHER}, label="1")
+    assert ledger._book.state("a") is not ledger._book.state("b")
+    ledger.spend({"a": OTHER, "b": STEP}, label="2")
+    assert ledger._book.state("a") is ledger._book.state("b")
+
+
+def test_without_a_budget_nothing_is_refused(tmp_path: Path) -> None:
+    with dp.Ledger(tmp_path / "a", budget=(None, 1e-5)) as ledger:
+        ledger.spend(STEP * 1000)
+        assert ledger.rule == "none" and not ledger.would_exceed(STEP * 10**6)
+        assert ledger.remaining.epsilon == math.inf and ledger.remaining.share == 1.0
+        assert ledger.spent().upper == (STEP * 1000).epsilon(1e-5, method="exact").upper
+        assert ledger.guarantee().upper == ledger.reading().upper > ledger.spent().upper
+        with pytest.raises(dp.Unsupported, match="not limited"):
+            ledger.remaining.noise(lambda sigma: dp.Gaussian(sigma=sigma))
+    with (
+        dp.Ledger(tmp_path / "b", budget=None) as ledger,
+        pytest.raises(dp.InvalidArgument, match="delta must be given"),
+    ):
+        ledger.spent()
+    with dp.Ledger(tmp_path / "c", budget=(None, 1e-5), plan=STEP * 20) as ledger:
+        ledger.spend(STEP * 20)
+        assert ledger.guarantee().upper == (STEP * 20).epsilon(1e-5, method="exact").upper
+        with pytest.raises(dp.BudgetExceeded, match="plan has ended"):
+            ledger.spend(STEP)
+
+
+def test_a_loop_that_a_filter_ends_early_is_told(tmp_path: Path) -> None:
+    """Its run ends far below what the same budget allows a plan; once, and with both numbers."""
+    with dp.Ledger(tmp_path / "a", budget=BUDGET) as ledger:
+        here = ledger.remaining.steps(STEP)
+        ledger.spend(STEP)
+        ledger.spend(STEP)
+        with pytest.warns(UserWarning, match=f"after {here} releases.* plan= holds [0-9]+ within"):
+            ledger.spend(STEP)
+        ledger.spend(STEP * (here - 4))
+        ledger.spend(STEP)
+        with pytest.raises(dp.BudgetExceeded, match="does not fit into what is left of epsilon 4"):
+            ledger.spend(STEP)
+    with dp.Ledger(tmp_path / "b", budget=BUDGET, plan=STEP * 10) as ledger:
+        for _ in range(5):
+            ledger.spend(STEP)
