@@ -1,7 +1,7 @@
 """Certified answers: the plan's laws in balls, the fast engine to steer, claims to prove.
 
 `epsilon`, `delta` and `parameter` return an answer with its certificate, a JSON object that
-`dpacct.certify.check` proves again.
+`dpacct.proof.check` proves again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
-    from dpacct.certify.solve import Certified, Plan
+    from dpacct.proof.solve import Certified, Plan
 
 DIGITS = 12
 """Digits that lower and upper share by default: a relative width of 1e-12."""
@@ -39,7 +39,7 @@ class Proven:
 
 def prepared(composition: Composition) -> Plan:
     """A composition ready for certified questions; raises `Unsupported` if there is no proof."""
-    from dpacct.certify.solve import Plan
+    from dpacct.proof.solve import Plan
 
     lower = composition.lower
     return Plan(
@@ -79,7 +79,7 @@ def _answer(
     digits: int,
     safe_end: Literal["upper", "lower"] = "upper",
 ) -> Answer:
-    from dpacct.certify.claims import decimal
+    from dpacct.proof.claims import decimal
 
     node = composition.node
     # the value is what is promised: the safe end of a parameter, and where the dominating pair may not
@@ -130,9 +130,9 @@ def epsilon(
     >>> epsilon(run, delta=1e-5, digits=20).answer.extra["upper_decimal"][:21]
     '1.5153619166644847273'
     """
-    from dpacct.certify.check import certificate
-    from dpacct.certify.claims import exact_text
-    from dpacct.certify.effort import FORCED, allowance
+    from dpacct.proof.check import certificate
+    from dpacct.proof.claims import exact_text
+    from dpacct.proof.effort import FORCED, allowance
 
     started = time.perf_counter()
     target = DELTA.check("delta", delta)
@@ -168,9 +168,9 @@ def delta(
     >>> delta(run, epsilon=1.5, digits=20).answer.extra["upper_decimal"][:24]
     '0.0000115378673456327381'
     """
-    from dpacct.certify.check import certificate
-    from dpacct.certify.claims import exact_text
-    from dpacct.certify.effort import FORCED, allowance
+    from dpacct.proof.check import certificate
+    from dpacct.proof.claims import exact_text
+    from dpacct.proof.effort import FORCED, allowance
 
     started = time.perf_counter()
     at = EPSILON.check("epsilon", epsilon)
@@ -210,10 +210,10 @@ def parameter(
     >>> found.answer.lower < 0.6115461 < found.answer.upper + 1e-6, found.answer.safe_end
     (True, 'upper')
     """
-    from dpacct.certify.check import certificate
-    from dpacct.certify.claims import exact_text
-    from dpacct.certify.effort import FORCED, allowance
-    from dpacct.certify.solve import boundary
+    from dpacct.proof.check import certificate
+    from dpacct.proof.claims import exact_text
+    from dpacct.proof.effort import FORCED, allowance
+    from dpacct.proof.solve import boundary
 
     started = time.perf_counter()
     at, target = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
@@ -269,9 +269,9 @@ def whole_parameter(
     >>> int(found.answer)
     22
     """
-    from dpacct.certify.check import certificate
-    from dpacct.certify.effort import FORCED, allowance
-    from dpacct.certify.solve import whole_boundary
+    from dpacct.proof.check import certificate
+    from dpacct.proof.effort import FORCED, allowance
+    from dpacct.proof.solve import whole_boundary
 
     started = time.perf_counter()
     at, target = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)

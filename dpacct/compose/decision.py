@@ -53,7 +53,7 @@ def decide(node: Node, *, epsilon: Fraction, delta: Fraction, adjacency: Adjacen
 
 
 def _proved(node: Node, epsilon: Fraction, delta: Fraction, adjacency: Adjacency) -> bool:
-    from dpacct.certify.effort import FORCED, allowance
+    from dpacct.proof.effort import FORCED, allowance
     from dpacct.compose import certified
 
     try:

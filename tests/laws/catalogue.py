@@ -152,7 +152,7 @@ class Drawn:
 
     @property
     def method(self) -> str:
-        """The strongest method without a proof: tests/certify has the proofs."""
+        """The strongest method without a proof: tests/proof has the proofs."""
         return "exact" if self.kind.make.has_pairs else "rdp"
 
     def epsilon(self, delta: float | str, method: str | None = None) -> Answer:

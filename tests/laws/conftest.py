@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpacct.certify import effort
+from dpacct.proof import effort
 
 
 @pytest.fixture(autouse=True, scope="module")
 def without_proofs() -> Iterator[None]:
-    """The laws are about the engine: `auto` spends nothing on proofs (tests/certify has those)."""
+    """The laws are about the engine: `auto` spends nothing on proofs (tests/proof has those)."""
     with effort.allowance(0.0):
         yield

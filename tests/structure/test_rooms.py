@@ -18,7 +18,7 @@ from tests.structure.project import ROOT, modules, relative
 FOUNDATION = {"vocabulary", "errors", "declare", "answer", "tree"}
 LOSS = {"vocabulary", "errors", "declare", "pld"}
 CURVES = FOUNDATION | LOSS | {"engine", "curves"}
-MECHANISMS = CURVES | {"mechanisms", "certify"}
+MECHANISMS = CURVES | {"mechanisms", "proof"}
 SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}
 COMPOSE = SAMPLED | {"compose"}
 REPORT = COMPOSE | {"risk", "report"}
@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pld": LOSS,
     **{room: FOUNDATION for room in FOUNDATION - {"declare"}},
     "curves": CURVES,
-    "certify": CURVES | {"certify"},
+    "proof": CURVES | {"proof"},
     "mechanisms": MECHANISMS,
     "sampling": MECHANISMS | {"sampling"},
     "shuffling": MECHANISMS | {"shuffling"},

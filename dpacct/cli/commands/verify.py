@@ -77,7 +77,7 @@ def command(
         return
     if names:
         raise Refusal("--certificate stands alone; leave the names out.", "--certificate")
-    from dpacct.certify.check import about, check
+    from dpacct.proof.check import about, check
 
     told = proof.read(certificate)
     statements = check(told)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.certify.check import check
 from dpacct.compose import certified
 from dpacct.errors import DpacctError
-from tests.certify.edited import Path, changed
+from dpacct.proof.check import check
+from tests.proof.edited import Path, changed
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 MADE = {

@@ -18,6 +18,7 @@ FORCED = 60.0
 _BITS = 128.0
 # measured at 128 bits, on one core at 3 GHz
 _NODE, _ENTRY, _POWER, _FREQUENCY, _READ = 15e-6, 6e-8, 3e-7, 5e-6, 3e-6
+_LATTICE = 12e-6
 CLOSED = 1e-4
 """Seconds of one closed form."""
 PIECE = 3e-5
@@ -109,6 +110,12 @@ def line_cost(nodes: int, count: int, laws: int, bits: int) -> float:
 def read_cost(count: int, bits: int) -> float:
     """Seconds to read a line at one epsilon."""
     return count * _READ * _size(bits)
+
+
+def lattice_cost(nodes: int, atoms: int, bits: int) -> float:
+    """Seconds to tabulate a period of so many nodes."""
+    hold(8.0 * nodes, bits)
+    return (nodes * _LATTICE + atoms * _NODE) * _size(bits)
 
 
 def sum_cost(points: float, bits: int) -> float:

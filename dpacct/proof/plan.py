@@ -7,20 +7,22 @@ enters a proof.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
+
+from flint import arb
 
 from dpacct.declare.number import exact
 from dpacct.errors import Unsupported
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency
 
-from . import atomic, laplace
-from .atomic import AtomicStep
+from . import laplace, stated
 from .gaussian import PlainGaussian
 from .half_gaussian import SymmetricGaussian
 from .laplace import LaplaceStep
+from .law import Law, Step, add, exchange, remove
 from .line import BallLaw
 from .sampled_gaussian import SampledGaussian
 
@@ -105,32 +107,133 @@ def _uniform_laplace(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjac
     return BallPairs((LaplaceStep(b, rate, laplace.SYMMETRIC),), _two_laplace(b, rate))
 
 
-def _guarantee(fields: Mapping[str, Any], rate: Fraction, kind: str) -> AtomicStep:
+# --- pairs stated in `stated`: the base, and what is realised nearer by
+
+
+@dataclass(frozen=True)
+class Base:
+    """A dominating pair; `near`: that of an absent unit, at half the distance of two that are exchanged.
+
+    `below`: a pair that is surely dominated, where the base is only a bound; None: the base itself.
+    """
+
+    pair: Step
+    near: Step
+    below: Step | None = None
+
+    def plain(self) -> BallPairs:
+        """One release."""
+        return BallPairs((self.pair,), (self.below,) if self.below else None)
+
+    def poisson(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
+        """One release on a Poisson sample."""
+        if adjacency is Adjacency.REPLACE_ONE:
+            return BallPairs((self._on(self.pair, exchange, rate),), self._both(self.near, rate))
+        lower = self._both(self.below, rate) if self.below else None
+        return BallPairs(self._both(self.pair, rate), lower)
+
+    def uniform(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
+        """One release on a sample of fixed size."""
+        upper = (self._on(self.pair, exchange, rate),)
+        return BallPairs(upper, self._both(self.below or self.pair, rate))
+
+    def _both(self, step: Step, rate: Fraction) -> tuple[Step, ...]:
+        return self._on(step, remove, rate), self._on(step, add, rate)
+
+    @staticmethod
+    def _on(step: Step, how: Callable[[Law, arb], Law], rate: Fraction) -> Step:
+        return replace(step, sampled=how, rate=rate)
+
+
+def _alike(pair: Step) -> Base:
+    """A pair that is realised by a unit which looks as if it were absent."""
+    return Base(pair, pair)
+
+
+def _opaque(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
     delta = _number(fields, "delta") if "delta" in fields else Fraction(0)
-    return AtomicStep(_number(fields, "epsilon"), delta, rate, kind)
+    return _alike(Step(stated.guarantee, (_number(fields, "epsilon"), delta)))
 
 
-def _opaque(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
-    return BallPairs((_guarantee(fields, Fraction(1), atomic.PLAIN),))
+def _local(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
+    return _alike(Step(stated.guarantee, (_number(fields, "eps0"), Fraction(0))))
 
 
-def _poisson_opaque(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
+def _response(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
+    answers = _number(fields, "k") if "k" in fields else Fraction(2)
+    return _alike(Step(stated.randomized_response, (_number(fields, "eps0"), answers)))
+
+
+def _staircase(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
+    eps0 = _number(fields, "eps0")
+    nu = (_number(fields, "nu"),) if "nu" in fields else ()
+    whole = Step(stated.staircase, (eps0, Fraction(1), *nu))
+    if "clip" in fields and adjacency.clip_factor == 2:
+        return Base(Step(stated.staircase_two_steps, (eps0, *nu)), whole)
+    return Base(whole, Step(stated.staircase, (eps0, Fraction(1, 2), *nu)))
+
+
+def _discrete_laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
+    scale = _number(fields, "scale")
+    shift = _number(fields, "sensitivity") if "sensitivity" in fields else Fraction(1)
+    half = Fraction(max(1, int(shift) // 2))
+    return Base(*(Step(stated.discrete_laplace, (scale, one)) for one in (shift, half)))
+
+
+def _exponential(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
+    eta = _number(fields, "eps0")
+    middle = Step(stated.guarantee, (eta / 2, Fraction(0)))
+    return Base(Step(stated.bounded_range, (eta,)), middle, middle)
+
+
+def _tables(fields: Mapping[str, Any], adjacency: Adjacency) -> Tables:
     if adjacency is Adjacency.REPLACE_ONE:
-        upper = (_guarantee(fields, rate, atomic.SYMMETRIC),)
-        return BallPairs(upper, (_guarantee(fields, rate, atomic.REMOVE),))
-    kinds = (atomic.REMOVE, atomic.ADD)
-    return BallPairs(tuple(_guarantee(fields, rate, kind) for kind in kinds))
+        told = "method 'certified' has no proof for tables of which either may be with the unit"
+        raise Unsupported(told, argument="method")
+    if len(fields["p"]) > _MOST_ROWS:
+        told = f"method 'certified' takes tables of at most {_MOST_ROWS} rows"
+        raise Unsupported(told, argument="method")
+    rows = [_number({"p": x}, "p") for name in ("p", "q") for x in fields[name]]
+    half = len(rows) // 2
+    p, q = (sum(one, Fraction(0)) for one in (rows[:half], rows[half:]))
+    return Tables((*(x / p for x in rows[:half]), *(x / q for x in rows[half:])))
 
 
-def _uniform_opaque(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
-    upper = (_guarantee(fields, rate, atomic.SYMMETRIC),)
-    kinds = (atomic.REMOVE, atomic.ADD)
-    return BallPairs(upper, tuple(_guarantee(fields, rate, kind) for kind in kinds))
+@dataclass(frozen=True)
+class Tables:
+    """Two lists of probabilities, with the unit and without it: not its own mirror image."""
+
+    numbers: tuple[Fraction, ...]
+
+    def plain(self) -> BallPairs:
+        """One release, in both directions."""
+        return BallPairs(
+            (Step(stated.table, self.numbers), Step(stated.table_reversed, self.numbers))
+        )
+
+    def poisson(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
+        """One release on a Poisson sample."""
+        one = Step(stated.table, self.numbers, rate=rate)
+        return BallPairs((replace(one, sampled=remove), replace(one, sampled=add)))
+
+    def uniform(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
+        """Never asked: a sample of fixed size is exchanged, which `_tables` refuses."""
+        raise Unsupported("method 'certified' has no proof for such tables", argument="method")
 
 
-PLAIN: dict[str, Reader] = {
+_MOST_ROWS = 2000
+BASES: dict[str, Callable[[Mapping[str, Any], Adjacency], Base | Tables]] = {
     "pure-dp": _opaque,
     "approx-dp": _opaque,
+    "local-randomizer": _local,
+    "randomized-response": _response,
+    "staircase": _staircase,
+    "discrete-laplace": _discrete_laplace,
+    "exponential": _exponential,
+    "custom-tables": _tables,
+}
+"""Kind of mechanism -> its base pair."""
+PLAIN: dict[str, Reader] = {
     "gaussian": _gaussian,
     "gaussian-statistic": _gaussian,
     "laplace": _laplace,
@@ -140,10 +243,6 @@ SAMPLED: dict[tuple[str, str], Amplifier] = {
     ("poisson", "gaussian"): _poisson_gaussian,
     ("poisson", "gaussian-statistic"): _poisson_gaussian,
     ("poisson", "laplace"): _poisson_laplace,
-    ("poisson", "pure-dp"): _poisson_opaque,
-    ("poisson", "approx-dp"): _poisson_opaque,
-    ("without-replacement", "pure-dp"): _uniform_opaque,
-    ("without-replacement", "approx-dp"): _uniform_opaque,
     ("without-replacement", "gaussian"): _uniform_gaussian,
     ("without-replacement", "gaussian-statistic"): _uniform_gaussian,
     ("without-replacement", "laplace"): _uniform_laplace,
@@ -156,7 +255,15 @@ def pairs(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
     kind = str(fields["node"])
     if kind in PLAIN:
         return PLAIN[kind](fields, adjacency)
+    if kind in BASES:
+        return BASES[kind](fields, adjacency).plain()
     inner = fields.get("of")
+    if isinstance(inner, Mapping) and str(inner.get("node")) in BASES:
+        base, rate = BASES[str(inner["node"])](inner, adjacency), _number(fields, "rate")
+        if kind == "poisson":
+            return base.poisson(rate, adjacency)
+        if kind == "without-replacement":
+            return base.uniform(rate, adjacency)
     if isinstance(inner, Mapping) and (kind, str(inner.get("node"))) in SAMPLED:
         return SAMPLED[kind, str(inner["node"])](inner, _number(fields, "rate"), adjacency)
     told = f"method 'certified' has no proof for a release of kind {kind!r}"
@@ -174,6 +281,16 @@ class Sides:
 def read_plan(node: Node, adjacency: Adjacency) -> Sides:
     """The plan's laws, plain Gaussians merged into one."""
     found = [(pairs(leaf.to_dict(), adjacency), count) for leaf, count in node.releases()]
+    for (leaf, count), (one, _) in zip(node.releases(), found, strict=True):
+        first = one.upper[0]
+        if not isinstance(first, Step) or first.stated is not stated.bounded_range:
+            continue
+        if len(found) == count == 1 and first.sampled is not exchange:
+            # at each epsilon one choice attains the bound
+            return Sides(_directions([(one.upper, 1)]), None)
+        if count > 1 and first.rate == 1:
+            told = "method 'certified' has no proof for choices that may depend on earlier ones"
+            raise Unsupported(f"{told}: {leaf!r:.80} repeated", argument="method")
     upper = _directions([(one.upper, count) for one, count in found])
     if all(one.lower is None for one, _ in found):
         return Sides(upper, None)

@@ -10,16 +10,18 @@ from itertools import pairwise, product
 import pytest
 from flint import acb, arb
 
-from dpacct.certify.atomic import AtomicStep, finite_sum
-from dpacct.certify.balls import ball, precision
-from dpacct.certify.branches import PanelRule
-from dpacct.certify.envelope import flatness
-from dpacct.certify.half_gaussian import SymmetricGaussian
-from dpacct.certify.laplace import ADD, PLAIN, REMOVE, SYMMETRIC, LaplaceStep
-from dpacct.certify.lattice_line import LatticeLine
-from dpacct.certify.line import Contour, Line, payoff_peak
-from dpacct.certify.sampled_gaussian import SampledGaussian
-from tests.certify.plans import at, fine, laws
+from dpacct.proof.balls import ball, precision
+from dpacct.proof.branches import PanelRule
+from dpacct.proof.envelope import flatness
+from dpacct.proof.half_gaussian import SymmetricGaussian
+from dpacct.proof.laplace import ADD, PLAIN, REMOVE, SYMMETRIC, LaplaceStep
+from dpacct.proof.lattice_line import LatticeLine
+from dpacct.proof.law import Law, Step, add, exchange, plain, remove
+from dpacct.proof.line import Contour, Line, payoff_peak
+from dpacct.proof.sampled_gaussian import SampledGaussian
+from dpacct.proof.stated import guarantee
+from dpacct.proof.whole import finite_sum
+from tests.proof.plans import at, fine, laws
 
 BITS = 240
 EXACT = 1e-30
@@ -203,21 +205,26 @@ def test_two_ways_to_the_repeated_laplace() -> None:
             assert float(found.rad()) < 1e-4 * float(exact)
 
 
+def outcomes(law: Law) -> list[tuple[arb, arb]]:
+    """(P, Q) probability of each outcome."""
+    found = [(m, m * (-x).exp()) for x, m in law.atoms]
+    return [*found, (law.infinite, arb(0)), (arb(0), law.lost)]
+
+
 def test_finite_sums_eq_18_against_every_outcome() -> None:
     """Four draws, spelled out: sum over outcomes of (P - e^eps Q)_+."""
     draw = random.Random(7)
-    for kind in ("plain", "remove", "add", "symmetric"):
-        step = AtomicStep(Fraction(7, 10), Fraction(1, 50), Fraction(1, 4), kind)
-        if kind == "plain":
-            step = replace(step, rate=Fraction(1))
+    for how in (plain, remove, add, exchange):
+        rate = Fraction(1) if how is plain else Fraction(1, 4)
+        step = Step(guarantee, (Fraction(7, 10), Fraction(1, 50)), how, rate)
         epsilon = arb(draw.uniform(0.05, 1.0))
         with precision(120):
             total = arb(0)
-            for combination in product(step.outcomes(), repeat=4):
+            for combination in product(outcomes(step.law()), repeat=4):
                 p, q = arb(1), arb(1)
                 for a, b in combination:
                     p, q = p * a, q * b
                 gap = p - epsilon.exp() * q
                 total += gap if gap > 0 else arb(0)
-            assert abs(total - finite_sum([(step, 4)], epsilon)) < 1e-25
+            assert abs(total - finite_sum(((step, 4),), epsilon)) < 1e-25
             assert ball(Fraction(1, 3)).contains(ball(Fraction(1, 3)).mid())

@@ -23,7 +23,7 @@ def demand(holds: bool, choice: str) -> None:
 
     >>> demand(positive(-1.0), "a negative step")
     Traceback (most recent call last):
-    dpacct.certify.choices.Unsound: no bound is stated for a negative step: the value is withheld
+    dpacct.proof.choices.Unsound: no bound is stated for a negative step: the value is withheld
     """
     if not holds:
         raise Unsound(f"no bound is stated for {choice}: the value is withheld")

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.certify.check import about, check
-from dpacct.certify.claims import Claim, prove, sides
-from dpacct.certify.effort import TooCostly, allowance
 from dpacct.compose import certified
 from dpacct.errors import DpacctError, NotCertified
-from tests.certify.edited import Path, changed
+from dpacct.proof.check import about, check
+from dpacct.proof.claims import Claim, prove, sides
+from dpacct.proof.effort import TooCostly, allowance
+from tests.proof.edited import Path, changed
 
 MADE = {
     "remove and add": (dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000, "1.5"),

@@ -19,17 +19,22 @@ from .effort import CLOSED, allowance, read_cost, spend
 from .far_draws import FarDraws, splittable
 from .far_search import FarSeeker, propose_far
 from .half_gaussian import SymmetricGaussian
+from .lattice import Lattice, places
+from .lattice_search import LatticeSeeker
 from .line import Line
 from .plan import Laws
 from .sampled_gaussian import SampledGaussian
 from .search import Aim, FloatLaws, Seeker, propose, saddle_epsilon, tilt_for_bound
 from .whole import (
+    FEW_OUTCOMES,
     FEW_STEPS,
     MOST_STEPS,
     chernoff,
     closed_form,
+    discrete,
     has_closed_form,
     largest_loss,
+    outcomes,
     rules_to_json,
     top_outcome,
 )
@@ -48,7 +53,8 @@ class Direction:
 
     def __init__(self, laws: Laws, float_laws: FloatLaws) -> None:
         self.laws, self._float_laws = laws, float_laws
-        self._line: Line | FarDraws | None = None
+        self._line: Line | FarDraws | Lattice | None = None
+        self._lattice = _on_lattice(laws)
         self._split = _to_split(laws)  # which law has far draws
         self._split_first = False
         self._most = FEW_STEPS  # Laplace steps for which a closed form is tried before a contour
@@ -110,6 +116,8 @@ class Direction:
             if found.relative_width <= width:
                 return found
         nats = -math.log(width) + 2.5
+        if self._lattice is not None:
+            return self._by_lattice(self._lattice, epsilon, width, nats)
         if self._split is not None:
             either = self._by_either(epsilon, width, log_delta, nats)
             if either is not None:
@@ -153,6 +161,26 @@ class Direction:
                 nats += max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
             else:
                 log_delta = (ln(found.upper) if log_delta is None else log_delta) - 6.0
+        raise NotCertified(
+            f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
+        )
+
+    def _by_lattice(
+        self, seeker: LatticeSeeker, epsilon: Fraction, width: float, nats: float
+    ) -> Enclosure:
+        """By one period of the moments of losses that lie on a lattice."""
+        guess = seeker.estimate(float(epsilon)) - 2.0
+        for _ in range(_TRIALS):
+            evidence, self._line = seeker.propose(float(epsilon), guess, nats)
+            self._line_evidence, self._bits = evidence, evidence["bits"]
+            found = self._read(epsilon)
+            if found.relative_width <= width:
+                return found
+            if found.lower > 0:
+                guess = ln(found.lower)
+                nats += max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
+            else:
+                guess -= 12.0
         raise NotCertified(
             f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
         )
@@ -207,7 +235,9 @@ class Direction:
         nats = 7.0
         while verdict is None and nats < _MOST_NATS:
             closed = self._closed(epsilon, math.exp(-nats))
-            if closed is None and self._split is not None:
+            if closed is None and self._lattice is not None:
+                closed = self._by_lattice(self._lattice, epsilon, math.exp(-nats), nats + 2.5)
+            elif closed is None and self._split is not None:
                 closed = self._by_either(epsilon, math.exp(-nats), ln(target), nats + 2.5)
             if closed is not None:
                 verdict = self._compare(closed, target)
@@ -288,10 +318,10 @@ class Direction:
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
         """About -d log delta/d epsilon."""
-        if self.closed:
+        if self.closed or self._lattice is not None:
             rise = 1e-4
-            ends = [self._closed(Fraction(epsilon * x), 1e-7) for x in (1.0, 1.0 + rise)]
-            high, low = (ln(end.lower) if end and end.lower > 0 else -math.inf for end in ends)
+            ends = [self._enclose(Fraction(epsilon * x), 1e-7, None) for x in (1.0, 1.0 + rise)]
+            high, low = (ln(end.lower) if end.lower > 0 else -math.inf for end in ends)
             found = (high - low) / (epsilon * rise)
             return found if 0.0 < found < math.inf else 1.0 / max(epsilon, 1e-300)
         try:
@@ -306,7 +336,7 @@ class Direction:
             if largest_loss(self.laws) <= ball(epsilon):
                 self.evidence = {"form": "ceiling", "bits": 96}
                 return True
-            if self.closed:
+            if self.closed or self._lattice is not None:
                 return False  # which is cheap enough
         found = tilt_for_bound(self._float_laws, self.laws, float(epsilon), ln(target))
         if found is None:
@@ -332,3 +362,12 @@ def _to_split(laws: Laws) -> int | None:
         if isinstance(law, SampledGaussian | SymmetricGaussian) and splittable(law) and count > 1
     ]
     return min(found)[1] if found else None
+
+
+def _on_lattice(laws: Laws) -> LatticeSeeker | None:
+    """Where many outcomes lie on a lattice; None where they are few, or on none."""
+    steps = discrete(laws)
+    with precision(96):
+        if not steps or outcomes(steps) <= FEW_OUTCOMES or places(steps) is None:
+            return None
+    return LatticeSeeker(steps)

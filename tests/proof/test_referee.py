@@ -11,7 +11,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.compose import certified
-from tests.certify import referee
+from tests.proof import referee
 
 TABLE = json.loads(referee.TABLE.read_text())
 ROWS = {row["k"]: row for row in TABLE["rows"]}

@@ -23,12 +23,21 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure, ball, precision
 from .choices import positive, whole
-from .effort import TooCostly, line_cost, rule_cost, spend
+from .effort import TooCostly, lattice_cost, line_cost, rule_cost, spend
 from .far_draws import FORM, from_evidence
+from .lattice import Lattice, Period
 from .lattice_line import LatticeLine
 from .line import Contour, Line
 from .plan import Laws, Sides, read_plan
-from .whole import chernoff, closed_form, largest_loss, rules_from_json, size, top_outcome
+from .whole import (
+    chernoff,
+    closed_form,
+    discrete,
+    largest_loss,
+    rules_from_json,
+    size,
+    top_outcome,
+)
 
 AT_MOST, AT_LEAST, MORE = "at most", "at least", "more than"
 RELATIONS = (AT_MOST, AT_LEAST, MORE)
@@ -187,19 +196,23 @@ def _prove(
             rules = _rules(laws, evidence)
             value = chernoff(laws, rules, arb(evidence["c"]), e)
             return Enclosure(Fraction(0), Enclosure.of(value).upper), {}
+        if form == "lattice":
+            period, steps = Period(**evidence["period"]), discrete(laws)
+            spend(lattice_cost(period.nodes, sum(len(s.law().atoms) for s, _ in steps), ctx.prec))
+            return Enclosure.of(Lattice(steps, period).delta(e)), {}
         if form in ("contour", "contour less atoms"):
             rules = _rules(laws, evidence)
             contour = Contour(**evidence["contour"])
             nodes = sum(size(rule) for rule in rules)
             spend(line_cost(nodes, contour.count, len(laws), ctx.prec))
-            steps = [
+            prepared = [
                 (law.prepare(arb(contour.c), rule), count)
                 for (law, count), rule in zip(laws, rules, strict=True)
             ]
             line = (
-                Line(steps, contour)
+                Line(prepared, contour)
                 if form == "contour"
-                else LatticeLine(steps, contour, law=laws[0][0])
+                else LatticeLine(prepared, contour, law=laws[0][0])
             )
             return Enclosure.of(line.delta(e)), line.terms(e)
         if form == FORM:

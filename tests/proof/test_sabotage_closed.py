@@ -10,20 +10,21 @@ from itertools import accumulate
 import pytest
 from flint import acb, arb, fmpz, fmpz_poly
 
-from dpacct.certify import line, whole
-from dpacct.certify.atomic import PLAIN as TRUSTED
-from dpacct.certify.atomic import AtomicStep, finite_sum
-from dpacct.certify.balls import ball, precision
-from dpacct.certify.branches import PanelRule
-from dpacct.certify.fold import folded, stick
-from dpacct.certify.gaussian import PlainGaussian, profile
-from dpacct.certify.laplace import ADD, PLAIN, REMOVE, LaplaceStep
-from dpacct.certify.laplace_draws import _Between, by_draws
-from dpacct.certify.lattice_line import LatticeLine
-from dpacct.certify.line import Contour, Line
-from dpacct.certify.repeated_laplace import residues
-from dpacct.certify.sampled_gaussian import Grid, SampledGaussian
-from tests.certify.plans import at, fine
+from dpacct.proof import line, whole
+from dpacct.proof.balls import ball, precision
+from dpacct.proof.branches import PanelRule
+from dpacct.proof.gaussian import PlainGaussian, profile
+from dpacct.proof.laplace import ADD, PLAIN, REMOVE, LaplaceStep
+from dpacct.proof.laplace_draws import _Between, by_draws
+from dpacct.proof.lattice_line import LatticeLine
+from dpacct.proof.law import Law, Step
+from dpacct.proof.line import Contour, Line
+from dpacct.proof.outcomes import folded, stick
+from dpacct.proof.repeated_laplace import residues
+from dpacct.proof.sampled_gaussian import Grid, SampledGaussian
+from dpacct.proof.stated import guarantee
+from dpacct.proof.whole import finite_sum
+from tests.proof.plans import at, fine
 
 # --- eq. (1): delta is the integral of M(s) e^{-s eps}/(s (s + 1))
 
@@ -236,7 +237,7 @@ def test_without_the_rest_or_a_piece_eq_26(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(_Between, "below", lambda self, j: arb(0))
         assert not by_draws(count, b, e).overlaps(truth)
         monkeypatch.setattr(_Between, "below", weights)
-        monkeypatch.setattr("dpacct.certify.laplace_draws.payoff_peak", lambda y: arb(10) ** -30)
+        monkeypatch.setattr("dpacct.proof.laplace_draws.payoff_peak", lambda y: arb(10) ** -30)
         assert not by_draws(count, b, e).overlaps(truth)  # it stops too soon
 
 
@@ -281,9 +282,11 @@ def test_without_a_part_of_what_is_added_back_eq_16(
 @pytest.mark.parametrize("what", ["escaped mass", "half of the outcomes"])
 def test_without_a_part_of_the_finite_sum_eq_18(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four draws, spelled out: sum over outcomes of (P - e^eps Q)_+."""
-    step, epsilon = AtomicStep(Fraction(7, 10), Fraction(1, 50), Fraction(1), TRUSTED), arb(1)
+    step, epsilon = Step(guarantee, (Fraction(7, 10), Fraction(1, 50))), arb(1)
     with precision(100):
-        outcomes = step.outcomes()
+        law = step.law()
+        outcomes = [(m, m * (-x).exp()) for x, m in law.atoms]
+        outcomes += [(law.infinite, arb(0)), (arb(0), law.lost)]
         truth = arb(0)
         pairs = [(arb(1), arb(1))]
         for _ in range(4):
@@ -291,11 +294,13 @@ def test_without_a_part_of_the_finite_sum_eq_18(what: str, monkeypatch: pytest.M
         for p, q in pairs:
             gap = p - epsilon.exp() * q
             truth += gap if gap > 0 else arb(0)
-        assert abs(finite_sum([(step, 4)], epsilon) - truth) < 1e-20
-        points, escaped = step.points()
-        spoilt = (points, arb(0)) if what == "escaped mass" else (points[:1], escaped)
-        monkeypatch.setattr(AtomicStep, "points", lambda self: spoilt)
-        assert abs(finite_sum([(step, 4)], epsilon) / truth - 1) > 1e-2
+        assert abs(finite_sum(((step, 4),), epsilon) - truth) < 1e-20
+        atoms, failing = law.atoms, law.infinite
+        spoilt = Law(atoms) if what == "escaped mass" else Law(atoms[:1], (), failing, failing)
+        whole._composed.cache_clear()
+        monkeypatch.setattr(Step, "law", lambda self: spoilt)
+        assert abs(finite_sum(((step, 4),), epsilon) / truth - 1) > 1e-2
+    whole._composed.cache_clear()
 
 
 # --- eq. (19): the largest loss

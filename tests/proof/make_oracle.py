@@ -1,6 +1,6 @@
 """Make oracle.json: delta to 60 digits in mpmath, for plans of the referee's and gentler ones.
 
-    python -m tests.certify.make_oracle [seed [closed]]     # adds to the table until it has 200 rows
+    python -m tests.proof.make_oracle [seed [closed]]     # adds to the table until it has 200 rows
 
 Imports nothing of dpacct but the plans. Closed forms where there are any; else a trapezoid rule in x
 on the real axis (Gauss-Legendre on half-lines) and one in t on the line Re s = c, twice: other abscissa,

@@ -11,14 +11,14 @@ from fractions import Fraction
 import pytest
 from flint import acb, arb
 
-from dpacct.certify import branches
-from dpacct.certify.balls import precision
-from dpacct.certify.branches import Branch, PanelRule
-from dpacct.certify.gaussian import mills_ratio, normal_tail
-from dpacct.certify.half_gaussian import SymmetricGaussian
-from dpacct.certify.hill import hill_pieces, hill_top
-from dpacct.certify.laplace import PLAIN, REMOVE, SYMMETRIC, LaplaceStep
-from dpacct.certify.whole import largest_loss, top_outcome
+from dpacct.proof import branches
+from dpacct.proof.balls import precision
+from dpacct.proof.branches import Branch, PanelRule
+from dpacct.proof.gaussian import mills_ratio, normal_tail
+from dpacct.proof.half_gaussian import SymmetricGaussian
+from dpacct.proof.hill import hill_pieces, hill_top
+from dpacct.proof.laplace import PLAIN, REMOVE, SYMMETRIC, LaplaceStep
+from dpacct.proof.whole import largest_loss, top_outcome
 
 
 @pytest.mark.parametrize("bits", [60, 500, 3000])

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from flint import acb, arb
 
-from dpacct.certify.sampled_gaussian import GaussianRule, Grid, PreparedGaussian, SampledGaussian
+from dpacct.proof.sampled_gaussian import GaussianRule, Grid, PreparedGaussian, SampledGaussian
 
 FINE = Grid(-6.0, 0.25, 60)
 

@@ -13,8 +13,8 @@ from flint import acb, arb
 
 from .branches import PreparedBranches
 from .choices import Unsound
-from .fold import folded, stick
 from .line import BallLaw, Line
+from .outcomes import folded, stick
 
 
 @dataclass

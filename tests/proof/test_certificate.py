@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.certify.check import check
 from dpacct.compose import certified
 from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.proof.check import check
 from dpacct.vocabulary import Side, Strength
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
@@ -108,9 +108,9 @@ def test_what_is_no_certificate_is_refused(told: object) -> None:
 
 def test_the_check_imports_no_search() -> None:
     program = (
-        "import sys, dpacct.certify.check\n"
-        "certify = ['search', 'rules', 'solve', 'direction', 'far_search', 'window_rules', 'split_floats']\n"
-        "names = ['certify.' + name for name in certify]\n"
+        "import sys, dpacct.proof.check\n"
+        "proof = ['search', 'rules', 'solve', 'direction', 'far_search', 'window_rules', 'split_floats']\n"
+        "names = ['proof.' + name for name in proof]\n"
         "names += ['engine.' + name for name in ('saddle', 'contour', 'invert', 'discrete')]\n"
         "bad = [name for name in names if 'dpacct.' + name in sys.modules]\n"
         "assert not bad, bad"

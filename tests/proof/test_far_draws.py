@@ -13,18 +13,18 @@ import pytest
 from flint import acb, arb
 
 import dpacct as dp
-from dpacct.certify.balls import precision
-from dpacct.certify.check import check
-from dpacct.certify.choices import Unsound
-from dpacct.certify.far_draws import FarDraws, Split
-from dpacct.certify.half_gaussian import SymmetricGaussian
-from dpacct.certify.line import Contour, Line
-from dpacct.certify.rules import Wanted, propose_rule
-from dpacct.certify.sampled_gaussian import SampledGaussian
-from dpacct.certify.window import Window
-from dpacct.certify.window_rules import far_rule, near_rule
-from dpacct.certify.windowed_gaussian import PreparedWindow, WindowedGaussian, lost
 from dpacct.compose import certified
+from dpacct.proof.balls import precision
+from dpacct.proof.check import check
+from dpacct.proof.choices import Unsound
+from dpacct.proof.far_draws import FarDraws, Split
+from dpacct.proof.half_gaussian import SymmetricGaussian
+from dpacct.proof.line import Contour, Line
+from dpacct.proof.rules import Wanted, propose_rule
+from dpacct.proof.sampled_gaussian import SampledGaussian
+from dpacct.proof.window import Window
+from dpacct.proof.window_rules import far_rule, near_rule
+from dpacct.proof.windowed_gaussian import PreparedWindow, WindowedGaussian, lost
 from dpacct.vocabulary import Strength
 
 BITS, STEPS, TILT, EPSILON = 160, 4, 2.0, arb(1)
@@ -279,7 +279,7 @@ def test_its_certificates_hold_and_are_checked(name: str) -> None:
 
 def test_splits_agree_with_each_other() -> None:
     """Where the engine's bound is off: two windows, one answer (referee row 1759)."""
-    from dpacct.certify import far_search
+    from dpacct.proof import far_search
 
     node = dp.Poisson("2.358e-6")(dp.Gaussian(sigma="1.512")) * 54_000_000
     found = []

@@ -11,16 +11,16 @@ import pytest
 from flint import arb, arb_poly
 
 import dpacct as dp
-from dpacct.certify import sampled_draws
-from dpacct.certify.balls import precision
-from dpacct.certify.branches import PanelRule
-from dpacct.certify.check import check
-from dpacct.certify.laplace import ADD, REMOVE, SYMMETRIC, LaplaceStep
-from dpacct.certify.laplace_draws import by_draws as plain_by_draws
-from dpacct.certify.lattice_line import LatticeLine
-from dpacct.certify.line import Contour
-from dpacct.certify.sampled_draws import _ends, _fitted, _sticks, by_draws
 from dpacct.compose import certified
+from dpacct.proof import sampled_draws
+from dpacct.proof.balls import precision
+from dpacct.proof.branches import PanelRule
+from dpacct.proof.check import check
+from dpacct.proof.laplace import ADD, REMOVE, SYMMETRIC, LaplaceStep
+from dpacct.proof.laplace_draws import by_draws as plain_by_draws
+from dpacct.proof.lattice_line import LatticeLine
+from dpacct.proof.line import Contour
+from dpacct.proof.sampled_draws import _ends, _fitted, _sticks, by_draws
 
 KINDS = (REMOVE, ADD, SYMMETRIC)
 

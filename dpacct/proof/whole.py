@@ -4,18 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
-from flint import arb
+from flint import arb, ctx
 
-from .atomic import AtomicStep, finite_sum
 from .laplace import PLAIN, LaplaceStep
+from .lattice import kept, places
+from .law import Step
 from .line import payoff_peak
+from .outcomes import MOST_POINTS, Composition, count_outcomes
 from .plan import Laws
 
 FEW_STEPS = 1500
 """Laplace steps, repeated, for which a finite sum is tried before a contour."""
 MOST_STEPS = 200_000
+FEW_OUTCOMES = 4000
+"""Points of a composition that are listed even where they lie on a lattice."""
+Discrete = tuple[tuple[Step, int], ...]
+
+
+def discrete(laws: Laws) -> Discrete:
+    """The plan's steps where all have finitely many outcomes; else none."""
+    found = tuple((law, count) for law, count in laws if isinstance(law, Step))
+    return found if len(found) == len(laws) and not any(s.law().branches for s, _ in found) else ()
+
+
+def outcomes(laws: Discrete) -> int:
+    """How many points their composition has."""
+    return count_outcomes([(len(step.law().atoms), count) for step, count in laws])
+
+
+@lru_cache(maxsize=4)
+def _composed(laws: Discrete, bits: int) -> Composition:
+    return Composition([(step.law().atoms, count) for step, count in laws])
+
+
+def finite_sum(laws: Discrete, epsilon: arb) -> arb:
+    """1 - prod (1 - infinite)^T + sum of mass (1 - e^{eps - loss})_+, eq. (18)."""
+    return 1 - kept(laws) + _composed(laws, ctx.prec).delta(epsilon)
 
 
 def largest_loss(laws: Laws) -> arb:
@@ -41,7 +68,11 @@ def has_closed_form(laws: Laws, most: int = MOST_STEPS) -> bool:
             return True
         if isinstance(law, LaplaceStep) and count <= most:
             return law.kind == PLAIN or most == MOST_STEPS
-    return all(isinstance(law, AtomicStep) for law, _ in laws)
+    steps = discrete(laws)
+    if not steps:
+        return False
+    count = outcomes(steps)
+    return count <= FEW_OUTCOMES or (count <= MOST_POINTS and places(steps) is None)
 
 
 def closed_form(laws: Laws, epsilon: arb, most: int = MOST_STEPS) -> arb | None:
@@ -53,7 +84,7 @@ def closed_form(laws: Laws, epsilon: arb, most: int = MOST_STEPS) -> arb | None:
         return law.one_step(epsilon)
     if isinstance(law, LaplaceStep):
         return law.repeated(count, epsilon)
-    return finite_sum([(one, n) for one, n in laws if isinstance(one, AtomicStep)], epsilon)
+    return finite_sum(discrete(laws), epsilon)
 
 
 def chernoff(laws: Laws, rules: Sequence[object], c: arb, epsilon: arb) -> arb:

@@ -1,10 +1,10 @@
 """The certified answers as referee of the fast engine: 2,000 random plans over the whole box.
 
-    python -m tests.certify.referee [first last]            # judges plans first..last-1, continues the table
-    python -m tests.certify.referee --engine [first last]   # asks the engine again, and keeps the proofs
-    python -m tests.certify.referee --proofs [first last]   # proves again, and keeps what the engine said
+    python -m tests.proof.referee [first last]            # judges plans first..last-1, continues the table
+    python -m tests.proof.referee --engine [first last]   # asks the engine again, and keeps the proofs
+    python -m tests.proof.referee --proofs [first last]   # proves again, and keeps what the engine said
 
-The table is tests/certify/referee.json; `judge` repeats any of its rows. T from 1 to 10^12, delta from
+The table is tests/proof/referee.json; `judge` repeats any of its rows. T from 1 to 10^12, delta from
 0.3 to 1e-300, sigma and b from 0.2 to 10^4, q from 1e-8 to 1, Gaussian and Laplace noise, plain, Poisson-
 sampled, in fixed-size samples, and heterogeneous plans of up to six parts.
 """
@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 import dpacct as dp
-from dpacct.certify.claims import decimal
 from dpacct.compose import certified
 from dpacct.declare.number import ln
 from dpacct.errors import NotCertified
+from dpacct.proof.claims import decimal
 from dpacct.vocabulary import Strength
 
 TABLE = Path(__file__).with_name("referee.json")

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import dpacct as dp
-from dpacct.certify import effort
 from dpacct.compose import certified
+from dpacct.proof import effort
 from dpacct.vocabulary import Strength
 from tests.cli.runner import line
 

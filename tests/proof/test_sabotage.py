@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 from flint import arb
 
-from dpacct.certify.balls import precision
-from dpacct.certify.branches import PanelRule, PreparedBranches
-from dpacct.certify.laplace import PLAIN, LaplaceStep
-from dpacct.certify.lattice_line import LatticeLine
-from dpacct.certify.line import Contour, Line
-from dpacct.certify.sampled_gaussian import PreparedGaussian, SampledGaussian
-from tests.certify.plans import FINE, fine
+from dpacct.proof.balls import precision
+from dpacct.proof.branches import PanelRule, PreparedBranches
+from dpacct.proof.laplace import PLAIN, LaplaceStep
+from dpacct.proof.lattice_line import LatticeLine
+from dpacct.proof.line import Contour, Line
+from dpacct.proof.sampled_gaussian import PreparedGaussian, SampledGaussian
+from tests.proof.plans import FINE, fine
 
 LAW = SampledGaussian(Fraction(121, 100), Fraction(1, 100), True)
 STEPS, EPSILON, TILT = 1000, Fraction(3, 2), 8.0

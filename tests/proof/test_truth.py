@@ -10,12 +10,12 @@ import pytest
 from mpmath import erfc, exp, log, mp, mpf, pi, quad, sqrt
 
 import dpacct as dp
-from dpacct.certify.claims import decimal
 from dpacct.compose import certified
 from dpacct.errors import NotCertified
+from dpacct.proof.claims import decimal
 from dpacct.vocabulary import Strength
-from tests.certify import make_oracle
 from tests.golden.test_golden import label, plan, section, table
+from tests.proof import make_oracle
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 

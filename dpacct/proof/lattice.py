@@ -1,0 +1,191 @@
+"""Losses on a lattice, any number of steps: one period of the moment function, and no tail.
+
+Let the summed loss take the values x_j = base + j d. With h = 2 pi/(N d), u the first x_j above eps and
+
+    K(s) = sum_{x_j > eps} (1 - e^{eps - x_j}) e^{-s x_j}
+         = e^{-su} [1/(1 - e^{-sd}) - e^{eps-u}/(1 - e^{-(s+1)d})],
+
+    delta(eps) = (1/N) sum_{k < N} M(c + ikh) K(c + ikh) - aliasing,     0 <= aliasing <= eq. (2) for this h.
+
+The mean over a period of M(s) e^{-s x_j} is P(x_j) and its copies, sum_m e^{cmNd} P(x_j + mNd); summed with
+K's weights that is sum_m e^{cmNd} delta(eps + mNd), the aliased sum of eq. (2). Nothing is cut off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from flint import acb, arb
+
+from dpacct.errors import NotCertified
+
+from .balls import ball
+from .choices import demand, positive, real, whole
+from .law import Step
+from .line import payoff_peak, power
+from .stated import unit_of
+
+MOST_NODES = 1 << 19
+
+
+@dataclass(frozen=True)
+class Period:
+    """Every free choice; floats stand for their exact binary values."""
+
+    c: float
+    nodes: int
+    up: float  # a of eq. (2) for copies above eps
+    down: float  # a of eq. (2) for copies below eps, less than c; 0: delta <= 1 instead
+
+    def __post_init__(self) -> None:
+        """Refuse what the theorem does not cover; raises `Unsound`."""
+        demand(positive(self.c) and positive(self.up), "a tilt that is not positive")
+        demand(real(self.down) and 0 <= self.down < self.c, "a shift down to 0 or beyond")
+        demand(whole(self.nodes, 8, MOST_NODES), "this number of nodes")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the losses of a composition lie: base + j unit, and each law's masses by j."""
+
+    base: arb
+    unit: arb
+    laws: tuple[tuple[tuple[tuple[int, arb], ...], int], ...]
+
+
+def places(steps: Sequence[tuple[Step, int]]) -> Places | None:
+    """The lattice of a composition; None where its losses are on none that is known exactly."""
+    laws = [(step.law().atoms, count) for step, count in steps]
+    units = [unit_of(step.stated, step.numbers) if step.rate == 1 else None for step, _ in steps]
+    if len(laws) == 1 and len(laws[0][0]) == 2:  # any two losses
+        (one, other), count = sorted(laws[0][0], key=lambda point: float(point[0])), laws[0][1]
+        return Places(count * one[0], other[0] - one[0], ((((0, one[1]), (1, other[1])), count),))
+    exact = [unit for unit in units if unit is not None]
+    if len(exact) < len(units):
+        return None
+    common = Fraction(
+        math.gcd(*(unit.numerator * _over(exact) // unit.denominator for unit in exact)),
+        _over(exact),
+    )
+    rows = [[(_index(loss, ball(common)), mass) for loss, mass in atoms] for atoms, _ in laws]
+    lows = [min(j for j, _ in row) for row in rows]
+    stride = math.gcd(*(j - low for row, low in zip(rows, lows, strict=True) for j, _ in row))
+    if stride == 0:  # each law has one loss
+        return None
+    base = sum(low * count for low, (_, count) in zip(lows, laws, strict=True))
+    found = tuple(
+        (tuple(((j - low) // stride, mass) for j, mass in row), count)
+        for row, low, (_, count) in zip(rows, lows, laws, strict=True)
+    )
+    return Places(ball(base * common), ball(stride * common), found)
+
+
+def _over(units: Sequence[Fraction]) -> int:
+    return math.lcm(*(unit.denominator for unit in units))
+
+
+def _index(loss: arb, unit: arb) -> int:
+    """The whole number of units that a loss is: by its statement one, so the only one in the ball."""
+    found = (loss / unit).unique_fmpz()
+    if found is None:
+        raise NotCertified("a loss is not told from its neighbours: the value is withheld")
+    return int(found)
+
+
+class Lattice:
+    """The tabulated period of a composition: good for every epsilon near the tilt's."""
+
+    def __init__(self, steps: Sequence[tuple[Step, int]], period: Period) -> None:
+        where = places(steps)
+        demand(where is not None, "losses that are on no lattice")
+        assert where is not None
+        self.period, self._where = period, where
+        self._escaped = 1 - kept(steps)
+        self._c = arb(period.c)
+        n, d, top = period.nodes, where.unit, period.nodes // 2
+        table = [acb(1)] * (top + 1)
+        for points, count in where.laws:
+            bins = [acb(0)] * n
+            for j, mass in points:
+                bins[-j % n] += mass * (self._c * j * d).exp()
+            row = acb.dft(bins)
+            table = [a * power(b, count) for a, b in zip(table, row, strict=False)]
+        turn = acb(0, -2 * arb.pi() / n).exp()
+        self._turns = [acb(1), turn]
+        for k in range(2, top + 1):
+            self._turns.append(self._turns[k // 2] * self._turns[k - k // 2])
+        first, second = (-self._c * d).exp(), (-(self._c + 1) * d).exp()
+        self._steep = [m / (1 - first * z) for m, z in zip(table, self._turns, strict=True)]
+        self._flat = [m / (1 - second * z) for m, z in zip(table, self._turns, strict=True)]
+        self._ends = self._alias_factors()
+
+    @property
+    def node_count(self) -> int:
+        """Nodes that a reading adds up."""
+        return self.period.nodes // 2
+
+    def _moment(self, y: arb) -> arb:
+        where = self._where
+        total = (y * where.base).exp()
+        for points, count in where.laws:
+            total *= sum((m * (y * j * where.unit).exp() for j, m in points), arb(0)) ** count
+        return total
+
+    def _alias_factors(self) -> tuple[arb, arb]:
+        period = self.period.nodes * self._where.unit  # copies of delta are so far apart
+        up, down = arb(self.period.up), arb(self.period.down)
+
+        def factor(y: arb, a: arb) -> arb:
+            return self._moment(y) * payoff_peak(y) / (a * period).expm1()
+
+        above = factor(self._c + up, up)
+        if self.period.down > 0.0:
+            return above, factor(self._c - down, down)
+        return above, 1 / (self._c * period).expm1()
+
+    def terms(self, epsilon: arb) -> dict[str, arb]:
+        """The sum, and an upper bound of each error, at this epsilon."""
+        where, n, c = self._where, self.period.nodes, self._c
+        first = math.ceil(float(((epsilon - where.base) / where.unit).mid()))
+        u = where.base + first * where.unit
+        if not u > epsilon:  # a loss that cannot be told from epsilon, or a float that is one off
+            first, u = first + 1, u + where.unit
+        before, tie = u - where.unit, arb(0)
+        demand(u > epsilon and before < epsilon + where.unit / 2, "this epsilon")
+        if not before <= epsilon:  # its share, P(x) (1 - e^{eps - x})_+, is charged
+            most = (-(epsilon - before).expm1()).upper().max(arb(0))
+            tie = most * self._moment(c) * (-c * before).exp()
+        drop, total = (epsilon - u).exp(), arb(0)
+        for k, (steep, flat) in enumerate(zip(self._steep, self._flat, strict=True)):
+            i = first * k % n
+            shift = self._turns[i] if 2 * i <= n else self._turns[n - i].conjugate()
+            value = ((steep - drop * flat) * shift).real
+            total += value if k == 0 or 2 * k == n else 2 * value
+        below = self._ends[1]
+        if self.period.down > 0.0:
+            below = below * (-(c - arb(self.period.down)) * epsilon).exp()
+        return {
+            "sum": total * (-c * (u - where.base)).exp() / n,
+            "aliasing above": (
+                self._ends[0] * (-(c + arb(self.period.up)) * epsilon).exp()
+            ).upper(),
+            "aliasing below": below.upper(),
+            "tie": tie.upper(),
+        }
+
+    def delta(self, epsilon: arb) -> arb:
+        """An enclosure of the value at one epsilon."""
+        terms = self.terms(epsilon)
+        low = terms["sum"] - (terms["aliasing above"] + terms["aliasing below"]).upper()
+        return self._escaped + (terms["sum"] + terms["tie"]).union(low)
+
+
+def kept(steps: Sequence[tuple[Step, int]]) -> arb:
+    """P-mass of the finite losses of a composition."""
+    found = arb(1)
+    for step, count in steps:
+        found *= (1 - step.law().infinite) ** count
+    return found

@@ -1,0 +1,252 @@
+"""The privacy loss of one step in balls: point masses and branches; sampling, once for every mechanism.
+
+A base pair (P, Q) is stated as data: atoms (loss, P-mass), branches (start, end, W) on the axis of the plain
+loss z itself, W(z) the log Q-density there (so P has e^{W + z}), the P-mass that Q misses and the Q-mass that
+P misses. Sampling at rate q turns e^z into r = 1 - q + q e^z. After it every branch is one of
+
+    favoured:  P-density e^W r, loss log r;        mirrored:  P-density e^W, loss -log r,
+
+so that E[e^{sL}] over it is int e^W r^kappa dz, kappa = s + 1 or -s, and no proof needs to know more.
+Equation numbers are those of docs/theory/certificate.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from flint import arb, ctx
+
+from dpacct.errors import Unsupported
+
+from .balls import ball
+from .gaussian import normal_tail
+from .outcomes import Point, stick
+
+
+@dataclass(frozen=True)
+class Weight:
+    """W(z) = constant + linear z - square z^2, square >= 0: concave on the real axis."""
+
+    constant: arb
+    linear: arb
+    square: arb
+
+    def __call__(self, z: arb) -> arb:
+        """W(z)."""
+        found: arb = self.constant + z * (self.linear - self.square * z)
+        return found
+
+    def mass(self, low: arb | None, high: arb | None, power: int) -> arb:
+        """int e^{W(z) + power z} dz from low to high; None for an end at infinity."""
+        slope = self.linear + power
+        if self.square.is_zero():
+            assert low is not None and high is not None
+            width = high - low
+            if slope.is_zero():
+                return self.constant.exp() * width
+            return (self.constant + slope * low).exp() * (slope * width).expm1() / slope
+        deviation = 1 / (2 * self.square).sqrt()
+        mean = slope * deviation * deviation
+        whole = (self.constant + slope * mean / 2).exp() * (arb.pi() / self.square).sqrt()
+
+        def tail(end: arb, sign: int) -> arb:
+            return normal_tail(sign * (end - mean) / deviation)
+
+        if low is None:
+            return whole * (tail(high, -1) if high is not None else arb(1))
+        if high is None:
+            return whole * tail(low, 1)
+        if low > mean:
+            return whole * (tail(low, 1) - tail(high, 1))
+        return whole * (tail(high, -1) - tail(low, -1))
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Plain losses from start to end (None: infinite); `rate` is None where nothing is sampled."""
+
+    start: arb | None
+    end: arb | None
+    weight: Weight
+    rate: arb | None = None
+    favoured: bool = True
+
+    @property
+    def share(self) -> arb:
+        """The rate, 1 where nothing is sampled."""
+        return arb(1) if self.rate is None else self.rate
+
+    def one_step(self, epsilon: arb) -> arb:
+        """The branch's share of delta, eq. (9): r - e^eps = (1 - q - e^eps) + q e^z, so two closed masses."""
+        q, mass = self.share, self.weight.mass
+        level = epsilon.exp() if self.favoured else (-epsilon).exp()
+        turn = (level - 1 + q) / q  # e^z at which the loss is epsilon
+        if not (turn > 0 or turn <= 0):
+            return arb(0).union(arb(1))
+        crossing = turn.log() if turn > 0 else None  # None: all losses are beyond it
+        low, high = self.start, self.end
+        if self.favoured:
+            if crossing is not None:
+                if high is not None and crossing >= high:
+                    return arb(0)
+                low = _between(crossing, low, high)
+            return (1 - q - level) * mass(low, high, 0) + q * mass(low, high, 1)
+        if crossing is None or (low is not None and crossing <= low):
+            return arb(0)
+        high = _between(crossing, low, high)
+        growth = epsilon.exp()
+        return (1 - growth * (1 - q)) * mass(low, high, 0) - growth * q * mass(low, high, 1)
+
+    def loss(self, z: arb) -> arb:
+        """The loss at a plain loss z."""
+        found = z if self.rate is None else (self.rate * z.expm1()).log1p()
+        return found if self.favoured else -found
+
+    def largest(self) -> arb:
+        """Supremum of the loss."""
+        end = self.end if self.favoured else self.start
+        if end is not None:
+            return self.loss(end)
+        if self.favoured or self.rate is None:
+            return arb.pos_inf()
+        return -(-self.rate).log1p()
+
+
+def _between(value: arb, low: arb | None, high: arb | None) -> arb:
+    """The value, moved to the nearer end where it lies outside; a ball around it where that is open."""
+    if low is not None and not value >= low:
+        value = low if value <= low else value.max(low)
+    if high is not None and not value <= high:
+        value = high if value >= high else value.min(high)
+    return value
+
+
+_NOTHING = arb(0)
+
+
+@dataclass(frozen=True)
+class Law:
+    """One step in one direction: P-masses of finite losses, and what only P or only Q yields."""
+
+    atoms: tuple[Point, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    infinite: arb = _NOTHING
+    lost: arb = _NOTHING
+
+    def one_step(self, epsilon: arb) -> arb:
+        """Delta of a single step in closed form, any real epsilon."""
+        total = self.infinite + sum((m * stick(epsilon - x) for x, m in self.atoms), arb(0))
+        return total + sum((branch.one_step(epsilon) for branch in self.branches), arb(0))
+
+    def ceiling(self) -> arb:
+        """The largest finite loss, possibly +infinity."""
+        losses = [loss for loss, _ in self.atoms] + [one.largest() for one in self.branches]
+        found = losses[0]
+        for loss in losses[1:]:
+            found = loss if loss > found else found if loss <= found else loss.max(found)
+        return found
+
+    def top(self) -> arb:
+        """P-mass of the atoms at the largest loss; a lower bound of it is enough."""
+        highest = self.ceiling()
+        masses = (mass for loss, mass in self.atoms if loss.overlaps(highest))
+        return sum(masses, arb(0)) if highest.is_finite() else arb(0)
+
+
+# --- sampling, once for all ---------------------------------------------------------------------
+
+
+def plain(base: Law, rate: arb) -> Law:
+    """Nothing is sampled."""
+    return base
+
+
+def remove(base: Law, rate: arb) -> Law:
+    """(1 - q) Q + q P against Q."""
+    atoms = [((rate * x.expm1()).log1p(), m * (-x).exp()) for x, m in base.atoms]
+    if not base.lost.is_zero():  # outcomes that P misses are merely unlikely under the mixture
+        atoms.append(((-rate).log1p(), base.lost))
+    found = tuple((x, m * x.exp()) for x, m in atoms)
+    branches = tuple(replace(branch, rate=rate) for branch in base.branches)
+    return Law(found, branches, rate * base.infinite)
+
+
+def add(base: Law, rate: arb) -> Law:
+    """Q against (1 - q) Q + q P."""
+    atoms = [(-(rate * x.expm1()).log1p(), m * (-x).exp()) for x, m in base.atoms]
+    if not base.lost.is_zero():
+        atoms.append((-(-rate).log1p(), base.lost))
+    branches = tuple(replace(branch, rate=rate, favoured=False) for branch in base.branches)
+    return Law(tuple(atoms), branches, arb(0), rate * base.infinite)
+
+
+def exchange(base: Law, rate: arb) -> Law:
+    """C_q (Dong, Roth, Su 2022, Theorem 4.2) of a pair that is its own mirror image.
+
+    What favours P after `remove`, its mirror image, and at 0 the mass that favours neither:
+    P(L = 0) and a share 1 - q of P(L > 0) - Q(L > 0).
+    """
+    up = [(x, m) for x, m in base.atoms if x > 0]
+    level = sum((m for x, m in base.atoms if x.is_zero()), arb(0))
+    apart = base.infinite + sum((m * -(-x).expm1() for x, m in up), arb(0))
+    atoms: list[Point] = []
+    for x, m in up:
+        loss, q_mass = (rate * x.expm1()).log1p(), m * (-x).exp()
+        atoms += [(loss, q_mass * loss.exp()), (-loss, q_mass)]
+    branches: list[Branch] = []
+    for branch in base.branches:
+        half = replace(branch, start=arb(0), rate=rate)
+        branches += [half, replace(half, favoured=False)]
+        apart += half.weight.mass(half.start, half.end, 1) - half.weight.mass(
+            half.start, half.end, 0
+        )
+    rest = (arb(0), level + (1 - rate) * apart)
+    return Law((*atoms, rest), tuple(branches), rate * base.infinite, rate * base.infinite)
+
+
+# --- a step of a plan -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step in exact numbers: what is stated, and how it is sampled. Equal steps hash alike."""
+
+    stated: Callable[..., Law]
+    numbers: tuple[Fraction, ...]
+    sampled: Callable[[Law, arb], Law] = plain
+    rate: Fraction = Fraction(1)
+
+    def law(self) -> Law:
+        """The step in balls, at the working precision."""
+        return _law(self, ctx.prec)
+
+    def prepare(self, c: arb, rule: Any) -> Any:
+        """There is no contour for it: raises `Unsupported`."""
+        told = "method 'certified' has no proof for several of these steps, nor beside noise"
+        raise Unsupported(told, argument="method")
+
+    def rule_from_json(self, fields: dict[str, Any]) -> Any:
+        """There is no contour for it: raises `Unsupported`."""
+        return self.prepare(arb(1), fields)
+
+    def one_step(self, epsilon: arb) -> arb:
+        """Delta of a single step in closed form, any real epsilon."""
+        return self.law().one_step(epsilon)
+
+    def ceiling(self) -> arb:
+        """The largest loss; none where an outcome is impossible under Q."""
+        law = self.law()
+        return law.ceiling() if law.infinite.is_zero() else arb.pos_inf()
+
+    def top(self) -> arb:
+        """P-mass of the largest loss; a lower bound of it is enough."""
+        return self.law().top()
+
+
+@lru_cache(maxsize=256)
+def _law(step: Step, bits: int) -> Law:
+    return step.sampled(step.stated(*step.numbers), ball(step.rate))

@@ -1,0 +1,269 @@
+"""Finitely many outcomes: what is stated, the lattice theorem, and what it is without each of its terms."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+
+import dpacct as dp
+from dpacct.compose import certified
+from dpacct.compose.composition import Composition
+from dpacct.errors import NotCertified
+from dpacct.proof.balls import ball, precision
+from dpacct.proof.claims import prove, sides
+from dpacct.proof.lattice import Lattice, Period
+from dpacct.proof.lattice_search import LatticeSeeker
+from dpacct.proof.law import Law, Step
+from dpacct.proof.plan import read_plan
+from dpacct.proof.stated import guarantee, randomized_response, staircase
+from dpacct.proof.whole import finite_sum
+from dpacct.tree.combine import Under
+from dpacct.vocabulary import Adjacency, Strength
+
+TABLES = (["0.2", "0.3", "0.5", "0"], ["0.3", "0.3", "0.3", "0.1"])
+STATED = {
+    "staircase": dp.Staircase(eps0="0.7"),
+    "staircase early": dp.Staircase(eps0="0.7", nu="0.2"),
+    "staircase late": dp.Staircase(eps0="0.7", nu="0.8"),
+    "staircase two steps": dp.Staircase(eps0="0.7", clip=1).under("replace-one"),
+    "two steps, late": dp.Staircase(eps0="0.7", nu="0.8", clip=1).under("replace-one"),
+    "answers": dp.RandomizedResponse(eps0="1.5", k=5),
+    "two answers": dp.RandomizedResponse(eps0="1.5"),
+    "local": dp.LocalRandomizer(eps0="0.4"),
+    "discrete Laplace, odd": dp.DiscreteLaplace(scale=3, sensitivity=5),
+    "discrete Laplace, even": dp.DiscreteLaplace(scale="2.5", sensitivity=4),
+    "pure": dp.PureDP(epsilon="0.3"),
+    "approximate": dp.ApproxDP(epsilon="0.3", delta="1e-3"),
+    "tables": dp.Custom(tables=TABLES),
+    "one choice": dp.ExponentialMechanism(eps0="0.8"),
+}
+SAMPLED = {
+    "": lambda node: node,
+    "poisson": lambda node: dp.Poisson("0.3")(node),
+    "poisson, exchanged": lambda node: dp.Poisson("0.3")(node).under("replace-one"),
+    "fixed size": lambda node: dp.WithoutReplacement("0.3")(node),
+}
+
+
+EXCHANGED = ("poisson, exchanged", "fixed size")
+# of tables under replace-one either may be with the unit: no proof, which `plan` says
+CASES = [(a, b) for a in STATED for b in SAMPLED if a != "tables" or b not in EXCHANGED]
+
+
+@pytest.mark.parametrize(("name", "sampled"), CASES)
+def test_balls_and_floats_state_one_pair(name: str, sampled: str) -> None:
+    """P and Q have mass 1, and every direction has the profile of the float core's law."""
+    node, adjacency = STATED[name], Adjacency.ADD_REMOVE
+    if "two" in name and isinstance(node, Under):
+        node, adjacency = node.node, Adjacency.REPLACE_ONE
+    if sampled in EXCHANGED:
+        adjacency = Adjacency.REPLACE_ONE
+    plan = SAMPLED[sampled](node)
+    found = read_plan(plan, adjacency)
+    engine = Composition(plan, adjacency)
+    pairs = list(zip(found.upper, engine.upper, strict=True))
+    if found.lower is not None:
+        pairs += zip(found.lower, engine.lower or (), strict=False)
+    for ((step, _),), direction in pairs:
+        assert isinstance(step, Step)
+        with precision(200):
+            law = step.law()
+            masses = _masses(law)
+            assert all(abs(mass - 1) < 1e-50 for mass in masses)
+            for epsilon in (0.0, 0.05, 0.4):
+                delta = float(law.one_step(arb(epsilon)))
+                assert delta == pytest.approx(_engine(direction, epsilon), rel=1e-9, abs=1e-14)
+
+
+def _masses(law: Law) -> tuple[arb, arb]:
+    p = law.infinite + sum((m for _, m in law.atoms), arb(0))
+    q = law.lost + sum((m * (-x).exp() for x, m in law.atoms), arb(0))
+    for one in law.branches:
+        rate, mass = one.share, one.weight.mass
+        plain = mass(one.start, one.end, 0)
+        mixed = (1 - rate) * plain + rate * mass(one.start, one.end, 1)
+        p, q = (p + mixed, q + plain) if one.favoured else (p + plain, q + mixed)
+    return p, q
+
+
+def _engine(direction: Any, epsilon: float) -> float:
+    return float(np.exp(direction.log_delta(epsilon).value))
+
+
+# --- the lattice theorem
+
+
+def brute(laws: list[tuple[Law, int]], epsilon: arb) -> arb:
+    """Every sum of losses, added up draw by draw."""
+    points: dict[int, tuple[arb, arb]] = {0: (arb(0), arb(1))}
+    kept = arb(1)
+    for law, count in laws:
+        for _ in range(count):
+            following: dict[int, tuple[arb, arb]] = {}
+            for loss, mass in points.values():
+                for x, m in law.atoms:
+                    total = loss + x
+                    key = round(float(total) * 1e9)
+                    before = following.get(key, (total, arb(0)))[1]
+                    following[key] = total, before + mass * m
+            points = following
+            kept *= 1 - law.infinite
+    gaps = ((-(epsilon - x).expm1(), m) for x, m in points.values())
+    return 1 - kept + sum((m * gap for gap, m in gaps if gap > 0), arb(0))
+
+
+PLANS = {
+    "answers": ((Step(randomized_response, (Fraction(1, 2), Fraction(4))), 30),),
+    "staircase": ((Step(staircase, (Fraction(1, 4), Fraction(1))), 40),),
+    "guarantees of two sizes": (
+        (Step(guarantee, (Fraction(1, 2), Fraction(1, 10**4))), 12),
+        (Step(guarantee, (Fraction(3, 4), Fraction(0))), 9),
+    ),
+}
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 3), Fraction(2), Fraction(9, 2)])
+@pytest.mark.parametrize("name", PLANS)
+def test_one_period_is_the_whole_sum(name: str, epsilon: Fraction) -> None:
+    """Epsilon 0 and 2 are losses that the sum takes: a tie that no precision settles."""
+    steps = PLANS[name]
+    seeker = LatticeSeeker(steps)
+    evidence, lattice = seeker.propose(float(epsilon), seeker.estimate(float(epsilon)) - 2.0, 30.0)
+    with precision(evidence["bits"] + 64):
+        truth = brute([(step.law(), count) for step, count in steps], ball(epsilon))
+        for found in (lattice.delta(ball(epsilon)), finite_sum(steps, ball(epsilon))):
+            assert found.overlaps(truth)
+            assert found.rad() < 1e-9 * truth
+
+
+COARSE = {
+    "copies above": (0, Fraction(1, 3), Period(3.0, 24, 2.0, 0.0)),
+    "copies below": (1, Fraction(4), Period(0.05, 24, 2.0, 0.0)),
+    "copies below, shifted": (1, Fraction(4), Period(1.0, 24, 2.0, 0.4)),
+}
+
+
+@pytest.mark.parametrize("name", COARSE)
+def test_without_the_copies_of_a_coarse_lattice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies above eps matter where the tilt is high, those below where it is low."""
+    which, epsilon, period = COARSE[name]
+    steps = PLANS["answers"]
+    with precision(200):
+        truth = finite_sum(steps, ball(epsilon))
+        lattice = Lattice(steps, period)
+        assert lattice.delta(ball(epsilon)).contains(truth)
+        ends = [*lattice._ends]
+        ends[which] = arb(0)
+        monkeypatch.setattr(lattice, "_ends", tuple(ends))
+        assert not lattice.delta(ball(epsilon)).overlaps(truth)
+
+
+def test_without_the_share_of_a_tie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epsilon as a wide ball around a loss: what the loss adds lies within the charge."""
+    steps = PLANS["answers"]
+    with precision(200):
+        lattice = Lattice(steps, Period(1.0, 4096, 1.0, 0.5))
+        near = arb(2, 1e-3)
+        below = finite_sum(steps, arb(2) - arb(1e-3))
+        assert lattice.delta(near).upper() >= below
+        terms = lattice.terms(near)
+        assert terms["sum"].upper() - terms["tie"] < below <= terms["sum"].upper() + terms["tie"]
+
+
+def test_without_the_open_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = PLANS["guarantees of two sizes"]
+    with precision(200):
+        truth = finite_sum(steps, arb(3))
+        lattice = Lattice(steps, Period(2.0, 4096, 1.0, 0.5))
+        assert lattice.delta(arb(3)).contains(truth)
+        monkeypatch.setattr(lattice, "_escaped", arb(0))
+        assert not lattice.delta(arb(3)).overlaps(truth)
+
+
+def test_a_period_that_is_made_up_proves_no_falsehood() -> None:
+    """Random choices: refused, or an interval with the truth in it."""
+    draw = random.Random(4)
+    changes: list[Callable[[float], float]] = [
+        lambda x: x * draw.uniform(0.05, 5.0),
+        lambda x: -x,
+        lambda x: 0.0,
+        lambda x: x + 3.0,
+    ]
+    held = refused = 0
+    for k in range(400):
+        steps = PLANS[list(PLANS)[k % 3]]
+        fields: dict[str, Any] = asdict(Period(1.0, 64, 1.0, 0.5))
+        for name in draw.sample(list(fields), 2):
+            value = draw.choice(changes)(fields[name])
+            fields[name] = int(value) if name == "nodes" else value
+        try:
+            with precision(120):
+                found = Lattice(steps, Period(**fields)).delta(arb(1.5))
+                truth = finite_sum(steps, arb(1.5))
+        except NotCertified:
+            refused += 1
+            continue
+        held += 1
+        assert not found.is_finite() or found.contains(truth), fields
+    assert held > 50
+    assert refused > 100
+
+
+# --- answers
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        dp.RandomizedResponse(eps0="0.01") * 100_000,
+        dp.Staircase(eps0="0.3") * 60,
+        dp.DiscreteLaplace(scale=10, sensitivity=3) * 40,
+        dp.Poisson("0.1")(dp.PureDP(epsilon="0.5")) * 2000,
+        dp.PureDP(epsilon="0.1") * 100 + dp.ApproxDP(epsilon="0.25", delta="1e-9") * 30,
+        dp.ExponentialMechanism(eps0="0.5"),
+        dp.Poisson("0.3")(dp.Custom(tables=TABLES)) * 20,
+    ],
+    ids=repr,
+)
+def test_proved_by_default_as_narrow_as_any(node: dp.Node) -> None:
+    answer = node.epsilon("1e-6")
+    assert answer.strength is Strength.PROVED
+    assert answer.upper is not None and answer.lower is not None
+    assert answer.upper - answer.lower <= 1e-12 * answer.upper
+    exact = node.epsilon("1e-6", method="exact")
+    assert exact.lower is not None and exact.upper is not None
+    assert exact.lower <= answer.upper * (1 + 1e-9)
+    assert answer.lower <= exact.upper * (1 + 1e-9)
+
+
+def test_choices_that_may_depend_on_earlier_ones_are_not_proved_here() -> None:
+    answer = (dp.ExponentialMechanism(eps0="0.1") * 20).epsilon("1e-6")
+    assert answer.strength < Strength.PROVED
+    assert "may depend on earlier ones" in answer.notes[0]
+
+
+def test_what_only_failures_leave_is_exact() -> None:
+    """Beyond all finite losses delta is 1 - (1 - delta)^T, to the last digit of an end."""
+    node = dp.ApproxDP(epsilon="0.1", delta="1e-5") * 7
+    found = certified.delta(node, epsilon="0.7", digits=30)
+    truth = 1 - (1 - Fraction(1, 10**5)) ** 7
+    lower, upper = (Fraction(found.answer.extra[f"{end}_decimal"]) for end in ("lower", "upper"))
+    assert lower <= truth <= upper
+    assert upper - lower < Fraction(1, 10**30)
+
+
+def test_evidence_of_a_lattice_is_proved_again_from_the_plan() -> None:
+    node = dp.RandomizedResponse(eps0="0.01") * 100_000
+    told = certified.delta(node, epsilon=20, digits=6).certificate
+    claim = told["claims"][0]
+    assert claim["evidence"]["form"] == "lattice"
+    laws = sides(claim["plan"], claim["adjacency"]).upper[0]
+    found = prove(laws, Fraction(20), claim["evidence"])
+    assert found.lower <= Fraction(told["upper"]) and found.upper >= Fraction(told["lower"])
