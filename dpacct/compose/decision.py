@@ -53,8 +53,8 @@ def decide(node: Node, *, epsilon: Fraction, delta: Fraction, adjacency: Adjacen
 
 
 def _proved(node: Node, epsilon: Fraction, delta: Fraction, adjacency: Adjacency) -> bool:
-    from dpacct.proof.effort import FORCED, allowance
     from dpacct.compose import certified
+    from dpacct.proof.effort import FORCED, allowance
 
     try:
         with allowance(FORCED):
