@@ -67,7 +67,7 @@ def test_thirty_rounds_are_the_textbook_s() -> None:
     keys = Keys.from_seed(0)
 
     def begun() -> tuple[Run, Engine]:
-        engine = prepared.engine.start(prepared.algorithm, prepared.plan, prepared.setting)
+        engine = prepared.engine.start(prepared, None)
         return Run(prepared.algorithm, prepared.plan, prepared.setting, keys), engine
 
     run, engine = begun()
@@ -88,7 +88,7 @@ def test_thirty_rounds_are_the_textbook_s() -> None:
         assert np.abs(w + textbook.smoothed(step, 1.0).numpy() - next_w).max() < 1e-12
     silent = replace(prepared.plan, noise={"update": Unprotected(noise.size, noise.clip)})
     quiet = Run(prepared.algorithm, silent, prepared.setting, keys)
-    engine = prepared.engine.start(prepared.algorithm, silent, prepared.setting)
+    engine = prepared.engine.start(replace(prepared, plan=silent), None)
     for round in (1, 2, 3):
         w = torch.from_numpy(quiet.state.server["weights"]).float()
         mean = quiet.step(engine, round)["update"]
@@ -101,7 +101,7 @@ def test_rounds_take_an_eighth_of_the_textbook_s_time() -> None:
     prepared = setting(7, "uniform", "dp_fed_ls.theorem1", 1)
     keys, federation = Keys.from_seed(0), prepared.setting.federation
     run = Run(prepared.algorithm, prepared.plan, prepared.setting, keys)
-    engine = prepared.engine.start(prepared.algorithm, prepared.plan, prepared.setting)
+    engine = prepared.engine.start(prepared, None)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     ours, theirs = [], []

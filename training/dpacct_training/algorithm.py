@@ -35,6 +35,8 @@ class Algorithm(ABC):
     name: ClassVar[str]
     source: ClassVar[str]
     """Paper and locus."""
+    messages: ClassVar[tuple[str, ...]] = ()
+    """Fields that were private before they left a client, and are released as they are: models."""
     personalises: ClassVar[bool] = False
     """Whether each client has a model of its own, which `personal` returns."""
 

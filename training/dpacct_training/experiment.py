@@ -89,6 +89,33 @@ class Experiment:
             sections[section][key] = value
         return replace(self, sections=sections, sweep={}, variants=(), printed=())
 
+    def to_toml(self) -> str:
+        r"""The file that `from_toml` reads as this run.
+
+        >>> text = '[data]\nname = "synth"\n[local]\nepochs = 2'
+        >>> print(Experiment.from_toml(text, "demo").to_toml())
+        name = "demo"
+        source = ""
+        note = ""
+        reduced = false
+        [data]
+        name = "synth"
+        [local]
+        epochs = 2
+        <BLANKLINE>
+        """
+        words = ("name", "source", "note", "reduced")
+        lines = [f"{word} = {_toml(vars(self)[word])}" for word in words]
+        for name, section in self.sections.items():
+            if section:
+                lines += [
+                    f"[{name}]",
+                    *(f"{json.dumps(k)[1:-1]} = {_toml(v)}" for k, v in section.items()),
+                ]
+        for client in self.clients:
+            lines += ["[[client]]", *(f"{k} = {_toml(v)}" for k, v in client.items())]
+        return "\n".join(lines) + "\n"
+
     def to_json(self) -> str:
         """The settings that decide the bits, in one order: what a run's fingerprint covers."""
         decisive = {name: self.sections[name] for name in SECTIONS if name not in ("run", "engine")}
@@ -96,6 +123,17 @@ class Experiment:
         return json.dumps(
             {**decisive, "client": self.clients, "seed": seed}, sort_keys=True, default=str
         )
+
+
+def _toml(value: Any) -> str:
+    """A value of a setting, as TOML writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(entry) for entry in value) + "]"
+    if isinstance(value, bool | str):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value)
 
 
 def table(name: str, value: object) -> Section:

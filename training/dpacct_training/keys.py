@@ -116,6 +116,16 @@ class Keys:
         """A numpy generator, keyed alike, for what privacy does not rest on: the start."""
         return _philox(f"{purpose}|{round}|{client}".encode(), self.secret)
 
+    @property
+    def name(self) -> str:
+        """A public name of the run that has this key, by which its hosts know it again."""
+        return hashlib.blake2b(b"name", key=self.secret, digest_size=16).hexdigest()
+
+    def derived(self, text: str) -> Keys:
+        """Keys that are other for each text; the secret cannot be told from them."""
+        digest = hashlib.blake2b(text.encode(), key=self.secret, digest_size=32).digest()
+        return Keys(digest, self.source)
+
     def _digest(self, purpose: str, round: int, client: int) -> bytes:
         text = f"{purpose}|{round}|{client}".encode()
         return hashlib.blake2b(text, key=self.secret, digest_size=32).digest()

@@ -278,11 +278,25 @@ class Plan:
             drawn = 0 if noise.node is None else vectors
             counts |= counted(name, taken if noise.bounds else 0, drawn, drawn * noise.size)
         if self.records:
-            records = [(self.records[client], n) for client, n in answers.items()]
-            drawn = sum(n * r.steps for r, n in records if r.node is not None)
-            numbers = sum(n * r.steps * r.noise.size for r, n in records if r.node is not None)
-            counts |= counted("records", 0, drawn, numbers)
+            counts |= counted("records", *self._inside(answers))
         return counts
+
+    def _inside(self, answers: Mapping[int, int]) -> tuple[int, int, int]:
+        """(rows bounded for a sum, vectors, numbers) of noisy steps inside clients."""
+        records = [(self.records[client], n) for client, n in answers.items()]
+        noisy = [(r.noise.size, r.steps * n) for r, n in records if r.node is not None]
+        return 0, sum(n for _, n in noisy), sum(size * n for size, n in noisy)
+
+    def brought(self, clients: Sequence[int]) -> dict[str, tuple[int, int, int]]:
+        """What one message of each client has measured: (rows bounded, vectors, numbers) by name."""
+        brought = {}
+        if self.by != SERVER:
+            for name, noise in self.noise.items():
+                drawn = 0 if noise.node is None else len(clients)
+                brought[name] = (len(clients), drawn, drawn * noise.size)
+        if any(self.records[client].node is not None for client in clients if self.records):
+            brought["records"] = self._inside(dict.fromkeys(clients, 1))
+        return brought
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values: what a report prints."""

@@ -117,7 +117,8 @@ class Run:
                 keys = {c: self.keys.child(round, c) for c in chunk} if keyed else {}
                 memory = self.state.memory if engine.local else {}
                 kept = {c: memory[c] for c in chunk if c in memory}
-                tasks.append(Task(kind, self.plan.mark, round, chunk, sent, keys, kept))
+                mark, name = self.plan.mark, self.keys.name
+                tasks.append(Task(kind, mark, round, chunk, sent, keys, kept, name))
         return tasks
 
     def step(self, engine: Engine, round: int) -> Arrays:
@@ -128,9 +129,13 @@ class Run:
         mechanisms = algorithm.mechanisms(plan, state.server)
         charges = self.charges(mechanisms, round)
         with self.accounts.release(charges, label=_label(round)):
-            replies = [
-                r for r in engine.ask(self.tasks(engine, TRAIN, round, clients)) if not r.refused
-            ]
+            replies, missing = [], dict(state.missing)
+            for reply in engine.ask(self.tasks(engine, TRAIN, round, clients)):
+                why = reply.refused or ("" if engine.local else self._unsound(reply, mechanisms))
+                if why:
+                    missing[why] = missing.get(why, 0) + len(reply.clients)
+                else:
+                    replies.append(reply)
             replies.sort(key=lambda reply: reply.clients)  # whoever was first
             meters, memory, private = Meters(), dict(state.memory), dict(state.private)
             for reply in replies:
@@ -144,7 +149,7 @@ class Run:
                 if noise.counts_votes:
                     private[name] = [*private.get(name, []), total]
             if plan.records:  # messages that were private before they left
-                released |= _gathered(replies, set(mechanisms))
+                released |= _gathered(replies, algorithm.messages, self.setting.model.dimension)
         meters.add(state.meters)
         self._judge(meters)
         server = algorithm.server(state.server, released, self.setting)
@@ -157,8 +162,32 @@ class Run:
             coins=state.coins + sample.coins,
             sizes=(*state.sizes, len(answered)),
             answers=_more(state.answers, [c for c in answered if c in plan.records]),
+            missing=missing,
         )
         return released
+
+    def _unsound(self, reply: Reply, mechanisms: Mapping[str, Noise]) -> str:
+        """Why an answer from another machine is not taken; its clients are then missing.
+
+        What is wrong on this machine ends the run, and what is wrong on another ends its answer: one
+        host must not be able to end everybody's run.
+        """
+        brought = self.plan.brought(reply.clients)
+        try:
+            sizes = {name: noise.size for name, noise in mechanisms.items()}
+            sizes |= dict.fromkeys(self.algorithm.messages, self.setting.model.dimension)
+            rows = 1 if reply.summed else len(reply.clients)
+            for name, size in sizes.items():
+                checked_rows(reply.clients[:rows], reply.rows.get(name), size)
+            for name, meter in reply.meters.items():
+                if (meter.bounded, meter.vectors, meter.numbers) != brought.pop(name, (0, 0, 0)):
+                    return "other counts than the plan's"
+                meter.check(max(noise.kurtosis for noise in self.plan.mechanisms(name)))
+        except dp.InvalidArgument:
+            return "wrong rows"
+        except dp.AssumptionViolated:
+            return "noise that is not the accounted one"
+        return "other counts than the plan's" if brought else ""
 
     def _total(
         self, name: str, noise: Noise, replies: Sequence[Reply], meters: Meters
@@ -242,12 +271,16 @@ class Run:
         return {name: answer for name, answer in answers.items() if answer is not None}
 
     def personal(self, engine: Engine) -> float | None:
-        """Mean accuracy of the clients' own models on their own samples; None where there are none."""
-        if not self.algorithm.personalises:
+        """Mean accuracy of the clients' own models on their own samples; None where there are none.
+
+        No account covers it, so clients on other machines tell it in a rehearsal only.
+        """
+        if not self.algorithm.personalises or not (engine.local or self.keys.source == SEEDED):
             return None
         clients = range(self.plan.cohort.clients)
         replies = engine.ask(self.tasks(engine, JUDGE, self.state.round + 1, clients))
-        return float(np.mean([v for reply in replies for v in reply.rows["accuracy"]]))
+        accuracies = [v for reply in replies if not reply.refused for v in reply.rows["accuracy"]]
+        return float(np.mean(accuracies)) if accuracies else None
 
 
 def _more(answers: dict[int, int], clients: Sequence[int]) -> dict[int, int]:
@@ -259,12 +292,14 @@ def _label(round: int) -> str:
     return f"round {round}"
 
 
-def _gathered(replies: Sequence[Reply], summed: set[str]) -> Arrays:
+def _gathered(replies: Sequence[Reply], fields: Sequence[str], size: int) -> Arrays:
     """The rows that are released as they are, and who sent them, in the clients' order."""
     who = np.array([client for reply in replies for client in reply.clients], np.int64)
     order = np.argsort(who, kind="stable")
-    fields = sorted({name for reply in replies for name in reply.rows} - summed)
-    rows = {name: np.concatenate([r.rows[name] for r in replies])[order] for name in fields}
+    none = np.zeros((0, size), np.float32)
+    rows = {
+        name: np.concatenate([none, *(r.rows[name] for r in replies)])[order] for name in fields
+    }
     return {**rows, "who": who[order]}
 
 

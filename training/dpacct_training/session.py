@@ -13,6 +13,7 @@ import numpy as np
 import dpacct as dp
 from dpacct_training.accounts import RUN, largest
 from dpacct_training.algorithm import Array
+from dpacct_training.engine import Engine
 from dpacct_training.folder import Row
 from dpacct_training.keys import Keys
 from dpacct_training.prepare import Prepared
@@ -62,12 +63,19 @@ class Result:
 
 
 class Session:
-    """Runs an experiment; `folder` None keeps it in memory, without ledger and checkpoints."""
+    """Runs an experiment; `folder` None keeps it in memory, without ledger and checkpoints.
+
+    `engine`: one that was started already, which is closed at the end; by default the experiment's.
+    """
 
     def __init__(
-        self, prepared: Prepared, folder: Path | None = None, keys: Keys | None = None
+        self,
+        prepared: Prepared,
+        folder: Path | None = None,
+        keys: Keys | None = None,
+        engine: Engine | None = None,
     ) -> None:
-        self.prepared = prepared
+        self.prepared, self._engine = prepared, engine
         self.run = Run(
             prepared.algorithm,
             prepared.plan,
@@ -91,7 +99,8 @@ class Session:
             stack.enter_context(run.accounts)
             if run.state.round and self._due(run.state.round) and not self._measured():
                 self._measure(run.state, start, watch)  # saved, and killed before it was told
-            engine = prepared.engine.start(prepared.algorithm, prepared.plan, prepared.setting)
+            path = None if folder is None else folder.path
+            engine = self._engine or prepared.engine.start(prepared, path)
             stack.enter_context(closing(engine))
 
             def after(state: State) -> None:
@@ -124,6 +133,8 @@ class Session:
             "seconds": time.monotonic() - start,
             "clients": state.sizes[-1],
         }
+        if state.missing:
+            row["missing"] = sum(state.missing.values())
         epsilon = self.epsilon_so_far(state.round) if self.run.folder is not None else None
         if epsilon is not None:
             row["epsilon"] = epsilon

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -27,7 +29,7 @@ class Task:
     """What leaves the server: arrays, numbers and the keys of the clients it is about; nothing else.
 
     `kind`: "train" or "judge". `mark`: of the plan. `keys`: none for clients who have their own.
-    `memory`: of clients who live on the server's machine.
+    `memory`: of clients who live on the server's machine. `run`: a name that a resumed run keeps.
     """
 
     kind: str
@@ -37,6 +39,17 @@ class Task:
     sent: Arrays
     keys: dict[int, Child]
     memory: dict[int, Arrays] = field(default_factory=dict)
+    run: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """Of what is asked, whoever is asked: another question has another one."""
+        words = f"{self.run}|{self.mark}|{self.kind}|{self.round}"
+        digest = hashlib.blake2b(words.encode(), digest_size=16)
+        for name in sorted(self.sent):
+            array = self.sent[name]
+            digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode() + array.tobytes())
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -179,7 +192,8 @@ class Host:
         public = self.setting.public
         keys = task.keys
         if self.keys is not None and not keys:
-            keys = {client: self.keys.child(task.round, client) for client in task.clients}
+            own = self.keys.derived(task.digest)  # no noise ever covers two questions' answers
+            keys = {client: own.child(task.round, client) for client in task.clients}
         return Site(
             round=task.round,
             clients=task.clients,

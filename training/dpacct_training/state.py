@@ -17,7 +17,8 @@ class State:
     `server`: what the server knows. `memory`: what clients on this machine keep. `private`: totals
     before the noise, kept for costs that depend on the votes; erased when the run is over. `costs`:
     those costs. `meters`, `coins`, `sizes`: what was measured and counted. `answers`: in how many
-    rounds each client that takes noisy steps inside has answered.
+    rounds each client that takes noisy steps inside has answered. `missing`: how many answers of
+    clients elsewhere did not come or were not taken, by the reason.
     """
 
     round: int
@@ -29,6 +30,7 @@ class State:
     coins: int = 0
     sizes: tuple[int, ...] = ()
     answers: dict[int, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
 
     def counts(self, plan: Plan) -> dict[str, int]:
         """What was counted where it was done, named as in `Plan.counts`."""
@@ -48,6 +50,7 @@ class State:
             "coins": self.coins,
             "sizes": list(self.sizes),
             "answers": {str(client): self.answers[client] for client in sorted(self.answers)},
+            "missing": dict(sorted(self.missing.items())),
         }
 
     def to_tensors(self) -> dict[str, Array]:
@@ -83,4 +86,5 @@ class State:
             coins=int(about["coins"]),
             sizes=tuple(about["sizes"]),
             answers={int(client): int(n) for client, n in about["answers"].items()},
+            missing=dict(about["missing"]),
         )

@@ -34,6 +34,7 @@ class PriFedSync(Algorithm):
 
     name: ClassVar[str] = "prifedsync"
     source: ClassVar[str] = "001 Algorithms 1 and 2"
+    messages: ClassVar[tuple[str, ...]] = ("model",)
     personalises: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -50,6 +50,7 @@ class UDPFL(Algorithm):
 
     name: ClassVar[str] = "udp_fl"
     source: ClassVar[str] = "002 Algorithms 1 to 3"
+    messages: ClassVar[tuple[str, ...]] = ("model",)
 
     def __post_init__(self) -> None:
         if not self.members:

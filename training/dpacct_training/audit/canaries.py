@@ -149,7 +149,7 @@ def audit(
     weak = replace(noise, multiplier=noise.multiplier / weakened)
     drawn = replace(plan, noise={**plan.noise, FIELD: weak})
     run = Run(prepared.algorithm, drawn, prepared.setting, secret)
-    engine = prepared.engine.start(prepared.algorithm, drawn, prepared.setting)
+    engine = prepared.engine.start(replace(prepared, plan=drawn), None)
     scores = np.zeros(canaries)
     with closing(CanaryEngine(engine, hidden, drawn, secret)) as lying:
         for round in range(1, plan.cohort.rounds + 1):

@@ -14,7 +14,9 @@ import click
 from dpacct import AssumptionViolated, InvalidArgument
 
 if TYPE_CHECKING:
+    from dpacct_training.engine import Engine
     from dpacct_training.experiment import Experiment
+    from dpacct_training.prepare import Prepared
     from dpacct_training.sweep import Cell
 
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "changes", multiple=True, help="section.key=value, as in the file; repeatable."
 )
-@click.option("--engine", help="in_process or pool, as [engine] name.")
+@click.option("--engine", help="in_process, pool or flower, as [engine] name.")
+@click.option("--superlink", help="HOST:PORT of a Flower SuperLink whose SuperNodes are the hosts.")
 @click.option("--processes", type=int, help="Worker processes: the engine pool with so many hosts.")
 @click.option("--quiet", is_flag=True, help="Print the result only.")
 def run(
@@ -34,6 +37,7 @@ def run(
     out: Path | None,
     changes: tuple[str, ...],
     engine: str | None,
+    superlink: str | None,
     processes: int | None,
     quiet: bool,
 ) -> None:
@@ -50,11 +54,15 @@ def run(
         return
     if processes is not None:
         values |= {"engine.name": "pool", "engine.hosts": processes}
+    if superlink is not None:
+        values |= {"engine.name": "flower", "engine.superlink": superlink}
     if engine is not None:
         values["engine.name"] = engine
     said = [f"--set {shlex.quote(text)}" for text in changes]
     command = " ".join(["dpacct-train run", shlex.quote(str(experiment)), *said])
-    _one(read.changed(values), folder, quiet, command)
+    from dpacct_training.prepare import prepare
+
+    one(prepare(read.changed(values)), folder, quiet, command)
 
 
 def change(text: str) -> tuple[str, Any]:
@@ -68,16 +76,17 @@ def change(text: str) -> tuple[str, Any]:
         return path.strip(), value.strip()  # a word without its quotes
 
 
-def _one(experiment: Experiment, folder: Path, quiet: bool, command: str) -> None:
+def one(
+    prepared: Prepared, folder: Path, quiet: bool, command: str, engine: Engine | None = None
+) -> None:
+    """Run to the end, and write the report; `engine`: one that was started already."""
     from dpacct_training.cli.progress import line, live
     from dpacct_training.durable import write_text
     from dpacct_training.plots import accuracy, epsilon
-    from dpacct_training.prepare import prepare
     from dpacct_training.report import report, without_guarantee
     from dpacct_training.session import Session
 
-    prepared = prepare(experiment)
-    started = Session(prepared, folder)
+    started = Session(prepared, folder, engine=engine)
     with live(quiet, prepared.cohort.rounds, line) as watch:
         result = started.finish(watch)
     document = report(prepared, result, command)

@@ -1,0 +1,143 @@
+"""The server's side: an engine over a Grid, Flower's way to its nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from flwr.app import Message, MessageType, RecordDict
+from flwr.serverapp import Grid
+
+from dpacct_training.engines.flower.messages import MALFORMED, from_task, to_reply
+from dpacct_training.site import Reply, Task
+
+
+class Clock(Protocol):
+    """What the module `time` has of it."""
+
+    def monotonic(self) -> float:
+        """Seconds, since whenever."""
+        ...
+
+    def sleep(self, seconds: float, /) -> None:
+        """Wait."""
+        ...
+
+
+class Flower:
+    """Host h of `hosts` has the clients c with c mod hosts = h; who answers late is missing for good.
+
+    `deadline`: seconds for a round, and for the hosts to come at all. A node that comes back, or comes
+    in another's place, is asked for its host's number first. Raises `ConnectionError` where a host
+    never comes, or where nobody answers a round: then the same command goes on from there.
+    """
+
+    local = False
+
+    def __init__(
+        self,
+        grid: Grid,
+        hosts: int,
+        deadline: float = 600.0,
+        poll: float = 0.2,
+        close: Callable[[], None] = lambda: None,
+        clock: Clock = time,
+    ) -> None:
+        self.grid, self.hosts, self.deadline, self.poll = grid, hosts, deadline, poll
+        self._close, self._clock = close, clock
+        self._node: dict[int, int] = {}  # by host
+        self._asked: set[int] = set()  # nodes whose number was asked
+        self._join()
+
+    def where(self, client: int) -> int:
+        """Which host has this client's data."""
+        return client % self.hosts
+
+    def _join(self) -> None:
+        """Wait until every host has a node."""
+        end = self._clock.monotonic() + self.deadline
+        while len(self._node) < self.hosts:
+            self._meet(end)
+            if len(self._node) < self.hosts:
+                if self._clock.monotonic() > end:
+                    came = sorted(self._node)
+                    message = f"{self.hosts} hosts were awaited for {self.deadline:g} s"
+                    raise ConnectionError(f"{message}, and those that came are {came}")
+                self._clock.sleep(self.poll)
+
+    def _meet(self, end: float) -> None:
+        """Ask nodes that were not here before which host they are; the first to say so is it."""
+        present = set(self.grid.get_node_ids())
+        self._node = {host: node for host, node in self._node.items() if node in present}
+        fresh = sorted(present - self._asked)
+        self._asked = (self._asked & present) | set(fresh)
+        ttl = max(1.0, end - self._clock.monotonic())
+        questions = [
+            Message(RecordDict({}), dst_node_id=node, message_type=MessageType.QUERY, ttl=ttl)
+            for node in fresh
+        ]
+        for _, reply in self._carried(questions, end):
+            try:
+                host = int(reply.content["who"]["host"])
+            except MALFORMED:
+                continue
+            if 0 <= host < self.hosts:
+                self._node.setdefault(host, reply.metadata.src_node_id)
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """Each task's reply, or a refusal that says why there is none."""
+        if not tasks:
+            return
+        end = self._clock.monotonic() + self.deadline
+        self._meet(end)
+        asked, messages, answered = [], [], 0
+        for task in tasks:
+            node = self._node.get(self.where(task.clients[0]))
+            if node is None:
+                yield Reply(task.clients, {}, refused="no such node")
+                continue
+            asked.append(task)
+            content, ttl = from_task(task), self.deadline
+            messages.append(
+                Message(content, dst_node_id=node, message_type=MessageType.TRAIN, ttl=ttl)
+            )
+        waiting = dict(enumerate(asked))
+        for place, message in self._carried(messages, end):
+            task = waiting.pop(place)
+            reply = to_reply(message.content, task)
+            answered += not reply.refused
+            yield reply
+        for task in waiting.values():
+            yield Reply(task.clients, {}, refused="no answer")
+        if not answered:
+            message = f"no host answered round {tasks[0].round} within {self.deadline:g} s"
+            raise ConnectionError(f"{message}: the same command goes on from there")
+
+    def _carried(self, messages: list[Message], end: float) -> Iterator[tuple[int, Message]]:
+        """(place in `messages`, its answer), as they come; each at most once, errors not at all.
+
+        `Grid.send_and_receive` sleeps for seconds at a time, and loses refused messages silently.
+        """
+        if not messages:
+            return
+        places = {
+            name: place
+            for place, name in enumerate(self.grid.push_messages(messages))
+            if name  # one that was not taken has no name
+        }
+        nodes = [message.metadata.dst_node_id for message in messages]
+        while places:
+            for answer in self.grid.pull_messages(list(places)):
+                place = places.pop(answer.metadata.reply_to_message_id, None)
+                if place is None or answer.has_error():
+                    continue
+                if answer.metadata.src_node_id == nodes[place]:
+                    yield place, answer
+            if not places or self._clock.monotonic() > end:
+                return
+            self._clock.sleep(self.poll)
+
+    def close(self) -> None:
+        """End what was started for this engine; the grid itself is Flower's."""
+        self._close()

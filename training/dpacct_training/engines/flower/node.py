@@ -1,0 +1,178 @@
+"""A node's side: the same host as everywhere, with keys and memories of its own on its disk."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from dpacct_training.algorithm import Arrays
+from dpacct_training.durable import keep
+from dpacct_training.engines.flower.messages import from_reply, packed, to_task
+from dpacct_training.extras import required
+from dpacct_training.keys import ELSEWHERE, Keys
+from dpacct_training.plan import Plan
+from dpacct_training.site import JUDGE, Host, Reply, Task
+
+_log = logging.getLogger(__name__)
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answered (client INT, run TEXT, round INT, digest TEXT,
+    PRIMARY KEY (client, run, round));
+CREATE TABLE IF NOT EXISTS memory (client INT, run TEXT, round INT, arrays BLOB,
+    PRIMARY KEY (client, run, round));
+"""
+_ANSWERED = "SELECT digest FROM answered WHERE client = ? AND run = ? AND round = ?"
+_NOTE = "INSERT OR IGNORE INTO answered VALUES (?, ?, ?, ?)"
+_ROUNDS = "SELECT COUNT(*) FROM answered WHERE client = ?"
+_RECALL = "SELECT arrays FROM memory WHERE client = ? AND run = ? AND round < ? ORDER BY round DESC"
+_REMEMBER = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?)"
+_LAST = "SELECT MAX(round) FROM memory WHERE client = ? AND run = ? AND round < ?"
+_FORGET = "DELETE FROM memory WHERE client = ? AND run = ? AND round < ?"
+OTHER_TASK = "another task of this round was answered"
+BUDGET = "budget"
+UNTOLD = "an unprotected accuracy is not told"
+
+
+class Disk:
+    """What a node must not forget: its key, what its clients keep, and what they have answered.
+
+    A round that is asked twice gets the same answer, and with another question none. A client is not
+    asked beyond its own budget, whoever asks and however often a run is begun anew.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._base = sqlite3.connect(folder / "node.sqlite", timeout=60.0)
+        with self._base:
+            self._base.executescript(_TABLES)
+
+    def keys(self) -> Keys:
+        """The node's own key, from its operating system."""
+
+        def write(draft: Path) -> None:
+            opened = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with os.fdopen(opened, "wb") as file:
+                file.write(os.urandom(32))
+
+        keep(self.folder / "node.key", write, first=True)
+        return Keys((self.folder / "node.key").read_bytes(), ELSEWHERE)
+
+    def refusal(self, task: Task, plan: Plan) -> str:
+        """Why a task is not answered, in a fixed word; else "", and it is noted that it is."""
+        with self._base:  # all of its clients or none, on the disk before any of them works
+            self._base.execute("BEGIN IMMEDIATE")
+            for client in task.clients:
+                asked = (client, task.run, task.round)
+                answered = self._base.execute(_ANSWERED, asked).fetchone()
+                if answered is None and self._spent(client, plan):
+                    return BUDGET
+                if answered not in (None, (task.digest,)):
+                    return OTHER_TASK
+                self._base.execute(_NOTE, (*asked, task.digest))
+        return ""
+
+    def _spent(self, client: int, plan: Plan) -> bool:
+        """Whether a client's own budget has no room for another round."""
+        account = plan.accounts.get(f"client {client}")
+        if account is None or account.epsilon is None:
+            return False
+        (rounds,) = self._base.execute(_ROUNDS, (client,)).fetchone()
+        return int(rounds) >= account.times
+
+    def recall(self, run: str, client: int, round: int) -> Arrays:
+        """As it was before this round: a round that is asked twice starts from the same."""
+        kept = self._base.execute(_RECALL, (client, run, round)).fetchone()
+        arrays: Arrays = {} if kept is None else required("safetensors.numpy").load(kept[0])
+        return arrays
+
+    def remember(self, task: Task, memory: dict[int, Arrays]) -> None:
+        """What clients keep after a round; the rounds before it stay until it is over."""
+        save = required("safetensors.numpy").save
+        with self._base:
+            for client, arrays in memory.items():
+                data = save({k: np.ascontiguousarray(arrays[k]) for k in sorted(arrays)})
+                self._base.execute(_REMEMBER, (client, task.run, task.round, data))
+                last = self._base.execute(_LAST, (client, task.run, task.round)).fetchone()
+                self._base.execute(_FORGET, (client, task.run, last[0] or 0))
+
+
+class Node:
+    """A host behind its disk: answers records, whatever is in them."""
+
+    def __init__(self, host: Host, disk: Disk) -> None:
+        self.host, self.disk = host, disk
+        host.keys = disk.keys()
+
+    def answer(self, record: RecordDict) -> RecordDict:
+        """Never raises: the text of an error could tell of the data, so it stays here."""
+        try:
+            task = to_task(record, self.disk.recall)
+            reply = self._reply(task)
+            self.disk.remember(task, reply.memory)
+            return from_reply(reply, task)
+        except Exception:
+            _log.exception("a task failed")
+            return packed({}, clients=[-1], refused="failed", digest="")
+
+    def _reply(self, task: Task) -> Reply:
+        if task.mark != self.host.plan.mark:
+            return Reply(task.clients, {}, refused="another plan")
+        if task.kind == JUDGE:  # of raw data, and in no account: in rehearsals only
+            return self.host.answer(task) if task.keys else Reply(task.clients, {}, refused=UNTOLD)
+        refused = self.disk.refusal(task, self.host.plan)
+        return Reply(task.clients, {}, refused=refused) if refused else self.host.answer(task)
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` where the block lasts longer: a node that hangs would miss all rounds."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's; there is one wherever Flower starts a process
+        return
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def client_app(begin: Callable[[Context], Node]) -> ClientApp:
+    """A ClientApp of one host; `begin` makes it where the first task comes."""
+    nodes: list[Node] = []
+
+    def who(message: Message, context: Context) -> Message:
+        host = ConfigRecord({"host": int(context.node_config["partition-id"])})
+        return Message(RecordDict({"who": host}), reply_to=message)
+
+    def train(message: Message, context: Context) -> Message:
+        try:
+            with _within(message.metadata.ttl):
+                if not nodes:
+                    nodes.append(begin(context))
+                answer = nodes[0].answer(message.content)
+        except Exception:
+            _log.exception("a node failed")
+            answer = packed({}, clients=[-1], refused="failed", digest="")
+        return Message(answer, reply_to=message)
+
+    app = ClientApp()
+    app.query()(who)
+    app.train()(train)
+    return app
