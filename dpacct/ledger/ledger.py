@@ -367,7 +367,7 @@ class Ledger:
             raise InvalidArgument(f"{told}, got {shown(charges)}", argument="plan")
         with self._store.session():
             self._replay()
-            charged = self._charged(label)
+            charged = self.charges(label)
             for name in charges.keys() & charged.keys():
                 if charges[name] != charged[name]:
                     told = f"label {shown(label)} was used to charge account {shown(name)}"
@@ -390,8 +390,8 @@ class Ledger:
             record = self._append(spend=list(spend.items()), **more, label=label)
         return Receipt(record["n"], charges)
 
-    def _charged(self, label: str) -> dict[str, Node]:
-        """Which accounts were charged what under this label."""
+    def charges(self, label: str) -> dict[str, Node]:
+        """Which named accounts were charged what under this label, as far as was read."""
         lines = (self._store.records[n]["spend"] for n in self._labels.get(label, ()))
         return {name: self._book.plan(p) for line in lines for p, names in line for name in names}
 

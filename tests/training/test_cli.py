@@ -326,7 +326,8 @@ noise = { name = "gaussian", clip = 1.0, multiplier = 1.5 }
     capsys.readouterr()
     report = (folder / "report.md").read_text()
     assert "Each client's own account" in report and "record-level" in report
-    assert not (folder / "ledger.jsonl").exists()
+    with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
+        assert ledger.plan is None and len(ledger.accounts) > 1
     for old, new, says in [
         ('"gaussian"', '"gausian"', "did you mean 'gaussian'?"),
         ("multiplier", "multplier", "did you mean 'multiplier'?"),

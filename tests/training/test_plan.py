@@ -17,6 +17,7 @@ from dpacct_training.keys import Keys
 from dpacct_training.noise import Gaussian, Unprotected
 from dpacct_training.plan import EACH, SERVER, SHARES, Cohort, Plan
 from dpacct_training.records import Records
+from tests.ledger.ledgers import old
 
 
 def cohort(**changes: Any) -> Cohort:
@@ -286,8 +287,12 @@ def test_the_same_label_charges_nothing_more(in_folder: bool, tmp_path: Path) ->
 def test_a_charge_is_on_the_disk_before_the_block_runs(tmp_path: Path) -> None:
     accounts = opened(tmp_path)
     both = {"client 3": INSIDE, "client 4": INSIDE}
-    with accounts, accounts.release(both, label="round 1"):
-        assert (tmp_path / "accounts.jsonl").read_text().count("\n") == 1
+    with (
+        accounts,
+        accounts.release(both, label="round 1"),
+        dp.Ledger(tmp_path / "ledger.jsonl", read_only=True) as ledger,
+    ):
+        assert ledger.charges("round 1") == both and len(ledger.intents) == 1
     refused = pytest.raises(dp.InvalidArgument, match="must be open")
     with refused, accounts.release({"client 3": INSIDE}, label="round 2"):
         raise AssertionError("drawn all the same")
@@ -298,17 +303,31 @@ def charge(accounts: Accounts, label: str) -> None:
         pass
 
 
-def test_a_line_cut_short_charged_nobody_and_a_changed_one_is_damage(tmp_path: Path) -> None:
+def test_a_line_that_a_crash_cut_short_charged_nobody(tmp_path: Path) -> None:
     with opened(tmp_path) as accounts:
-        for label in ("round 1", "round 2"):
-            charge(accounts, label)
-    file = tmp_path / "accounts.jsonl"
-    written = file.read_bytes()
-    file.write_bytes(written[:-3])
+        charge(accounts, "round 1")
+    file = tmp_path / "ledger.jsonl"
+    head = file.with_name("ledger.jsonl.head")
     with opened(tmp_path) as accounts:
-        assert accounts.charged("client 4") == 1
         charge(accounts, "round 2")
-    assert file.read_bytes() == written
-    file.write_bytes(b"no line\n" + written)
-    with pytest.raises(dp.LedgerDamaged, match="damaged at line 1"):
+        before, counted = file.read_bytes(), head.read_bytes()
+        charge(accounts, "round 3")
+        written = file.read_bytes()
+    file.write_bytes(written[: len(before) + 30])
+    head.write_bytes(counted)
+    with opened(tmp_path) as accounts:
+        assert accounts.charged("client 4") == 2
+        charge(accounts, "round 3")
+        assert accounts.charged("client 4") == 3
+    file.write_bytes(file.read_bytes().replace(b"round 1", b"round 9"))
+    with pytest.raises(dp.LedgerDamaged, match="was changed"):
         opened(tmp_path).__enter__()
+
+
+def test_a_folder_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    old(tmp_path / "ledger.jsonl")
+    (tmp_path / "a" / "accounts.jsonl").write_text("")
+    for folder in (tmp_path, tmp_path / "a"):
+        with pytest.raises(dp.InvalidArgument, match="an earlier version"):
+            opened(folder).__enter__()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -53,49 +51,61 @@ class Account:
         return epsilon(self.step, times, self.delta)
 
     @property
-    def budget(self) -> tuple[float, Fraction]:
-        """(epsilon, delta) for a ledger: the target, or what the whole plan costs, rounded up."""
-        if self.epsilon is not None:
-            return self.epsilon, self.delta
-        return float(self.spent(self.times)) * (1.0 + 1e-9), self.delta
+    def plan(self) -> dp.Node:
+        """Everything that it may be charged."""
+        return self.step * self.times
 
 
 class Accounts:
-    """What was charged to whom; a context manager, with files in `folder`, else in memory.
+    """What was charged to whom; a context manager, with a `dpacct.Ledger` in `folder`, else in memory.
 
-    The run's account is a `dpacct.Ledger`. All others share `accounts.jsonl`: one line and one flush
-    for a round, however many clients it charges. Every charge has a label, and the same label again
-    charges nothing more. Raises `BudgetExceeded`, `LedgerDamaged`.
+    Every charge has a label, and the same label again charges nothing more. Raises `BudgetExceeded`,
+    `LedgerDamaged`, `InvalidArgument` for a folder of an earlier version.
     """
 
     def __init__(self, accounts: Mapping[str, Account], folder: Path | None = None) -> None:
         self.accounts = accounts
         self.folder = folder
-        self.ledger: dp.Ledger | None = None
+        self._ledger: dp.Ledger | None = None
         self._names: dict[str, frozenset[str]] = {}  # whom each label charged
         self._rounds: dict[str, int] = {}  # how often each account was charged
         self._open = folder is None
 
     @property
-    def file(self) -> Path | None:
-        """The lines of all accounts but the run's; None in memory."""
-        return None if self.folder is None else self.folder / "accounts.jsonl"
+    def ledger(self) -> dp.Ledger | None:
+        """The open ledger of a run that has an account of its own."""
+        return self._ledger if RUN in self.accounts else None
 
     def __enter__(self) -> Self:
-        if self.folder is None:
+        if self.folder is None or not self.accounts:
+            self._open = True
             return self
         self._names, self._rounds = {}, {}
-        account = self.accounts.get(RUN)
-        if account is not None:
-            self.ledger = dp.Ledger(
-                self.folder / "ledger.jsonl",
-                budget=account.budget,
-                plan=account.step * account.times,
-            )
-            for record in self.ledger.intents:
-                self._note(str(record.get("label", "")), {RUN})
-        self._read()
-        self._open = True
+        of_run = self.accounts.get(RUN)
+        plan = None if of_run is None else of_run.plan
+        budget = None if of_run is None else (of_run.epsilon, of_run.delta)
+        path = self.folder / "ledger.jsonl"
+        earlier = path.with_name("accounts.jsonl").exists()
+        if path.exists():
+            with dp.Ledger(path, read_only=True) as before:
+                earlier |= before.header["version"] == 1
+        if earlier:
+            message = f"the run in {str(self.folder)!r} was begun by an earlier version of dpacct"
+            raise dp.InvalidArgument(f"{message}: take another folder", argument="out")
+        ledger = dp.Ledger(path, budget=budget, plan=plan)
+        try:
+            equal: dict[Account, list[str]] = {}
+            for name, account in self.accounts.items():
+                if name != RUN:
+                    equal.setdefault(account, []).append(name)
+            for account, names in equal.items():
+                ledger.open(names, budget=(account.epsilon, account.delta), plan=account.plan)
+            for record in ledger.intents:
+                self._note(record["label"], ledger.charges(record["label"]))
+        except BaseException:
+            ledger.close()
+            raise
+        self._ledger, self._open = ledger, True
         return self
 
     def __exit__(
@@ -105,27 +115,9 @@ class Accounts:
         trace: TracebackType | None,
     ) -> None:
         self._open = self.folder is None
-        if self.ledger is not None:
-            self.ledger.close()
-            self.ledger = None
-
-    def _read(self) -> None:
-        """The lines so far; one that a crash cut short charged nobody, and is cut off."""
-        if self.file is None or not self.file.exists():
-            return
-        data = self.file.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if whole != data:
-            with self.file.open("r+b") as file:
-                file.truncate(len(whole))
-        for number, line in enumerate(whole.splitlines()):
-            try:
-                record = json.loads(line)
-                names = record["accounts"]
-                self._note(record["label"], self._others if names == "all" else set(names))
-            except (ValueError, KeyError, TypeError):
-                message = f"the accounts in {str(self.file)!r} are damaged at line {number + 1}"
-                raise dp.LedgerDamaged(message, argument="out") from None
+        if self._ledger is not None:
+            self._ledger.close()
+            self._ledger = None
 
     def charged(self, name: str) -> int:
         """In how many rounds an account was charged."""
@@ -137,11 +129,6 @@ class Accounts:
 
     def _noted(self, name: str, label: str) -> bool:
         return name in self._names.get(label, ())
-
-    @property
-    def _others(self) -> frozenset[str]:
-        """All accounts but the run's."""
-        return frozenset(name for name in self.accounts if name != RUN)
 
     def _note(self, label: str, names: Collection[str]) -> None:
         """Count each of `names` once under this label."""
@@ -174,22 +161,11 @@ class Accounts:
                 raise dp.BudgetExceeded(
                     f"{message}, and {label} would be one more", argument="plan"
                 )
-        fresh = [name for name in charges if not self._noted(name, label)]
         with ExitStack() as stack:
-            if RUN in fresh and self.ledger is not None:
-                stack.enter_context(self.ledger.release(charges[RUN], label=label))
-            self._write([name for name in fresh if name != RUN], label)
-            self._note(label, fresh)
+            if self._ledger is not None and charges:
+                stack.enter_context(self._ledger.release(charges, label=label))
+            self._note(label, charges)
             yield
-
-    def _write(self, names: list[str], label: str) -> None:
-        if self.file is None or not names:
-            return
-        with self.file.open("a", encoding="utf-8") as file:
-            charged = "all" if len(names) == len(self._others) else names
-            file.write(json.dumps({"label": label, "accounts": charged}) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def largest(answers: Mapping[str, dp.Answer]) -> str | None:

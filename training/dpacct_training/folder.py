@@ -33,7 +33,7 @@ class Folder:
     @property
     def charged(self) -> bool:
         """Whether anything was counted here."""
-        return any((self.path / name).exists() for name in ("ledger.jsonl", "accounts.jsonl"))
+        return (self.path / "ledger.jsonl").exists()
 
     @contextmanager
     def held(self) -> Iterator[None]:
