@@ -199,7 +199,7 @@ def test_refusals(
     [
         ('name = "linear"', 'name = "mlp"\nhidden = [0]', "hidden must be a list of whole numbers"),
         ('name = "linear"', 'name = "mlp"\nhidden = 8', "hidden must be a list of whole numbers"),
-        ('name = "linear"', 'name = "cnn"\nchannels = [4]', "channels must be a list of 2"),
+        ('name = "linear"', 'name = "cnn"\nchannels = [4]', "pool must be a list of 1"),
         ('name = "dp_fed_ls"', 'name = "dp_fed"\nsmoothing = 1', "[algorithm] takes by, got"),
         ('name = "dp_fed_ls"', 'name = "fedavg"\nby = 1', "no settings but its name"),
         ('name = "small"', "variant = 5", "[[variant]] must be a list"),

@@ -31,6 +31,7 @@ MODELS: list[dict[str, Any]] = [
     {"name": "linear", "start": "zeros"},
     {"name": "mlp", "hidden": [7]},
     {"name": "cnn", "channels": [2, 3], "hidden": [5]},
+    {"name": "resnet", "width": 2, "blocks": [1, 1], "groups": 1},
 ]
 
 
@@ -253,11 +254,50 @@ def test_layouts_are_the_same_model_in_another_order() -> None:
     assert rows.setting.evaluate(first, test) == columns.setting.evaluate(other, test)
 
 
-def test_the_3_4_million_weights_of_the_paper() -> None:
-    """000 Section 6.2: 'about 3.4M parameters' on 32 x 32 colour images."""
-    cnn = models.by_name("cnn")
-    big = cnn((3, 32, 32), 10, "default", (64, 128), (384, 192))  # type: ignore[call-arg]
-    assert big.dimension == 3_431_754
+CIFAR, MNIST = (3, 32, 32), (1, 28, 28)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "classes", "widths", "weights"),
+    [
+        # 000 Section 6.2 prints "about 3.4M"; the others are those of the networks that they cite
+        ("cnn", CIFAR, 10, {"channels": (64, 128), "hidden": (384, 192)}, 3_431_754),
+        (
+            "cnn",
+            MNIST,
+            10,
+            {
+                "channels": (32, 64),
+                "hidden": (128,),
+                "kernel": 3,
+                "padding": "valid",
+                "pool": (1, 2),
+            },
+            1_199_882,
+        ),
+        (
+            "cnn",
+            CIFAR,
+            10,
+            {
+                "channels": (32, 64, 64),
+                "hidden": (64,),
+                "kernel": 3,
+                "padding": "valid",
+                "pool": (2, 2, 1),
+            },
+            122_570,
+        ),
+        ("cnn", MNIST, 62, {"channels": (32, 64), "hidden": (512,)}, 1_690_046),
+        ("resnet", CIFAR, 10, {"width": 64}, 11_173_962),  # 004 Section 6.1, 002 Section 5.1
+        ("lstm", (80,), 80, {"embedding": 8, "hidden": 256, "layers": 2}, 819_920),
+    ],
+)
+def test_the_papers_own_networks(
+    name: str, inputs: tuple[int, ...], classes: int, widths: dict[str, Any], weights: int
+) -> None:
+    model = models.by_name(name)(inputs=inputs, classes=classes, **widths)
+    assert model.dimension == weights
 
 
 @pytest.mark.parametrize(
@@ -269,7 +309,10 @@ def test_the_3_4_million_weights_of_the_paper() -> None:
         ({"local__learning_rate": float("nan")}, "learning_rate must be a finite"),
         ({"local__optimiser": "adamw"}, r"optimiser must be one of sgd, adam.*did you mean 'adam'"),
         ({"model__layout": "diagonal"}, "layout must be one of"),
-        ({"model__name": "resnet"}, "model must be one of cnn, linear, lstm, mlp, got 'resnet'"),
+        (
+            {"model__name": "vgg"},
+            "model must be one of cnn, linear, lstm, mlp, resnet, got 'vgg'",
+        ),
         ({"model__hiden": 3}, r"\[model\] takes .*got 'hiden'"),
     ],
 )

@@ -64,7 +64,7 @@ def _finished(prepared: Any) -> Run:
     return run
 
 
-@pytest.mark.parametrize("name", sorted(set(SYSTEMS) - {"udp_fl", "pate_fl", "knn_fl"}))
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_the_twin_without_noise_promises_nothing(name: str) -> None:
     prepared = system(name, privacy__noise="none")
     result = Session(prepared).finish()
@@ -358,3 +358,14 @@ def test_totals_of_votes_go_with_the_key(tmp_path: Path) -> None:
     assert result.state.costs["by these votes, exactly"] <= float(result.spent)
     again = Session(system("pate_fl"), tmp_path).finish()
     assert again.state.costs == result.state.costs
+
+
+def test_one_point_of_a_connection_is_the_paper_s() -> None:
+    """002 Theorem 5: 1.1 times the mean less a tenth of the last model."""
+    run, engine = begun(system("udp_fl"))
+    start = run.state.server["weights"]
+    models = run.step(engine, 1)["model"]
+    mean = models.mean(axis=0, dtype=np.float64)
+    algorithm = replace(run.algorithm, connect=1)  # type: ignore[call-arg]
+    state = algorithm.server({"weights": start}, {"model": models, "who": models}, run.setting)
+    np.testing.assert_allclose(state["weights"], 1.1 * mean - 0.1 * start, rtol=1e-12)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
 import dpacct as dp
+from dpacct_training.accept import positive
 from dpacct_training.local import Local
 
 if TYPE_CHECKING:
@@ -37,12 +38,27 @@ class Algorithm(ABC):
     """Paper and locus."""
     messages: ClassVar[tuple[str, ...]] = ()
     """Fields that were private before they left a client, and are released as they are: models."""
+    printed: ClassVar[float | None] = None
+    """The noise multiplier that the paper prints."""
     personalises: ClassVar[bool] = False
     """Whether each client has a model of its own, which `personal` returns."""
 
     @abstractmethod
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """All that privacy rests on."""
+
+    def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
+        """The same with the noise that the paper itself draws ([privacy] noise = "as-printed").
+
+        Accounted as what it is. Raises `InvalidArgument` where the paper prints none.
+        """
+        if self.printed is None:
+            message = (
+                f"noise must be another word or a number for {self.name}, whose paper prints none"
+            )
+            raise dp.InvalidArgument(f"{message}, got 'as-printed'", argument="noise")
+        clip = positive("clip", cohort.clip)
+        return self, replace(cohort, noise=self.printed * clip)
 
     def begin(self, setting: Setting) -> Arrays:
         """The server's state before the first round."""

@@ -67,6 +67,19 @@ class Noise(ABC):
     def variance(self) -> float:
         """Of the noise on one number; read off `node` and `clip`, never off `unit`."""
 
+    def as_printed(self) -> Noise:
+        """The same as the paper draws it, where its bound is another than this one."""
+        return self
+
+    def without(self) -> Noise:
+        """The same bound with nothing to hide it ([privacy] noise = "none")."""
+        return Unprotected(self.size, self.clip)
+
+    @property
+    def claimed(self) -> dp.Node | None:
+        """What the paper accounts, where that is not `node`."""
+        return self.node
+
     @abstractmethod
     def unit(self, count: int, stream: Stream) -> Vector:
         """So many numbers of noise for a clip of 1, in double precision."""
@@ -177,6 +190,32 @@ class Laplace(Noise):
         norms: Vector = np.abs(rows).sum(axis=1)
         return norms
 
+    def as_printed(self) -> Noise:
+        return PrintedLaplace(self.size, self.clip, self.b)
+
+
+@dataclass(frozen=True)
+class PrintedLaplace(Laplace):
+    """Clipped in l2, with the noise that an l1 norm of one clip would ask for (002 Section 5.1).
+
+    A row of l2 norm `clip` has an l1 norm of up to sqrt(size) clips: `node` accounts for that.
+    """
+
+    order: ClassVar[float] = 2.0
+
+    @cached_property
+    def node(self) -> dp.Node:
+        # rounded down: the scale is at most b / sqrt(size) of what it has to hide
+        scale = self.b * self.size**-0.5 * (1.0 - 1e-12)
+        return dp.Laplace(noise_multiplier=scale, clip=1)
+
+    @property
+    def claimed(self) -> dp.Node:
+        return dp.Laplace(noise_multiplier=self.b, clip=1)
+
+    def norms(self, rows: Rows) -> Vector:
+        return l2_norms(rows)
+
 
 @dataclass(frozen=True)
 class Staircase(Noise):
@@ -225,6 +264,29 @@ class Staircase(Noise):
         bounded: Rows = np.clip(rows, -self.clip, self.clip)
         return bounded
 
+    def as_printed(self) -> Noise:
+        return PrintedStaircase(self.size, self.clip, self.eps0)
+
+
+@dataclass(frozen=True)
+class PrintedStaircase(Staircase):
+    """Clipped in l2, with one staircase a number, accounted as one staircase in all (002 Section 5.1).
+
+    The ball of l2 radius `clip` lies in the cube that `Staircase` accounts: so many mechanisms.
+    """
+
+    order: ClassVar[float] = 2.0
+
+    @property
+    def claimed(self) -> dp.Node:
+        return self.step
+
+    def norms(self, rows: Rows) -> Vector:
+        return l2_norms(rows)
+
+    def bound(self, rows: Rows) -> Rows:
+        return Noise.bound(self, rows)
+
 
 @dataclass(frozen=True)
 class Votes(Noise):
@@ -258,7 +320,7 @@ class Votes(Noise):
         return dp.GNMax(sigma=self.sigma, level=self.level, neighbours=self.neighbours)
 
     @cached_property
-    def node(self) -> dp.Node:
+    def node(self) -> dp.Node | None:
         return self.gnmax.plan(self.size // self.classes)
 
     @property
@@ -281,6 +343,11 @@ class Votes(Noise):
         votes: Rows = np.where(spread, shares / self.neighbours, plurality)
         return votes.reshape(len(rows), -1)
 
+    def without(self) -> Noise:
+        return ClearVotes(
+            self.size, self.clip, self.sigma, self.classes, self.level, self.neighbours
+        )
+
     def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
         labels: NDArray[np.int64] = noisy.reshape(-1, self.classes).argmax(axis=1)
         return labels
@@ -290,6 +357,20 @@ class Votes(Noise):
         cost = self.gnmax.cost(counts.astype(np.int64), delta)
         answers = {"by these votes": cost.data_dependent, "by these votes, exactly": cost.exact}
         return {name: float(answer) for name, answer in answers.items() if answer is not None}
+
+
+@dataclass(frozen=True)
+class ClearVotes(Votes):
+    """The same votes counted without noise: nothing is guaranteed."""
+
+    counts_votes: ClassVar[bool] = False
+
+    @cached_property
+    def node(self) -> None:
+        return None
+
+    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+        return total
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from dpacct_training.noise import Gaussian, Noise, Unprotected, on_sample
 from dpacct_training.records import Records
 
 SERVER, SHARES, EACH = "server", "shares", "each"
+AS_PRINTED = "as-printed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +31,8 @@ class Cohort:
     `rate`: share of clients per round, exact. `scheme`: "poisson" (a coin each), "uniform" (a subset
     of the fixed size rate * clients) or "none" (everyone). `epsilon`, `delta`: the target. `noise`:
     "exact" (the least that dpacct's accountant allows), a theorem's id (what a paper asks for),
-    "none", or a number: the standard deviation of the noise in the sum. `delta` may be written
-    "clients^-1.1". Raises `InvalidArgument`.
+    "as-printed" (what the paper itself draws), "none", or a number: the standard deviation of the
+    noise in the sum. `delta` may be written "clients^-1.1". Raises `InvalidArgument`.
     """
 
     clients: int

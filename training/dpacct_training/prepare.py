@@ -17,7 +17,7 @@ from dpacct_training.engines import EngineSetting
 from dpacct_training.experiment import Experiment, Section, build
 from dpacct_training.keys import Keys
 from dpacct_training.local import Local
-from dpacct_training.plan import Cohort, Plan
+from dpacct_training.plan import AS_PRINTED, Cohort, Plan
 from dpacct_training.setting import Setting
 
 
@@ -48,6 +48,11 @@ class Prepared:
     setting: Setting
     running: Running
     engine: EngineSetting
+
+    @property
+    def as_printed(self) -> bool:
+        """Whether the noise is the paper's own, whatever it guarantees."""
+        return self.experiment.sections["privacy"].get("noise") == AS_PRINTED
 
     @property
     def cohort(self) -> Cohort:
@@ -94,7 +99,9 @@ def prepare(experiment: Experiment) -> Prepared:
     )
     if experiment.clients:
         settings = {**settings, "members": _members(experiment.clients, model.dimension)}
-    algorithm = build(kind, "[algorithm]", settings, local=local)
+    algorithm: Algorithm = build(kind, "[algorithm]", settings, local=local)
+    if cohort.noise == AS_PRINTED:
+        algorithm, cohort = algorithm.as_printed(cohort)
     setting = Setting(model, federation, public(wanted, federation), cohort.rate)
     plan = algorithm.plan(cohort, setting)
     return Prepared(experiment, algorithm, plan, setting, running, engine)

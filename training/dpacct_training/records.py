@@ -14,7 +14,7 @@ from dpacct_training.accept import delta as probability
 from dpacct_training.accept import one_of, positive, share, whole
 from dpacct_training.accounts import rounds_within
 from dpacct_training.keys import Stream
-from dpacct_training.noise import Noise
+from dpacct_training.noise import Noise, on_sample
 from dpacct_training.sampling import SCHEMES, fixed_size, poisson
 
 
@@ -47,19 +47,26 @@ class Records:
     @cached_property
     def node(self) -> dp.Node | None:
         """What one round costs: `steps` releases, if the client's public coin says so."""
-        scheme = "none" if self.rate == 1 else self.scheme
-        sampled = self.noise.sampled(scheme, self.rate)
-        if sampled is None:
+        return self._round(self.noise.node)
+
+    @cached_property
+    def claimed(self) -> dp.Node | None:
+        """What the paper says that a round costs, where its noise is drawn as printed; else `node`."""
+        return self._round(self.noise.claimed)
+
+    def _round(self, release: dp.Node | None) -> dp.Node | None:
+        if release is None:
             return None
-        steps = sampled * self.steps
+        scheme = "none" if self.rate == 1 else self.scheme
+        steps = on_sample(release, scheme, self.rate) * self.steps
         node = steps if self.coin == 1 else dp.Participation(self.coin)(steps)
         return node.under(unit="record")
 
     def rounds(self, most: int) -> int:
-        """In how many of `most` rounds the client may take part."""
-        if self.epsilon is None or self.node is None:
+        """In how many of `most` rounds the client may take part, by the accounting that it goes by."""
+        if self.epsilon is None or self.claimed is None:
             return most
-        return rounds_within(self.node, self.epsilon, self.delta, most)
+        return rounds_within(self.claimed, self.epsilon, self.delta, most)
 
     def batch(self, held: int, stream: Stream) -> NDArray[np.int64]:
         """The places of one step's records among the `held` ones: the coins that are accounted."""

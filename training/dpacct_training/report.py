@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dpacct as dp
-from dpacct_training.accounts import RUN
+from dpacct_training.accounts import RUN, epsilon
 from dpacct_training.plan import EACH, SERVER, SHARES
 from dpacct_training.plots import curves
 from dpacct_training.prepare import Prepared
@@ -153,6 +153,8 @@ def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...
                 f"Noise on the sum of each {name}: standard deviation {noise.variance**0.5:.6g} on"
                 f" each of {noise.size} numbers, clip {noise.clip:g}, {_DRAWN_BY[plan.by]}."
             )
+    if prepared.as_printed:
+        paragraphs.append(_as_printed(prepared, result))
     if plan.private and prepared.cohort.epsilon is not None:
         paragraphs.append(f"Target epsilon {prepared.cohort.epsilon:g}.")
     if result.state.costs:
@@ -166,6 +168,23 @@ def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...
     )
     clients = _clients(prepared, result)
     return (outcome, _ran(prepared, result), *clients)
+
+
+def _as_printed(prepared: Prepared, result: Result) -> str:
+    """Which guarantee the paper's own noise has, beside what the paper says of it."""
+    told = "The noise is the paper's own. What it guarantees is the epsilon of this report"
+    records = prepared.plan.records.values()
+    claims = [
+        float(epsilon(r.claimed, r.rounds(prepared.cohort.rounds), r.delta))
+        for r in set(records)
+        if r.claimed is not None and r.claimed != r.node and r.rounds(prepared.cohort.rounds)
+    ]
+    if claims and result.spent is not None:
+        told += f", {float(result.spent):.6g}; accounted as the paper does, {max(claims):.6g}"
+        told += ": its sensitivity is that of another norm than the one that is clipped"
+    elif prepared.cohort.epsilon is not None:
+        told += f"; the paper says {prepared.cohort.epsilon:g}"
+    return told + "."
 
 
 def _ran(prepared: Prepared, result: Result) -> dp.ReportSection:

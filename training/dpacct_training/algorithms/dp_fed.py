@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dpacct_training.algorithm import Array, Arrays
+from dpacct_training.accept import one_of
+from dpacct_training.algorithm import Algorithm, Array, Arrays
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.local import fit
+from dpacct_training.plan import Cohort
 from dpacct_training.site import Site
 
 
@@ -20,6 +22,12 @@ class DPFed(DPFedAvg):
 
     name: ClassVar[str] = "dp_fed"
     source: ClassVar[str] = "000 Algorithm 1, sigma = 0"
+
+    def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
+        """What Theorem 1 or 2 asks for, by the sampling."""
+        theorem = {"uniform": "theorem1", "poisson": "theorem2"}
+        scheme = one_of("scheme", cohort.scheme, theorem)
+        return self, replace(cohort, noise=f"dp_fed_ls.{theorem[scheme]}")
 
     def update(self, sent: Arrays, site: Site) -> Array:
         """Pulled back after every step."""

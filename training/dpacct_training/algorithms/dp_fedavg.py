@@ -22,6 +22,7 @@ class DPFedAvg(FedAvg):
 
     name: ClassVar[str] = "dp_fedavg"
     source: ClassVar[str] = "003 Algorithms 3 and 4"
+    printed: ClassVar[float | None] = 0.06  # 003, hyperparameters: S = 0.08, sigma = 0.06
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """Noise for the cohort's target."""

@@ -20,6 +20,7 @@ class DPFedSAM(DPFedAvg):
 
     name: ClassVar[str] = "dp_fedsam"
     source: ClassVar[str] = "004 Algorithm 1"
+    printed: ClassVar[float | None] = 0.95  # 004 Section 6.1
 
     def __post_init__(self) -> None:
         real("rho", self.rho, 0.0)

@@ -30,6 +30,7 @@ class FedOpt(DPFedAvg):
 
     name: ClassVar[str] = "fed_opt"
     source: ClassVar[str] = "Reddi et al. 2021, Algorithm 2"
+    printed: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, KINDS)

@@ -22,6 +22,7 @@ class FedProx(DPFedAvg):
 
     name: ClassVar[str] = "fedprox"
     source: ClassVar[str] = "Li et al. 2020, Algorithm 2"
+    printed: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         real("mu", self.mu, 0.0)

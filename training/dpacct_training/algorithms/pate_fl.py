@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +40,10 @@ class PateFL(Algorithm):
         whole("student_steps", self.student_steps, 1)
         positive("student_rate", self.student_rate)
 
+    def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
+        """As it is: `sigma` is the paper's own."""
+        return self, replace(cohort, noise="exact")
+
     def votes(self, setting: Setting) -> Votes:
         """The mechanism of a round."""
         classes = setting.model.classes
@@ -52,7 +56,10 @@ class PateFL(Algorithm):
             raise InvalidArgument(
                 f"{message}, got {asked} of {public} and {cohort.scheme}", argument="queries"
             )
-        return Plan(cohort=cohort, noise={"votes": self.votes(setting)})
+        votes = self.votes(setting)
+        return Plan(
+            cohort=cohort, noise={"votes": votes.without() if cohort.noise == "none" else votes}
+        )
 
     def begin(self, setting: Setting) -> Arrays:
         start = setting.initial()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import ClassVar
@@ -41,6 +41,10 @@ class PriFedSync(Algorithm):
         real("sigma", self.sigma, 0.0)
         real("alpha", self.alpha, 0.0, 1.0)
         whole("steps", self.steps, 1)
+
+    def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
+        """As it is: `sigma` is the paper's own."""
+        return self, replace(cohort, noise="exact")
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         size, clip = setting.model.dimension, cohort.clip

@@ -18,7 +18,7 @@ def names() -> list[str]:
     """All models.
 
     >>> names()
-    ['cnn', 'linear', 'lstm', 'mlp']
+    ['cnn', 'linear', 'lstm', 'mlp', 'resnet']
     """
     return sorted(_models)
 

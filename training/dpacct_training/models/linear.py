@@ -133,7 +133,9 @@ class Linear(Model):
         norms are products of theirs.
         """
         orders = [noise.order for noise in noises]
-        if math.inf in orders:  # bounded number by number
+        if set(orders) == {math.inf}:
+            return self._bounded_by_number(w, x.flatten(2), y, taken, noises)
+        if math.inf in orders:
             return super().bounded_sum(w, x, y, taken, noises)
         x = fours(x.flatten(2))
         error = self._error(w, x, y)
@@ -143,6 +145,25 @@ class Linear(Model):
         clips = torch.tensor([noise.clip * _INWARD for noise in noises])[:, None]
         error = error * ((clips / norms).clamp(max=1.0) * taken)[:, :, None]
         return self._pull(error, x)
+
+    def _bounded_by_number(
+        self,
+        w: torch.Tensor,
+        x: torch.Tensor,
+        y: torch.Tensor,
+        taken: torch.Tensor,
+        noises: Sequence[Noise],
+    ) -> torch.Tensor:
+        """Where each number of a record's gradient is clipped by itself."""
+        error = self._error(w, fours(x), y)
+        sums, biases = [], []
+        for client, noise in enumerate(noises):
+            clip, kept = noise.clip * _INWARD, taken[client].bool()
+            each = error[client][kept]
+            whole = each[:, :, None] * x[client][kept][:, None, :]
+            sums.append(whole.clamp_(-clip, clip).sum(0))
+            biases.append(each.clamp(-clip, clip).sum(0))
+        return self.row(torch.stack(sums), torch.stack(biases))
 
     # --- plain SGD in the span of the samples
 
