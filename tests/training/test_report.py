@@ -18,7 +18,8 @@ from tests.training.experiments import small
 
 @cache
 def ran(**changes: object) -> tuple[Prepared, Result]:
-    prepared = small(privacy__rounds=3, **changes)
+    # four rounds of a quarter: of fewer hits than one each point of a curve takes 20 ms
+    prepared = small(privacy__rounds=4, **changes)
     return prepared, Session(prepared).finish()
 
 
