@@ -7,6 +7,7 @@ none, one sentence. Work is counted in cells and places, so the same question al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -67,10 +68,15 @@ class Work:
         return self.spent + 2.0 * self.dearest <= WORK
 
 
+class Overspent(Exception):
+    """The work of a block is more than was allowed. No refusal of a method: nobody on the way catches it."""
+
+
 @dataclass
 class Meter:
-    """What was done within a block, in seconds as estimated."""
+    """What was done within a block, in seconds as estimated; no more than `most`."""
 
+    most: float = math.inf
     spent: float = 0.0
 
 
@@ -78,9 +84,12 @@ _METER: ContextVar[Meter | None] = ContextVar("metered_work", default=None)
 
 
 @contextmanager
-def metered() -> Iterator[Meter]:
-    """Counts the work of the block: on every machine, and under any load, the same."""
-    meter = Meter()
+def metered(most: float = math.inf) -> Iterator[Meter]:
+    """Counts the work of the block: on every machine, and under any load, the same.
+
+    Within the block `Overspent` is raised where it is more than `most`.
+    """
+    meter = Meter(most)
     token = _METER.set(meter)
     try:
         yield meter
@@ -102,3 +111,5 @@ def _charge(seconds: float) -> None:
     meter = _METER.get()
     if meter is not None:
         meter.spent += seconds
+        if meter.spent > meter.most:
+            raise Overspent

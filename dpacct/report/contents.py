@@ -29,6 +29,8 @@ VAST = 50.0
 _FAILURES = (DpacctError, ArithmeticError, ValueError)
 SLOW = 0.4
 """Estimated seconds of sixteen points of a profile, beyond which the curves are left out."""
+LONG = 2.0
+"""And those of the attacker's best at some rates, which follow a whole curve."""
 _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
 
 
@@ -91,22 +93,19 @@ def is_quick(answer: Answer) -> bool:
 
 def risks(answer: Answer) -> tuple[tuple[str, Answer], ...]:
     """The same guarantee as attack success, where that is quickly computed."""
+    from dpacct.pld.budget import Overspent, metered
     from dpacct.risk import Risk
 
     if not is_quick(answer):
         return ()
     assert answer.tree is not None
     risk = Risk(answer.tree)
+    name = "true positive rate at a false positive rate of"
     try:
-        found = [("membership advantage (true minus false positive rate)", risk.advantage())]
-        found += [
-            (
-                f"true positive rate at a false positive rate of {rate}",
-                risk.true_positive_rate(rate),
-            )
-            for rate in RATES
-        ]
-    except _FAILURES:
+        with metered(LONG):
+            found = [("membership advantage (true minus false positive rate)", risk.advantage())]
+            found += [(f"{name} {rate}", risk.true_positive_rate(rate)) for rate in RATES]
+    except (Overspent, *_FAILURES):
         return ()
     return tuple((name, answer) for name, answer in found if is_bound(answer))
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.certify import effort
 from dpacct.cli.text import safe_number
+from dpacct.proof import effort
 from tests.cli.runner import run
 
 # each mechanism as a constructor, as flags, and as keys of a plan file (None: files only)
@@ -68,7 +68,12 @@ SAMPLINGS: dict[str, tuple[Callable[[dp.Node], dp.Node], str, str]] = {
     ),
 }
 STEPS = 3
-PROVED = {("gaussian", "none"), ("gaussian", "poisson"), ("laplace", "none"), ("laplace", "poisson")}
+PROVED = {
+    ("gaussian", "none"),
+    ("gaussian", "poisson"),
+    ("laplace", "none"),
+    ("laplace", "poisson"),
+}
 """What is asked with proofs; they would take a minute for all."""
 NUMBERS = ("value", "lower", "upper", "side", "strength", "method", "adjacency", "unit", "basis")
 

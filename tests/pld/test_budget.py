@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.pld.budget import MEMORY, WORK, Work, metered, most_cells, most_places
+from dpacct.pld.budget import MEMORY, WORK, Overspent, Work, metered, most_cells, most_places
 from dpacct.pld.grid import graded
 
 LIMIT = 3 * 2**30
@@ -104,6 +104,14 @@ def test_a_meter_counts_the_same_each_time_and_only_what_is_inside() -> None:
         plan.profile([2.0])
         assert work.spent == spent[-1] > 0.0
     assert spent[0] == spent[1]
+
+
+def test_a_meter_stops_what_costs_more_than_it_may() -> None:
+    plan = dp.Laplace(b=20) * 100
+    with pytest.raises(Overspent), metered(1e-3) as work:
+        plan.profile([0.1, 1.0])
+    assert work.spent > 1e-3
+    assert 0.0 < plan.profile([1.0])[0] < 1.0  # and nothing is counted any more
 
 
 def test_sums_of_many_different_laws_stay_within_the_budget() -> None:

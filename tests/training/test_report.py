@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
 import dpacct as dp
+from dpacct.report import contents
 from dpacct_training.plots import accuracy, curves, epsilon
 from dpacct_training.prepare import Prepared
 from dpacct_training.report import report, without_guarantee
@@ -16,10 +19,25 @@ from dpacct_training.session import Result, Session
 from tests.training.experiments import small
 
 
+@pytest.fixture(autouse=True, scope="module")
+def same_curves_once() -> Iterator[None]:
+    """Most of these reports are of one plan, whose curves take seconds."""
+
+    whole, known = contents.risks, dict[dp.Node | None, Any]()
+
+    def risks(answer: dp.Answer) -> Any:
+        if answer.tree not in known:
+            known[answer.tree] = whole(answer)
+        return known[answer.tree]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contents, "risks", risks)
+        yield
+
+
 @cache
 def ran(**changes: object) -> tuple[Prepared, Result]:
-    # four rounds of a quarter: of fewer hits than one each point of a curve takes 20 ms
-    prepared = small(privacy__rounds=4, **changes)
+    prepared = small(privacy__rounds=3, **changes)
     return prepared, Session(prepared).finish()
 
 
