@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -10,25 +12,35 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Error, Message
+from flwr.app import Context, Error, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
+from safetensors.numpy import load_file
 
 import dpacct as dp
 from dpacct_training.accounts import RUN
+from dpacct_training.cli.main import main
+from dpacct_training.engines.flower.app import server_app
 from dpacct_training.engines.flower.grid import Flower
+from dpacct_training.engines.flower.link import free_port
 from dpacct_training.engines.flower.messages import from_task, packed, to_task, unpacked
 from dpacct_training.engines.flower.node import BUDGET, OTHER_TASK, UNTOLD
+from dpacct_training.experiment import Experiment
 from dpacct_training.keys import Keys
 from dpacct_training.prepare import Prepared
 from dpacct_training.run import Run
 from dpacct_training.session import Session
 from dpacct_training.site import JUDGE, TRAIN, Host, Task
+from tests.structure.project import ROOT
+from tests.training.experiments import TEXT
 from tests.training.laws import begun
 from tests.training.loopback import Clock, Fault, LoopbackGrid, app_of, flower, relabelled
 from tests.training.systems import MEMBERS, SYSTEMS, system
 
 TRAVELLING = ["dp_fed_ls", "shares", "scaffold", "adaptive_clip", "prifedsync", "pate_fl"]
 """By who draws the noise, what clients keep, and what is sent."""
+
+
+EXPERIMENTS = sorted((ROOT / "training" / "experiments").glob("*.toml"))
 
 
 @pytest.fixture(autouse=True)
@@ -443,3 +455,80 @@ def test_the_report_names_what_hosts_elsewhere_are_believed(tmp_path: Path) -> N
     assert document is not None
     text = document.document().to_markdown()
     assert "hosts on other machines drew the noise that they say they measured" in text
+
+
+# --- apps
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_an_experiment_is_the_same_after_its_journey_as_toml(path: Path) -> None:
+    experiment = Experiment.read(path).changed({"data.name": 'a "b" \\ c', "run.seed": 3})
+    assert Experiment.from_toml(experiment.to_toml(), "other") == experiment
+
+
+def test_an_app_for_flwr_run_is_the_experiment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.toml").write_text(TEXT)
+    out = tmp_path / "app"
+    words = ["flower", "init", str(tmp_path / "small.toml"), "--out", str(out), "--hosts", "3"]
+    assert main([*words, "--set", "privacy.rounds=2"]) == 0
+    assert capsys.readouterr().out.startswith(f"flwr run {out}")
+    project = tomllib.loads((out / "pyproject.toml").read_text())["tool"]["flwr"]["app"]
+    assert project["config"]["hosts"] == 3
+    read = Experiment.read(out / "experiment.toml")
+    assert read.sections["privacy"]["rounds"] == 2
+    for name, kind in project["components"].items():
+        module, _, attribute = kind.partition(":")
+        values = runpy.run_path(str(out / f"{module}.py"))
+        assert type(values[attribute]).__name__.lower() == name
+    assert main(words) == 2
+    assert "out must be a new or an empty folder" in capsys.readouterr().err
+
+
+def test_a_flower_app_runs_to_its_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What its ServerApp does, with a grid of this process."""
+    prepared = system("dp_fed_ls", engine__name="flower", engine__hosts=2)
+    grid = LoopbackGrid(app_of(prepared, tmp_path / str(host)) for host in (0, 1))
+    (tmp_path / "experiment.toml").write_text(prepared.experiment.to_toml())
+    out = str(tmp_path / "run")
+    config = {"hosts": 2, "deadline": 60.0, "out": out}
+    context = Context(1, 1, {}, RecordDict(), config)
+    server_app(tmp_path / "experiment.toml")(grid, context)
+    assert "epsilon 4" in capsys.readouterr().out
+    beside, engine = begun(prepared)
+    beside.finish(engine)
+    saved = load_file(Path(out) / "checkpoint.safetensors")
+    assert saved["server/weights"].tobytes() == weights(beside)["weights"]
+    assert (Path(out) / "report.html").exists() and len(grid.sent) > 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["engine.superlink=somewhere"], "superlink must be HOST:PORT"),
+        (["engine.name=flower", "engine.superlink=far.example:8000"], "root_certificates must be"),
+        (["engine.superlink=127.0.0.1:8000"], "superlink must be HOST:PORT, for the engine flower"),
+        (["engine.name=flowers"], "did you mean 'flower'"),
+        (["engine.deadline=0"], "deadline must be a finite number above 0"),
+    ],
+)
+def test_a_wrong_engine_is_refused_in_a_sentence(
+    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.toml").write_text(TEXT)
+    changes = [word for text in words for word in ("--set", text)]
+    assert main(["run", str(tmp_path / "small.toml"), "--out", str(tmp_path), *changes]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_superlink_that_is_not_there_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.toml").write_text(TEXT)
+    words = ["--superlink", f"127.0.0.1:{free_port()}", "--set", "engine.deadline=0.01"]
+    out = str(tmp_path / "out")
+    assert main(["run", str(tmp_path / "small.toml"), "--out", out, *words]) == 2
+    assert "no SuperLink answers at 127.0.0.1" in capsys.readouterr().err

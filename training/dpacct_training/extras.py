@@ -1,4 +1,4 @@
-"""Libraries of the extra `training`, imported only when they are needed."""
+"""Libraries of the extras `training` and `flower`, imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def required(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
-        message = f"{library} is not installed: pip install '.[training]' in dpacct's checkout"
+        extra = "training,flower" if library == "flwr" else "training"
+        message = f"{library} is not installed: pip install '.[{extra}]' in dpacct's checkout"
         raise MissingExtra(message, argument="training") from error
 
 

@@ -66,6 +66,7 @@ app = server_app(Path(__file__).with_name("experiment.toml"))
 def write_app(folder: Path, experiment: Experiment, hosts: int, deadline: float, out: str) -> None:
     """The app of an experiment. Changes no file but its own four."""
     name = re.sub(r"[^a-z0-9-]+", "-", experiment.name.lower()).strip("-") or "experiment"
+    out = out.replace("\\", "\\\\").replace('"', '\\"')
     project = _PROJECT.format(name=name, hosts=hosts, deadline=deadline, out=out)
     write_text(folder / "pyproject.toml", project)
     write_text(folder / "client.py", _CLIENT)

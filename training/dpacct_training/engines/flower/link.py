@@ -86,11 +86,15 @@ class Home:
                 preexec_fn=bound,
             )
 
-    def submit(self, app: Path, address: str, root: str | None) -> int:
-        """The number of a new run of an app."""
-        how = f"root-certificates = {json.dumps(root)}" if root else "insecure = true"
+    def connection(self, address: str, root: str | None) -> None:
+        """What `flwr` calls "it" from now on."""
+        how = "insecure = true" if root is None else f"root-certificates = {json.dumps(root)}"
         text = f'[superlink]\ndefault = "it"\n[superlink.it]\naddress = "{address}"\n{how}\n'
         write_text(self.path / "config.toml", text)
+
+    def submit(self, app: Path, address: str, root: str | None) -> int:
+        """The number of a new run of an app."""
+        self.connection(address, root)
         words = [str(self.path / "bin" / "flwr"), "run", str(app), "it", "--format", "json"]
         done = subprocess.run(words, env=self.environment, capture_output=True, text=True)
         try:

@@ -1,0 +1,365 @@
+"""Flower for real: SuperLink and SuperNodes as processes on loopback, killed, cut off and resumed.
+
+Minutes, so only with `pytest -m processes -o faulthandler_timeout=1800 tests/training/test_superlink.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from safetensors.numpy import load_file
+
+import dpacct as dp
+from dpacct_training.engines.flower.link import (
+    Home,
+    ended,
+    free_port,
+    listening,
+    node_words,
+    own_superlink,
+)
+from tests.training.experiments import TEXT
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
+
+SHARES = (
+    TEXT.replace('"dp_fed_ls"', '"dp_fedavg_clients"').replace("rounds = 6", "rounds = 4")
+    + '[engine]\nname = "flower"\nhosts = 2\ndeadline = 120\n'
+)
+
+
+def write(folder: Path, text: str = SHARES) -> Path:
+    path = folder / "experiment.toml"
+    path.write_text(text)
+    return path
+
+
+def command(experiment: Path, out: Path, *words: str) -> list[str]:
+    main = [sys.executable, "-m", "dpacct_training.cli", "run", str(experiment), "--out", str(out)]
+    return [*main, *words]
+
+
+def run(experiment: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(experiment, out, *words), capture_output=True, text=True, timeout=800
+    )
+
+
+def weights(out: Path) -> dict[str, bytes]:
+    return {k: v.tobytes() for k, v in load_file(out / "checkpoint.safetensors").items()}
+
+
+def beside(experiment: Path, folder: Path) -> dict[str, bytes]:
+    """The same run in one process."""
+    done = run(experiment, folder / "beside", "--engine", "in_process", "--quiet")
+    assert done.returncode == 0, done.stderr
+    return weights(folder / "beside")
+
+
+def until(what: Any, seconds: float = 300.0) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def measured(out: Path) -> list[dict[str, Any]]:
+    with suppress(FileNotFoundError):
+        return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return []
+
+
+def children(process: int) -> set[int]:
+    """All processes below one."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                text = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents[int(entry.name)] = int(text[1])
+    below, grown = {process}, True
+    while grown:
+        more = {child for child, parent in parents.items() if parent in below} - below
+        below, grown = below | more, bool(more)
+    return below - {process}
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 7])
+def test_the_same_bits_in_process_and_over_flower(hosts: int, tmp_path: Path) -> None:
+    experiment = write(tmp_path, SHARES.replace("rounds = 4", "rounds = 2"))
+    more = ("--set", f"engine.hosts={hosts}", "--set", "engine.deadline=400")
+    done = run(experiment, tmp_path / "out", "--quiet", *more)
+    assert done.returncode == 0, done.stderr
+    assert weights(tmp_path / "out") == beside(experiment, tmp_path)
+    assert "hosts on other machines" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_killed_at_any_moment_and_resumed_to_the_same_model_and_ledger(tmp_path: Path) -> None:
+    """kill -9 of the server while nothing, something and a round is under way; its processes go too."""
+    experiment, out = write(tmp_path), tmp_path / "out"
+    for kill in range(3):
+        with subprocess.Popen(command(experiment, out), stderr=subprocess.DEVNULL) as server:
+            rounds = len(measured(out))
+            if kill:
+                until(lambda rounds=rounds: len(measured(out)) > rounds)
+                time.sleep(2.0 * kill)  # in the middle of the next
+            else:
+                until(lambda: (out / "ledger.jsonl").exists())
+                time.sleep(8.0)
+            below = children(server.pid)
+            server.send_signal(signal.SIGKILL)
+        until(lambda below=below: not any(map(alive, below)), 60.0)
+    done = run(experiment, out)
+    assert done.returncode == 0, done.stderr
+    assert weights(out) == beside(experiment, tmp_path)
+    with dp.Ledger(out / "ledger.jsonl", read_only=True) as ledger:
+        assert [line["label"] for line in ledger.intents] == [f"round {n}" for n in range(1, 5)]
+
+
+# --- nodes and a SuperLink of one's own
+
+
+@contextmanager
+def superlink(folder: Path) -> Iterator[tuple[Home, str]]:
+    with ExitStack() as stack:
+        home = Home(folder / "home")
+        yield home, own_superlink(home, stack, 60.0)
+
+
+def node(home: Home, address: str, host: int, folder: Path) -> subprocess.Popen[bytes]:
+    return home.start(
+        "flower-supernode", f"node-{host}", *node_words(address, host, folder / f"node-{host}")
+    )
+
+
+def killed(process: subprocess.Popen[bytes]) -> None:
+    """With all that it started, at once."""
+    for each in {process.pid, *children(process.pid)}:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_supernode_killed_in_a_round_is_missing_and_comes_back(tmp_path: Path) -> None:
+    text = SHARES.replace("deadline = 120", "deadline = 40").replace("rounds = 4", "rounds = 5")
+    experiment, out = write(tmp_path, text), tmp_path / "out"
+    with superlink(tmp_path) as (home, address):
+        nodes = [node(home, address, host, tmp_path) for host in (0, 1)]
+        try:
+            words = command(experiment, out, "--superlink", address)
+            with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+                until(lambda: len(measured(out)) == 1)
+                killed(nodes[1])
+                until(lambda: len(measured(out)) == 2)
+                nodes[1] = node(home, address, 1, tmp_path)
+                _, said = server.communicate(timeout=600)
+            assert server.returncode == 0, said
+        finally:
+            for process in nodes:
+                ended(process)
+    rows = measured(out)
+    assert len(rows) == 5 and 0 < rows[-1]["missing"] < sum(row["clients"] for row in rows)
+    assert rows[-1]["clients"] > rows[1]["clients"] / 2
+    document = json.loads((out / "report.json").read_text())
+    assert "violated" not in {a["status"] for a in document["assumptions"]}
+    assert rows[-1]["epsilon"] <= 8.0
+
+
+class Proxy:
+    """Passes bytes on until it is told to drop everything."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self.target, self.dropping = (host, int(port)), False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                if self.dropping:
+                    near.close()
+                    continue
+                far = socket.create_connection(self.target)
+                self.open += [near, far]
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass, args=pair, daemon=True).start()
+
+    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(65536):
+                if self.dropping:
+                    break
+                other.sendall(data)
+        for end in (one, other):
+            with suppress(OSError):
+                end.close()
+
+    def drop(self, dropping: bool = True) -> None:
+        self.dropping = dropping
+        if dropping:
+            for end in self.open:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+            self.open.clear()
+
+    def close(self) -> None:
+        self.listener.close()
+        self.drop()
+
+
+def test_a_partition_ends_the_run_by_itself_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    experiment, out = (
+        write(tmp_path, SHARES.replace("deadline = 120", "deadline = 30")),
+        tmp_path / "out",
+    )
+    with superlink(tmp_path) as (home, address), closing(Proxy(address)) as proxy:
+        nodes = [node(home, address, host, tmp_path) for host in (0, 1)]
+        try:
+            words = command(experiment, out, "--superlink", proxy.address)
+            with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+                until(lambda: len(measured(out)) == 2)
+                proxy.drop()
+                _, said = server.communicate(timeout=200)
+            assert server.returncode == 2 and "the same command goes on" in said, said
+            proxy.drop(False)
+            done = run(experiment, out, "--superlink", proxy.address)
+            assert done.returncode == 0, done.stderr
+        finally:
+            for process in nodes:
+                ended(process)
+    assert weights(out) == beside(experiment, tmp_path)
+
+
+# --- TLS, nodes that are known by their keys, and a secret
+
+
+def certificates(folder: Path) -> dict[str, str]:
+    """A certificate authority, and a server's certificate for loopback."""
+
+    def key() -> Any:
+        return ec.generate_private_key(ec.SECP256R1())
+
+    def named(name: str) -> x509.Name:
+        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+    def signed(subject: str, public: Any, issuer: str, by: Any, authority: bool) -> bytes:
+        now = datetime.now(UTC)
+        builder = x509.CertificateBuilder(
+            issuer_name=named(issuer),
+            subject_name=named(subject),
+            public_key=public,
+            serial_number=x509.random_serial_number(),
+            not_valid_before=now - timedelta(hours=1),
+            not_valid_after=now + timedelta(hours=2),
+        )
+        names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
+        for extension in (
+            x509.BasicConstraints(ca=authority, path_length=None),
+            x509.SubjectAlternativeName(names),
+        ):
+            builder = builder.add_extension(extension, critical=False)
+        return builder.sign(by, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    root, server = key(), key()
+    (folder / "ca.crt").write_bytes(signed("ca", root.public_key(), "ca", root, True))
+    (folder / "server.pem").write_bytes(signed("127.0.0.1", server.public_key(), "ca", root, False))
+    (folder / "server.key").write_bytes(
+        server.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        )
+    )
+    return {name: str(folder / name) for name in ("ca.crt", "server.pem", "server.key")}
+
+
+def node_key(folder: Path, host: int) -> Path:
+    """A key pair as Flower reads it."""
+    private = ec.generate_private_key(ec.SECP384R1())
+    path = folder / f"key-{host}"
+    path.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.OpenSSH,
+            serialization.NoEncryption(),
+        )
+    )
+    public = private.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    path.with_suffix(".pub").write_bytes(public)
+    return path
+
+
+def test_tls_and_nodes_that_are_known(tmp_path: Path) -> None:
+    experiment, out = write(tmp_path, SHARES.replace("rounds = 4", "rounds = 2")), tmp_path / "out"
+    files, home, port = certificates(tmp_path), Home(tmp_path / "home"), free_port()
+    (tmp_path / "secret").write_bytes(os.urandom(32))
+    address = f"127.0.0.1:{port}"
+    link = home.start(
+        "flower-superlink",
+        "superlink",
+        *("--isolation", "process", "--enable-supernode-auth"),
+        *("--ssl-ca-certfile", files["ca.crt"], "--ssl-certfile", files["server.pem"]),
+        *("--ssl-keyfile", files["server.key"], "--host", "127.0.0.1", "--port", str(port)),
+        *("--superexec-auth-secret-file", str(tmp_path / "secret")),
+    )
+    processes = [link]
+    try:
+        listening(address, 60.0)
+        home.connection(address, files["ca.crt"])
+        for host in (0, 1, 2):
+            path = node_key(tmp_path, host)
+            if host < 2:  # the third is not registered
+                registered = subprocess.run(
+                    [str(home.path / "bin" / "flwr"), "supernode", "register", f"{path}.pub", "it"],
+                    env=home.environment,
+                    capture_output=True,
+                    text=True,
+                )
+                assert registered.returncode == 0, registered.stdout + registered.stderr
+            safe = ("--root-certificates", files["ca.crt"])
+            known = ("--auth-supernode-private-key", str(path))
+            words = node_words(address, host, tmp_path / f"node-{host}", *safe, *known)
+            processes.append(home.start("flower-supernode", f"node-{host}", *words))
+        until(lambda: processes[3].poll() is not None, 60.0)  # who is not known is sent away
+        more = ("--set", f"engine.root_certificates={files['ca.crt']}")
+        there = ("--superlink", address, *more)
+        secret = ("--set", f"engine.secret_file={tmp_path / 'secret'}")
+        refused = run(experiment, tmp_path / "refused", *there)
+        assert refused.returncode == 2 and "was lost" in refused.stderr, refused.stderr
+        done = run(experiment, out, *there, *secret)
+        assert done.returncode == 0, done.stderr
+    finally:
+        for process in reversed(processes):
+            ended(process)
+    assert weights(out) == beside(experiment, tmp_path)
