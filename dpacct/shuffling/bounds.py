@@ -75,13 +75,7 @@ def _of_delta(name: str, basis: str, at: Callable[[float], float], eps0: float) 
         return math.log(value) + 1e-12 if value > 0.0 else _TINY
 
     def epsilon(log_target: float) -> float:
-        low, high = 0.0, eps0
-        while high - low > 1e-12 * high:
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                break
-            low, high = (middle, high) if log_delta(middle) > log_target else (low, middle)
-        return high
+        return hidden.crossing(lambda e: log_delta(e) - log_target, eps0)[1]
 
     return Bound(name, basis, epsilon, log_delta)
 

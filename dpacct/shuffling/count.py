@@ -12,6 +12,7 @@ import numpy as np
 from dpacct.pld.stable import Floats
 
 from .binomial import log_pmf, reach
+from .hidden import crossing
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,7 @@ class Count:
 
     def epsilon(self, log_target: float) -> float:
         """An epsilon at which delta is still above the target, near the largest; 0 if there is none."""
-        low, high = 0.0, self.eps0
-        while high - low > 1e-12 * high:
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                break
-            low, high = (middle, high) if self.log_delta(middle) > log_target else (low, middle)
-        return low
+        return crossing(lambda epsilon: self.log_delta(epsilon) - log_target, self.eps0)[0]
 
     @cached_property
     def _ways(self) -> list[tuple[Floats, Floats, Floats]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpacct.pld.stable import Floats
 
+from .hidden import crossing
 from .tilted import Tilted
 
 _FIRST, _PARTS = 32, 4
@@ -111,15 +112,7 @@ class Inputs:
 
     def _first_below(self, log_target: float, ones: Floats, low: float) -> float:
         """Where delta with the worst of these ones meets the target; from below."""
-        high = self.eps0
-        if self._at(low, ones) <= log_target:
-            return low
-        while high - low > 1e-12 * high:
-            middle = math.sqrt(low * high) if low > 0.1 * high else 0.5 * (low + high)
-            if not low < middle < high:
-                break
-            low, high = (middle, high) if self._at(middle, ones) > log_target else (low, middle)
-        return low
+        return crossing(lambda e: self._at(e, ones) - log_target, self.eps0, low)[0]
 
 
 def _cut(first: Floats, last: Floats) -> tuple[Floats, Floats]:
