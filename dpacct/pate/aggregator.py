@@ -7,22 +7,25 @@ for themselves (PATE-FL) or by their nearest neighbours (Private-kNN-FL).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dpacct.declare.domain import Integer, Real
-from dpacct.declare.number import Number
+from dpacct.declare.domain import Integer, Real, Word
+from dpacct.declare.number import Number, text
+from dpacct.declare.record import Parameter, Record
 from dpacct.errors import InvalidArgument
 from dpacct.pate.histograms import Histograms
-from dpacct.pate.level import Level
+from dpacct.pate.level import LEVELS, NEIGHBOURS, Level
 from dpacct.pate.noise import GaussianNoise, LaplaceNoise, Noise
 from dpacct.pate.screening import Screening
 from dpacct.pate.votes import Votes, checked
+from dpacct.tree.combine import know
+from dpacct.tree.node import Fields, Leaf, Node
+from dpacct.tree.saved import take
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from dpacct.pate.release import Sanitized
     from dpacct.pate.voting_cost import VotingCost
     from dpacct.pld.stable import Floats
-    from dpacct.tree import Node
 
 QUERIES = Integer(1, 10**12)
 NOISE = Real("0.001", 10**9, "both", typical=(0.5, 100))
@@ -40,17 +42,35 @@ NOISE = Real("0.001", 10**9, "both", typical=(0.5, 100))
 THRESHOLD = Real(-(10**9), 10**9, "both", as_float=False)
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class Aggregator(ABC):
-    """What GNMax and LNMax share."""
+class Aggregator(Record, Node):
+    """What GNMax and LNMax share: a release of one query's label, and what is known of given votes.
 
-    level: str
-    neighbours: int
+    As a node of a plan it costs what its noisy counts cost, whatever the votes are: it composes, samples,
+    and is saved like any other. What data-dependent accounting finds for given votes is `cost`.
+    """
 
-    def __init__(self, level: str, neighbours: int) -> None:
-        made = Level(level, neighbours)
-        object.__setattr__(self, "level", made.name)
-        object.__setattr__(self, "neighbours", made.shares)
+    level: Parameter[str] = Parameter(Word(*LEVELS), "who is protected", default="instance")
+    neighbours: Parameter[int] = Parameter(
+        NEIGHBOURS, "nearest neighbours whose labels a vote is the mean of", default=1
+    )
+
+    def _fill(self, values: Mapping[str, Any], call: Callable[[str], str]) -> None:
+        super()._fill(values, call)
+        know(self, self.plan(1).facts.above())
+
+    def gather(self) -> Mapping[Leaf, int]:
+        """The noisy counts of one query."""
+        return dict(self.plan(1).gathered)
+
+    def fields(self) -> Fields:
+        """The parameters that have a value, as exact text."""
+        return {n: v if isinstance(v, str) else text(v) for n, v in self.given.items()}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Build from the parameters that are there; the constructor checks them."""
+        wanted = [n for n, each in cls.parameters.items() if n in fields or each.required]
+        return cls(**{name: take(fields, name) for name in wanted})
 
     @property
     @abstractmethod
@@ -152,7 +172,7 @@ class Aggregator(ABC):
 
         return exact_renyi(self, *self._ready(votes, baseline), order)
 
-    def delta(self, votes: Votes | ArrayLike, epsilon: Number) -> Floats:
+    def deltas(self, votes: Votes | ArrayLike, epsilon: Number) -> Floats:
         """Delta of each query's label at this epsilon, exactly: the worst neighbour, either way."""
         from dpacct.pate.per_query import exact_delta
 
@@ -202,7 +222,7 @@ class Aggregator(ABC):
         return given, expected
 
 
-class GNMax(Aggregator):
+class GNMax(Aggregator, kind="gnmax"):
     """The class with the most votes after normal noise on each count; confident with a threshold.
 
     `sigma`: standard deviation of the noise, in votes. `level`: who is protected, "instance" (one of a
@@ -212,55 +232,45 @@ class GNMax(Aggregator):
     query is answered only where the largest count plus noise of that deviation reaches the threshold.
     Raises `InvalidArgument`.
 
+    >>> round(float((GNMax(sigma=40, level="agent") * 100).epsilon(delta=1e-5)), 6)
+    0.926342
     >>> GNMax(sigma=40, threshold=150, threshold_sigma=50)
     GNMax(sigma=40, threshold=150, threshold_sigma=50, level='instance')
     """
 
-    domains: ClassVar[Mapping[str, Real]] = {"sigma": NOISE, "threshold_sigma": NOISE}
-    sigma: Fraction
-    threshold: Fraction | None
-    threshold_sigma: Fraction | None
+    sigma: Parameter[Fraction] = Parameter(NOISE, "standard deviation of the noise, in votes")
+    threshold: Parameter[Fraction | None] = Parameter(
+        THRESHOLD, "largest count from which a query is answered, in votes", default=None
+    )
+    threshold_sigma: Parameter[Fraction | None] = Parameter(
+        NOISE, "standard deviation of the noise on that count, in votes", default=None
+    )
 
-    def __init__(
-        self,
-        *,
-        sigma: Number,
-        level: str = "instance",
-        neighbours: int = 1,
-        threshold: Number | None = None,
-        threshold_sigma: Number | None = None,
-    ) -> None:
-        super().__init__(level, neighbours)
-        if (threshold is None) != (threshold_sigma is None):
-            lone = "threshold" if threshold_sigma is None else "threshold_sigma"
-            other = "threshold_sigma" if threshold_sigma is None else "threshold"
-            told = f"threshold and threshold_sigma must be given together, got {lone} alone"
-            raise InvalidArgument(told, argument=other)
-        self._keep("sigma", NOISE.check("sigma", sigma))
-        self._keep("threshold", None if threshold is None else _check_threshold(threshold))
-        spread = None
-        if threshold_sigma is not None:
-            spread = NOISE.check("threshold_sigma", threshold_sigma)
-        self._keep("threshold_sigma", spread)
-
-    def _keep(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
+    def _complaint(self) -> InvalidArgument | None:
+        if (self.threshold is None) == (self.threshold_sigma is None):
+            return None
+        lone, other = "threshold", "threshold_sigma"
+        if self.threshold is None:
+            lone, other = other, lone
+        told = f"threshold and threshold_sigma must be given together, got {lone} alone"
+        return InvalidArgument(told, argument=other)
 
     @property
     def noise(self) -> Noise:
-        return GaussianNoise(self.sigma * self.neighbours)
+        return GaussianNoise(self.sigma * self.neighbouring.shares)
 
     @property
     def screening(self) -> Screening | None:
         if self.threshold is None or self.threshold_sigma is None:
             return None
-        return Screening(self.threshold * self.neighbours, self.threshold_sigma * self.neighbours)
+        shares = self.neighbouring.shares
+        return Screening(self.threshold * shares, self.threshold_sigma * shares)
 
     def __repr__(self) -> str:
         return _told(self, "sigma", "threshold", "threshold_sigma")
 
 
-class LNMax(Aggregator):
+class LNMax(Aggregator, kind="lnmax"):
     """The class with the most votes after Laplace noise of scale `b` (in votes) on each count.
 
     `level` and `neighbours` as in `GNMax`. Raises `InvalidArgument`.
@@ -269,22 +279,14 @@ class LNMax(Aggregator):
     LNMax(b=20, level='agent')
     """
 
-    b: Fraction
-
-    def __init__(self, *, b: Number, level: str = "instance", neighbours: int = 1) -> None:
-        super().__init__(level, neighbours)
-        object.__setattr__(self, "b", NOISE.check("b", b))
+    b: Parameter[Fraction] = Parameter(NOISE, "scale of the noise, in votes")
 
     @property
     def noise(self) -> Noise:
-        return LaplaceNoise(self.b * self.neighbours)
+        return LaplaceNoise(self.b * self.neighbouring.shares)
 
     def __repr__(self) -> str:
         return _told(self, "b")
-
-
-def _check_threshold(threshold: Number) -> Any:
-    return THRESHOLD.check("threshold", threshold)
 
 
 def _told(one: Aggregator, *names: str) -> str:

@@ -135,7 +135,7 @@ def exact_renyi(
 def exact_delta(
     aggregator: Aggregator, votes: Votes, baseline: Floats | None, epsilon: Number
 ) -> Floats:
-    """See `Aggregator.delta`."""
+    """See `Aggregator.deltas`."""
     factor = float(EPSILON.check("epsilon", epsilon))
     ready = Histograms.of(votes.counts, baseline, aggregator.neighbours)
     _within_reach(aggregator, ready)

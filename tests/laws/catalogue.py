@@ -123,6 +123,21 @@ SAMPLERS: tuple[type[Sampler] | None, ...] = (None, dp.WithoutReplacement, dp.Po
 ON_A_LATTICE = ("participation",)
 """Samplers whose pairs have no moments: seconds a question, and laws of their own."""
 
+COMPOSITES: Mapping[str, Node] = {
+    "votes": dp.GNMax(sigma=20, level="agent"),
+    "votes of records": dp.GNMax(sigma=20),
+    "screened votes": dp.GNMax(sigma=20, threshold=100, threshold_sigma=40, level="agent"),
+    "votes of neighbours": dp.GNMax(sigma=20, neighbours=5, level="agent"),
+    "votes, Laplace": dp.LNMax(b=10, level="agent"),
+    "sampled votes": dp.Poisson("0.1")(dp.GNMax(sigma=2, level="agent")),
+    "shuffle": dp.Shuffle(eps0=1, clients=50),
+    "a round": dp.Participation("0.5")(dp.Gaussian(sigma=4) * 3),
+    "a nested sample": dp.Poisson("0.2")(dp.Gaussian(sigma=4) * 3),
+    "two kinds": dp.Gaussian(sigma=4) + dp.Laplace(b=5) * 2,
+    "a client's steps": dp.WithoutReplacement("0.2")(dp.Gaussian(sigma=4)).under(unit="client"),
+}
+"""Plans that are no single mechanism on a sample; federated plans are built of these."""
+
 
 @dataclass(frozen=True)
 class Drawn:

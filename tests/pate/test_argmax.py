@@ -171,7 +171,7 @@ def test_brute_force_on_all_small_histograms(voters: int, level: str) -> None:
 
     every = [v for v in itertools.product(range(voters + 1), repeat=3) if sum(v) == voters]
     gnmax = dp.GNMax(sigma=sigma, level=level)
-    divergences, deltas = gnmax.renyi(every, order), gnmax.delta(every, epsilon)
+    divergences, deltas = gnmax.renyi(every, order), gnmax.deltas(every, epsilon)
     for votes, divergence, delta in zip(every, divergences, deltas, strict=True):
         worst = excess = 0.0
         for other in all_neighbours(votes, level):

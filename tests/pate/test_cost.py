@@ -125,11 +125,11 @@ def test_more_noise_can_cost_more_for_given_votes() -> None:
 def test_one_query_is_its_own_delta(run: Any, epsilon: float) -> None:
     """Composing one query gives its delta: at the upper end it is within the target, just below it isn't."""
     aggregator, votes = run
-    delta = float(aggregator.delta(votes[:1], epsilon)[0])
+    delta = float(aggregator.deltas(votes[:1], epsilon)[0])
     if not 1e-7 < delta < 0.5:
         return
     found = upper(aggregator.cost(votes[:1], delta).exact)
-    assert float(aggregator.delta(votes[:1], found)[0]) <= delta * (1 + 1e-9)
+    assert float(aggregator.deltas(votes[:1], found)[0]) <= delta * (1 + 1e-9)
     assert epsilon * (1 - 1e-9) <= found <= epsilon + 1e-3
 
 

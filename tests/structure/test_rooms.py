@@ -66,6 +66,7 @@ NAMED_EXCEPTIONS = {
     ("dpacct.tree.saved", "dpacct.mechanisms"),
     ("dpacct.tree.saved", "dpacct.sampling"),
     ("dpacct.tree.saved", "dpacct.shuffling.shuffle"),
+    ("dpacct.tree.saved", "dpacct.pate.aggregator"),
 }
 
 MODULES = dict(modules())
