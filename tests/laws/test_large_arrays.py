@@ -1,4 +1,7 @@
-"""Every method that takes an array takes 10^5 points, in bounded memory, and says what it says of one."""
+"""Every method that takes an array takes 10^5 points, in bounded memory, and says what it says of one.
+
+Of most plans a part of them is asked for, within as many bytes a point; all of it in a long search.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ import pytest
 import dpacct as dp
 from tests.work import calls
 
-COUNT = 100_000
+COUNT, SOME = 100_000, 10_000
 LIMIT = 2 * 10**9
+"""Bytes for all of COUNT points."""
 PLANS: dict[str, Callable[[], dp.Node]] = {
     "Gaussian": lambda: dp.Gaussian(sigma=1),
     "sampled Gaussian": lambda: dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000,
@@ -23,12 +27,8 @@ PLANS: dict[str, Callable[[], dp.Node]] = {
     "mixed": lambda: dp.Gaussian(sigma=3) * 4 + dp.PureDP(epsilon="0.1"),
     "zCDP": lambda: dp.ZCDP(rho="0.1") * 3,
 }
-QUESTIONS: dict[str, tuple[str, np.ndarray, float]] = {
-    "rdp": ("rdp", np.linspace(1.01, 64, COUNT), 1e-10),
-    "profile": ("profile", np.linspace(0.0, 8.0, COUNT), 1e-5),
-    "tradeoff": ("tradeoff", np.linspace(0.0, 1.0, COUNT), 0.0),
-}
-
+QUESTIONS = {"rdp": (1.01, 64.0, 1e-10), "profile": (0.0, 8.0, 1e-5), "tradeoff": (0.0, 1.0, 0.0)}
+"""From where to where, and how far a point among many may be from itself alone."""
 
 CASES = [
     *((name, "rdp") for name in PLANS),
@@ -37,23 +37,36 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "question"), CASES)
-def test_arrays(name: str, question: str) -> None:
-    plan, (method, points, within) = PLANS[name](), QUESTIONS[question]
+def agree(name: str, question: str, points: np.ndarray, found: np.ndarray) -> None:
+    """Among many a point is what it is alone."""
+    plan, (_, _, within) = PLANS[name](), QUESTIONS[question]
+    assert found.shape == points.shape and not np.isnan(found).any()
+    places = [1, points.size // 3, points.size - 2]
+    alone = [float(np.asarray(getattr(plan, question)(float(points[k]))).item()) for k in places]
+    # a lower bound of a curve may be nearer to it among many, and never much farther
+    assert np.all(found[places] >= np.array(alone) * (1 - within) - 2e-6)
+    assert np.allclose(found[places], alone, rtol=within, atol=1e-5 if within == 0.0 else 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "count"),
+    [
+        *((*case, SOME) for case in CASES if case != ("sampled Gaussian", "tradeoff")),
+        ("Gaussian", "tradeoff", COUNT),
+        *(pytest.param(*case, COUNT, marks=pytest.mark.search) for case in CASES),
+    ],
+)
+def test_arrays(name: str, question: str, count: int) -> None:
+    plan, (low, high, _) = PLANS[name](), QUESTIONS[question]
+    points = np.linspace(low, high, count)
     tracemalloc.start()
     try:
-        found = np.asarray(getattr(plan, method)(points))
+        found = np.asarray(getattr(plan, question)(points))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert found.shape == points.shape and peak < LIMIT
-    assert not np.isnan(found).any()
-    some = points[[1, points.size // 3, points.size - 2]]
-    alone = np.array([float(np.asarray(getattr(plan, method)(float(one))).item()) for one in some])
-    here = found[[1, points.size // 3, points.size - 2]]
-    # a lower bound of a curve may be nearer to it among many, and never much farther
-    assert np.all(here >= alone * (1 - within) - 2e-6)
-    assert np.allclose(here, alone, rtol=within, atol=1e-5 if within == 0.0 else 1e-12)
+    assert peak < LIMIT * count / COUNT
+    agree(name, question, points, found)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +75,14 @@ def test_arrays(name: str, question: str) -> None:
 )
 def test_the_work_of_a_point(name: str, question: str) -> None:
     """100 calls a point at most: 10^5 points, at less than half a microsecond a call, take 5 s of CPU."""
-    method, points, _ = QUESTIONS[question]
+    low, high, _ = QUESTIONS[question]
     plan = PLANS[name]()
-    some = points if question == "tradeoff" else points[::10]  # curves have work that points share
-    assert calls(lambda: getattr(plan, method)(some)) < 100 * some.size
+    # curves have work that points share
+    points = np.linspace(low, high, COUNT if question == "tradeoff" else SOME)
+    found: list[np.ndarray] = []
+    work = calls(lambda: found.append(np.asarray(getattr(plan, question)(points))))
+    assert work < 100 * points.size
+    agree(name, question, points, found[0])
 
 
 def test_orders_of_all_sizes() -> None:

@@ -90,10 +90,10 @@ def test_the_sum_over_whole_numbers_lies_between_the_ends(
     plan = dp.DiscreteGaussian(scale=scale, sensitivity=shift) * steps
     for epsilon in epsilons:
         truth = true_delta(scale, shift, steps, epsilon)
-        delta = plan.delta(epsilon=epsilon)
+        delta = plan.delta(epsilon=epsilon, method="exact")
         assert delta.lower is not None and delta.upper is not None
         assert delta.lower <= truth <= delta.upper
-        found = plan.epsilon(delta=Fraction(mp.nstr(truth, 40)))
+        found = plan.epsilon(delta=Fraction(mp.nstr(truth, 40)), method="exact")
         assert found.lower is not None and found.upper is not None
         assert found.lower <= float(epsilon) * (1 + 1e-12)
         assert float(epsilon) * (1 - 1e-12) <= found.upper
@@ -103,12 +103,17 @@ def test_the_sum_over_whole_numbers_lies_between_the_ends(
         assert found.upper - found.lower <= 4.1 / scale**2 * mu * hazard + 1e-11 * found.upper
 
 
+@cache
+def _wide() -> oracle.Table:
+    return gaussian("131", 1, 2200)
+
+
 @pytest.mark.parametrize(
     ("rate", "epsilon"), [("0.02", "0.0004"), ("0.4", "0.008"), ("0.4", "0.02")]
 )
 def test_one_sampled_release(rate: str, epsilon: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discrete_gaussian, "WIDEST", 129.0)
-    mixed, out = oracle.poisson(gaussian("131", 1, 2200), mpf(rate))
+    mixed, out = oracle.poisson(_wide(), mpf(rate))
     level = mp.exp(mpf(epsilon))
     truth = mp.fsum(max(mpf(0), a - level * b) for a, b in zip(mixed, out, strict=True))
     truth = max(truth, mp.fsum(max(mpf(0), b - level * a) for a, b in zip(mixed, out, strict=True)))
@@ -119,7 +124,7 @@ def test_one_sampled_release(rate: str, epsilon: str, monkeypatch: pytest.Monkey
     assert fixed.upper is not None and answer.lower <= truth <= fixed.upper
 
 
-_BASE = dp.DiscreteGaussian(scale=400, sensitivity=300)
+_BASE = dp.DiscreteGaussian(scale=200, sensitivity=150)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +134,7 @@ _BASE = dp.DiscreteGaussian(scale=400, sensitivity=300)
         (dp.Poisson("0.2")(_BASE) * 50).under("replace-one"),
         dp.WithoutReplacement("0.1")(_BASE) * 50 + 3 * _BASE,
         dp.Poisson("0.3")(2 * _BASE) * 4,
-        dp.Poisson("0.1")(_BASE) * 9 + dp.Laplace(b=2) * 2,
+        dp.Poisson("0.1")(_BASE) * 9 + dp.RandomizedResponse(eps0="0.3") * 2,
     ],
     ids=["poisson", "replace-one", "fixed-size", "nested", "beside-others"],
 )
@@ -137,9 +142,9 @@ def test_many_sampled_releases_as_their_atoms_say(
     plan: dp.Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Atoms composed on a lattice are a second method; its ends meet those of the continuous pairs."""
-    atoms = plan.delta(epsilon=1)
+    atoms = plan.delta(epsilon=1, method="exact")
     monkeypatch.setattr(discrete_gaussian, "WIDEST", 129.0)
-    between = plan.delta(epsilon=1)
+    between = plan.delta(epsilon=1, method="exact")
     assert "post-processing" in between.basis[0] + between.basis[1]
     assert between.lower is not None and atoms.lower is not None
     assert between.upper is not None and atoms.upper is not None
@@ -148,7 +153,7 @@ def test_many_sampled_releases_as_their_atoms_say(
 
 
 def test_answers_fall_with_the_scale_across_the_change_of_method() -> None:
-    below = [1000, 1900, 1999, 2000]
+    below = [1000, 1999, 2000]
     above = ["2000.002", 2001, 2100, 10**4, 10**5, 10**6, 10**8, 10**9]
     for steps in (1, 100):
         found = [

@@ -93,7 +93,6 @@ def test_without_privacy_the_report_says_none(
 
 SWEEP = """
 [sweep]
-"privacy.epsilon" = [2, 8]
 "algorithm.smoothing" = [0, 1]
 "run.seed" = [0, 1]
 [[variant]]
@@ -102,7 +101,6 @@ SWEEP = """
 "privacy.scheme" = "uniform"
 [[printed]]
 "privacy.scheme" = "uniform"
-"privacy.epsilon" = 8
 "algorithm.smoothing" = 0
 accuracy = 50.0
 """
@@ -112,12 +110,12 @@ def test_a_sweep_is_its_runs(toml: Path) -> None:
     toml.write_text(TEXT.replace("seed = 1\n", "").replace("rounds = 6", "rounds = 3") + SWEEP)
     experiment = Experiment.read(toml)
     settings = combinations(experiment)
-    assert len(settings) == 16
+    assert len(settings) == 8
     cells = sweep(experiment)
     alone = Session(prepare(experiment.changed(settings[7]))).finish()
     assert cells[7].accuracy == alone.test_accuracy
     averages = means(experiment, cells)
-    assert len(averages) == 8 and {mean.seeds for mean in averages} == {2}
+    assert len(averages) == 4 and {mean.seeds for mean in averages} == {2}
     assert [m.printed for m in averages if m.printed is not None] == [50.0]
     assert averages[0].accuracy == pytest.approx((cells[0].accuracy + cells[1].accuracy) / 2)
     folder = toml.parent / "sweep"
