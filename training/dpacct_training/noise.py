@@ -112,6 +112,10 @@ class Noise(ABC):
         factor[over] = self.clip * INWARD / norms[over]
         return rows * factor[:, None]
 
+    def settled(self, total: Vector) -> Vector:
+        """A sum as it is hidden, without what adding in another order would have rounded otherwise."""
+        return total
+
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
         """`total` with this noise, or with `part` of its variance where the rest is drawn elsewhere.
 

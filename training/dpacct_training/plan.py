@@ -17,6 +17,7 @@ from dpacct_training.accept import delta as probability
 from dpacct_training.accept import one_of, positive, share, whole
 from dpacct_training.accounts import RUN, Account, epsilon
 from dpacct_training.keys import Keys
+from dpacct_training.lattice import Lattice
 from dpacct_training.noise import Gaussian, Noise, Unprotected, on_sample
 from dpacct_training.records import Records
 
@@ -32,7 +33,8 @@ class Cohort:
     of the fixed size rate * clients) or "none" (everyone). `epsilon`, `delta`: the target. `noise`:
     "exact" (the least that dpacct's accountant allows), a theorem's id (what a paper asks for),
     "as-printed" (what the paper itself draws), "none", or a number: the standard deviation of the
-    noise in the sum. `delta` may be written "clients^-1.1". Raises `InvalidArgument`.
+    noise in the sum. `delta` may be written "clients^-1.1". `lattice`: shares of noise
+    are drawn in whole steps, for secure sums. Raises `InvalidArgument`.
     """
 
     clients: int
@@ -42,6 +44,7 @@ class Cohort:
     clip: float | None = None
     epsilon: float | None = None
     delta: Fraction | None = None
+    lattice: bool = False
     noise: str | float = "exact"
 
     def __post_init__(self) -> None:
@@ -118,7 +121,13 @@ class Cohort:
             return Unprotected(size, math.inf if bound is None else bound)
         if share < 1.0:  # rounded up: together they must not cost more
             multiplier *= share**-0.5 * (1.0 + 1e-12)
-        return Gaussian(size, self.bounded("a noisy sum") if clip is None else clip, multiplier)
+        bound = self.bounded("a noisy sum") if clip is None else clip
+        if not self.lattice:
+            return Gaussian(size, bound, multiplier)
+        if by != SHARES:
+            message = f'lattice must be false where noise is not drawn in "shares", got by = {by!r}'
+            raise dp.InvalidArgument(message, argument="lattice")
+        return Lattice(size, bound, multiplier, shares=float(self.denominator))
 
 
 @lru_cache(maxsize=256)

@@ -207,7 +207,7 @@ class Run:
         total = np.zeros(noise.size)
         for client in sorted(rows):
             total += rows[client]
-        return total
+        return noise.settled(total)
 
     def _hidden(
         self,

@@ -22,6 +22,9 @@ from dpacct_training.records import Records
 from dpacct_training.setting import Samples, Setting
 
 TRAIN, JUDGE = "train", "judge"
+SHOW_KEYS, SHARE_KEYS, SUM, OPEN_SUM = "show keys", "share keys", "sum", "open the sum"
+SECURE = (SHOW_KEYS, SHARE_KEYS, SUM, OPEN_SUM)
+"""The four questions of a secure sum, in their order (`engines/secure.py`)."""
 
 
 @dataclass(frozen=True)
@@ -212,11 +215,20 @@ class Host:
         """The reply of these clients; `refused` for a task of another plan."""
         if task.mark != self.plan.mark:
             return Reply(task.clients, {}, refused="another plan")
-        site = self.site(task)
+        if task.kind in SECURE:
+            from dpacct_training.engines.secure import answered
+
+            return answered(self, task)
         if task.kind == JUDGE:
+            site = self.site(task)
             models = self.algorithm.personal(task.sent, site)
             right = [self._accuracy(w, rows) for w, rows in zip(models, site.rows, strict=True)]
             return Reply(task.clients, {"accuracy": np.array(right)})
+        return self.train(task)
+
+    def train(self, task: Task) -> Reply:
+        """What these clients answer to a round."""
+        site = self.site(task)
         rows = self.algorithm.client(task.sent, site)
         return Reply(task.clients, rows, site.memory, site.meters)
 

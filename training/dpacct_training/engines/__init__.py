@@ -20,6 +20,8 @@ NAMES = ("in_process", "pool", "flower")
 class EngineSetting:
     """[engine]: `name`, and how many `hosts` train at once; the results are the same, bit for bit.
 
+    `secure`: only sums of the clients' messages are seen, masked pairwise (`engines/secure.py`).
+
     Of "flower": `superlink` is the host:port of one that runs already, whose SuperNodes are the
     hosts; without it one is started on this machine, with a SuperNode for each host, and ended with
     the run. `deadline`: seconds for a round's answers. `root_certificates`: a file with what the
@@ -30,6 +32,7 @@ class EngineSetting:
     name: str = "in_process"
     hosts: int = 1
     superlink: str | None = None
+    secure: bool = False
     deadline: float = 600.0
     root_certificates: str | None = None
     secret_file: str | None = None
@@ -38,6 +41,9 @@ class EngineSetting:
         one_of("engine", self.name, NAMES)
         whole("hosts", self.hosts, 1, 1024)
         positive("deadline", self.deadline)
+        if self.secure and (self.name != "flower" or self.hosts < 2):
+            message = "secure must be false but for the engine flower with at least 2 hosts"
+            raise InvalidArgument(f"{message}, got {self.hosts} of {self.name}", argument="secure")
         if self.superlink is None:
             return
         host, colon, port = self.superlink.rpartition(":")
@@ -50,6 +56,14 @@ class EngineSetting:
 
     def start(self, prepared: Prepared, folder: Path | None) -> Engine:
         """The engine, started; whoever starts it closes it."""
+        if not self.secure:
+            return self._within(prepared, folder)
+        from dpacct_training.engines.secure import SecureSum, lattices
+
+        lattices(prepared.plan)  # refused before anything is started
+        return SecureSum(self._within(prepared, folder), prepared.plan)
+
+    def _within(self, prepared: Prepared, folder: Path | None) -> Engine:
         parts = (prepared.algorithm, prepared.plan, prepared.setting)
         if self.name == "pool":
             from dpacct_training.engines.pool import Pool

@@ -86,7 +86,8 @@ def node_app(path: Path) -> ClientApp:
         host = Host(prepared.algorithm, prepared.plan, prepared.setting.for_hosts())
         number = str(context.node_config["partition-id"])
         share = Path.home() / ".local" / "share" / "dpacct-train" / prepared.plan.mark / number
-        return Node(host, Disk(Path(str(context.node_config.get("folder", share)))))
+        disk = Disk(Path(str(context.node_config.get("folder", share))))
+        return Node(host, disk, prepared.engine.secure)
 
     return client_app(begin)
 

@@ -22,18 +22,18 @@ from dpacct_training.engines.flower.messages import from_reply, packed, to_task
 from dpacct_training.extras import required
 from dpacct_training.keys import ELSEWHERE, Keys
 from dpacct_training.plan import Plan
-from dpacct_training.site import JUDGE, Host, Reply, Task
+from dpacct_training.site import JUDGE, SECURE, Host, Reply, Task
 
 _log = logging.getLogger(__name__)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answered (client INT, run TEXT, round INT, digest TEXT,
-    PRIMARY KEY (client, run, round));
+    kind TEXT, PRIMARY KEY (client, run, round, kind));
 CREATE TABLE IF NOT EXISTS memory (client INT, run TEXT, round INT, arrays BLOB,
     PRIMARY KEY (client, run, round));
 """
-_ANSWERED = "SELECT digest FROM answered WHERE client = ? AND run = ? AND round = ?"
-_NOTE = "INSERT OR IGNORE INTO answered VALUES (?, ?, ?, ?)"
-_ROUNDS = "SELECT COUNT(*) FROM answered WHERE client = ?"
+_ANSWERED = "SELECT digest FROM answered WHERE client = ? AND run = ? AND round = ? AND kind = ?"
+_NOTE = "INSERT OR IGNORE INTO answered (client, run, round, kind, digest) VALUES (?, ?, ?, ?, ?)"
+_ROUNDS = "SELECT COUNT(*) FROM answered WHERE client = ? AND kind IN ('train', 'sum')"
 _RECALL = "SELECT arrays FROM memory WHERE client = ? AND run = ? AND round < ? ORDER BY round DESC"
 _REMEMBER = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?)"
 _LAST = "SELECT MAX(round) FROM memory WHERE client = ? AND run = ? AND round < ?"
@@ -73,7 +73,7 @@ class Disk:
         with self._base:  # all of its clients or none, on the disk before any of them works
             self._base.execute("BEGIN IMMEDIATE")
             for client in task.clients:
-                asked = (client, task.run, task.round)
+                asked = (client, task.run, task.round, task.kind)
                 answered = self._base.execute(_ANSWERED, asked).fetchone()
                 if answered is None and self._spent(client, plan):
                     return BUDGET
@@ -108,10 +108,13 @@ class Disk:
 
 
 class Node:
-    """A host behind its disk: answers records, whatever is in them."""
+    """A host behind its disk: answers records, whatever is in them.
 
-    def __init__(self, host: Host, disk: Disk) -> None:
-        self.host, self.disk = host, disk
+    `secure`: what its clients send is told as a part of a secure sum only, whoever asks.
+    """
+
+    def __init__(self, host: Host, disk: Disk, secure: bool = False) -> None:
+        self.host, self.disk, self.secure = host, disk, secure
         host.keys = disk.keys()
 
     def answer(self, record: RecordDict) -> RecordDict:
@@ -130,6 +133,8 @@ class Node:
             return Reply(task.clients, {}, refused="another plan")
         if task.kind == JUDGE:  # of raw data, and in no account: in rehearsals only
             return self.host.answer(task) if task.keys else Reply(task.clients, {}, refused=UNTOLD)
+        if self.secure and task.kind not in SECURE:
+            return Reply(task.clients, {}, refused="only in a secure sum")
         refused = self.disk.refusal(task, self.host.plan)
         return Reply(task.clients, {}, refused=refused) if refused else self.host.answer(task)
 
