@@ -16,17 +16,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import near, one_of
+from dpacct_training.accept import near, one_of, whole
+from dpacct_training.claims import Claim
 
 T = TypeVar("T")
 Section = dict[str, Any]
 SECTIONS = ("data", "model", "algorithm", "local", "privacy", "run", "engine")
-TOP = ("name", "source", "note", "reduced", "client", "sweep", "variant", "printed", *SECTIONS)
+ABOUT = ("name", "source", "note", "reduced", "paper", "seeds", "full")
+TOP = (*ABOUT, "client", "sweep", "variant", "printed", "claim", *SECTIONS)
 
 
 @dataclass(frozen=True)
 class Experiment:
     r"""One run: what `SECTIONS` and the tables [[client]] say. Sweeps make several of a file.
+
+    `claims` are about the variants that they name, each run with `seeds` seeds; `full` says what it would
+    take at the paper's size, and what cannot be had.
 
     >>> text = '[data]\nname = "synth"\n[local]\nepochs = 2'
     >>> experiment = Experiment.from_toml(text, "demo")
@@ -43,6 +48,18 @@ class Experiment:
     sweep: Mapping[str, list[Any]] = field(default_factory=dict)
     variants: tuple[Section, ...] = ()
     printed: tuple[Section, ...] = ()
+    paper: str = ""
+    seeds: int = 1
+    full: str = ""
+    variant_names: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    def __post_init__(self) -> None:
+        whole("seeds", self.seeds, 1, 10**4)
+        for claim in self.claims:
+            for side in (claim.greater, claim.than):
+                one_of("variant", side, self.variant_names)
+            check_keys("[[claim]] at", claim.at, self.sweep)
 
     @classmethod
     def read(cls, path: str | Path) -> Experiment:
@@ -63,6 +80,7 @@ class Experiment:
             message = f"the experiment {name!r} is not TOML: {error}"
             raise InvalidArgument(message, argument="experiment") from None
         check_keys("experiment", top, TOP)
+        variants = tuple(_flat(entry) for entry in _tables("variant", top))
         return cls(
             name=str(top.get("name", name)),
             sections={section: table(section, top.get(section, {})) for section in SECTIONS},
@@ -74,20 +92,34 @@ class Experiment:
                 k: listed(f"sweep.{k}", v)
                 for k, v in _flat(table("sweep", top.get("sweep", {}))).items()
             },
-            variants=tuple(_flat(entry) for entry in _tables("variant", top)),
+            variants=tuple(_without_name(entry) for entry in variants),
             printed=tuple(_flat(entry) for entry in _tables("printed", top)),
+            paper=str(top.get("paper", "")),
+            seeds=top.get("seeds", 1),
+            full=str(top.get("full", "")),
+            variant_names=tuple(str(v.get("name", i + 1)) for i, v in enumerate(variants)),
+            claims=tuple(build(Claim, "[[claim]]", entry) for entry in _tables("claim", top)),
         )
 
     def changed(self, values: Mapping[str, Any]) -> Experiment:
-        """The same run with some settings replaced, each named "section.key"; no sweep is left."""
+        """The same run with some settings replaced, each named "section.key"; no sweep is left.
+
+        "client" replaces all of the tables [[client]].
+        """
         sections = {name: dict(section) for name, section in self.sections.items()}
+        clients = self.clients
         for path, value in values.items():
+            if path == "client":
+                clients = _tables("client", {"client": value})
+                continue
             section, _, key = path.partition(".")
             if section not in sections or not key:
                 message = f"a setting must be named section.key, with one of {', '.join(SECTIONS)}"
                 raise InvalidArgument(f"{message}, got {path!r}", argument=path)
             sections[section][key] = value
-        return replace(self, sections=sections, sweep={}, variants=(), printed=())
+        alone: dict[str, Any] = {"sweep": {}, "variants": (), "printed": ()}
+        alone |= {"variant_names": (), "claims": ()}
+        return replace(self, sections=sections, clients=clients, **alone)
 
     def to_toml(self) -> str:
         r"""The file that `from_toml` reads as this run.
@@ -148,6 +180,10 @@ def _tables(name: str, top: Section) -> tuple[Section, ...]:
     if name not in top:
         return ()
     return tuple(table(f"[{name}]", entry) for entry in listed(f"[[{name}]]", top[name]))
+
+
+def _without_name(variant: Section) -> Section:
+    return {key: value for key, value in variant.items() if key != "name"}
 
 
 def listed(name: str, value: object) -> list[Any]:

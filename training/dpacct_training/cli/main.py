@@ -11,6 +11,7 @@ import dpacct as dp
 from dpacct_training.cli.audit import audit
 from dpacct_training.cli.data import data
 from dpacct_training.cli.flower import flower
+from dpacct_training.cli.replicate import replicate
 from dpacct_training.cli.run import run
 
 root = click.Group(
@@ -19,7 +20,7 @@ root = click.Group(
     help="Federated training whose executed coins, clips and noise are what dpacct accounts.",
 )
 click.version_option(dp.__version__, prog_name="dpacct-train")(root)
-for _command in (data, run, audit, flower):
+for _command in (data, run, audit, flower, replicate):
     root.add_command(_command)
 
 

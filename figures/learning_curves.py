@@ -1,0 +1,92 @@
+"""How the systems of the papers learn, round by round, from stored results.
+
+`dpacct-train replicate` keeps them in training/experiments/results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+from dpacct.report.plots import style
+from dpacct.report.plots.page import figure
+from figures.record import FOLDER, Record, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RESULTS = FOLDER.parent / "training" / "experiments" / "results"
+STUDIES = {
+    "dp_fed_ls_claims": "DP-Fed-LS (000)",
+    "prifedsync_claims": "PriFedSync (001), global model",
+    "udp_fl_claims": "UDP-FL (002)",
+    "dp_fedsam_claims": "DP-FedSAM (004)",
+}
+
+
+@cache
+def curves() -> dict[tuple[str, str, int], list[float]]:
+    """By study, variant and round, one accuracy for each seed."""
+    grouped: dict[tuple[str, str, int], list[float]] = {}
+    for study in STUDIES:
+        path = RESULTS / f"{study}.json"
+        trials: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        for trial in trials:
+            for round, accuracy in trial["curve"]:
+                grouped.setdefault((study, trial["variant"], round), []).append(accuracy)
+    return grouped
+
+
+def points() -> list[Row]:
+    """Each round that was looked at."""
+    return [{"study": study, "variant": v, "round": round} for study, v, round in curves()]
+
+
+def row(point: Row) -> Row:
+    """Mean accuracy on the validation data, in percent."""
+    values = curves()[str(point["study"]), str(point["variant"]), int(point["round"])]
+    return {**point, "accuracy": mean(values)}
+
+
+def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
+    """A panel for each paper."""
+
+    def last(variant: str) -> float:
+        return float([r["accuracy"] for r in rows if r["variant"] == variant][-1])
+
+    honest, gaussian = last("staircase, each number clipped"), last("Gaussian")
+    title = (
+        f"Staircase noise ends at {last('staircase, printed'):.0f} % as printed, and at {honest:.0f} % where "
+        f"its bound is one that it hides; the Gaussian at {gaussian:.0f} %"
+    )
+    made, axes = figure(
+        title,
+        "Accuracy on validation data by round, mean over seeds; MNIST",
+        height=7.6,
+        rows=2,
+        columns=2,
+    )
+    with style.style():
+        for ax, (study, heading) in zip(axes.flat, STUDIES.items(), strict=True):
+            mine = [r for r in rows if r["study"] == study]
+            variants = list(dict.fromkeys(str(r["variant"]) for r in mine))
+            for variant, look in zip(variants, style.LOOKS, strict=False):
+                line = [r for r in mine if r["variant"] == variant]
+                ax.plot(
+                    [r["round"] for r in line],
+                    [r["accuracy"] for r in line],
+                    color=look.colour,
+                    label=variant,
+                )
+            ax.set_title(heading, fontsize=style.SIZE, loc="left")
+            ax.set_xlabel("round")
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=style.SIZE - 2)
+        for ax in axes[:, 0]:
+            ax.set_ylabel("accuracy, %")
+    return made, title
+
+
+RECORD = Record("learning_curves", points, row, draw)

@@ -1,0 +1,90 @@
+"""Every method that protects whole clients, at equal true epsilon: accuracy against epsilon.
+
+From results that `dpacct-train replicate methods_claims` keeps in training/experiments/results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any
+
+from dpacct.report.plots import style
+from dpacct.report.plots.page import figure
+from figures.record import FOLDER, Record, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RESULTS = FOLDER.parent / "training" / "experiments" / "results" / "methods_claims.json"
+SWEPT = "privacy.epsilon"
+LINES = ("-", (0, (4, 2)))
+
+
+@cache
+def accuracies() -> dict[tuple[str, float], list[float]]:
+    """By method and epsilon, one for each seed."""
+    trials: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    grouped: dict[tuple[str, float], list[float]] = {}
+    for trial in trials:
+        place = trial["variant"], float(trial["at"][SWEPT])
+        grouped.setdefault(place, []).append(trial["measures"]["accuracy"])
+    return grouped
+
+
+def points() -> list[Row]:
+    """Each method at each epsilon."""
+    return [{"method": method, "epsilon": epsilon} for method, epsilon in accuracies()]
+
+
+def row(point: Row) -> Row:
+    """Test accuracy in percent: mean and standard deviation over seeds."""
+    values = accuracies()[str(point["method"]), float(point["epsilon"])]
+    return {**point, "accuracy": mean(values), "spread": stdev(values), "seeds": len(values)}
+
+
+def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
+    """A line for each method, with its spread over seeds."""
+    epsilons = sorted({float(r["epsilon"]) for r in rows})
+    best = {
+        e: max((r for r in rows if r["epsilon"] == e), key=lambda r: float(r["accuracy"]))
+        for e in epsilons
+    }
+    least, most = best[epsilons[0]], best[epsilons[-1]]
+    title = (
+        f"At a true epsilon of {epsilons[0]:g} {least['method']} reaches {least['accuracy']:.1f} %, "
+        f"at {epsilons[-1]:g} {most['method']} {most['accuracy']:.1f} %"
+    )
+    made, ax = figure(
+        title,
+        "Test accuracy, mean and standard deviation over seeds; MNIST, logistic regression, whole clients "
+        "protected, Poisson samples, the least noise for each epsilon",
+        height=3.9,
+    )
+    methods = list(dict.fromkeys(str(r["method"]) for r in rows))
+    with style.style():
+        for method, (line, look) in zip(methods, product(LINES, style.LOOKS), strict=False):
+            mine = [r for r in rows if r["method"] == method]
+            ax.errorbar(
+                [r["epsilon"] for r in mine],
+                [r["accuracy"] for r in mine],
+                [r["spread"] for r in mine],
+                color=look.colour,
+                marker=look.marker,
+                linestyle=line,
+                capsize=2,
+                label=method,
+            )
+        ax.set_xscale("log")
+        ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+        ax.minorticks_off()
+        ax.set_xlabel("true epsilon")
+        ax.set_ylabel("test accuracy, %")
+        made.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return made, title
+
+
+RECORD = Record("methods_epsilon", points, row, draw)

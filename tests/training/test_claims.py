@@ -1,0 +1,234 @@
+"""Claims as data: verdicts, the runs behind them, and the page that is made from what is stored."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import dpacct as dp
+from dpacct_training.claims import HELD, NOT_HELD, UNDECIDED, Claim, interval
+from dpacct_training.cli.main import main
+from dpacct_training.experiment import Experiment
+from dpacct_training.measures import measured
+from dpacct_training.replicate import Study, Trial, read, replicate, studies
+from dpacct_training.replication import PICTURES, page
+from dpacct_training.session import Session
+from tests.structure.project import ROOT
+from tests.training.systems import system
+
+RESULTS = ROOT / "training" / "experiments" / "results"
+TEXT = """
+name = "small claims"
+paper = "nobody"
+seeds = 3
+[data]
+name = "synth"
+samples = 400
+clients = 20
+[model]
+name = "linear"
+[algorithm]
+name = "dp_fedavg"
+[local]
+batch_size = 5
+learning_rate = 0.1
+[privacy]
+rate = 0.5
+rounds = 2
+clip = 0.1
+delta = 1e-3
+[[variant]]
+name = "much noise"
+"privacy.epsilon" = 0.05
+[[variant]]
+name = "little noise"
+"privacy.epsilon" = 50
+[[claim]]
+says = "less noise is more accurate"
+greater = "little noise"
+than = "much noise"
+[[claim]]
+says = "updates are as long"
+greater = "little noise"
+than = "much noise"
+measure = "norm"
+"""
+
+
+def study(text: str = TEXT) -> Study:
+    return Study("small_claims", Experiment.from_toml(text, "small_claims"))
+
+
+# --- verdicts
+
+
+@pytest.mark.parametrize(
+    ("count", "quantile"), [(3, 4.302653), (5, 2.776445), (10, 2.262157), (31, 2.042272)]
+)
+def test_the_interval_is_student_s(count: int, quantile: float) -> None:
+    """By printed tables of the 97.5 % quantile, with count - 1 degrees of freedom."""
+    values = np.arange(count, dtype=float)
+    mean, low, high = interval(values.tolist())
+    half = quantile * values.std(ddof=1) / count**0.5
+    assert (mean, low, high) == pytest.approx((values.mean(), mean - half, mean + half), rel=1e-5)
+
+
+def test_one_verdict_in_twenty_is_wrong_where_nothing_differs() -> None:
+    rng, claim = np.random.default_rng(5), Claim("a beats b", "a", "b")
+    draws = rng.normal(80.0, 1.0, (2000, 2, 4))
+    words = [claim.judged(a.tolist(), b.tolist()).word for a, b in draws]
+    wrong = sum(word != UNDECIDED for word in words) / len(words)
+    assert abs(wrong - 0.05) < 5 * (0.05 * 0.95 / 2000) ** 0.5
+    assert {HELD, NOT_HELD, UNDECIDED} == set(words)
+
+
+@pytest.mark.parametrize(
+    ("differences", "by", "word"),
+    [
+        ([1.0, 1.1, 0.9], 0.0, HELD),
+        ([1.0, 1.1, 0.9], 2.0, NOT_HELD),
+        ([1.0, 1.1, 0.9], 1.0, UNDECIDED),
+        ([-1.0, -1.1, -0.9], -2.0, HELD),
+        ([50.0], 0.0, UNDECIDED),
+        ([50.0, 50.0], 0.0, UNDECIDED),
+        ([], 0.0, UNDECIDED),
+    ],
+)
+def test_few_seeds_decide_nothing(differences: list[float], by: float, word: str) -> None:
+    claim = Claim("a beats b", "a", "b", by)
+    assert claim.judged(differences, [0.0] * len(differences)).word == word
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('than = "much noise"', 'than = "much nois"', "variant must be one of .*did you mean"),
+        ('measure = "norm"', 'measure = "norms"', "measure must be one of .*got 'norms'"),
+        ('measure = "norm"', "by = nan", "by must be"),
+        ('measure = "norm"', "bye = 1", r"\[\[claim\]\] takes .*got 'bye'"),
+        ('measure = "norm"', 'at = { "run.seed" = 1 }', r"\[\[claim\]\] at takes"),
+        ("seeds = 3", "seeds = 0", "seeds must be a whole number from 1"),
+        ('than = "much noise"', 'than = "little noise"', "greater and than must differ"),
+    ],
+)
+def test_a_wrong_claim_is_one_sentence(old: str, new: str, says: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=says):
+        study(TEXT.replace(old, new))
+
+
+# --- measures
+
+
+def test_sharpness_is_the_largest_eigenvalue() -> None:
+    """Against the whole Hessian of logistic regression, mean of (diag p - p p^T) x (x, 1)(x, 1)^T."""
+    prepared = system("dp_fedavg", data__side=4, data__test=60)
+    session = Session(prepared)
+    result = session.finish()
+    setting = prepared.setting
+    x, _ = setting.samples(setting.federation.test)
+    scores = setting.model.scores(torch.from_numpy(result.weights).float(), x).double().numpy()
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p = odds / odds.sum(axis=1, keepdims=True)
+    inputs = np.hstack([x.flatten(1).numpy(), np.ones((len(x), 1))])
+    spread = np.einsum("ni,ij->nij", p, np.eye(p.shape[1])) - np.einsum("ni,nj->nij", p, p)
+    size = p.shape[1] * inputs.shape[1]
+    hessian = np.einsum("nij,nk,nl->ikjl", spread, inputs, inputs).reshape(size, size) / len(x)
+    largest = float(np.linalg.eigvalsh(hessian)[-1])
+    assert measured(session, result, {"sharpness"})["sharpness"] == pytest.approx(largest, rel=0.01)
+
+
+def test_measures_of_personal_models_and_updates() -> None:
+    session = Session(system("prifedsync", data__partition="shards", algorithm__alpha=1.0))
+    seen = measured(session, session.finish(), {"personal", "shared"})
+    assert seen["personal"] == seen["shared"]  # with alpha 1 each starts from the mean
+    session = Session(system("dp_fedavg", privacy__clip=1e-3))
+    result = session.finish()
+    seen = measured(session, result, {"norm", "gap", "accuracy"})
+    assert seen["norm"] > 1e-3  # before the clip
+    assert seen["accuracy"] == pytest.approx(100 * result.test_accuracy)
+    with pytest.raises(dp.Unsupported, match="trains no personal models"):
+        measured(session, result, {"personal"})
+
+
+# --- runs, kept and continued
+
+
+def test_runs_are_kept_and_not_repeated(tmp_path: Path) -> None:
+    seen: list[Trial] = []
+
+    def watch(trial: Trial, of: int) -> None:
+        seen.append(trial)
+
+    done = replicate(study(), tmp_path, watch=watch)
+    assert len(seen) == len(done.trials) == 6
+    little = done.of("little noise", {})
+    assert [v.greater for v in done.verdicts()] == [
+        tuple(t.measures[name] for t in little) for name in ("accuracy", "norm")
+    ]
+    assert [t.seed for t in little] == [0, 1, 2] and len({t.digest for t in little}) == 3
+    assert all(49 < (t.epsilon or 0) <= 50 and t.unit == "client" for t in little)
+    assert set(little[0].measures) == {"accuracy", "norm"} and len(little[0].curve) == 2
+
+    path = tmp_path / "small_claims.json"
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps(whole[:2] + whole[3:]))
+    again = replicate(study(), tmp_path, watch=watch)
+    assert len(seen) == 7  # the one that was lost
+    bits = [[(t.digest, t.measures, t.epsilon, t.curve) for t in s.trials] for s in (done, again)]
+    assert bits[0] == bits[1]
+    replicate(study(TEXT.replace("rounds = 2", "rounds = 3")), tmp_path, quick=True, watch=watch)
+    assert len(seen) == 13  # other settings are other runs
+    path.write_text("[{}]")
+    with pytest.raises(dp.InvalidArgument, match="cannot be read"):
+        read(study(), tmp_path)
+
+
+def test_the_command_runs_and_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = tmp_path / "experiments", tmp_path / "out"
+    folder.mkdir()
+    (folder / "small.toml").write_text(TEXT.replace("seeds = 3", "seeds = 2"))
+    words = ["replicate", "nobody", "--experiments", str(folder), "--out", str(out)]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "4/4" in told and "undecided: less noise is more accurate" in told
+    assert "| nobody | less noise is more accurate | undecided |" in (
+        out / "replication.md"
+    ).read_text(encoding="utf-8")
+    assert main([*words[:1], "nobdy", *words[2:]]) == 2
+    assert "must be one of nobody, small, got 'nobdy' (did you mean" in capsys.readouterr().err
+
+
+# --- what is stored
+
+
+def stored() -> list[Study]:
+    return [s for s in (read(study, RESULTS) for study in studies()) if s.trials]
+
+
+def test_the_page_is_made_from_what_is_stored() -> None:
+    """`dpacct-train replicate` makes it; three seeds or more for each verdict."""
+    text = (ROOT / "docs" / "replication.md").read_text(encoding="utf-8")
+    assert text == page(stored(), PICTURES)
+    rows = re.findall(rf"^\|[^|]*\|[^|]*\| ({HELD}|{NOT_HELD}|{UNDECIDED}) \|", text, re.MULTILINE)
+    verdicts = [v for s in stored() for v in s.verdicts()]
+    assert rows == [v.word for v in verdicts] and len(rows) >= 12
+    assert all(len(v.greater) >= 3 for v in verdicts)
+
+
+def test_what_is_stored_ran_with_these_settings() -> None:
+    """A changed experiment leaves runs behind that are not its own."""
+    from dpacct_training.replicate import jobs
+
+    for kept in stored():
+        digests: dict[str, Any] = {
+            job.trial.digest: job for job in jobs(kept, kept.experiment.seeds)
+        }
+        assert {t.digest for t in kept.trials} <= set(digests), kept.name
+        for trial in kept.trials:
+            assert digests[trial.digest].measures <= set(trial.measures)

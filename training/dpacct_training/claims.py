@@ -1,0 +1,116 @@
+"""Claims: what a paper says of its methods, judged over seeds.
+
+Runs of one seed share their data and their coins, so that differences are taken seed by seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpacct import InvalidArgument
+from dpacct_training.accept import one_of, real
+from dpacct_training.extras import required
+
+HELD, NOT_HELD, UNDECIDED = "held", "not held", "undecided"
+LEVEL = 0.95
+LEAST_SEEDS = 3
+"""Fewer runs decide nothing, however far apart they are."""
+MEASURES = {
+    "accuracy": "test accuracy, %",
+    "personal": "clients' own models on test samples of their own classes, %",
+    "shared": "the global model on the same samples, %",
+    "gap": "training less test accuracy, points",
+    "norm": "median length of an update before the clip",
+    "sharpness": "largest curvature of the loss",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """[[claim]]: a variant's `measure` is greater than another variant's by more than `by`.
+
+    `says`: in the paper's sense, with the place. `at`: for which settings of the sweep. `than_measure`:
+    of the other side, where it is another one. `printed`: the paper's own numbers; `printed_epsilon`:
+    what it says that they cost. Raises `InvalidArgument`.
+
+    >>> claim = Claim("b beats a", "b", "a")
+    >>> claim.judged([84.0, 85.0, 83.5], [80.0, 80.5, 80.0]).word
+    'held'
+    >>> claim.judged([84.0, 85.0, 83.5], [84.5, 82.0, 84.0]).word
+    'undecided'
+    """
+
+    says: str
+    greater: str
+    than: str
+    by: float = 0.0
+    measure: str = "accuracy"
+    than_measure: str | None = None
+    at: Mapping[str, Any] = field(default_factory=dict)
+    printed: str = ""
+    printed_epsilon: str = ""
+
+    def __post_init__(self) -> None:
+        real("by", self.by, -math.inf)
+        for name in self.measures:
+            one_of("measure", name, MEASURES)
+        if self.sides[0] == self.sides[1]:
+            message = f"greater and than must differ, got {self.greater!r} twice"
+            raise InvalidArgument(message, argument="than")
+
+    @property
+    def measures(self) -> tuple[str, str]:
+        """What is compared, of either side."""
+        return self.measure, self.than_measure or self.measure
+
+    @property
+    def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """(variant, measure) of what should be greater, and of the other."""
+        return (self.greater, self.measures[0]), (self.than, self.measures[1])
+
+    def judged(self, greater: Sequence[float], than: Sequence[float]) -> Verdict:
+        """By the values of the same seeds, in the same order."""
+        differences = [a - b for a, b in zip(greater, than, strict=True)]
+        return Verdict(self, tuple(greater), tuple(than), *interval(differences))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The mean difference, and an interval that covers the true one with probability `LEVEL`."""
+
+    claim: Claim
+    greater: tuple[float, ...]
+    than: tuple[float, ...]
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def word(self) -> str:
+        """`HELD` or `NOT_HELD` where the whole interval says so, else `UNDECIDED`."""
+        if len(self.greater) < LEAST_SEEDS:
+            return UNDECIDED
+        if self.low > self.claim.by:
+            return HELD
+        return NOT_HELD if self.high < self.claim.by else UNDECIDED
+
+
+def interval(differences: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
+    """(mean, low, high) of Student's interval; the whole line where there is one value only.
+
+    >>> tuple(round(x, 4) for x in interval([1.0, 2.0, 3.0]))
+    (2.0, -0.4841, 4.4841)
+    """
+    count = len(differences)
+    if not count:
+        return math.nan, -math.inf, math.inf
+    mean = math.fsum(differences) / count
+    if count == 1:
+        return mean, -math.inf, math.inf
+    variance = math.fsum((d - mean) ** 2 for d in differences) / (count - 1)
+    quantile = float(required("scipy.special").stdtrit(count - 1, 0.5 + level / 2))
+    half = quantile * math.sqrt(variance / count)
+    return mean, mean - half, mean + half
