@@ -20,7 +20,17 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 import dpacct as dp
-from dpacct_training.data import archive, cache, idx, imported, png, shakespeare, sources
+from dpacct_training.data import (
+    adult,
+    archive,
+    cache,
+    compas,
+    idx,
+    imported,
+    png,
+    shakespeare,
+    sources,
+)
 from dpacct_training.data.dataset import Dataset, Federation
 from dpacct_training.data.partition import PARTITIONS
 from dpacct_training.data.synth import synth
@@ -371,3 +381,57 @@ def test_scalings() -> None:
     assert data.scaled("standard").ravel().tolist() == pytest.approx([-0.5, 0, 2, 0.5], abs=1e-6)
     with pytest.raises(dp.InvalidArgument, match="scaling must be"):
         replace(data, standard=None).scaled("standard")
+
+
+# --- tables
+
+
+def wheel(files: dict[str, tuple[str, str]], texts: dict[str, str]) -> bytes:
+    """A package with these texts at the places where `files` looks, whatever their hashes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as packed:
+        for name, text in texts.items():
+            packed.writestr(files[name][0], text)
+    return buffer.getvalue()
+
+
+def hashed(files: dict[str, tuple[str, str]], texts: dict[str, str]) -> dict[str, tuple[str, str]]:
+    return {
+        name: (files[name][0], hashlib.sha256(text.encode()).hexdigest())
+        for name, text in texts.items()
+    }
+
+
+def test_adult_reads_both_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test file begins with a remark and ends its lines with a full stop."""
+    line = "{}, Private, 1, {}, 8, Never-married, Sales, Husband, White, Male, 0, 0, 40, Peru, {}\n"
+    texts = {
+        "train": line.format(50, "HS-grad", "<=50K") + line.format(25, "Masters", ">50K") + "\n",
+        "test": "|1x3 Cross validator\n" + line.format(100, "HS-grad", ">50K."),
+    }
+    content = wheel(adult.FILES, texts)
+    with pytest.raises(dp.InvalidArgument, match="must have the sha256"):
+        adult.read(content)
+    monkeypatch.setattr(adult, "FILES", hashed(adult.FILES, texts))
+    held = adult.read(content)
+    assert held["y_train"].tolist() == [0, 1] and held["y_test"].tolist() == [1]
+    # age and hours over what the census codes at most; then a place for each word of all files
+    assert held["x_train"][:, 0].tolist() == [128, 64] and held["x_test"][0, 0] == 255
+    assert held["x_train"].shape == (2, 5 + 7 + 2) and held["x_test"].shape == (1, 14)
+    assert (held["x_train"][:, 6:8] == [[255, 0], [0, 255]]).all()
+    pieces = sources.pieces("adult", held, 2)
+    assert pieces.train.scaled("unit").max() == 1.0
+
+
+def test_compas_is_propublica_s_selection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A score within thirty days of the arrest, and a known charge and end."""
+    head = "age,priors_count,juv_fel_count,juv_misd_count,sex,race,c_charge_degree,"
+    head += "days_b_screening_arrest,is_recid,score_text,two_year_recid\n"
+    fine = "50,4,0,0,Male,Other,F,{},{},{},{}\n"
+    cases = [(-1, 0, "Low", 0), (30, 1, "High", 1), (31, 1, "High", 1), ("", 1, "High", 1)]
+    cases += [(0, -1, "Low", 0), (0, 0, "N/A", 0), (-30, 1, "Low", 1)]
+    texts = {"all": head + "".join(fine.format(*case) for case in cases)}
+    monkeypatch.setattr(compas, "FILES", hashed(compas.FILES, texts))
+    held = compas.read(wheel(compas.FILES, texts))
+    assert held["y_test"].tolist() == [0] and held["y_train"].tolist() == [1, 1]
+    assert held["x_train"][0].tolist() == [128, 26, 0, 0, 255, 255, 255]

@@ -54,7 +54,7 @@ def known() -> dict[str, Source]:
     """All sources.
 
     >>> sorted(known())
-    ['cifar10', 'fashion-mnist', 'mnist', 'shakespeare']
+    ['adult', 'cifar10', 'compas', 'fashion-mnist', 'mnist', 'shakespeare']
     """
     modules = [import_module(f"{room.__name__}.{m.name}") for m in iter_modules(room.__path__)]
     sources = [m.SOURCE for m in modules if isinstance(vars(m).get("SOURCE"), Source)]
