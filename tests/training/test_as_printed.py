@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,23 @@ def test_theorems_and_inner_noise_are_as_printed() -> None:
 def test_where_no_paper_prints_one_it_is_refused(name: str) -> None:
     with pytest.raises(dp.InvalidArgument, match="whose paper prints none, got 'as-printed'"):
         system(name, privacy__noise="as-printed")
+
+
+def test_the_report_of_prifedsync_says_the_paper_s_limit() -> None:
+    """Theorem 2, as dpacct evaluates it for the same numbers, written out here."""
+    prepared = system("prifedsync")
+    plan = dp.federated.PriFedSync(
+        clients=40,
+        client_rate="0.5",
+        batch_size=1,
+        records=6,
+        local_steps=3,
+        rounds=4,
+        sigma=1,
+    )
+    assert {records.rate for records in prepared.plan.records.values()} == {Fraction(1, 6)}
+    said = prepared.algorithm.paper_says(prepared.plan)
+    assert f"mu = {plan.mu_clt:.2f} for" in said and "Weak and strong" in said
+    assert not system("prifedsync", privacy__noise="none").algorithm.paper_says(
+        system("prifedsync", privacy__noise="none").plan
+    )

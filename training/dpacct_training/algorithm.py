@@ -60,6 +60,10 @@ class Algorithm(ABC):
         clip = positive("clip", cohort.clip)
         return self, replace(cohort, noise=self.printed * clip)
 
+    def paper_says(self, plan: Plan) -> str:
+        """A paragraph for the report: what the paper says of this very run, where it says something."""
+        return ""
+
     def begin(self, setting: Setting) -> Arrays:
         """The server's state before the first round."""
         return {"weights": setting.initial()}

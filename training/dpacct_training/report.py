@@ -153,6 +153,8 @@ def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...
                 f"Noise on the sum of each {name}: standard deviation {noise.variance**0.5:.6g} on"
                 f" each of {noise.size} numbers, clip {noise.clip:g}, {_DRAWN_BY[plan.by]}."
             )
+    said = prepared.algorithm.paper_says(plan)
+    paragraphs += [said] if said else []
     if prepared.as_printed:
         paragraphs.append(_as_printed(prepared, result))
     if plan.private and prepared.cohort.epsilon is not None:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+import dpacct as dp
 from dpacct_training.accept import positive, real, whole
 from dpacct_training.algorithm import Algorithm, Array, Arrays
 from dpacct_training.local import noisy_fit
@@ -66,6 +67,26 @@ class PriFedSync(Algorithm):
 
         clients = enumerate(setting.federation.clients)
         return Plan(cohort=cohort, records={client: records(len(rows)) for client, rows in clients})
+
+    def paper_says(self, plan: Plan) -> str:
+        if not plan.private:
+            return ""
+        fewest = min(plan.records.values(), key=lambda records: -records.rate)
+        paper = dp.federated.PriFedSync(
+            clients=plan.cohort.clients,
+            client_rate=plan.cohort.rate,
+            batch_size=fewest.rate.numerator,
+            records=fewest.rate.denominator,
+            local_steps=self.steps,
+            rounds=plan.cohort.rounds,
+            sigma=self.sigma,
+        )
+        return (
+            f"The paper's Theorem 2 says mu = {paper.mu_clt:.2f} for the client with the fewest records,"
+            " which is a limit and no bound. Weak and strong federated f-DP (a record, from one other"
+            " client or from all of them and the server) cost the same here: what a client sends is"
+            " private before it leaves."
+        )
 
     def helper(self, sent: Arrays, site: Site) -> Array:
         """Where a client starts from, and what it uses itself."""
