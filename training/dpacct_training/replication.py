@@ -108,7 +108,12 @@ def _methods(studies: Sequence[Study]) -> list[str]:
     lines = ["## Means over seeds", ""]
     for study in studies:
         names = [n for n in MEASURES if any(n in trial.measures for trial in study.trials)]
-        lines += [f"### {study.experiment.name}", "", f"{_one_line(study.experiment.source)}", ""]
+        lines += [
+            f"### {study.experiment.name}",
+            "",
+            _one_line(f"{study.experiment.source} {study.experiment.note}"),
+            "",
+        ]
         lines += [
             "| variant | " + " | ".join(MEASURES[name] for name in names) + " | true epsilon |"
         ]
