@@ -20,8 +20,9 @@ _HOW = re.compile(r"computed by `(\w+)`(?:, the truth by `(\w+)`)?")
 class Cell:
     """A printed number, as text so that its digits count.
 
-    `formula` is called with `inputs`, under the conventions that reproduce the table (`note` says which,
-    and why the truth differs). `truth` gives the exact two-sided value, if there is one.
+    `quantity` is what it measures. `formula` is called with `inputs`, under the conventions that
+    reproduce the table (`note` says which, and why the truth differs). `truth` gives the exact
+    two-sided value, if there is one.
     """
 
     paper: str
@@ -29,6 +30,7 @@ class Cell:
     cell: str
     inputs: Mapping[str, str]
     printed: str
+    quantity: str
     formula: Callable[..., float]
     truth: Callable[..., tuple[float, float]] | None = None
     note: str = ""
@@ -48,7 +50,7 @@ class Cell:
     def matches(self, computed: float) -> bool:
         """Whether `computed` rounds to what is printed, to the digits that are printed.
 
-        >>> Cell("x", "1", "", {}, "2.71", lambda: 0.0).matches(2.7109)
+        >>> Cell("x", "1", "", {}, "2.71", "mu", lambda: 0.0).matches(2.7109)
         True
         """
         step = Decimal(1).scaleb(int(Decimal(self.printed).as_tuple().exponent))
@@ -73,10 +75,15 @@ def cells(paper: str | None = None) -> Iterator[Cell]:
                 rows = [[part.strip() for part in line] for line in lines]
                 note = " ".join(section.rpartition("|\n")[2].split())
                 truth = module[how[2]] if how[2] else None
+                quantity = rows[0][-1].removeprefix("printed: ")
+                if quantity == rows[0][-1]:
+                    raise PageError(
+                        f"{path}: {title} does not say `printed: QUANTITY` of its numbers"
+                    )
                 for row in rows[2:]:
                     inputs = dict(zip(rows[0][1:-1], row[1:-1], strict=True))
                     yield Cell(
-                        *(key, title.partition(":")[0], row[0], inputs, row[-1]),
+                        *(key, title.partition(":")[0], row[0], inputs, row[-1], quantity),
                         *(module[how[1]], truth, note),
                     )
 

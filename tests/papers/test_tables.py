@@ -47,12 +47,21 @@ def test_the_tables_of_dp_fed_ls() -> None:
     assert sum(row["matches_printed"] for row in done.json) == 23
     assert set(done.json[0]) == {
         *("paper", "table", "cell", "inputs", "printed", "computed", "matches_printed"),
-        *("exact", "note"),
+        *("exact", "note", "quantity"),
     }
 
 
+def test_each_number_says_what_it_measures() -> None:
+    by_formula = {(c.paper, c.formula.__name__): set[str]() for c in CELLS}
+    for cell in CELLS:
+        by_formula[cell.paper, cell.formula.__name__].add(cell.quantity)
+    assert all(len(quantities) == 1 for quantities in by_formula.values())
+    assert by_formula["dp_fed_ls", "uniform"] == {"epsilon"}
+    assert by_formula["federated_fdp", "theorem2_clt"] == {"mu of Gaussian differential privacy"}
+
+
 def test_rounding_is_to_the_printed_digits() -> None:
-    cell = Cell("x", "t", "c", {}, "2.50", lambda: 2.5)
+    cell = Cell("x", "t", "c", {}, "2.50", "epsilon", lambda: 2.5)
     assert cell.matches(2.4951) and not cell.matches(2.49)
 
 

@@ -12,6 +12,7 @@ import dpacct as dp
 from dpacct.papers.formulas import girgis2021
 from dpacct.shuffling import published
 from dpacct.shuffling.binomial import LOG_CUT
+from dpacct.shuffling.bounds import girgis_epsilon
 from dpacct.shuffling.law import ShuffleLaw
 from dpacct.shuffling.letters import Letters
 from dpacct.shuffling.source import ShuffleSource
@@ -120,6 +121,25 @@ def test_renyi_between_girgis_bounds() -> None:
         assert clients > published.girgis_fewest(alpha, eps0)
         assert found <= published.girgis_divergence(alpha, eps0, clients)
         assert found >= girgis2021.lower(alpha, eps0, clients) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("highest", "eps0"), [(2, 0.1), (3, 0.1), (3, 1.0), (6, 0.4)])
+def test_girgis_bound_is_asked_at_the_orders_it_is_proved_for(highest: int, eps0: float) -> None:
+    """N > 9 alpha^4 e^{5 eps0}: one client fewer, and an order fewer, though a higher one would say less."""
+
+    def stated(order: int, clients: int) -> float:
+        pairs = order * (order - 1) / 2
+        divergence = math.log1p(pairs * 4 * math.expm1(eps0) ** 2 / clients) / (order - 1)
+        # Canonne, Kamath, Steinke 2020, Proposition 12
+        rest = (math.log(1e-9) + math.log(order)) / (order - 1)
+        return divergence + math.log1p(-1 / order) - rest
+
+    enough = math.floor(9 * highest**4 * math.exp(5 * eps0)) + 1
+    for clients, most in ((enough, highest), (enough - 1, highest - 1)):
+        found = girgis_epsilon(eps0, clients, 1, math.log(1e-9))
+        values = [stated(order, clients) for order in range(2, most + 1)]
+        assert found == (pytest.approx(min(values), rel=1e-9) if values else None)
+        assert stated(most + 1, clients) < min(values, default=math.inf)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from dpacct.cli.values import Choice
 if TYPE_CHECKING:
     from dpacct.papers.tables import Cell
 
-HEADER = ("paper", "table", "cell", "printed", "computed", "matches", "truth", "note")
+HEADER = ("paper", "table", "cell", "quantity", "printed", "computed", "matches", "truth", "note")
 
 
 @click.command(
@@ -94,6 +94,7 @@ def _json(row: Row) -> dict[str, Any]:
         "table": row.cell.table,
         "cell": row.cell.cell,
         "inputs": {name: str(value) for name, value in row.cell.inputs.items()},
+        "quantity": row.cell.quantity,
         "printed": float(row.cell.printed),
         "computed": row.computed,
         "matches_printed": row.matches,
@@ -111,6 +112,7 @@ def _text(row: Row) -> tuple[str, ...]:
         cell.paper,
         cell.table,
         cell.cell,
+        cell.quantity,
         cell.printed,
         f"{row.computed:.6g}",
         "yes" if row.matches else "NO",
