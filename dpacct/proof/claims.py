@@ -26,9 +26,10 @@ from .choices import positive, whole
 from .effort import TooCostly, lattice_cost, line_cost, rule_cost, spend
 from .far_draws import FORM, from_evidence
 from .lattice import Lattice, Period
-from .lattice_line import LatticeLine
+from .less_atoms import LessAtoms
 from .line import Contour, Line
 from .plan import Laws, Sides, read_plan
+from .rule import Rule
 from .whole import (
     chernoff,
     closed_form,
@@ -209,11 +210,7 @@ def _prove(
                 (law.prepare(arb(contour.c), rule), count)
                 for (law, count), rule in zip(laws, rules, strict=True)
             ]
-            line = (
-                Line(prepared, contour)
-                if form == "contour"
-                else LatticeLine(prepared, contour, law=laws[0][0])
-            )
+            line = Line(prepared, contour) if form == "contour" else LessAtoms(prepared, contour)
             return Enclosure.of(line.delta(e)), line.terms(e)
         if form == FORM:
             split = from_evidence(laws, evidence)
@@ -221,7 +218,7 @@ def _prove(
     raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
 
 
-def _rules(laws: Laws, evidence: dict[str, Any]) -> list[object]:
+def _rules(laws: Laws, evidence: dict[str, Any]) -> list[Rule | None]:
     """The rules that are told, charged before anything is built on them."""
     if not positive(evidence.get("c", 1.0)):
         raise ValueError("a tilt that is not positive")

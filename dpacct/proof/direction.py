@@ -16,14 +16,12 @@ from dpacct.errors import DpacctError, NotCertified
 
 from .balls import Enclosure, ball, fraction, precision
 from .effort import CLOSED, allowance, read_cost, spend
-from .far_draws import FarDraws, splittable
+from .far_draws import FarDraws
 from .far_search import FarSeeker, propose_far
-from .half_gaussian import SymmetricGaussian
 from .lattice import Lattice, places
 from .lattice_search import LatticeSeeker
 from .line import Line
 from .plan import Laws
-from .sampled_gaussian import SampledGaussian
 from .search import Aim, FloatLaws, Seeker, propose, saddle_epsilon, tilt_for_bound
 from .whole import (
     FEW_OUTCOMES,
@@ -357,9 +355,7 @@ class Direction:
 def _to_split(laws: Laws) -> int | None:
     """The law whose far draws are the rarest; None where no law has any."""
     found = [
-        (count * law.rate, k)
-        for k, (law, count) in enumerate(laws)
-        if isinstance(law, SampledGaussian | SymmetricGaussian) and splittable(law) and count > 1
+        (count * law.rate, k) for k, (law, count) in enumerate(laws) if law.splittable and count > 1
     ]
     return min(found)[1] if found else None
 

@@ -12,71 +12,23 @@ bounded, and no term is negative. This module knows nothing of how anything was 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from flint import arb, ctx
 
 from .balls import ball, disc
-from .branches import Branch, PanelRule, Parts, PreparedBranches
 from .choices import demand, positive, whole
 from .effort import line_cost, rule_cost, spend
-from .gaussian import normal_tail
-from .half_gaussian import SymmetricGaussian
+from .law import normal_tail
 from .line import Contour, Line, Prepared, payoff_peak
 from .plan import Laws
-from .sampled_gaussian import GaussianRule, SampledGaussian
+from .rule import Rule
+from .step import Step
 from .whole import size
-from .window import Window
-from .windowed_gaussian import WindowedGaussian, lost
+from .window import Part, Window, given_up
 
 FORM = "contours by far draws"
-SplitLaw = SampledGaussian | SymmetricGaussian
-
-
-def splittable(law: object) -> bool:
-    """Whether a law has near and far draws: Gaussian noise, in the direction that favours P."""
-    return isinstance(law, SymmetricGaussian) or (isinstance(law, SampledGaussian) and law.remove)
-
-
-@dataclass(frozen=True)
-class NearDraws:
-    """N in panels: of the symmetric law, or of either where there are no far draws (a sharp end)."""
-
-    law: SplitLaw
-    window: Window
-
-    def parts(self) -> Parts:
-        """Point masses and branches."""
-        lone = self.window.lone
-        if isinstance(self.law, SymmetricGaussian):
-            parts = self.law.parts(None if lone else self.window.cut(far=False))
-            first, *others = parts.branches
-            end = arb(self.window.end) if lone else None
-            return Parts(parts.atoms, (replace(first, end=end), *others))
-        q, square = ball(self.law.rate), ball(1 / self.law.sigma_squared)
-        base, end = -(2 * arb.pi()).log() / 2, arb(self.window.end)
-        return Parts((), (Branch(-end, end, base, arb(0), 1, square.sqrt(), square / 2, q, True),))
-
-    def prepare(self, c: arb, rule: PanelRule) -> PreparedBranches:
-        """The part ready for the line Re s = c."""
-        return PreparedBranches(self.parts(), c, rule)
-
-    def rule_from_json(self, fields: dict[str, Any]) -> PanelRule:
-        """A rule as a certificate holds it."""
-        return PanelRule.from_json(fields)
-
-
-def near_part(law: SplitLaw, window: Window) -> WindowedGaussian | NearDraws:
-    """N."""
-    if window.lone or isinstance(law, SymmetricGaussian):
-        return NearDraws(law, window)
-    return WindowedGaussian(law, window, far=False)
-
-
-def far_part(law: SplitLaw, window: Window) -> WindowedGaussian:
-    """F, on the whole axis also for the symmetric law: eq. (24) bounds what is too much."""
-    return WindowedGaussian(SampledGaussian(law.sigma_squared, law.rate, True), window, far=True)
 
 
 @dataclass(frozen=True)
@@ -93,11 +45,12 @@ class Split:
         return self.laws[self.which][1]
 
     @property
-    def _law(self) -> SplitLaw:
-        law = self.laws[self.which][0] if self.which in range(len(self.laws)) else None
-        if not (isinstance(law, SampledGaussian | SymmetricGaussian) and splittable(law)):
+    def step(self) -> Step:
+        """The law that is split."""
+        step = self.laws[self.which][0] if self.which in range(len(self.laws)) else None
+        if step is None or not step.splittable:
             raise ValueError("this law has no far draws")
-        return law
+        return step
 
     @property
     def lone(self) -> bool:
@@ -107,16 +60,14 @@ class Split:
     def parts(self) -> list[Any]:
         """N, F, and the other laws."""
         others = [law for k, (law, _) in enumerate(self.laws) if k != self.which]
-        return [near_part(self._law, self.window), far_part(self._law, self.window), *others]
+        return [*(Part(self.step, self.window, far) for far in (False, True)), *others]
 
     def counts(self, far: int) -> list[int]:
         """How often each of them occurs where so many draws are far."""
         others = [count for k, (_, count) in enumerate(self.laws) if k != self.which]
         return [self.count - far, far, *others]
 
-    def steps(
-        self, far: int, c: arb, rules: Sequence[GaussianRule | PanelRule | None]
-    ) -> list[tuple[Prepared, int]]:
+    def steps(self, far: int, c: arb, rules: Sequence[Rule | None]) -> list[tuple[Prepared, int]]:
         """The parts that occur, prepared for Re s = c."""
         told = zip(self.parts(), self.counts(far), rules, strict=True)
         return [(part.prepare(c, rule), count) for part, count, rule in told if count]
@@ -151,16 +102,13 @@ class Split:
 
     def given_up(self) -> arb:
         """What the draws beyond the window's end add at most."""
-        law = self._law
-        whole = SampledGaussian(law.sigma_squared, law.rate, True)
-        return (self.count * lost(whole, self.window)).upper()
+        return (self.count * given_up(self.step, self.window)).upper()
 
     def too_much(self) -> arb:
         """What F's draws below the half-line's start add at most, eq. (24)."""
-        law = self._law
-        if self.lone or not isinstance(law, SymmetricGaussian):
+        if self.lone or not self.step.symmetric:
             return arb(0)
-        start = 1 / (2 * ball(law.sigma_squared).sqrt())
+        start = ball(self.step.mu_squared).sqrt() / 2
         mass = self.count * normal_tail((arb(self.window.near) - start) / arb(self.window.width))
         return (mass * mass.exp()).upper()
 

@@ -15,18 +15,17 @@ from dpacct.engine.stable import Floats
 from dpacct.errors import NotCertified
 
 from .balls import precision
-from .branches import PanelRule
 from .effort import SEARCH, line_cost, rule_cost, spend
-from .far_draws import FORM, FarDraws, Split, SplitLaw
-from .half_gaussian import SymmetricGaussian
+from .far_draws import FORM, FarDraws, Split
 from .line import Contour, Line
 from .plan import Laws
+from .rule import has_panels
 from .rules import Wanted, propose_rule
 from .search import Aim, FloatLaws, count_nodes, decay, searching
 from .split_floats import SplitFloats
+from .step import Step
 from .whole import rules_to_json, size
 from .window import Window
-from .window_rules import far_rule, near_rule
 
 _WIDTHS = (0.25, 0.15)
 _SHARES = (1.0, 0.94, 0.88, 0.82, 0.76, 0.7, 0.64, 0.58, 0.52, 0.46, 0.4, 0.34, 0.28, 0.22)
@@ -175,11 +174,11 @@ class Terms:
         return float(t[int(np.argmax(ok))] / step) if bool(ok.any()) else 1e9
 
 
-def _end(law: SplitLaw, count: int, width: float, log_least: float) -> float:
+def _end(law: Step, count: int, width: float, log_least: float) -> float:
     """Draws beyond it have less than so much mass, all together."""
     from scipy.special import log_ndtr
 
-    mu, rate = 1.0 / math.sqrt(law.sigma_squared), float(law.rate)
+    mu, rate = math.sqrt(law.mu_squared), float(law.rate)
     x = np.linspace(1.0, 80.0 + mu, 8000)
     spread = math.sqrt(1.0 + width * width)  # 1 for a sharp end
     plain, hit = log_ndtr(-x / spread), log_ndtr((mu - x) / spread)
@@ -232,7 +231,6 @@ class FarSeeker:
     def _splits(self, aim: Aim, target: float) -> Iterator[Terms]:
         """Windows of many kinds, each in floats."""
         law, count = self.laws[self.which]
-        assert isinstance(law, SplitLaw)
         others = [one for k, one in enumerate(self.float_laws) if k != self.which]
         for width in _WIDTHS:
             end = _end(law, count, width, target - aim.nats - 2.0)
@@ -243,8 +241,8 @@ class FarSeeker:
                         continue
                     sharp = round(_end(law, count, 0.0, target - aim.nats - 2.0), 3)
                     window = Window(sharp, sharp, width)
-                if isinstance(law, SymmetricGaussian) and share < 1.0:
-                    gap = window.near - 0.5 / math.sqrt(law.sigma_squared)
+                if law.symmetric and share < 1.0:
+                    gap = window.near - 0.5 * math.sqrt(law.mu_squared)
                     least = math.sqrt(2.0 * (aim.nats + math.log(count) - target))
                     if gap < 0.05 * least:
                         continue
@@ -314,10 +312,10 @@ def _rules(
     bits = 64 + math.ceil((wanted.nats + 8.0) / math.log(2.0))
     with precision(bits), searching():
         used = split.counts(far or 0)[0] > 0
-        rule, lift = near_rule(near, wanted) if used else (None, 0.0)
+        rule, lift = propose_rule(near, wanted) if used else (None, 0.0)
         rules.append(rule)
         skip = far == 0 or (far is None and split.lone)
-        rule, more = (None, 0.0) if skip else far_rule(hit, wanted, far or 1)
+        rule, more = (None, 0.0) if skip else propose_rule(hit, wanted, far or 1)
         rules.append(rule)
         lift = max(lift, more)
         for law in others:
@@ -339,7 +337,7 @@ def _line(terms: Terms, one: _Term, aim: Aim) -> tuple[list[Any], int, Line]:
         with searching():
             count, doublings = count_nodes(height, one.step, aim, decay(steps))
     contour = Contour(one.c, one.step, count, one.up, one.down, doublings)
-    if any(isinstance(rule, PanelRule) for rule in rules):
+    if any(has_panels(rule) for rule in rules):
         told = wanted._replace(frequency=count * one.step)
         rules, bits = _rules(terms, one, one.far, aim.nats, told)
     with precision(bits):

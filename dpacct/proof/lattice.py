@@ -24,9 +24,9 @@ from dpacct.errors import NotCertified
 
 from .balls import ball
 from .choices import demand, positive, real, whole
-from .law import Step
 from .line import payoff_peak, power
 from .stated import unit_of
+from .step import Step
 
 MOST_NODES = 1 << 19
 

@@ -16,7 +16,7 @@ from dpacct.errors import NotCertified
 from .balls import precision
 from .effort import SEARCH, lattice_cost, spend
 from .lattice import MOST_NODES, Lattice, Period, places
-from .law import Step
+from .step import Step
 
 FORM = "lattice"
 _HEIGHT = 60.0  # nats above the least moment bound at which a tilt is still looked at

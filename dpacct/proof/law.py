@@ -4,7 +4,7 @@ A base pair (P, Q) is stated as data: atoms (loss, P-mass), branches (start, end
 loss z itself, W(z) the log Q-density there (so P has e^{W + z}), the P-mass that Q misses and the Q-mass that
 P misses. Sampling at rate q turns e^z into r = 1 - q + q e^z. After it every branch is one of
 
-    favoured:  P-density e^W r, loss log r;        mirrored:  P-density e^W, loss -log r,
+    favoured:  P-density e^W r, loss log r;       mirrored:  P-density e^W, loss -log r,
 
 so that E[e^{sL}] over it is int e^W r^kappa dz, kappa = s + 1 or -s, and no proof needs to know more.
 Equation numbers are those of docs/theory/certificate.md.
@@ -12,19 +12,53 @@ Equation numbers are those of docs/theory/certificate.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from flint import arb, ctx
 
-from dpacct.errors import Unsupported
-
-from .balls import ball
-from .gaussian import normal_tail
 from .outcomes import Point, stick
+
+_FAR_OUT = 200.0
+
+
+def normal_tail(x: arb) -> arb:
+    """P(N(0, 1) > x).
+
+    >>> bool(abs(normal_tail(arb(2)) - 0.0227501319481792) < 1e-15)
+    True
+    """
+    if x > _FAR_OUT:  # where the library's erfc gives up in the end
+        return mills_ratio(x) * (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
+    return (x / arb(2).sqrt()).erfc() / 2
+
+
+def mills_ratio(x: arb) -> arb:
+    """e^{x^2/2} int_x^inf e^{-u^2/2} du, x > 0: 1/x - 1/x^3 + 3/x^5 - ... (DLMF 7.12.1).
+
+    The series alternates around the value, so what is left out is between 0 and its next term.
+    """
+    total, term, k, falling = arb(0), 1 / x, 0, True
+    while falling and k < ctx.prec and abs(term) > abs(total) * arb(2) ** -ctx.prec:
+        total += term
+        k += 1
+        following = -term * (2 * k - 1) / (x * x)
+        falling = bool(abs(following) < abs(term))
+        term = following
+    return total + term.union(arb(0))
+
+
+class Shape(Protocol):
+    """W: concave on the axis, Re W(x + iy) <= W(x) + growth y^2."""
+
+    @property
+    def growth(self) -> arb:
+        """How fast it may grow off the axis."""
+        ...
+
+    def __call__(self, z: Any) -> Any:
+        """W(z), real or complex."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -35,10 +69,14 @@ class Weight:
     linear: arb
     square: arb
 
-    def __call__(self, z: arb) -> arb:
-        """W(z)."""
-        found: arb = self.constant + z * (self.linear - self.square * z)
-        return found
+    @property
+    def growth(self) -> arb:
+        """Re W(x + iy) = W(x) + square y^2."""
+        return self.square
+
+    def __call__(self, z: Any) -> Any:
+        """W(z), real or complex."""
+        return self.constant + z * (self.linear - self.square * z)
 
     def mass(self, low: arb | None, high: arb | None, power: int) -> arb:
         """int e^{W(z) + power z} dz from low to high; None for an end at infinity."""
@@ -71,7 +109,7 @@ class Branch:
 
     start: arb | None
     end: arb | None
-    weight: Weight
+    weight: Shape
     rate: arb | None = None
     favoured: bool = True
 
@@ -80,9 +118,29 @@ class Branch:
         """The rate, 1 where nothing is sampled."""
         return arb(1) if self.rate is None else self.rate
 
+    def mass(self, low: arb | None, high: arb | None, power: int) -> arb:
+        """int e^{W + power z} dz over part of the branch, in closed form."""
+        assert isinstance(self.weight, Weight)
+        return self.weight.mass(low, high, power)
+
+    def log_r(self, z: arb) -> arb:
+        """log(1 - q + q e^z)."""
+        return z if self.rate is None else (self.rate * z.expm1()).log1p()
+
+    def slope(self, z: arb) -> arb:
+        """The slope of log r, which increases from 0 to 1."""
+        if self.rate is None:
+            return arb(1)
+        growth = self.rate * z.exp()
+        return growth / (1 - self.rate + growth)
+
+    def power(self, y: arb) -> arb:
+        """kappa at a real tilt y."""
+        return y + 1 if self.favoured else -y
+
     def one_step(self, epsilon: arb) -> arb:
         """The branch's share of delta, eq. (9): r - e^eps = (1 - q - e^eps) + q e^z, so two closed masses."""
-        q, mass = self.share, self.weight.mass
+        q, mass = self.share, self.mass
         level = epsilon.exp() if self.favoured else (-epsilon).exp()
         turn = (level - 1 + q) / q  # e^z at which the loss is epsilon
         if not (turn > 0 or turn <= 0):
@@ -103,8 +161,7 @@ class Branch:
 
     def loss(self, z: arb) -> arb:
         """The loss at a plain loss z."""
-        found = z if self.rate is None else (self.rate * z.expm1()).log1p()
-        return found if self.favoured else -found
+        return self.log_r(z) if self.favoured else -self.log_r(z)
 
     def largest(self) -> arb:
         """Supremum of the loss."""
@@ -201,52 +258,6 @@ def exchange(base: Law, rate: arb) -> Law:
     for branch in base.branches:
         half = replace(branch, start=arb(0), rate=rate)
         branches += [half, replace(half, favoured=False)]
-        apart += half.weight.mass(half.start, half.end, 1) - half.weight.mass(
-            half.start, half.end, 0
-        )
+        apart += half.mass(half.start, half.end, 1) - half.mass(half.start, half.end, 0)
     rest = (arb(0), level + (1 - rate) * apart)
     return Law((*atoms, rest), tuple(branches), rate * base.infinite, rate * base.infinite)
-
-
-# --- a step of a plan -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step in exact numbers: what is stated, and how it is sampled. Equal steps hash alike."""
-
-    stated: Callable[..., Law]
-    numbers: tuple[Fraction, ...]
-    sampled: Callable[[Law, arb], Law] = plain
-    rate: Fraction = Fraction(1)
-
-    def law(self) -> Law:
-        """The step in balls, at the working precision."""
-        return _law(self, ctx.prec)
-
-    def prepare(self, c: arb, rule: Any) -> Any:
-        """There is no contour for it: raises `Unsupported`."""
-        told = "method 'certified' has no proof for several of these steps, nor beside noise"
-        raise Unsupported(told, argument="method")
-
-    def rule_from_json(self, fields: dict[str, Any]) -> Any:
-        """There is no contour for it: raises `Unsupported`."""
-        return self.prepare(arb(1), fields)
-
-    def one_step(self, epsilon: arb) -> arb:
-        """Delta of a single step in closed form, any real epsilon."""
-        return self.law().one_step(epsilon)
-
-    def ceiling(self) -> arb:
-        """The largest loss; none where an outcome is impossible under Q."""
-        law = self.law()
-        return law.ceiling() if law.infinite.is_zero() else arb.pos_inf()
-
-    def top(self) -> arb:
-        """P-mass of the largest loss; a lower bound of it is enough."""
-        return self.law().top()
-
-
-@lru_cache(maxsize=256)
-def _law(step: Step, bits: int) -> Law:
-    return step.sampled(step.stated(*step.numbers), ball(step.rate))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from flint import acb, arb
 
@@ -42,30 +42,6 @@ class Prepared(Protocol):
 
     def float_deficit(self, t: Floats) -> Floats:
         """The same in floats: for the search, never for the proof."""
-        ...
-
-
-class BallLaw(Protocol):
-    """One step's law in exact numbers; equal laws are equal and hash alike."""
-
-    def one_step(self, epsilon: arb) -> arb:
-        """Delta of a single step in closed form, any real epsilon."""
-        ...
-
-    def ceiling(self) -> arb:
-        """The largest loss, possibly +infinity."""
-        ...
-
-    def top(self) -> arb:
-        """P-mass of the largest loss; a lower bound of it is enough."""
-        ...
-
-    def prepare(self, c: arb, rule: Any) -> Prepared:
-        """The law ready for the line Re s = c, with a rule from the search."""
-        ...
-
-    def rule_from_json(self, fields: dict[str, Any]) -> Any:
-        """A rule as a certificate holds it."""
         ...
 
 

@@ -18,96 +18,19 @@ from dpacct.errors import Unsupported
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency
 
-from . import laplace, stated
-from .gaussian import PlainGaussian
-from .half_gaussian import SymmetricGaussian
-from .laplace import LaplaceStep
-from .law import Law, Step, add, exchange, remove
-from .line import BallLaw
-from .sampled_gaussian import SampledGaussian
+from . import stated
+from .law import Law, add, exchange, remove
+from .step import Step
 
-Laws = tuple[tuple[BallLaw, int], ...]
+Laws = tuple[tuple[Step, int], ...]
 
 
 @dataclass(frozen=True)
 class BallPairs:
     """One step's laws, one per direction; `lower` where the realised pairs are other ones."""
 
-    upper: tuple[BallLaw, ...]
-    lower: tuple[BallLaw, ...] | None = None
-
-
-Reader = Callable[[Mapping[str, Any], Adjacency], BallPairs]
-Amplifier = Callable[[Mapping[str, Any], Fraction, Adjacency], BallPairs]
-
-
-def _number(fields: Mapping[str, Any], name: str) -> Fraction:
-    value = exact(fields[name])
-    if value is None:
-        raise Unsupported(f"{name} must be an exact number, got {fields[name]!r}", argument=name)
-    return value
-
-
-def _sigma_squared(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
-    """(Standard deviation / sensitivity)^2: the clip factor is derived from the adjacency."""
-    factor = adjacency.clip_factor**2
-    if fields["node"] == "gaussian-statistic":
-        per_clip = _number(fields, "per_clip")
-        return 1 / (_number(fields, "per_sensitivity") + factor * per_clip)
-    if "sigma" in fields:
-        return _number(fields, "sigma") ** 2
-    return _number(fields, "noise_multiplier") ** 2 / factor
-
-
-def _gaussian(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
-    return BallPairs((PlainGaussian(1 / _sigma_squared(fields, adjacency)),))
-
-
-def _remove_add(sigma_squared: Fraction, rate: Fraction) -> tuple[BallLaw, ...]:
-    return SampledGaussian(sigma_squared, rate, True), SampledGaussian(sigma_squared, rate, False)
-
-
-def _poisson_gaussian(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
-    square = _sigma_squared(fields, adjacency)
-    if adjacency is Adjacency.REPLACE_ONE:
-        # below: a unit that is absent or present, at half the distance of two that are exchanged
-        return BallPairs((SymmetricGaussian(square, rate),), _remove_add(4 * square, rate))
-    return BallPairs(_remove_add(square, rate))
-
-
-def _uniform_gaussian(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
-    square = _sigma_squared(fields, adjacency)
-    return BallPairs((SymmetricGaussian(square, rate),), _remove_add(square, rate))
-
-
-def _b(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
-    """Scale / sensitivity of Laplace noise: the clip factor is derived from the adjacency."""
-    if "b" in fields:
-        return _number(fields, "b")
-    return _number(fields, "noise_multiplier") / adjacency.clip_factor
-
-
-def _laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
-    return BallPairs((LaplaceStep(_b(fields, adjacency), Fraction(1), laplace.PLAIN),))
-
-
-def _two_laplace(b: Fraction, rate: Fraction) -> tuple[BallLaw, ...]:
-    return LaplaceStep(b, rate, laplace.REMOVE), LaplaceStep(b, rate, laplace.ADD)
-
-
-def _poisson_laplace(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
-    b = _b(fields, adjacency)
-    if adjacency is Adjacency.REPLACE_ONE:
-        return BallPairs((LaplaceStep(b, rate, laplace.SYMMETRIC),), _two_laplace(2 * b, rate))
-    return BallPairs(_two_laplace(b, rate))
-
-
-def _uniform_laplace(fields: Mapping[str, Any], rate: Fraction, adjacency: Adjacency) -> BallPairs:
-    b = _b(fields, adjacency)
-    return BallPairs((LaplaceStep(b, rate, laplace.SYMMETRIC),), _two_laplace(b, rate))
-
-
-# --- pairs stated in `stated`: the base, and what is realised nearer by
+    upper: tuple[Step, ...]
+    lower: tuple[Step, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +66,41 @@ class Base:
     @staticmethod
     def _on(step: Step, how: Callable[[Law, arb], Law], rate: Fraction) -> Step:
         return replace(step, sampled=how, rate=rate)
+
+
+def _number(fields: Mapping[str, Any], name: str) -> Fraction:
+    value = exact(fields[name])
+    if value is None:
+        raise Unsupported(f"{name} must be an exact number, got {fields[name]!r}", argument=name)
+    return value
+
+
+def _sigma_squared(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
+    """(Standard deviation / sensitivity)^2: the clip factor is derived from the adjacency."""
+    factor = adjacency.clip_factor**2
+    if fields["node"] == "gaussian-statistic":
+        per_clip = _number(fields, "per_clip")
+        return 1 / (_number(fields, "per_sensitivity") + factor * per_clip)
+    if "sigma" in fields:
+        return _number(fields, "sigma") ** 2
+    return _number(fields, "noise_multiplier") ** 2 / factor
+
+
+def _gaussian(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
+    mu_squared = 1 / _sigma_squared(fields, adjacency)
+    return Base(*(Step(stated.gaussian, (one,)) for one in (mu_squared, mu_squared / 4)))
+
+
+def _b(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
+    """Scale / sensitivity of Laplace noise: the clip factor is derived from the adjacency."""
+    if "b" in fields:
+        return _number(fields, "b")
+    return _number(fields, "noise_multiplier") / adjacency.clip_factor
+
+
+def _laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
+    b = _b(fields, adjacency)
+    return Base(*(Step(stated.laplace, (one,)) for one in (b, 2 * b)))
 
 
 def _alike(pair: Step) -> Base:
@@ -223,6 +181,9 @@ class Tables:
 
 _MOST_ROWS = 2000
 BASES: dict[str, Callable[[Mapping[str, Any], Adjacency], Base | Tables]] = {
+    "gaussian": _gaussian,
+    "gaussian-statistic": _gaussian,
+    "laplace": _laplace,
     "pure-dp": _opaque,
     "approx-dp": _opaque,
     "local-randomizer": _local,
@@ -233,28 +194,11 @@ BASES: dict[str, Callable[[Mapping[str, Any], Adjacency], Base | Tables]] = {
     "custom-tables": _tables,
 }
 """Kind of mechanism -> its base pair."""
-PLAIN: dict[str, Reader] = {
-    "gaussian": _gaussian,
-    "gaussian-statistic": _gaussian,
-    "laplace": _laplace,
-}
-"""Kind of mechanism -> its laws."""
-SAMPLED: dict[tuple[str, str], Amplifier] = {
-    ("poisson", "gaussian"): _poisson_gaussian,
-    ("poisson", "gaussian-statistic"): _poisson_gaussian,
-    ("poisson", "laplace"): _poisson_laplace,
-    ("without-replacement", "gaussian"): _uniform_gaussian,
-    ("without-replacement", "gaussian-statistic"): _uniform_gaussian,
-    ("without-replacement", "laplace"): _uniform_laplace,
-}
-"""(Kind of sampler, kind of mechanism) -> the laws of one release on a sample."""
 
 
 def pairs(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
     """The laws of one leaf; raises `Unsupported` where there is no certified form."""
     kind = str(fields["node"])
-    if kind in PLAIN:
-        return PLAIN[kind](fields, adjacency)
     if kind in BASES:
         return BASES[kind](fields, adjacency).plain()
     inner = fields.get("of")
@@ -264,8 +208,6 @@ def pairs(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
             return base.poisson(rate, adjacency)
         if kind == "without-replacement":
             return base.uniform(rate, adjacency)
-    if isinstance(inner, Mapping) and (kind, str(inner.get("node"))) in SAMPLED:
-        return SAMPLED[kind, str(inner["node"])](inner, _number(fields, "rate"), adjacency)
     told = f"method 'certified' has no proof for a release of kind {kind!r}"
     raise Unsupported(told, argument="method")
 
@@ -283,7 +225,7 @@ def read_plan(node: Node, adjacency: Adjacency) -> Sides:
     found = [(pairs(leaf.to_dict(), adjacency), count) for leaf, count in node.releases()]
     for (leaf, count), (one, _) in zip(node.releases(), found, strict=True):
         first = one.upper[0]
-        if not isinstance(first, Step) or first.stated is not stated.bounded_range:
+        if first.stated is not stated.bounded_range:
             continue
         if len(found) == count == 1 and first.sampled is not exchange:
             # at each epsilon one choice attains the bound
@@ -297,18 +239,18 @@ def read_plan(node: Node, adjacency: Adjacency) -> Sides:
     return Sides(upper, _directions([(one.lower or one.upper, count) for one, count in found]))
 
 
-def _directions(steps: Sequence[tuple[tuple[BallLaw, ...], int]]) -> tuple[Laws, ...]:
+def _directions(steps: Sequence[tuple[tuple[Step, ...], int]]) -> tuple[Laws, ...]:
     found = []
     for k in range(max(len(laws) for laws, _ in steps)):
-        merged: dict[BallLaw, int] = {}
+        merged: dict[Step, int] = {}
         mu_squared = Fraction(0)
         for laws, count in steps:
             law = laws[min(k, len(laws) - 1)]
-            if isinstance(law, PlainGaussian):
+            if law.normal:
                 mu_squared += count * law.mu_squared
             else:
                 merged[law] = merged.get(law, 0) + count
         if mu_squared:
-            merged[PlainGaussian(mu_squared)] = 1
+            merged[Step(stated.gaussian, (mu_squared,))] = 1
         found.append(tuple(merged.items()))
     return tuple(found)

@@ -1,27 +1,34 @@
-"""Inner rules for each kind of law: the search's part, in floats; no proof."""
+"""Nodes, cells and shifts for each branch of a law: the search's part, in floats; no proof.
+
+Branches on the whole axis or on a half-line are Gaussian, and are scanned in standard deviations of their
+noise, x = (z - centre)/mu; finite ones on the axis of plain losses itself, mu = 1.
+"""
 
 from __future__ import annotations
 
 import math
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpacct.engine.stable import Floats
-from dpacct.errors import NotCertified, Unsupported
+from dpacct.errors import NotCertified
 
-from .branches import PanelRule
-from .gaussian import PlainGaussian
-from .half_gaussian import SymmetricGaussian
-from .hill import piece_width
-from .laplace import SYMMETRIC, LaplaceStep
-from .sampled_gaussian import GaussianRule, Grid, SampledGaussian
+from .law import Branch, Law, Weight
+from .rule import BranchRule, Grid, LineRule, PanelRule, Rule
+from .step import Step
+from .window import Part, Window, Windowed
 
 _CELLS = 48
-_FAR_CELLS = 360
+_FINE_CELLS = 240
+_DAMPED_CELLS = 360
+_FAR_CELLS = 120
 _FEW_STEPS = 80
+_WIDEST = 2.4  # half width of a panel, in widths of a window
 MOST_INNER = 60_000
+RHO = 4.0
+_TALL, _WIDE = 0.5 * (RHO - 1.0 / RHO), 0.5 * (RHO + 1.0 / RHO)
+_ROOM = 26.0  # nats by which the ellipse may exceed the panel
 
 
 class Wanted(NamedTuple):
@@ -36,71 +43,175 @@ class Wanted(NamedTuple):
     frequency: float = 0.0
 
 
-@singledispatch
-def propose_rule(law: object, wanted: Wanted) -> tuple[object, float]:
-    """A rule for the law, and the nats that its own cancellation costs."""
-    told = "guarantees taken on trust are certified among themselves only, not beside noise"
-    raise Unsupported(told, argument="method")
+class View:
+    """A branch in floats."""
+
+    def __init__(self, branch: Branch, window: Window | None) -> None:
+        weight = branch.weight.base if isinstance(branch.weight, Windowed) else branch.weight
+        assert isinstance(weight, Weight)
+        square = float(weight.square.mid())
+        self.normal = square > 0.0
+        self.mu = (2.0 * square) ** -0.5 if self.normal else 1.0
+        self.centre = float(weight.linear.mid()) / (2.0 * square) if self.normal else 0.0
+        self.rate = 1.0 if branch.rate is None else float(branch.rate.mid())
+        self.favoured = branch.favoured
+        self.start = None if branch.start is None else self.place(float(branch.start.mid()))
+        self.end = None if branch.end is None else self.place(float(branch.end.mid()))
+        self.window = window if isinstance(branch.weight, Windowed) else None
+        self.sharp = window is not None and window.lone
+        self.far = isinstance(branch.weight, Windowed) and branch.weight.far
+        self.growth = 1.0 if self.window is None else 1.0 + self.window.width**-2
+
+    def place(self, z: float) -> float:
+        """x of a plain loss."""
+        return (z - self.centre) / self.mu
+
+    def loss(self, x: float) -> float:
+        """Plain loss at x."""
+        return self.centre + self.mu * x
+
+    def log_r(self, x: Floats) -> Floats:
+        """log(1 - q + q e^l)."""
+        loss = self.centre + self.mu * x
+        if self.rate == 1.0:
+            return np.asarray(loss)
+        return np.asarray(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + loss))
+
+    def density(self, x: Floats) -> Floats:
+        """W, up to a constant."""
+        value = -0.5 * x * x if self.normal else -0.5 * x
+        return value if self.window is None else value + _log_window(self.window, self.far, x)
+
+    def powers(self, wanted: Wanted) -> list[float]:
+        """kappa at the three tilts."""
+        tilts = (wanted.low, wanted.c, wanted.high)
+        return [tilt + 1.0 if self.favoured else -tilt for tilt in tilts]
+
+    def grid(self, start: float, end: float, count: int) -> Grid:
+        """Even cells of plain losses, a hair within both ends."""
+        low, high = self.loss(start), self.loss(end)
+        hair = 1e-9 * (high - low)
+        return Grid(low + hair, (high - low - 2.0 * hair) / count, count)
 
 
-@propose_rule.register
-def _(law: PlainGaussian, wanted: Wanted) -> tuple[None, float]:
-    return None, 0.0
+def _log_window(window: Window, far: bool, x: Floats) -> Floats:
+    from scipy.special import log_ndtr
+
+    near = log_ndtr((window.near - x) / window.width)
+    if not far:
+        return np.asarray(near)
+    rising = log_ndtr((x - window.near) / window.width)
+    falling = log_ndtr((window.end - x) / window.width)
+    return np.asarray(np.minimum(rising, falling))
 
 
-def log_ratio(mu: float, rate: float, x: Floats) -> Floats:
-    """log(1 - q + q e^l)."""
-    loss = mu * x - 0.5 * mu * mu
-    return np.asarray(np.logaddexp(math.log1p(-rate), math.log(rate) + loss))
+def propose_rule(law: Step | Part, wanted: Wanted, copies: int = 1) -> tuple[Rule | None, float]:
+    """A rule for the law, and the nats that its own cancellation costs; None: nothing to choose.
+
+    `copies`: how many far draws there are, where the law is of far draws.
+    """
+    if isinstance(law, Step) and law.normal:
+        return None, 0.0
+    window = law.window if isinstance(law, Part) else None
+    stated: Law = law.law()
+    views = [View(branch, window) for branch in stated.branches]
+    found = [_branch_rule(view, wanted) for view in views]
+    lift = max((nats for _, nats in found), default=0.0)
+    shift, damped = 0.0, []
+    if views and all(view.start is None for view in views):
+        for view in views:
+            shift, grid = _damping(view, wanted, copies)
+            damped += [grid] if grid is not None else []
+    return Rule(tuple(rule for rule, _ in found), shift if damped else 0.0, tuple(damped)), lift
 
 
-@propose_rule.register
-def _(law: SampledGaussian, wanted: Wanted) -> tuple[GaussianRule, float]:
-    sigma = math.sqrt(law.sigma_squared)
-    mu, rate = 1.0 / sigma, float(law.rate)
-    nats = wanted.nats
-    shift, step = _shift_and_step(sigma, rate, law.remove, wanted)
-    lift = 0.5 * shift * shift
-    depth = nats + lift + 4.0
-    edge = math.sqrt(2.0 * depth) + 2.0
-    if law.remove:
-        tilts = [wanted.low + 1.0, wanted.c + 1.0, wanted.high + 1.0]
-        low, high = -edge, tilts[-1] * mu + edge
-    else:
-        tilts = [-wanted.low, -wanted.c, -wanted.high]
-        low, high = min(-edge, tilts[-1] * mu) - edge, edge
-    x = _scan(low, high)
-    log_r = log_ratio(mu, rate, x)
+def _branch_rule(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
+    if view.start is None:
+        return _line(view, wanted)
+    return _panels(view, wanted), 0.0
+
+
+# --- the whole axis
+
+
+def _line(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
+    shift, step = _shift_and_step(view, wanted)
+    lift = 0.5 * shift * shift * view.growth
+    depth = wanted.nats + lift + 4.0
+    powers = view.powers(wanted)
+    x = _axis(view, powers, depth)
+    log_r, density = view.log_r(x), view.density(x)
     kept = np.zeros(x.shape, dtype=bool)
-    for power in tilts:
-        value = power * log_r - 0.5 * x * x
-        hills = _hill_margin(x, power, mu) if law.remove else 0.0
+    for power in powers:
+        value = power * log_r + density
+        hills = _hill_margin(x, power, view.mu) if view.favoured else 0.0
         kept |= value + hills > value.max() - depth
-    first = math.floor(min(float(x[kept][0]), -1.0) / step) - 2
-    last = math.ceil(max(float(x[kept][-1]), 1.0) / step) + 2
+    low, high = min(float(x[kept][0]), -1.0), max(float(x[kept][-1]), 1.0)
+    if view.far and view.window is not None:
+        # left of it the window must fall faster than the noise grows
+        low = min(float(x[kept][0]), view.window.near / view.growth / view.window.width**2 - 0.1)
+    step_z = step * view.mu
+    first = math.floor(view.loss(low) / step_z) - 2
+    last = math.ceil(view.loss(high) / step_z) + 2
     if last - first > MOST_INNER:
         raise NotCertified(f"the inner rule needs {last - first} nodes: the value is withheld")
-    power = tilts[1]
-    value = power * log_r - 0.5 * x * x
+    value = powers[1] * log_r + density
     # a rare hit counts T times, so the layers look for it where it is T times smaller
-    cells = segments(x, value > value.max() - 10.0 - math.log(wanted.steps))
-    far_shift, far = 0.0, None
-    if wanted.steps <= _FEW_STEPS:
-        far_shift = min(1.2 * sigma, 3.0)
-        body = x[value > value.max() - wanted.outer_nats - 10.0]
-        start = min(float(body[0]), -3.0)
-        end = max(float(body[-1]), power * mu + 3.0, 3.0)
-        far = Grid(start, (end - start) / _FAR_CELLS, _FAR_CELLS)
-    return GaussianRule(shift, step, first, last, cells, far_shift, far), lift
+    body = value > value.max() - 10.0 - (0.0 if view.far else math.log(wanted.steps))
+    nodes = LineRule(shift * view.mu, step_z, first, last)
+    return BranchRule(nodes, segments(view, x, body)), lift
+
+
+def _shift_and_step(view: View, wanted: Wanted) -> tuple[float, float]:
+    """The shift whose strip allows the largest step, eq. (4), (21)."""
+    shifts = 0.49 * math.pi / view.mu * np.linspace(0.02, 1.0, 60)
+    if view.rate == 1.0:
+        shifts = np.linspace(0.1, 6.0, 60)
+    shifts = np.minimum(shifts, 6.0)
+    nats = wanted.nats + 1.0 + 2.0 * shifts * shifts * view.growth
+    if not view.favoured and view.rate < 1.0:
+        growth = -wanted.high * np.log(np.cos(shifts * view.mu))
+        right = 2.0 * shifts * view.mu < 1.57
+        nats = nats + np.minimum(
+            growth, np.where(right, -wanted.high * math.log1p(-view.rate), np.inf)
+        )
+    steps = 2.0 * math.pi * shifts / nats
+    k = int(np.argmax(steps))
+    return float(shifts[k]), float(steps[k])
+
+
+def _axis(view: View, powers: list[float], depth: float) -> Floats:
+    """Places that are looked at."""
+    edge = math.sqrt(2.0 * depth) + 2.0
+    if view.window is None:
+        if view.favoured:
+            return scan(-edge, powers[-1] * view.mu + edge)
+        return scan(min(-edge, powers[-1] * view.mu) - edge, edge)
+    window, reach = view.window, math.sqrt(2.0 * depth)
+    edge = window.end if view.far else window.near
+    hill = (powers[-1] * view.mu * window.width**2 + edge) / (1.0 + window.width**2)
+    low = min(-8.0 - reach, -12.0)
+    high = max(window.end + window.width * (reach + 40.0), hill + reach * window.width + 2.0)
+    if high - low > 400.0:
+        raise NotCertified("a window lets far draws through: the value is withheld")
+    return np.arange(low, high, 0.04)
 
 
 def _hill_margin(x: Floats, power: float, mu: float) -> Floats:
     """How much higher the proof sees a hill that is cut off: chords over its pieces, eq. (6)."""
-    widths = np.array([piece_width(max(one, 0.0), power, mu) for one in x.tolist()])
-    return np.where(x > 8.0, 3.0 + power * (mu * widths) ** 2 / 32.0, 0.0)
+    width = 1.0 / math.sqrt(1.0 + mu * mu)
+    return np.where(x > 8.0, 3.0 + min(power * mu * mu, 40.0) * width**2 / 32.0, 0.0)
 
 
-def segments(x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid, ...]:
+def scan(low: float, high: float) -> Floats:
+    """Places in [low, high]: close to each other, at least near 0."""
+    if high - low < 4000.0:
+        return np.arange(low, high + 0.125, 0.125)
+    near = np.arange(-60.0, 60.0, 0.125)
+    return np.unique(np.concatenate((near, np.linspace(low, high, 20_000))))
+
+
+def segments(view: View, x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid, ...]:
     """A grid of cells on each stretch of kept points, all together few."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], kept.astype(np.int8), [0]))))
     ends: list[tuple[float, float]] = []
@@ -112,86 +223,82 @@ def segments(x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid
     found = []
     for start, end in ends:
         count = min(max(_CELLS, math.ceil((end - start) / 0.35)), 4 * _CELLS)
-        found.append(Grid(start, (end - start) / count, count))
+        found.append(view.grid(start, end, count))
     return tuple(found[:4])
 
 
-def _scan(low: float, high: float) -> Floats:
-    if high - low < 4000.0:
-        return np.arange(low, high + 0.125, 0.125)
-    near = np.arange(-60.0, 60.0, 0.125)
-    return np.unique(np.concatenate((near, np.linspace(low, high, 20_000))))
+def _damping(view: View, wanted: Wanted, copies: int) -> tuple[float, Grid | None]:
+    """A shift and cells for the damped bound, eq. (8): few steps, or far draws, of which there are few."""
+    limit = 1.4 / view.mu if view.rate < 1.0 else math.inf
+    power = view.powers(wanted)[1]
+    if view.far and view.window is not None:
+        shift = min(math.sqrt(2.0 * (wanted.nats + 8.0) / (max(copies, 1) * view.growth)), limit)
+        depth, count = wanted.nats + 8.0 + 0.5 * shift**2 * view.growth, _FAR_CELLS
+    elif view.window is None and wanted.steps <= _FEW_STEPS:
+        shift = min(1.2 / view.mu, 3.0)
+        depth, count = wanted.outer_nats + 10.0, _DAMPED_CELLS
+    else:
+        return 0.0, None
+    x = _axis(view, view.powers(wanted), depth)
+    value = power * view.log_r(x) + view.density(x)
+    wide = x[value > value.max() - depth]
+    start, end = float(wide[0]), float(wide[-1])
+    if view.window is None:
+        start, end = min(start, -3.0), max(end, power * view.mu + 3.0, 3.0)
+    else:
+        edge = view.window.near / view.growth / view.window.width**2 - 0.1
+        start, end = min(start, edge), end + 0.1
+    return shift * view.mu, view.grid(start, end, count)
 
 
-def _shift_and_step(sigma: float, rate: float, remove: bool, wanted: Wanted) -> tuple[float, float]:
-    """The shift whose strip allows the largest step, eq. (4)."""
-    shifts = 0.49 * math.pi * sigma * np.linspace(0.04, 1.0, 40)
-    shifts = np.minimum(shifts, 6.0)
-    nats = wanted.nats + 1.0 + 2.0 * shifts * shifts
-    if not remove:
-        growth = -wanted.high * np.log(np.cos(shifts / sigma))
-        flat = np.where(2.0 * shifts / sigma < 1.57, -wanted.high * math.log1p(-rate), np.inf)
-        nats = nats + np.minimum(growth, flat)
-    steps = 2.0 * math.pi * shifts / nats
-    k = int(np.argmax(steps))
-    return float(shifts[k]), float(steps[k])
+# --- half-lines and intervals
 
 
-RHO = 4.0
-_TALL, _WIDE = 0.5 * (RHO - 1.0 / RHO), 0.5 * (RHO + 1.0 / RHO)
-_ROOM = 26.0  # nats by which the ellipse may exceed the panel
-
-
-def panel_counts(
-    mu: float, rate: float, ends: tuple[float, float], tallest: float, wanted: Wanted
-) -> tuple[int, int]:
-    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12).
-
-    `tallest` is the largest loss of the plain mechanism: v = q e^l is the share of r that turns.
-    """
-    share = rate / (1.0 - rate) * math.exp(min(tallest, 600.0)) if rate < 1.0 else math.inf
-    turn = min(1.0, 1.3 * share)
+def panel_counts(view: View, ends: tuple[float, float], wanted: Wanted) -> tuple[int, int]:
+    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12)."""
+    tallest, mu = view.loss(ends[1]), view.mu
+    share = view.rate / (1.0 - view.rate) if view.rate < 1.0 else math.inf
+    share *= math.exp(min(tallest, 600.0))
+    turn = min(1.0, 1.3 * share)  # v = q e^l is the share of r that turns
     dip = 0.5 * wanted.high * _TALL * _TALL * mu * mu * min(1.0, share)
     pull = mu * turn * (wanted.frequency * _TALL + (wanted.high + 2.0) * (_WIDE - 1.0)) + 0.5
-    half = min(0.75 * math.pi / (mu * _TALL), 1.2, 0.7 * _ROOM / pull, math.sqrt(6.0 / (dip + 0.1)))
+    half = min(1.2, 0.7 * _ROOM / pull, math.sqrt(6.0 / (dip + 0.1)))
+    if view.rate < 1.0:
+        half = min(half, 0.75 * math.pi / (mu * _TALL))
     nodes = math.ceil((wanted.nats + _ROOM + 4.0) / (2.0 * math.log(RHO)))
     return max(1, math.ceil(0.5 * (ends[1] - ends[0]) / half)), nodes
 
 
-@propose_rule.register
-def _(law: SymmetricGaussian, wanted: Wanted) -> tuple[PanelRule, float]:
-    mu = 1.0 / math.sqrt(law.sigma_squared)
+def _panels(view: View, wanted: Wanted) -> BranchRule:
+    assert view.start is not None
+    start = view.start
+    if view.end is not None:
+        panels, nodes = panel_counts(view, (start, view.end), wanted)
+        cells = view.grid(start, view.end, _FINE_CELLS if view.sharp else _CELLS)
+        return BranchRule(PanelRule(0.0, panels, nodes, RHO), (cells,))
     depth = wanted.nats + 4.0
     reach = math.sqrt(2.0 * depth) + 2.0
-    start, rate = 0.5 * mu, float(law.rate)
-    ends, cell_ends = [], []
-    for sign in (1.0, -1.0):
-        # on the mirrored branch r^{-tilt} only falls
-        x = start + _scan(0.0, (wanted.high + 2.0) * mu + reach if sign > 0 else reach)
-        log_r = log_ratio(mu, rate, x)
-        last, body = 0.0, 0.0
-        for tilt in (wanted.low, wanted.c, wanted.high):
-            power = (tilt + 1.0) if sign > 0 else -tilt
-            value = power * log_r - 0.5 * x * x
-            hills = _hill_margin(x, power, mu) if sign > 0 else 0.0
-            last = max(last, float(x[value + hills > value.max() - depth][-1]))
-            if tilt == wanted.c:
-                body = float(x[value > value.max() - 10.0][-1])
-        ends.append(max(last, start + 0.1))
-        cell_ends.append(max(body, start + min(0.1, 5.0 / start)))
-    counts = [
-        panel_counts(mu, rate, (start, end), mu * end - 0.5 * mu * mu, wanted) for end in ends
-    ]
-    panels = (counts[0][0], counts[1][0])
-    return PanelRule(panels, tuple(ends), counts[0][1], RHO, _CELLS, tuple(cell_ends)), 0.0
-
-
-@propose_rule.register
-def _(law: LaplaceStep, wanted: Wanted) -> tuple[PanelRule, float]:
-    lam = 1.0 / float(law.b)
-    symmetric = law.kind == SYMMETRIC
-    ends = (0.0 if symmetric else -lam, lam)
-    panels, nodes = panel_counts(1.0, float(law.rate), ends, lam, wanted)
-    count = 2 if symmetric else 1
-    zeros = (0.0,) * count
-    return PanelRule((panels,) * count, zeros, nodes, RHO, _CELLS, zeros), 0.0
+    window = view.window
+    if window is not None:
+        far = window.near + window.width * (math.sqrt(2.0 * depth) + 40.0)
+        x = np.arange(start, max(far, start + reach), 0.04)
+    else:  # on the mirrored branch r^{-tilt} only falls
+        wide = (wanted.high + 2.0) * view.mu if view.favoured else 0.0
+        x = start + scan(0.0, wide + reach)
+    log_r, density = view.log_r(x), view.density(x)
+    last = body = start
+    for tilt, power in zip((wanted.low, wanted.c, wanted.high), view.powers(wanted), strict=True):
+        value = power * log_r + density
+        hills = _hill_margin(x, power, view.mu) if view.favoured else 0.0
+        # what is left out counts against the whole, which is 1 or more
+        top = value.max() if window is None else min(float(value.max()), 0.0)
+        last = max(last, float(x[value + hills > top - depth][-1]))
+        if tilt == wanted.c:
+            body = float(x[value > value.max() - 10.0][-1])
+    end = max(last, start + 0.1) + (0.04 if window is not None else 0.0)
+    body = max(body, start + min(0.1, 5.0 / max(start, 1e-9)))
+    panels, nodes = panel_counts(view, (start, end), wanted)
+    if window is not None:  # the window grows on the ellipse, which is 15/8 of a half-width high
+        panels = max(panels, math.ceil(0.5 * (end - start) / (_WIDEST * window.width)))
+    cells = view.grid(start, body, _CELLS)
+    return BranchRule(PanelRule(view.loss(end), panels, nodes, RHO), (cells,))

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 
+from .balls import ball
 from .effort import spend, sum_cost
 from .line import payoff_peak
+from .step import Step
 
 MOST_BETWEEN = 12.0
 """Losses between the atoms that are expected at most, where this form is used."""
@@ -35,7 +37,7 @@ class Smooth:
 
 
 @dataclass(frozen=True)
-class Step:
+class Spaced:
     """One sampled step; its atoms are at top - n gap, n = 0, 1, ..., and losses lie between them."""
 
     lam: arb
@@ -46,8 +48,26 @@ class Step:
     between: arb  # their mass, the same under P and Q
     smooth: tuple[Smooth, ...]
 
+    @classmethod
+    def of(cls, step: Step) -> Spaced:
+        """A sampled Laplace step: its atoms at even distances, and what lies between them."""
+        law, q = step.law(), ball(step.rate)
+        lam = ball(1 / step.numbers[0])
+        points = sorted(law.atoms, key=lambda point: -float(point[0].mid()))
+        atoms, top = tuple(mass for _, mass in points), points[0][0]
+        smooth = []
+        for branch in law.branches:
+            assert branch.start is not None and branch.end is not None
+            low, high = branch.log_r(branch.start), branch.log_r(branch.end)
+            smooth.append(Smooth(low, high, 2 if branch.favoured else 1, not branch.favoured))
+        if step.symmetric:
+            between = ((2 - q) * (-lam / 2).exp() + q) * -(-lam / 2).expm1() / 2
+            return cls(lam, q, top, top, atoms, between, tuple(smooth))
+        gap = smooth[0].high - smooth[0].low
+        return cls(lam, q, top, gap, atoms, -(-lam).expm1() / 2, tuple(smooth))
 
-def _fitted(step: Step, one: Smooth, bits: int) -> tuple[arb_poly, arb, arb] | None:
+
+def _fitted(step: Spaced, one: Smooth, bits: int) -> tuple[arb_poly, arb, arb] | None:
     """(polynomial around the middle, half width, relative error), eq. (28); None: too far from one."""
     middle, half = (one.low + one.high) / 2, (one.high - one.low) / 2
     grown = (middle.expm1() + step.rate) / step.rate  # e^x there
@@ -73,7 +93,7 @@ def _fitted(step: Step, one: Smooth, bits: int) -> tuple[arb_poly, arb, arb] | N
     return (found, half, error.upper()) if error < 1 else None
 
 
-def _ends(step: Step, bits: int) -> tuple[list[arb_poly], arb] | None:
+def _ends(step: Spaced, bits: int) -> tuple[list[arb_poly], arb] | None:
     """The transform between the atoms is the sum over n of e^{s (top - n gap)} beta_n(1/s)/s."""
     found = [arb_poly([]) for _ in step.atoms]
     worst = arb(0)
@@ -140,7 +160,7 @@ def _lattice(atoms: Sequence[arb], count: int, last: int) -> list[arb]:
     return found
 
 
-def tilt(step: Step, count: int, epsilon: float) -> tuple[float, float]:
+def tilt(step: Spaced, count: int, epsilon: float) -> tuple[float, float]:
     """About the c > 0 with the least moment bound, and how many losses lie between the atoms there."""
     gap, top = float(step.gap), float(step.top)
     drop = np.array([n * gap for n in range(len(step.atoms))])
@@ -154,7 +174,7 @@ def tilt(step: Step, count: int, epsilon: float) -> tuple[float, float]:
     return float(cs[k]), float(count * between[k] / (atoms[k] + between[k]))
 
 
-def by_draws(step: Step, count: int, epsilon: arb) -> arb | None:
+def by_draws(step: Spaced, count: int, epsilon: arb) -> arb | None:
     """Delta of so many steps: number by number, until the rest is negligible; None: not few between."""
     depth = count * step.top - epsilon
     if depth <= 0:
@@ -188,7 +208,7 @@ def by_draws(step: Step, count: int, epsilon: arb) -> arb | None:
 
 
 def _number(
-    step: Step, power: Sequence[arb_poly], sizes: tuple[int, int, int, int], depth: arb
+    step: Spaced, power: Sequence[arb_poly], sizes: tuple[int, int, int, int], depth: arb
 ) -> arb:
     """What exactly k losses between the atoms contribute, binom(T, k) left out."""
     k, count, last, most = sizes

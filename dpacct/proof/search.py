@@ -22,11 +22,13 @@ from dpacct.engine.stable import Floats
 from dpacct.errors import NotCertified
 
 from .balls import precision
-from .branches import PanelRule, PreparedBranches
 from .effort import SEARCH, line_cost, rule_cost, spend
-from .lattice_line import LatticeLine
-from .line import BallLaw, Contour, Line, Prepared
+from .less_atoms import LessAtoms
+from .line import Contour, Line, Prepared
+from .moments import Moments
+from .rule import Rule, has_panels
 from .rules import Wanted, propose_rule
+from .step import Step
 from .whole import size
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
@@ -38,7 +40,7 @@ MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
 
 FloatLaws = Sequence[tuple[Law, float]]
-BallLaws = Sequence[tuple[BallLaw, int]]
+BallLaws = Sequence[tuple[Step, int]]
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Proposal:
     """Everything a proof needs beyond the plan."""
 
     contour: Contour
-    rules: tuple[object, ...]
+    rules: tuple[Rule | None, ...]
     bits: int
     less_atoms: bool
 
@@ -205,22 +207,19 @@ def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
         with searching():
             count, doublings, less_atoms = _nodes(prepared, height, step, aim)
     contour = Contour(c, step, count, up, down, doublings)
-    if any(isinstance(rule, PanelRule) for rule in rules):
-        # these rules depend on the highest frequency
+    again = any(has_panels(rule) for rule in rules)
+    if again:  # these rules depend on the highest frequency
         rules, bits = _rules(laws, wanted._replace(frequency=count * step), bits)
     with precision(bits):
-        prepared = _prepare(laws, rules, c)
+        if again:
+            prepared = _prepare(laws, rules, c)
         nodes = sum(getattr(law, "node_count", 1) for law, _ in prepared)
         spend(line_cost(nodes, count, len(prepared), bits))
-        line = (
-            LatticeLine(prepared, contour, law=laws[0][0])
-            if less_atoms
-            else Line(prepared, contour)
-        )
+        line = LessAtoms(prepared, contour) if less_atoms else Line(prepared, contour)
     return Proposal(contour, tuple(rules), bits, less_atoms), line
 
 
-def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[object], int]:
+def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[Rule | None], int]:
     rules = []
     with precision(bits), searching():
         for law, count in laws:
@@ -230,7 +229,7 @@ def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[object], int
     return rules, bits
 
 
-def _prepare(laws: BallLaws, rules: list[object], c: float) -> list[tuple[Prepared, int]]:
+def _prepare(laws: BallLaws, rules: list[Rule | None], c: float) -> list[tuple[Prepared, int]]:
     spend(rule_cost(sum(size(rule) for rule in rules), ctx.prec))
     return [(law.prepare(arb(c), rule), n) for (law, n), rule in zip(laws, rules, strict=True)]
 
@@ -243,7 +242,7 @@ def _nodes(
     try:
         return *count_nodes(height, step, aim, decay(prepared)), False
     except NotCertified:
-        if not isinstance(lonely, PreparedBranches):
+        if not isinstance(lonely, Moments) or not lonely.law.atoms:
             raise
     steps = prepared[0][1]
     v, atoms, whole = (float(x) for x in (lonely.variation(), lonely.atoms_at_c(), lonely.at_c))
@@ -280,7 +279,7 @@ _TILTS = (1.0, 0.7, 1.5, 2.2, 3.3, 5.0, 8.0, 14.0)
 
 def tilt_for_bound(
     float_laws: FloatLaws, laws: BallLaws, epsilon: float, log_target: float
-) -> tuple[float, list[object], int] | None:
+) -> tuple[float, list[Rule | None], int] | None:
     """(c, rules, bits) at which the moment bound, eq. (10), should be below the target, or None."""
     spend(SEARCH)
     with searching():

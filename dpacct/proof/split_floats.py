@@ -9,8 +9,7 @@ import numpy as np
 from dpacct.engine.stable import Floats
 
 from .effort import spend
-from .far_draws import SplitLaw
-from .half_gaussian import SymmetricGaussian
+from .step import Step
 from .window import Window
 
 _PANEL, _PANEL_NODES = 0.5, 8
@@ -20,11 +19,11 @@ _ENTRY = 4e-8  # seconds for a node and a tilt
 class SplitFloats:
     """log N(c), log F(c) in floats, and how fast they decay."""
 
-    def __init__(self, law: SplitLaw, window: Window) -> None:
+    def __init__(self, law: Step, window: Window) -> None:
         from scipy.special import log_ndtr
 
-        self.mu, self.rate = 1.0 / math.sqrt(law.sigma_squared), float(law.rate)
-        self.symmetric, self.window = isinstance(law, SymmetricGaussian), window
+        self.mu, self.rate = math.sqrt(law.mu_squared), float(law.rate)
+        self.symmetric, self.window = law.symmetric, window
         low = 0.5 * self.mu if self.symmetric else -10.0
         high = window.end + (0.0 if window.lone else 40.0 * window.width)
         edges = np.linspace(low, high, math.ceil((high - low) / _PANEL) + 1)

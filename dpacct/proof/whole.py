@@ -9,12 +9,14 @@ from typing import Any
 
 from flint import arb, ctx
 
-from .laplace import PLAIN, LaplaceStep
+from . import laplace_draws, sampled_draws
 from .lattice import kept, places
-from .law import Step
 from .line import payoff_peak
 from .outcomes import MOST_POINTS, Composition, count_outcomes
 from .plan import Laws
+from .repeated_laplace import MOST_TERMS, residues
+from .rule import Rule
+from .step import Step
 
 FEW_STEPS = 1500
 """Laplace steps, repeated, for which a finite sum is tried before a contour."""
@@ -26,8 +28,7 @@ Discrete = tuple[tuple[Step, int], ...]
 
 def discrete(laws: Laws) -> Discrete:
     """The plan's steps where all have finitely many outcomes; else none."""
-    found = tuple((law, count) for law, count in laws if isinstance(law, Step))
-    return found if len(found) == len(laws) and not any(s.law().branches for s, _ in found) else ()
+    return () if any(step.law().branches for step, _ in laws) else laws
 
 
 def outcomes(laws: Discrete) -> int:
@@ -66,8 +67,8 @@ def has_closed_form(laws: Laws, most: int = MOST_STEPS) -> bool:
         law, count = laws[0]
         if count == 1:
             return True
-        if isinstance(law, LaplaceStep) and count <= most:
-            return law.kind == PLAIN or most == MOST_STEPS
+        if law.spaced and count <= most:
+            return law.rate == 1 or most == MOST_STEPS
     steps = discrete(laws)
     if not steps:
         return False
@@ -82,12 +83,22 @@ def closed_form(laws: Laws, epsilon: arb, most: int = MOST_STEPS) -> arb | None:
     law, count = laws[0]
     if len(laws) == 1 and count == 1:
         return law.one_step(epsilon)
-    if isinstance(law, LaplaceStep):
-        return law.repeated(count, epsilon)
+    if law.spaced:
+        return repeated(law, count, epsilon)
     return finite_sum(discrete(laws), epsilon)
 
 
-def chernoff(laws: Laws, rules: Sequence[object], c: arb, epsilon: arb) -> arb:
+def repeated(step: Step, count: int, epsilon: arb) -> arb | None:
+    """Delta of Laplace steps as a finite sum, eq. (11), (26) or (27); None: there are too many terms."""
+    if step.rate < 1:
+        return sampled_draws.by_draws(sampled_draws.Spaced.of(step), count, epsilon)
+    (b,) = step.numbers
+    if laplace_draws.expected(count, b, float(epsilon.mid())) < laplace_draws.MOST_BETWEEN:
+        return laplace_draws.by_draws(count, b, epsilon)
+    return residues(count, b, epsilon) if count <= MOST_TERMS else None
+
+
+def chernoff(laws: Laws, rules: Sequence[Rule | None], c: arb, epsilon: arb) -> arb:
     """delta(eps) <= M(c) e^{-c eps} c^c/(1+c)^{1+c}, any c > 0, eq. (10)."""
     log_moment = arb(0)
     for (law, count), rule in zip(laws, rules, strict=True):
@@ -95,7 +106,7 @@ def chernoff(laws: Laws, rules: Sequence[object], c: arb, epsilon: arb) -> arb:
     return ((log_moment - c * epsilon).exp() * payoff_peak(c)).upper()
 
 
-def rules_from_json(laws: Laws, told: Sequence[dict[str, Any] | None]) -> list[object]:
+def rules_from_json(laws: Laws, told: Sequence[dict[str, Any] | None]) -> list[Rule | None]:
     """Each law's rule, read from a certificate."""
     return [
         None if fields is None else law.rule_from_json(fields)
@@ -103,11 +114,11 @@ def rules_from_json(laws: Laws, told: Sequence[dict[str, Any] | None]) -> list[o
     ]
 
 
-def size(rule: Any) -> int:
+def size(rule: Rule | None) -> int:
     """Terms and cells of a rule; 1 where there is nothing to choose."""
-    return 1 if rule is None else int(rule.size)
+    return 1 if rule is None else rule.size
 
 
-def rules_to_json(rules: Sequence[Any]) -> list[dict[str, Any] | None]:
+def rules_to_json(rules: Sequence[Rule | None]) -> list[dict[str, Any] | None]:
     """Each law's rule, for a certificate."""
     return [None if rule is None else asdict(rule) for rule in rules]

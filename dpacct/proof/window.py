@@ -1,30 +1,31 @@
 """Smooth windows over one draw's noise: near draws, far draws, and what is given up beyond, eq. (20).
 
-A sharp cut would spoil the decay of the moments; a cut as smooth as a normal distribution function
-does not, and is bounded on a shifted line by its own values on the real one.
+A sharp cut would spoil the decay of the moments; a cut as smooth as a normal distribution function does not:
+|Phi((x + iy)/w)| <= e^{y^2/(2 w^2)} Phi(x/w), and log Phi is concave. So a window is one more term of W, and
+every bound of `moments` holds for its part of a law as it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flint import acb, arb
 
+from .balls import ball
 from .choices import demand, positive
-from .effort import PIECE, spend
-from .gaussian import normal_tail
-from .hill import MOST_PIECES, hill_top, piece_width
-
-_REACHES = (4.0, 2.0, 1.0, 0.5, 0.25)
+from .law import Law, Weight, normal_tail, remove
+from .moments import Moments
+from .rule import Rule
+from .step import Step
 
 
 @dataclass(frozen=True)
 class Window:
     """Phi(-(x - near)/width) for near draws, Phi((x - near)/width) - Phi((x - end)/width) for far.
 
-    `near == end`: there are no far draws, and the end is sharp. Floats stand for their exact binary values.
+    x in standard deviations of the noise. `near == end`: there are no far draws, and the end is sharp.
+    Floats stand for their exact binary values.
     """
 
     near: float
@@ -44,124 +45,79 @@ class Window:
         """Whether there are near draws only."""
         return self.near == self.end
 
-    def cut(self, far: bool) -> Cut:
-        """One of the two windows."""
-        return Cut(arb(self.near), arb(self.end), arb(self.width), far)
-
 
 @dataclass(frozen=True)
-class Cut:
-    """The near or the far window, in balls."""
+class Windowed:
+    """W with the logarithm of the near or the far window added, on the axis of plain losses."""
 
+    base: Weight
     near: arb
     end: arb
     width: arb
     far: bool
 
-    def at(self, x: arb) -> arb:
-        """The window on the real axis."""
-        if not self.far:
-            return normal_tail((x - self.near) / self.width)
-        if x < (self.near + self.end) / 2:
-            rising = normal_tail((self.near - x) / self.width)
-            return rising - normal_tail((self.end - x) / self.width)
-        falling = normal_tail((x - self.end) / self.width)
-        return falling - normal_tail((x - self.near) / self.width)
-
-    def log(self, x: arb) -> arb:
-        """Logarithm of the window on the real axis, concave; not finite where it is not resolved."""
-        return self.at(x).log()
-
-    def complex(self, z: acb) -> acb:
-        """The window at a complex point."""
-
-        def tail(u: Any) -> acb:
-            found: acb = (u / (self.width * arb(2).sqrt())).erfc() / 2
-            return found
-
-        if not self.far:
-            return tail(z - self.near)
-        if z.real < (self.near + self.end) / 2:
-            return tail(self.near - z) - tail(self.end - z)
-        return tail(z - self.end) - tail(z - self.near)
-
     @property
     def growth(self) -> arb:
-        """1/width^2: at height y the window is at most e^{growth y^2/2} times itself below."""
-        return 1 / (self.width * self.width)
+        """Re W(x + iy) <= W(x) + growth y^2."""
+        return self.base.growth + 1 / (2 * self.width * self.width)
 
-    @property
-    def edge(self) -> arb:
-        """Where it falls to the right."""
-        return self.end if self.far else self.near
+    def __call__(self, z: Any) -> Any:
+        """W(z), real or complex; not finite where the window is not resolved."""
+        return self.base(z) + self._share(z).log()
 
-    def left(self, x: arb) -> tuple[arb, arb]:
-        """(bound, rate): to the left of x it is at most bound e^{-rate (x - .)}."""
+    def _share(self, z: Any) -> Any:
         if not self.far:
-            return arb(1), arb(0)
-        gap = self.near - x
-        size = normal_tail(gap / self.width)
-        return size, (gap * self.growth if gap > 0 else arb(0))
+            return self._tail(z - self.near)
+        if (z.real if isinstance(z, acb) else z) < (self.near + self.end) / 2:
+            return self._tail(self.near - z) - self._tail(self.end - z)
+        return self._tail(z - self.end) - self._tail(z - self.near)
 
-    def right(self, x: arb) -> tuple[arb, arb]:
-        """(bound, rate): to the right of x it is at most bound e^{-rate (. - x)}."""
-        gap = x - self.edge
-        return normal_tail(gap / self.width), (gap * self.growth if gap > 0 else arb(0))
-
-    def largest(self, low: arb, high: arb) -> arb:
-        """Upper bound of the window on [low, high]."""
-        if not self.far:
-            return self.at(low)
-        rising = normal_tail((self.near - high) / self.width)
-        falling = normal_tail((low - self.end) / self.width)
-        return rising if rising < falling else falling
+    def _tail(self, u: Any) -> Any:
+        if isinstance(u, arb):
+            return normal_tail(u / self.width)
+        return (u / (self.width * arb(2).sqrt())).erfc() / 2
 
 
-def geometric(size: arb, rate: arb, step: arb | None, *, first: bool = False) -> arb:
-    """size e^{-rate x} summed over x = step, 2 step, ... (from 0 if `first`), or integrated.
+@dataclass(frozen=True)
+class Part:
+    """Near or far draws of one step: a measure of mass at most 1.
 
-    >>> bool(abs(geometric(arb(1), arb(2).log(), arb(1)) - 1) < 1e-9)
-    True
+    Far draws are taken on the whole axis also for the symmetric law: eq. (24) bounds what is too much.
     """
-    if not rate > 0:
-        return arb.pos_inf()
-    if step is None:
-        return size / rate
-    return size / (1 - (-step * rate).exp()) if first else size / (step * rate).expm1()
+
+    step: Step
+    window: Window
+    far: bool
+
+    def law(self) -> Law:
+        """Point masses and branches, at the working precision."""
+        mu = ball(self.step.mu_squared).sqrt()
+        near, end = (mu * arb(x) - mu * mu / 2 for x in (self.window.near, self.window.end))
+        whole = self.step.law()
+        if self.far:
+            whole = remove(self.step.stated(*self.step.numbers), ball(self.step.rate))
+            whole = Law((), whole.branches)
+        first, *others = whole.branches
+        assert isinstance(first.weight, Weight)
+        if not self.window.lone:
+            weight = Windowed(first.weight, near, end, mu * arb(self.window.width), self.far)
+            return Law(whole.atoms, (replace(first, weight=weight), *others))
+        start = first.start if first.start is not None else -end - mu * mu  # x = -end
+        return Law(whole.atoms, (replace(first, start=start, end=end), *others))
+
+    def prepare(self, c: arb, rule: Rule) -> Moments:
+        """The part ready for the line Re s = c."""
+        return Moments(self.law(), c, rule)
+
+    def rule_from_json(self, fields: dict[str, Any]) -> Rule:
+        """A rule as a certificate holds it."""
+        return Rule.from_json(fields)
 
 
-def right_tail(
-    cut: Cut,
-    ratio: tuple[Callable[[arb], arb], Callable[[arb], arb], arb],
-    power: arb,
-    start: arb,
-    step: arb | None,
-) -> arb:
-    """e^{-x^2/2} r^power times the window, summed over start, start + step, ..., or integrated.
-
-    `ratio` holds log r, its slope, and the slope's limit. Any pieces are valid, eq. (22).
-    """
-    log_r, log_r_slope, mu = ratio
-    total, a = arb(0), start
-    if not a > 0:
-        return arb.pos_inf()
-    times, slope = float(power.mid()), float(mu.mid())
-    for _ in range(MOST_PIECES):
-        spend(PIECE)
-        bound, pull = cut.right(a)
-        at_a = power * log_r(a)
-        size = (at_a - a * a / 2).exp() * bound
-        if a + pull > power * mu:
-            return total + geometric(size, a + pull - power * mu, step, first=True)
-        for reach in _REACHES:
-            b = (a + reach / mu).mid()
-            rate = a + pull - power * log_r_slope(b)
-            if rate > 0:
-                total += geometric(size, rate, step, first=True)
-                break
-        else:
-            b = (a + arb(piece_width(float(a.mid()), times, slope))).mid()
-            many = (b - a) / step + 1 if step is not None else b - a
-            total += many * hill_top(a, b, at_a, power * log_r(b)).exp() * bound
-        a = b
-    return arb.pos_inf()
+def given_up(step: Step, window: Window) -> arb:
+    """P-mass of the draws beyond the end: int phi r Phi((x - end)/w) dx, or beyond +-end."""
+    mu, rate, end = ball(step.mu_squared).sqrt(), ball(step.rate), arb(window.end)
+    if window.lone:
+        return (2 - rate) * normal_tail(end) + rate * normal_tail(end - mu)
+    spread = (1 + arb(window.width) ** 2).sqrt()
+    return (1 - rate) * normal_tail(end / spread) + rate * normal_tail((end - mu) / spread)

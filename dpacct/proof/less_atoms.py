@@ -11,17 +11,15 @@ from dataclasses import dataclass
 
 from flint import acb, arb
 
-from .branches import PreparedBranches
 from .choices import Unsound
-from .line import BallLaw, Line
+from .line import Line
+from .moments import Moments
 from .outcomes import folded, stick
 
 
 @dataclass
-class LatticeLine(Line):
-    """One law, repeated; `law` gives the one-step closed form."""
-
-    law: BallLaw | None = None
+class LessAtoms(Line):
+    """One law, repeated."""
 
     def _fill(self) -> list[acb]:
         one, count = self._only()
@@ -32,9 +30,9 @@ class LatticeLine(Line):
             table.append(whole**count - fewer * (atoms + count * (whole - atoms)))
         return table
 
-    def _only(self) -> tuple[PreparedBranches, int]:
+    def _only(self) -> tuple[Moments, int]:
         one, count = self.steps[0]
-        if len(self.steps) > 1 or not isinstance(one, PreparedBranches):
+        if len(self.steps) > 1 or not isinstance(one, Moments):
             raise Unsound("point masses are taken out of one repeated law only")
         return one, count
 
@@ -50,13 +48,12 @@ class LatticeLine(Line):
     def closed(self, epsilon: arb) -> arb:
         """delta of A^T and of T A^{T-1} C, eq. (16)."""
         one, count = self._only()
-        assert self.law is not None
-        atoms = one.parts.atoms
+        law, atoms = one.law, one.law.atoms
         total = sum((mass * stick(epsilon - loss) for loss, mass in folded(atoms, count)), arb(0))
         for loss, mass in folded(atoms, count - 1):
             e = epsilon - loss
-            branch = self.law.one_step(e) - sum((m * stick(e - x) for x, m in atoms), arb(0))
-            total += count * mass * branch
+            between = sum((branch.one_step(e) for branch in law.branches), arb(0))
+            total += count * mass * between
         return total
 
     def delta(self, epsilon: arb) -> arb:

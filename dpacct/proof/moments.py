@@ -1,0 +1,449 @@
+"""M(s) = E[e^{sL}] of one step near a line Re s = c: sums over nodes with proven errors, and proven decay.
+
+Facts of r = 1 - q + q e^z at z = x + iy, theta = |y| < pi, v = q e^x, for every mechanism:
+
+    0 <= arg r <= theta (on the side of y);  r(x) cos(theta/2) <= |r| <= r(x);  |r| >= 1 - q if theta <= pi/2;
+    with k = v/(1-q) < 1:  |arg r| <= asin(k sin theta) (asin k for theta > pi/2),
+                           |r|^2 >= r(x)^2 (1 - 4 k/(1+k)^2 sin^2(theta/2));
+    log r is convex on the axis, with a slope v/(1-q+v) in [0, 1].
+
+Of W: concave on the axis, Re W(x + iy) <= W(x) + growth y^2. Equation numbers: docs/theory/certificate.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+from flint import acb, acb_mat, arb, ctx
+
+from dpacct.engine.stable import Floats
+
+from .balls import larger, least, spread
+from .choices import demand
+from .effort import PIECE, spend
+from .envelope import Layers, layers
+from .law import Branch, Law
+from .rule import Grid, LineRule, PanelRule, Rule
+
+_MOST_PIECES = 20_000
+_VARIATION_CELLS = 96
+
+
+def beyond(branch: Branch, power: arb, x: arb, side: int, step: arb | None = None) -> arb:
+    """Bound of int e^W r^power beyond x on one side, or of step * the sum at spacing `step`, eq. (5), (6).
+
+    W is concave: beyond a its slope is at most a chord's before a. log r is convex: on a piece it lies below
+    its chord, and its slope is monotone. Pieces of any width, until the sum of both slopes is negative.
+    """
+    weight = branch.weight
+    deviation = float((1 / (1 + 2 * weight.growth)).sqrt().mid())
+    back = side * arb(deviation / 4)
+    total: arb = arb(0)
+    a = x
+    for k in range(_MOST_PIECES):
+        spend(PIECE)
+        size = weight(a)
+        rise = 4 / arb(deviation) * (size - weight(a - back))
+        height = size + power * branch.log_r(a)
+        if side > 0:
+            most = power if power > 0 else power * branch.slope(a)
+        else:
+            most = arb(0) if power > 0 else -power * branch.slope(a)
+        fall = -(rise + most)
+        if fall > 0:
+            last = height.exp()
+            total += last / fall if step is None else step * last / -(-step * fall).expm1()
+            break
+        width = arb(deviation * (1.0 + 0.004 * k))
+        b = (a + side * width).mid()
+        width = abs(b - a)
+        chord = power * (branch.log_r(b) - branch.log_r(a)) if power > 0 else most * width
+        top = height + larger(rise * width + chord, arb(0))
+        total += top.exp() * (width if step is None else width + step)
+        a = b
+    else:
+        return arb.pos_inf()
+    return total
+
+
+@lru_cache(maxsize=64)
+def _legendre(count: int, bits: int) -> list[tuple[arb, arb]]:
+    return [arb.legendre_p_root(count, k, weight=True) for k in range(count)]
+
+
+def log_size(branch: Branch, box: tuple[arb, arb, arb], y: arb, t: arb) -> arb:
+    """Bound of log |e^W r^..| on low <= Re z <= high, |Im z| <= height, at frequencies <= t, eq. (12)."""
+    low, high, height = box
+    if branch.rate is not None and not height < arb.pi():
+        return arb.pos_inf()
+    weight, middle = branch.weight, (low + high) / 2
+    m, left, right = weight(middle), weight(low), weight(high)
+    # concave: on either half it lies below the chord of the other, drawn on
+    size = larger(m, larger(2 * m - left, 2 * m - right)) + weight.growth * height * height
+    turn, dip = height, arb(0)
+    if branch.rate is not None:
+        dip = (height / 2).sin() ** 2
+        share = (branch.rate * high.exp() / (1 - branch.rate)).upper()
+        if share < 1:
+            sine = height.sin() if height < arb.pi() / 2 else arb(1)
+            turn = least(turn, (share * sine).asin())
+            dip *= 4 * share / (1 + share) ** 2
+    size += t * turn
+    if branch.favoured:
+        return size + (y + 1) * branch.log_r(high)
+    return size - y * (branch.log_r(low) + (-dip).log1p() / 2)
+
+
+class Moments:
+    """One law's nodes, its moments on and near the line, and how fast they decay along it."""
+
+    def __init__(self, law: Law, c: arb, rule: Rule) -> None:
+        demand(rule.fits(law.branches), "branches that are not covered")
+        self.law, self.rule, self.c = law, rule, c
+        self.losses = [acb(loss) for loss, _ in law.atoms]
+        self.log_weights = [acb(mass.log()) for _, mass in law.atoms]
+        self._frequency = arb(0)
+        for branch, one in zip(law.branches, rule.branches, strict=True):
+            if isinstance(one.nodes, LineRule):
+                self._line(branch, one.nodes)
+            else:
+                self._panels(branch, one.nodes)
+        self._tilted = self._weights(c)
+        self.at_c = self._moment(c, self._tilted)
+
+    @property
+    def node_count(self) -> int:
+        """Nodes of the inner rule."""
+        return len(self.losses)
+
+    def _line(self, branch: Branch, rule: LineRule) -> None:
+        step, lift = arb(rule.step), arb(rule.shift if branch.favoured else -rule.shift)
+        scale, q = step.log(), branch.share
+        growth, ratio = q * acb(rule.first * step, lift).exp(), step.exp()
+        for k in range(rule.first, rule.last + 1):
+            z = acb(k * step, lift)
+            log_r = z if branch.rate is None else (1 - q + growth).log()
+            growth *= ratio  # real, so the boxes stay tight
+            weight = branch.weight(z) + scale
+            self.losses.append(log_r if branch.favoured else -log_r)
+            self.log_weights.append(weight + log_r if branch.favoured else weight)
+
+    def _panels(self, branch: Branch, rule: PanelRule) -> None:
+        for middle, half in panels_of(branch, rule):
+            for x, w in _legendre(rule.nodes, ctx.prec):
+                z = middle + half * x
+                log_r = branch.log_r(z)
+                weight = branch.weight(z) + (half * w).log()
+                self.losses.append(acb(log_r if branch.favoured else -log_r))
+                self.log_weights.append(acb(weight + log_r if branch.favoured else weight))
+
+    # --- errors: |sum - M(y + it)| <= relative M(y) + absolute for the frequencies in use
+
+    def slack(self, y: arb) -> tuple[arb, arb]:
+        """(relative, absolute) error of all rules at a real tilt y."""
+        relative, absolute = arb(0), arb(0)
+        for branch, one in zip(self.law.branches, self.rule.branches, strict=True):
+            if isinstance(one.nodes, LineRule):
+                more, flat = self.step_error(branch, one.nodes, y)
+                relative += more
+                absolute += flat + self.cut(branch, one.nodes, y)
+            else:
+                absolute += self.panel_error(branch, one.nodes, y)
+        return relative, absolute
+
+    def step_error(self, branch: Branch, rule: LineRule, y: arb) -> tuple[arb, arb]:
+        """Eq. (4): the strip from the axis to twice the shift."""
+        lift, growth = arb(rule.shift), branch.weight.growth
+        if branch.rate is not None and not 2 * lift < arb.pi():
+            return arb(1), arb.pos_inf()
+        decay = 1 / (2 * arb.pi() * lift / arb(rule.step)).expm1()
+        rise = (4 * growth * lift * lift).exp()
+        if branch.favoured or branch.rate is None:
+            return decay * (1 + rise), arb(0)
+        steep = lift.cos() ** (-y)
+        if 4 * lift < arb.pi() and (flat := (1 - branch.rate) ** (-y)) < steep:
+            return decay, decay * rise * flat
+        return decay * (1 + rise * steep), arb(0)
+
+    def cut(self, branch: Branch, rule: LineRule, y: arb) -> arb:
+        """Terms left out on both sides, eq. (5), (6) and (22): on the line |e^W r^..| is a little larger."""
+        step, lift = arb(rule.step), arb(rule.shift)
+        ends = ((rule.first * step, -1), (rule.last * step, 1))
+        scale = (branch.weight.growth * lift * lift).exp()
+        power = branch.power(y)
+        total = sum((beyond(branch, power, x, side, step) for x, side in ends), arb(0))
+        if branch.favoured or branch.rate is None:
+            return scale * total
+        total *= (lift / 2).cos() ** (-y)
+        if 2 * lift < arb.pi():
+            flat = sum((beyond(branch, arb(0), x, side, step) for x, side in ends), arb(0))
+            total = least(total, flat * (1 - branch.rate) ** (-y))
+        return scale * total
+
+    def panel_error(self, branch: Branch, rule: PanelRule, y: arb) -> arb:
+        """Eq. (12), and (13) beyond the last panel."""
+        rho = arb(rule.rho)
+        wide, tall = (rho + 1 / rho) / 2, (rho - 1 / rho) / 2
+        total, panels = arb(0), panels_of(branch, rule)
+        for middle, half in panels:
+            box = (middle - half * wide, middle + half * wide, half * tall)
+            total += half * log_size(branch, box, y, self._frequency).exp()
+        total *= arb(64) / 15 * rho ** (-2 * rule.nodes) / (1 - rho ** (-2))
+        if branch.end is None:
+            total += beyond(branch, branch.power(y), arb(rule.end), 1)
+        return total
+
+    # --- moments
+
+    def _weights(self, y: arb) -> list[acb]:
+        return [(w + y * x).exp() for w, x in zip(self.log_weights, self.losses, strict=True)]
+
+    def _moment(self, y: arb, weights: Sequence[acb]) -> arb:
+        """s - absolute <= M (1 + relative) and M (1 - relative) <= s + absolute."""
+        before, self._frequency = self._frequency, arb(0)
+        relative, absolute = self.slack(y)
+        self._frequency = before
+        total = sum((weight.real for weight in weights), arb(0))
+        if not relative < 1:
+            return arb(0, arb.pos_inf())
+        return ((total - absolute) / (1 + relative)).union((total + absolute) / (1 - relative))
+
+    def moment(self, y: arb) -> arb:
+        """M(y), real y > 0."""
+        return self.at_c if y is self.c else self._moment(y, self._weights(y))
+
+    def row(self, step: arb, count: int) -> list[acb]:
+        """M(c + i k step), k = 0 .. count: one product of matrices (giant by baby steps)."""
+        self._frequency = (step * count).upper()
+        relative, absolute = self.slack(self.c)
+        error = spread((relative * self.at_c + absolute).upper())
+        turn = acb(0, step)
+        powers = [(turn * x).exp() for x in self.losses]
+        babies = math.isqrt(count) + 1
+        giants = count // babies + 1
+        columns = _powers(powers, babies + 1)
+        leaps = _powers(columns.pop(), giants)
+        rows = [a * b for leap in leaps for a, b in zip(self._tilted, leap, strict=True)]
+        left = acb_mat(giants, len(powers), rows)
+        right = acb_mat(babies, len(powers), [a for column in columns for a in column])
+        found = (left * right.transpose()).entries()[: count + 1]
+        return [acb(self.at_c), *(value + error for value in found[1:])]
+
+    # --- point masses
+
+    def atom_row(self, step: arb, count: int) -> list[acb]:
+        """The part of the point masses alone, exactly."""
+        found = []
+        for k in range(count + 1):
+            s = acb(self.c, k * step)
+            found.append(sum((mass * (s * loss).exp() for loss, mass in self.law.atoms), acb(0)))
+        return found
+
+    def atoms_at_c(self) -> arb:
+        """Tilted mass of the atoms: their share of M(c), not normalised."""
+        return sum((mass * (self.c * loss).exp() for loss, mass in self.law.atoms), arb(0))
+
+    def variation(self) -> arb:
+        """Bound of the total variation of the tilted density of the loss, unnormalised, eq. (17)."""
+        total = arb(0)
+        for branch, one in zip(self.law.branches, self.rule.branches, strict=True):
+            demand(branch.start is not None, "the variation of a density on the whole axis")
+            end = branch.end if branch.end is not None else one.cells[-1].points()[-1]
+            assert branch.start is not None
+            total += _variation(branch, self._kappa(branch), (branch.start, end))
+        return total.upper()
+
+    # --- decay
+
+    def _kappa(self, branch: Branch) -> arb:
+        """The density of the loss, tilted, is e^{W - z} r^kappa/q."""
+        return self.c + 2 if branch.favoured else 1 - self.c
+
+    def deficit(self, t: arb) -> arb:
+        """Lower bound of -log|M(c + it')/M(c)|, t' >= t: the better of eq. (7) and eq. (8)."""
+        found = self.layers.deficit(t)
+        if self.rule.damped:
+            damped = self.damped(t)
+            found = damped if damped > found else found
+        return found
+
+    def float_deficit(self, t: Floats) -> Floats:
+        """`deficit` in floats, for the search."""
+        found = self.layers.float_deficit(t)
+        if self.rule.damped:
+            masses, angles, outside = self._damping
+            turned = np.exp(-np.multiply.outer(t, np.array([float(a) for a in angles])))
+            sizes = turned @ np.array([float(m) for m in masses]) + float(outside)
+            damped = -np.log(sizes / float(self.at_c.lower())) - 1e-9
+            found = np.maximum(found, np.nan_to_num(damped, nan=0.0))
+        return found
+
+    @cached_property
+    def layers(self) -> Layers:
+        """Uniform layers below the tilted density of the loss, each branch's by itself."""
+        masses: list[arb] = []
+        widths: list[arb] = []
+        for branch, one in zip(self.law.branches, self.rule.branches, strict=True):
+            for grid in one.cells:
+                found = layers(*self.staircase(branch, grid))
+                masses += found.masses
+                widths += found.widths
+        return Layers(tuple(masses), tuple(widths))
+
+    def staircase(self, branch: Branch, grid: Grid) -> tuple[list[arb], list[arb]]:
+        """(edges, heights): the tilted density of the loss is at least this, eq. (7).
+
+        W - z is concave and log r convex: kappa > 0 takes the tangent of log r at the middle of the cell, so
+        that what is left is concave, and a concave function is least at an end.
+        """
+        kappa, points = self._kappa(branch), grid.points()
+        base = (self.at_c * branch.share).log()
+        values = [branch.log_r(x) for x in points]
+        level = [branch.weight(x) - x - base for x in points]
+        heights = []
+        for j in range(grid.count):
+            at_a, at_b = values[j], values[j + 1]
+            if kappa > 0 and branch.rate is not None:
+                middle = (points[j] + points[j + 1]) / 2
+                slope, value = branch.slope(middle), branch.log_r(middle)
+                at_a = value + slope * (points[j] - middle)
+                at_b = value + slope * (points[j + 1] - middle)
+            height = least(level[j] + kappa * at_a, level[j + 1] + kappa * at_b)
+            heights.append(height.exp().lower())
+        if branch.favoured:
+            return values, heights
+        return [-value for value in reversed(values)], heights[::-1]
+
+    def damped(self, t: arb) -> arb:
+        """Eq. (8), (23): |M(c + it)| <= int |e^W r^..| e^{-t arg r} on the line Im z = lift, by cells."""
+        masses, angles, outside = self._damping
+        total = outside
+        for mass, angle in zip(masses, angles, strict=True):
+            total += mass * (-t * angle).exp()
+        size = total.upper() / self.at_c.lower()
+        return (-size.log()).lower() if size < 1 else arb(0)
+
+    @cached_property
+    def _damping(self) -> tuple[list[arb], list[arb], arb]:
+        """Masses and least angles of the cells, and what lies outside; |r| and arg r grow with x."""
+        masses = [mass * (self.c * loss).exp() for loss, mass in self.law.atoms]
+        angles, outside = [arb(0) for _ in masses], arb(0)
+        lift = arb(self.rule.lift)
+        for branch, grid in zip(self.law.branches, self.rule.damped, strict=True):
+            whole = branch.start is None and branch.end is None
+            if not whole or not lift < arb.pi() / 2:
+                return [], [], arb.pos_inf()
+            power, rise = branch.power(self.c), branch.weight.growth * lift * lift
+            points, width = grid.points(), arb(grid.step)
+            q, turn = branch.share, acb(0, lift).exp()
+            r = [1 - q + q * turn * x.exp() for x in points]
+            tops = cell_tops([branch.weight(x) for x in _padded(points, width)])
+            for j, top in enumerate(tops):
+                size = (abs(r[j + 1]) if power > 0 else abs(r[j])).log()
+                masses.append((width * (top + rise + power * size).exp()).upper())
+                angles.append(r[j].arg().lower())
+            left, right = beyond(branch, power, points[0], -1), beyond(branch, power, points[-1], 1)
+            if not branch.favoured and branch.rate is not None:
+                # |r| >= 1 - q, or r(x) cos(lift/2)
+                near = (lift / 2).cos() ** (-self.c)
+                flat = (1 - branch.rate) ** (-self.c)
+                left = least(left * near, beyond(branch, arb(0), points[0], -1) * flat)
+                right = least(right * near, beyond(branch, arb(0), points[-1], 1) * flat)
+            outside += rise.exp() * (left + right)
+        return masses, angles, outside.upper()
+
+
+def panels_of(branch: Branch, rule: PanelRule) -> list[tuple[arb, arb]]:
+    """(middle, half width) of each panel."""
+    assert branch.start is not None
+    end = arb(rule.end) if branch.end is None else branch.end
+    half = (end - branch.start) / (2 * rule.panels)
+    return [(branch.start + (2 * j + 1) * half, half) for j in range(rule.panels)]
+
+
+def _padded(points: Sequence[arb], width: arb) -> list[arb]:
+    return [points[0] - width, *points, points[-1] + width]
+
+
+def cell_tops(values: Sequence[arb]) -> list[arb]:
+    """Bounds of a concave function on each cell but the first and the last of even ones, from its values.
+
+    It lies below the chord of either neighbouring cell, drawn on.
+    """
+    found = []
+    for before, left, right, after in zip(values, values[1:], values[2:], values[3:], strict=False):
+        rising = left + larger(left - before, arb(0))
+        falling = right + larger(right - after, arb(0))
+        found.append(least(rising, falling))
+    return found
+
+
+def _variation(branch: Branch, kappa: arb, ends: tuple[arb, arb]) -> arb:
+    """Bound of the total variation of e^{W - z} r^kappa/q with its jumps, by cells."""
+    start, end = ends
+    step = (end - start) / _VARIATION_CELLS
+    points = [start + j * step for j in range(_VARIATION_CELLS + 1)]
+    level = [branch.weight(x) - x for x in _padded(points, step)]
+    slopes = [(b - a) / step for a, b in pairwise(level)]
+    base = branch.share.log()
+    sizes = [
+        (w - base + kappa * branch.log_r(x)).exp() for w, x in zip(level[1:-1], points, strict=True)
+    ]
+    total: arb = sizes[0] + sizes[-1]
+    turns = [kappa * branch.slope(x) for x in points]
+    for j in range(_VARIATION_CELLS):
+        # the slope of the concave part lies between the chords beside the cell, that of log r at its ends
+        sums = [a + b for a in (slopes[j], slopes[j + 2]) for b in (turns[j], turns[j + 1])]
+        if all(one > 0 for one in sums) or all(one < 0 for one in sums):
+            total += abs(sizes[j + 1] - sizes[j])  # monotone
+            continue
+        steep = arb(0)
+        for one in sums:
+            steep = larger(steep, abs(one))
+        total += larger(sizes[j], sizes[j + 1]) * (steep * step).exp() * steep * step
+    if branch.end is None:  # beyond, W - z falls at least as fast as by its last chord
+        demand(bool(-slopes[-2] - larger(kappa, arb(0)) > 0), "a density that may rise again")
+    return total
+
+
+def _powers(base: list[acb], count: int) -> list[list[acb]]:
+    """base^0 .. base^(count-1), elementwise, each as a product of two halves.
+
+    Multiplying a box by a rotation widens it by up to sqrt 2, so a chain of k products would widen
+    its boxes exponentially; with halves the factor is a power of k.
+    """
+    found = [[acb(1)] * len(base), base]
+    for k in range(2, count):
+        half = found[k // 2]
+        found.append([a * b for a, b in zip(half, found[k - k // 2], strict=True)])
+    return found[:count]
+
+
+class NormalMoments:
+    """An unsampled normal loss: log M(s) = mu^2 s (s + 1)/2, so |M(c + it)/M(c)| = e^{-mu^2 t^2/2}."""
+
+    def __init__(self, mu_squared: arb, c: arb) -> None:
+        self.c, self._square = c, mu_squared
+        self.at_c = self.moment(c)
+        self.node_count = 1
+
+    def moment(self, y: arb) -> arb:
+        """M(y), real y > 0."""
+        return (self._square * y * (y + 1) / 2).exp()
+
+    def row(self, step: arb, count: int) -> list[acb]:
+        """M(c + i k step), k = 0 .. count."""
+        found = [acb(self.c, k * step) for k in range(count + 1)]
+        return [(self._square * s * (s + 1) / 2).exp() for s in found]
+
+    def deficit(self, t: arb) -> arb:
+        """-log |M(c + it')/M(c)| for t' >= t."""
+        return (self._square * t * t / 2).lower()
+
+    def float_deficit(self, t: Floats) -> Floats:
+        """The same in floats."""
+        return np.asarray(0.5 * float(self._square) * (1.0 - 1e-9) * t * t)

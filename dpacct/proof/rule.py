@@ -1,0 +1,154 @@
+"""What a search chooses for one law: nodes, cells, a shift. Any will do; a bad one gives wide bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from .choices import MOST_TERMS, demand, positive, real, whole
+from .law import Branch
+
+MOST_NODES = 5000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points start + k step, k = 0 .. count, of plain losses; floats stand for their exact binary values."""
+
+    start: float
+    step: float
+    count: int
+
+    def __post_init__(self) -> None:
+        """Refuse cells of no width; raises `Unsound`."""
+        demand(real(self.start) and positive(self.step), "cells that do not ascend")
+        demand(whole(self.count, 1), "this number of cells")
+
+    @property
+    def end(self) -> Fraction:
+        """The last point, exactly."""
+        return Fraction(self.start) + self.count * Fraction(self.step)
+
+    def points(self) -> list[arb]:
+        """The points as balls."""
+        start, step = arb(self.start), arb(self.step)
+        return [start + k * step for k in range(self.count + 1)]
+
+
+@dataclass(frozen=True)
+class LineRule:
+    """Nodes j step, first <= j <= last, on the line Im z = +-shift: for a branch on the whole axis."""
+
+    shift: float
+    step: float
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        """Refuse what (4) and (5) do not cover; raises `Unsound`."""
+        demand(positive(self.shift) and positive(self.step), "a shift or step that is not positive")
+        demand(whole(self.last, -MOST_TERMS * 100, MOST_TERMS * 100), "this last node")
+        demand(whole(self.first, self.last - MOST_TERMS, self.last - 1), "this number of nodes")
+
+    @property
+    def size(self) -> int:
+        """Nodes."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True)
+class PanelRule:
+    """Gauss-Legendre panels from a branch's start to its end, or to `end` where that is infinite.
+
+    Ellipses of parameter rho around the panels bound the error.
+    """
+
+    end: float
+    panels: int
+    nodes: int
+    rho: float
+
+    def __post_init__(self) -> None:
+        """Refuse what (12) does not cover; raises `Unsound`."""
+        demand(real(self.end), "an end that is no number")
+        demand(whole(self.panels, 1), "this number of panels")
+        demand(whole(self.nodes, 2, MOST_NODES), "this number of nodes")
+        demand(real(self.rho) and self.rho > 1, "an ellipse that holds no panel")
+
+    @property
+    def size(self) -> int:
+        """Nodes."""
+        return self.panels * self.nodes
+
+
+@dataclass(frozen=True)
+class BranchRule:
+    """The nodes of one branch, and the cells of the layers below its density."""
+
+    nodes: LineRule | PanelRule
+    cells: tuple[Grid, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a cell that counts twice; raises `Unsound`."""
+        ends = zip(self.cells, self.cells[1:], strict=False)
+        demand(all(a.end <= Fraction(b.start) for a, b in ends), "cells that overlap")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Of one law: each branch's, and where asked for a shift `lift` and cells for damping, eq. (8)."""
+
+    branches: tuple[BranchRule, ...]
+    lift: float = 0.0
+    damped: tuple[Grid, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a line shifted to the other side; raises `Unsound`."""
+        demand(real(self.lift) and self.lift >= 0, "a line shifted to the other side")
+        demand(len(self.damped) in (0, len(self.branches)), "damping of some branches only")
+
+    @property
+    def size(self) -> int:
+        """Terms and cells."""
+        cells = [*self.damped, *(grid for one in self.branches for grid in one.cells)]
+        return sum(one.nodes.size for one in self.branches) + sum(grid.count for grid in cells)
+
+    def fits(self, branches: Sequence[Branch]) -> bool:
+        """Whether every branch has nodes of its kind, from its start on, and cells within its ends."""
+        if len(branches) != len(self.branches):
+            return False
+        return all(_fits(one, each) for one, each in zip(branches, self.branches, strict=True))
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Rule:
+        """Read what `dataclasses.asdict` wrote."""
+        branches = []
+        for told in fields["branches"]:
+            kind = LineRule if "shift" in told["nodes"] else PanelRule
+            cells = tuple(Grid(**cells) for cells in told["cells"])
+            branches.append(BranchRule(kind(**told["nodes"]), cells))
+        damped = tuple(Grid(**cells) for cells in fields["damped"])
+        return cls(tuple(branches), fields["lift"], damped)
+
+
+def _fits(branch: Branch, rule: BranchRule) -> bool:
+    within = all(
+        (branch.start is None or arb(cells.start) >= branch.start)
+        and (branch.end is None or cells.points()[-1] <= branch.end)
+        for cells in rule.cells
+    )
+    if isinstance(rule.nodes, LineRule):
+        return within and branch.start is None and branch.end is None
+    if branch.start is None:
+        return False
+    end = arb(rule.nodes.end) if branch.end is None else branch.end
+    return within and bool(end > branch.start)
+
+
+def has_panels(rule: Rule | None) -> bool:
+    """Whether some branch is cut into panels, whose error grows with the frequency."""
+    return rule is not None and any(isinstance(one.nodes, PanelRule) for one in rule.branches)
