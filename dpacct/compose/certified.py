@@ -45,8 +45,8 @@ def prepared(composition: Composition) -> Plan:
     return Plan(
         composition.node,
         composition.adjacency,
-        [direction.laws for direction in composition.upper],
-        None if lower is None else [direction.laws for direction in lower],
+        composition.upper,
+        lower,
     )
 
 

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from flint import arb
 
 from dpacct.declare.number import ln
-from dpacct.engine import invert
 from dpacct.errors import DpacctError, NotCertified
 
 from .balls import Enclosure, ball, fraction, precision
 from .effort import CLOSED, allowance, read_cost, spend
 from .far_draws import FarDraws
 from .far_search import FarSeeker, propose_far
+from .floats import FloatLaw
 from .lattice import Lattice, places
 from .lattice_search import LatticeSeeker
 from .line import Line
 from .plan import Laws
-from .search import Aim, FloatLaws, Seeker, propose, saddle_epsilon, tilt_for_bound
+from .search import Aim, Seeker, propose, saddle_epsilon, tilt_for_bound
 from .whole import (
     FEW_OUTCOMES,
-    FEW_STEPS,
-    MOST_STEPS,
     chernoff,
     closed_form,
     discrete,
@@ -44,18 +43,56 @@ _FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one
 _VALLEY = 40.0  # nats above delta at the saddle: a valley lies between near and far draws
 _SHORT = 0.15  # seconds that a line may take before a split is looked for
 _NOTHING = Fraction(1, 10**1000)
+_ROUNDING = 2.0**-30  # of an error's radius
+
+
+class Solved(Protocol):
+    """A float answer with its ends; `resolved` is False where it is an end of a bracket, maybe far off."""
+
+    @property
+    def value(self) -> float:
+        """The answer."""
+        ...
+
+    @property
+    def lower(self) -> float:
+        """Its lower end."""
+        ...
+
+    @property
+    def upper(self) -> float:
+        """Its upper end."""
+        ...
+
+    @property
+    def resolved(self) -> bool:
+        """Whether it is more than an end of a bracket."""
+        ...
+
+
+class Engine(Protocol):
+    """The fast engine's answers for one direction: where the search starts."""
+
+    def epsilon(self, log_target: float) -> Solved:
+        """Epsilon at a log delta."""
+        ...
+
+    def log_delta(self, epsilon: float) -> Solved:
+        """Log delta at an epsilon."""
+        ...
 
 
 class Direction:
     """Laws in exact numbers, the same in floats for the search, and what was built from them."""
 
-    def __init__(self, laws: Laws, float_laws: FloatLaws) -> None:
-        self.laws, self._float_laws = laws, float_laws
+    def __init__(self, laws: Laws, engine: Engine | None = None) -> None:
+        self.laws, self._engine = laws, engine
+        self._float_laws = [(FloatLaw(step), count) for step, count in laws]
         self._line: Line | FarDraws | Lattice | None = None
         self._lattice = _on_lattice(laws)
         self._split = _to_split(laws)  # which law has far draws
         self._split_first = False
-        self._most = FEW_STEPS  # Laplace steps for which a closed form is tried before a contour
+        self._slow = False  # whether a slow closed form is tried too
         self._bits = 0
         self._closed_bits = 0  # what the last closed form took
         self.evidence: dict[str, Any] = {}
@@ -71,7 +108,7 @@ class Direction:
                 if largest_loss(self.laws) <= e:
                     self.evidence = {"form": "ceiling", "bits": bits}
                     return Enclosure(Fraction(0), Fraction(0))
-                value = closed_form(self.laws, e, self._most)
+                value = closed_form(self.laws, e, self._slow)
                 if value is None:
                     return None
                 if value < ball(_NOTHING):  # eps at the largest loss: no precision tells it from 0
@@ -89,7 +126,7 @@ class Direction:
     @property
     def closed(self) -> bool:
         """Whether a closed form gives delta."""
-        return has_closed_form(self.laws, self._most)
+        return has_closed_form(self.laws, self._slow)
 
     def enclose(self, epsilon: Fraction, width: float, log_delta: float | None = None) -> Enclosure:
         """delta(epsilon) within a relative width; raises `NotCertified`."""
@@ -102,8 +139,8 @@ class Direction:
 
     def _more_closed(self) -> bool:
         """Whether there is a closed form after all, a slow one."""
-        before, self._most = self._most, MOST_STEPS
-        return before < MOST_STEPS and self.closed
+        before, self._slow = self._slow, True
+        return not before and self.closed
 
     def _enclose(self, epsilon: Fraction, width: float, log_delta: float | None) -> Enclosure:
         closed = self._closed(epsilon, width)
@@ -283,36 +320,44 @@ class Direction:
             return {}
         with precision(self._bits):
             told = self._line.terms(ball(epsilon))
-            return {name: value.str(20, radius=True) for name, value in told.items()}
+            # an error may round a little differently at another precision, where it is checked
+            room = {name: 0 if name.endswith("sum") else _ROUNDING for name in told}
+            return {
+                name: (value * (1 + room[name])).str(20, radius=True)
+                for name, value in told.items()
+            }
+
+    def _asked(self, question: Callable[[Engine], Solved]) -> Solved | None:
+        """What the fast engine says; None where it gives up."""
+        if self._engine is None:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                return question(self._engine)
+        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
+            return None
 
     def float_epsilon(self, log_target: float) -> float:
         """The fast engine's epsilon at this log delta, or the saddle's: where the search starts."""
-        found: invert.Solved | None = None
+        found = self._asked(lambda engine: engine.epsilon(log_target))
+        if found is not None and found.resolved:
+            return found.value
         try:
             with np.errstate(all="ignore"):
-                found = invert.epsilon(self._float_laws, log_target)
-                if not found.resolved:  # an end of a bracket, maybe far off
-                    guess = saddle_epsilon(self._float_laws, log_target)
-                    return min(max(guess, found.lower), found.upper)
+                guess = saddle_epsilon(self._float_laws, log_target)
         except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
             return math.nan if found is None else found.value
-        return found.value
+        return guess if found is None else min(max(guess, found.lower), found.upper)
 
     def float_lower(self, log_target: float) -> float:
         """The lower end of the fast engine's epsilon; nan where it has none."""
-        try:
-            with np.errstate(all="ignore"):
-                return invert.epsilon(self._float_laws, log_target).lower
-        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
-            return math.nan
+        found = self._asked(lambda engine: engine.epsilon(log_target))
+        return math.nan if found is None else found.lower
 
     def float_log_delta(self, epsilon: float) -> float:
         """The fast engine's log delta, or nan."""
-        try:
-            with np.errstate(all="ignore"):
-                return invert.log_delta(self._float_laws, epsilon).value
-        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
-            return math.nan
+        found = self._asked(lambda engine: engine.log_delta(epsilon))
+        return math.nan if found is None else found.value
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
         """About -d log delta/d epsilon."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 # sinc falls from 1 to sinc(2.5) = 0.239 on [0, 2.5]; beyond, |sinc| stays below that, and below 1/u
 _KNEE = 2.5

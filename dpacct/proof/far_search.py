@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from dpacct.engine.contour import log_payoff_peak
-from dpacct.engine.stable import Floats
 from dpacct.errors import NotCertified
+from dpacct.pld.stable import Floats
 
 from .balls import precision
 from .effort import SEARCH, line_cost, rule_cost, spend
 from .far_draws import FORM, FarDraws, Split
+from .floats import FloatLaws, log_payoff_peak
 from .line import Contour, Line
 from .plan import Laws
 from .rule import has_panels
 from .rules import Wanted, propose_rule
-from .search import Aim, FloatLaws, count_nodes, decay, searching
+from .search import Aim, count_nodes, decay, searching
 from .split_floats import SplitFloats
 from .step import Step
 from .whole import rules_to_json, size
@@ -73,9 +73,8 @@ class Terms:
         near, far = self.floats.logs(cs)
         rest = np.zeros(cs.shape)
         if self._others:
-            low, high = float(cs.min()), float(cs.max())
             for law, count in self._others:
-                rest += count * law.prepare(low, high).log_moments(cs)
+                rest += count * law.log_moments(cs)
         return near, far, rest
 
     def heights(self, far: int, cs: Floats, logs: tuple[Floats, Floats, Floats]) -> Floats:

@@ -24,7 +24,7 @@ from dpacct.errors import NotCertified
 
 from .balls import ball
 from .choices import demand, positive, real, whole
-from .line import payoff_peak, power
+from .line import payoff_peak, power, rotations
 from .stated import unit_of
 from .step import Step
 
@@ -113,10 +113,7 @@ class Lattice:
                 bins[-j % n] += mass * (self._c * j * d).exp()
             row = acb.dft(bins)
             table = [a * power(b, count) for a, b in zip(table, row, strict=False)]
-        turn = acb(0, -2 * arb.pi() / n).exp()
-        self._turns = [acb(1), turn]
-        for k in range(2, top + 1):
-            self._turns.append(self._turns[k // 2] * self._turns[k - k // 2])
+        self._turns = rotations(acb(0, -2 * arb.pi() / n).exp(), top)
         first, second = (-self._c * d).exp(), (-(self._c + 1) * d).exp()
         self._steep = [m / (1 - first * z) for m, z in zip(table, self._turns, strict=True)]
         self._flat = [m / (1 - second * z) for m, z in zip(table, self._turns, strict=True)]

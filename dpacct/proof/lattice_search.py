@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dpacct.engine.contour import log_payoff_peak
-from dpacct.engine.stable import Floats
 from dpacct.errors import NotCertified
+from dpacct.pld.stable import Floats
 
 from .balls import precision
 from .effort import SEARCH, lattice_cost, spend
+from .floats import log_payoff_peak
 from .lattice import MOST_NODES, Lattice, Period, places
 from .step import Step
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from flint import acb, arb
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 from .balls import disc
 from .choices import demand, positive, real, whole
@@ -72,6 +72,15 @@ Steps = Sequence[tuple[Prepared, int]]
 def payoff_peak(y: arb) -> arb:
     """sup_u (1 - e^{-u})_+ e^{-yu} = y^y/(1+y)^{1+y}, at e^u = (1+y)/y."""
     return (y * y.log() - (1 + y) * (1 + y).log()).exp()
+
+
+def rotations(turn: acb, count: int) -> list[acb]:
+    """turn^k, k = 0 .. count, each a product of two halves: in a chain the boxes would widen with each."""
+    found = [acb(1), turn]
+    for k in range(2, count + 1):
+        half = found[k // 2]
+        found.append(half * found[k - k // 2])
+    return found
 
 
 def power(moment: acb, count: int) -> acb:
@@ -150,9 +159,10 @@ class Line:
         contour = self.contour
         c, h = arb(contour.c), arb(contour.step)
         factor = (-c * epsilon).exp()
+        turns = rotations(acb(0, -h * epsilon).exp(), contour.count)
         total = self._table[0].real / 2
-        for k in range(1, contour.count + 1):
-            total += (self._table[k] * acb(0, -k * h * epsilon).exp()).real
+        for value, turn in zip(self._table[1:], turns[1:], strict=True):
+            total += (value * turn).real
         total *= factor
         below = self._ends[1]
         if contour.down > 0.0:

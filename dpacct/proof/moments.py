@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 from flint import acb, acb_mat, arb, ctx
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 from .balls import larger, least, spread
 from .choices import demand
@@ -372,13 +372,21 @@ def _padded(points: Sequence[arb], width: arb) -> list[arb]:
 def cell_tops(values: Sequence[arb]) -> list[arb]:
     """Bounds of a concave function on each cell but the first and the last of even ones, from its values.
 
-    It lies below the chord of either neighbouring cell, drawn on.
+    It lies below the chords of both neighbouring cells, drawn on: below the one that rises up to a place,
+    below the one that falls from there on. Any place is valid, that where they meet the best.
     """
     found = []
     for before, left, right, after in zip(values, values[1:], values[2:], values[3:], strict=False):
-        rising = left + larger(left - before, arb(0))
-        falling = right + larger(right - after, arb(0))
-        found.append(least(rising, falling))
+        up, down = left - before, right - after
+        if up <= 0:
+            found.append(left)
+        elif down <= 0:
+            found.append(right)
+        elif up > 0 and down > 0:
+            place = arb(min(max(float(((right - left + down) / (up + down)).mid()), 0.0), 1.0))
+            found.append(larger(left + up * place, right + down * (1 - place)))
+        else:
+            found.append(left + larger(up, arb(0)))
     return found
 
 

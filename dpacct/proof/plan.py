@@ -234,9 +234,18 @@ def read_plan(node: Node, adjacency: Adjacency) -> Sides:
             told = "method 'certified' has no proof for choices that may depend on earlier ones"
             raise Unsupported(f"{told}: {leaf!r:.80} repeated", argument="method")
     upper = _directions([(one.upper, count) for one, count in found])
+    if any(_failing_beside_noise(laws) for laws in upper):
+        told = "method 'certified' has no proof for open failures beside noise"
+        raise Unsupported(told, argument="method")
     if all(one.lower is None for one, _ in found):
         return Sides(upper, None)
     return Sides(upper, _directions([(one.lower or one.upper, count) for one, count in found]))
+
+
+def _failing_beside_noise(laws: Laws) -> bool:
+    stated_laws = [step.law() for step, _ in laws]
+    failing = any(not law.infinite.is_zero() for law in stated_laws)
+    return failing and any(law.branches for law in stated_laws)
 
 
 def _directions(steps: Sequence[tuple[tuple[Step, ...], int]]) -> tuple[Laws, ...]:

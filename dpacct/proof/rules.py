@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
 from dpacct.errors import NotCertified
+from dpacct.pld.stable import Floats
 
 from .law import Branch, Law, Weight
 from .rule import BranchRule, Grid, LineRule, PanelRule, Rule

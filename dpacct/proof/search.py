@@ -14,15 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, ctx
 
-from dpacct.engine.contour import Totals, log_payoff_peak, totals
-from dpacct.engine.invert import LEAST_LOG_DELTA
-from dpacct.engine.law import Law, TooFine
-from dpacct.engine.saddle import Saddle, first_guess, reach_for
-from dpacct.engine.stable import Floats
 from dpacct.errors import NotCertified
+from dpacct.pld.stable import Floats
 
 from .balls import precision
 from .effort import SEARCH, line_cost, rule_cost, spend
+from .floats import FloatLaws, Totals, log_payoff_peak, saddle_for_epsilon, saddle_for_log_delta
 from .less_atoms import LessAtoms
 from .line import Contour, Line, Prepared
 from .moments import Moments
@@ -35,11 +32,11 @@ _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.
 _HIGHEST = 2.5  # times the saddle: the largest tilt of an aliasing bound
 _RETREATS = (0.98, 0.93, 0.85, 0.7, 0.5)
 _FEW = 60.0
-_SEARCH_NODE = 4e-5  # seconds of a whole search, per node of the floats' rule
+_SEARCH_NODE = 5e-6  # seconds of a whole search, per node of the floats' rule
 MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
+_SPARE = 46  # bits beyond those that the accuracy takes; 128 are two words
 
-FloatLaws = Sequence[tuple[Law, float]]
 BallLaws = Sequence[tuple[Step, int]]
 
 
@@ -67,31 +64,20 @@ class Seeker:
     """Saddle and moments of one direction, kept between trials."""
 
     def __init__(self, laws: FloatLaws, epsilon: float, log_delta: float | None) -> None:
+        spend(SEARCH / 3.0)
+        self._laws = laws
         with searching():
-            guess = first_guess(laws, -10.0 - abs(epsilon) if log_delta is None else log_delta)
-            try:
-                self._prepare(laws, guess, epsilon, math.inf)
-            except TooFine:  # without what no delta of this size sees of the noise
-                least = LEAST_LOG_DELTA if log_delta is None else log_delta
-                self._prepare(laws, guess, epsilon, reach_for(laws, least))
-        self.estimate = self.total.log_delta_estimate(epsilon)
+            self.total: Totals = saddle_for_epsilon(laws, epsilon)
+            self.estimate = self.total.log_delta_estimate(epsilon)
+        spend(sum(law.node_count for law, _ in laws) * _SEARCH_NODE)
         self.log_delta = self.estimate if log_delta is None else log_delta
-
-    def _prepare(self, laws: FloatLaws, guess: float, epsilon: float, reach: float) -> None:
-        saddle = Saddle(laws, guess, reach)
-        nodes = sum(getattr(family, "node_count", 0) for family, _ in saddle.families)
-        spend(nodes * _SEARCH_NODE)
-        self.total: Totals = saddle.for_epsilon(epsilon, guess)
-        c = self.total.c
-        # one range for every trial: a family asked outside its own misses hills far out
-        self._families = [(law.prepare(0.3 * c, _HIGHEST * c, reach), n) for law, n in laws]
 
     def bound(self, cs: Floats, epsilon: float) -> Floats:
         """Log of M(c) e^{-c eps} c^c/(1+c)^{1+c}, an upper bound of delta for every c."""
         value = log_payoff_peak(cs) - cs * epsilon
         with np.errstate(all="ignore"):
-            for family, count in self._families:
-                value += count * family.log_moments(cs)
+            for law, count in self._laws:
+                value += count * law.log_moments(cs)
         return value
 
     def settle(self, aim: Aim) -> tuple[float, float, float]:
@@ -104,7 +90,7 @@ class Seeker:
         if best > _FEW:
             for factor in _RETREATS:
                 with np.errstate(all="ignore"):
-                    total = totals(self._families, self.total.c * factor)
+                    total = Totals.of(self._laws, self.total.c * factor)
                 effort = self._effort(aim, total)
                 if effort < 0.8 * best:
                     best, chosen = effort, total
@@ -145,8 +131,8 @@ class Seeker:
 
 def saddle_epsilon(laws: FloatLaws, log_delta: float) -> float:
     """The epsilon at which the saddle point's estimate of delta is the one asked for."""
-    guess, reach = first_guess(laws, log_delta), reach_for(laws, log_delta)
-    return Saddle(laws, guess, reach).for_log_delta(log_delta, guess).saddle_epsilon
+    with searching():
+        return saddle_for_log_delta(laws, log_delta).saddle_epsilon
 
 
 def count_nodes(
@@ -200,7 +186,7 @@ def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
     most = max(count for _, count in laws)
     nats = aim.nats + cancelled + math.log(most) + 3.0
     wanted = Wanted(c, max(c - down, 1e-3 * c) if down else c, c + up, nats, most, aim.nats)
-    bits = 64 + math.ceil((nats + 8.0) / math.log(2.0))
+    bits = _SPARE + math.ceil(nats / math.log(2.0))
     rules, bits = _rules(laws, wanted, bits)
     with precision(bits):
         prepared = _prepare(laws, rules, c)
@@ -225,7 +211,7 @@ def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[Rule | None]
         for law, count in laws:
             rule, lift = propose_rule(law, wanted._replace(steps=count))
             rules.append(rule)
-            bits = max(bits, 64 + math.ceil((wanted.nats + lift + 8.0) / math.log(2.0)))
+            bits = max(bits, _SPARE + math.ceil((wanted.nats + lift) / math.log(2.0)))
     return rules, bits
 
 
@@ -283,13 +269,13 @@ def tilt_for_bound(
     """(c, rules, bits) at which the moment bound, eq. (10), should be below the target, or None."""
     spend(SEARCH)
     with searching():
-        guess = first_guess(float_laws, log_target)
+        guess = saddle_for_epsilon(float_laws, epsilon).c
     best, tilt = math.inf, 0.0
     for factor in _TILTS:
         c = guess * factor
         try:
             with np.errstate(all="ignore"):
-                total = sum(n * law.prepare(c, c).cumulants(c).log_moment for law, n in float_laws)
+                total = sum(n * law.cumulants(c)[0] for law, n in float_laws)
         except (ArithmeticError, MemoryError, ValueError, IndexError):
             continue  # a tilt far outside the useful range
         value = total - c * epsilon + float(log_payoff_peak(np.array([c]))[0])

@@ -15,9 +15,8 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure
 from .claims import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
-from .direction import Direction
+from .direction import Direction, Engine
 from .plan import read_plan
-from .search import FloatLaws
 
 _NEWTON, _MANY = 12, 60
 _MOST_WHOLE = 10**15
@@ -41,24 +40,23 @@ class Certified:
 class Plan:
     """A plan under one adjacency, ready for questions.
 
-    `float_upper` and `float_lower` are the fast engine's laws, one list per direction: they steer
-    the search.
+    `upper` and `lower` are the fast engine's answers, one for each direction: where a search starts.
     """
 
     def __init__(
         self,
         node: Node,
         adjacency: Adjacency,
-        float_upper: Sequence[FloatLaws],
-        float_lower: Sequence[FloatLaws] | None,
+        upper: Sequence[Engine],
+        lower: Sequence[Engine] | None,
     ) -> None:
         self.text, self.adjacency, self.side = node.to_json(), adjacency, "upper"
         laws = read_plan(node, adjacency)
-        self.upper = [Direction(a, b) for a, b in zip(laws.upper, float_upper, strict=True)]
+        self.upper = [Direction(a, b) for a, b in zip(laws.upper, upper, strict=True)]
         self.lower = None
-        if laws.lower is not None and float_lower is not None:
+        if laws.lower is not None and lower is not None:
             # the proof may be of fewer realised directions than the engine knows: still a lower end
-            self.lower = [Direction(a, b) for a, b in zip(laws.lower, float_lower, strict=False)]
+            self.lower = [Direction(a, b) for a, b in zip(laws.lower, lower, strict=False)]
 
     def half(self, side: str) -> Plan:
         """The plan with its dominating pairs only, or its realised ones only, in the place of both."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.stable import Floats
 
 from .effort import spend
 from .step import Step

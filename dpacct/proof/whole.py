@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
@@ -18,8 +19,8 @@ from .repeated_laplace import MOST_TERMS, residues
 from .rule import Rule
 from .step import Step
 
-FEW_STEPS = 1500
-"""Laplace steps, repeated, for which a finite sum is tried before a contour."""
+FEW_BETWEEN = 40.0
+"""Losses between the atoms up to which a finite sum of Laplace steps is tried before a contour."""
 MOST_STEPS = 200_000
 FEW_OUTCOMES = 4000
 """Points of a composition that are listed even where they lie on a lattice."""
@@ -61,14 +62,16 @@ def top_outcome(laws: Laws, epsilon: arb) -> arb:
     return -mass * (epsilon - ceiling).expm1()
 
 
-def has_closed_form(laws: Laws, most: int = MOST_STEPS) -> bool:
-    """Whether one formula may give delta, with no more than `most` Laplace steps; slow ones at last."""
+def has_closed_form(laws: Laws, slow: bool = True) -> bool:
+    """Whether one formula may give delta; of many Laplace steps only where slow ones are allowed."""
     if len(laws) == 1:
         law, count = laws[0]
         if count == 1:
             return True
-        if law.spaced and count <= most:
-            return law.rate == 1 or most == MOST_STEPS
+        if law.spaced and count <= MOST_STEPS:
+            return slow or (
+                law.rate == 1 and -count * math.expm1(-1 / law.numbers[0]) < FEW_BETWEEN
+            )
     steps = discrete(laws)
     if not steps:
         return False
@@ -76,9 +79,9 @@ def has_closed_form(laws: Laws, most: int = MOST_STEPS) -> bool:
     return count <= FEW_OUTCOMES or (count <= MOST_POINTS and places(steps) is None)
 
 
-def closed_form(laws: Laws, epsilon: arb, most: int = MOST_STEPS) -> arb | None:
+def closed_form(laws: Laws, epsilon: arb, slow: bool = True) -> arb | None:
     """delta(eps) where one formula gives it; None elsewhere."""
-    if not has_closed_form(laws, most):
+    if not has_closed_form(laws, slow):
         return None
     law, count = laws[0]
     if len(laws) == 1 and count == 1:

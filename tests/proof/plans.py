@@ -1,18 +1,33 @@
-"""Random plans and hand-made rules for the tests of the certified answers."""
+"""Random steps and hand-made rules for the tests of the proofs."""
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 
 from flint import acb, arb
 
-from dpacct.proof.sampled_gaussian import GaussianRule, Grid, PreparedGaussian, SampledGaussian
+from dpacct.proof.law import add, exchange, plain, remove
+from dpacct.proof.moments import Moments
+from dpacct.proof.rule import BranchRule, Grid, LineRule, PanelRule, Rule
+from dpacct.proof.stated import gaussian, laplace
+from dpacct.proof.step import Step
 
-FINE = Grid(-6.0, 0.25, 60)
+NAMES = {plain: "plain", remove: "remove", add: "add", exchange: "symmetric"}
 
 
-def laws(count: int, seed: int) -> list[tuple[SampledGaussian, float]]:
+def normal(sigma_squared: Fraction | int, rate: Fraction, how: object = remove) -> Step:
+    """A sampled Gaussian step."""
+    return Step(gaussian, (1 / Fraction(sigma_squared),), how, rate)  # type: ignore[arg-type]
+
+
+def spaced(b: Fraction | int, rate: Fraction | int = 1, how: object = plain) -> Step:
+    """A Laplace step."""
+    return Step(laplace, (Fraction(b),), how, Fraction(rate))  # type: ignore[arg-type]
+
+
+def steps(count: int, seed: int) -> list[tuple[Step, float]]:
     """Random sampled Gaussians, in both directions, each with a tilt."""
     draw = random.Random(seed)
     found = []
@@ -20,21 +35,74 @@ def laws(count: int, seed: int) -> list[tuple[SampledGaussian, float]]:
         sigma = Fraction(round(10 ** draw.uniform(-0.3, 0.7), 3)).limit_denominator(1000)
         rate = Fraction(round(10 ** draw.uniform(-3, -0.1), 4)).limit_denominator(10_000)
         tilt = round(10 ** draw.uniform(-0.5, 0.8), 3)
-        found.append((SampledGaussian(sigma**2, rate, k % 2 == 0), tilt))
+        found.append((normal(sigma**2, rate, remove if k % 2 == 0 else add), tilt))
     return found
 
 
-def fine(law: SampledGaussian, tilt: float) -> PreparedGaussian:
-    """The law with a rule far better than any test needs."""
-    sigma = float(law.sigma_squared) ** 0.5
+def size(step: Step) -> float:
+    """mu of Gaussian noise, in floats."""
+    return math.sqrt(step.mu_squared)
+
+
+def grid(step: Step, start: float, width: float, count: int) -> Grid:
+    """Cells given in deviations of the noise under Q."""
+    mu = size(step)
+    return Grid(mu * start - mu * mu / 2, mu * width, count)
+
+
+def nodes(step: Step, shift: float, width: float, low: float, high: float) -> LineRule:
+    """Nodes given in deviations of the noise under Q."""
+    mu = size(step)
+    ends = (math.floor((x - mu / 2) / width) for x in (low, high))
+    return LineRule(mu * shift, mu * width, *ends)
+
+
+def fine_rule(step: Step, tilt: float) -> Rule:
+    """A rule far better than any test needs."""
+    sigma = 1 / size(step)
     shift = min(0.3 * sigma, 1.0)
-    step = 2 * 3.1416 * shift / 130
-    first, last = int(-22 / step), int((22 + (tilt + 3) / sigma) / step)
-    far = Grid(-9.0, 0.1, int(180 + 10 * (tilt + 3) / sigma))
-    rule = GaussianRule(shift, step, first, last, (FINE,), min(1.2 * sigma, 2.5), far)
-    return law.prepare(arb(tilt), rule)
+    width = 2 * 3.1416 * shift / 130
+    line = nodes(step, shift, width, -22.0, 22 + (tilt + 3) / sigma)
+    far = grid(step, -9.0, 0.1, int(180 + 10 * (tilt + 3) / sigma))
+    one = BranchRule(line, (grid(step, -6.0, 0.25, 60),))
+    return Rule((one,), min(1.2 * sigma, 2.5) / sigma, (far,))
 
 
-def at(prepared: PreparedGaussian, t: float) -> acb:
+def fine(step: Step, tilt: float) -> Moments:
+    """The step with such a rule."""
+    return prepared(step, tilt, fine_rule(step, tilt))
+
+
+def prepared(step: Step, tilt: float, rule: Rule) -> Moments:
+    """The step ready for a line."""
+    found = step.prepare(arb(tilt), rule)
+    assert isinstance(found, Moments)
+    return found
+
+
+def panels(
+    step: Step, each: int, count: int, rho: float, ends: tuple[float, ...] = (), cells: int = 40
+) -> Rule:
+    """Panels on every branch, to these ends where a branch has none."""
+    found = []
+    for k, branch in enumerate(step.law().branches):
+        assert branch.start is not None
+        end = float(branch.end.mid()) if branch.end is not None else ends[k]
+        start = float(branch.start.mid())
+        hair = 1e-9 * (end - start)
+        cut = Grid(start + hair, (end - start - 2 * hair) / cells, cells)
+        found.append(BranchRule(PanelRule(end, each, count, rho), (cut,)))
+    return Rule(tuple(found))
+
+
+def bare(one: Moments, t: float) -> acb:
+    """The rule's sum at c + it, without its error."""
+    s = acb(one.c, t)
+    return sum(
+        ((w + s * x).exp() for w, x in zip(one.log_weights, one.losses, strict=True)), acb(0)
+    )
+
+
+def at(one: Moments, t: float) -> acb:
     """M(c + it)."""
-    return prepared.row(arb(t), 1)[1]
+    return one.row(arb(t), 1)[1]

@@ -8,98 +8,103 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 import pytest
-from flint import acb, arb
+from flint import arb
 
 from dpacct.proof.balls import ball, precision
-from dpacct.proof.branches import PanelRule
 from dpacct.proof.envelope import flatness
-from dpacct.proof.half_gaussian import SymmetricGaussian
-from dpacct.proof.laplace import ADD, PLAIN, REMOVE, SYMMETRIC, LaplaceStep
-from dpacct.proof.lattice_line import LatticeLine
-from dpacct.proof.law import Law, Step, add, exchange, plain, remove
+from dpacct.proof.law import Law, add, exchange, plain, remove
+from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour, Line, payoff_peak
-from dpacct.proof.sampled_gaussian import SampledGaussian
-from dpacct.proof.stated import guarantee
-from dpacct.proof.whole import finite_sum
-from tests.proof.plans import at, fine, laws
+from dpacct.proof.rule import LineRule, Rule
+from dpacct.proof.stated import bounded_range, guarantee
+from dpacct.proof.step import Step
+from dpacct.proof.whole import finite_sum, repeated
+from tests.proof.plans import (
+    NAMES,
+    at,
+    bare,
+    fine,
+    nodes,
+    normal,
+    panels,
+    prepared,
+    size,
+    spaced,
+    steps,
+)
 
 BITS = 240
 EXACT = 1e-30
-CASES = laws(8, seed=3)
+CASES = steps(8, seed=3)
 
 
-def ids(case: tuple[SampledGaussian, float]) -> str:
-    law, tilt = case
-    side = "remove" if law.remove else "add"
-    return f"{side}-{float(law.sigma_squared):.3g}-{float(law.rate):.3g}-{tilt}"
+def ids(case: tuple[Step, float]) -> str:
+    step, tilt = case
+    return f"{NAMES[step.sampled]}-{1 / size(step):.3g}-{float(step.rate):.3g}-{tilt}"
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
-def test_inner_step_eq_4(case: tuple[SampledGaussian, float]) -> None:
+def test_inner_step_eq_4(case: tuple[Step, float]) -> None:
     """Coarser and coarser rules stay within what eq. (4) allows, at any frequency."""
-    law, tilt = case
+    step, tilt = case
     with precision(BITS):
-        truth = fine(law, tilt)
-        sigma = float(law.sigma_squared) ** 0.5
+        truth, sigma = fine(step, tilt), 1 / size(step)
         for factor in (10.0, 14.0, 20.0):
             shift = min(0.45 * sigma, 1.0)
-            step = 2 * 3.1416 * shift / factor
-            reach = int((14 + (tilt + 3) / sigma) / step)
-            rule = replace(truth.rule, shift=shift, step=step, first=-int(14 / step), last=reach)
-            coarse = law.prepare(arb(tilt), rule)
+            width = 2 * 3.1416 * shift / factor
+            line = nodes(step, shift, width, -14.0, 14 + (tilt + 3) / sigma)
+            coarse = prepared(step, tilt, with_nodes(truth.rule, line))
             relative, absolute = coarse.slack(arb(tilt))
             for t in (0.3, 5.0, 40.0):
-                exact, raw = at(truth, t), sum_at(coarse, t)
+                exact, raw = at(truth, t), bare(coarse, t)
                 assert abs(raw - exact) <= relative * truth.at_c + absolute
                 assert at(coarse, t).overlaps(exact)
 
 
-def sum_at(prepared: object, t: float) -> acb:
-    """The rule's bare sum at c + it."""
-    nodes = prepared._sum  # type: ignore[attr-defined]
-    s = acb(prepared.c, t)  # type: ignore[attr-defined]
-    return sum(
-        ((w + s * x).exp() for w, x in zip(nodes.log_weights, nodes.losses, strict=True)), acb(0)
-    )
+def with_nodes(rule: Rule, line: LineRule) -> Rule:
+    (one,) = rule.branches
+    return replace(rule, branches=(replace(one, nodes=line),))
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
-def test_cut_eq_5_and_6(case: tuple[SampledGaussian, float]) -> None:
+def test_cut_eq_5_and_6(case: tuple[Step, float]) -> None:
     """What a short window leaves out is within the bound, on each side."""
-    law, tilt = case
+    step, tilt = case
     with precision(BITS):
-        long = fine(law, tilt)
-        whole = sum_at(long, 3.0)
-        rule = long.rule
+        long = fine(step, tilt)
+        whole = bare(long, 3.0)
+        (branch,), line = long.law.branches, long.rule.branches[0].nodes
+        assert isinstance(line, LineRule)
         checked = 0
         for part in (0.15, 0.25, 0.4, 0.6, 0.8):
             for first, last in (
-                (int(part * rule.first), rule.last),
-                (rule.first, int(part * rule.last)),
+                (int(part * line.first), line.last),
+                (line.first, int(part * line.last)),
             ):
-                short = law.prepare(arb(tilt), replace(rule, first=first, last=last))
-                bound = short._cut(arb(tilt))
+                cut = replace(line, first=first, last=last)
+                short = prepared(step, tilt, with_nodes(long.rule, cut))
+                bound = short.cut(branch, cut, arb(tilt))
                 if bound.is_finite() and bound > EXACT:
                     checked += 1
-                    assert abs(sum_at(short, 3.0) - whole) <= bound * (1 + EXACT)
+                    assert abs(bare(short, 3.0) - whole) <= bound * (1 + EXACT)
         assert checked
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
-def test_layers_eq_7_and_damping_eq_8(case: tuple[SampledGaussian, float]) -> None:
+def test_layers_eq_7_and_damping_eq_8(case: tuple[Step, float]) -> None:
     """-log|M(c + it)/M(c)| is at least the proven deficit of every earlier t."""
-    law, tilt = case
+    step, tilt = case
     with precision(BITS):
-        one = fine(law, tilt)
-        scale = 1.0 / max(float(law.rate), 0.02)
+        one = fine(step, tilt)
+        scale = 1.0 / max(float(step.rate), 0.02)
         ts = [scale * 0.1 * 2.0**k for k in range(12)]
         sizes = [-(abs(at(one, t)) / one.at_c).log() for t in ts]
         for i, t in enumerate(ts):
-            for proven in (one.layers.deficit(arb(t)), one._damped(arb(t))):
+            for proven in (one.layers.deficit(arb(t)), one.damped(arb(t))):
                 for later in sizes[i:]:
                     assert proven <= later.upper()
         assert one.layers.deficit(arb(ts[-1])) > 0.05
-        assert one._damped(arb(ts[-1])) > 0.05
+        assert one.damped(arb(ts[-1])) > 0.05
 
 
 def test_flatness_is_below_one_minus_sinc_and_grows() -> None:
@@ -112,20 +117,20 @@ def test_flatness_is_below_one_minus_sinc_and_grows() -> None:
 
 
 @pytest.mark.parametrize("case", CASES[:4], ids=ids)
-def test_aliasing_eq_2_is_one_sided(case: tuple[SampledGaussian, float]) -> None:
+def test_aliasing_eq_2_is_one_sided(case: tuple[Step, float]) -> None:
     """The sum over a coarse lattice lies above the integral, by no more than eq. (2)."""
-    law, tilt = case
+    step, tilt = case
     with precision(BITS):
-        one = fine(law, tilt)
-        steps = 200
-        spread = float(abs(one.moment(arb(tilt)).log())) * steps + 1.0
+        one = fine(step, tilt)
+        count = 200
+        spread = float(abs(one.moment(arb(tilt)).log())) * count + 1.0
         epsilon = arb(0.7 * spread / (tilt + 1))
-        reach = 60.0 / max(float(law.rate), 0.02)
-        exact = Line([(one, steps)], Contour(tilt, reach / 2400, 2400, 0.4 * tilt, 0.4 * tilt, 2))
+        reach = 60.0 / max(float(step.rate), 0.02)
+        exact = Line([(one, count)], Contour(tilt, reach / 2400, 2400, 0.4 * tilt, 0.4 * tilt, 2))
         truth = exact.terms(epsilon)["sum"]
-        for count in (24, 60, 150):
-            contour = Contour(tilt, reach / count, count, 0.3 * tilt, 0.3 * tilt, 2)
-            terms = Line([(one, steps)], contour).terms(epsilon)
+        for coarse in (24, 60, 150):
+            contour = Contour(tilt, reach / coarse, coarse, 0.3 * tilt, 0.3 * tilt, 2)
+            terms = Line([(one, count)], contour).terms(epsilon)
             gap = terms["sum"] - truth
             rounding = arb(truth) * 1e-20
             assert gap > -rounding
@@ -133,12 +138,12 @@ def test_aliasing_eq_2_is_one_sided(case: tuple[SampledGaussian, float]) -> None
 
 
 @pytest.mark.parametrize("case", CASES[:4], ids=ids)
-def test_tail_eq_3(case: tuple[SampledGaussian, float]) -> None:
+def test_tail_eq_3(case: tuple[Step, float]) -> None:
     """What stands beyond the last node is below the bound."""
-    law, tilt = case
+    step, tilt = case
     with precision(BITS):
-        one = fine(law, tilt)
-        h = 2.0 / max(float(law.rate), 0.02) / 20
+        one = fine(step, tilt)
+        h = 2.0 / max(float(step.rate), 0.02) / 20
         long = Line([(one, 30)], Contour(tilt, h, 1200, 0.3 * tilt, 0.3 * tilt, 1))
         for count in (5, 20, 80, 300):
             short = Line([(one, 30)], Contour(tilt, h, count, 0.3 * tilt, 0.3 * tilt, 3))
@@ -155,35 +160,31 @@ def test_payoff_peak() -> None:
             assert (1 - arb(-u).exp()) * arb(-y * u).exp() <= payoff_peak(arb(y)).upper()
 
 
-RULE = PanelRule((12, 12), (24.0, 24.0), 60, 2.0, 40, (8.0, 8.0))
+PANELLED = [
+    normal(2, Fraction(1, 5), exchange),
+    spaced(Fraction(1, 2), Fraction(1, 5), remove),
+    spaced(1, Fraction(1, 3), add),
+    spaced(3),
+    spaced(1, Fraction(1, 10), exchange),
+    Step(bounded_range, (Fraction(3, 2),)),
+    Step(bounded_range, (Fraction(1),), add, Fraction(1, 4)),
+]
 
 
 @pytest.mark.parametrize(
-    "law",
-    [
-        SymmetricGaussian(Fraction(2), Fraction(1, 5)),
-        LaplaceStep(Fraction(1, 2), Fraction(1, 5), REMOVE),
-        LaplaceStep(Fraction(1), Fraction(1, 3), ADD),
-        LaplaceStep(Fraction(3), Fraction(1), PLAIN),
-        LaplaceStep(Fraction(1), Fraction(1, 10), SYMMETRIC),
-    ],
-    ids=lambda law: f"{type(law).__name__}-{getattr(law, 'kind', '')}",
+    "step", PANELLED, ids=lambda step: f"{step.stated.__name__}-{NAMES[step.sampled]}"
 )
-def test_panels_eq_12_13_and_variation_eq_17(law: LaplaceStep | SymmetricGaussian) -> None:
-    branches = 2 if isinstance(law, SymmetricGaussian) or law.kind == SYMMETRIC else 1
+def test_panels_eq_12_13_and_variation_eq_17(step: Step) -> None:
     with precision(BITS):
         c = arb(2)
-        both = (RULE.panels, RULE.ends, RULE.cell_ends)
-        panels, ends, cell_ends = (one[:branches] for one in both)
-        full = replace(RULE, panels=panels, ends=ends, cell_ends=cell_ends)
-        exact = law.prepare(c, full)
+        exact = prepared(step, 2, panels(step, 12, 60, 2.0, (17.0, 17.0)))
         v = exact.variation()
-        for nodes, each in ((6, 3), (10, 4), (16, 6)):
-            coarse = law.prepare(c, replace(full, nodes=nodes, panels=(each,) * branches))
+        for count, each in ((6, 3), (10, 4), (16, 6)):
+            coarse = prepared(step, 2, panels(step, each, count, 2.0, (17.0, 17.0)))
             for t in (0.5, 4.0, 12.0):
                 truth = exact.row(arb(t), 1)[1]
                 coarse.row(arb(t), 1)
-                assert abs(sum_at(coarse, t) - truth) <= coarse.slack(c)[1] + arb(1e-25)
+                assert abs(bare(coarse, t) - truth) <= coarse.slack(c)[1] + arb(1e-25)
         for t in (0.5, 4.0, 12.0):
             smooth = exact.row(arb(t), 1)[1] - exact.atom_row(arb(t), 1)[1]
             assert abs(smooth) <= v / t
@@ -192,14 +193,12 @@ def test_panels_eq_12_13_and_variation_eq_17(law: LaplaceStep | SymmetricGaussia
 
 def test_two_ways_to_the_repeated_laplace() -> None:
     """Residues, eq. (11), against the contour less its atoms, eq. (14) to (16)."""
-    law = LaplaceStep(Fraction(2), Fraction(1), PLAIN)
+    step = spaced(2)
     with precision(120):
-        rule = PanelRule((40,), (0.0,), 40, 3.0, 40, (0.0,))
         for count, epsilon in ((3, 0.8), (8, 2.0)):
-            one = law.prepare(arb(3), rule)
-            contour = Contour(3.0, 0.3, 500, 2.0, 2.0, 0)
-            line = LatticeLine([(one, count)], contour, law=law)
-            found, exact = line.delta(arb(epsilon)), law.repeated(count, arb(epsilon))
+            one = prepared(step, 3, panels(step, 40, 40, 3.0))
+            line = LessAtoms([(one, count)], Contour(3.0, 0.3, 500, 2.0, 2.0, 0))
+            found, exact = line.delta(arb(epsilon)), repeated(step, count, arb(epsilon))
             assert exact is not None
             assert found.overlaps(exact)
             assert float(found.rad()) < 1e-4 * float(exact)

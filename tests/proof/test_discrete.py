@@ -20,15 +20,20 @@ from dpacct.proof.balls import ball, precision
 from dpacct.proof.claims import prove, sides
 from dpacct.proof.lattice import Lattice, Period
 from dpacct.proof.lattice_search import LatticeSeeker
-from dpacct.proof.law import Law, Step
+from dpacct.proof.law import Law
 from dpacct.proof.plan import read_plan
 from dpacct.proof.stated import guarantee, randomized_response, staircase
+from dpacct.proof.step import Step
 from dpacct.proof.whole import finite_sum
 from dpacct.tree.combine import Under
 from dpacct.vocabulary import Adjacency, Strength
 
 TABLES = (["0.2", "0.3", "0.5", "0"], ["0.3", "0.3", "0.3", "0.1"])
 STATED = {
+    "normal": dp.Gaussian(sigma="1.3"),
+    "normal, clipped": dp.Gaussian(noise_multiplier="0.9"),
+    "spaced": dp.Laplace(b="1.7"),
+    "spaced, clipped": dp.Laplace(noise_multiplier="0.6"),
     "staircase": dp.Staircase(eps0="0.7"),
     "staircase early": dp.Staircase(eps0="0.7", nu="0.2"),
     "staircase late": dp.Staircase(eps0="0.7", nu="0.8"),
@@ -86,7 +91,7 @@ def _masses(law: Law) -> tuple[arb, arb]:
     p = law.infinite + sum((m for _, m in law.atoms), arb(0))
     q = law.lost + sum((m * (-x).exp() for x, m in law.atoms), arb(0))
     for one in law.branches:
-        rate, mass = one.share, one.weight.mass
+        rate, mass = one.share, one.mass
         plain = mass(one.start, one.end, 0)
         mixed = (1 - rate) * plain + rate * mass(one.start, one.end, 1)
         p, q = (p + mixed, q + plain) if one.favoured else (p + plain, q + mixed)

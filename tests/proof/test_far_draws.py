@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from flint import acb, arb
+from flint import arb
 
 import dpacct as dp
 from dpacct.compose import certified
@@ -18,38 +18,39 @@ from dpacct.proof.balls import precision
 from dpacct.proof.check import check
 from dpacct.proof.choices import Unsound
 from dpacct.proof.far_draws import FarDraws, Split
-from dpacct.proof.half_gaussian import SymmetricGaussian
+from dpacct.proof.law import exchange, remove
 from dpacct.proof.line import Contour, Line
+from dpacct.proof.moments import Moments
+from dpacct.proof.rule import LineRule, Rule
 from dpacct.proof.rules import Wanted, propose_rule
-from dpacct.proof.sampled_gaussian import SampledGaussian
-from dpacct.proof.window import Window
-from dpacct.proof.window_rules import far_rule, near_rule
-from dpacct.proof.windowed_gaussian import PreparedWindow, WindowedGaussian, lost
+from dpacct.proof.step import Step
+from dpacct.proof.window import Part, Window, given_up
 from dpacct.vocabulary import Strength
+from tests.proof.plans import bare, normal
 
 BITS, STEPS, TILT, EPSILON = 160, 4, 2.0, arb(1)
-LAW = SampledGaussian(Fraction(1), Fraction(1, 4), True)
-HALF = SymmetricGaussian(Fraction(1), Fraction(1, 4))
+LAW = normal(1, Fraction(1, 4), remove)
+HALF = normal(1, Fraction(1, 4), exchange)
 WANTED = Wanted(TILT, 1.0, 3.0, 40.0, STEPS, 30.0)
 LONG = Contour(TILT, 0.25, 160, 1.0, 1.0, 4)
 
 
-def truth(law: SampledGaussian | SymmetricGaussian, contour: Contour = LONG) -> arb:
+def truth(law: Step, contour: Contour = LONG) -> arb:
     """The whole law on one fine line."""
     wanted = WANTED._replace(frequency=contour.step * contour.count)
     rule = propose_rule(law, wanted)[0]
-    return Line([(law.prepare(arb(TILT), rule), STEPS)], contour).delta(EPSILON)  # type: ignore[arg-type]
+    return Line([(law.prepare(arb(TILT), rule), STEPS)], contour).delta(EPSILON)
 
 
 def rules_for(split: Split, far: int | None, contour: Contour = LONG) -> list[Any]:
     near, hit = split.parts()
     wanted = WANTED._replace(frequency=contour.step * contour.count)
-    rules = [near_rule(near, wanted)[0] if far != STEPS else None]
-    return [*rules, far_rule(hit, wanted, far or 1)[0] if far != 0 else None]
+    rules = [propose_rule(near, wanted)[0] if far != STEPS else None]
+    return [*rules, propose_rule(hit, wanted, far or 1)[0] if far != 0 else None]
 
 
 def built(
-    law: SampledGaussian | SymmetricGaussian,
+    law: Step,
     window: Window,
     lines: Sequence[int] = range(STEPS + 1),
     bounds: Sequence[int] = (),
@@ -112,7 +113,7 @@ def test_what_is_given_up_is_the_mass_beyond() -> None:
             r = 1 + (((x - arb(1) / 2).expm1()) / 4)
             total += (-x * x / 2).exp() * r * ((3 - x) / (arb(1) / 2) / arb(2).sqrt()).erfc() / 2
         total *= step / (2 * arb.pi()).sqrt()
-        assert abs(lost(LAW, window) / total - 1) < 1e-12
+        assert abs(given_up(LAW, window) / total - 1) < 1e-12
 
 
 @pytest.mark.parametrize("what", ["more far", "a bound"])
@@ -158,19 +159,25 @@ def test_without_what_is_too_much_of_the_symmetric_law_eq_24(
 # --- the rules under a window
 
 
-def parts(window: Window) -> list[WindowedGaussian]:
-    return [WindowedGaussian(LAW, window, far) for far in (False, True)]
+def parts(window: Window) -> list[Part]:
+    return [Part(LAW, window, far) for far in (False, True)]
 
 
-def bare(one: PreparedWindow, t: float) -> acb:
-    nodes, s = one._sum, acb(TILT, t)
-    return sum(
-        ((w + s * x).exp() for w, x in zip(nodes.log_weights, nodes.losses, strict=True)), acb(0)
-    )
+def fine_rule(part: Part) -> Rule:
+    found = propose_rule(part, WANTED)[0]
+    assert found is not None
+    return found
 
 
-def fine_rule(part: WindowedGaussian) -> Any:
-    return far_rule(part, WANTED, 1)[0] if part.far else near_rule(part, WANTED)[0]
+def with_line(rule: Rule, **changes: Any) -> Rule:
+    (one,) = rule.branches
+    return replace(rule, branches=(replace(one, nodes=replace(one.nodes, **changes)),))
+
+
+def line_of(rule: Rule) -> LineRule:
+    line = rule.branches[0].nodes
+    assert isinstance(line, LineRule)
+    return line
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: f"{w.near}-{w.width}")
@@ -178,46 +185,50 @@ def test_step_cut_and_damping_eq_21_22_23(window: Window) -> None:
     with precision(BITS):
         for part in parts(window):
             rule = fine_rule(part)
+            line = line_of(rule)
             exact = part.prepare(arb(TILT), rule)
             for factor in (3, 4, 6):
-                coarse = replace(
+                coarse = with_line(
                     rule,
-                    step=rule.step * factor,
-                    first=rule.first // factor - 1,
-                    last=rule.last // factor + 2,
+                    step=line.step * factor,
+                    first=line.first // factor - 1,
+                    last=line.last // factor + 2,
                 )
                 one = part.prepare(arb(TILT), coarse)
                 relative, absolute = one.slack(arb(TILT))
                 for t in (0.3, 4.0, 15.0):
                     assert abs(bare(one, t) - bare(exact, t)) <= relative * exact.at_c + absolute
             for first, last in ((0.5, 1.0), (1.0, 0.6), (1.0, 0.8)):
-                short = replace(
-                    rule, first=rule.first + int((1 - first) * 40), last=int(last * rule.last)
+                short = with_line(
+                    rule, first=line.first + int((1 - first) * 40), last=int(last * line.last)
                 )
                 one = part.prepare(arb(TILT), short)
-                assert abs(bare(one, 2.0) - bare(exact, 2.0)) <= one._cut(arb(TILT)) + arb(1e-24)
+                (branch,) = one.law.branches
+                bound = one.cut(branch, line_of(short), arb(TILT))
+                assert abs(bare(one, 2.0) - bare(exact, 2.0)) <= bound + arb(1e-24)
             for t in (0.5, 4.0, 12.0):
                 size = -(abs(exact.row(arb(t), 1)[1]) / exact.at_c).log()
                 assert exact.layers.deficit(arb(t)) <= size.upper()
                 if part.far:
-                    assert exact._damped(arb(t)) <= size.upper()
+                    assert exact.damped(arb(t)) <= size.upper()
 
 
-@pytest.mark.parametrize("what", ["_step_error", "_cut"])
+@pytest.mark.parametrize("what", ["step_error", "cut"])
 def test_without_a_bound_of_the_rule_eq_21_22(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(BITS):
         part = parts(WINDOWS[0])[1]
         rule = fine_rule(part)
+        line = line_of(rule)
         exact = part.prepare(arb(TILT), rule).at_c
-        if what == "_cut":
-            spoilt = replace(rule, last=int(0.4 * rule.last))
+        if what == "cut":
+            spoilt = with_line(rule, last=int(0.4 * line.last))
         else:
-            spoilt = replace(
-                rule, step=rule.step * 9, first=rule.first // 9 - 1, last=rule.last // 9 + 2
+            spoilt = with_line(
+                rule, step=line.step * 9, first=line.first // 9 - 1, last=line.last // 9 + 2
             )
         assert part.prepare(arb(TILT), spoilt).at_c.overlaps(exact)
-        nothing = arb(0) if what == "_cut" else (arb(0), arb(0))
-        monkeypatch.setattr(PreparedWindow, what, lambda self, y: nothing)
+        nothing = arb(0) if what == "cut" else (arb(0), arb(0))
+        monkeypatch.setattr(Moments, what, lambda *_: nothing)
         assert not part.prepare(arb(TILT), spoilt).at_c.overlaps(exact)
 
 
@@ -225,13 +236,13 @@ def test_without_the_lift_of_the_damped_bound_eq_23() -> None:
     """The window's own growth e^{y^2/(2 w^2)} is needed as well as the noise's."""
     with precision(BITS):
         part = parts(Window(2.0, 9.0, 0.7))[1]
-        rule = replace(fine_rule(part), far_shift=1.2)
-        one = part.prepare(arb(TILT), rule)
+        one = part.prepare(arb(TILT), replace(fine_rule(part), lift=1.2))
+        growth = one.law.branches[0].weight.growth
         gains = []
         for t in (2.0, 5.0, 8.0, 12.0):
             size = -(abs(one.row(arb(t), 1)[1]) / one.at_c).log()
-            assert one._damped(arb(t)) <= size
-            gains.append(one._damped(arb(t)) + 1.2**2 / 2 * (1 + one.cut.growth) > size)
+            assert one.damped(arb(t)) <= size
+            gains.append(one.damped(arb(t)) + 1.2**2 * growth > size)
         assert any(gains)
 
 

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from flint import arb
 
+from dpacct.proof import moments
 from dpacct.proof.balls import precision
-from dpacct.proof.branches import PanelRule, PreparedBranches
-from dpacct.proof.laplace import PLAIN, LaplaceStep
-from dpacct.proof.lattice_line import LatticeLine
+from dpacct.proof.law import add, remove
+from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour, Line
-from dpacct.proof.sampled_gaussian import PreparedGaussian, SampledGaussian
-from tests.proof.plans import FINE, fine
+from dpacct.proof.moments import Moments
+from dpacct.proof.rule import LineRule
+from dpacct.proof.whole import repeated
+from tests.proof.plans import fine, fine_rule, grid, nodes, normal, panels, prepared, spaced
 
-LAW = SampledGaussian(Fraction(121, 100), Fraction(1, 100), True)
+STEP = normal(Fraction(121, 100), Fraction(1, 100))
 STEPS, EPSILON, TILT = 1000, Fraction(3, 2), 8.0
 # mpmath, 30 digits, trapezoid on the real axis at two abscissae
 TRUTH = "0.00001153786734563273811802852884659580"
 GOOD = Contour(TILT, 0.2, 240, 1.0, 1.0, 3)
 
 
-def enclosure(contour: Contour, prepared: PreparedGaussian) -> arb:
-    return Line([(prepared, STEPS)], contour).delta(arb(1.5))
+def enclosure(contour: Contour, one: Moments) -> arb:
+    return Line([(one, STEPS)], contour).delta(arb(1.5))
+
+
+def with_line(line: LineRule) -> Moments:
+    rule = fine_rule(STEP, TILT)
+    return prepared(STEP, TILT, replace(rule, branches=(replace(rule.branches[0], nodes=line),)))
 
 
 def test_sound_to_begin_with() -> None:
     with precision(160):
-        found = enclosure(GOOD, fine(LAW, TILT))
+        found = enclosure(GOOD, fine(STEP, TILT))
         assert found.contains(arb(TRUTH))
         assert found.rad() < 1e-15
 
@@ -37,47 +45,95 @@ def test_sound_to_begin_with() -> None:
 def test_without_the_aliasing_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(160):
         wide = replace(GOOD, step=0.5, count=90)
-        assert enclosure(wide, fine(LAW, TILT)).contains(arb(TRUTH))
+        assert enclosure(wide, fine(STEP, TILT)).contains(arb(TRUTH))
         monkeypatch.setattr(Line, "_alias_factors", lambda self: (arb(0), arb(0)))
-        assert not enclosure(wide, fine(LAW, TILT)).contains(arb(TRUTH))
+        assert not enclosure(wide, fine(STEP, TILT)).contains(arb(TRUTH))
 
 
 def test_without_the_tail_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(160):
         short = replace(GOOD, count=12)
-        assert enclosure(short, fine(LAW, TILT)).contains(arb(TRUTH))
+        assert enclosure(short, fine(STEP, TILT)).contains(arb(TRUTH))
         monkeypatch.setattr(Line, "_tail_factor", lambda self: arb(0))
-        assert not enclosure(short, fine(LAW, TILT)).contains(arb(TRUTH))
+        assert not enclosure(short, fine(STEP, TILT)).contains(arb(TRUTH))
 
 
 def test_without_the_inner_step_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(160):
-        rule = replace(fine(LAW, TILT).rule, shift=1.2, step=0.75, first=-28, last=46)
-        assert enclosure(GOOD, LAW.prepare(arb(TILT), rule)).contains(arb(TRUTH))
-        monkeypatch.setattr(PreparedGaussian, "_step_error", lambda self, y: (arb(0), arb(0)))
-        assert not enclosure(GOOD, LAW.prepare(arb(TILT), rule)).contains(arb(TRUTH))
+        coarse = nodes(STEP, 1.2, 0.75, -21.0, 34.5)
+        assert enclosure(GOOD, with_line(coarse)).contains(arb(TRUTH))
+        monkeypatch.setattr(Moments, "step_error", lambda *_: (arb(0), arb(0)))
+        assert not enclosure(GOOD, with_line(coarse)).contains(arb(TRUTH))
+
+
+@pytest.mark.parametrize("width", [1.0, 1.5])
+def test_without_the_inner_step_bound_of_the_add_direction(
+    width: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The moment itself, on nodes so far apart that the bound is most of what is known."""
+    step = normal(Fraction(1), Fraction(3, 10), add)
+    rule = fine_rule(step, 2.0)
+    coarse = nodes(step, 0.5, width, -22.0, 22.0)
+    spoilt = replace(rule, branches=(replace(rule.branches[0], nodes=coarse),))
+    with precision(160):
+        truth = prepared(step, 2.0, rule).at_c
+        assert prepared(step, 2.0, spoilt).at_c.contains(truth)
+        monkeypatch.setattr(Moments, "step_error", lambda *_: (arb(0), arb(0)))
+        assert not prepared(step, 2.0, spoilt).at_c.overlaps(truth)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_without_the_cut_off_bound(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(160):
-        whole = fine(LAW, TILT).rule
+        whole = fine_rule(STEP, TILT).branches[0].nodes
+        assert isinstance(whole, LineRule)
         short = (
             replace(whole, first=int(0.25 * whole.first))
             if side == "left"
             else replace(whole, last=int(0.47 * whole.last))
         )
-        assert enclosure(GOOD, LAW.prepare(arb(TILT), short)).contains(arb(TRUTH))
-        monkeypatch.setattr(PreparedGaussian, "_cut", lambda self, y: arb(0))
-        assert not enclosure(GOOD, LAW.prepare(arb(TILT), short)).contains(arb(TRUTH))
+        assert enclosure(GOOD, with_line(short)).contains(arb(TRUTH))
+        monkeypatch.setattr(moments, "beyond", lambda *_: arb(0))
+        assert not enclosure(GOOD, with_line(short)).contains(arb(TRUTH))
+
+
+def test_a_cell_s_top_needs_the_chord_of_its_neighbour() -> None:
+    """A concave function may be highest within a cell: its ends alone are below it."""
+    with precision(100):
+        for centre in (0.3, 0.5, 0.9):
+            values = [-((arb(k) - 1 - centre) ** 2) for k in range(4)]
+            (top,) = moments.cell_tops(values)
+            assert top >= 0  # the true top, at 1 + centre, between the second value and the third
+            assert max(values[1], values[2]) < 0
+            assert top <= 0.75
+
+
+def test_damping_without_its_neighbours_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wide cells: with the values at their ends in the place of their tops, |M| is claimed too small."""
+    step = normal(Fraction(4), Fraction(9, 10), remove)
+    rule = replace(fine_rule(step, 0.5), lift=0.02, damped=(grid(step, -9.0, 1.9, 12),))
+    with precision(160):
+        t = arb(1) / 1000
+        one = prepared(step, 0.5, rule)
+        true = -(abs(fine(step, 0.5).row(t, 1)[1]) / one.at_c).log()
+        assert one.damped(t) <= true
+        monkeypatch.setattr(
+            moments,
+            "cell_tops",
+            lambda v: [a.min(b) for a, b in pairwise(v[1:-1])],
+        )
+        spoilt = prepared(step, 0.5, rule)
+        assert spoilt.damped(t) > true
 
 
 @pytest.mark.parametrize("factor", [2.0, 4.0])
 def test_a_taller_envelope_is_false(factor: float) -> None:
     """The layers' deficit is within a factor of 4 of the truth, so it cannot be claimed larger."""
     with precision(160):
-        rule = replace(fine(LAW, TILT).rule, cells=(replace(FINE, step=0.1, count=150),))
-        one = LAW.prepare(arb(TILT), rule)
+        rule = fine_rule(STEP, TILT)
+        cells = (grid(STEP, -6.0, 0.1, 150),)
+        rule = replace(rule, branches=(replace(rule.branches[0], cells=cells),))
+        one = prepared(STEP, TILT, rule)
         t = arb(20)
         true = -(abs(one.row(t, 1)[1]) / one.at_c).log()
         proven = one.layers.deficit(t)
@@ -86,42 +142,41 @@ def test_a_taller_envelope_is_false(factor: float) -> None:
             assert proven * factor > true
 
 
-LAPLACE = LaplaceStep(Fraction(2), Fraction(1), PLAIN)
-PANELS = PanelRule((40,), (0.0,), 40, 3.0, 40, (0.0,))
+LAPLACE = spaced(2)
+
+
+def less_atoms(contour: Contour, each: int = 40, count: int = 40, rho: float = 3.0) -> LessAtoms:
+    one = prepared(LAPLACE, 3, panels(LAPLACE, each, count, rho))
+    return LessAtoms([(one, 6)], contour)
+
+
+def exactly() -> arb:
+    found = repeated(LAPLACE, 6, arb(1.3))
+    assert found is not None
+    return found
 
 
 def test_without_the_atoms_part(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(120):
-        exact = LAPLACE.repeated(6, arb(1.3))
-        assert exact is not None
-        one = LAPLACE.prepare(arb(3), PANELS)
         contour = Contour(3.0, 0.3, 400, 2.0, 2.0, 0)
-        assert LatticeLine([(one, 6)], contour, law=LAPLACE).delta(arb(1.3)).overlaps(exact)
-        monkeypatch.setattr(LatticeLine, "closed", lambda self, epsilon: arb(0))
-        assert not LatticeLine([(one, 6)], contour, law=LAPLACE).delta(arb(1.3)).overlaps(exact)
+        assert less_atoms(contour).delta(arb(1.3)).overlaps(exactly())
+        monkeypatch.setattr(LessAtoms, "closed", lambda self, epsilon: arb(0))
+        assert not less_atoms(contour).delta(arb(1.3)).overlaps(exactly())
 
 
 def test_without_the_tail_of_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(120):
-        exact = LAPLACE.repeated(6, arb(1.3))
-        assert exact is not None
-        one = LAPLACE.prepare(arb(3), PANELS)
         contour = Contour(3.0, 0.05, 60, 2.0, 2.0, 0)
-        assert LatticeLine([(one, 6)], contour, law=LAPLACE).delta(arb(1.3)).overlaps(exact)
-        monkeypatch.setattr(LatticeLine, "_tail_factor", lambda self: arb(0))
-        assert not LatticeLine([(one, 6)], contour, law=LAPLACE).delta(arb(1.3)).overlaps(exact)
+        assert less_atoms(contour).delta(arb(1.3)).overlaps(exactly())
+        monkeypatch.setattr(LessAtoms, "_tail_factor", lambda self: arb(0))
+        assert not less_atoms(contour).delta(arb(1.3)).overlaps(exactly())
 
 
 def test_without_the_panels_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(120):
-        exact = LAPLACE.repeated(6, arb(1.3))
-        assert exact is not None
-        rule = replace(PANELS, panels=(2,), nodes=12, rho=4.0)
         contour = Contour(3.0, 0.3, 100, 2.0, 2.0, 0)
-        one = LAPLACE.prepare(arb(3), rule)
-        assert LatticeLine([(one, 6)], contour, law=LAPLACE).delta(arb(1.3)).overlaps(exact)
-        monkeypatch.setattr(PreparedBranches, "slack", lambda self, y: (arb(0), arb(0)))
-        monkeypatch.setattr(LatticeLine, "_tail_factor", lambda self: arb(0))
+        assert less_atoms(contour, 2, 12, 4.0).delta(arb(1.3)).overlaps(exactly())
+        monkeypatch.setattr(Moments, "slack", lambda self, y: (arb(0), arb(0)))
+        monkeypatch.setattr(LessAtoms, "_tail_factor", lambda self: arb(0))
         monkeypatch.setattr(Line, "_alias_factors", lambda self: (arb(0), arb(0)))
-        one = LAPLACE.prepare(arb(3), rule)
-        assert not LatticeLine([(one, 6)], contour, law=LAPLACE).delta(arb(1.3)).overlaps(exact)
+        assert not less_atoms(contour, 2, 12, 4.0).delta(arb(1.3)).overlaps(exactly())

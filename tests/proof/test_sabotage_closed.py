@@ -12,28 +12,26 @@ from flint import acb, arb, fmpz, fmpz_poly
 
 from dpacct.proof import line, whole
 from dpacct.proof.balls import ball, precision
-from dpacct.proof.branches import PanelRule
-from dpacct.proof.gaussian import PlainGaussian, profile
-from dpacct.proof.laplace import ADD, PLAIN, REMOVE, LaplaceStep
 from dpacct.proof.laplace_draws import _Between, by_draws
-from dpacct.proof.lattice_line import LatticeLine
-from dpacct.proof.law import Law, Step
+from dpacct.proof.law import Branch, Law, add, exchange, remove
+from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour, Line
+from dpacct.proof.moments import Moments
 from dpacct.proof.outcomes import folded, stick
 from dpacct.proof.repeated_laplace import residues
-from dpacct.proof.sampled_gaussian import Grid, SampledGaussian
-from dpacct.proof.stated import guarantee
+from dpacct.proof.stated import bounded_range, gaussian, guarantee
+from dpacct.proof.step import Step
 from dpacct.proof.whole import finite_sum
-from tests.proof.plans import at, fine
+from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spaced
 
 # --- eq. (1): delta is the integral of M(s) e^{-s eps}/(s (s + 1))
 
 
 def plain_line() -> tuple[Line, arb]:
     """Fifty plain Gaussian steps on a line, and the closed form."""
-    law = PlainGaussian(Fraction(1, 16))
-    one = Line([(law.prepare(arb(2), None), 50)], Contour(2.0, 0.2, 60, 1.0, 1.0, 2))
-    return one, profile(ball(50 * law.mu_squared), arb(3))
+    step = Step(gaussian, (Fraction(1, 16),))
+    one = Line([(step.prepare(arb(2), None), 50)], Contour(2.0, 0.2, 60, 1.0, 1.0, 2))
+    return one, Step(gaussian, (Fraction(50, 16),)).one_step(arb(3))
 
 
 @pytest.mark.parametrize(
@@ -60,14 +58,18 @@ def test_with_a_whole_first_node_eq_1() -> None:
 # --- eq. (8): damping
 
 
+def damped(shift: float) -> Moments:
+    """Two deviations' shift, in the noise's own units, and fine cells."""
+    step, tilt = normal(4, Fraction(9, 10)), 0.5
+    cells = grid(step, -9.0, (18 + 5 * (tilt + 3)) / 400, 400)
+    return prepared(step, tilt, replace(fine_rule(step, tilt), lift=shift / 2, damped=(cells,)))
+
+
 def test_without_the_lift_of_the_damped_bound_eq_8() -> None:
-    """The bound is 3 per cent off the truth here, and e^{y^2/2} is more than that."""
-    law, tilt, t = SampledGaussian(Fraction(4), Fraction(9, 10), True), 0.5, 30.0
+    """The bound is 5 per cent off the truth here, and e^{y^2/2} is more than that."""
     with precision(160):
-        whole_rule = fine(law, tilt).rule
-        cells = Grid(-9.0, (18 + 5 * (tilt + 3)) / 400, 400)
-        one = law.prepare(arb(tilt), replace(whole_rule, far_shift=3.0, far=cells))
-        proven, true = one._damped(arb(t)), -(abs(at(one, t)) / one.at_c).log()
+        one = damped(3.0)
+        proven, true = one.damped(arb(30)), -(abs(at(one, 30.0)) / one.at_c).log()
         assert proven <= true
         assert proven > true * 0.95
         assert proven + 3.0**2 / 2 > true
@@ -77,16 +79,13 @@ def test_with_more_damping_than_proven_the_tail_is_too_small_eq_8(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two steps, cut early: e^{-D} claimed without e^{y^2} is below what stands beyond the cut."""
-    law, tilt = SampledGaussian(Fraction(4), Fraction(9, 10), True), 0.5
     with precision(160):
-        rule = fine(law, tilt).rule
-        cells = Grid(-9.0, (18 + 5 * (tilt + 3)) / 400, 400)
-        one = law.prepare(arb(tilt), replace(rule, far_shift=3.0, far=cells))
-        short = Contour(tilt, 0.5, 50, 0.3, 0.3, 6)
+        one = damped(3.0)
+        short = Contour(0.5, 0.5, 50, 0.3, 0.3, 6)
         beyond = Line([(one, 2)], replace(short, count=52))._table[51:]
         left = sum((abs(z) for z in beyond), arb(0)) * arb(short.step) / arb.pi()
         assert left < Line([(one, 2)], short)._decays
-        proven = one._damped
+        proven = one.damped
         monkeypatch.setattr(type(one), "deficit", lambda self, t: proven(t) + 3.0**2 / 2)
         assert left > Line([(one, 2)], short)._decays
 
@@ -94,63 +93,53 @@ def test_with_more_damping_than_proven_the_tail_is_too_small_eq_8(
 # --- eq. (9): one step
 
 
-def one_step_by_integral(law: SampledGaussian | LaplaceStep, epsilon: arb) -> arb:
-    """int (p - e^eps q)_+ of a Gaussian step, cut at 12 deviations, in small pieces."""
-    assert isinstance(law, SampledGaussian)
-    q, mu = ball(law.rate), 1 / ball(law.sigma_squared).sqrt()
-    base = 1 / (2 * arb.pi()).sqrt()
-
-    def excess(x: arb) -> arb:
-        plain = base * (-x * x / 2).exp()
-        mixed = plain * (1 + q * (mu * x - mu * mu / 2).expm1())
-        p, other = (mixed, plain) if law.remove else (plain, mixed)
-        gap = p - epsilon.exp() * other
-        return gap if gap > 0 else arb(0)
-
-    count = 20_000
-    width = arb(26) / count
-    return sum((excess(-13 + (k + arb(1) / 2) * width) for k in range(count)), arb(0)) * width
+def one_step_by_pieces(step: Step, epsilon: arb, count: int = 4000) -> arb:
+    """E_P[(1 - e^{eps - L})_+] over atoms and branches, in small pieces."""
+    law = step.law()
+    total = sum((m * stick(epsilon - x) for x, m in law.atoms), arb(0))
+    for branch in law.branches:
+        low = branch.start if branch.start is not None else arb(-14)
+        high = branch.end if branch.end is not None else arb(14)
+        width = (high - low) / count
+        for k in range(count):
+            z = low + (k + arb(1) / 2) * width
+            log_r = branch.log_r(z)
+            mass = branch.weight(z).exp() * (log_r.exp() if branch.favoured else 1)
+            total += mass * width * stick(epsilon - branch.loss(z))
+    return total
 
 
-@pytest.mark.parametrize("remove", [True, False])
-def test_without_the_substitution_eq_9(remove: bool) -> None:
-    law = SampledGaussian(Fraction(1), Fraction(3, 10), remove)
-    epsilon = arb(0.2)
+ONE_STEP = [
+    *(normal(1, Fraction(3, 10), how) for how in (remove, add, exchange)),
+    *(spaced(1, Fraction(1, 4), how) for how in (remove, add, exchange)),
+    *(Step(bounded_range, (Fraction(3, 2),), how, Fraction(1, 3)) for how in (remove, add)),
+    Step(gaussian, (Fraction(2),)),
+    spaced(2),
+]
+
+
+@pytest.mark.parametrize("step", ONE_STEP, ids=lambda step: f"{step.stated.__name__}")
+@pytest.mark.parametrize("epsilon", [-0.1, 0.1, 0.3])
+def test_one_step_is_its_pieces_eq_9(
+    step: Step, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two masses of each branch, against sums over it; either mass left out is far off."""
     with precision(80):
-        truth = one_step_by_integral(law, epsilon)
-        assert abs(law.one_step(epsilon) / truth - 1) < 1e-6
-        mu_squared, q = ball(1 / law.sigma_squared), ball(law.rate)
-        weight = q if remove else 1 - (1 - q) * epsilon.exp()
-        moved = (epsilon.expm1() / q).log1p() if remove else epsilon + (q / weight).log()
-        spoilt = [
-            weight * profile(mu_squared, epsilon),  # epsilon not moved
-            profile(mu_squared, moved),  # weight left out
-            q * profile(mu_squared, moved) if not remove else q * q * profile(mu_squared, moved),
-        ]
-        for other in spoilt:
-            assert abs(other / truth - 1) > 1e-2
-
-
-def test_laplace_eq_9_against_its_pieces() -> None:
-    """Atoms and branch of the sampled Laplace, integrated, against the closed form."""
-    for kind in (REMOVE, ADD):
-        law = LaplaceStep(Fraction(1), Fraction(1, 4), kind)
-        with precision(80):
-            parts = law.parts()
-            e = arb(0.1)
-            total = sum((m * stick(e - x) for x, m in parts.atoms), arb(0))
-            (branch,) = parts.branches
-            assert branch.end is not None
-            count = 4000
-            width = (branch.end - branch.start) / count
-            for k in range(count):
-                x = branch.start + (k + arb(1) / 2) * width
-                log_r = branch.log_r(x)
-                mass = branch.log_weight(x).exp() * (log_r.exp() if branch.favoured else 1)
-                total += mass * width * stick(e - branch.loss(x))
-            assert abs(law.one_step(e) / total - 1) < 1e-5
-            atoms = sum((m * stick(e - x) for x, m in parts.atoms), arb(0))
-            assert abs((law.one_step(e) - atoms) / total - 1) > 1e-2
+        e = arb(epsilon)
+        total, found = one_step_by_pieces(step, e), step.one_step(e)
+        assert abs(found - total) < 1e-5 * (1 + total)
+        smooth = sum((branch.one_step(e) for branch in step.law().branches), arb(0))
+        whole_mass = Branch.mass
+        for dropped in (0, 1):
+            monkeypatch.setattr(
+                Branch,
+                "mass",
+                lambda self, low, high, power, dropped=dropped: (
+                    whole_mass(self, low, high, power) if power != dropped else arb(0)
+                ),
+            )
+            spoilt = step.one_step(e)
+            assert abs(spoilt - total) > 1e-3 * total or smooth < 1e-4
 
 
 # --- eq. (10): the moment bound
@@ -158,10 +147,10 @@ def test_laplace_eq_9_against_its_pieces() -> None:
 
 def test_half_of_the_moment_bound_is_false_eq_10(monkeypatch: pytest.MonkeyPatch) -> None:
     """A law piled up at its largest loss: the bound is 5 per cent off."""
-    laws = ((LaplaceStep(Fraction(1, 50), Fraction(1), PLAIN), 1),)
-    rules = [PanelRule((60,), (0.0,), 24, 3.0, 4, (0.0,))]
+    laws = ((spaced(Fraction(1, 50)), 1),)
     with precision(120):
         epsilon, c = arb(40), arb(0.01)
+        rules = [panels(laws[0][0], 60, 24, 3.0)]
         truth = laws[0][0].one_step(epsilon)
         proven = whole.chernoff(laws, rules, c, epsilon)
         assert truth <= proven < truth * 1.1
@@ -244,14 +233,13 @@ def test_without_the_rest_or_a_piece_eq_26(monkeypatch: pytest.MonkeyPatch) -> N
 # --- eq. (16): what was taken out is added back
 
 
-RULE = PanelRule((40,), (0.0,), 40, 3.0, 40, (0.0,))
-STEP = LaplaceStep(Fraction(2), Fraction(1), PLAIN)
+STEP = spaced(2)
 
 
-def spoilt_closed(what: str) -> Callable[[LatticeLine, arb], arb]:
-    def closed(self: LatticeLine, epsilon: arb) -> arb:
+def spoilt_closed(what: str) -> Callable[[LessAtoms, arb], arb]:
+    def closed(self: LessAtoms, epsilon: arb) -> arb:
         one, count = self._only()
-        atoms = one.parts.atoms
+        atoms = one.law.atoms
         total = sum((m * stick(epsilon - x) for x, m in folded(atoms, count)), arb(0))
         for loss, mass in folded(atoms, count - 1):
             e = epsilon - loss
@@ -270,9 +258,9 @@ def test_without_a_part_of_what_is_added_back_eq_16(
 ) -> None:
     with precision(120):
         truth = by_every_residue(6, Fraction(2), arb(1.3))
-        one = STEP.prepare(arb(3), RULE)
-        monkeypatch.setattr(LatticeLine, "closed", spoilt_closed(what))
-        found = LatticeLine([(one, 6)], Contour(3.0, 0.3, 400, 2.0, 2.0, 0), law=STEP)
+        one = prepared(STEP, 3, panels(STEP, 40, 40, 3.0))
+        monkeypatch.setattr(LessAtoms, "closed", spoilt_closed(what))
+        found = LessAtoms([(one, 6)], Contour(3.0, 0.3, 400, 2.0, 2.0, 0))
         assert found.delta(arb(1.3)).overlaps(truth) == (what == "nothing")
 
 
@@ -308,7 +296,7 @@ def test_without_a_part_of_the_finite_sum_eq_18(what: str, monkeypatch: pytest.M
 
 def test_twice_the_largest_losses_share_is_false_eq_19() -> None:
     """Just below the largest loss there is nothing else."""
-    laws = ((LaplaceStep(Fraction(1, 2), Fraction(1), PLAIN), 5),)
+    laws = ((spaced(Fraction(1, 2)), 5),)
     with precision(200):
         epsilon = arb(10) - arb(1e-6)
         truth = by_every_residue(5, Fraction(1, 2), epsilon)

@@ -14,19 +14,22 @@ import dpacct as dp
 from dpacct.compose import certified
 from dpacct.proof import sampled_draws
 from dpacct.proof.balls import precision
-from dpacct.proof.branches import PanelRule
 from dpacct.proof.check import check
-from dpacct.proof.laplace import ADD, REMOVE, SYMMETRIC, LaplaceStep
 from dpacct.proof.laplace_draws import by_draws as plain_by_draws
-from dpacct.proof.lattice_line import LatticeLine
+from dpacct.proof.law import add, exchange, remove
+from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour
-from dpacct.proof.sampled_draws import _ends, _fitted, _sticks, by_draws
+from dpacct.proof.sampled_draws import Spaced, _ends, _fitted, _sticks, by_draws
+from dpacct.proof.step import Step
+from dpacct.proof.whole import repeated
+from tests.proof.plans import NAMES, panels, prepared, spaced
 
-KINDS = (REMOVE, ADD, SYMMETRIC)
+KINDS = [pytest.param(how, id=NAMES[how]) for how in (remove, add, exchange)]
+How = Callable[..., Any]
 
 
-def delta(kind: str, b: int, rate: Fraction, steps: int, epsilon: float) -> arb:
-    found = LaplaceStep(Fraction(b), rate, kind).repeated(steps, arb(epsilon))
+def delta(how: How, b: int, rate: Fraction, steps: int, epsilon: float) -> arb:
+    found = repeated(spaced(b, rate, how), steps, arb(epsilon))
     assert found is not None
     return found
 
@@ -34,7 +37,7 @@ def delta(kind: str, b: int, rate: Fraction, steps: int, epsilon: float) -> arb:
 @pytest.mark.parametrize(("steps", "epsilon"), [(1, 0.1), (3, 0.3), (10, 1.0)])
 def test_at_rate_1_it_is_the_plain_sum_eq_26(steps: int, epsilon: float) -> None:
     with precision(200):
-        step = LaplaceStep(Fraction(5), Fraction(1), REMOVE).sorted_by_draws()
+        step = Spaced.of(spaced(5, 1, remove))
         found = by_draws(step, steps, arb(epsilon))
         exact = plain_by_draws(steps, Fraction(5), arb(epsilon))
         assert found is not None
@@ -43,24 +46,22 @@ def test_at_rate_1_it_is_the_plain_sum_eq_26(steps: int, epsilon: float) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_step_is_the_closed_form(kind: str) -> None:
-    law = LaplaceStep(Fraction(4), Fraction(3, 10), kind)
+def test_one_step_is_the_closed_form(kind: How) -> None:
+    law = spaced(4, Fraction(3, 10), kind)
     with precision(150):
         for epsilon in (0.01, 0.03, 0.06, 0.07):
-            found, exact = law.repeated(1, arb(epsilon)), law.one_step(arb(epsilon))
+            found, exact = repeated(law, 1, arb(epsilon)), law.one_step(arb(epsilon))
             assert found is not None
             assert found.overlaps(exact)
             assert found.rad() <= arb(1e-18)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_steps_are_the_contour_less_its_atoms(kind: str) -> None:
-    law = LaplaceStep(Fraction(2), Fraction(3, 5), kind)
-    branches = 2 if kind == SYMMETRIC else 1
-    rule = PanelRule((60,) * branches, (0.0,) * branches, 40, 3.0, 40, (0.0,) * branches)
+def test_many_steps_are_the_contour_less_its_atoms(kind: How) -> None:
+    law = spaced(2, Fraction(3, 5), kind)
     with precision(160):
-        one = law.prepare(arb(4), rule)
-        line = LatticeLine([(one, 6)], Contour(4.0, 0.35, 700, 3.0, 3.0, 0), law=law)
+        one = prepared(law, 4, panels(law, 60, 40, 3.0))
+        line = LessAtoms([(one, 6)], Contour(4.0, 0.35, 700, 3.0, 3.0, 0))
         exact, found = line.delta(arb("0.7")), delta(kind, 2, Fraction(3, 5), 6, 0.7)
         assert found.overlaps(exact)
         assert exact.rad() < exact * 1e-5
@@ -112,15 +113,15 @@ def test_two_steps_by_integrals() -> None:
         )
         told = mpmath.nstr(truth, 18)
     with precision(150):
-        found = LaplaceStep(Fraction(3), Fraction(2, 5), REMOVE).repeated(2, arb("0.11"))
+        found = repeated(spaced(3, Fraction(2, 5), remove), 2, arb("0.11"))
         assert found is not None
         assert abs(found - arb(told)) < 1e-14
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_polynomial_is_within_its_error_eq_28(kind: str) -> None:
+def test_the_polynomial_is_within_its_error_eq_28(kind: How) -> None:
     with precision(120):
-        step = LaplaceStep(Fraction(3), Fraction(2, 5), kind).sorted_by_draws()
+        step = Spaced.of(spaced(3, Fraction(2, 5), kind))
         for one in step.smooth:
             fit = _fitted(step, one, 8)
             assert fit is not None
@@ -151,12 +152,12 @@ def test_the_sticks_are_the_inverse_transforms() -> None:
         assert all(value.contains(arb(0)) for value in _sticks(arb(0, 0.1), 3))
 
 
-HARD = LaplaceStep(Fraction(100), Fraction(1, 2), REMOVE)
+HARD: Step = spaced(100, Fraction(1, 2), remove)
 
 
 def hard(bits: int = 130) -> arb:
     with precision(bits):
-        found = HARD.repeated(60, arb("0.25"))
+        found = repeated(HARD, 60, arb("0.25"))
     assert found is not None
     return found
 
