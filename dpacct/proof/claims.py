@@ -114,7 +114,7 @@ class Claim:
 
     def holds(self) -> bool:
         """Whether the proof, evaluated again, gives the bound; raises `TooCostly`."""
-        directions = _laws(self.plan, self.adjacency, self.side)
+        directions = laws_of(self.plan, self.adjacency, self.side)
         if self.direction not in range(len(directions)):
             return False
         bound = number(self.bound)
@@ -166,7 +166,8 @@ def sides(plan: str, adjacency: str) -> Sides:
     return read_plan(from_json(plan), Adjacency.parse(adjacency))
 
 
-def _laws(plan: str, adjacency: str, side: str) -> tuple[Laws, ...]:
+def laws_of(plan: str, adjacency: str, side: str) -> tuple[Laws, ...]:
+    """The laws of each direction on one side of a plan given as JSON text."""
     both = sides(plan, adjacency)
     return both.upper if side == "upper" or both.lower is None else both.lower
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats
 
 from .balls import precision
@@ -19,7 +18,9 @@ from .step import Step
 _X, _W = np.polynomial.legendre.leggauss(24)
 _NATS = 60.0  # e^-60 of a peak is nothing
 _EDGE = 11.0  # deviations of the noise
-_MOST_PANELS = 20_000
+_MOST_PANELS = 4000
+_FAR = 5000.0  # deviations of the noise at which a hill is far out
+_BULK = 60.0
 _SPAN = 3.0  # tilts of one set of nodes, up and down
 _BITS = 96
 
@@ -44,51 +45,68 @@ class FloatLaw:
         self._ends = 0.0, 0.0
         self._nodes: tuple[Floats, Floats] = self._atoms
 
-    def nodes(self, low: float, high: float) -> tuple[Floats, Floats]:
-        """(losses, log weights) that are good for the tilts in [low, high]."""
+    def nodes(self, tilts: Floats) -> tuple[Floats, Floats]:
+        """(losses, log weights) that are good for these tilts."""
+        low, high = float(tilts.min()), float(tilts.max())
         if not self._ends[0] <= low <= high <= self._ends[1]:
-            self._ends = low / _SPAN, high * _SPAN
-            parts = [self._atoms, *(self._panels(*one) for one in self._views)]
+            steep = max((view.mu for view, _ in self._views if view.normal), default=0.0)
+            if steep * high * _SPAN > _FAR:  # hills so far out that only those in use are covered
+                self._ends, used = (low, low), tilts
+            else:
+                self._ends = low / _SPAN, high * _SPAN
+                # a hill moves by mu for each unit of the tilt, and is seen over 11 deviations
+                hills = np.linspace(*self._ends, 2 + int(steep * self._ends[1] / 10.0))
+                used = np.unique(np.concatenate((np.geomspace(*self._ends, 5), hills)))
+            parts = [self._atoms, *(self._panels(*one, used) for one in self._views)]
             losses, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
             self._nodes = losses, weights
         return self._nodes
 
-    def _panels(self, view: View, level: float) -> tuple[Floats, Floats]:
-        low, high = self._ends
-        # a hill far out moves by mu for each unit of the tilt, and is seen over 11 deviations
-        hills = np.linspace(low, high, min(80, 2 + int(view.mu * (high - low) / 10.0)))
-        tilts = np.unique(np.concatenate((np.geomspace(low, high, 5), hills)))
+    def _panels(self, view: View, level: float, tilts: Floats) -> tuple[Floats, Floats]:
         powers = tilts + 1.0 if view.favoured else -tilts
-        far = float(powers[-1]) * view.mu if view.normal else 0.0
-        a = min(-_EDGE, far - _EDGE) if view.start is None else view.start
-        b = max(_EDGE, far + _EDGE) if view.end is None else view.end
-        if view.start is not None and view.end is None:
-            b = max(b, a + _EDGE)
         width = min(2.5, 3.0 / view.mu)
-        count = max(1, math.ceil((b - a) / width))
-        if count > _MOST_PANELS:
-            raise NotCertified("no contour was found for a proof: the losses reach too far")
-        edges = np.linspace(a, b, count + 1)
-        if count > 8:  # what no tilt in use sees is left out
-            places = np.concatenate((edges, 0.5 * (edges[1:] + edges[:-1])))
+        edges = self._edges(view, powers, width)
+        places = np.concatenate((edges[:, 0], edges.mean(axis=1), edges[:, 1]))
+        kept = np.ones(len(edges), dtype=bool)
+        if len(edges) > 8:  # what no tilt in use sees is left out
             seen = np.multiply.outer(powers, view.log_r(places)) + view.density(places)
-            seen = (seen - seen.max(axis=1, keepdims=True)).max(axis=0) > -_NATS
-            kept = seen[:count] | seen[1 : count + 1] | seen[count + 1 :]
-        else:
-            kept = np.ones(count, dtype=bool)
-        half = 0.5 * (b - a) / count
-        x = (edges[:-1][kept][:, None] + half * (1.0 + _X)).ravel()
+            near = (seen - seen.max(axis=1, keepdims=True)).max(axis=0) > -_NATS
+            kept = near.reshape(3, -1).any(axis=0)
+        edges = edges[kept]
+        half = 0.5 * (edges[:, 1] - edges[:, 0])[:, None]
+        x = (edges[:, :1] + half * (1.0 + _X)).ravel()
         log_r = view.log_r(x)
-        weight = view.density(x) + level + np.tile(np.log(half * _W), int(kept.sum()))
+        weight = view.density(x) + level + np.log(half * _W).ravel()
         if view.favoured:
             return log_r, weight + log_r
         return -log_r, weight
+
+    def _edges(self, view: View, powers: Floats, width: float) -> Floats:
+        """Panels, a row of two ends each, of the places that may matter."""
+        first, last = view.start, view.end
+        if not view.normal:
+            assert first is not None and last is not None
+            return _cut(first, last, width)
+        hills = view.mu * powers
+        low, high = float(min(hills.min(), 0.0)) - _EDGE, float(max(hills.max(), 0.0)) + _EDGE
+        low, high = first if first is not None else low, last if last is not None else high
+        high = max(high, low + _EDGE)
+        if (high - low) / width <= _MOST_PANELS:
+            return _cut(low, high, width)
+        if not view.favoured:  # r^-c only falls, down to (1 - q)^-c
+            return _cut(max(low, -_BULK), high, width)
+        reach = _BULK + _BULK / view.mu
+        bulk = [_cut(max(low, -_EDGE), min(reach, high), width)]
+        peaks = np.unique(np.round(hills[hills > reach] / _EDGE)) * _EDGE
+        return np.concatenate(
+            bulk + [_cut(x - _EDGE / 2, x + _EDGE / 2, width) for x in _spread(peaks)]
+        )
 
     def log_moments(self, cs: Floats) -> Floats:
         """log M at an array of tilts."""
         if self.normal is not None:
             return np.asarray(0.5 * self.normal * cs * (cs + 1.0))
-        losses, weights = self.nodes(float(cs.min()), float(cs.max()))
+        losses, weights = self.nodes(cs)
         terms = np.multiply.outer(cs, losses) + weights
         top = terms.max(axis=1)
         return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
@@ -97,7 +115,7 @@ class FloatLaw:
         """log M, and the mean and variance of the tilted loss."""
         if self.normal is not None:
             return 0.5 * self.normal * c * (c + 1.0), self.normal * (c + 0.5), self.normal
-        losses, weights = self.nodes(c, c)
+        losses, weights = self.nodes(np.array([c]))
         terms = c * losses + weights
         top = float(terms.max())
         p = np.exp(terms - top)
@@ -110,6 +128,17 @@ class FloatLaw:
     def node_count(self) -> int:
         """Nodes in use."""
         return self._nodes[0].size
+
+
+def _cut(low: float, high: float, width: float) -> Floats:
+    """Even panels of at most this width."""
+    edges = np.linspace(low, high, max(1, math.ceil((high - low) / width)) + 1)
+    return np.stack((edges[:-1], edges[1:]), axis=1)
+
+
+def _spread(peaks: Floats) -> Floats:
+    """The peaks' windows and those beside them, each once: windows are as wide as they lie apart."""
+    return np.unique(np.concatenate((peaks - _EDGE, peaks, peaks + _EDGE)))
 
 
 def _level(branch: Branch) -> float:

@@ -33,7 +33,7 @@ from tests.proof.plans import (
     steps,
 )
 
-BITS = 240
+BITS = 160
 EXACT = 1e-30
 CASES = steps(8, seed=3)
 
@@ -126,7 +126,7 @@ def test_aliasing_eq_2_is_one_sided(case: tuple[Step, float]) -> None:
         spread = float(abs(one.moment(arb(tilt)).log())) * count + 1.0
         epsilon = arb(0.7 * spread / (tilt + 1))
         reach = 60.0 / max(float(step.rate), 0.02)
-        exact = Line([(one, count)], Contour(tilt, reach / 2400, 2400, 0.4 * tilt, 0.4 * tilt, 2))
+        exact = Line([(one, count)], Contour(tilt, reach / 1200, 1200, 0.4 * tilt, 0.4 * tilt, 2))
         truth = exact.terms(epsilon)["sum"]
         for coarse in (24, 60, 150):
             contour = Contour(tilt, reach / coarse, coarse, 0.3 * tilt, 0.3 * tilt, 2)

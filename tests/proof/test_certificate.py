@@ -15,6 +15,9 @@ from dpacct.compose import certified
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.proof.check import check
 from dpacct.vocabulary import Side, Strength
+from tests.structure.project import ROOT
+
+FILES = ROOT / "tests" / "survival" / "files"
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 PLANS = {
@@ -187,3 +190,22 @@ def test_a_parameter_of_a_fixed_size_sample_has_an_end_for_each_pair() -> None:
     realised = dp.Poisson(0.05)(dp.Gaussian(sigma=2))  # the same pairs as the realised ones
     for steps, fine in ((most - 2, True), (most, False)):
         assert (float((realised * steps).delta(epsilon=3, method="exact")) <= 1e-6) is fine
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "uniform", "noise", "steps", "delta"])
+def test_a_file_of_schema_1_is_proved_anew(name: str) -> None:
+    """Made by a dpacct whose proofs had another form; only what it states is read."""
+    told = json.loads((FILES / f"{name}.certificate.json").read_text())
+    assert told["schema"] == 1
+    statements = check(told)
+    assert all(holds for _, holds in statements)
+    assert "proved anew" in statements[0][0]
+    for claim in told["claims"]:
+        claim["evidence"] = {"form": "trust me"}
+    assert all(holds for _, holds in check(told))
+    false = copy.deepcopy(told)
+    claim = false["claims"][0]
+    claim["bound"] = {"at most": "1e-300", "more than": "0.999", "at least": "0.999"}[
+        claim["relation"]
+    ]
+    assert not all(holds for _, holds in check(false))

@@ -182,7 +182,7 @@ def test_delta_at_its_target_does_not_show_that_epsilon_is_larger() -> None:
         "terms": {},
     }
     told: dict[str, Any] = {
-        "schema": 1,
+        "schema": 2,
         "kind": "dpacct-certificate",
         "quantity": "epsilon",
         "question": {"delta": "0.25"},
