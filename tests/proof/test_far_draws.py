@@ -253,8 +253,8 @@ RARE = {
     "one far draw": (dp.Poisson("8.949e-7")(dp.Gaussian(sigma="1.121")) * 2_770_000, "2.617e-160"),
     "sharp end": (dp.Poisson("3.404e-8")(dp.Gaussian(sigma="35.72")) * 38_900_000, "2.968e-142"),
     "fixed size": (
-        dp.WithoutReplacement("0.0001474")(dp.Gaussian(sigma="5.718")) * 199_000,
-        "1.496e-44",
+        dp.WithoutReplacement("0.000104")(dp.Gaussian(sigma="5.468")) * 80,
+        "1.448e-17",
     ),
 }
 
