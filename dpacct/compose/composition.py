@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpacct.curves.pairs import Pairs
-from dpacct.engine import bounds, invert, profile
+from dpacct.engine import bounds, invert
 from dpacct.engine.choice import ANEW, Start
 from dpacct.engine.invert import Solved
 from dpacct.engine.law import Law, TooFine
-from dpacct.engine.stable import Floats, quiet
+from dpacct.engine.stable import Floats
 from dpacct.errors import Unsupported
 from dpacct.pld import brackets, contour, stable
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.nested import merged
+from dpacct.pld.outcomes import outcomes
+from dpacct.pld.profile import Profile, Route
 from dpacct.tree import Leaf, Node
 from dpacct.vocabulary import Adjacency
 
@@ -30,14 +32,12 @@ from .low_sampling import FEW_HITS, LowSampling
 Laws = list[tuple[Law, float]]
 # relative error of a delta, and of an epsilon, above which another method is asked
 _USABLE, _ROUGH = 1e-6, 1e-6
-# what a curve may be off by where one contour an epsilon would be slow
-_CURVE = 1e-6
+# what a profile's panels may miss where its readings are those of grids, 1e-4 wide
+_ON_GRIDS = 1e-5
 # relative rounding of the mass of open failures, and of what is added to it
 _MIXED = 4e-15
 # log of what is below all floats
 _LEAST_LOG = -745.0
-# epsilons of a profile, at most, that get a contour each; more share those that their saddles are near
-_FEW = 16
 
 
 # orders that are asked for one by one; more share their rules, those whose tilts differ by less than a factor
@@ -230,51 +230,54 @@ class Direction:
             return contour.chernoff(self.parts, at) < log_target
         return bounds.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
 
-    @property
-    def _slow(self) -> bool:
-        """Whether contours take tenths of a second an epsilon: repeated Laplace noise, all of it."""
-        return all(
-            law.has_density
-            and law.atoms.losses.size > 0
-            and n > 1
-            and getattr(law, "rate", 0.0) == 1.0
-            for law, n in self.laws
-        )
-
-    @quiet
     def log_profile(self, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
-        at = epsilons - self.shift
-        values: Floats
-        errors: Floats
-        if self.rare is not None:
-            upper = [self.log_delta(e).upper for e in at.tolist()]
-            return np.array(upper), np.zeros(at.shape)
-        if tolerance >= _CURVE and self._slow:
-            steps = [(law.source(), count) for law, count in self.laws]
-            asked = np.asarray(epsilons, float)
-            return brackets.log_profile(steps, asked, _CURVE), np.zeros(at.shape)
-        if [n for _, n in self.parts] == [1]:
-            values, errors = contour.one_step(self.parts[0][0], at)
-        elif self.parts and at.size <= _FEW:
-            solved = [self._finite_log_delta(e) for e in at.tolist()]
-            values = np.array([each.upper for each in solved])
-            errors = np.array([0.0 if each.resolved else math.inf for each in solved])
-        elif self.has_contour:
-            values, errors = profile.log_profile(self.laws, at, tolerance)
-        else:
-            values, errors = np.zeros(at.shape), np.full(at.shape, math.inf)
+        """Log delta at each epsilon, and how far the upper end is above it: at most about the tolerance.
+
+        From readings at few epsilons, where these tell; else from grids.
+        """
+        values, errors = self._profile(epsilons, tolerance)
         rough = np.isinf(errors)
         errors[rough] = 0.0
         rough &= values > _LEAST_LOG
-        if self.log_kept < 0.0:
-            values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
-        if rough.any():  # no contour tells: the grid's upper end needs no error
-            sources = merged([(law.source(), count) for law, count in self.laws])
+        if rough.any():
             # where no grid spans the losses, the bound stays
             with suppress(stable.TooFine):
-                ends = brackets.log_profile(sources, np.asarray(epsilons[rough], float))
-                values[rough] = np.minimum(values[rough], ends)
+                ends, missed = self._on_grids(epsilons[rough], max(tolerance, _ON_GRIDS))
+                values[rough], errors[rough] = np.minimum(values[rough], ends), missed
         return values, errors
+
+    @cached_property
+    def _profile(self) -> Profile:
+        if not any(law.has_density for law, _ in self.laws):
+            few = outcomes(merged([(law.source(), count) for law, count in self.laws]))
+            if few is not None:
+                return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
+            return Profile(Route(self._by_contours), every=True)
+        return Profile(Route(self._by_contours), Route(self._by_jumps))
+
+    @cached_property
+    def _on_grids(self) -> Profile:
+        ends = brackets.Ends(merged([(law.source(), count) for law, count in self.laws]))
+        return Profile(lambda at: (ends(at), np.zeros(at.shape)))
+
+    def _by_contours(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """Upper ends of log delta at rising epsilons; the error of one that is not resolved is inf."""
+        if not self.parts:
+            return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
+        values, errors = contour.log_deltas(self.parts, epsilons - self.shift)
+        resolved = errors < _USABLE
+        values += np.where(resolved, np.log1p(np.where(resolved, errors, 0.0)), 0.0)
+        if self.log_kept < 0.0:
+            values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
+        return values, np.where(resolved, 0.0, math.inf)
+
+    def _by_jumps(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        low = self.low_sampling
+        if low is None:
+            return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
+        told = [low.log_delta(epsilon) for epsilon in epsilons.tolist()]
+        values = np.array([low.log_touched if each is None else each.upper for each in told])
+        return values, np.array([math.inf if each is None else 0.0 for each in told])
 
     @property
     def scale(self) -> float:

@@ -19,6 +19,8 @@ from dpacct.declare.domain import DELTA, EPSILON, Real
 from dpacct.declare.number import Number, ln
 from dpacct.engine.law import TooFine
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
+from dpacct.pld.profile import Profile
+from dpacct.pld.stable import Floats
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
@@ -173,8 +175,10 @@ def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.floating[
             f"{name} must be numbers in {domain}, got {values!r:.60}", argument=name
         )
     array = array.astype(np.float64)
-    for one in array.ravel().tolist():
-        domain.check(name, one)
+    for one in (
+        (array.min(), array.max()) if array.size else ()
+    ):  # either is nan where one of them is
+        domain.check(name, float(one))
     return array
 
 
@@ -194,7 +198,14 @@ def log_profile(
 ) -> NDArray[np.floating[Any]]:
     """Log of an upper end of delta at each epsilon, by lines that are good to `tolerance`."""
     if plan.renyi_only:
-        return np.array([ROUTES["rdp"].log_delta(plan, e).value for e in epsilons.tolist()])
+
+        def read(at: Floats) -> tuple[Floats, Floats]:
+            route = ROUTES["rdp"]
+            values = [route.log_delta(plan, epsilon).value for epsilon in at.tolist()]
+            return np.array(values), np.zeros(at.shape)
+
+        values, errors = Profile(read)(epsilons, tolerance)
+        return np.minimum(values + errors, 0.0)
     best = np.full(epsilons.shape, -np.inf)
     for direction in plan.upper:
         values, errors = direction.log_profile(epsilons, tolerance)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -265,13 +264,10 @@ def log_delta(sources: Sources, epsilon: float, width: float = 1e-4) -> Bracket:
 
 
 def _at_epsilon(epsilon: float, width: float) -> Question:
-    def read(upper: Composed, lower: Composed) -> tuple[float, float]:
-        return lower.log_delta(epsilon, upper=False), upper.log_delta(epsilon, upper=True)
-
     return Question(
         saddle=lambda laws, c: saddle_for_epsilon(laws, epsilon, c),
         log_width=lambda _, beside: min(0.8 * width * beside.whole, 1.0),
-        read=read,
+        read=lambda upper, lower: _read(upper, lower, epsilon),
         met=lambda low, high: (high - low) / width if high > -math.inf else 0.0,
         aim=lambda low, high: None,
         log_delta=-40.0,
@@ -279,34 +275,55 @@ def _at_epsilon(epsilon: float, width: float) -> Question:
     )
 
 
-def log_profile(sources: Sources, epsilons: Floats, width: float = 1e-4) -> Floats:
+class Ends:
     """Upper ends of log delta at many epsilons: few compositions, each read where it is sharp."""
-    listed = outcomes(sources)
-    if listed is not None:
-        return np.array([listed[1].log_delta(at, upper=True) for at in epsilons.tolist()])
-    values = np.full(epsilons.shape, np.nan)
-    # from above: what is fine enough there is fine enough below
-    order = np.argsort(epsilons)[::-1].tolist()
-    search = Search(sources, _at_epsilon(float(epsilons[order[0]]), width))
-    past = search.beyond(float(epsilons[order[0]]))
-    if past is not None:
-        beyond = bisect_left(order, True, key=lambda i: search.beyond(float(epsilons[i])) is None)
-        values[order[:beyond]] = past.upper
-        order = order[beyond:]
-    pending = order
-    while pending:
-        search.ask(_at_epsilon(float(epsilons[pending[0]]), width))
-        (upper, lower), _ = search.compositions(1.0)
-        left = []
-        for i in pending:
-            at = float(epsilons[i])
-            above, below = upper.log_delta(at, upper=True), lower.log_delta(at, upper=False)
-            if above - below <= 3.0 * width or i == pending[0] or above == -math.inf:
-                values[i] = above
-            else:
-                left.append(i)
-        pending = left
-    return values
+
+    def __init__(self, sources: Sources, width: float = 1e-4) -> None:
+        self._sources, self._width = sources, width
+        self._search: Search | None = None
+        self._made: list[tuple[Composed, Composed, float]] = []
+        self._past = math.inf
+        self._nothing = -math.inf
+
+    def __call__(self, epsilons: Floats) -> Floats:
+        """The ends at these; raises `TooFine` where no lattice spans the losses."""
+        listed = outcomes(self._sources)
+        if listed is not None:
+            return listed[1].log_deltas(epsilons)
+        values = np.empty(epsilons.shape)
+        # from above: what is fine enough there is fine enough below
+        for k in np.argsort(epsilons)[::-1].tolist():
+            values[k] = self._end(float(epsilons[k]))
+        return values
+
+    def _end(self, epsilon: float) -> float:
+        if epsilon >= self._past:
+            return self._nothing
+        for upper, lower, wide in reversed(self._made):
+            low, high = _read(upper, lower, epsilon)
+            if high - low <= max(3.0 * self._width, 1.5 * wide) or high == -math.inf:
+                return high
+        if self._search is None:
+            self._search = Search(self._sources, _at_epsilon(epsilon, self._width))
+        if not self._made:
+            past = self._search.beyond(epsilon)
+            if past is not None:
+                self._past, self._nothing = epsilon, past.upper
+                return past.upper
+        self._search.ask(_at_epsilon(epsilon, self._width))
+        (upper, lower), _ = self._search.compositions(1.0)
+        low, high = _read(upper, lower, epsilon)
+        self._made.append((upper, lower, high - low))
+        return high
+
+
+def _read(upper: Composed, lower: Composed, epsilon: float) -> tuple[float, float]:
+    return lower.log_delta(epsilon, upper=False), upper.log_delta(epsilon, upper=True)
+
+
+def log_profile(sources: Sources, epsilons: Floats, width: float = 1e-4) -> Floats:
+    """Upper ends of log delta at many epsilons."""
+    return Ends(sources, width)(epsilons)
 
 
 def epsilon(

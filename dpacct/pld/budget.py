@@ -95,6 +95,7 @@ def metered(most: float = math.inf) -> Iterator[Meter]:
         yield meter
     finally:
         _METER.reset(token)
+        _charge(meter.spent)  # a block around this one did it too
 
 
 def prepared() -> None:

@@ -27,6 +27,7 @@ _NEAR = np.geomspace(0.94, 1.06, 9)
 _LEAST = -745.0  # log of the smallest float
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
 _USABLE = 1e-3  # a worse reading is no answer
+_SHARED = 1e-10  # nor is a worse one on the line of another epsilon
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
 
 
@@ -173,6 +174,14 @@ def one_step(law: LossDistribution, epsilons: Floats) -> tuple[Floats, Floats]:
 
 def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Solved, float]:
     """The reading, and the saddle point's estimate."""
+    found, about, _ = _with_line(laws, eps, tilt)
+    return found, about
+
+
+def _with_line(
+    laws: list[Part], eps: float, tilt: float = 0.0
+) -> tuple[Solved, float, Line | None]:
+    """The same, and the line that it was read on."""
     about = math.nan
     try:
         c = tilt or guess_for_epsilon(laws, eps)
@@ -183,15 +192,49 @@ def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Solved,
         if about < _LEAST - 100.0 and saddle.plan.nodes > FEW:
             c, rest = total.c, math.log1p(total.c)
             bound = total.log_moment + c * (math.log(c) - rest - eps) - rest
-            return Solved(math.nan, math.inf, c, bound + 1e-3), math.nan
+            return Solved(math.nan, math.inf, c, bound + 1e-3), math.nan, None
         line = line_for(saddle, total, eps)
         if line is not None and not (total.skewed and not confirmed(saddle, line, eps)):
             value, _, error = line.read(eps)
             if error < _USABLE:
-                return Solved(min(value, 0.0), error, total.c), about
+                return Solved(min(value, 0.0), error, total.c), about, line
     except _FAILED:
         pass
-    return _UNRESOLVED, about
+    return _UNRESOLVED, about, None
+
+
+@quiet()
+def log_deltas(parts: Iterable[Part], epsilons: Floats) -> tuple[Floats, Floats]:
+    """log delta at rising epsilons, and its errors: each line is read at all epsilons near its saddle.
+
+    Error inf: not resolved, and the value is a bound.
+    """
+    laws = merged(parts)
+    law = _single(laws)
+    if law is not None:
+        return one_step(law, epsilons)
+    values, errors = np.full(epsilons.shape, -math.inf), np.zeros(epsilons.shape)
+    top = sum(n * law.range[1] for law, n in laws)
+    line: Line | None = None
+    far = tilt = 0.0
+    for k, eps in enumerate(epsilons.tolist()):
+        if eps >= top:
+            break
+        if line is not None and eps <= far:
+            values[k], _, errors[k] = line.read(eps)
+            if errors[k] < _SHARED:
+                continue
+        found, _, line = _with_line(laws, eps, tilt)
+        if line is None:
+            tilt = 0.0
+        else:
+            t = line.total
+            tilt, far = (
+                t.c,
+                eps + (2.5 * math.sqrt(t.curvature) if line.closed is None else 3.0 / t.c),
+            )
+        values[k], errors[k] = found.value if found.resolved else min(found.above, 0.0), found.error
+    return np.minimum(values, 0.0), errors
 
 
 def _cut(laws: list[Part], log_delta: float) -> list[Part]:

@@ -190,9 +190,13 @@ def graded(first: int, last: int, ends: Floats, strides: Floats, most: int) -> P
 
 def _range_minima(values: Floats, start: Places, stop: Places) -> Floats:
     """The least of values[start:stop] for each pair."""
-    padded = np.append(values, np.inf)
-    pairs = np.stack((start, stop), axis=1).ravel()
-    return np.asarray(np.minimum.reduceat(padded, pairs)[::2])
+    least = np.minimum(values[start], values[stop - 1])
+    many = np.flatnonzero(stop - start > 2)
+    if many.size:
+        padded = np.append(values, np.inf)
+        pairs = np.stack((start[many], stop[many]), axis=1).ravel()
+        least[many] = np.minimum.reduceat(padded, pairs)[::2]
+    return np.asarray(least)
 
 
 # -- laws on nodes --------------------------------------------------------------------------------

@@ -65,6 +65,30 @@ class Outcomes:
             return total
         return min(total + sign * 4e-16 * (1.0 + abs(total)), 0.0)
 
+    def log_deltas(self, epsilons: Floats) -> Floats:
+        """Upper ends of log delta at many epsilons.
+
+        From the largest loss down, delta(l_k) = delta(l_{k+1}) + Q(L > l_k) (e^{l_{k+1}} - e^{l_k}), and so
+        between two losses: every term is positive.
+        """
+        losses = self.losses + self.unsure
+        order = np.argsort(losses)
+        losses, log_q = losses[order], (self.log_p + self.slack - losses)[order]
+        above = np.logaddexp.accumulate(log_q[::-1])[::-1]
+        with np.errstate(divide="ignore"):
+            steps = above[1:] + losses[1:] + np.log(-np.expm1(-np.diff(losses)))
+            infinite = math.log(self.infinite) + _INFINITE if self.infinite > 0.0 else -math.inf
+            at = np.logaddexp.accumulate(np.append(infinite, steps[::-1]))[::-1]
+            k = np.searchsorted(losses, epsilons, side="right")
+            past, k = k == losses.size, np.minimum(k, losses.size - 1)
+            gap = np.where(past, 0.0, np.minimum(epsilons - losses[k], 0.0))
+            inside = np.logaddexp(at[k], above[k] + losses[k] + np.log(-np.expm1(gap)))
+        largest = np.abs(above) + np.abs(losses) + np.abs(np.where(np.isfinite(at), at, 0.0))
+        rounding = _SUM + 4e-16 * losses.size * (1.0 + float(largest.max()))
+        result: Floats = np.where(past, infinite, inside + rounding)
+        margin = np.where(np.isfinite(result), 4e-16 * (1.0 - result), 0.0)
+        return np.minimum(result + margin, 0.0)
+
     def about(self, log_target: float, floor: float) -> tuple[float, float]:
         """About the epsilon >= floor where log delta is the target, and what log delta falls by there."""
         losses = self.losses

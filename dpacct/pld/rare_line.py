@@ -294,6 +294,7 @@ class _Wave:
             self._step * _BLOCK * np.arange(float(first), float(first + _BLOCKS))
         )
         p, above = self._table.weights, self._table.above
+        tabulated(long.shape[0] * self._short.size // 4)
         cross = np.einsum("ij,kj->ik", long * p, self._short)
         whole = (cross + long_mean[:, None] + self._short_mean).ravel()
         weighed = (1.0 + long[:, above]) * self._few

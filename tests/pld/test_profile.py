@@ -1,0 +1,128 @@
+"""Profiles at many epsilons from readings at few: ends hold the truth, and readings are few."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpacct as dp
+from dpacct.compose.composition import Composition
+from dpacct.pld.nested import merged
+from dpacct.pld.outcomes import outcomes
+from dpacct.pld.profile import Profile, Route
+from dpacct.pld.stable import Floats
+from dpacct.vocabulary import Adjacency
+
+
+def gaussian(epsilons: Floats) -> Floats:
+    """log delta of N(1, 1) against N(0, 1) (Balle, Wang 2018, Theorem 8)."""
+    tail = [0.5 * math.erfc((e - 0.5) / math.sqrt(2.0)) for e in epsilons.tolist()]
+    lost = [math.exp(e) * 0.5 * math.erfc((e + 0.5) / math.sqrt(2.0)) for e in epsilons.tolist()]
+    return np.log(np.array(tail) - np.array(lost))
+
+
+def corners(epsilons: Floats) -> Floats:
+    """log delta of a pure release of epsilon 0.3 beside one of 0.5."""
+    masses, losses = [], []
+    for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        loss = 0.3 * signs[0] + 0.5 * signs[1]
+        p = math.prod(
+            1.0 / (1.0 + math.exp(-s * e)) for s, e in zip(signs, (0.3, 0.5), strict=True)
+        )
+        masses.append(p)
+        losses.append(loss)
+    gaps = np.maximum(np.array(losses) - epsilons[:, None], 0.0)
+    return np.log(-np.expm1(-gaps) @ np.array(masses))
+
+
+class Counted:
+    """Readings of a function, counted."""
+
+    def __init__(self, truth: object) -> None:
+        self.truth, self.count = truth, 0
+
+    def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        assert callable(self.truth)
+        self.count += epsilons.size
+        return self.truth(epsilons), np.zeros(epsilons.shape)
+
+
+def test_a_smooth_function_takes_few_readings() -> None:
+    read, at = Counted(gaussian), np.linspace(0.0, 4.0, 20_000)
+    values, errors = Profile(read)(at, 1e-9)
+    exact = gaussian(at)
+    assert read.count < 200
+    assert np.all(values + np.log1p(errors) >= exact - 1e-12)
+    assert np.all(values + errors <= exact + 1e-8)
+
+
+def test_what_panels_miss_is_charged() -> None:
+    """With a tolerance of 1e-3 the interpolation misses the truth, and never by more than is charged."""
+    at = np.linspace(0.0, 4.0, 20_000)
+    bent = lambda e: np.logaddexp(-9.0 * e, -9.0 - e)  # noqa: E731
+    values, errors = Profile(Counted(bent))(at, 1e-3)
+    missed = bent(at) - values
+    assert 1e-9 < np.abs(missed).max() < 1e-3
+    assert np.all(missed <= np.log1p(errors))
+
+
+def test_kinks_and_the_largest_loss() -> None:
+    at = np.linspace(0.0, 1.0, 5001)
+    with np.errstate(divide="ignore"):
+        values, errors = Profile(Counted(corners))(at, 1e-9)
+        exact = corners(at)
+    assert np.all(values[at >= 0.8] == -math.inf)
+    inside = at < 0.8 - 1e-9
+    assert np.all(values[inside] + errors[inside] >= exact[inside] - 1e-12)
+    assert np.all(values[inside] + errors[inside] <= exact[inside] + 1e-8)
+
+
+def test_chords_take_the_place_of_too_many_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpacct.pld.profile._MOST", 30)
+    at = np.linspace(0.0, 4.0, 20_000)
+    read = Counted(gaussian)
+    values, errors = Profile(read)(at, 1e-13)
+    exact = gaussian(at)
+    assert read.count < 70
+    assert np.all(values + errors >= exact - 1e-12)
+    assert np.all(values <= exact + 0.5)
+
+
+def test_nothing_is_tried_between_two_failures() -> None:
+    tried: list[float] = []
+
+    def read(epsilons: Floats) -> tuple[Floats, Floats]:
+        tried.extend(epsilons.tolist())
+        return -epsilons, np.where((epsilons > 1.0) & (epsilons < 2.0), math.inf, 0.0)
+
+    route = Route(read)
+    route(np.array([0.5, 1.25, 1.75]))
+    values, errors = route(np.array([1.5, 3.0]))
+    assert 1.5 not in tried and 3.0 in tried
+    assert np.isinf(errors).tolist() == [True, False] and values.tolist() == [0.0, -3.0]
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        dp.RandomizedResponse(eps0=1) * 10,
+        dp.ApproxDP(epsilon="0.1", delta="1e-6") * 30,
+        dp.Poisson("0.1")(dp.RandomizedResponse(eps0="0.4", k=5)) * 20 + dp.PureDP(epsilon="0.7"),
+    ],
+    ids=["answers", "failures", "mixed"],
+)
+def test_listed_outcomes_say_what_they_say_of_one_epsilon(plan: dp.Node) -> None:
+    for direction in Composition(plan, Adjacency.ADD_REMOVE).upper:
+        found = outcomes(merged([(law.source(), n) for law, n in direction.laws]))
+        assert found is not None
+        for points in found:
+            at = np.append(np.linspace(0.0, 1.1 * float(points.losses[-1]), 101), points.losses)
+            at = at[at >= 0.0]
+            alone = [points.log_delta(e, upper=True) for e in at.tolist()]
+            exact = [points.log_delta(e, upper=False) for e in at.tolist()]
+            together = points.log_deltas(at)
+            assert np.all(together >= np.array(exact))
+            near = np.array(alone) > -30.0
+            assert np.allclose(together[near], np.array(alone)[near], rtol=0, atol=1e-9)
