@@ -345,6 +345,12 @@ class Composition:
         return self._directions([(pairs.lower or pairs.upper, n) for pairs, n in self.pairs])
 
     @property
+    def scale(self) -> float:
+        """About the standard deviation of the loss, where no release is chosen by what came before it."""
+        steps = [(leaf.pairs(self.adjacency).upper[0], n) for leaf, n in self.releases]
+        return math.sqrt(sum(n * law.variance_hint for law, n in steps))
+
+    @property
     def log_touched(self) -> float:
         """log of a bound of delta whatever the noise: that a record is touched at all; 0 if unknown."""
         ways = [direction.low_sampling for direction in self.upper]

@@ -55,8 +55,7 @@ class Trials:
 
     def normal(self, node: Node) -> float:
         """Score of about the Gaussian whose loss has the plan's variance: a first guess."""
-        plan = self._plan(node, {})
-        mu = plan.upper[0].scale
+        mu = self._plan(node, {}).scale
         if mu * _FARTHEST <= self.epsilon:
             return score(-math.inf)
         low, high = self.epsilon / mu - 0.5 * mu, self.epsilon / mu + 0.5 * mu

@@ -265,6 +265,8 @@ def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Sol
     found = _epsilon(laws, log_target, floor)
     if found.resolved:
         return found
+    if basic(laws, floor) <= log_target:  # so little happens that it is met without any loss
+        return Solved(floor, 0.0)
     try:
         cut = _cut(laws, log_target)
     except TooFine:

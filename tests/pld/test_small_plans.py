@@ -63,11 +63,12 @@ def test_a_failure_that_decides_alone(method: str) -> None:
         assert answer.upper - answer.lower < 1e-13 * exact
 
 
-def test_an_epsilon_next_to_the_largest_loss() -> None:
+@pytest.mark.parametrize("method", ["auto", "exact", "lattice"])
+def test_an_epsilon_next_to_the_largest_loss(method: str) -> None:
     """Truth 1.49999999992692."""
     with mpmath.workdps(DIGITS):
         part = response_beside_pure("0.09404", 10, "1.092e-9", "1.5")
-        answer = part.plan.epsilon(delta="6.255e-11", method="lattice")
+        answer = part.plan.epsilon(delta="6.255e-11", method=method)
         assert answer.lower is not None and answer.upper is not None
         least = mpmath.mpf("6.255e-11")
         assert delta(part, mpmath.nstr(mpmath.mpf(answer.lower), 40)) >= least

@@ -1,0 +1,70 @@
+"""Plans that once were answered wrongly, crashed or hung: against the truth, and within an answer's work."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpacct as dp
+from dpacct.pld.budget import WORK, metered
+from tests.laws.random_plans import judged
+
+
+def test_nothing_happens_to_a_record_that_is_hardly_ever_drawn() -> None:
+    """delta(0) is at most 6 q: once epsilon was called the largest loss, 6.1e-7, converged."""
+    plan = dp.Poisson("9.728e-10")(dp.DiscreteGaussian(scale="21.47")) * 6
+    answer = plan.epsilon(delta="3.251e-4", method="exact")
+    assert (answer.lower, answer.upper) == (0.0, 0.0)
+
+
+def test_delta_of_epsilon_zero_gives_it_back() -> None:
+    """tanh(1/2) is the total variation of a pure release of epsilon 1: once a crash."""
+    answer = dp.PureDP(epsilon=1).epsilon(delta=math.tanh(0.5), method="exact")
+    assert answer.lower == 0.0 and answer.upper is not None and answer.upper < 1e-14
+
+
+def test_sums_of_99_different_answers() -> None:
+    """Losses are multiples of a hundredth: all of them by one convolution of positive numbers."""
+    steps = range(10, 109)
+    plan: dp.Node = dp.RandomizedResponse(eps0="0.1")
+    masses = np.ones(1)
+    for k in steps:
+        if k > 10:
+            plan = plan + dp.RandomizedResponse(eps0=f"{k / 100:.2f}")
+        most = 1.0 / (1.0 + math.exp(-k / 100))
+        spread = np.zeros(masses.size + 2 * k)
+        spread[: masses.size] += (1.0 - most) * masses
+        spread[2 * k :] += most * masses
+        masses = spread
+    losses = (np.arange(masses.size) - sum(steps)) / 100.0
+    epsilon = 42.5
+    exact = float(-np.expm1(np.minimum(epsilon - losses, 0.0)) @ masses)
+    answer = plan.delta(epsilon="42.5", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= exact * (1.0 + 1e-12) and exact * (1.0 - 1e-12) <= answer.upper
+    assert answer.upper <= exact * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("scale", ["1e-3", "1e-5"])
+def test_hardly_any_noise(scale: str) -> None:
+    """The number of samples that a record is in decides: once a search of minutes."""
+    plan = dp.Poisson("0.3")(dp.Laplace(b=scale)) * 100
+    with metered() as work:
+        answer = plan.epsilon(delta="1e-9", method="exact")
+    assert work.spent < WORK
+    assert answer.lower is not None and answer.upper is not None
+    # each hit loses 1/b + log 0.3 but for the tail of its noise, so the hits of the quantile decide
+    hits, left = 100, 0.0
+    while left + (last := math.comb(100, hits) * 0.3**hits * 0.7 ** (100 - hits)) < 1e-9:
+        hits, left = hits - 1, left + last
+    top = 1.0 / float(scale) + math.log(0.3)
+    assert (hits - 1) * top < answer.lower <= answer.upper < (hits + 1) * top
+    assert answer.upper - answer.lower <= 1e-3 * answer.upper
+
+
+@pytest.mark.parametrize("index", [0, 4, 7, 9, 12])
+def test_random_plans(index: int) -> None:
+    """The first of those that the search judges."""
+    assert not judged(index).fault
