@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.proof import effort
 from dpacct_training.accounts import RUN, Account, Accounts
 from dpacct_training.keys import Keys
 from dpacct_training.noise import Gaussian, Unprotected
@@ -82,8 +84,10 @@ def test_epsilon_is_dpacct_s(scheme: str) -> None:
         "uniform": dp.WithoutReplacement("0.05")(noise),
         "none": noise,
     }[scheme]
-    answer = plan.accounts[RUN].spent(30)
-    assert float(answer) == float((node * 30).epsilon(delta=1e-5))
+    # of a sample of fixed size the two proofs would take 4 s
+    with effort.allowance(0.0 if scheme == "uniform" else math.inf):
+        answer = plan.accounts[RUN].spent(30)
+        assert float(answer) == float((node * 30).epsilon(delta=1e-5))
     assert str(answer.unit) == "client"
 
 
