@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,6 +26,8 @@ class _Word(StrEnum):
             wanted = text.strip().lower().replace("_", "-").replace(" ", "-")
             if wanted in choices:
                 return cls(wanted)
+            import difflib  # a millisecond that only a misspelt word costs
+
             close = difflib.get_close_matches(wanted, choices, n=1, cutoff=0.5)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
         else:

@@ -34,8 +34,22 @@ DIGITS = 12
 COMPARED = ("exact", "balle_wang.theorem8", "rdp", "rdp-mironov", "clt")
 """The methods that stand beside an answer, the strongest first; the lattice, which takes a second in a
 calibration, only in `compare`."""
-_EFFORT = Real(0, math.inf, "left")
-_DIGITS = Integer(3, 300)
+METHOD_NAMES = (
+    "auto",
+    "certified",
+    "exact",
+    "rdp",
+    "rdp-mironov",
+    "clt",
+    "balle_wang.theorem8",
+    "lattice",
+    "lattice@1e-6",
+    "dp_fed_ls.theorem1",
+    "dp_fed_ls.theorem2",
+)
+"""What may be asked for by name."""
+MOST_EFFORT = Real(0, math.inf, "left")
+PROOF_DIGITS = Integer(3, 300)
 _WITHHELD = (": the value is withheld", ", and the value is withheld")
 
 
@@ -221,7 +235,7 @@ def ask(
     """
     started = time.perf_counter()
     word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")
-    allowed = _EFFORT.check("effort", effort)
+    allowed = MOST_EFFORT.check("effort", effort)
     proves = method == "certified" or digits is not None
     if proves and method not in ("auto", "certified"):
         told = f"digits must be left out, or method be certified, got method {method!r:.60}"
@@ -231,7 +245,7 @@ def ask(
     if not proves and method != "auto":
         return question.compute(plan, word, known_method(method))
     notes: tuple[str, ...] = ()
-    asked = DIGITS if digits is None else _DIGITS.check("digits", digits)
+    asked = DIGITS if digits is None else PROOF_DIGITS.check("digits", digits)
     try:
         proven = strict(question.prove)(plan, word, asked, math.inf if proves else float(allowed))
     except (NotCertified, Unsupported) as error:

@@ -1,13 +1,239 @@
-"""What a dpacct command is: a click command with examples, sectioned help and better refusals."""
+"""What a dpacct command is: a record whose parameters are its options; click only splits words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import click
 
 from dpacct.cli.refusal import Refusal
+from dpacct.declare.domain import Domain, Flag, Integer, Real, Text, Word
+from dpacct.declare.number import shown, text
+from dpacct.declare.record import Parameter, Record, Several, Usage
+from dpacct.declare.words import Meaning, Steps, Target
+from dpacct.errors import DpacctError, InvalidArgument
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from dpacct.cli.words import Stated
+
+    ParamType = click.ParamType[Any]
+else:  # older clicks have no generic types
+    ParamType = click.ParamType
+
+MAX_CHARACTERS = 200
+"""Of one number on a command line."""
+_SHORT = {"quiet": "-q", "output": "-o"}
+_PYTHON = {"count": "steps", "n": "steps", "sample_rate": "rate"}
+_PYTHON |= dict.fromkeys(("order", "orders", "alpha", "epsilons"), "from")
+"""What Python calls an argument, and the option that carries it."""
+
+Group = Mapping[str, Sequence[tuple[str, Parameter[Any]]]]
+"""Names -> whose the parameter is, and the parameter, of each that bears the name."""
+
+
+class File(Text):
+    """The name of a file, taken as it is."""
+
+
+class Value(ParamType):
+    """What an option takes, read by its domain."""
+
+    name = "value"
+
+    def __init__(self, domain: Domain[Any]) -> None:
+        self.domain = domain
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value; refuses what is none of the domain, in one sentence that names the option."""
+        if not isinstance(value, str):
+            return value
+        name = option_name(param)
+        if len(value) > MAX_CHARACTERS and isinstance(self.domain, Real | Integer):
+            told = f"{name} must be {self.domain.words}, got {shown(value, 40)}"
+            told += f", which is longer than {MAX_CHARACTERS} characters"
+            raise InvalidArgument(told, argument=name)
+        return self.domain.check(name, value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The words that it may be; files are left to the shell, which knows them."""
+        from click.shell_completion import CompletionItem
+
+        if isinstance(self.domain, File):
+            return [CompletionItem(incomplete, type="file")]
+        words = self.domain.choices if isinstance(self.domain, Word) else ()
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def option_name(param: click.Parameter | None) -> str:
+    """What the user calls a parameter: "--delta", or the metavar of an argument."""
+    if param is None:
+        return "value"
+    return param.opts[0] if isinstance(param, click.Option) else (param.name or "value").upper()
+
+
+class Command(Record):
+    """A question on the command line, in a file of `commands`.
+
+    Its parameters are the options (arguments, where they may be given by position), its docstring the
+    help. The line in `dpacct --help` is the first of the file.
+
+    Attributes:
+        heading: of the options that a class declares, in the help.
+        headings: of single ones.
+        plan: whether it takes the words of a plan.
+        without: those of them that it has no use for.
+        examples: command lines without "dpacct"; the help shows them and the tests run them.
+        synonyms: what other tools call its options, and what they are called here.
+    """
+
+    heading: ClassVar[str] = "Output"
+    headings: ClassVar[Mapping[str, str]] = {}
+    plan: ClassVar[bool] = False
+    without: ClassVar[frozenset[str]] = frozenset()
+    examples: ClassVar[tuple[str, ...]] = ()
+    name: ClassVar[str]
+
+    as_json: Parameter[bool] = Parameter(Flag(), "answer in JSON", default=False, alias="json")
+    if TYPE_CHECKING:
+        typed: Mapping[str, Any]
+        """The words of a plan that were given."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Answer, and print."""
+
+    @classmethod
+    def groups(cls) -> dict[str, Group]:
+        """Every parameter under its heading."""
+        found: dict[str, dict[str, Sequence[tuple[str, Parameter[Any]]]]] = {}
+        if cls.plan:
+            from dpacct.cli.words import noises, uses
+
+            which = Parameter(
+                Word(*noises(), also={"normal": "gaussian"}),
+                f"the noise that is added: {', '.join(noises())}; it follows from the options below"
+                " where they tell, else gaussian",
+                "NAME",
+                alias="mechanism",
+            )
+            found["Noise"] = {"mechanism": [("", which)], **uses(noises().values())}
+            found["Plan"] = {name: [("", each)] for name, each in Steps.parameters.items()}
+        for name, each in cls.parameters.items():
+            owner = next(base for base in cls.__mro__ if vars(base).get(each.attribute) is each)
+            heading = cls.headings.get(name, owner.heading)  # type: ignore[attr-defined]
+            found.setdefault(heading, {})[name] = [("", each)]
+        if cls.plan:
+            own = found.setdefault("What is protected", {})
+            own |= {name: [("", each)] for name, each in Meaning.parameters.items()}
+        found["Output"] = found.pop("Output")
+        return {
+            heading: {name: each for name, each in group.items() if name not in cls.hidden()}
+            for heading, group in found.items()
+        }
+
+    @classmethod
+    def hidden(cls) -> frozenset[str]:
+        """Words of a plan that the command has no use for."""
+        return cls.without
+
+    @classmethod
+    def option(cls, name: str) -> str:
+        """What a parameter, or a word of a plan, is called on the command line."""
+        for records in (cls, Steps, Meaning, Target):
+            if name in records.parameters:
+                each = records.parameters[name]
+                return each.symbol if not each.kw_only and records is cls else spelled(each)
+        return f"--{name.replace('_', '-')}"
+
+    @classmethod
+    def of_line(cls, values: Mapping[str, Any]) -> Self:
+        """From what click found."""
+        given = {key: each for key, each in values.items() if not (each is None or each == ())}
+        for name, each in cls.parameters.items():
+            if each.required and name not in given:
+                told = f"dpacct {cls.name} needs {cls.option(name)}: {each.means}"
+                raise Usage(told, argument=cls.option(name))
+        made = cls.read({key: given[key] for key in cls.parameters if key in given}, cls.option)
+        made.__dict__["typed"] = {
+            key: each for key, each in given.items() if key not in cls.parameters
+        }
+        return made
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every parameter's value by its name."""
+        return {name: self.__dict__[each.attribute] for name, each in self.parameters.items()}
+
+    def stated(self, *, seeks_noise: bool = False) -> Stated:
+        """The plan that the line states."""
+        from dpacct.cli.words import stated
+
+        return stated(self.typed, self.option, seeks_noise=seeks_noise)
+
+
+def spelled(parameter: Parameter[Any]) -> str:
+    """An option's first spelling."""
+    return f"--{(parameter.flag or parameter.name).replace('_', '-')}"
+
+
+def options(of: type[Command]) -> Iterator[click.Parameter]:
+    """What click splits a line into."""
+    for heading, group in of.groups().items():
+        for name, used in group.items():
+            each = used[0][1]
+            if not each.kw_only and name in of.parameters:
+                yield click.Argument(
+                    [name],
+                    type=Value(each.domain),
+                    required=False,
+                    metavar=each.symbol,
+                    nargs=-1 if isinstance(each, Several) else 1,
+                )
+                continue
+            spellings = [spelled(each)]
+            spellings += [f"--{other.replace('_', '-')}" for other in (each.name, *each.also)]
+            spellings += [_SHORT[name]] if name in _SHORT else []
+            how: dict[str, Any] = {
+                "type": Value(each.domain),
+                "multiple": isinstance(each, Several),
+            }
+            if isinstance(each.domain, Flag):
+                how = {"is_flag": True, "default": each.default}
+                if each.default:
+                    spellings = [f"{spellings[0]}/--no-{spellings[0][2:]}"]
+            elif each.symbol:
+                how["metavar"] = each.symbol
+            elif isinstance(each.domain, Word):
+                how["metavar"] = f"[{'|'.join(each.domain.choices)}]"
+            yield SectionOption(
+                [*dict.fromkeys(spellings), name], section=heading, help=_help(used), **how
+            )
+
+
+def _help(used: Sequence[tuple[str, Parameter[Any]]]) -> str:
+    """What an option means, for each kind of noise that has it."""
+    meanings: dict[str, list[str]] = {}
+    for kind, each in used:
+        meanings.setdefault(each.means, []).append(kind)
+    told = "; ".join(
+        f"{', '.join(kinds)}: {means}" if kinds[0] else means for means, kinds in meanings.items()
+    )
+    default = used[0][1].default
+    if (
+        isinstance(default, Fraction | int | str)
+        and not isinstance(default, bool)
+        and default != ""
+    ):
+        told += f"; default {default if isinstance(default, str) else text(default)}"
+    return f"{told[0].upper()}{told[1:]}."
 
 
 class SectionOption(click.Option):
@@ -19,19 +245,11 @@ class SectionOption(click.Option):
 
 
 class ExampleCommand(click.Command):
-    """A command with examples; each one is printed by --help and run by the tests.
+    """A command with examples, as click knows it."""
 
-    Attributes:
-        examples: command lines, without the leading "dpacct".
-        rank: the place in `dpacct --help`, small first.
-    """
-
-    def __init__(
-        self, *args: Any, examples: Sequence[str] = (), rank: int = 100, **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
-        self.rank = rank
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option given twice or left without its value, then let click read the rest."""
@@ -42,8 +260,8 @@ class ExampleCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options, section by section in the order they were declared."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
-        for param in sorted(options, key=lambda p: not isinstance(p, SectionOption)):
+        listed = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        for param in sorted(listed, key=lambda p: not isinstance(p, SectionOption)):
             record = param.get_help_record(ctx)
             if record is not None:
                 section = param.section if isinstance(param, SectionOption) else "Other"
@@ -58,6 +276,45 @@ class ExampleCommand(click.Command):
             with formatter.section("Examples"):
                 for example in self.examples:
                     formatter.write(f"{'':{formatter.current_indent}}dpacct {example}\n")
+
+
+class DeclaredCommand(ExampleCommand):
+    """A declared command as click knows it."""
+
+    def __init__(self, name: str, declared: type[Command]) -> None:
+        declared.name = name
+        self.declared = declared
+        super().__init__(
+            name,
+            params=list(options(declared)),
+            callback=self._run,
+            help=inspect.cleandoc(declared.__doc__ or ""),
+            examples=declared.examples,
+        )
+
+    def _run(self, **values: Any) -> None:
+        try:
+            self.declared.of_line(values).run()
+        except DpacctError as error:
+            name = _PYTHON.get(error.argument or "", error.argument)
+            positional = {p.name for p in self.params if isinstance(p, click.Argument)}
+            known = {p.name for p in self.params}
+            if self.declared.plan:
+                known |= {*Steps.parameters, *Meaning.parameters, *Target.parameters}
+            if name is not None and name in known - positional:
+                error.argument = self.declared.option(name)
+            raise
+
+    @property
+    def known_as(self) -> dict[str, str]:
+        """What other tools call an option, and what it is called here."""
+        return {
+            f"--{other.replace('_', '-')}": spelled(each)
+            for group in self.declared.groups().values()
+            for used in group.values()
+            for _, each in used
+            for other in each.known_as
+        }
 
 
 def option(*names: str, section: str, **kwargs: Any) -> Callable[[Any], Any]:

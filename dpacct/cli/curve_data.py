@@ -3,178 +3,164 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.answer.ask import ask
-from dpacct.cli.calibration import noise_question, plan_of_noise
-from dpacct.cli.plan import PlanOptions, check_mechanism, mechanism, repeated, step_count, whole
-from dpacct.cli.refusal import Refusal
+from dpacct.answer.ask import Boundary, ask
+from dpacct.cli.noise_target import sizes
+from dpacct.declare.record import Exclusive, Usage
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dpacct.cli.commands.curve import Curve
     from dpacct.report.plots.chart import Chart
+    from dpacct.tree import Node
 
-KINDS = ("profile", "tradeoff", "rdp", "steps", "noise", "gap")
 _ONE_METHOD = ("tradeoff", "rdp")
 _POINTS = {"profile": 101, "tradeoff": 101, "rdp": 101, "steps": 41, "noise": 25, "gap": 41}
 _DELTA = Fraction(1, 10**5)
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What was asked of a curve; None leaves it to the kind.
-
-    Attributes:
-        points: how many.
-        start: where the horizontal axis begins.
-        stop: where it ends.
-        methods: by their names.
-        delta: of the guarantee, or of the finding in the title.
-        epsilon: that the title of a noise curve speaks of.
-    """
-
-    points: int | None = None
-    start: float | None = None
-    stop: float | None = None
-    methods: tuple[str, ...] = ()
-    delta: Fraction | None = None
-    epsilon: Fraction | None = None
-
-    @property
-    def asked_delta(self) -> Fraction:
-        """Delta, 1e-5 unless said."""
-        return _DELTA if self.delta is None else self.delta
-
-    def ends(self, start: float, stop: Callable[[], float] | float) -> tuple[float, float]:
-        """Both ends; refuses an empty range."""
-        first = start if self.start is None else self.start
-        if self.stop is not None:
-            last = self.stop
-        else:
-            last = stop() if callable(stop) else stop
-        if not first < last:
-            raise Refusal(f"--from must be below --to, got {first:g} and {last:g}.", "--from")
-        return first, last
-
-    def between(self, kind: str, first: float, last: float, *, log: bool) -> NDArray[np.float64]:
-        """The points of the axis."""
-        import numpy as np
-
-        count = self.points or _POINTS[kind]
-        made = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
-        made[0], made[-1] = first, last  # rounding must not move an end out of its domain
-        return made
-
-
-def chart(kind: str, options: PlanOptions, wish: Wish) -> tuple[Chart, list[str]]:
+def chart(wish: Curve) -> tuple[Chart, list[str]]:
     """The chart, and notes on what was rounded or is missing.
 
-    Raises:
-        Refusal: an option that the kind has no use for, or an axis that it can't have.
-        DpacctError: the plan has no such curve.
+    Raises `DpacctError` for an option that the kind has no use for, an axis that it can't have, and
+    where the plan has no such curve.
     """
+    kind = wish.kind
     if kind in _ONE_METHOD and wish.methods not in ((), ("auto",)):
-        raise Refusal(
-            "--method belongs to --kind profile, steps, noise and gap;"
-            f" a {kind} curve has one method.",
-            "--method",
-        )
+        told = "--method belongs to --kind profile, steps, noise and gap"
+        raise Usage(f"{told}; a {kind} curve has one method", argument="--method")
     if kind != "noise" and wish.epsilon is not None:
-        raise Refusal("--eps belongs to --kind noise, whose title speaks of it.", "--eps")
+        told = "--eps belongs to --kind noise, whose title speaks of it"
+        raise Usage(told, argument="--eps")
     if kind == "noise":
-        return _noise(options, wish)
+        return _noise(wish)
     if kind == "steps":
-        return _steps(options, wish), []
-    return _of_plan(kind, options, wish)
+        return _steps(wish), []
+    return _of_plan(wish)
 
 
-def _of_plan(kind: str, options: PlanOptions, wish: Wish) -> tuple[Chart, list[str]]:
-    node, notes = whole(options)
+def _delta(wish: Curve) -> Fraction:
+    return _DELTA if wish.delta is None else wish.delta
+
+
+def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple[float, float]:
+    """Both ends of the axis; refuses an empty range."""
+    first = start if wish.start is None else float(wish.start)
+    if wish.stop is not None:
+        last = float(wish.stop)
+    else:
+        last = stop() if callable(stop) else stop
+    if not first < last:
+        told = f"--from must be below --to, got {first:g} and {last:g}"
+        raise Usage(told, argument="--from")
+    return first, last
+
+
+def _between(wish: Curve, first: float, last: float, *, log: bool) -> NDArray[np.float64]:
+    """The points of the axis."""
+    import numpy as np
+
+    count = wish.points or _POINTS[wish.kind]
+    made = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
+    made[0], made[-1] = first, last  # rounding must not move an end out of its domain
+    return made
+
+
+def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
+    stated = wish.stated()
+    node, kind = stated.plan(), wish.kind
     if kind == "profile":
         from dpacct.report.plots.profile import profile, usual_end
 
-        first, last = wish.ends(0.0, lambda: usual_end(node))
-        axis = wish.between(kind, first, last, log=False)
-        methods = wish.methods or ("auto",)
-        made = profile(node, epsilons=axis, methods=methods, delta=wish.asked_delta)
+        first, last = _ends(wish, 0.0, lambda: usual_end(node))
+        axis = _between(wish, first, last, log=False)
+        methods = tuple(dict.fromkeys(wish.methods)) or ("auto",)
+        made = profile(node, epsilons=axis, methods=methods, delta=_delta(wish))
     elif kind == "tradeoff":
         from dpacct.report.plots.tradeoff import tradeoff
 
-        first, last = wish.ends(0.0, 1.0)
+        first, last = _ends(wish, 0.0, 1.0)
         if last > 1:
-            raise Refusal("--from and --to of a trade-off curve must be from 0 to 1.", "--from")
-        made = tradeoff(node, alphas=wish.between(kind, first, last, log=False))
+            told = "--from and --to of a trade-off curve must be from 0 to 1"
+            raise Usage(told, argument="--from")
+        made = tradeoff(node, alphas=_between(wish, first, last, log=False))
     elif kind == "rdp":
         from dpacct.report.plots.rdp import rdp
 
         axis = None
         if (wish.start, wish.stop) != (None, None):
-            first, last = wish.ends(1.1, 256.0)
+            first, last = _ends(wish, 1.1, 256.0)
             if first <= 1:
-                told = f"--from of an rdp curve must be an order above 1, got {first:g}."
-                raise Refusal(told, "--from")
-            axis = wish.between(kind, first, last, log=True)
-        count = wish.points or _POINTS[kind]
-        made = rdp(node, orders=axis, delta=wish.asked_delta, count=count)
+                told = f"--from of an rdp curve must be an order above 1, got {first:g}"
+                raise Usage(told, argument="--from")
+            axis = _between(wish, first, last, log=True)
+        made = rdp(node, orders=axis, delta=_delta(wish), count=wish.points or _POINTS[kind])
     else:
         from dpacct.report.plots.gap import gap
 
-        first, last = wish.ends(1e-12, 0.01)
+        first, last = _ends(wish, 1e-12, 0.01)
         if not 0 < first < last < 1:
-            told = "--from and --to of a gap curve are deltas, strictly between 0 and 1."
-            raise Refusal(told, "--from")
-        axis = wish.between(kind, first, last, log=True)
+            told = "--from and --to of a gap curve are deltas, strictly between 0 and 1"
+            raise Usage(told, argument="--from")
+        axis = _between(wish, first, last, log=True)
         made = gap(node, deltas=axis, methods=_named(wish))
-    return made, notes
+    return made, stated.notes
 
 
-def _steps(options: PlanOptions, wish: Wish) -> Chart:
+def _steps(wish: Curve) -> Chart:
     from dpacct.report.plots.steps import steps, whole_counts
 
-    usual = 1000
-    if options.steps is not None or options.epochs is not None:
-        usual, _ = step_count(options)
-    step = repeated(options, mechanism(options), 1)
-    first, last = wish.ends(1.0, min(10.0 * usual, 1e15))
+    stated = wish.stated()
+    said = stated.steps
+    usual = 1000 if said.steps is None and said.epochs is None else said.count(wish.option)
+    step = stated.repeated(stated.release(), 1)
+    first, last = _ends(wish, 1.0, min(10.0 * usual, 1e15))
     if first < 1 or last > 1e15:
-        raise Refusal("--from and --to of a steps curve must be from 1 to 1e15.", "--from")
+        told = "--from and --to of a steps curve must be from 1 to 1e15"
+        raise Usage(told, argument="--from")
     counts = whole_counts(round(first), round(last), wish.points or _POINTS["steps"])
-    return steps(step, counts=counts, delta=wish.asked_delta, methods=_named(wish))
+    return steps(step, counts=counts, delta=_delta(wish), methods=_named(wish))
 
 
-def _noise(options: PlanOptions, wish: Wish) -> tuple[Chart, list[str]]:
+def _noise(wish: Curve) -> tuple[Chart, list[str]]:
     from dpacct.report.plots.noise import noise
 
-    if options.has_noise:
-        told = "--kind noise looks for the noise: leave --sigma, --b and the like out."
-        raise Refusal(told, "--sigma", kind="exclusive-options")
-    check_mechanism(options)
-    _, note = step_count(options)
+    if wish.typed.keys() & sizes():
+        told = "--kind noise looks for the noise: leave --sigma, --b and the like out"
+        raise Exclusive(told, argument="--sigma")
+    stated = wish.stated(seeks_noise=True)
+    sought, delta = stated.kind.sought, _delta(wish)
+    stated.steps.count(wish.option)
     target = Fraction(1) if wish.epsilon is None else wish.epsilon
-    first, last = wish.ends(float(target) / 10, 10 * float(target))
+    first, last = _ends(wish, float(target) / 10, 10 * float(target))
     if first <= 0:
-        raise Refusal("--from of a noise curve must be above 0.", "--from")
+        raise Usage("--from of a noise curve must be above 0", argument="--from")
+    bounds = stated.kind.between
+
+    def plan(size: float | Fraction) -> Node:
+        return stated.plan(**{sought: size})
+
     made = noise(
-        plan_of_noise(options),
-        epsilons=wish.between("noise", first, last, log=True),
-        delta=wish.asked_delta,
+        plan,
+        epsilons=_between(wish, first, last, log=True),
+        delta=delta,
         epsilon=target,
         methods=_named(wish),
-        name=options.noise_parameter,
+        name=sought,
         ask=lambda epsilon, method: ask(
-            noise_question(options, Fraction(epsilon), wish.asked_delta),
-            plan_of_noise(options),
+            Boundary(epsilon=Fraction(epsilon), delta=delta, name=sought, bounds=bounds),
+            plan,
             method=method,
         ),
     )
-    return made, [note] if note else []
+    return made, stated.notes
 
 
-def _named(wish: Wish) -> tuple[str, ...] | None:
+def _named(wish: Curve) -> tuple[str, ...] | None:
     """The methods asked for; auto is the exact one here, since a proof takes its time."""
     if not wish.methods:
         return None

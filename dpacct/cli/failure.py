@@ -9,28 +9,13 @@ from dataclasses import dataclass
 
 import click
 
+from dpacct.cli.command import DeclaredCommand, option_name
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.suggest import did_you_mean
-from dpacct.cli.values import option_name
+from dpacct.declare.domain import did_you_mean
 from dpacct.errors import DpacctError
 
 SCHEMA = 1
-
-# What the Python interface calls an argument, and the option that carries it here.
-_OPTIONS = {
-    "epsilon": "--eps",
-    "steps": "--steps",
-    "count": "--steps",
-    "n": "--steps",
-    "sample_rate": "--rate",
-    "order": "--from",
-    "orders": "--from",
-    "alpha": "--from",
-    "epsilons": "--from",
-}
-_SAME = ("delta", "sigma", "noise_multiplier", "clip", "b", "rate", "adjacency", "method", "unit")
-_OPTIONS |= {name: "--" + name.replace("_", "-") for name in _SAME}
 
 
 @dataclass(frozen=True)
@@ -63,8 +48,7 @@ class Failure:
 def describe(error: BaseException) -> Failure:
     """The failure that an exception amounts to; anything unforeseen is an internal error."""
     if isinstance(error, DpacctError):
-        argument = _OPTIONS.get(error.argument or "", error.argument)
-        return Failure(error.exit_code, error.kind, _sentence(str(error)), argument)
+        return Failure(error.exit_code, error.kind, _sentence(str(error)), error.argument)
     if isinstance(error, Refusal):
         return Failure(error.status, error.kind, _sentence(error.message), error.argument)
     if isinstance(error, click.ClickException):
@@ -81,11 +65,13 @@ def _usage(error: click.ClickException) -> Failure:
     if isinstance(error, click.NoSuchOption):
         argument = error.option_name
         known = [] if context is None else options_of(context.command)
+        typed = getattr(context, "command", None)
+        also = typed.known_as if isinstance(typed, DeclaredCommand) else None
         if isinstance(getattr(context, "command", None), click.Group):
             message = f"{command} has no option {argument} before the command's name"
             message += did_you_mean(argument, known)
         else:
-            message = f"{command} has no option {argument}" + did_you_mean(argument, known)
+            message = f"{command} has no option {argument}{did_you_mean(argument, known, also)}"
     elif isinstance(error, click.MissingParameter):
         argument = option_name(error.param)
         detail = getattr(error.param, "help", None)

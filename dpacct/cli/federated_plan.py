@@ -8,31 +8,31 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpacct.cli.plan_file import told_of
-from dpacct.cli.plan_step import as_table, as_text, check_keys
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.toml_file import contents, file_name, table_of
-from dpacct.cli.values import (
-    COUNT,
+from dpacct.cli.words import as_table, as_text, check_keys, told_of
+from dpacct.declare.domain import (
     DELTA,
     EPSILON,
     POSITIVE,
     RATE,
     SHARE,
     STEPS,
-    Choice,
-    Number,
+    Domain,
+    Integer,
+    Real,
+    Word,
 )
-from dpacct.declare.domain import Integer, Real
+from dpacct.declare.words import COUNT
 from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dpacct.federated import UDPFL, Client, FederatedPlan
 
 _Made = TypeVar("_Made")
-MISSING = Number(Integer(0))
-SMOOTHING = Number(Real(0, math.inf, "left"))
-NUMBERS: dict[str, Number] = {
+MISSING = Integer(0)
+SMOOTHING = Real(0, math.inf, "left")
+NUMBERS: dict[str, Domain[Any]] = {
     "clients": COUNT,
     "client_rate": RATE,
     "batch_size": COUNT,
@@ -47,11 +47,13 @@ NUMBERS: dict[str, Number] = {
     "epsilon": EPSILON,
     "delta": DELTA,
 }
-WORDS: dict[str, Choice] = {
-    "participation": Choice(["public", "secret"]),
-    "sampling": Choice(["poisson", "uniform"]),
-    "noise_by": Choice(["server", "clients"]),
+WORDS: dict[str, Word] = {
+    "participation": Word("public", "secret"),
+    "sampling": Word("poisson", "uniform"),
+    "noise_by": Word("server", "clients"),
 }
+DOMAINS: dict[str, Domain[Any]] = {**NUMBERS, **WORDS}
+"""Every setting of a plan of one kind of client."""
 NOISE = ("sigma", "noise_multiplier", "epsilon")
 """Ways to say how much noise there is, or what it is for."""
 _SHARED = ("delta", *NOISE)
@@ -86,9 +88,9 @@ KINDS: dict[str, Kind] = {
 }
 """Plans that one set of numbers describes."""
 ALGORITHMS = (*KINDS, "udp-fl")
-_ALGORITHM = Choice(ALGORITHMS)
+_ALGORITHM = Word(*ALGORITHMS)
 _WHOLE = ("clients", "batch_size", "records", "local_steps", "rounds", "missing", "coordinates")
-_CLIENT_NUMBERS: dict[str, Number] = {
+_CLIENT_NUMBERS: dict[str, Domain[Any]] = {
     "sigma": POSITIVE,
     "b": POSITIVE,
     "eps0": POSITIVE,
@@ -100,10 +102,10 @@ _CLIENT_NUMBERS: dict[str, Number] = {
     "coordinates": COUNT,
 }
 _FOR_ALL = ("delta", "client_rate")  # may stand once for all clients of udp-fl
-_CLIENT_WORDS: dict[str, Choice] = {
-    "mechanism": Choice(["gaussian", "laplace", "staircase"]),
-    "sampling": Choice(["poisson", "uniform"]),
-    "clip": Choice(["l1", "l2"]),
+_CLIENT_WORDS: dict[str, Word] = {
+    "mechanism": Word("gaussian", "laplace", "staircase"),
+    "sampling": Word("poisson", "uniform"),
+    "clip": Word("l1", "l2"),
 }
 
 
@@ -131,7 +133,7 @@ def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
             continue
         told = as_text(value, f"{name}: {key}")
         reader = NUMBERS.get(key) or WORDS.get(key) or _ALGORITHM
-        settings[key] = reader.read(told, f"{name}: {key}")
+        settings[key] = reader.check(f"{name}: {key}", told)
     return settings
 
 
@@ -202,7 +204,7 @@ def _client(raw: object, place: str, shared: Mapping[str, Fraction]) -> Client:
             given[key] = told
             continue
         reader = _CLIENT_NUMBERS.get(key) or _CLIENT_WORDS[key]
-        given[key] = _value(key, reader.read(told, f"{place}: {key}"))
+        given[key] = _value(key, reader.check(f"{place}: {key}", told))
     given.setdefault("name", place.rpartition(": ")[2])
     if "delta" not in given:
         raise Refusal(f"{place}: give delta, here or for all clients.", "delta")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.rounding import rounded
 from dpacct.cli.table import aligned
-from dpacct.cli.text import grade, is_estimate, is_tight, plan_line, relation
+from dpacct.cli.text import grade, is_tight, plan_line, relation
 from dpacct.report.rounding import Direction
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ def cell(answer: Answer) -> str:
         return "none is finite"
     safe: Direction = "up" if answer.safe_end == "upper" else "down"
     away: Direction = "down" if safe == "up" else "up"
-    mode = "nearest" if is_estimate(answer) else safe
+    mode = "nearest" if answer.is_estimate else safe
     told = f"{relation(answer)} {rounded(float(answer), mode, _DIGITS)}"
     other = answer.lower if safe == "up" else answer.upper
-    if other is None or is_tight(answer) or is_estimate(answer):
+    if other is None or is_tight(answer) or answer.is_estimate:
         return told
     sign = ">=" if safe == "up" else "<="
     return f"{told} ({sign} {rounded(other, away, _DIGITS)})"
@@ -84,7 +84,7 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 def _line(group: Sequence[Row], estimate: str) -> Cells:
     first = group[0]
     seen = " and ".join(dict.fromkeys(row.notion for row in group))
-    about = f"{estimate}{first.about}" if is_estimate(first.answer) else first.about
+    about = f"{estimate}{first.about}" if first.answer.is_estimate else first.about
     return first.name, _whose(first, seen), cell(first.answer), grade(first.answer), about
 
 

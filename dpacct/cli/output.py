@@ -43,6 +43,15 @@ def caught() -> Iterator[list[dict[str, Any]]]:
         _caught.reset(token)
 
 
+def collected(command: str, answer: Answer, notes: Sequence[str]) -> bool:
+    """Whether a command that asks another one takes the answer, so that nobody prints it."""
+    bodies = _caught.get()
+    if bodies is not None:
+        bare = replace(answer, tree=None)
+        bodies.append({**payload(command, bare, notes), "safe": float(answer)})
+    return bodies is not None
+
+
 def payload(command: str, answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]:
     """The JSON object of an answer (contracts, schema 1)."""
     body: dict[str, Any] = {"schema": SCHEMA, "command": command}
@@ -129,15 +138,13 @@ def show(
         hint: what to try next; goes to stderr.
     """
     must_be_finite(answer)
-    if (bodies := _caught.get()) is not None:
-        bare = replace(answer, tree=None)
-        bodies.append({**payload(command, bare, notes), "safe": float(answer)})
+    if collected(command, answer, notes):
         return
     if as_json:
         write_json(payload(command, answer, notes))
         return
     if quiet:
-        if text.is_estimate(answer):
+        if answer.is_estimate:
             note("note: this is an estimate, not a bound.")
         for line in notes:
             note(f"note: {line}.")

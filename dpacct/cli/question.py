@@ -1,54 +1,119 @@
-"""What `dpacct eps` and `dpacct delta` do with a plan: ask about it, and print."""
+"""What commands that ask about a plan share: how to answer, how sure, how much to show."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli import proof
-from dpacct.cli.output import show
+from dpacct.answer.ask import EFFORT, METHOD_NAMES, MOST_EFFORT, PROOF_DIGITS
+from dpacct.cli.command import Command, File
+from dpacct.cli.output import note, write_file
+from dpacct.declare.domain import Flag, Word
+from dpacct.declare.record import Exclusive, Parameter
 
 if TYPE_CHECKING:
+    from dpacct.answer import Answer
     from dpacct.answer.ask import Question
-    from dpacct.tree import Node
+    from dpacct.cli.screens import Screen
+    from dpacct.cli.words import Stated
+
+METHOD: Parameter[str] = Parameter(
+    Word(*METHOD_NAMES, also={"prv": "exact", "pld": "exact", "moments": "rdp", "gdp": "clt"}),
+    f"how to compute it: {', '.join(METHOD_NAMES)}; auto proves the answer where that is cheap, and else"
+    " takes the strongest",
+    "NAME",
+    default="auto",
+)
+QUIET: Parameter[bool] = Parameter(Flag(), "print the bare safe number, for scripts", default=False)
 
 
-_HOW = ("method", "as_json", "quiet", "digits", "certificate")
+class Asked(Command):
+    """A command whose result is one answer."""
 
-
-def taken(values: dict[str, Any]) -> dict[str, Any]:
-    """Take out of a command's options those that say how to answer, as `answer` wants them."""
-    return {name: values.pop(name) for name in _HOW}
-
-
-def answer(
-    command: str,
-    question: Question,
-    node: Node,
-    notes: Sequence[str],
-    *,
-    meaning: str,
-    method: str,
-    as_json: bool,
-    quiet: bool,
-    digits: Fraction | None,
-    certificate: str | None,
-) -> None:
-    """Print the answer to a question about a plan, under --json beside what other methods say."""
-    found = proof.put(question, node, method=method, digits=digits, certificate=certificate)
-    if as_json:
-        from dpacct.answer.ask import alternatives
-
-        found = replace(found, alternatives=alternatives(question, node, but=found.method))
-    show(
-        command,
-        found,
-        as_json=as_json,
-        quiet=quiet,
-        meaning=meaning,
-        notes=[*notes, *found.notes],
-        more=proof.ends(found, digits),
-        hint="dpacct compare, with the same options, shows what other methods say.",
+    method: Parameter[str] = METHOD
+    effort: Parameter[Fraction] = Parameter(
+        MOST_EFFORT,
+        "seconds of CPU, estimated beforehand, that a proof may cost before auto takes the fast method",
+        "S",
+        default=Fraction(EFFORT),
     )
+    quiet: Parameter[bool] = QUIET
+    details: Parameter[bool] = Parameter(
+        Flag(), "also the interval, the method, the sources and the assumptions", default=False
+    )
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """How to answer, for `ask`."""
+        return {"method": self.method, "effort": self.effort}
+
+    def show(self, screen: Screen, notes: tuple[str, ...] | list[str] = ()) -> None:
+        """Print an answer with what there is to know beside it."""
+        screen = replace(screen, notes=(*notes, *screen.answer.notes))
+        screen.show(self.name, as_json=self.as_json, quiet=self.quiet, details=self.details)
+
+
+class AskedOfPlan(Asked):
+    """The same about the plan that the line states, with a proof if asked."""
+
+    plan = True
+    heading = "Target"
+    headings = dict.fromkeys(("digits", "certificate", "save"), "Output")
+
+    digits: Parameter[int | None] = Parameter(
+        PROOF_DIGITS, "certify so many digits; 12 unless said otherwise", "N", default=None
+    )
+    certificate: Parameter[str | None] = Parameter(
+        File(),
+        "certify, and write the proof as JSON; dpacct verify checks it",
+        "FILE",
+        default=None,
+    )
+    save: Parameter[str | None] = Parameter(
+        File(), "write the plan as a file, for compose, report and sweep", "FILE", default=None
+    )
+
+    def ask(self, question: Question, plan: Any, *, beside: bool) -> Answer:
+        """The answer, its certificate written if asked; `beside` it what other methods say."""
+        from dpacct.answer.ask import DIGITS, alternatives, ask
+
+        given = (
+            "--digits" if self.digits is not None else "--certificate" if self.certificate else ""
+        )
+        if given and self.method not in ("auto", "certified"):
+            told = f"{given} needs --method certified, and --method {self.method} was given"
+            raise Exclusive(told, argument=given)
+        digits = (self.digits or DIGITS) if given else None
+        found = ask(question, plan, digits=digits, **self.how)
+        if self.certificate is not None:
+            text = json.dumps(found.certificate, indent=1) + "\n"
+            write_file(text.encode(), self.certificate, "--certificate")
+        if beside:
+            found = replace(found, alternatives=alternatives(question, plan, but=found.method))
+        return found
+
+    def answered(
+        self, screen: Screen, stated: Stated, asked: Mapping[str, Fraction], **sought: object
+    ) -> None:
+        """Print, and save the plan if asked."""
+        details = list(screen.details)
+        if (self.digits or 0) > 15:
+            extra = screen.answer.extra
+            proven = f"proven: between {extra['lower_decimal']} and {extra['upper_decimal']}"
+            screen = replace(screen, more=[*screen.more, proven])
+        if self.save is not None:
+            from dpacct.cli.words import written
+
+            target = {key: each for key, each in asked.items() if len(asked) == 1 or key == "delta"}
+            said = {"mechanism": stated.kind.kind, **self.typed, **target, **sought}
+            write_file(written(said).encode(), self.save, "--save")
+            note(f"wrote {self.save}")
+        size, delta = stated.steps.dataset_size, asked.get("delta")
+        notes = list(stated.notes)
+        if size is not None and delta is not None and delta * size > 1:
+            unit = stated.meaning.unit or "record"
+            notes.append(f"delta is above 1 / {size}: it belongs well below one over the {unit}s")
+        self.show(replace(screen, details=details), notes)

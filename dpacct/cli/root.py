@@ -9,17 +9,32 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import click
 
 from dpacct.cli import commands, failure
-from dpacct.cli.command import ExampleCommand
+from dpacct.cli.command import Command, DeclaredCommand
 from dpacct.cli.console import made_readable
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.suggest import did_you_mean
+from dpacct.declare.domain import did_you_mean
 
+ORDER = (
+    *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "federated", "pate", "curve"),
+    *("sweep", "compose", "report", "cite", "theorems", "tables", "verify", "ledger", "completion"),
+)
+"""The usual commands, as `dpacct --help` lists them."""
+SYNONYMS = {
+    "epsilon": "eps",
+    "sigma": "noise",
+    "calibrate": "noise",
+    "rounds": "steps",
+    "plot": "curve",
+}
+"""What people type who come from other tools."""
 COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
 
 # What writing to stdout may end with; files have their own sentences, and never come this far.
@@ -30,21 +45,28 @@ class Root(click.Group):
     """The group of all commands; a command's module is imported only when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command, in the order of their ranks."""
-        return sorted(_names(), key=lambda name: (_load(name).rank, name))
+        """Every command: the usual ones in their order, then whatever else there is."""
+        there = names()
+        return [*(name for name in ORDER if name in there), *sorted({*there} - {*ORDER})]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every command with the first line of its file, which is not imported for that."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _first_line(name)) for name in self.list_commands(ctx)])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, or None."""
-        return _load(cmd_name) if cmd_name in _names() else None
+        return load(cmd_name) if cmd_name in names() else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does it, but an unknown command is answered with the one it resembles."""
         name = args[0]
-        if name not in _names() and not name.startswith("-") and not ctx.resilient_parsing:
+        if name not in names() and not name.startswith("-") and not ctx.resilient_parsing:
             raise Refusal(
-                f"dpacct has no command {name[:40]!r}" + did_you_mean(name, _names()), "COMMAND"
+                f"dpacct has no command {name[:40]!r}" + did_you_mean(name, names(), SYNONYMS),
+                "COMMAND",
             )
         return super().resolve_command(ctx, args)
 
@@ -109,14 +131,33 @@ def _hang_up(error: OSError) -> int:
     return ExitStatus.USAGE
 
 
-def _names() -> list[str]:
+def names() -> list[str]:
+    """Every command, by the files there are."""
     return [module.name for module in pkgutil.iter_modules(commands.__path__)]
 
 
-def _load(name: str) -> ExampleCommand:
+def _first_line(name: str) -> str:
+    """What a command does, by the first line of its file."""
+    for folder in commands.__path__:
+        file = Path(folder) / f"{name}.py"
+        if file.is_file():
+            with file.open(encoding="utf-8") as source:
+                return source.readline().strip().strip('"')
+    return ""
+
+
+@cache
+def load(name: str) -> DeclaredCommand:
+    """The command of that name; its file must be there."""
     module = importlib.import_module(f"{commands.__name__}.{name}")
-    command: ExampleCommand = module.command
-    return command
+    declared = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, Command)
+        and each.__module__ == module.__name__
+    ]
+    return DeclaredCommand(name, declared[-1])
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -135,6 +176,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 )
 @click.option(
     "--version",
+    "-V",
     is_flag=True,
     is_eager=True,
     expose_value=False,

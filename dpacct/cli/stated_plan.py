@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from dpacct.cli import federated_plan as plans
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.federated_text import answer_rows, printed_rows
-from dpacct.cli.plan_file import PlanFile, is_federated, plan_of_text, told_of
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.suggest import did_you_mean
 from dpacct.cli.toml_file import contents, file_name, table_of
-from dpacct.declare.domain import one_of
+from dpacct.cli.words import PlanFile, is_federated, plan_of_text, told_of
+from dpacct.declare.domain import did_you_mean, one_of
 from dpacct.errors import NotCertified
 
 if TYPE_CHECKING:

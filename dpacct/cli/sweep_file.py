@@ -12,14 +12,13 @@ from typing import Any
 
 import click
 
-from dpacct.cli.plan_step import as_table, as_text, check_keys
+from dpacct.cli.command import DeclaredCommand
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.suggest import closest, did_you_mean
 from dpacct.cli.sweep_point import Asking, NoAnswer, command_named, paths
-from dpacct.cli.sweep_slot import Slot, flattened, is_whole, slot_of
+from dpacct.cli.sweep_slot import Slot, flattened, is_whole, reads_a_file, slot_of
 from dpacct.cli.toml_file import contents, file_name, table_of
-from dpacct.cli.values import FilePath, Number
-from dpacct.declare.domain import Integer, one_of
+from dpacct.cli.words import as_table, as_text, check_keys
+from dpacct.declare.domain import Integer, closest, did_you_mean, one_of
 from dpacct.declare.number import NotANumber, number, shown
 from dpacct.sweep.axis import MOST_POINTS, SCALES, Axis, spread
 from dpacct.sweep.grid import Grid
@@ -29,7 +28,7 @@ _SPREAD = ("from", "to", "points", "scale")
 _ANSWER = ("lower", "upper", "side", "strength", "method")
 _NOT_SWEPT = ("sweep", "completion", "ledger")
 _PROBES = 20
-_COUNT = Number(Integer(2, MOST_POINTS))
+_COUNT = Integer(2, MOST_POINTS)
 
 
 def read_sweep(path: str) -> tuple[Grid, Asking, str]:
@@ -57,7 +56,7 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
     if method:
         told_fixed["method"] = typed[Slot("option", "--method")] = (method,)
     names = {option.name for option in command.params}
-    ways = [flag for name, flag in (("quiet", "--quiet"), ("as_json", "--json")) if name in names]
+    ways = [flag for name, flag in (("quiet", "--quiet"), ("json", "--json")) if name in names]
     asking = Asking(command.name or "", tuple(typed.items()), tuple(axes), ())
     tied = _tied(table, {axis.name for axis in axes.values()}, name)
     grid = Grid(asking.command, tuple(told_fixed.items()), tuple(axes.values()), (), tied)
@@ -103,7 +102,7 @@ def _part(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
     return as_table(table.get(key, {}), f"{name}: {key}")
 
 
-def _command(table: Mapping[str, Any], name: str) -> click.Command:
+def _command(table: Mapping[str, Any], name: str) -> DeclaredCommand:
     if "command" not in table:
         raise Refusal(f'{name} does not say which command it sweeps: command = "eps".', "command")
     word = as_text(table["command"], f"{name}: command")
@@ -143,7 +142,7 @@ def _fixed(command: click.Command, table: Mapping[str, Any], place: str) -> Fixe
         else:
             values = (as_text(value, f"{place}: {key}"),)
         if param is not None:
-            if "-" in values and isinstance(param.type, FilePath):
+            if "-" in values and reads_a_file(param):
                 told = f"{place}: {key} is read again at every point, which standard input can't be"
                 raise Refusal(f"{told}; name a file.", key)
             for each in values:
@@ -181,7 +180,7 @@ def _spread(key: str, value: object, place: str, *, whole: bool) -> Axis:
     if scale not in SCALES:
         told = f"{place}: scale must be {one_of(SCALES)}, got {shown(scale)}."
         raise Refusal(told, key, kind="invalid-argument")
-    points = _COUNT.read(as_text(value["points"], f"{place}: points"), f"{place}: points")
+    points = _COUNT.check(f"{place}: points", as_text(value["points"], f"{place}: points"))
     start, stop = (_number(value[end], f"{place}: {end}") for end in ("from", "to"))
     return spread(key, start, stop, int(points), scale, whole=whole)
 
@@ -195,14 +194,12 @@ def _number(value: object, place: str) -> Fraction:
         raise Refusal(told, kind="invalid-argument") from None
 
 
-def _unasked_method(command: click.Command, given: set[Slot]) -> str:
+def _unasked_method(command: DeclaredCommand, given: set[Slot]) -> str:
     """The quick method, where the command would prove each number and nobody asked for that."""
-    option = next((param for param in command.params if param.name == "method"), None)
-    asked = {slot.name for slot in given} & {"--method", "--digits"}
-    if not isinstance(option, click.Option) or option.multiple or asked:
+    method = command.declared.parameters.get("method")
+    if method is None or {slot.name for slot in given} & {"--method", "--digits"}:
         return ""
-    choices = getattr(option.type, "choices", ())
-    return "exact" if "exact" in choices and option.default == "auto" else ""
+    return "exact" if method.default == "auto" else ""
 
 
 def _outputs(table: Mapping[str, Any], name: str) -> tuple[str, ...]:

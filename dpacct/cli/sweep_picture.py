@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.suggest import did_you_mean
+from dpacct.declare.domain import did_you_mean
 from dpacct.sweep.grid import Grid
 from dpacct.sweep.table import Table
 from dpacct.vocabulary import Strength

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import click
 
 from dpacct.cli import failure
+from dpacct.cli.command import DeclaredCommand
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import caught
 from dpacct.cli.refusal import Refusal
@@ -81,15 +81,11 @@ class Asking:
         return bodies[0]
 
 
-@cache
-def command_named(name: str) -> click.Command:
+def command_named(name: str) -> DeclaredCommand:
     """The command of that name; it must exist."""
-    from dpacct.cli.root import root
+    from dpacct.cli.root import load
 
-    found = root.get_command(click.Context(root), name)
-    if found is None:
-        raise Refusal(f"dpacct has no command {name[:40]!r}.", "command")
-    return found
+    return load(name)
 
 
 def paths(body: Any, before: str = "") -> dict[str, Cell]:

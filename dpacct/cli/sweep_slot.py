@@ -8,14 +8,13 @@ from typing import Literal
 
 import click
 
-from dpacct.cli import federated_plan, plan_step
+from dpacct.cli import federated_plan, words
+from dpacct.cli.command import File, Value
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.suggest import closest
-from dpacct.cli.values import FilePath, Number
-from dpacct.declare.domain import Integer
+from dpacct.declare.domain import Integer, closest
 from dpacct.declare.number import shown
 
-_OURS = ("as_json", "as_csv", "quiet", "output", "certificate", "help")
+_OURS = ("json", "csv", "quiet", "details", "save", "output", "certificate", "help")
 
 
 Kind = Literal["option", "switch", "argument", "word", "inside"]
@@ -66,7 +65,7 @@ def slot_of(command: click.Command, key: str, place: str) -> tuple[Slot, click.P
         return Slot("switch" if param.is_flag else "option", param.opts[0]), param
     file, dot, path = key.partition(".")
     holder = known.get(file.replace("_", "-").lower())
-    if dot and holder is not None and isinstance(holder.type, FilePath):
+    if dot and holder is not None and reads_a_file(holder):
         return Slot("inside", path), None
     if any("NAME=VALUE" in str(param.metavar) for param in command.params):
         return Slot("word", key), None
@@ -83,15 +82,18 @@ def _names(param: click.Parameter) -> list[str]:
     return [param.name or "", *([called] if called.isalpha() else [])]
 
 
+def reads_a_file(param: click.Parameter) -> bool:
+    """Whether its value is the name of a file."""
+    return isinstance(param.type, Value) and isinstance(param.type.domain, File)
+
+
 def is_whole(slot: Slot, param: click.Parameter | None) -> bool:
     """Whether only whole numbers go there."""
-    kind = None if param is None else param.type
     if slot.kind == "inside":
         last = slot.name.rpartition(".")[2]
-        if plan_step.is_whole(last):
-            return True
-        kind = federated_plan.NUMBERS.get(last)
-    return isinstance(kind, Number) and isinstance(kind.domain, Integer)
+        return words.is_whole(last) or isinstance(federated_plan.NUMBERS.get(last), Integer)
+    kind = None if param is None else param.type
+    return isinstance(kind, Value) and isinstance(kind.domain, Integer)
 
 
 def flattened(table: Mapping[str, object], ends: Iterable[str]) -> Iterator[tuple[str, object]]:

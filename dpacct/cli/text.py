@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpacct.cli.rounding import power_of_ten, rounded
 from dpacct.report.rounding import Direction
-from dpacct.vocabulary import Side, Strength
+from dpacct.vocabulary import Side
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -21,14 +21,9 @@ if TYPE_CHECKING:
 _TIGHT = 1e-9
 
 
-def is_estimate(answer: Answer) -> bool:
-    """Whether the number bounds nothing."""
-    return answer.strength is Strength.ESTIMATE or answer.side is Side.NONE
-
-
 def relation(answer: Answer) -> str:
     """The sign between the quantity and its number: =, <=, >= or ~."""
-    if is_estimate(answer):
+    if answer.is_estimate:
         return "~"
     bound = "<=" if answer.safe_end == "upper" else ">="
     if answer.side is not Side.TWO_SIDED:
@@ -53,7 +48,7 @@ def _below_floats(answer: Answer) -> bool:
 def safe_number(answer: Answer) -> str:
     """The safe end, rounded to its safe side; an estimate has none and is rounded to nearest."""
     direction: Direction = "nearest"
-    if not is_estimate(answer):
+    if not answer.is_estimate:
         direction = "up" if answer.safe_end == "upper" else "down"
     if answer.log_value is not None and _below_floats(answer):
         return power_of_ten(answer.log_value, direction)
@@ -77,7 +72,7 @@ def detail_lines(answer: Answer) -> list[str]:
     """Everything that is known about the answer beyond its number, one item to a line."""
     meaning = f"adjacency {answer.adjacency}; unit {answer.unit}"
     lines = [f"  {grade(answer)}; method {answer.method}; {meaning}"]
-    lines += _bracket(answer)
+    lines += bracket(answer)
     if answer.tree is not None:
         lines.append(f"  plan: {plan_line(answer.tree)}")
     lines += [f"  basis: {source}" for source in answer.basis]
@@ -91,7 +86,8 @@ def plan_line(plan: Node, width: int = 300) -> str:
     return line if len(line) <= width else line[: width - 4] + " ..."
 
 
-def _bracket(answer: Answer) -> Iterable[str]:
+def bracket(answer: Answer, most: int = 16) -> Iterable[str]:
+    """The interval, with two digits past where its ends part; nothing where it is a point."""
     if answer.lower is None or answer.upper is None or answer.lower == answer.upper:
         return []
     if _below_floats(answer) or (answer.safe_end == "lower" and is_tight(answer)):
@@ -103,6 +99,6 @@ def _bracket(answer: Answer) -> Iterable[str]:
     width = answer.upper - answer.lower
     if width > 0 and size > 0:
         # Two digits past where the ends part, so that a narrow bracket is seen to be one.
-        digits = min(16, max(6, 2 + math.ceil(math.log10(size / width))))
+        digits = min(most, max(6, 2 + math.ceil(math.log10(size / width))))
     low, high = rounded(answer.lower, "down", digits), rounded(answer.upper, "up", digits)
     return [f"  between {low} and {high}"]

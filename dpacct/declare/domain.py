@@ -528,7 +528,11 @@ SHARE = Real(0, 1, "both")
 """A part of something, none and all included."""
 STEPS = Integer(1, 10**15)
 """How often something is released."""
+SEED = Integer(0, 10**18)
+"""Of what draws at random, to draw the same again."""
 DELTA = Real(0, 1, as_float=False)
 """The delta of a question: it may lie far below the range of floats (`ln` gives its logarithm)."""
+PURE_DELTA = Real(0, 1, "left", as_float=False)
+"""The delta of a guarantee, which may be pure."""
 EPSILON = Real(0, math.inf, "left", typical=(0, 20))
 """The epsilon of a question."""

@@ -55,7 +55,6 @@ class Parameter(Generic[T]):
     also: further spellings that are accepted.
     known_as: what other tools call it: never accepted, but answered with the right name.
     flag: its name on the command line, where that is another; eps for epsilon.
-    many: whether it may be given several times.
     """
 
     __slots__ = (
@@ -67,7 +66,6 @@ class Parameter(Generic[T]):
         "flag",
         "known_as",
         "kw_only",
-        "many",
         "means",
         "symbol",
     )
@@ -84,11 +82,10 @@ class Parameter(Generic[T]):
         also: tuple[str, ...] = (),
         known_as: tuple[str, ...] = (),
         flag: str = "",
-        many: bool = False,
     ) -> None:
         self.domain, self.means, self.symbol, self.default = domain, means, symbol, default
         self.alias, self.kw_only, self.attribute = alias, kw_only, ""
-        self.also, self.known_as, self.flag, self.many = also, known_as, flag, many
+        self.also, self.known_as, self.flag = also, known_as, flag
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.attribute = name
@@ -102,6 +99,15 @@ class Parameter(Generic[T]):
     def required(self) -> bool:
         """Whether there is no default."""
         return self.default is ...
+
+    def check(self, name: str, value: object) -> T:
+        """The value, made exact, if it lies in the domain."""
+        return self.domain.check(name, value)
+
+    def optional(self) -> Parameter[T | None]:
+        """The same parameter, where it need not be given."""
+        kept = {name: getattr(self, name) for name in self.__slots__ if name != "attribute"}
+        return Parameter(**(kept | {"default": None}))
 
     @overload
     def __get__(self, record: None, owner: type) -> Self: ...
@@ -118,6 +124,29 @@ class Parameter(Generic[T]):
         # reading of an attribute into a call.
         def __set__(self, record: Any, value: Number | None) -> None:
             raise AttributeError(self.name)
+
+
+class Several(Parameter[tuple[T, ...]]):
+    """One parameter that may be given several times."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        domain: Domain[T],
+        means: str,
+        symbol: str = "",
+        *,
+        default: tuple[T, ...] = (),
+        alias: str = "",
+        kw_only: bool = True,
+    ) -> None:
+        each: Any = domain
+        super().__init__(each, means, symbol, default=default, alias=alias, kw_only=kw_only)
+
+    def check(self, name: str, value: Any) -> Any:
+        """All the values."""
+        return tuple(self.domain.check(name, one) for one in value)
 
 
 class _Signature:
@@ -144,7 +173,9 @@ class _Signature:
         )
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Parameter,))
+@dataclass_transform(
+    kw_only_default=True, frozen_default=True, field_specifiers=(Parameter, Several)
+)
 class Record:
     """Base of all that is declared: checked, exact, and never changed.
 
@@ -174,7 +205,12 @@ class Record:
         cls._groups = tuple(_read_ways(group) for group in ways.split(","))
         cls._known_to_fit = set()
         cls._reads = tuple(
-            (name, each.attribute, each.domain.check, None if each.required else each.default)
+            (
+                name,
+                each.attribute,
+                each.check if isinstance(each, Several) else each.domain.check,
+                None if each.required else each.default,
+            )
             for name, each in cls.parameters.items()
         )
 

@@ -12,7 +12,11 @@ from dpacct.vocabulary import Adjacency, Unit
 
 COUNT = Integer(1, 10**18)
 """A number of records, clients or coordinates."""
-SAMPLINGS = ("poisson", "uniform", "none")
+SAMPLING = Word(
+    *("poisson", "uniform", "none"),
+    also={"fixed": "uniform", "without-replacement": "uniform", "bernoulli": "poisson"},
+)
+"""How a step's sample is drawn; a sampler that declares what it takes on trust adds its word."""
 
 
 class Steps(Record):
@@ -38,13 +42,9 @@ class Steps(Record):
         COUNT, "number of records (units)", "N", default=None, known_as=("n", "records")
     )
     sampling: Parameter[str | None] = Parameter(
-        Word(
-            *SAMPLINGS,
-            also={"fixed": "uniform", "without-replacement": "uniform", "bernoulli": "poisson"},
-        ),
+        SAMPLING,
         "poisson: each record by its own coin (where there is a rate); uniform: a fixed size,"
         " without replacement; none",
-        "HOW",
         default=None,
     )
     steps: Parameter[int | None] = Parameter(
@@ -75,7 +75,7 @@ class Steps(Record):
         if self.sampling == "none" and rate is not None:
             told = f"{call('sampling')} none contradicts a sampling rate; leave one of them out"
             raise Exclusive(told, argument=call("sampling"))
-        if self.sampling in ("poisson", "uniform") and rate is None:
+        if self.sampling not in (None, "none") and rate is None:
             told = f"{call('sampling')} {self.sampling} needs {call('rate')}, or"
             told += f" {call('batch_size')} and {call('dataset_size')}"
             raise Usage(told, argument=call("rate"))
@@ -136,14 +136,12 @@ class Meaning(Record):
             },
         ),
         "which data sets are neighbours; default: replace-one for uniform sampling, else add-remove",
-        "WORD",
         default=None,
         known_as=("relation", "neighbouring", "neighboring"),
     )
     unit: Parameter[str | None] = Parameter(
         Word(*(str(word) for word in Unit)),
         "whose data is protected; default: record; the number does not depend on it",
-        "WORD",
         default=None,
     )
 

@@ -33,10 +33,13 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
     DiscreteGaussian(scale=10, sensitivity=1)
     """
 
+    label = "discrete Gaussian noise"
+    sought, between = "scale", (0.05, 1e9)
+    trust = "each {unit} moves the released whole number by at most the sensitivity"
     scale: Parameter[Fraction] = Parameter(
-        Real("0.05", 10**9, "both", typical=(0.2, 50)), "sigma, in whole units", kw_only=False
+        Real("0.05", 10**9, "both", typical=(0.2, 50)), "sigma, in whole units", "S", kw_only=False
     )
-    sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", default=1)
+    sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", "D", default=1)
     references = (
         "Canonne, Kamath, Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020",
     )

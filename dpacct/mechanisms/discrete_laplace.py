@@ -33,10 +33,16 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
     DiscreteLaplace(scale=10, sensitivity=1)
     """
 
+    label = "discrete Laplace noise"
+    sought, between = "scale", (2e-3, 1e6)
+    trust = "each {unit} moves the released whole number by at most the sensitivity"
     scale: Parameter[Fraction] = Parameter(
-        Real("0.002", 10**10, "both", typical=(1e-1, 1e2)), "scale, in whole units", kw_only=False
+        Real("0.002", 10**10, "both", typical=(1e-1, 1e2)),
+        "scale, in whole units",
+        "S",
+        kw_only=False,
     )
-    sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", default=1)
+    sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", "D", default=1)
     references = (
         "Ghosh, Roughgarden, Sundararajan. Universally Utility-Maximizing Privacy Mechanisms. STOC "
         "2009",

@@ -32,6 +32,9 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
     (ExponentialMechanism(eps0=0.1), ZCDP(rho=0.00125))
     """
 
+    label = "the exponential mechanism"
+    sought, between = "eps0", (1e-6, 500.0)
+    trust = "one {unit} moves each score by at most the score's sensitivity"
     eps0: Parameter[Fraction] = Parameter(EPS0, "range of one choice's losses", "L", kw_only=False)
     references = (
         "McSherry, Talwar. Mechanism Design via Differential Privacy. FOCS 2007",

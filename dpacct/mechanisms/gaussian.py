@@ -74,16 +74,28 @@ class Gaussian(_Normal, kind="gaussian"):
     (Gaussian(sigma=1.1), 1.0)
     """
 
+    label = "Gaussian noise"
     sigma: Parameter[Fraction | None] = Parameter(
-        POSITIVE, "standard deviation / sensitivity", "S", default=None, kw_only=False
+        POSITIVE,
+        "standard deviation / sensitivity",
+        "S",
+        default=None,
+        kw_only=False,
+        known_as=("std",),
     )
     noise_multiplier: Parameter[Fraction | None] = Parameter(
-        POSITIVE, "standard deviation / clip", "Z", default=None
+        POSITIVE, "standard deviation / clip", "Z", default=None, known_as=("noise", "z")
     )
     clip: Parameter[Fraction | None] = Parameter(
-        POSITIVE, "l2 norm to which each contribution is clipped", "C", default=None
+        POSITIVE,
+        "l2 norm to which each contribution is clipped",
+        "C",
+        default=None,
+        known_as=("max_grad_norm", "clipping"),
     )
     ways = "sigma | noise_multiplier clip?"
+    sought = "sigma"
+    trust = "each {unit}'s contribution is clipped (gradients: per example)"
     references = (_DWORK_ROTH, _BALLE_WANG, _DONG)
 
     def precision(self) -> tuple[Fraction, Fraction]:

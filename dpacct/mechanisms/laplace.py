@@ -30,6 +30,7 @@ class Laplace(Mechanism, kind="laplace"):
     (Laplace(b=0.5), Fraction(1, 1))
     """
 
+    label = "Laplace noise"
     b: Parameter[Fraction | None] = Parameter(
         POSITIVE, "scale / sensitivity", "B", default=None, kw_only=False
     )
@@ -40,6 +41,8 @@ class Laplace(Mechanism, kind="laplace"):
         POSITIVE, "l1 norm to which each contribution is clipped", "C", default=None
     )
     ways = "b | noise_multiplier clip?"
+    sought = "b"
+    trust = "each {unit}'s contribution moves the value by at most the l1 sensitivity"
     references = (
         "Dwork, McSherry, Nissim, Smith. Calibrating Noise to Sensitivity in Private Data "
         "Analysis. TCC 2006",

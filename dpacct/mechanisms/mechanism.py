@@ -27,6 +27,13 @@ class Mechanism(Record, Leaf):
     facts = Facts()
     in_files: ClassVar[bool] = True
     """Whether a step of a plan file may name it, and give its parameters as keys."""
+    sought: ClassVar[str] = ""
+    """The parameter that says how much noise there is, which a search looks for; "" for none: such a
+    mechanism is for plan files, and has no options on the command line."""
+    between: ClassVar[tuple[float, float] | None] = None
+    """Where the search looks."""
+    trust: ClassVar[str] = ""
+    """What must be true of the data, in words of who trains; {unit} stands for the unit."""
 
     @abstractmethod
     def base(self, adjacency: Adjacency) -> BasePair:

@@ -40,6 +40,9 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
     RandomizedResponse(eps0=1, k=4)
     """
 
+    label = "randomized response"
+    sought, between = "eps0", (1e-6, 500.0)
+    trust = "each {unit} answers once a step, with coins of its own"
     eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one answer", "L", kw_only=False)
     k: Parameter[int] = Parameter(Integer(2, 10**9), "number of possible answers", "K", default=2)
     references = (_WARNER,)
@@ -96,6 +99,9 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
     LocalRandomizer(eps0=0.5)
     """
 
+    label = "a local randomizer"
+    sought, between = "eps0", (1e-6, 500.0)
+    trust = "each {unit} reports once a step, by a randomizer that is eps0-DP in its value"
     eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one report", "L", kw_only=False)
     references = (
         "Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith. What Can We Learn Privately? FOCS "

@@ -39,6 +39,9 @@ class Staircase(Mechanism, kind="staircase"):
     Fraction(2, 1)
     """
 
+    label = "staircase noise"
+    sought, between = "eps0", (1e-6, 500.0)
+    trust = "each {unit} moves the released number by at most the sensitivity"
     eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one release", "L", kw_only=False)
     nu: Parameter[Fraction | None] = Parameter(
         SHARE,

@@ -28,6 +28,9 @@ class WithoutReplacement(Sampler, kind="without-replacement"):
     rate: Parameter[Fraction] = Parameter(
         RATE, "share of all units that are in a step", "Q", kw_only=False
     )
+    word = "uniform"
+    drawn = "each on a random {rate} of the {unit}s, of fixed size"
+    trust = "every step draws a fresh random subset of fixed size (one shuffled epoch is not that)"
     fixed_adjacency = Adjacency.REPLACE_ONE
     references = (
         "Dong, Roth, Su. Gaussian Differential Privacy. J. R. Stat. Soc. B 2022. Theorem 4.2",

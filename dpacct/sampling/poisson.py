@@ -35,6 +35,8 @@ class Poisson(Sampler, kind="poisson"):
         "Zhu, Dong, Wang. Optimal Accounting of Differential Privacy via Characteristic Function. "
         "AISTATS 2022",
     )
+    drawn = "each {unit} in a step with probability {rate}"
+    trust = "batches are drawn by coin (Opacus: poisson_sampling=True; shuffle=True is not that)"
     drawing = "each unit is sampled independently, with the stated rate, afresh at each release"
 
     def check_inner(self, leaf: Leaf) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpacct.declare.number import literal, shown, text
 from dpacct.declare.record import Record
+from dpacct.declare.words import SAMPLING
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.tree.combine import know
@@ -35,6 +36,14 @@ class Sampler(Record, ABC):
     fixed_adjacency: ClassVar[Adjacency | None] = None
     references: ClassVar[tuple[str, ...]] = ()
     drawing: ClassVar[str]  # how the sample is drawn: an assumption of every answer
+    word: ClassVar[str] = ""
+    """Its name on the command line and in plan files, where that is not `kind`."""
+    drawn: ClassVar[str] = "each on a sample of {rate} of the {unit}s"
+    """The same in a line about a plan."""
+    trust: ClassVar[str] = ""
+    """What a data loader must do for it, in words of who trains; such a sampler is for all users."""
+    known: ClassVar[dict[str, type[Sampler]]] = {}
+    """Those by their words."""
 
     def __init_subclass__(cls, kind: str, **more: Any) -> None:
         """Register the sampler under its name in JSON."""
@@ -46,6 +55,11 @@ class Sampler(Record, ABC):
         if READERS.setdefault(kind, from_fields) is not from_fields:
             raise InvalidArgument(f"the kind of node {kind!r} is taken", argument="kind")
         cls.kind = kind
+        if cls.trust:
+            word = cls.word or kind
+            Sampler.known[word] = cls
+            if word not in SAMPLING.choices:
+                SAMPLING.choices = (*SAMPLING.choices, word)
 
     def __call__(self, node: Node) -> Node:
         """The plan on a sample that is drawn once, and held while all of it runs."""

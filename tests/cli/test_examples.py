@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
-from dpacct.cli.root import _load, _names
+from dpacct.cli.root import load, names
 from tests.cli.runner import PLAN, SWEEP, line, run
 from tests.structure.project import ROOT
 
-EXAMPLES = [example for name in _names() for example in _load(name).examples]
+EXAMPLES = [example for name in names() for example in load(name).examples]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -37,11 +37,11 @@ def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert done.json["schema"] == 1
 
 
-@pytest.mark.parametrize("name", _names())
+@pytest.mark.parametrize("name", names())
 def test_help_shows_the_examples(name: str) -> None:
     shown = line(f"{name} --help")
     assert shown.code == 0
-    command = _load(name)
+    command = load(name)
     assert command.examples, f"{name} has no example"
     for example in command.examples:
         assert f"dpacct {example}\n" in shown.stdout
@@ -53,5 +53,5 @@ def test_help_lists_every_command() -> None:
     shown = line("--help").stdout
     places = [shown.index(f"\n  {name} ") for name in ("noise", "eps", "delta", "steps", "compare")]
     assert places == sorted(places)
-    assert all(f"\n  {name}" in shown for name in _names())
+    assert all(f"\n  {name}" in shown for name in names())
     assert line("").stdout == shown

@@ -129,7 +129,7 @@ def test_an_internal_error_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*_: object) -> None:
         raise ZeroDivisionError("float division\nby zero")
 
-    monkeypatch.setattr(eps, "whole", fail)
+    monkeypatch.setattr(eps.Eps, "stated", fail)
     failed = line("eps --sigma 1 --delta 1e-5")
     assert failed.code == 1 and failed.stdout == ""
     assert "ZeroDivisionError: float division by zero" in failed.stderr
@@ -159,7 +159,7 @@ def test_every_error_of_the_library_has_its_exit_code(monkeypatch: pytest.Monkey
         def fail(*_: object, kind: type[errors.DpacctError] = kind) -> None:
             raise kind("it is so", argument="epsilon")
 
-        monkeypatch.setattr(eps, "whole", fail)
+        monkeypatch.setattr(eps.Eps, "stated", fail)
         failed = line("eps --sigma 1 --delta 1e-5 --json")
         assert failed.code == code
         assert failed.json["error"] == {

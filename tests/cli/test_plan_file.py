@@ -68,7 +68,10 @@ def test_nested_steps(compose: Ask) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[[step]]\nsigma = 1\nsampling = 'poisson'", "step 1: sampling poisson needs a rate"),
+        (
+            "[[step]]\nsigma = 1\nsampling = 'poisson'",
+            "sampling poisson needs rate, or",
+        ),
         ("[[step]]\nsigmaa = 1", "step 1: unknown key 'sigmaa'; did you mean sigma?"),
         ("detla = 0.1\n[[step]]\nsigma = 1", "unknown key 'detla'; did you mean delta?"),
         (
@@ -82,7 +85,12 @@ def test_nested_steps(compose: Ask) -> None:
         ("[[step]]\nsigma = 1\nrepeat = 0", "step 1: repeat must be a whole number"),
         ("[[step]]\nsigma = 1\nrepeat = 1.5", "step 1: repeat must be a whole number"),
         ("[[step]]\nsigma = 1\nrate = 2", "step 1: rate must be"),
-        ("[[step]]\nsigma = 1\nrate = 1\nsampling = 'none'", "contradicts the rate"),
+        ("[[step]]\nsigma = 1\nbatch_size = 2", "step 1: batch_size needs dataset_size"),
+        ("[[step]]\nsigma = 1\nrate = 1\nrepeat = 2\nepochs = 3", "repeat and epochs do not go"),
+        (
+            "[[step]]\nsigma = 1\nrate = 1\nsampling = 'none'",
+            "sampling none contradicts a",
+        ),
         ("[[step]]\nsigma = 1\nb = 1", "step 1: give mechanism"),
         ("[[step]]\nmechanism = 'gaussian'\nb = 1", "gaussian takes either sigma or"),
         ("[[step]]\nmechanism = 'gauss'", "did you mean gaussian?"),
@@ -136,13 +144,16 @@ def test_a_bad_file(compose: Ask, text: str | bytes, says: str) -> None:
         ("mechanism = 'staircase'\neps0 = 1\nclip = 3", dp.Staircase(1, clip=3)),
         ("noise_multiplier = 2\nclip = 3", dp.Gaussian(noise_multiplier=2, clip=3)),
         ("b = '1e3^0.5'", dp.Laplace("1000^0.5")),
+        (
+            "sigma = 3\nbatch_size = 30\ndataset_size = 100\nepochs = 2\nsampling = 'uniform'",
+            dp.WithoutReplacement("0.3")(dp.Gaussian(3)) * 8,
+        ),
     ],
 )
 def test_a_step_takes_what_its_mechanism_declares(compose: Ask, keys: str, node: dp.Node) -> None:
-    told = compose(
-        f"adjacency = 'replace-one'\ndelta = 1e-5\n[[step]]\n{keys}\nrepeat = 2", "--json"
-    )
-    plan = (node * 2).under("replace-one")
+    twice = "" if "epochs" in keys else "repeat = 2"
+    told = compose(f"adjacency = 'replace-one'\ndelta = 1e-5\n[[step]]\n{keys}\n{twice}", "--json")
+    plan = (node * 2 if twice else node).under("replace-one")
     assert dp.from_dict(told.json["plan"]) == plan
     assert told.json["value"] == plan.epsilon(1e-5).value
 

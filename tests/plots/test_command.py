@@ -8,7 +8,7 @@ import io
 import pytest
 
 import dpacct as dp
-from dpacct.cli.curve_data import KINDS
+from dpacct.cli.commands.curve import KINDS
 from tests.cli.runner import line
 from tests.plots.charts import STEP
 

@@ -34,4 +34,40 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         9,
         "evidence that was damaged or changed has an exit code of its own",
     ),
+    (
+        "number",
+        "eps --noise-multiplier 0.8 --batch-size 256 --dataset-size 60000 --epochs 60"
+        " --delta 1e-5 --json",
+    ): (
+        None,
+        "an epoch is the ceil(N / B) batches that a data loader takes: 14100 steps, it was 14063",
+    ),
+    (
+        "number",
+        "noise --eps 8 --delta 1e-5 --batch-size 256 --dataset-size 50000 --epochs 20 --quiet",
+    ): (
+        0.579375919367,
+        "epochs as above: 3920 steps, it was 3907",
+    ),
+    (
+        "number",
+        "noise --eps 8 --delta 1e-5 --batch-size 256 --dataset-size 50000 --epochs 20"
+        " --sampling uniform --quiet",
+    ): (
+        1.21531373794,
+        "what --quiet prints is the noise multiplier, twice sigma here; epochs as above",
+    ),
+    ("error", "eps --mechanism randomized-response --eps0 1 --k 1 --delta 1e-5 --json"): (
+        ["invalid-argument", "--k"],
+        "the option is named as it was typed",
+    ),
+    (
+        "number",
+        "noise --eps 7 --delta 1000^-1.1 --rate 0.05 --steps 30 --sampling uniform --clip 0.3"
+        " --method dp_fed_ls.theorem1 --quiet",
+    ): (2.21216633463, "what --quiet prints is the noise multiplier, twice sigma here"),
+    ("key", ".plan.of.of.clip"): (
+        None,
+        "a noise multiplier without a clip stays one: a clip of 1 was put into the plan",
+    ),
 }

@@ -1,4 +1,4 @@
-"""`dpacct cite`: BibTeX of what an answer used, and of dpacct itself."""
+"""BibTeX of what an answer used."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpacct.cli import options
-from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.command import Command, File
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import write_file, write_json
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.suggest import did_you_mean
-from dpacct.cli.values import FilePath
+from dpacct.declare.domain import (
+    Text,
+    did_you_mean,
+)
 from dpacct.declare.number import shown
+from dpacct.declare.record import Parameter, Several
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -22,63 +24,65 @@ if TYPE_CHECKING:
 _SUFFIXES = (".toml", ".json")
 
 
-@click.command(
-    "cite",
-    cls=ExampleCommand,
-    rank=73,
-    short_help="BibTeX of what an answer used.",
-    examples=(
-        "cite plan.toml",
-        "cite dp_fed_ls.theorem1 dong2019",
-        "cite certified --json",
-    ),
-)
-@click.argument("words", nargs=-1, metavar="[PLAN | THEOREM | PAPER | METHOD ...]")
-@option(
-    "-o",
-    "--output",
-    "output",
-    section="Output",
-    type=FilePath(),
-    metavar="FILE",
-    help="Write the BibTeX to a file instead.",
-)
-@options.json_option
-def command(words: tuple[str, ...], output: str | None, as_json: bool) -> None:
+class Cite(Command):
     """Print BibTeX for a plan in a file, theorems and papers of the registry, or methods.
 
     A plan cites its mechanisms, and what the strongest answer about it stands on. The software itself
     is always the last entry; without arguments it is the only one.
     """
-    from dpacct.report.bibtex import bibliography, entry, itself
-    from dpacct.report.sources import merged, works
 
-    sources = merged(source for word in words for source in _sources(word))
-    cited = sorted(works(sources), key=lambda work: work.key)
-    # BibTeX skips what stands outside of entries, so what is known of a theorem can stand there.
-    remarks = [f"% {one.status}" for one in sources if one.theorems]
-    text = "\n".join([*remarks, *([""] if remarks else []), bibliography(cited)])
-    if output is not None:
-        write_file(f"{text}\n".encode(), output)
-    if as_json:
-        entries = [
-            {
-                "key": work.key,
-                "authors": list(work.authors),
-                "title": work.title,
-                "year": work.year or None,
-                "venue": work.venue,
-                "bibtex": entry(work),
-            }
-            for work in (*cited, itself())
-        ]
-        used = [
-            {"citation": s.citation, "use": s.use, "theorems": list(s.theorems), "status": s.status}
-            for s in sources
-        ]
-        write_json({"schema": SCHEMA, "command": "cite", "entries": entries, "used": used})
-    elif output is None:
-        click.echo(text)
+    words: Parameter[tuple[str, ...]] = Several(
+        Text(),
+        "what to cite",
+        "[PLAN | THEOREM | PAPER | METHOD ...]",
+        default=(),
+        kw_only=False,
+    )
+    output: Parameter[str | None] = Parameter(
+        File(), "write the BibTeX to a file instead", "FILE", default=None
+    )
+    examples = (
+        "cite plan.toml",
+        "cite dp_fed_ls.theorem1 dong2019",
+        "cite certified --json",
+    )
+
+    def run(self) -> None:
+        """Answer, and print."""
+        from dpacct.report.bibtex import bibliography, entry, itself
+        from dpacct.report.sources import merged, works
+
+        sources = merged(source for word in self.words for source in _sources(word))
+        cited = sorted(works(sources), key=lambda work: work.key)
+        # BibTeX skips what stands outside of entries, so what is known of a theorem can stand there.
+        remarks = [f"% {one.status}" for one in sources if one.theorems]
+        text = "\n".join([*remarks, *([""] if remarks else []), bibliography(cited)])
+        if self.output is not None:
+            write_file(f"{text}\n".encode(), self.output)
+        if self.as_json:
+            entries = [
+                {
+                    "key": work.key,
+                    "authors": list(work.authors),
+                    "title": work.title,
+                    "year": work.year or None,
+                    "venue": work.venue,
+                    "bibtex": entry(work),
+                }
+                for work in (*cited, itself())
+            ]
+            used = [
+                {
+                    "citation": s.citation,
+                    "use": s.use,
+                    "theorems": list(s.theorems),
+                    "status": s.status,
+                }
+                for s in sources
+            ]
+            write_json({"schema": SCHEMA, "command": "cite", "entries": entries, "used": used})
+        elif self.output is None:
+            click.echo(text)
 
 
 def _sources(word: str) -> list[Source]:

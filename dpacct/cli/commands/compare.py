@@ -1,4 +1,4 @@
-"""`dpacct compare`: every method side by side."""
+"""Every method side by side."""
 
 from __future__ import annotations
 
@@ -7,104 +7,97 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from dpacct.answer.ask import alternatives
-from dpacct.cli import options
-from dpacct.cli.calibration import noise_question, plan_of_noise
-from dpacct.cli.command import ExampleCommand
-from dpacct.cli.failure import SCHEMA
-from dpacct.cli.output import must_be_finite, write_json, write_lines
-from dpacct.cli.plan import PlanOptions, check_mechanism, step_count, whole
-from dpacct.cli.refusal import Refusal
-from dpacct.cli.table import aligned
-from dpacct.cli.text import grade, plan_line, relation, safe_number
+from dpacct.cli.command import Command
+from dpacct.cli.noise_target import sizes
+from dpacct.declare.record import Exclusive, Parameter, Usage
+from dpacct.declare.words import Target
+from dpacct.errors import Unsupported
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.cli.words import Stated
 
 
-@click.command(
-    "compare",
-    cls=ExampleCommand,
-    rank=50,
-    short_help="Every method side by side.",
-    examples=(
-        "compare --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
-        "compare --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5",
-        "compare --rate 0.01 --steps 1000 --eps 7 --delta 1e-5",
-        "compare --sigma 2 --delta 1e-6 --json",
-    ),
-)
-@options.noise_options
-@options.sampling_options
-@options.steps_options
-@options.epsilon_option(required=False)
-@options.delta_option(required=False)
-@options.meaning_options
-@options.json_option
-def command(epsilon: Fraction | None, delta: Fraction | None, as_json: bool, **values: Any) -> None:
+class Compare(Command):
     """Compare every method that applies: value, gap to the exact answer, grade and time.
 
     With noise and --delta it compares epsilons, with noise and --eps deltas, and with --eps and
     --delta but no noise the noise that each method asks for.
     """
-    plan = PlanOptions.take(values)
-    answers, notes = _ask(plan, epsilon, delta)
-    must_be_finite(answers[0])
-    answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
-    gaps = [_gap(answer, answers[0]) for answer in answers]
-    if as_json:
-        write_json(_payload(answers, gaps, notes))
-        return
-    rows = [
-        (
-            answer.method,
-            f"{relation(answer)} {safe_number(answer)}",
-            "unknown" if gap is None else f"{gap:+.3g}",
-            grade(answer),
-            f"{1000 * answer.seconds:.1f} ms",
-        )
-        for answer, gap in zip(answers, gaps, strict=True)
-    ]
-    first = answers[0]
-    lines = [f"{first.quantity} by {len(answers)} methods"]
-    lines += aligned(("method", first.quantity, f"gap to {first.method}", "grade", "time"), rows)
-    lines += [f"  adjacency {first.adjacency}; unit {first.unit}"]
-    lines += [f"  plan: {plan_line(first.tree)}"] if first.tree is not None else []
-    write_lines(lines + [f"  note: {line}" for line in notes])
 
+    plan = True
+    heading = "Target"
+    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
+    delta: Parameter[Fraction | None] = Target.delta.optional()
+    examples = (
+        "compare --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
+        "compare --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5",
+        "compare --rate 0.01 --steps 1000 --eps 7 --delta 1e-5",
+        "compare --sigma 2 --delta 1e-6 --json",
+    )
 
-def _ask(
-    plan: PlanOptions, epsilon: Fraction | None, delta: Fraction | None
-) -> tuple[tuple[Answer, ...], list[str]]:
-    if plan.has_noise:
-        if epsilon is not None and delta is not None:
-            raise Refusal(
-                "give --delta to compare epsilons or --eps to compare deltas, not both;"
-                " to compare noise, give both and leave the noise out.",
-                "--eps",
-                kind="exclusive-options",
+    def run(self) -> None:
+        """Ask every method, and print."""
+        from dpacct.cli.output import must_be_finite, write_json, write_lines
+        from dpacct.cli.screens import KNOWN, in_words, labelled, protected, short, wrapped
+        from dpacct.cli.table import aligned
+        from dpacct.cli.text import relation, safe_number
+
+        answers, stated = self._ask()
+        first = must_be_finite(answers[0])
+        answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
+        gaps = [_gap(answer, first) for answer in answers]
+        if self.as_json:
+            write_json(_payload(answers, gaps, stated.notes))
+            return
+        rows = [
+            (
+                answer.method,
+                f"{relation(answer)} {safe_number(answer)}",
+                "" if answer is first else "unknown" if gap is None else f"{100 * gap:+.3g} %",
+                KNOWN[answer.strength].partition(",")[0].partition(";")[0].partition(":")[0],
+                f"{1000 * answer.seconds:.1f} ms",
             )
-        if epsilon is None and delta is None:
-            raise Refusal(
-                "give --delta to compare epsilons, or --eps to compare deltas.", "--delta"
-            )
-        node, notes = whole(plan)
-        return node.compare(delta=delta, epsilon=epsilon), notes
-    if epsilon is None or delta is None:
-        missing = "--sigma" if (epsilon is None) != (delta is None) else "--eps"
-        raise Refusal(
-            "give the noise (--sigma, --noise-multiplier or --b) with --eps or --delta, or give"
-            " --eps and --delta to compare the noise that each method asks for.",
-            missing,
+            for answer, gap in zip(answers, gaps, strict=True)
+        ]
+        asked = {"epsilon": self.epsilon, "delta": self.delta}
+        at = " and ".join(f"{k} {short(v)}" for k, v in asked.items() if v is not None)
+        lines = [f"{first.quantity} by {len(answers)} methods    at {at}"]
+        lines += wrapped(in_words(stated, first))
+        lines += aligned(
+            ("method", first.quantity, f"beside {first.method}", "what it is", "time"), rows
         )
-    check_mechanism(plan)
-    _, note = step_count(plan)
-    answers = alternatives(noise_question(plan, epsilon, delta), plan_of_noise(plan))
-    if not answers:
-        raise Refusal("no method can calibrate this plan.", kind="unsupported")
-    return answers, [note] if note else []
+        lines += labelled("protects", [protected(first)])
+        write_lines(lines + [line for note in stated.notes for line in labelled("note", [note])])
+
+    def _ask(self) -> tuple[tuple[Answer, ...], Stated]:
+        epsilon, delta = self.epsilon, self.delta
+        if self.typed.keys() & sizes():
+            if epsilon is not None and delta is not None:
+                told = "give --delta to compare epsilons or --eps to compare deltas, not both; to"
+                told += " compare noise, give both and leave the noise out"
+                raise Exclusive(told, argument="--eps")
+            if epsilon is None and delta is None:
+                told = "give --delta to compare epsilons, or --eps to compare deltas"
+                raise Usage(told, argument="--delta")
+            stated = self.stated()
+            return stated.plan().compare(delta=delta, epsilon=epsilon), stated
+        if epsilon is None or delta is None:
+            missing = "--sigma" if (epsilon is None) != (delta is None) else "--eps"
+            told = (
+                "give the noise (--sigma, --noise-multiplier or --b) with --eps or --delta, or give"
+            )
+            told += " --eps and --delta to compare the noise that each method asks for"
+            raise Usage(told, argument=missing)
+        from dpacct.answer.ask import Boundary, alternatives
+
+        stated = self.stated(seeks_noise=True)
+        kind = stated.kind
+        question = Boundary(epsilon=epsilon, delta=delta, name=kind.sought, bounds=kind.between)
+        answers = alternatives(question, lambda size: stated.plan(**{kind.sought: size}))
+        if not answers:
+            raise Unsupported("no method can calibrate this plan")
+        return answers, stated
 
 
 def _gap(answer: Answer, reference: Answer) -> float | None:
@@ -121,6 +114,8 @@ def _gap(answer: Answer, reference: Answer) -> float | None:
 def _payload(
     answers: tuple[Answer, ...], gaps: list[float | None], notes: list[str]
 ) -> dict[str, Any]:
+    from dpacct.answer import SCHEMA
+
     first = answers[0]
     body: dict[str, Any] = {
         "schema": SCHEMA,

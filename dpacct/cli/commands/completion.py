@@ -1,22 +1,17 @@
-"""`dpacct completion`: the script that lets a shell complete dpacct's commands and options."""
+"""Print the shell completion script."""
 
 from __future__ import annotations
 
 import click
 
-from dpacct.cli.command import ExampleCommand
-from dpacct.cli.values import Choice
-
-
-@click.command(
-    "completion",
-    cls=ExampleCommand,
-    rank=900,
-    short_help="Print the shell completion script.",
-    examples=("completion bash", "completion zsh", "completion fish"),
+from dpacct.cli.command import Command
+from dpacct.declare.domain import (
+    Word,
 )
-@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> None:
+from dpacct.declare.record import Parameter
+
+
+class Completion(Command):
     """Print the script that completes dpacct's commands, options and choices in a shell.
 
     \b
@@ -24,11 +19,24 @@ def command(shell: str) -> None:
     zsh:  dpacct completion zsh >> ~/.zshrc
     fish: dpacct completion fish > ~/.config/fish/completions/dpacct.fish
     """  # noqa: D301 (\b tells click to leave the lines as they are)
-    from click.shell_completion import ShellComplete, get_completion_class
 
-    from dpacct.cli.root import COMPLETE_VARIABLE, root
+    without = frozenset(("json",))
+    shell: Parameter[str] = Parameter(
+        Word("bash", "zsh", "fish"), "which shell", "SHELL", kw_only=False
+    )
+    examples = (
+        "completion bash",
+        "completion zsh",
+        "completion fish",
+    )
 
-    kind = get_completion_class(shell)
-    assert kind is not None  # Choice admits only the three shells click knows
-    # ShellComplete.source, not kind.source: bash's own first runs bash to look at its version.
-    click.echo(ShellComplete.source(kind(root, {}, "dpacct", COMPLETE_VARIABLE)))
+    def run(self) -> None:
+        """Answer, and print."""
+        from click.shell_completion import ShellComplete, get_completion_class
+
+        from dpacct.cli.root import COMPLETE_VARIABLE, root
+
+        kind = get_completion_class(self.shell)
+        assert kind is not None  # Choice admits only the three shells click knows
+        # ShellComplete.source, not kind.source: bash's own first runs bash to look at its version.
+        click.echo(ShellComplete.source(kind(root, {}, "dpacct", COMPLETE_VARIABLE)))

@@ -1,47 +1,35 @@
-"""`dpacct delta`: the delta of a plan at a given epsilon."""
+"""The delta of a plan."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
-import click
-
-from dpacct.cli import options, question
-from dpacct.cli.command import ExampleCommand
-from dpacct.cli.plan import PlanOptions, whole
+from dpacct.cli.question import AskedOfPlan
+from dpacct.declare.record import Parameter
+from dpacct.declare.words import Target
 
 
-@click.command(
-    "delta",
-    cls=ExampleCommand,
-    rank=30,
-    short_help="The delta of a plan.",
-    examples=(
-        "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5",
-        "delta --sigma 1 --sampling uniform --rate 0.05 --steps 200 --eps 5",
-        "delta --sigma 1 --rate 0.01 --steps 1000 --eps 200 --json",
-        "delta --mechanism laplace --b 20 --steps 100 --eps 2",
-        "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5 --digits 20",
-    ),
-)
-@options.noise_options
-@options.sampling_options
-@options.steps_options
-@options.epsilon_option(required=True)
-@options.meaning_options
-@options.answer_options
-@options.proof_options
-def command(epsilon: Fraction, **values: Any) -> None:
+class Delta(AskedOfPlan):
     """Compute the smallest delta for which a plan is (epsilon, delta)-private.
 
     The number printed is the safe end of what is known, rounded up. A delta below the range of
     floats is printed as a power of ten.
     """
-    from dpacct.answer.ask import Delta
 
-    how = question.taken(values)
-    node, notes = whole(PlanOptions.take(values))
-    question.answer(
-        "delta", Delta(epsilon), node, notes, meaning=f"at epsilon {float(epsilon):.6g}", **how
+    epsilon: Parameter[Fraction] = Target.epsilon
+    examples = (
+        "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5",
+        "delta --sigma 1 --sampling uniform --rate 0.05 --steps 200 --eps 5",
+        "delta --sigma 1 --rate 0.01 --steps 1000 --eps 200 --json",
+        "delta --mechanism laplace --b 20 --steps 100 --eps 2",
+        "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5 --digits 20",
     )
+
+    def run(self) -> None:
+        """Ask, and print."""
+        from dpacct.answer import ask
+        from dpacct.cli.screens import of_delta
+
+        stated = self.stated()
+        answer = self.ask(ask.Delta(self.epsilon), stated.plan(), beside=self.as_json)
+        self.answered(of_delta(answer, self.epsilon, stated), stated, {"epsilon": self.epsilon})

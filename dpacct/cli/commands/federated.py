@@ -1,106 +1,55 @@
-"""`dpacct federated`: what a federated plan costs, beside what its paper says."""
+"""A federated plan, and what its paper says."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from dpacct.cli import federated_plan as plans
-from dpacct.cli import options
-from dpacct.cli.command import ExampleCommand, option, stack
+from dpacct.cli.command import Command, File, Group
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.federated_text import cell, number, row_json, tables, told
 from dpacct.cli.output import must_be_finite, write_json, write_lines
-from dpacct.cli.refusal import Refusal
+from dpacct.cli.question import QUIET
 from dpacct.cli.rounding import rounded, short
 from dpacct.cli.table import aligned
 from dpacct.cli.text import safe_number
 from dpacct.cli.toml_file import file_name
-from dpacct.cli.values import Choice, FilePath
+from dpacct.declare.domain import Flag, Word
+from dpacct.declare.record import Exclusive, Parameter, Usage
+from dpacct.declare.words import Target
 from dpacct.report.rounding import Direction
 
 if TYPE_CHECKING:
     from dpacct.federated import FederatedPlan, Harmonized, Row
 
-_CLIENTS, _LOCAL, _NOISE, _TRUST = "Clients", "Local training", "Noise", "Who sees what"
-_METAVARS = {
-    "clients": (_CLIENTS, "M", "Number of clients."),
-    "client_rate": (_CLIENTS, "P", "Share of the clients in a round; a coin for each, or a lot."),
-    "rounds": (_CLIENTS, "R", "Number of rounds."),
-    "batch_size": (_LOCAL, "B", "prifedsync: records of a client in a local step."),
-    "records": (_LOCAL, "N", "prifedsync: records of a client."),
-    "local_steps": (_LOCAL, "K", "prifedsync: noisy local steps in a round."),
-    "sigma": (_NOISE, "S", "Standard deviation / sensitivity (prifedsync: std / (2C))."),
-    "noise_multiplier": (_NOISE, "Z", "Standard deviation / clip, the other way to say it."),
-    "clip": (_NOISE, "C", "Clipping norm of a client's update; 1 unless given."),
-    "missing": (_TRUST, "N", "Clients of a round that drop out, or tell their noise."),
-    "smoothing": (_NOISE, "S", "dp-fed-ls: smoothing factor; costs nothing."),
+_ABOUT = {
+    "clients": ("number of clients", "M"),
+    "client_rate": ("share of the clients in a round; a coin for each, or a lot", "P"),
+    "rounds": ("number of rounds", "R"),
+    "sampling": ("clients of a round: poisson, a coin each; uniform, a fixed number", ""),
+    "batch_size": ("prifedsync: records of a client in a local step", "B"),
+    "records": ("prifedsync: records of a client", "N"),
+    "local_steps": ("prifedsync: noisy local steps in a round", "K"),
+    "sigma": ("standard deviation / sensitivity (prifedsync: std / (2C))", "S"),
+    "noise_multiplier": ("standard deviation / clip, the other way to say it", "Z"),
+    "clip": ("clipping norm of a client's update; 1 unless given", "C"),
+    "smoothing": ("dp-fed-ls: smoothing factor; costs nothing", "S"),
+    "participation": ("prifedsync: public, or secret (which is then not relied upon)", ""),
+    "noise_by": ("who adds the noise: the server, or the clients a share each", ""),
+    "missing": ("clients of a round that drop out, or tell their noise", "N"),
 }
-_WORDS = {
-    "participation": "prifedsync: public, or secret (which is then not relied upon).",
-    "sampling": "Clients of a round: poisson, a coin each; uniform, a fixed number.",
-    "noise_by": "Who adds the noise: the server, or the clients a share each.",
+_SETTINGS = {
+    name: Parameter(plans.DOMAINS[name], means, symbol, default=None)
+    for name, (means, symbol) in _ABOUT.items()
 }
-_plan_options = stack(
-    [
-        option(plans.dashed(name), name, section=where, type=plans.NUMBERS[name], metavar=m, help=h)
-        for name, (where, m, h) in _METAVARS.items()
-    ]
-    + [
-        option(
-            plans.dashed(name),
-            name,
-            section=_TRUST if name != "sampling" else _CLIENTS,
-            type=plans.WORDS[name],
-            help=text,
-        )
-        for name, text in _WORDS.items()
-    ]
-)
 
 
-@click.command(
-    "federated",
-    cls=ExampleCommand,
-    rank=57,
-    short_help="A federated plan, and what its paper says.",
-    examples=(
-        "federated --clients 9 --batch-size 8 --records 80 --local-steps 9 --rounds 9 --sigma 2 --delta 1e-5",
-        "federated prifedsync.toml --sigma 1",
-        "federated prifedsync.toml --eps 8 --json",
-        "federated --algorithm dp-fed --clients 900 --client-rate 0.05 --rounds 99 --sigma 1 --delta 1e-5",
-        "federated udp-fl.toml",
-    ),
-)
-@click.argument("path", metavar="[PLAN]", required=False, type=FilePath())
-@option(
-    "--algorithm",
-    section="Plan",
-    type=Choice(plans.ALGORITHMS),
-    metavar="NAME",
-    help=f"{', '.join(plans.ALGORITHMS)}; prifedsync unless given. udp-fl needs a plan file.",
-)
-@_plan_options
-@options.epsilon_option(required=False)
-@options.delta_option(required=False)
-@option(
-    "--prove",
-    section="Output",
-    is_flag=True,
-    help="prifedsync: prove the two-level answer; takes some seconds.",
-)
-@options.json_option
-@options.quiet_option
-def command(
-    path: str | None,
-    algorithm: str | None,
-    prove: bool,
-    as_json: bool,
-    quiet: bool,
-    **values: Any,
-) -> None:
+class Federated(Command):
     """Account a federated plan: epsilon, or with --eps the noise for it.
 
     prifedsync protects one record of a client from one other client (weak) and from all of them
@@ -108,46 +57,91 @@ def command(
     statement of a paper that is refuted is shown with the truth, and is never an answer. PLAN is a
     TOML file with the same settings.
     """
-    settings = {} if path is None else plans.read_file(path)
-    given = {name: value for name, value in values.items() if value is not None}
-    if given.keys() & set(plans.NOISE):  # the command line's noise takes the place of the file's
-        settings = {name: value for name, value in settings.items() if name not in plans.NOISE}
-    settings |= given
-    chosen = algorithm or settings.pop("algorithm", "prifedsync")
-    settings.pop("algorithm", None)
-    if prove and (chosen != "prifedsync" or "epsilon" in settings):
-        wrong = "--prove is about the epsilon of prifedsync; the grade of other answers says what is proven"
-        raise Refusal(f"{wrong}.", "--prove", kind="exclusive-options")
-    if chosen == "udp-fl":
-        if path is None:
-            raise Refusal("udp-fl needs a plan file with [[client]] tables.", "PLAN")
-        _harmonize(plans.clients_of(settings, file_name(path)), as_json=as_json, quiet=quiet)
-        return
-    if "client" in settings:
-        raise Refusal(f"[[client]] belongs to udp-fl, not to {chosen}.", "client")
-    if "delta" not in settings:
-        raise Refusal("dpacct federated needs --delta.", "--delta")
-    plan = plans.plan_of(chosen, settings)
-    delta, target = settings["delta"], settings.get("epsilon")
-    quantity = "epsilon" if target is None else "sigma"
-    if target is None:
-        rows = list((plan.proved_rows if prove else plan.rows)(delta=delta))
-    else:
-        rows = [_in_words(row, plan) for row in plan.sigma_rows(epsilon=target, delta=delta)]
-        plan = plan.with_sigma(float(rows[0].answer))
-    first = next(row for row in rows if row.notion in ("strong", "client"))
-    must_be_finite(first.answer)
-    if quiet:
-        click.echo(safe_number(first.answer))
-        return
-    if as_json:
-        write_json(_json(plan, rows, first, float(delta), target))
-        return
-    at = f"delta {short(delta)}"
-    at = at if target is None else f"epsilon {float(target):.6g}, {at}"
-    lines = [f"{quantity} of {plan.algorithm} at {at}", *tables(rows, quantity)]
-    lines += ["", *_limit(plan.mu_clt), *told(plan, plan.tree(), plan.promises())]
-    write_lines(lines)
+
+    heading = "Target"
+    headings: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("algorithm",), "Plan"),
+        **dict.fromkeys(("prove", "quiet"), "Output"),
+    }
+    path: Parameter[str | None] = Parameter(
+        File(), "the file", "[PLAN]", default=None, kw_only=False
+    )
+    algorithm: Parameter[str | None] = Parameter(
+        Word(*plans.ALGORITHMS),
+        f"{', '.join(plans.ALGORITHMS)}; prifedsync unless given; udp-fl needs a plan file",
+        "NAME",
+        default=None,
+    )
+    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
+    delta: Parameter[Fraction | None] = Target.delta.optional()
+    prove: Parameter[bool] = Parameter(
+        Flag(), "prifedsync: prove the two-level answer; takes some seconds", default=False
+    )
+    quiet: Parameter[bool] = QUIET
+    examples = (
+        "federated --clients 9 --batch-size 8 --records 80 --local-steps 9 --rounds 9 --sigma 2 --delta 1e-5",
+        "federated prifedsync.toml --sigma 1",
+        "federated prifedsync.toml --eps 8 --json",
+        "federated --algorithm dp-fed --clients 900 --client-rate 0.05 --rounds 99 --sigma 1 --delta 1e-5",
+        "federated udp-fl.toml",
+    )
+
+    @classmethod
+    def groups(cls) -> dict[str, Group]:
+        """With the settings of all algorithms."""
+        for name, each in _SETTINGS.items():
+            each.__set_name__(cls, name)
+        settings = {name: [("", each)] for name, each in _SETTINGS.items()}
+        return {"Settings": settings, **super().groups()}
+
+    def run(self) -> None:
+        """Account, and print."""
+        path = self.path
+        settings = {} if path is None else plans.read_file(path)
+        given = {name: value for name, value in self.typed.items() if value is not None}
+        target, delta = self.epsilon, self.delta
+        given |= {} if target is None else {"epsilon": target}
+        given |= {} if delta is None else {"delta": delta}
+        if given.keys() & set(plans.NOISE):  # the line's noise takes the place of the file's
+            settings = {name: value for name, value in settings.items() if name not in plans.NOISE}
+        settings |= given
+        chosen = self.algorithm or settings.pop("algorithm", "prifedsync")
+        settings.pop("algorithm", None)
+        if self.prove and (chosen != "prifedsync" or "epsilon" in settings):
+            wrong = "--prove is about the epsilon of prifedsync; the grade of other answers says what is"
+            raise Exclusive(f"{wrong} proven", argument="--prove")
+        if chosen == "udp-fl":
+            if path is None:
+                raise Usage("udp-fl needs a plan file with [[client]] tables", argument="PLAN")
+            plan = plans.clients_of(settings, file_name(path))
+            _harmonize(plan, as_json=self.as_json, quiet=self.quiet)
+            return
+        if "client" in settings:
+            raise Usage(f"[[client]] belongs to udp-fl, not to {chosen}", argument="client")
+        if "delta" not in settings:
+            raise Usage("dpacct federated needs --delta", argument="--delta")
+        self._account(plans.plan_of(chosen, settings), settings["delta"], settings.get("epsilon"))
+
+    def _account(self, plan: FederatedPlan, delta: Fraction, target: Fraction | None) -> None:
+        quantity = "epsilon" if target is None else "sigma"
+        if target is None:
+            rows = list((plan.proved_rows if self.prove else plan.rows)(delta=delta))
+        else:
+            rows = [_in_words(row, plan) for row in plan.sigma_rows(epsilon=target, delta=delta)]
+            plan = plan.with_sigma(float(rows[0].answer))
+        first = next(row for row in rows if row.notion in ("strong", "client"))
+        must_be_finite(first.answer)
+        if self.quiet:
+            click.echo(safe_number(first.answer))
+            return
+        if self.as_json:
+            write_json(_json(plan, rows, first, float(delta), target))
+            return
+        at = f"delta {short(delta)}"
+        at = at if target is None else f"epsilon {float(target):.6g}, {at}"
+        lines = [f"{quantity} of {plan.algorithm} at {at}", *tables(rows, quantity)]
+        lines += ["", *_limit(plan.mu_clt), *told(plan, plan.tree(), plan.promises())]
+        write_lines(lines)
 
 
 def _in_words(row: Row, plan: FederatedPlan) -> Row:

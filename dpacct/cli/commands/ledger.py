@@ -1,4 +1,4 @@
-"""`dpacct ledger`: what a ledger counts, whether its file is whole, and the statement it supports."""
+"""What a budget file counts, and whether it is whole."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import options
-from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.command import Command
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import write_json, write_lines
 from dpacct.cli.refusal import Refusal
-from dpacct.declare.domain import one_of
+from dpacct.declare.domain import (
+    Text,
+    one_of,
+)
 from dpacct.declare.number import shown
+from dpacct.declare.record import Parameter, Several
 from dpacct.errors import AssumptionViolated
 
 if TYPE_CHECKING:
@@ -22,57 +25,62 @@ if TYPE_CHECKING:
 ACTIONS = ("show", "check", "report")
 
 
-@click.command(
-    "ledger",
-    cls=ExampleCommand,
-    rank=85,
-    short_help="What a budget file counts, and whether it is whole.",
-    examples=(
-        "ledger show run.ledger",
-        "ledger check run.ledger",
-        "ledger report run.ledger --json",
-    ),
-)
-@click.argument("words", nargs=-1, metavar="show|check|report FILE")
-@option(
-    "--mark",
-    section="Check",
-    metavar="HASH",
-    help="A mark noted earlier: refuse a file that was put back to before it.",
-)
-@options.json_option
-def command(words: tuple[str, ...], mark: str | None, as_json: bool) -> None:
+class LedgerFile(Command):
     """Read a ledger written by dpacct.Ledger; nothing is changed.
 
     `show` lists what was spent and what is left, `check` verifies every byte and prints the mark of
     the last line, `report` states the guarantee with its assumptions (exit code 6 if one was found
     violated). A file that is not as written is refused, with the place.
     """
-    if len(words) != 2 or words[0] not in ACTIONS:
-        got = shown(" ".join(words))
-        told = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}."
-        raise Refusal(told, "WORDS")
-    if mark is not None and words[0] != "check":
-        raise Refusal("--mark is for ledger check only.", "--mark")
-    from dpacct.ledger.ledger import Ledger
 
-    action, path = words
-    with Ledger(path, read_only=True) as ledger:
-        if mark is not None and not ledger.has_mark(mark):
-            raise Refusal(
-                f"--mark must be the mark of one of the ledger's lines, got {shown(mark)}, so the"
-                " file was put back to an earlier state or is another one.",
-                "--mark",
-                kind="ledger-damaged",
-                status=ExitStatus.EVIDENCE_DAMAGED,
-            )
-        body, lines, violated = _ACTIONS[action](ledger)
-    if as_json:
-        write_json({"schema": 1, "command": "ledger", "action": action, **body})
-    else:
-        write_lines(lines)
-    if violated:
-        raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
+    heading = "Check"
+    actions: Parameter[tuple[str, ...]] = Several(
+        Text(),
+        "what to do, and the file",
+        "show|check|report FILE",
+        default=(),
+        kw_only=False,
+        alias="words",
+    )
+    mark: Parameter[str | None] = Parameter(
+        Text(),
+        "a mark noted earlier: refuse a file that was put back to before it",
+        "HASH",
+        default=None,
+    )
+    examples = (
+        "ledger show run.ledger",
+        "ledger check run.ledger",
+        "ledger report run.ledger --json",
+    )
+
+    def run(self) -> None:
+        """Answer, and print."""
+        if len(self.actions) != 2 or self.actions[0] not in ACTIONS:
+            got = shown(" ".join(self.actions))
+            told = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}."
+            raise Refusal(told, "WORDS")
+        if self.mark is not None and self.actions[0] != "check":
+            raise Refusal("--mark is for ledger check only.", "--mark")
+        from dpacct.ledger.ledger import Ledger
+
+        action, path = self.actions
+        with Ledger(path, read_only=True) as ledger:
+            if self.mark is not None and not ledger.has_mark(self.mark):
+                raise Refusal(
+                    f"--mark must be the mark of one of the ledger's lines, got {shown(self.mark)}, so the"
+                    " file was put back to an earlier state or is another one.",
+                    "--mark",
+                    kind="ledger-damaged",
+                    status=ExitStatus.EVIDENCE_DAMAGED,
+                )
+            body, lines, violated = _ACTIONS[action](ledger)
+        if self.as_json:
+            write_json({"schema": 1, "command": "ledger", "action": action, **body})
+        else:
+            write_lines(lines)
+        if violated:
+            raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
 
 
 def _facts(ledger: Ledger) -> dict[str, Any]:

@@ -1,33 +1,45 @@
-"""`dpacct noise`: the smallest noise that meets a target."""
+"""The smallest noise that meets a target."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from dpacct.cli import options, proof
-from dpacct.cli.calibration import in_other_words, noise_question, plan_of_noise
-from dpacct.cli.command import ExampleCommand
-from dpacct.cli.output import show
-from dpacct.cli.plan import PlanOptions, check_mechanism, step_count
-from dpacct.cli.risk_target import Power, as_guarantee, noise_for_power, risk_target_options
-from dpacct.cli.rounding import rounded, short
-from dpacct.cli.table import aligned
-from dpacct.cli.text import grade, relation, safe_number
+from dpacct.cli.noise_target import CHANCE, POWER, Power, in_other_words, sizes
+from dpacct.cli.question import AskedOfPlan
+from dpacct.declare.record import Exclusive, Parameter, Usage
+from dpacct.declare.words import Target
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.cli.words import Stated
 
 
-@click.command(
-    "noise",
-    cls=ExampleCommand,
-    rank=10,
-    short_help="The smallest noise that meets a target.",
-    examples=(
+class Noise(AskedOfPlan):
+    """Compute the smallest noise with which a plan is (epsilon, delta)-private.
+
+    Gaussian noise is answered as the noise multiplier (standard deviation / clip) and, with --clip, as
+    a standard deviation; Laplace noise as b (scale / sensitivity); --details and --json have sigma
+    (standard deviation / sensitivity). All are rounded up.
+    """
+
+    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
+    delta: Parameter[Fraction | None] = Target.delta.optional()
+    tpr: Parameter[Power | None] = Parameter(
+        POWER,
+        "instead: no attack with false positive rate F has a true positive rate above T",
+        "T@F",
+        default=None,
+    )
+    advantage: Parameter[Fraction | None] = Parameter(
+        CHANCE,
+        "instead: no attack's true and false positive rates differ by more than A",
+        "A",
+        default=None,
+    )
+    examples = (
         "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000",
         "noise --eps 7 --delta 1000^-1.1 --rate 0.01 --steps 1000 --clip 0.5",
         "noise --eps 2 --delta 1e-6 --batch-size 256 --dataset-size 60000 --epochs 60 --json",
@@ -36,90 +48,69 @@ if TYPE_CHECKING:
         "noise --eps 1 --delta 1e-5 --quiet",
         "noise --tpr 0.01@0.001 --rate 0.01 --steps 1000",
         "noise --advantage 0.1 --rate 0.01 --steps 1000",
-    ),
-)
-@options.wanted_noise_options
-@options.sampling_options
-@options.steps_options
-@options.epsilon_option(required=False)
-@options.delta_option(required=False)
-@risk_target_options
-@options.meaning_options
-@options.answer_options
-@options.proof_options
-def command(
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    power: Power | None,
-    advantage: Fraction | None,
-    method: str,
-    as_json: bool,
-    quiet: bool,
-    digits: Fraction | None,
-    certificate: str | None,
-    **values: Any,
-) -> None:
-    """Compute the smallest noise with which a plan is (epsilon, delta)-private.
-
-    Gaussian noise is answered as sigma (standard deviation / sensitivity), as the noise multiplier
-    (standard deviation / clip) and, with --clip, as a standard deviation; Laplace noise as b
-    (scale / sensitivity). All are rounded up; what other methods would ask for is listed below.
-    """
-    plan = PlanOptions.take(values)
-    check_mechanism(plan)
-    _, note = step_count(plan)
-    if power is not None:
-        found = noise_for_power(plan, power, (epsilon, delta, advantage))
-        found = replace(found, extra={**found.extra, **in_other_words(found, plan)})
-        show(
-            "noise",
-            found,
-            as_json=as_json,
-            quiet=quiet,
-            meaning=f"for a true positive rate of {float(power.hits):.6g} at a false positive rate"
-            f" of {float(power.alarms):.6g}",
-            notes=[note] if note else [],
-            more=_sizes(found),
-        )
-        return
-    target, failure = as_guarantee(epsilon, delta, advantage)
-
-    from dpacct.answer.ask import alternatives
-
-    question, of_noise = noise_question(plan, target, failure), plan_of_noise(plan)
-    answer = proof.put(question, of_noise, method=method, digits=digits, certificate=certificate)
-    others = () if quiet else alternatives(question, of_noise, but=answer.method)
-    sizes = in_other_words(answer, plan)
-    answer = replace(answer, alternatives=others, extra={**answer.extra, **sizes})
-    table = [
-        (
-            other.method,
-            f"{relation(other)} {safe_number(other)}",
-            rounded(float(other) / float(answer), "nearest", 5),
-            grade(other),
-        )
-        for other in others
-    ]
-    more = _sizes(answer)
-    more += proof.ends(answer, digits)
-    if table:
-        more += ["", "other methods would ask for"]
-        more += aligned(("method", answer.quantity, "ratio", "grade"), table)
-    show(
-        "noise",
-        answer,
-        as_json=as_json,
-        quiet=quiet,
-        meaning=f"for epsilon {float(target):.6g} at delta {short(failure)}",
-        notes=[*([note] if note else []), *answer.notes],
-        more=more,
     )
 
+    @classmethod
+    def hidden(cls) -> frozenset[str]:
+        """What says how much noise there is, which is what is looked for."""
+        return sizes()
 
-def _sizes(answer: Answer) -> list[str]:
-    """The same noise in other units, and what else was found with it."""
-    return [
-        f"  {name.replace('_', ' ')} = {rounded(float(size), 'up')}"
-        for name, size in answer.extra.items()
-        if not name.endswith("_decimal")  # the ends of a proof, which --digits shows
-    ]
+    def run(self) -> None:
+        """Ask, and print."""
+        from dpacct.answer.ask import Boundary
+        from dpacct.cli.screens import alternatives, of_noise, short, target
+
+        stated = self.stated(seeks_noise=True)
+        sought = stated.kind.sought
+        if self.tpr is not None:
+            answer = self._for_power(stated, self.tpr)
+            asked: dict[str, Fraction] = {}
+            rates = f"{short(self.tpr.hits)} at a false positive rate of {short(self.tpr.alarms)}"
+            told = f"a true positive rate of {rates}"
+        else:
+            epsilon, delta = self._guarantee()
+            asked = {"epsilon": epsilon, "delta": delta}
+            bounds = stated.kind.between
+            question = Boundary(epsilon=epsilon, delta=delta, name=sought, bounds=bounds)
+            answer = self.ask(
+                question, lambda size: stated.plan(**{sought: size}), beside=not self.quiet
+            )
+            told = target(**asked)
+        answer = replace(answer, extra={**answer.extra, **in_other_words(answer, stated)})
+        screen = of_noise(answer, told, stated)
+        screen = replace(screen, details=alternatives(answer))
+        self.answered(screen, stated, asked, **{sought: float(answer)})
+
+    def _guarantee(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta; an advantage is the delta at epsilon 0."""
+        epsilon, delta = self.epsilon, self.delta
+        if self.advantage is not None:
+            if epsilon is not None or delta is not None:
+                raise _twice("--advantage")
+            return Fraction(0), self.advantage
+        if epsilon is None or delta is None:
+            missing = "--eps" if epsilon is None else "--delta"
+            told = "give the target with --eps and --delta, or with --tpr or --advantage"
+            raise Usage(f"{told}; {missing} is missing", argument=missing)
+        return epsilon, delta
+
+    def _for_power(self, stated: Stated, power: Power) -> Answer:
+        """The least noise that keeps every attack's true positive rate within the target."""
+        from dpacct.risk import calibrate_risk
+
+        if any(other is not None for other in (self.epsilon, self.delta, self.advantage)):
+            raise _twice("--tpr")
+        started = time.perf_counter()
+        answer = calibrate_risk(
+            lambda size: stated.plan(**{stated.kind.sought: size}),
+            true_positive_rate=power.hits,
+            false_positive_rate=power.alarms,
+            bounds=stated.kind.between,
+            name=stated.kind.sought,
+        )
+        return replace(answer, seconds=time.perf_counter() - started)
+
+
+def _twice(name: str) -> Exclusive:
+    told = f"{name} is a target by itself: leave out --eps, --delta and other targets"
+    return Exclusive(told, argument=name)

@@ -1,169 +1,35 @@
-"""`dpacct pate`: what a voting run costs, whatever the votes are and for these votes."""
+"""Voting (PATE): data-dependent and data-independent cost, and the exact one."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from dpacct.cli import options
-from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.command import Command, File
 from dpacct.cli.output import must_be_finite, note, write_json, write_lines
+from dpacct.cli.question import QUIET
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.text import safe_number
-from dpacct.cli.values import COUNT, POSITIVE, SEED, Choice, FilePath, Number
 from dpacct.cli.voting import SECRET, lines_of, sanitized_json, sanitized_lines
 from dpacct.cli.voting import as_json as json_of
-from dpacct.declare.domain import Integer, Real
+from dpacct.declare.domain import POSITIVE, SEED, Flag, Integer, Real, Word
+from dpacct.declare.record import Parameter, Usage
+from dpacct.declare.words import COUNT, Target
 
 if TYPE_CHECKING:
     from dpacct.pate.aggregator import Aggregator
     from dpacct.pate.votes import Votes
 
-_NOISE, _SCREEN, _SAFE, _OUT = "Noise", "Screening", "Publication", "Output"
-_THRESHOLD = Number(Real(-(10**9), 10**9, "both"))
-_NOISE_SIZE = Number(Real("0.001", 10**9, "both"))
-_ORDER = Number(Real(1, 10**5, "right"))
-_CONFIDENCE = Number(Real("0.5", 1, "left"))
-_TOP = Number(Integer(0, 10**9))
+_SIZE = Real("0.001", 10**9, "both")
+_PUBLICATION = ("sanitize", "order", "beta", "release_sigma", "confidence", "seed")
 
 
-@click.command(
-    "pate",
-    cls=ExampleCommand,
-    rank=58,
-    short_help="Voting (PATE): data-dependent and data-independent cost, and the exact one.",
-    examples=(
-        "pate votes.csv --sigma 40 --delta 1e-5",
-        "pate votes.csv --sigma 40 --delta 1e-5 --level agent --per-query costs.csv",
-        "pate votes.csv --sigma 40 --threshold 60 --threshold-sigma 30 --delta 1e-5 --json",
-        "pate votes.csv --mechanism laplace --b 20 --delta 1e-5 --top 3",
-        "pate votes.csv --sigma 40 --delta 1e-5 --sanitize",
-    ),
-)
-@click.argument("votes", metavar="VOTES", type=FilePath())
-@option(
-    "--mechanism",
-    section=_NOISE,
-    type=Choice(("gaussian", "laplace")),
-    default="gaussian",
-    show_default=True,
-    metavar="NAME",
-    help="The noise on each count: gaussian (GNMax) or laplace (LNMax).",
-)
-@option(
-    "--sigma",
-    section=_NOISE,
-    type=_NOISE_SIZE,
-    metavar="S",
-    help="Gaussian noise: its standard deviation, in votes.",
-)
-@option(
-    "--b", section=_NOISE, type=_NOISE_SIZE, metavar="B", help="Laplace noise: its scale, in votes."
-)
-@option(
-    "--threshold",
-    section=_SCREEN,
-    type=_THRESHOLD,
-    metavar="T",
-    help="Confident GNMax: answer only where the largest count and noise reach T votes.",
-)
-@option(
-    "--threshold-sigma",
-    section=_SCREEN,
-    type=_NOISE_SIZE,
-    metavar="S1",
-    help="Standard deviation of that noise, in votes.",
-)
-@option(
-    "--interactive",
-    section=_SCREEN,
-    type=FilePath(),
-    metavar="FILE",
-    help="Interactive GNMax: what the student expects each class to get, in votes, as VOTES is"
-    " written; the threshold is for the largest count less this.",
-)
-@option(
-    "--level",
-    section="What is protected",
-    type=Choice(("agent", "instance")),
-    default="instance",
-    show_default=True,
-    metavar="NAME",
-    help="instance: one record of one voter is exchanged, a vote may move; agent: a voter comes"
-    " or goes.",
-)
-@option(
-    "--neighbours",
-    section="What is protected",
-    type=COUNT,
-    default="1",
-    show_default=True,
-    metavar="K",
-    help="Private-kNN-FL: VOTES counts labels of each voter's K nearest neighbours.",
-)
-@options.delta_option(required=True)
-@option("--queries", section="Target", type=COUNT, metavar="N", help="Only the first N queries.")
-@option(
-    "--sanitize",
-    section=_SAFE,
-    is_flag=True,
-    help="Print an epsilon that may be published, and nothing that is private.",
-)
-@option("--order", section=_SAFE, type=_ORDER, metavar="A", help="Renyi order of the publication.")
-@option("--beta", section=_SAFE, type=POSITIVE, metavar="B", help="Its smoothness, below 1/(2A).")
-@option(
-    "--release-sigma",
-    section=_SAFE,
-    type=POSITIVE,
-    metavar="S",
-    help="Its noise, in smooth sensitivities. These three must not be chosen by the votes.",
-)
-@option(
-    "--confidence",
-    section=_SAFE,
-    type=_CONFIDENCE,
-    default="0.95",
-    show_default=True,
-    metavar="P",
-    help="Chance that the published epsilon is no less than the private one.",
-)
-@option(
-    "--seed",
-    section=_SAFE,
-    type=SEED,
-    metavar="N",
-    help="For tests only: noise that can be repeated protects nothing.",
-)
-@option(
-    "--per-query",
-    section=_OUT,
-    type=FilePath(),
-    metavar="FILE",
-    help="Write what each query costs as CSV; - for standard output.",
-)
-@option(
-    "--top",
-    section=_OUT,
-    type=_TOP,
-    default="5",
-    show_default=True,
-    metavar="N",
-    help="Show the N queries that cost most.",
-)
-@option(
-    "--exact/--no-exact",
-    section=_OUT,
-    default=True,
-    show_default=True,
-    help="Also compute the exact cost of the released labels.",
-)
-@options.json_option
-@options.quiet_option
-def command(votes: str, as_json: bool, quiet: bool, **given: Any) -> None:
+class Pate(Command):
     """Account for labels released by a vote: PATE, PATE-FL, Private-kNN-FL.
 
     VOTES is a table of counts, one row a query and one column a class: text with commas, or NumPy's
@@ -171,34 +37,135 @@ def command(votes: str, as_json: bool, quiet: bool, **given: Any) -> None:
     exact one are computed from the votes and so are themselves private: publish them only through
     --sanitize. --quiet prints the epsilon that may be published.
     """
-    _check_together(given)
-    aggregator = _aggregator(given)
-    with _progress() as tell:
-        tell("reading")
-        table, baseline = _read(votes, given)
-        if given["sanitize"]:
-            _publish(aggregator, table, baseline, given, as_json, quiet)
-            return
-        exact = bool(given["exact"]) and not quiet
-        found = aggregator.cost(
-            table, given["delta"], baseline=baseline, exact=exact, progress=tell
-        )
-        must_be_finite(found.data_independent)
-    to_stdout = given["per_query"] == "-"
-    if given["per_query"] is not None:
-        try:
-            found.per_query.write_csv(sys.stdout if to_stdout else given["per_query"])
-        except (OSError, ValueError) as error:
-            why = (getattr(error, "strerror", None) or str(error)).lower()
-            raise Refusal(f"cannot write {given['per_query']!r}: {why}.", "--per-query") from None
-    if to_stdout:
-        note(f"note: {SECRET}.")
-    elif quiet:
-        click.echo(safe_number(found.data_independent))
-    elif as_json:
-        write_json(json_of(found, int(given["top"])))
-    else:
-        write_lines(lines_of(found, int(given["top"])))
+
+    heading = "Noise"
+    headings: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("threshold", "threshold_sigma", "interactive"), "Screening"),
+        **dict.fromkeys(("level", "neighbours"), "What is protected"),
+        **dict.fromkeys(("delta", "queries"), "Target"),
+        **dict.fromkeys(_PUBLICATION, "Publication"),
+        **dict.fromkeys(("per_query", "top", "exact", "quiet"), "Output"),
+    }
+    votes: Parameter[str] = Parameter(File(), "the table", "VOTES", kw_only=False)
+    mechanism: Parameter[str] = Parameter(
+        Word("gaussian", "laplace"),
+        "the noise on each count: gaussian (GNMax) or laplace (LNMax)",
+        "NAME",
+        default="gaussian",
+    )
+    sigma: Parameter[Fraction | None] = Parameter(
+        _SIZE, "gaussian noise: its standard deviation, in votes", "S", default=None
+    )
+    b: Parameter[Fraction | None] = Parameter(
+        _SIZE, "laplace noise: its scale, in votes", "B", default=None
+    )
+    threshold: Parameter[Fraction | None] = Parameter(
+        Real(-(10**9), 10**9, "both"),
+        "confident GNMax: answer only where the largest count and noise reach T votes",
+        "T",
+        default=None,
+    )
+    threshold_sigma: Parameter[Fraction | None] = Parameter(
+        _SIZE, "standard deviation of that noise, in votes", "S1", default=None
+    )
+    interactive: Parameter[str | None] = Parameter(
+        File(),
+        "interactive GNMax: what the student expects each class to get, in votes, as VOTES is written;"
+        " the threshold is for the largest count less this",
+        "FILE",
+        default=None,
+    )
+    level: Parameter[str] = Parameter(
+        Word("agent", "instance"),
+        "instance: one record of one voter is exchanged, a vote may move; agent: a voter comes or goes",
+        "NAME",
+        default="instance",
+    )
+    neighbours: Parameter[int] = Parameter(
+        COUNT,
+        "Private-kNN-FL: VOTES counts labels of each voter's K nearest neighbours",
+        "K",
+        default=1,
+    )
+    delta: Parameter[Fraction] = Target.delta
+    queries: Parameter[int | None] = Parameter(COUNT, "only the first N queries", "N", default=None)
+    sanitize: Parameter[bool] = Parameter(
+        Flag(), "print an epsilon that may be published, and nothing that is private", default=False
+    )
+    order: Parameter[Fraction | None] = Parameter(
+        Real(1, 10**5, "right"), "Renyi order of the publication", "A", default=None
+    )
+    beta: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "its smoothness, below 1/(2A)", "B", default=None
+    )
+    release_sigma: Parameter[Fraction | None] = Parameter(
+        POSITIVE,
+        "its noise, in smooth sensitivities; these three must not be chosen by the votes",
+        "S",
+        default=None,
+    )
+    confidence: Parameter[Fraction] = Parameter(
+        Real("0.5", 1, "left"),
+        "chance that the published epsilon is no less than the private one",
+        "P",
+        default=Fraction(19, 20),
+    )
+    seed: Parameter[int | None] = Parameter(
+        SEED, "for tests only: noise that can be repeated protects nothing", "N", default=None
+    )
+    per_query: Parameter[str | None] = Parameter(
+        File(), "write what each query costs as CSV; - for standard output", "FILE", default=None
+    )
+    top: Parameter[int] = Parameter(
+        Integer(0, 10**9), "show the N queries that cost most", "N", default=5
+    )
+    exact: Parameter[bool] = Parameter(
+        Flag(), "also compute the exact cost of the released labels", default=True
+    )
+    quiet: Parameter[bool] = QUIET
+    examples = (
+        "pate votes.csv --sigma 40 --delta 1e-5",
+        "pate votes.csv --sigma 40 --delta 1e-5 --level agent --per-query costs.csv",
+        "pate votes.csv --sigma 40 --threshold 60 --threshold-sigma 30 --delta 1e-5 --json",
+        "pate votes.csv --mechanism laplace --b 20 --delta 1e-5 --top 3",
+        "pate votes.csv --sigma 40 --delta 1e-5 --sanitize",
+    )
+
+    def run(self) -> None:
+        """Count, and print."""
+        given = self.values
+        _check_together(given)
+        aggregator = _aggregator(given)
+        with _progress() as tell:
+            tell("reading")
+            table, baseline = _read(self.votes, given)
+            if self.sanitize:
+                _publish(aggregator, table, baseline, given, self.as_json, self.quiet)
+                return
+            found = aggregator.cost(
+                table,
+                self.delta,
+                baseline=baseline,
+                exact=self.exact and not self.quiet,
+                progress=tell,
+            )
+            must_be_finite(found.data_independent)
+        to_stdout = self.per_query == "-"
+        if self.per_query is not None:
+            try:
+                found.per_query.write_csv(sys.stdout if to_stdout else self.per_query)
+            except (OSError, ValueError) as error:
+                why = (getattr(error, "strerror", None) or str(error)).lower()
+                told = f"cannot write {self.per_query!r}: {why}"
+                raise Usage(told, argument="--per-query") from None
+        if to_stdout:
+            note(f"note: {SECRET}.")
+        elif self.quiet:
+            click.echo(safe_number(found.data_independent))
+        elif self.as_json:
+            write_json(json_of(found, self.top))
+        else:
+            write_lines(lines_of(found, self.top))
 
 
 def _publish(
@@ -209,7 +176,6 @@ def _publish(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    seed = None if given["seed"] is None else int(given["seed"])
     found = aggregator.sanitized(
         votes,
         given["delta"],
@@ -218,7 +184,7 @@ def _publish(
         beta=given["beta"],
         noise=given["release_sigma"],
         confidence=given["confidence"],
-        seed=seed,
+        seed=given["seed"],
     )
     plain = aggregator.plan(votes.queries).epsilon(delta=given["delta"])
     if as_json:
@@ -264,7 +230,7 @@ def _key(name: str) -> str:
 def _aggregator(given: dict[str, Any]) -> Aggregator:
     from dpacct.pate.aggregator import GNMax, LNMax
 
-    whose = {"level": given["level"], "neighbours": int(given["neighbours"])}
+    whose = {"level": given["level"], "neighbours": given["neighbours"]}
     if given["mechanism"] == "laplace":
         return LNMax(b=given["b"], **whose)
     return GNMax(
@@ -290,7 +256,7 @@ def _read(file: str, given: dict[str, Any]) -> tuple[Votes, Any]:
             )
             raise Refusal(told, "--interactive", kind="invalid-argument")
     if given["queries"] is not None:
-        wanted = int(given["queries"])
+        wanted = given["queries"]
         if wanted > votes.queries:
             told = f"--queries must be at most {votes.queries}, the rows of VOTES, got {wanted}."
             raise Refusal(told, "--queries", kind="invalid-argument")

@@ -1,26 +1,34 @@
-"""`dpacct report`: the privacy statement of a plan, with its grade, assumptions and limits."""
+"""The privacy statement of a plan, for paper and registry."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from dpacct.cli import options
-from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.command import Command, File
 from dpacct.cli.console import in_utf8
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import must_be_finite, note, write_file, write_json
-from dpacct.cli.plan_file import PlanFile
+from dpacct.cli.question import METHOD, QUIET
 from dpacct.cli.refusal import Refusal
 from dpacct.cli.stated_plan import read_stated
 from dpacct.cli.toml_file import file_name
-from dpacct.cli.values import PURE_DELTA, Choice, FilePath
-from dpacct.declare.domain import one_of
+from dpacct.cli.words import PlanFile
+from dpacct.declare.domain import (
+    PURE_DELTA,
+    Text,
+    Word,
+    one_of,
+)
+from dpacct.declare.number import text
+from dpacct.declare.record import Exclusive, Parameter
+from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated
 
 if TYPE_CHECKING:
@@ -46,70 +54,7 @@ _MISSING = {
 }
 
 
-@click.command(
-    "report",
-    cls=ExampleCommand,
-    rank=72,
-    short_help="The privacy statement of a plan, for paper and registry.",
-    examples=(
-        "report plan.toml --unit client --adjacency add-remove",
-        "report plan.toml --unit client --adjacency add-remove -o report.html",
-        "report plan.toml --unit record --adjacency add-remove --format json",
-    ),
-)
-@click.argument("plan", type=FilePath(), metavar="PLAN")
-@option(
-    "--delta",
-    section="Target",
-    type=PURE_DELTA,
-    metavar="D",
-    help="Delta of the guarantee, below 1; 0 for pure differential privacy.",
-)
-@options.meaning_options
-@option(
-    "--client",
-    section="What is protected",
-    metavar="NAME",
-    help="Of a udp-fl plan, whose clients have a guarantee each: the client to report on.",
-)
-@option(
-    "--ledger",
-    section="Evidence",
-    type=FilePath(),
-    metavar="FILE",
-    help="A ledger of the run: its checks become evidence, held or violated.",
-)
-@option(
-    "-o",
-    "--output",
-    "output",
-    section="Output",
-    type=FilePath(),
-    metavar="FILE",
-    help=f"Write to a file; the suffix chooses the format ({' '.join(SUFFIXES)}).",
-)
-@option(
-    "--format",
-    "form",
-    section="Output",
-    type=Choice(FORMATS),
-    metavar="NAME",
-    help=f"Format: {', '.join(FORMATS)}. Default: by the file's suffix, else text.",
-)
-@options.answer_options
-def command(
-    plan: str,
-    delta: Fraction | None,
-    adjacency: str | None,
-    unit: str | None,
-    client: str | None,
-    ledger: str | None,
-    output: str | None,
-    form: str | None,
-    method: str,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+class StatedReport(Command):
     """State what the plan in a file guarantees, how well that is known, and on what it rests.
 
     PLAN is a plan of steps or one of dpacct federated. It must say its unit, adjacency and delta (an
@@ -118,28 +63,79 @@ def command(
     --method adds another number beside it. A violated assumption stands above everything, and the
     exit code is 6. --quiet prints the sentence alone.
     """
-    chosen = _format(output, form, as_json)
-    file = read_stated(plan, client)
-    report = _report(file, plan, delta, adjacency, unit, client, ledger, method)
-    must_be_finite(report.answer)
-    if quiet:
-        text = "".join(f"{line}\n" for line in (*report.warnings, report.statement))
-    else:
-        text = _write(report, chosen)
-    if output is not None:
-        write_file(text.encode(), output)
-    elif chosen == "json" and not quiet:
-        write_json(report.to_dict())
-    else:
-        if chosen != "text" and not quiet:
-            in_utf8(sys.stdout)
-        click.echo(text, nl=False)
-    if chosen == "yaml" and not quiet and "TO BE FILLED IN" in text:
-        note("note: lines marked `to be filled in` need an answer before the record is sent.")
-    if report.violated:
-        told = f"{len(report.violated)} of the assumptions are violated: nothing is guaranteed."
-        note(f"error: {told}")
-        raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
+
+    heading = "Output"
+    headings: ClassVar[Mapping[str, str]] = {
+        "delta": "Target",
+        "ledger": "Evidence",
+        **dict.fromkeys(("adjacency", "unit", "client"), "What is protected"),
+    }
+    plan_file: Parameter[str] = Parameter(File(), "the file", "PLAN", kw_only=False, alias="plan")
+    delta: Parameter[Fraction | None] = Parameter(
+        PURE_DELTA,
+        "delta of the guarantee, below 1; 0 for pure differential privacy",
+        "D",
+        default=None,
+    )
+    adjacency: Parameter[str | None] = Meaning.adjacency
+    unit: Parameter[str | None] = Meaning.unit
+    client: Parameter[str | None] = Parameter(
+        Text(),
+        "of a udp-fl plan, whose clients have a guarantee each: the client to report on",
+        "NAME",
+        default=None,
+    )
+    ledger: Parameter[str | None] = Parameter(
+        File(),
+        "a ledger of the run: its checks become evidence, held or violated",
+        "FILE",
+        default=None,
+    )
+    output: Parameter[str | None] = Parameter(
+        File(),
+        f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})",
+        "FILE",
+        default=None,
+    )
+    form: Parameter[str | None] = Parameter(
+        Word(*FORMATS),
+        f"{', '.join(FORMATS)}; default: by the file's suffix, else text",
+        "NAME",
+        default=None,
+        alias="format",
+    )
+    method: Parameter[str] = METHOD
+    quiet: Parameter[bool] = QUIET
+    examples = (
+        "report plan.toml --unit client --adjacency add-remove",
+        "report plan.toml --unit client --adjacency add-remove -o report.html",
+        "report plan.toml --unit record --adjacency add-remove --format json",
+    )
+
+    def run(self) -> None:
+        """Answer, and print."""
+        chosen = _format(self.output, self.form, self.as_json)
+        file = read_stated(self.plan_file, self.client)
+        report = _report(self, file)
+        must_be_finite(report.answer)
+        if self.quiet:
+            written = "".join(f"{line}\n" for line in (*report.warnings, report.statement))
+        else:
+            written = _write(report, chosen)
+        if self.output is not None:
+            write_file(written.encode(), self.output)
+        elif chosen == "json" and not self.quiet:
+            write_json(report.to_dict())
+        else:
+            if chosen != "text" and not self.quiet:
+                in_utf8(sys.stdout)
+            click.echo(written, nl=False)
+        if chosen == "yaml" and not self.quiet and "TO BE FILLED IN" in written:
+            note("note: lines marked `to be filled in` need an answer before the record is sent.")
+        if report.violated:
+            told = f"{len(report.violated)} of the assumptions are violated: nothing is guaranteed."
+            note(f"error: {told}")
+            raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
 
 
 def _format(output: str | None, form: str | None, as_json: bool) -> str:
@@ -173,66 +169,48 @@ def _agree(file: PlanFile, adjacency: str | None, unit: str | None) -> None:
             raise Refusal(told, f"--{name}", kind="invalid-argument")
 
 
-def _report(
-    file: PlanFile,
-    path: str,
-    delta: Fraction | None,
-    adjacency: str | None,
-    unit: str | None,
-    client: str | None,
-    ledger: str | None,
-    method: str,
-) -> Report:
+def _report(wish: StatedReport, file: PlanFile) -> Report:
     from dpacct.report.report import Report
 
-    node = file.node
+    node, adjacency, unit, ledger = file.node, wish.adjacency, wish.unit, wish.ledger
     if file.account is not None:
         _agree(file, adjacency, unit)
     elif adjacency is not None or unit is not None:
         node = node.under(adjacency, unit=unit or "")
     facts = node.facts
-    found = file.delta if delta is None else delta
-    for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", found)):
+    delta = file.delta if wish.delta is None else wish.delta
+    for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", delta)):
         if value is None:
             fixed = (
                 f"; its sampling needs {facts.fixed}" if key == "adjacency" and facts.fixed else ""
             )
             raise Refusal(
-                f"{file_name(path)} has no {key}, without which its numbers say nothing: add the line"
-                f" `{_MISSING[key]}{fixed}), or give --{key}.",
+                f"{file_name(wish.plan_file)} has no {key}, without which its numbers say nothing: add"
+                f" the line `{_MISSING[key]}{fixed}), or give --{key}.",
                 key,
                 kind="missing-key",
             )
-    assert found is not None
-    if delta is None and file.epsilon is not None:
-        raise Refusal(
-            "a report states the epsilon at one delta: take `epsilon` out of the plan.",
-            "epsilon",
-            kind="exclusive-options",
-        )
-    said = [f"--delta {_plain(delta)}"] if delta is not None else []
-    given = (("adjacency", adjacency), ("unit", unit), ("client", client), ("ledger", ledger))
-    said += [f"--{name} {shlex.quote(value)}" for name, value in given if value is not None]
-    said += [f"--method {method}"] if method != "auto" else []
-    guarantee, sections = (None, ()) if file.account is None else file.account(found)
+    assert delta is not None
+    if wish.delta is None and file.epsilon is not None:
+        told = "a report states the epsilon at one delta: take `epsilon` out of the plan"
+        raise Exclusive(told, argument="epsilon")
+    said = [f"--delta {text(wish.delta)}"] if wish.delta is not None else []
+    given = {"adjacency": adjacency, "unit": unit, "client": wish.client, "ledger": ledger}
+    said += [f"--{name} {shlex.quote(word)}" for name, word in given.items() if word is not None]
+    said += [f"--method {wish.method}"] if wish.method != "auto" else []
+    guarantee, sections = (None, ()) if file.account is None else file.account(delta)
     return Report.of(
         node,
-        delta=found,
+        delta=delta,
         guarantee=guarantee,
         sections=sections[:1],
-        method=method,
+        method=wish.method,
         assumptions=file.assumptions,
         checks=_checks(ledger, node) if ledger is not None else (),
         about=file.about,
         appendix=sections[1:],
-        command=" ".join(["dpacct report", shlex.quote(path), *said]),
+        command=" ".join(["dpacct report", shlex.quote(wish.plan_file), *said]),
     )
-
-
-def _plain(value: Fraction) -> str:
-    from dpacct.declare.number import text
-
-    return text(value)
 
 
 def _checks(path: str, plan: object) -> tuple[Assumption, ...]:

@@ -1,17 +1,16 @@
-"""`dpacct sweep`: a command over a grid of its options."""
+"""A command over a grid of its options."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
-from dpacct.cli import options
-from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.command import Command, File
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import note, write_file, write_json
@@ -21,94 +20,80 @@ from dpacct.cli.refusal import Refusal
 from dpacct.cli.sweep_file import files_of, read_sweep
 from dpacct.cli.sweep_picture import check_picture, grid_data
 from dpacct.cli.sweep_point import Asking
-from dpacct.cli.values import Choice, FilePath, Number
-from dpacct.declare.domain import Integer
+from dpacct.declare.domain import (
+    Flag,
+    Integer,
+    Text,
+    Word,
+)
+from dpacct.declare.record import Parameter, Several
 from dpacct.sweep.grid import Grid
 from dpacct.sweep.journal import Journal
 from dpacct.sweep.row import Row
 from dpacct.sweep.run import Killed, processors, run
 from dpacct.sweep.table import Table
 
-_JOBS = Number(Integer(1, 1024))
-_SWEEP = "Sweep"
 
-
-@click.command(
-    "sweep",
-    cls=ExampleCommand,
-    rank=65,
-    short_help="A command over a grid of its options.",
-    examples=(
-        "sweep sweep.toml",
-        "sweep sweep.toml --json",
-        "sweep sweep.toml -o sweep.csv -o sweep.svg",
-    ),
-)
-@click.argument("plan", metavar="PLAN", type=FilePath())
-@option(
-    "--output",
-    "-o",
-    "outputs",
-    section=_SWEEP,
-    type=FilePath(),
-    metavar="FILE",
-    multiple=True,
-    help="Write to a file instead of stdout: .csv, .json, or .svg, .pdf, .png for a picture; as"
-    " often as you like. The same command goes on where a killed one ended.",
-)
-@option(
-    "--jobs",
-    section=_SWEEP,
-    type=_JOBS,
-    metavar="N",
-    help="Processes; default: one for each processor.",
-)
-@option("--restart", section=_SWEEP, is_flag=True, help="Forget the rows of a run that was killed.")
-@option(
-    "--show", section=_SWEEP, metavar="OUTPUT", help="What a picture shows; default: the first."
-)
-@option(
-    "--picture",
-    section=_SWEEP,
-    type=Choice(("curves", "heatmap")),
-    help="How a picture shows two axes; default: curves where one of them has at most 6 values.",
-)
-@options.json_option
-@option("--quiet", "-q", section="Output", is_flag=True, help="No progress and no notes on stderr.")
-def command(
-    plan: str,
-    outputs: tuple[str, ...],
-    jobs: Fraction | None,
-    restart: bool,
-    show: str | None,
-    picture: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+class Sweep(Command):
     """Put a command to every point of a grid of its options.
 
     PLAN is a TOML file with the command, its fixed options and its axes (- for standard input). A row
     that has no answer carries the exit code and the sentence that the command would have given.
     """
-    paths = [writable(output) for output in outputs]
-    grid, asking, method = read_sweep(plan)
-    if any(path.suffix.lower() in PICTURES for path in paths):
-        check_picture(grid, grid.outputs, show, picture)
-    count = processors() if jobs is None else int(jobs)
-    rows = _compute(grid, asking, paths[0] if paths else None, count, restart, quiet)
-    table = Table(grid, grid.outputs, rows, method)
-    body = {"schema": SCHEMA, "command": "sweep", **table.to_dict()}
-    heat = None if picture is None else picture == "heatmap"
-    for path in paths:
-        write_file(_bytes(table, body, path.suffix.lower(), show, heat), str(path))
-    if paths:
-        _journal(paths[0]).unlink(missing_ok=True)
-    if as_json:
-        write_json(body)
-    elif not paths:
-        click.echo(table.to_csv(), nl=False)
-    if not quiet:
-        _remarks(table, paths)
+
+    heading = "Sweep"
+    headings: ClassVar[Mapping[str, str]] = {"quiet": "Output"}
+    plan_file: Parameter[str] = Parameter(File(), "the file", "PLAN", kw_only=False, alias="plan")
+    outputs: Parameter[tuple[str, ...]] = Several(
+        File(),
+        "write to a file instead of stdout: .csv, .json, or .svg, .pdf, .png for a picture; as often as"
+        " you like; the same command goes on where a killed one ended",
+        "FILE",
+        default=(),
+        alias="output",
+    )
+    jobs: Parameter[int | None] = Parameter(
+        Integer(1, 1024), "processes; default: one for each processor", "N", default=None
+    )
+    restart: Parameter[bool] = Parameter(
+        Flag(), "forget the rows of a run that was killed", default=False
+    )
+    show: Parameter[str | None] = Parameter(
+        Text(), "what a picture shows; default: the first", "OUTPUT", default=None
+    )
+    picture: Parameter[str | None] = Parameter(
+        Word("curves", "heatmap"),
+        "how a picture shows two axes; default: curves where one of them has at most 6 values",
+        default=None,
+    )
+    quiet: Parameter[bool] = Parameter(Flag(), "no progress and no notes on stderr", default=False)
+    examples = (
+        "sweep sweep.toml",
+        "sweep sweep.toml --json",
+        "sweep sweep.toml -o sweep.csv -o sweep.svg",
+    )
+
+    def run(self) -> None:
+        """Answer, and print."""
+        paths = [writable(output) for output in self.outputs]
+        grid, asking, method = read_sweep(self.plan_file)
+        if any(path.suffix.lower() in PICTURES for path in paths):
+            check_picture(grid, grid.outputs, self.show, self.picture)
+        count = processors() if self.jobs is None else self.jobs
+        rows = _compute(grid, asking, paths[0] if paths else None, count, self.restart, self.quiet)
+        table = Table(grid, grid.outputs, rows, method)
+        body = {"schema": SCHEMA, "command": "sweep", **table.to_dict()}
+        heat = None if self.picture is None else self.picture == "heatmap"
+        for path in paths:
+            write_file(_bytes(table, body, path.suffix.lower(), self.show, heat), str(path))
+        if paths:
+            _journal(paths[0]).unlink(missing_ok=True)
+        if self.as_json:
+            write_json(body)
+        elif not paths:
+            click.echo(table.to_csv(), nl=False)
+        if not self.quiet:
+            _remarks(table, paths)
 
 
 def _compute(

@@ -1,17 +1,22 @@
-"""`dpacct tables`: the numbers that the papers print, recomputed."""
+"""The papers' printed numbers, recomputed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from dpacct.cli import options
-from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.command import Command
 from dpacct.cli.output import write_lines
 from dpacct.cli.table import aligned
-from dpacct.cli.values import Choice
+from dpacct.declare.domain import (
+    Flag,
+    Text,
+    Word,
+)
+from dpacct.declare.record import Parameter
 
 if TYPE_CHECKING:
     from dpacct.papers.tables import Cell
@@ -19,58 +24,55 @@ if TYPE_CHECKING:
 HEADER = ("paper", "table", "cell", "quantity", "printed", "computed", "matches", "truth", "note")
 
 
-@click.command(
-    "tables",
-    cls=ExampleCommand,
-    rank=78,
-    short_help="The papers' printed numbers, recomputed.",
-    examples=("tables dp_fed_ls --no-truth", "tables dp_fed_ls --no-truth --markdown"),
-)
-@click.argument("paper", required=False, metavar="[PAPER]")
-@option(
-    "--truth/--no-truth",
-    "exact",
-    default=True,
-    show_default=True,
-    section="What is computed",
-    help="Also compute the exact two-sided value of what the paper ran.",
-)
-@option(
-    "--format",
-    "style",
-    type=Choice(("text", "markdown")),
-    default="text",
-    section="Output",
-    help="text, or a Markdown table.",
-)
-@option("--markdown", is_flag=True, section="Output", help="The same as --format markdown.")
-@options.json_option
-def command(paper: str | None, exact: bool, style: str, markdown: bool, as_json: bool) -> None:
+class Tables(Command):
     """Recompute every printed number that a calculator can produce.
 
     Beside what is printed stands what comes out under the conventions that reproduce the table, the
     exact two-sided truth, and the reason where they differ.
     """
-    from dpacct.papers.tables import cells
 
-    rows = [Row(cell, cell.computed(), cell.exact() if exact else None) for cell in cells(paper)]
-    if as_json:
-        import json
+    heading = "Output"
+    headings: ClassVar[Mapping[str, str]] = {"truth": "What is computed"}
+    paper: Parameter[str | None] = Parameter(
+        Text(), "whose tables", "[PAPER]", default=None, kw_only=False
+    )
+    truth: Parameter[bool] = Parameter(
+        Flag(), "also compute the exact two-sided value of what the paper ran", default=True
+    )
+    style: Parameter[str] = Parameter(
+        Word("text", "markdown"), "text, or a Markdown table", default="text", alias="format"
+    )
+    markdown: Parameter[bool] = Parameter(Flag(), "the same as --format markdown", default=False)
+    examples = (
+        "tables dp_fed_ls --no-truth",
+        "tables dp_fed_ls --no-truth --markdown",
+    )
 
-        click.echo(json.dumps([_json(row) for row in rows], indent=2, allow_nan=False))
-        return
-    texts = [_text(row) for row in rows]
-    if markdown or style == "markdown":
-        lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-        write_lines([*lines, *("| " + " | ".join(row) + " |" for row in texts)])
-        return
-    matched = sum(row.matches for row in rows)
-    notes = list(dict.fromkeys(row.cell.note for row in rows if row.cell.note))
-    numbered = [(*row[:-1], str(notes.index(row[-1]) + 1) if row[-1] else "") for row in texts]
-    write_lines(aligned(HEADER, numbered, indent=0))
-    plural = "s" if len(rows) != 1 else ""
-    write_lines(["", f"{matched} of {len(rows)} number{plural} come out as printed"])
-    write_lines([f"note {index}: {text}" for index, text in enumerate(notes, 1)])
+    def run(self) -> None:
+        """Answer, and print."""
+        from dpacct.papers.tables import cells
+
+        rows = [
+            Row(cell, cell.computed(), cell.exact() if self.truth else None)
+            for cell in cells(self.paper)
+        ]
+        if self.as_json:
+            import json
+
+            click.echo(json.dumps([_json(row) for row in rows], indent=2, allow_nan=False))
+            return
+        texts = [_text(row) for row in rows]
+        if self.markdown or self.style == "markdown":
+            lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+            write_lines([*lines, *("| " + " | ".join(row) + " |" for row in texts)])
+            return
+        matched = sum(row.matches for row in rows)
+        notes = list(dict.fromkeys(row.cell.note for row in rows if row.cell.note))
+        numbered = [(*row[:-1], str(notes.index(row[-1]) + 1) if row[-1] else "") for row in texts]
+        write_lines(aligned(HEADER, numbered, indent=0))
+        plural = "s" if len(rows) != 1 else ""
+        write_lines(["", f"{matched} of {len(rows)} number{plural} come out as printed"])
+        write_lines([f"note {index}: {text}" for index, text in enumerate(notes, 1)])
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,27 @@
-"""`dpacct theorems`: the registry of what the papers state, and what is known about it."""
+"""What the papers state, and what of it holds."""
 
 from __future__ import annotations
 
 import json
 import math
 import shutil
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from dpacct.cli import options
-from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli.command import Command
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import write_json, write_lines
 from dpacct.cli.refusal import Refusal
-from dpacct.declare.domain import one_of
+from dpacct.declare.domain import (
+    Flag,
+    Text,
+    one_of,
+)
 from dpacct.declare.number import NotANumber, number, shown
+from dpacct.declare.record import Parameter, Several
 from dpacct.errors import DpacctError
 
 if TYPE_CHECKING:
@@ -33,34 +38,7 @@ _WANTS = {
 _NARROW, _WIDE = 60, 120
 
 
-@click.command(
-    "theorems",
-    cls=ExampleCommand,
-    rank=75,
-    short_help="What the papers state, and what of it holds.",
-    examples=(
-        "theorems",
-        "theorems list UDP-FL",
-        'theorems search "Lemma 2"',
-        "theorems show dp_fed_ls.lemma2",
-        "theorems eval dp_fed_ls.lemma2 tau=0.05 nu2=1 alpha=2",
-        "theorems eval dp_fed_ls.lemma1 alpha=8 rho=1 delta=1e-5 --json",
-    ),
-)
-@click.argument(
-    "words",
-    nargs=-1,
-    metavar="[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ... | errata]",
-)
-@option(
-    "--as-printed",
-    section="Evaluation",
-    is_flag=True,
-    help="Evaluate a refuted statement all the same, exactly as the paper prints it.",
-)
-@option("--latex", section="Output", is_flag=True, help="Formulas as LaTeX, for show.")
-@options.json_option
-def command(words: tuple[str, ...], as_printed: bool, latex: bool, as_json: bool) -> None:
+class Theorems(Command):
     """List, find, show or evaluate the statements of the papers.
 
     Every lemma, theorem and constant is there as printed, with its domain, its verdict, its
@@ -69,23 +47,50 @@ def command(words: tuple[str, ...], as_printed: bool, latex: bool, as_json: bool
     outside the hypotheses (exit code 3), and a refuted statement unless --as-printed is given. `errata` is
     what is false in the papers, as a page in Markdown.
     """
-    action, rest = (words[0], words[1:]) if words else ("list", ())
-    if action == "list":
-        _list(rest, as_json)
-    elif action == "errata" and not rest:
-        from dpacct.papers.errata import page
 
-        write_lines([page()])
-    elif action == "show" and rest:
-        _show(" ".join(rest), latex, as_json)
-    elif action == "search" and rest:
-        _search(" ".join(rest), as_json)
-    elif action == "eval" and rest:
-        _evaluate(rest[0], rest[1:], as_printed, as_json)
-    elif action in _WANTS:
-        raise Refusal(f"theorems {action} needs {_WANTS[action]} after it.", action)
-    else:
-        raise Refusal(f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}.", "WORDS")
+    heading = "Evaluation"
+    headings: ClassVar[Mapping[str, str]] = {"latex": "Output"}
+    words: Parameter[tuple[str, ...]] = Several(
+        Text(),
+        "what to do",
+        "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ... | errata]",
+        default=(),
+        kw_only=False,
+    )
+    as_printed: Parameter[bool] = Parameter(
+        Flag(),
+        "evaluate a refuted statement all the same, exactly as the paper prints it",
+        default=False,
+    )
+    latex: Parameter[bool] = Parameter(Flag(), "formulas as LaTeX, for show", default=False)
+    examples = (
+        "theorems",
+        "theorems list UDP-FL",
+        'theorems search "Lemma 2"',
+        "theorems show dp_fed_ls.lemma2",
+        "theorems eval dp_fed_ls.lemma2 tau=0.05 nu2=1 alpha=2",
+        "theorems eval dp_fed_ls.lemma1 alpha=8 rho=1 delta=1e-5 --json",
+    )
+
+    def run(self) -> None:
+        """Answer, and print."""
+        action, rest = (self.words[0], self.words[1:]) if self.words else ("list", ())
+        if action == "list":
+            _list(rest, self.as_json)
+        elif action == "errata" and not rest:
+            from dpacct.papers.errata import page
+
+            write_lines([page()])
+        elif action == "show" and rest:
+            _show(" ".join(rest), self.latex, self.as_json)
+        elif action == "search" and rest:
+            _search(" ".join(rest), self.as_json)
+        elif action == "eval" and rest:
+            _evaluate(rest[0], rest[1:], self.as_printed, self.as_json)
+        elif action in _WANTS:
+            raise Refusal(f"theorems {action} needs {_WANTS[action]} after it.", action)
+        else:
+            raise Refusal(f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}.", "WORDS")
 
 
 def summary(statement: Statement) -> dict[str, Any]:

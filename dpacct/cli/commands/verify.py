@@ -1,65 +1,31 @@
-"""`dpacct verify`: search the registry for counter-examples, or prove a certificate again."""
+"""Search for counter-examples, or prove a certificate again."""
 
 from __future__ import annotations
 
-from fractions import Fraction
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
 
 import click
 
-from dpacct.cli import options, proof, registry_check
-from dpacct.cli.command import ExampleCommand, option
+from dpacct.cli import registry_check
+from dpacct.cli.command import Command, File
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import write_json, write_lines
+from dpacct.cli.question import QUIET
 from dpacct.cli.refusal import Refusal
-from dpacct.cli.values import SEED, STEPS, FilePath
+from dpacct.declare.domain import (
+    SEED,
+    STEPS,
+    Text,
+)
+from dpacct.declare.record import Parameter, Several, Usage
+
+_LONGEST = 20_000_000  # characters of a certificate; a long one has 10^5
 
 
-@click.command(
-    "verify",
-    cls=ExampleCommand,
-    rank=80,
-    short_help="Search for counter-examples, or prove a certificate again.",
-    examples=(
-        "verify dp_fed_ls.lemma2 --draws 100",
-        "verify canonne2020 --draws 50 --json",
-        "verify --certificate out.json",
-        "verify --certificate out.json --json",
-    ),
-)
-@click.argument("names", nargs=-1, metavar="[ID | PAPER] ...")
-@option(
-    "--draws",
-    section="Search",
-    type=STEPS,
-    metavar="N",
-    help="Points to try for each statement; each has its own default.",
-)
-@option(
-    "--seed",
-    section="Search",
-    type=SEED,
-    default="0",
-    show_default=True,
-    metavar="S",
-    help="The same seed tries the same points.",
-)
-@option(
-    "--certificate",
-    section="Target",
-    type=FilePath(),
-    metavar="FILE",
-    help="A certificate that eps, delta, noise or steps wrote.",
-)
-@options.json_option
-@options.quiet_option
-def command(
-    names: tuple[str, ...],
-    draws: Fraction | None,
-    seed: Fraction,
-    certificate: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+class Verify(Command):
     """Search the statements of the papers for counter-examples, or prove a certificate again.
 
     Each statement is compared with a truth that shares no formula with it, over its whole domain and
@@ -70,43 +36,85 @@ def command(
     The check reads the plan's text and evaluates each bound with more precision than was claimed;
     it shares no code with the search that found the contour. Exits with 8 if a claim does not hold.
     """
-    if certificate is None:
-        registry_check.verify(
-            names, None if draws is None else int(draws), int(seed), as_json=as_json, quiet=quiet
-        )
-        return
-    if names:
-        raise Refusal("--certificate stands alone; leave the names out.", "--certificate")
-    from dpacct.proof.check import about, check
 
-    told = proof.read(certificate)
-    statements = check(told)
-    holds = all(fine for _, fine in statements)
-    if as_json:
-        write_json(
-            {
-                "schema": 1,
-                "command": "verify",
-                "certificate": certificate,
-                "quantity": told["quantity"],
-                "lower": told["lower"],
-                "upper": told["upper"],
-                "about": about(told),
-                "holds": holds,
-                "claims": [{"claim": claim, "holds": fine} for claim, fine in statements],
-            }
-        )
+    heading = "Search"
+    headings: ClassVar[Mapping[str, str]] = {"certificate": "Target", "quiet": "Output"}
+    names: Parameter[tuple[str, ...]] = Several(
+        Text(), "ids or papers", "[ID | PAPER] ...", default=(), kw_only=False
+    )
+    draws: Parameter[int | None] = Parameter(
+        STEPS, "points to try for each statement; each has its own default", "N", default=None
+    )
+    seed: Parameter[int] = Parameter(SEED, "the same seed tries the same points", "S", default=0)
+    certificate: Parameter[str | None] = Parameter(
+        File(), "a certificate that eps, delta, noise or steps wrote", "FILE", default=None
+    )
+    quiet: Parameter[bool] = QUIET
+    examples = (
+        "verify dp_fed_ls.lemma2 --draws 100",
+        "verify canonne2020 --draws 50 --json",
+        "verify --certificate out.json",
+        "verify --certificate out.json --json",
+    )
+
+    def run(self) -> None:
+        """Answer, and print."""
+        certificate = self.certificate
+        if certificate is None:
+            registry_check.verify(
+                self.names, self.draws, self.seed, as_json=self.as_json, quiet=self.quiet
+            )
+            return
+        if self.names:
+            raise Refusal("--certificate stands alone; leave the names out.", "--certificate")
+        from dpacct.proof.check import about, check
+
+        told = _certificate(certificate)
+        statements = check(told)
+        holds = all(fine for _, fine in statements)
+        if self.as_json:
+            write_json(
+                {
+                    "schema": 1,
+                    "command": "verify",
+                    "certificate": certificate,
+                    "quantity": told["quantity"],
+                    "lower": told["lower"],
+                    "upper": told["upper"],
+                    "about": about(told),
+                    "holds": holds,
+                    "claims": [{"claim": claim, "holds": fine} for claim, fine in statements],
+                }
+            )
+            if not holds:
+                raise click.exceptions.Exit(int(ExitStatus.WITHHELD))
+            return
+        lines = [f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements]
+        first, *others = about(told)
+        verdict = "proven" if holds else "not proven"
+        write_lines([f"{first}: {verdict}", *(f"  {line}" for line in others), *lines])
         if not holds:
-            raise click.exceptions.Exit(int(ExitStatus.WITHHELD))
-        return
-    lines = [f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements]
-    first, *others = about(told)
-    verdict = "proven" if holds else "not proven"
-    write_lines([f"{first}: {verdict}", *(f"  {line}" for line in others), *lines])
-    if not holds:
-        raise Refusal(
-            f"{certificate[:80]!r} proves nothing: a claim does not hold.",
-            "--certificate",
-            kind="not-certified",
-            status=ExitStatus.WITHHELD,
-        )
+            raise Refusal(
+                f"{certificate[:80]!r} proves nothing: a claim does not hold.",
+                "--certificate",
+                kind="not-certified",
+                status=ExitStatus.WITHHELD,
+            )
+
+
+def _certificate(path: str) -> Any:
+    """The JSON of a certificate file.
+
+    Raises `Usage` where it cannot be read, or is not JSON.
+    """
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(_LONGEST + 1)
+        if len(text) > _LONGEST:
+            told = f"--certificate: {path[:80]!r} is longer than {_LONGEST} characters."
+            raise Usage(told, argument="--certificate")
+        return json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or "it is not JSON"
+        told = f"--certificate: cannot read {path[:80]!r}: {reason}."
+        raise Usage(told, argument="--certificate") from error

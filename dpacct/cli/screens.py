@@ -1,0 +1,264 @@
+"""What people read first: the number to type, what it is for, and what must be true; details behind it."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import click
+
+from dpacct.cli import output, text
+from dpacct.cli.rounding import power_of_ten, rounded
+from dpacct.cli.table import aligned
+from dpacct.declare.number import fits
+from dpacct.declare.number import text as exact_text
+from dpacct.vocabulary import Strength
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.cli.words import Stated
+
+WIDTH = 100
+PROTECTS = {
+    "add-remove": "one {unit}, added or removed",
+    "replace-one": "one {unit}, exchanged for another",
+    "zero-out": "one {unit}, its contribution replaced by zero",
+}
+KNOWN = {
+    Strength.PROVED: "proved",
+    Strength.CONVERGED: "computed, not proved",
+    Strength.BOUND: "an upper bound from a theorem; the truth may be lower",
+    Strength.PUBLISHED: "as the paper prints it, not verified",
+    Strength.ESTIMATE: "an estimate: it guarantees nothing",
+}
+_NAMES = {"rdp": "RDP", "clt": "the central limit"}
+
+
+@dataclass(frozen=True)
+class Screen:
+    """One answer: `head` is the first line, `known` says how sure it is.
+
+    `number` is what --quiet prints, where that is not the answer itself.
+    """
+
+    answer: Answer
+    head: str
+    known: str
+    stated: Stated | None = None
+    number: str = ""
+    more: Sequence[str] = ()
+    others: str = ""
+    notes: Sequence[str] = ()
+    details: Sequence[str] = ()
+
+    def lines(self) -> list[str]:
+        """The first screen."""
+        answer, stated = self.answer, self.stated
+        lines = [self.head, *(f"  {line}" for line in self.more)]
+        if stated is not None:
+            lines += wrapped(in_words(stated, answer))
+        lines += wrapped(self.known)
+        if stated is not None:
+            lines += labelled("true only if", trusts(stated, str(answer.unit)))
+        lines += labelled("protects", [protected(answer)])
+        lines += labelled("other methods", [self.others] if self.others else [])
+        return lines + [line for note in self.notes for line in labelled("note", [note])]
+
+    def show(self, command: str, *, as_json: bool, quiet: bool, details: bool) -> None:
+        """Print it: words, the bare number, or JSON."""
+        answer = output.must_be_finite(self.answer)
+        if output.collected(command, answer, self.notes):
+            return
+        if as_json:
+            output.write_json(output.payload(command, answer, self.notes))
+        elif quiet:
+            if answer.is_estimate:
+                output.note("note: this is an estimate, not a bound.")
+            for line in self.notes:
+                output.note(f"note: {line}.")
+            click.echo(self.number or text.safe_number(answer))
+        else:
+            lines = self.lines()
+            if details:
+                lines += ["", text.answer_line(answer), *text.detail_lines(answer), *self.details]
+            output.write_lines(lines)
+
+
+def of_epsilon(answer: Answer, delta: Fraction, stated: Stated | None = None) -> Screen:
+    """An epsilon."""
+    head = f"epsilon {leading(answer, 4)}    at delta {short(delta)}"
+    return Screen(answer, head, known(answer, "epsilon"), stated)
+
+
+def of_delta(answer: Answer, epsilon: Fraction, stated: Stated | None = None) -> Screen:
+    """A delta."""
+    head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon)}"
+    return Screen(answer, head, known(answer, "delta"), stated)
+
+
+def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
+    """The noise that training libraries take leads; sigma stands in the details."""
+    kind, shown, name = stated.kind, answer, answer.quantity
+    means = kind.parameters[kind.sought].means
+    if "noise_multiplier" in answer.extra:
+        factor, name = (
+            answer.adjacency.clip_factor,
+            "noise multiplier",
+        )  # 1 or 2: the products are exact
+        means = (
+            f"{kind.parameters['noise_multiplier'].means}: what Opacus, Flower, TF Privacy and JAX"
+        )
+        means += " Privacy take"
+        ends = [None if end is None else factor * end for end in (answer.lower, answer.upper)]
+        shown = replace(answer, value=factor * answer.value, lower=ends[0], upper=ends[1], extra={})
+    more = [f"({means})"]
+    for size in ("noise_std", "noise_scale"):
+        if size in answer.extra and stated.clip is not None:
+            word = {"noise_std": "standard deviation", "noise_scale": "scale"}[size]
+            told = rounded(float(answer.extra[size]), "up", 5)
+            more.append(f"{word} {told} at clip {short(stated.clip)}")
+    said = f"{KNOWN[answer.strength].partition(';')[0]}: with it the target is met"
+    if answer.is_estimate:
+        said = KNOWN[Strength.ESTIMATE]
+    elif text.is_tight(answer) and answer.lower is not None:
+        said += ", and no less noise will do"
+    return Screen(
+        answer,
+        f"{name} {leading(shown, 5)}    for {target}",
+        said,
+        stated,
+        number=text.safe_number(shown),
+        more=more,
+        others=_beside(answer),
+    )
+
+
+def _beside(answer: Answer) -> str:
+    """How much noise other methods would ask for."""
+    found: list[str] = []
+    for other in answer.alternatives:
+        if other.method not in _NAMES or not float(other) or not math.isfinite(float(other)):
+            continue
+        ratio = 100 * (float(other) / float(answer) - 1)
+        much = f"{abs(ratio):.1f} % {'more' if ratio > 0 else 'less'}"
+        if abs(ratio) < 0.05:
+            much = "the same"
+        elif other.is_estimate:
+            much += ", an estimate" if ratio > 0 else ", which is too little"
+        found.append(f"{_NAMES[other.method]} {much if found else f'would ask for {much}'}")
+    return "; ".join(found)
+
+
+def of_steps(answer: Answer, target: str, stated: Stated) -> Screen:
+    """A number of steps."""
+    count = int(answer)
+    said = f"{KNOWN[answer.strength].partition(';')[0]}: {count:,} are within the budget"
+    if answer.is_estimate:
+        said = KNOWN[Strength.ESTIMATE]
+    elif text.is_tight(answer) and answer.upper is not None:
+        said += ", one more is not"
+    epochs = answer.extra.get("epochs")
+    more = [f"{epochs:.6g} epochs"] if epochs is not None else []
+    plural = "" if count == 1 else "s"
+    return Screen(answer, f"{count:,} step{plural}    within {target}", said, stated, more=more)
+
+
+def in_words(stated: Stated, answer: Answer) -> str:
+    """The plan in a line: 1,000 steps of Gaussian noise (sigma 1.1), each record in a step with ..."""
+    told = stated.kind.label
+    if stated.noise:
+        sizes = (f"{name.replace('_', ' ')} {short(size)}" for name, size in stated.noise.items())
+        told += f" ({', '.join(sizes)})"
+    if answer.quantity != "steps":
+        count = stated.steps.count(stated.call)
+        told = f"{count:,} step{'' if count == 1 else 's'} of {told}"
+    sampler = stated.sampler
+    if sampler is not None:
+        share = f"{rounded(100 * float(sampler.rate), 'nearest', 3)} %"
+        told += f", {sampler.drawn.format(rate=share, unit=answer.unit)}"
+    return told
+
+
+def trusts(stated: Stated, unit: str) -> list[str]:
+    """What must be true, in words of who trains."""
+    told = [stated.kind.trust, "" if stated.sampler is None else stated.sampler.trust]
+    return [each.format(unit=unit) for each in told if each]
+
+
+def protected(answer: Answer) -> str:
+    """Which difference between two data sets stays hidden."""
+    return PROTECTS[str(answer.adjacency)].format(unit=answer.unit)
+
+
+def leading(answer: Answer, digits: int) -> str:
+    """The number that leads, rounded to its safe side."""
+    safe = float(answer)
+    if answer.is_estimate:
+        return f"about {rounded(safe, 'nearest', digits)}"
+    way = "up" if answer.safe_end == "upper" else "down"
+    if answer.log_value is not None and safe < 1e-300:
+        return power_of_ten(answer.log_value, "up")
+    return rounded(safe, "up" if way == "up" else "down", digits)
+
+
+def known(answer: Answer, what: str) -> str:
+    """How well a number is known, in one line."""
+    if answer.is_estimate:
+        return KNOWN[Strength.ESTIMATE]
+    said = KNOWN[answer.strength]
+    ends = list(text.bracket(answer, 12))
+    if not ends or answer.lower is None:
+        return said
+    said = said.partition(";")[0]
+    if text.is_tight(answer):
+        return f"{said}: the least {what} that holds lies {ends[0].strip()}"
+    return f"{said}: at most that, and at least {rounded(answer.lower, 'down', 4)}"
+
+
+def target(epsilon: Fraction, delta: Fraction) -> str:
+    """`epsilon 8 at delta 1e-5`."""
+    return f"epsilon {short(epsilon)} at delta {short(delta)}"
+
+
+def short(value: object) -> str:
+    """A number as a person types it, six digits of one that is longer; a word as it is."""
+    if not isinstance(value, Fraction | int):
+        return str(value)
+    written = exact_text(Fraction(value))
+    if fits(Fraction(value)) and (len(written) > 8 or written.startswith("0.0000")):
+        return rounded(float(value), "nearest", 6)
+    return written
+
+
+def wrapped(line: str, indent: str = "  ", hang: str = "    ") -> list[str]:
+    """A line of at most 100 columns, and what does not fit below it."""
+    return textwrap.wrap(line, WIDTH, initial_indent=indent, subsequent_indent=hang)
+
+
+def labelled(label: str, items: Sequence[str]) -> list[str]:
+    """`  true only if    this; and that`, wrapped under itself."""
+    return wrapped("; ".join(items), f"  {label:<16}", " " * 18) if items else []
+
+
+def alternatives(answer: Answer) -> list[str]:
+    """A table of what other methods say."""
+    rows = [
+        (
+            other.method,
+            f"{text.relation(other)} {text.safe_number(other)}",
+            rounded(float(other) / float(answer), "nearest", 5) if float(answer) else "",
+            text.grade(other),
+        )
+        for other in answer.alternatives
+    ]
+    return ["", *aligned(("method", answer.quantity, "ratio", "grade"), rows)] if rows else []
+
+
+def wrote(path: str, body: object) -> bytes:
+    """A JSON document for a file."""
+    return (json.dumps(body, indent=1) + "\n").encode()

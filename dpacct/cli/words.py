@@ -1,0 +1,405 @@
+"""A plan as words: the same for the flags of a command and the keys of a `[[step]]` in a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dpacct.declare.domain import EPSILON, PURE_DELTA, Domain, Integer, Word, did_you_mean, one_of
+from dpacct.declare.number import text as exact_text
+from dpacct.declare.record import Call, Exclusive, Parameter, Usage
+from dpacct.declare.words import Meaning, Steps, Target
+from dpacct.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpacct.answer import Answer
+    from dpacct.mechanisms.mechanism import Mechanism
+    from dpacct.report.about import About
+    from dpacct.report.premise import Declared
+    from dpacct.report.section import ReportSection
+    from dpacct.sampling.sampled import Sampler
+    from dpacct.tree import Node
+
+    Account = Callable[[Fraction], tuple[Answer, tuple[ReportSection, ...]]]
+
+MAX_DEPTH = 20
+_ALSO = {"normal": "gaussian"}
+_PLAIN = re.compile(r"[+-]?(\d[\d_]*\.?[\d_]*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+@cache
+def kinds() -> dict[str, type[Mechanism]]:
+    """The mechanisms that a step may name, the Gaussian first: where several fit its keys, it is meant."""
+    from dpacct.mechanisms.mechanism import Mechanism
+
+    found, classes = dict[str, type[Mechanism]](), Mechanism.__subclasses__()
+    for each in classes:
+        classes += each.__subclasses__()
+        if each.in_files and each.parameters:
+            found[each.kind] = each
+    return dict(sorted(found.items(), key=lambda item: (item[0] != "gaussian", item[0])))
+
+
+def noises() -> dict[str, type[Mechanism]]:
+    """The mechanisms that have options."""
+    return {name: kind for name, kind in kinds().items() if kind.sought}
+
+
+def uses(of: Iterable[type[Mechanism]]) -> dict[str, list[tuple[str, Parameter[Any]]]]:
+    """The parameters of several mechanisms by their names, and whose each of them is."""
+    found: dict[str, list[tuple[str, Parameter[Any]]]] = {}
+    for kind in of:
+        for name, parameter in kind.parameters.items():
+            found.setdefault(name, []).append((kind.kind, parameter))
+    return found
+
+
+def noise_keys() -> frozenset[str]:
+    """The keys of all mechanisms."""
+    return frozenset(uses(kinds().values()))
+
+
+def is_whole(key: str) -> bool:
+    """Whether a key of a step takes whole numbers only."""
+    declared = [kind.parameters.get(key) for kind in kinds().values()]
+    declared.append(Steps.parameters.get("steps" if key == "repeat" else key))
+    return any(each is not None and isinstance(each.domain, Integer) for each in declared)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What somebody said of a plan; where the noise is sought, `noise` holds what else was said of it.
+
+    `call` is what a word goes by where it was typed.
+    """
+
+    kind: type[Mechanism]
+    noise: Mapping[str, Any]
+    steps: Steps
+    meaning: Meaning
+    call: Call
+    clip: Fraction | None = None
+
+    def release(self, **sought: Any) -> Mechanism:
+        """One release."""
+        return self.kind(**self.noise, **sought)
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """Who is in a step; None: everybody."""
+        rate = self.steps.share(self.call)
+        if rate is None:
+            return None
+        from dpacct.sampling.sampled import Sampler
+
+        return Sampler.known[self.steps.sampling or "poisson"](rate)
+
+    def repeated(self, release: Node, count: int) -> Node:
+        """So many steps of a release, sampled and protected as was said."""
+        sampler = self.sampler
+        node = (release if sampler is None else sampler(release)) * count
+        if not self.meaning.given:
+            return node
+        return node.under(self.meaning.adjacency, unit=self.meaning.unit or "")
+
+    def plan(self, **sought: Any) -> Node:
+        """All steps."""
+        return self.repeated(self.release(**sought), self.steps.count(self.call))
+
+    @property
+    def notes(self) -> list[str]:
+        """What followed from what was said."""
+        return [note] if (note := self.steps.note()) else []
+
+
+def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -> Stated:
+    """The plan of words that were typed; raises `InvalidArgument` in a sentence that names them so."""
+    steps = Steps.read({key: words[key] for key in Steps.parameters if key in words}, call)
+    meaning = Meaning.read({key: words[key] for key in Meaning.parameters if key in words}, call)
+    keys = uses(noises().values())
+    noise = {key: words[key] for key in keys if words.get(key) is not None}
+    kind = _kind(words.get("mechanism"), noise, call)
+    clip = None
+    if seeks_noise:
+        beside = {name.rstrip("?") for name in _way(kind)}
+        clip = noise.get("clip")
+        noise = {key: value for key, value in noise.items() if key in beside}
+        noise = {key: kind.parameters[key].domain.check(call(key), noise[key]) for key in noise}
+    else:
+        _ = kind.read(noise, call)
+    steps.share(call)
+    return Stated(kind, noise, steps, meaning, call, clip)
+
+
+def _way(kind: type[Mechanism]) -> list[str]:
+    """The way to state a mechanism that begins with what is sought."""
+    ways = [way.split() for way in kind.ways.split("|")] if kind.ways else [list(kind.parameters)]
+    return next(way for way in ways if kind.sought in way)
+
+
+def _kind(name: str | None, noise: Iterable[str], call: Call) -> type[Mechanism]:
+    """The mechanism that is named, else the one that the noise is of, else the Gaussian."""
+    known, typed = noises(), list(noise)
+    if name is None:
+        fitting = [kind for kind in known.values() if {*typed} <= kind.parameters.keys()]
+        if fitting and fitting[0].kind != "gaussian" and len(fitting) > 1:
+            listed = one_of([kind.kind for kind in fitting])
+            told = f"{call(typed[0])} needs {call('mechanism')}, for it is a parameter of {listed}"
+            raise Usage(told, argument=call(typed[0]))
+        kind = fitting[0] if fitting else known["gaussian"]
+    else:
+        kind = known[name]
+    for key in typed:
+        if key not in kind.parameters:
+            leading = one_of(
+                [call(way.split()[0]) for way in (kind.ways or kind.sought).split("|")]
+            )
+            told = (
+                f"{call(key)} is not a parameter of {kind.kind}, whose noise is given by {leading}"
+            )
+            raise Exclusive(told, argument=call(key))
+    return kind
+
+
+# --- steps of a file
+
+
+def read_step(step: object, place: str, depth: int = 1) -> Node:
+    """The node of one step; raises `InvalidArgument`, whose sentence begins with the place.
+
+    Args:
+        step: the table as TOML gives it, numbers as text.
+        place: where it stands, such as "plan.toml: step 2".
+        depth: how deep it is nested; steps of the plan are at depth 1.
+    """
+    table = as_table(step, place)
+    if str(table.get("mechanism", "gaussian")) not in kinds():
+        _plugins()
+    spelled = {"repeat": "steps"} | {
+        also: n for n, p in Steps.parameters.items() for also in p.also
+    }
+    known = ("mechanism", "inner", "repeat", *Steps.parameters, *sorted(noise_keys()))
+    check_keys(table, (*known, *spelled), place)
+    if depth > MAX_DEPTH:
+        raise Usage(f"{place}: steps may be nested {MAX_DEPTH} deep at most")
+    typed = {spelled.get(key, key): key for key in table}
+
+    def call(name: str) -> str:
+        return typed.get(name, name)
+
+    with at(place):
+        said = {name: as_text(table[key], key) for name, key in typed.items() if key != "inner"}
+    node = _inner(table, said, place, depth) if "inner" in table else None
+    with at(place):
+        if node is None:
+            node = _release(said)
+        steps = Steps.read({key: said[key] for key in Steps.parameters if key in said}, call)
+        count = 1 if steps.steps is None and steps.epochs is None else steps.count(call)
+        return Stated(kinds()["gaussian"], {}, steps, Meaning(), call).repeated(node, count)
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Every refusal within begins with the place, such as "plan.toml: step 2"."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise type(error)(f"{place}: {error.message}", argument=error.argument) from None
+
+
+def _plugins() -> None:
+    """Mechanisms of other packages, for a name that is none of dpacct's own."""
+    from dpacct.mechanisms import load_plugins
+
+    load_plugins()
+    kinds.cache_clear()
+
+
+def _inner(table: Mapping[str, Any], said: Iterable[str], place: str, depth: int) -> Node:
+    stray = [key for key in said if key in noise_keys() or key == "mechanism"]
+    if stray:
+        told = f"{place}: {stray[0]} belongs in one of the inner steps, as this step has some"
+        raise Exclusive(told, argument=stray[0])
+    return sum_of_steps(table["inner"], place, "inner", depth + 1)
+
+
+def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
+    """The composition of a list of steps, read in order."""
+    if not isinstance(steps, list) or not steps:
+        told = f"{place.rstrip(':')}: {key} must be one or more [[{key}]] tables"
+        raise Usage(told, argument=key)
+    nodes = [
+        read_step(step, f"{place}{', ' if depth > 1 else ' '}{key} {i}", depth)
+        for i, step in enumerate(steps, 1)
+    ]
+    total = nodes[0]
+    for node in nodes[1:]:
+        total = total + node
+    return total
+
+
+def _release(said: Mapping[str, str]) -> Node:
+    given = {key: said[key] for key in said if key in noise_keys()}
+    name = _named(said, given)
+    kind = kinds()[name]
+    if not kind.fits(given):
+        got = " and ".join(sorted(given)) or "none of them"
+        told = f"{name} takes {kind.offer()}, got {got}"
+        raise Exclusive(told, argument=next(iter(kind.parameters)))
+    return kind(**given)
+
+
+def _named(said: Mapping[str, str], given: Iterable[str]) -> str:
+    """The mechanism's name, or the one mechanism that the given keys fit."""
+    if "mechanism" in said:
+        return Word(*kinds(), also=_ALSO).check("mechanism", said["mechanism"])
+    fitting = [name for name, kind in kinds().items() if kind.fits(given)]
+    if len(fitting) != 1 and "gaussian" not in fitting:
+        names = fitting or list(kinds())
+        raise Usage(f"give mechanism ({one_of(names)}) and its noise", argument="mechanism")
+    return fitting[0]
+
+
+def as_table(value: object, place: str) -> Mapping[str, Any]:
+    """A TOML table, or a sentence."""
+    if isinstance(value, dict):
+        return value
+    raise Usage(f"{place} must be a table of keys and values")
+
+
+def as_text(value: object, place: str) -> str:
+    """A value as it was typed; lists, tables, dates and booleans are no numbers."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    told = f"{place} must be a number or a text, got {str(value).lower()[:40]}"
+    raise InvalidArgument(told)
+
+
+def check_keys(table: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
+    """Refuse a key that nobody reads: it would be a setting silently without effect."""
+    for key in table:
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise Usage(f"{place}: unknown key {key[:40]!r}{hint}", argument=key)
+
+
+# --- whole files
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan, the question its file asks, if it asks one, and what it says for a report.
+
+    `account` gives the guarantee at a delta, and more sections of the report, where the kind of file knows
+    them better than the plan alone does.
+    """
+
+    node: Node
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    assumptions: dict[str, Declared] = field(default_factory=dict)
+    about: About | None = None
+    account: Account | None = None
+
+
+def read_plan(path: str) -> PlanFile:
+    """Read a plan from a file, or from standard input if the path is "-".
+
+    Raises `InvalidArgument` where the file cannot be read, or is no plan; the sentence says where.
+    """
+    from dpacct.cli.toml_file import contents, file_name
+
+    return plan_of_text(contents(path), file_name(path))
+
+
+_ASKED: dict[str, Domain[Any]] = {
+    "epsilon": EPSILON,
+    "delta": PURE_DELTA,
+    **{name: each.domain for name, each in Meaning.parameters.items()},
+}
+KEYS = ("step", *_ASKED, "assumptions", "report")
+"""What may stand at the top of a plan file."""
+
+
+def plan_of_text(text: str, name: str) -> PlanFile:
+    """The plan in a file's text; raises `InvalidArgument`."""
+    from dpacct.cli.toml_file import table_of
+
+    if text.lstrip().startswith("{"):
+        return _of_json(text)
+    table = table_of(text, name)
+    if is_federated(table):
+        told = f"{name} is a federated plan, which dpacct federated and dpacct report read"
+        raise InvalidArgument(told, argument="PLAN")
+    check_keys(table, KEYS, name)
+    if "step" not in table:
+        raise InvalidArgument(f"{name} has no [[step]]", argument="step")
+    node = sum_of_steps(table["step"], f"{name}:", "step")
+    asked = {
+        key: domain.check(f"{name}: {key}", as_text(table[key], f"{name}: {key}"))
+        for key, domain in _ASKED.items()
+        if key in table
+    }
+    if asked.keys() & Meaning.parameters.keys():
+        node = node.under(asked.get("adjacency"), unit=asked.get("unit", ""))
+    declared, about = told_of(table, name)
+    return PlanFile(node, asked.get("epsilon"), asked.get("delta"), declared, about)
+
+
+def _of_json(text: str) -> PlanFile:
+    """A plan as `to_json` wrote it, or the JSON of an answer about one."""
+    from dpacct import from_dict, from_json
+
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return PlanFile(from_json(text))  # whose sentence says what is wrong
+    if not (isinstance(body, dict) and isinstance(body.get("plan"), dict) and "command" in body):
+        return PlanFile(from_json(text))
+    node = from_dict(body["plan"]).under(body.get("adjacency"), unit=body.get("unit", ""))
+    return PlanFile(node)
+
+
+def is_federated(table: Mapping[str, Any]) -> bool:
+    """Whether a file is one of `dpacct federated`."""
+    return "step" not in table and bool(table.keys() & {"algorithm", "clients", "client"})
+
+
+def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], About | None]:
+    """What [assumptions] and [report] say; every command checks them, `dpacct report` uses them."""
+    declared: dict[str, Declared] = {}
+    about = None
+    if "assumptions" in table:
+        from dpacct.report.premise import read_declared
+
+        told = as_table(table["assumptions"], f"{name}: assumptions")
+        declared = read_declared(told, f"{name}: [assumptions]")
+    if "report" in table:
+        from dpacct.report.about import About
+
+        about = About.read(as_table(table["report"], f"{name}: report"), f"{name}: [report]")
+    return declared, about
+
+
+def written(words: Mapping[str, Any]) -> str:
+    """The plan file that says the same as these words, every number as it was typed."""
+
+    def line(key: str) -> str:
+        value = words[key]
+        text = exact_text(value) if isinstance(value, Fraction) else str(value)
+        return f"{key} = {text if _PLAIN.fullmatch(text) else json.dumps(text)}"
+
+    top = (*Target.parameters, *Meaning.parameters)
+    steps = ("mechanism", *uses(noises().values()), *Steps.parameters)
+    head = [line(key) for key in top if key in words]
+    return "\n".join([*head, "", "[[step]]", *(line(key) for key in steps if key in words)]) + "\n"

@@ -1,0 +1,181 @@
+"""A new mechanism, sampler or command is one file: options, help, plan files and sweeps follow from it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+MECHANISM = '''
+"""Loud noise: a test's mechanism."""
+
+from fractions import Fraction
+
+from dpacct.declare.domain import POSITIVE
+from dpacct.declare.record import Parameter
+from dpacct.mechanisms.laplace import Laplace
+from dpacct.mechanisms.mechanism import Mechanism
+
+
+class Loud(Mechanism, kind="loud"):
+    """Laplace noise under another name."""
+
+    label = "loud noise"
+    sought = "loudness"
+    trust = "each {unit} is heard once"
+    loudness: Parameter[Fraction] = Parameter(
+        POSITIVE, "scale / sensitivity", "L", known_as=("volume",)
+    )
+
+    def base(self, adjacency):
+        return Laplace(b=self.loudness).base(adjacency)
+'''
+SAMPLER = '''
+"""Two coins: a test's sampler."""
+
+from fractions import Fraction
+
+from dpacct.declare.domain import RATE
+from dpacct.declare.record import Parameter
+from dpacct.sampling.sampled import Sampler
+
+
+class TwoCoins(Sampler, kind="two-coins"):
+    """In the sample where both coins fall so."""
+
+    drawn = "each {unit} in a step where two coins of {rate} fall so"
+    trust = "two coins are tossed for each {unit}"
+    drawing = "each unit tosses two coins"
+    rate: Parameter[Fraction] = Parameter(RATE, "of each coin", "Q", kw_only=False)
+
+    def pairs(self, base, adjacency):
+        return base.poisson(float(self.rate) ** 2, adjacency)
+'''
+COMMAND = '''
+"""Epsilon, said twice."""
+
+from fractions import Fraction
+
+from dpacct.cli.command import Command
+from dpacct.declare.domain import Integer
+from dpacct.declare.record import Parameter
+from dpacct.declare.words import Target
+
+
+class Twice(Command):
+    """Say the epsilon of a plan as often as you like."""
+
+    plan = True
+    heading = "Saying"
+    delta: Parameter[Fraction] = Target.delta
+    times: Parameter[int] = Parameter(
+        Integer(1, 9), "how often", "N", default=2, known_as=("often",)
+    )
+    examples = ("twice --sigma 2 --delta 1e-5",)
+
+    def run(self):
+        from dpacct.cli.output import write_json
+
+        answer = self.stated().plan().epsilon(self.delta, method="exact")
+        write_json({"schema": 1, "command": "twice", "said": [answer.value] * self.times})
+'''
+RUN = """
+import contextlib, importlib.util, io, json, sys
+folder, lines = sys.argv[1], json.loads(sys.argv[2])
+for name in ("mechanisms", "sampling"):  # as if the file lay in the package
+    spec = importlib.util.find_spec("dpacct." + name)
+    spec.submodule_search_locations.append(folder + "/" + name)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    setattr(sys.modules["dpacct"], name, module)
+from dpacct.cli import commands
+from dpacct.cli.main import main
+commands.__path__.append(folder + "/commands")
+told = {}
+for line in lines:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(line.split())
+    told[line] = [int(code), out.getvalue(), err.getvalue()]
+print(json.dumps(told))
+"""
+PLAN = (
+    '[[step]]\nmechanism = "loud"\nloudness = 7\nrate = 0.1\nsampling = "two-coins"\nrepeat = 3\n'
+)
+SWEEP = 'command = "eps"\n[fixed]\ndelta = 1e-5\n[axes]\nloudness = [5, 7]\n'
+LINES = {
+    "flags": "eps --loudness 7 --delta 1e-5 --method exact --json",
+    "like": "eps --b 7 --delta 1e-5 --method exact --json",
+    "screen": "eps --loudness 7 --delta 1e-5 --method exact --unit client",
+    "noise": "noise --mechanism loud --eps 1 --delta 1e-5 --method exact --json",
+    "refused": "eps --loudness -7 --delta 1e-5",
+    "meant": "eps --volume 7 --delta 1e-5",
+    "help": "eps --help",
+    "coins": "eps --loudness 7 --rate 0.1 --sampling two-coins --steps 3 --delta 1e-5 --method exact --json",
+    "one coin": "eps --b 7 --rate 0.01 --steps 3 --delta 1e-5 --method exact --json",
+    "file": "compose {}/plan.toml --delta 1e-5 --method exact --json",
+    "sweep": "sweep {}/sweep.toml --json --quiet --jobs 1",
+    "all": "--help",
+    "twice": "twice --loudness 7 --delta 1e-5 --times 3",
+    "twice help": "twice --help",
+    "twice refused": "twice --loudness 7 --delta 1e-5 --times 10",
+    "twice meant": "twice --often 2",
+    "misspelt": "twce --sigma 1",
+}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("brought")
+    files = {"mechanisms/loud.py": MECHANISM, "sampling/coins.py": SAMPLER}
+    files |= {"commands/twice.py": COMMAND, "plan.toml": PLAN, "sweep.toml": SWEEP}
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text.lstrip("\n"), encoding="utf-8")
+    lines = {name: line.format(folder) for name, line in LINES.items()}
+    words = [sys.executable, "-c", RUN, str(folder), json.dumps([*lines.values()])]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    return {name: told[line] for name, line in lines.items()}
+
+
+def value(ran: dict[str, Any], name: str) -> float:
+    code, out, err = ran[name]
+    assert code == 0, err
+    return float(json.loads(out)["value"])
+
+
+def test_a_mechanism(ran: dict[str, Any]) -> None:
+    """Flags, the first screen, help, did you mean, refusals, calibration, plan files and sweeps."""
+    assert value(ran, "flags") == value(ran, "like")
+    assert "1 step of loud noise (loudness 7)" in ran["screen"][1]
+    assert "true only if    each client is heard once" in ran["screen"][1]
+    assert json.loads(ran["noise"][1])["quantity"] == "loudness" and value(ran, "noise") > 0.9
+    assert ran["refused"][0] == 2
+    assert "--loudness must be a number above 0, got -7" in ran["refused"][2]
+    assert "did you mean --loudness?" in ran["meant"][2]
+    assert "--loudness L" in ran["help"][1] and "loud" in ran["help"][1]
+    rows = json.loads(ran["sweep"][1])
+    assert [axis["name"] for axis in rows["axes"]] == ["loudness"]
+    assert ran["sweep"][0] == 0 and len(rows["rows"]) == 2
+
+
+def test_a_sampler(ran: dict[str, Any]) -> None:
+    assert value(ran, "coins") == pytest.approx(value(ran, "one coin"), rel=1e-9)
+    assert value(ran, "coins") == value(ran, "file")
+    assert "two-coins" in ran["help"][1]
+
+
+def test_a_command(ran: dict[str, Any]) -> None:
+    assert "twice" in ran["all"][1] and "Epsilon, said twice." in ran["all"][1]
+    assert json.loads(ran["twice"][1])["said"] == [value(ran, "flags")] * 3
+    assert "--times N" in ran["twice help"][1] and "dpacct twice --sigma 2" in ran["twice help"][1]
+    assert "--times must be a whole number from 1 to 9, got 10" in ran["twice refused"][2]
+    assert "did you mean --times?" in ran["twice meant"][2]
+    assert "did you mean twice?" in ran["misspelt"][2]
