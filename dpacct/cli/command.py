@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -91,7 +91,6 @@ class Command(Record):
         plan: whether it takes the words of a plan.
         without: those of them that it has no use for.
         examples: command lines without "dpacct"; the help shows them and the tests run them.
-        synonyms: what other tools call its options, and what they are called here.
     """
 
     heading: ClassVar[str] = "Output"
@@ -315,23 +314,6 @@ class DeclaredCommand(ExampleCommand):
             for _, each in used
             for other in each.known_as
         }
-
-
-def option(*names: str, section: str, **kwargs: Any) -> Callable[[Any], Any]:
-    """`click.option` under a heading of the help."""
-    return click.option(*names, cls=SectionOption, section=section, **kwargs)
-
-
-def stack(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """Several option decorators as one; the first is listed first in the help."""
-    ordered = list(decorators)
-
-    def apply(function: Any) -> Any:
-        for decorate in reversed(ordered):
-            function = decorate(function)
-        return function
-
-    return apply
 
 
 def _check_options(command: click.Command, args: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import textwrap
 from collections.abc import Sequence
@@ -257,8 +256,3 @@ def alternatives(answer: Answer) -> list[str]:
         for other in answer.alternatives
     ]
     return ["", *aligned(("method", answer.quantity, "ratio", "grade"), rows)] if rows else []
-
-
-def wrote(path: str, body: object) -> bytes:
-    """A JSON document for a file."""
-    return (json.dumps(body, indent=1) + "\n").encode()
