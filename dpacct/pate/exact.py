@@ -11,21 +11,19 @@ all neighbours (`dominating`); from below, the one neighbour with the largest di
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpacct.pate.argmax import NOBODY, Moves, laws
-from dpacct.pate.divergence import renyi
-from dpacct.pate.dominating import ROUNDING, hull
+from dpacct.pate.composed import Neighbours, composed, divergences
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
 from dpacct.pate.screening import Screening
 from dpacct.pate.spread import box_pair, boxes
-from dpacct.pate.vote_lattice import FiniteLaws, compose, points_for
 from dpacct.pld import conversions
 from dpacct.pld.stable import Floats
 
@@ -33,9 +31,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Places = NDArray[np.intp]
+    Rest = Callable[[Floats], Floats]
 
+_ORDERS = 22
 _ROWS = 400
-MOST_COMPOSED = 3000
+MOST_COMPOSED = 5000
 """Up to so many kinds of query their laws are composed; beyond, exact Renyi divergences are added."""
 
 
@@ -51,7 +51,7 @@ class Side:
 
 @dataclass(frozen=True)
 class ExactCost:
-    """Epsilon of the labels: ends, and the Renyi divergence of each kind of query at each order.
+    """Epsilon of the labels: ends, and the Renyi divergence of each kind of query at the order asked.
 
     `one_way` is the upper end for P the votes and Q a neighbour only. `lower` is None where the laws
     were not composed.
@@ -60,7 +60,6 @@ class ExactCost:
     lower: float | None
     upper: float
     one_way: float
-    orders: Floats
     renyi: Floats
 
 
@@ -138,64 +137,45 @@ class Exact:
             names = [side.name for side in sides]
             table = np.zeros((len(sides), places.size, orders.size))
             for place, side in enumerate(sides):
-                found = renyi(side.log_p, side.log_q, orders)
+                found = divergences(side.log_p, side.log_q, orders)
                 np.maximum.at(table[place], side.row - int(places[0]), found)
             parts.append(table)
         return names, np.concatenate(parts, axis=1)
 
     def cost(
-        self, count: Floats, delta: float, orders: Floats, rest: Floats | None = None
+        self, count: Floats, delta: float, order: float, rest: Rest | None = None
     ) -> ExactCost:
-        """Epsilon at delta of so many queries of each kind.
+        """Epsilon at delta of so many queries of each kind, and each kind's Renyi divergence at an order.
 
-        `rest` bounds at each order the Renyi divergence of queries that are not among the kinds.
+        `rest` bounds, at any orders, the Renyi divergence of queries that are not among the kinds.
         """
-        names, table = self.renyi(orders)
-        shown, granted = table.max(axis=0), self
-        if not self.level.proven:
-            granted = replace(self, spread=True)
-            names, table = granted.renyi(orders)
         log_delta = math.log(delta)
-        totals = np.einsum("k,sko->so", count, table) + (0.0 if rest is None else rest)
-        uppers = [converted(total, orders, log_delta) for total in totals]
-        lower = None
+        granted = self if self.level.proven else replace(self, spread=True)
         if rest is None and count.size <= MOST_COMPOSED:
-            lower, uppers = self._composed(granted, count, log_delta, uppers)
-        one_way = max(u for name, u in zip(names, uppers, strict=True) if name == "from")
-        upper = max(uppers)
-        return ExactCost(
-            None if lower is None else min(lower, upper), upper, one_way, orders, shown
-        )
+            sides = self._collected(count)
+            uppers = sides if granted is self else granted._collected(count)
+            lower, found = composed(sides, uppers, log_delta)
+            shown = np.max([side.divergences(order) for side in sides], axis=0)
+            lower = min(lower, max(found.values()))
+            return ExactCost(lower, max(found.values()), found["from"], shown)
+        orders = around(order)
+        names, table = granted.renyi(orders)
+        others = 0.0 if rest is None else rest(orders)
+        totals = np.einsum("k,sko->so", count, table) + others
+        ends = [converted(total, orders, log_delta) for total in totals]
+        one_way = max(end for name, end in zip(names, ends, strict=True) if name == "from")
+        if granted is not self:
+            orders = np.array([order])
+            table = self.renyi(orders)[1]
+        at = int(np.argmin(np.abs(orders - order)))
+        return ExactCost(None, max(ends), one_way, table[:, :, at].max(axis=0))
 
-    def _composed(
-        self, granted: Exact, count: Floats, log_delta: float, uppers: list[float]
-    ) -> tuple[float, list[float]]:
-        """A lower end, and upper ends of each of the granted sides that are no larger than those given."""
-        collected = granted._collected()
-        found, tilts = list(uppers), []
-        for place, parts in enumerate(collected):
-            laws = FiniteLaws.of([hull(p, q) for p, q in _by_row(parts, count.size)], count)
-            tilts.append(laws.best_tilt(log_delta))
-            found[place] = min(
-                found[place], compose(laws, tilts[-1], points_for(laws)).epsilon(log_delta)
-            )
-        # from below: the side that is largest from above, and in it one neighbour for each query
-        place = int(np.argmax(found))
-        order = 1.0 + tilts[place]
-        collected = collected if granted is self else self._collected()
-        worst = FiniteLaws.of(
-            [_worst(p, q, order) for p, q in _by_row(collected[place], count.size)], count
-        )
-        fine, coarse = (
-            compose(worst, tilts[place], points).epsilon(log_delta)
-            for points in (points_for(worst), points_for(worst) // 2)
-        )
-        room = 2.0 * abs(fine - coarse) + 1e-9 * (1.0 + fine) if math.isfinite(fine) else math.inf
-        return max(0.0, fine - room) if math.isfinite(room) else 0.0, found
-
-    def _collected(self) -> list[list[Side]]:
-        """Every side with the parts of all queries."""
-        return [list(parts) for parts in zip(*(sides for _, sides in self.sides()), strict=True)]
+    def _collected(self, count: Floats) -> list[Neighbours]:
+        """Every side with the neighbours of all queries."""
+        return [
+            Neighbours.of(parts[0].name, [(p.log_p, p.log_q, p.row) for p in parts], count)
+            for parts in zip(*(sides for _, sides in self.sides()), strict=True)
+        ]
 
 
 def converted(log_moment_rate: Floats, orders: Floats, log_delta: float) -> float:
@@ -218,21 +198,7 @@ def _changes(moves: Moves, level: Level) -> Iterator[NDArray[np.bool_]]:
         yield np.ones(moves.row.shape, dtype=bool)
 
 
-def _by_row(parts: list[Side], rows: int) -> Iterator[tuple[Floats, Floats]]:
-    """The neighbours of each query in turn; a query that has none of the sort costs nothing."""
-    row = np.concatenate([side.row for side in parts])
-    log_p = np.concatenate([side.log_p for side in parts])
-    log_q = np.concatenate([side.log_q for side in parts])
-    place = np.argsort(row, kind="stable")
-    ends = np.searchsorted(row[place], np.arange(rows + 1))
-    nothing = np.zeros((1, 1))
-    for index in range(rows):
-        chosen = place[ends[index] : ends[index + 1]]
-        yield (log_p[chosen], log_q[chosen]) if chosen.size else (nothing, nothing)
-
-
-def _worst(log_p: Floats, log_q: Floats, order: float) -> tuple[Floats, Floats, float]:
-    """The law of the one neighbour with the largest divergence at this order."""
-    worst = int(np.argmax(renyi(log_p, log_q, np.array([order]))[:, 0]))
-    losses, masses, infinite = hull(log_p[worst : worst + 1], log_q[worst : worst + 1])
-    return losses, masses, infinite - ROUNDING
+def around(order: float) -> Floats:
+    """Orders to add exact divergences at: the truth's best order lies above that of a bound."""
+    s = order - 1.0
+    return np.unique(np.append(1.0 + np.geomspace(0.4 * s, 25.0 * s, _ORDERS), order))

@@ -21,7 +21,6 @@ from itertools import product
 
 import numpy as np
 
-from dpacct.pate.dominating import corners
 from dpacct.pld.stable import Floats
 
 _ROUNDING = 1e-13
@@ -65,6 +64,28 @@ def box_pair(own: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         width, height = _lesser(_curve(q, most, 0.0), _curve(q, least, 1.0 - float(least.sum())))
     with np.errstate(divide="ignore"):
         return np.log(height), np.log(width)
+
+
+def corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Widths and heights between the corners of the upper hull of points, of (0, 0) and of (1, 1)."""
+    place = np.lexsort((-y, x))
+    points = [(0.0, 0.0)]
+    for a, b in [*zip(x[place].tolist(), y[place].tolist(), strict=True), (1.0, 1.0)]:
+        if b <= points[-1][1]:
+            continue
+        while len(points) > 1 and _turns_up(points[-2], points[-1], (a, b)):
+            points.pop()
+        points.append((a, b))
+    found = np.array(points)
+    return np.diff(found[:, 0]), np.diff(found[:, 1])
+
+
+def _turns_up(
+    first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]
+) -> bool:
+    """Whether the second of three points lies on or below the line through the others."""
+    rise, run = second[1] - first[1], second[0] - first[0]
+    return rise * (third[0] - second[0]) <= (third[1] - second[1]) * run
 
 
 @lru_cache(maxsize=16)

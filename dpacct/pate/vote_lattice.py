@@ -12,73 +12,19 @@ takes minutes for hundreds that don't. Here every query is another law, hence th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpacct.pld import conversions
 from dpacct.pld.stable import Floats
+from dpacct.pld.stack import Stack
 
 _FEW, _POINTS, _MORE_POINTS = 64, 1 << 13, 1 << 15
 _REACH = 9.0  # standard deviations of the tilted total to each side of its mean
 _UNIT = 2.0**-53
 _CHUNK = 64
 _NATS = 50.0  # weights e^{-c gap} below this are left out, and charged
-
-
-@dataclass(frozen=True)
-class FiniteLaws:
-    """One law a row: finite losses with log P-masses (-inf fills a row up), and P-mass at an infinite loss.
-
-    `count` is how often each comes.
-    """
-
-    losses: Floats
-    log_p: Floats
-    infinite: Floats
-    count: Floats
-
-    @classmethod
-    def of(cls, laws: Sequence[tuple[Floats, Floats, float]], count: Floats) -> FiniteLaws:
-        """From rows of different lengths."""
-        width = max(losses.size for losses, _, _ in laws)
-        table = np.zeros((len(laws), width))
-        logs = np.full((len(laws), width), -math.inf)
-        for row, (losses, log_p, _) in enumerate(laws):
-            table[row, : losses.size] = losses
-            logs[row, : losses.size] = log_p
-        return cls(table, logs, np.array([law[2] for law in laws]), np.asarray(count, dtype=float))
-
-    def tilted(self, c: float) -> tuple[Floats, Floats]:
-        """Masses times e^{c loss}, normalised, and the logs of what they were divided by."""
-        heights = self.log_p + c * self.losses
-        peak = heights.max(axis=1)
-        weights = np.exp(heights - peak[:, None])
-        total = weights.sum(axis=1)
-        return weights / total[:, None], peak + np.log(total)
-
-    def log_moment(self, c: float) -> float:
-        """The log of the composition's E[e^{c L}], finite losses only."""
-        return float(self.count @ self.tilted(c)[1])
-
-    def best_tilt(self, log_delta: float, guess: float = 4.0) -> float:
-        """About the c > 0 at which Renyi's conversion gives the least epsilon: the saddle."""
-
-        def value(log_c: float) -> float:
-            c = math.exp(log_c)
-            return conversions.epsilon(self.log_moment(c), c, log_delta)
-
-        centre, step = math.log(guess), 1.0
-        best = value(centre)
-        while step > 0.05:
-            ends = [min(max(centre + move, -7.0), 12.0) for move in (-step, step)]
-            least = min((value(end), end) for end in ends)
-            if least[0] < best:
-                best, centre = least
-            else:
-                step *= 0.5
-        return math.exp(centre)
 
 
 @dataclass(frozen=True)
@@ -126,24 +72,38 @@ class Total:
         return high
 
 
-def points_for(laws: FiniteLaws) -> int:
+def _tilted(laws: Stack, c: float) -> tuple[Floats, Floats]:
+    """Masses times e^{c loss}, normalised, and the logs of what they were divided by."""
+    heights = laws.masses + c * laws.rows
+    peak = heights.max(axis=1)
+    weights = np.exp(heights - peak[:, None])
+    total = weights.sum(axis=1)
+    return weights / total[:, None], peak + np.log(total)
+
+
+def _log_moment(laws: Stack, c: float) -> float:
+    """Of masses that need not sum to one."""
+    return float(laws.count @ _tilted(laws, c)[1])
+
+
+def points_for(laws: Stack) -> int:
     """Points of a lattice on which splitting losses costs about 1e-4 of epsilon, or much less."""
     return _POINTS if float(laws.count.sum()) <= _FEW else _MORE_POINTS
 
 
-def compose(laws: FiniteLaws, c: float, points: int = _MORE_POINTS) -> Total:
+def compose(laws: Stack, c: float, points: int = _MORE_POINTS) -> Total:
     """The composition, tilted by c, on so many points.
 
-    >>> one = FiniteLaws.of([(np.array([1.0, -1.0]), np.log([0.7, 0.3]), 0.0)], np.array([3]))
+    >>> one = Stack.of([(np.array([1.0, -1.0]), np.log([0.7, 0.3]), 0.0)], np.array([3]))
     >>> round(math.exp(compose(one, 1.0).log_delta(2.5)), 9)
     0.134959984
     """
-    weights, moments = laws.tilted(c)
-    means = (weights * laws.losses).sum(axis=1)
-    variance = laws.count @ (weights * np.square(laws.losses - means[:, None])).sum(axis=1)
-    real = laws.log_p > -math.inf
-    least = np.where(real, laws.losses, math.inf).min(axis=1)
-    most = np.where(real, laws.losses, -math.inf).max(axis=1)
+    weights, moments = _tilted(laws, c)
+    means = (weights * laws.rows).sum(axis=1)
+    variance = laws.count @ (weights * np.square(laws.rows - means[:, None])).sum(axis=1)
+    real = laws.masses > -math.inf
+    least = np.where(real, laws.rows, math.inf).min(axis=1)
+    most = np.where(real, laws.rows, -math.inf).max(axis=1)
     mean = float(laws.count @ means)
     reach = _REACH * math.sqrt(float(variance)) + 3.0 * float((most - least).max())
     low = max(mean - reach, float(laws.count @ least))
@@ -151,17 +111,17 @@ def compose(laws: FiniteLaws, c: float, points: int = _MORE_POINTS) -> Total:
     # each law's split may go a place beyond its ends
     spare = 4 + 2 * int(min(laws.count.sum(), points // 8))
     step = max((high - low) / (points - 2 * spare), 1e-13)
-    anchor = np.take_along_axis(laws.losses, np.argmax(weights, axis=1)[:, None], axis=1)
-    place = np.floor((laws.losses - anchor) / step)
-    rest = np.clip(laws.losses - anchor - place * step, 0.0, step)
+    anchor = np.take_along_axis(laws.rows, np.argmax(weights, axis=1)[:, None], axis=1)
+    place = np.floor((laws.rows - anchor) / step)
+    rest = np.clip(laws.rows - anchor - place * step, 0.0, step)
     share = np.expm1(-rest) / math.expm1(-step)
     # tilted: what moves down by `rest` loses e^{c rest}, what moves up gains
     down = weights * (1.0 - share) * np.exp(-c * rest)
     up = weights * share * np.exp(c * (step - rest))
-    lattice = FiniteLaws(
+    lattice = Stack(
         np.concatenate((anchor + place * step, anchor + (place + 1.0) * step), axis=1),
         _log(np.concatenate((down, up), axis=1)),
-        laws.infinite,
+        laws.endless,
         laws.count,
     )
     offset = float(laws.count @ anchor[:, 0])
@@ -169,7 +129,7 @@ def compose(laws: FiniteLaws, c: float, points: int = _MORE_POINTS) -> Total:
     losses = offset + step * (first + np.arange(points))
     masses, log_total = _convolved(place.astype(np.int64), down, up, laws.count, points)
     masses = np.roll(masses, -first % points)
-    missed = float(laws.count @ -np.log1p(-np.minimum(laws.infinite, 0.999)))
+    missed = float(laws.count @ -np.log1p(-np.minimum(laws.endless, 0.999)))
     return Total(
         c,
         float(laws.count @ moments) + log_total,
@@ -210,17 +170,17 @@ def _convolved(
     return np.fft.irfft(np.exp(transform), n=points), log_total
 
 
-def _outside(lattice: FiniteLaws, low: float, high: float) -> float:
+def _outside(lattice: Stack, low: float, high: float) -> float:
     """Chernoff's bound of the tilted mass outside [low, high], of the lattice's own laws."""
-    whole, found = lattice.log_moment(0.0), 0.0
-    real = lattice.log_p > -math.inf
+    whole, found = _log_moment(lattice, 0.0), 0.0
+    real = lattice.masses > -math.inf
     for sign, edge in ((1.0, high), (-1.0, low)):
-        farthest = np.where(real, sign * lattice.losses, -math.inf).max(axis=1)
+        farthest = np.where(real, sign * lattice.rows, -math.inf).max(axis=1)
         if float(lattice.count @ farthest) <= sign * edge:
             continue
         best, x, worse = 0.0, 0.05, 0
         while worse < 3 and x < 1e7:
-            trial = lattice.log_moment(sign * x) - whole - sign * x * edge
+            trial = _log_moment(lattice, sign * x) - whole - sign * x * edge
             worse = worse + 1 if trial >= best and best < 0.0 else 0
             best = min(best, trial)
             x *= 1.5

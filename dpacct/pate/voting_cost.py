@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _ORDERS = 1.0 + np.geomspace(0.02, 1e6, 140)
 _FINER = 13
-_EXACT_ORDERS = 22
 _WORK = 1.2e9  # about what three seconds of quadrature and divergences amount to
+_COMPOSED, _ADDED = 200.0, 600.0  # of a neighbour's class: at a few orders, or at all of them
 _LEAST = 5
 
 CONVERSION = "Canonne, Kamath, Steinke 2020, Proposition 12"
@@ -231,30 +231,24 @@ def _exact(
         told = "the noise is too small beside the margins to integrate"
         return None, told, None
     chosen = np.flatnonzero(near)
-    work = np.cumsum(_work(kinds, bounds.level)[chosen])
-    if (most is None and work[-1] > _WORK) or (most is not None and chosen.size > most):
+    work = _work(kinds, bounds.level, _COMPOSED)[chosen].sum()
+    few = chosen.size == first.size <= MOST_COMPOSED
+    if (most is None and not (few and work <= _WORK)) or (most is not None and chosen.size > most):
         cost = count[chosen] * bounds.each(order)[first[chosen]]
         by_cost = chosen[np.argsort(-cost, kind="stable")]
-        work = np.cumsum(_work(kinds, bounds.level)[by_cost])
-        affordable = max(_LEAST, int((work <= _WORK).sum())) if most is None else most
+        taken = np.cumsum(_work(kinds, bounds.level, _ADDED)[by_cost])
+        affordable = max(_LEAST, int((taken <= _WORK).sum())) if most is None else most
         chosen = np.sort(by_cost[:affordable])
-    orders = _around(order)
     rest = None
     if chosen.size < first.size:
         left = np.ones(first.size, dtype=bool)
         left[chosen] = False
-        others = Bounds(
-            bounds.histograms.rows(np.flatnonzero(left[which])),
-            bounds.level,
-            bounds.noise,
-            bounds.screening,
-        )
-        rest = others.total(orders)
+        others = bounds.histograms.rows(np.flatnonzero(left[which]))
+        rest = Bounds(others, bounds.level, bounds.noise, bounds.screening).total
     exact = Exact(kinds.rows(chosen), bounds.level, bounds.noise, bounds.screening)
-    found = exact.cost(count[chosen].astype(np.float64), delta, orders, rest)
-    at = int(np.argmin(np.abs(orders - order)))
+    found = exact.cost(count[chosen].astype(np.float64), delta, order, rest)
     values = np.full(first.size, np.nan)
-    values[chosen] = found.renyi[:, at]
+    values[chosen] = found.renyi
     why = ""
     if rest is not None:
         why = f"exact for {chosen.size} of {first.size} kinds of query, bounds for the others"
@@ -263,7 +257,7 @@ def _exact(
     return found, why, values[which]
 
 
-def _work(kinds: Histograms, level: Level) -> Floats:
+def _work(kinds: Histograms, level: Level, divergence: float) -> Floats:
     """About how long each kind takes, in arbitrary units: its integrals, and its neighbours' divergences."""
     classes = kinds.counts.shape[1]
     apart = np.full(kinds.counts.shape[0], float(classes))
@@ -271,10 +265,4 @@ def _work(kinds: Histograms, level: Level) -> Floats:
         apart = 1.0 + (np.diff(kinds.counts, axis=1) != 0).sum(axis=1)
     neighbours = 2.0 * apart if level.is_agent else np.square(apart)
     points = 130.0 * (1.0 + classes**0.5 / 3.0)
-    return np.asarray(points * classes * (classes + neighbours) + 600.0 * classes * neighbours)
-
-
-def _around(order: float) -> Floats:
-    """Orders to add exact divergences at: the truth's best order lies above that of a bound."""
-    s = order - 1.0
-    return np.unique(np.append(1.0 + np.geomspace(0.4 * s, 25.0 * s, _EXACT_ORDERS), order))
+    return np.asarray(points * classes * (classes + neighbours) + divergence * classes * neighbours)

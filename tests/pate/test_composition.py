@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpacct.pate.dominating import hull
-from dpacct.pate.vote_lattice import FiniteLaws, compose
+from dpacct.pate.composed import hulls
+from dpacct.pate.vote_lattice import compose
 from dpacct.pld import brackets
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.pieces import Cut
+from dpacct.pld.stack import Stack
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -29,8 +31,8 @@ def pairs(seed: int, count: int, spread: float = 0.3) -> list[Pair]:
     return found
 
 
-def laws(rows: list[Pair]) -> FiniteLaws:
-    return FiniteLaws.of([(np.log(p / q), np.log(p), 0.0) for p, q in rows], np.ones(len(rows)))
+def laws(rows: list[Pair]) -> Stack:
+    return Stack.of([(np.log(p / q), np.log(p), 0.0) for p, q in rows], np.ones(len(rows)))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
@@ -53,7 +55,7 @@ def test_against_the_general_engine() -> None:
     rows = pairs(2, 8, 0.1)
     ours = laws(rows)
     for delta in (1e-2, 1e-6):
-        found = compose(ours, ours.best_tilt(math.log(delta))).epsilon(math.log(delta))
+        found = compose(ours, ours.best_tilt(math.log(delta), 4.0)).epsilon(math.log(delta))
         sources = [(Cut(LossDistribution.of_outcomes(np.log(p / q), p)), 1.0) for p, q in rows]
         known = brackets.epsilon(sources, math.log(delta), 1e-4)
         assert known.lower <= found <= known.upper * (1.0 + 1e-5)
@@ -61,19 +63,66 @@ def test_against_the_general_engine() -> None:
 
 def test_more_points_are_nearer_and_never_below() -> None:
     ours = laws(pairs(3, 300, 0.02))
-    c = ours.best_tilt(math.log(1e-6))
+    c = ours.best_tilt(math.log(1e-6), 4.0)
     found = [compose(ours, c, 1 << k).epsilon(math.log(1e-6)) for k in (13, 14, 15)]
     assert found[0] > found[1] > found[2]
     assert (found[0] - found[1]) / (found[1] - found[2]) == pytest.approx(5.0, abs=1.5)
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-10])
+def test_a_contour_is_what_finer_lattices_come_to(delta: float) -> None:
+    """Of hundreds of laws no transform is needed: the lattice's excess falls by four with each halving."""
+    ours = laws(pairs(3, 500, 0.05))
+    tilt = ours.best_tilt(math.log(delta), 4.0)
+    found = ours.epsilon(math.log(delta), tilt)
+    assert found is not None and found.error < 1e-9
+    excess = [
+        compose(ours, tilt, 1 << k).epsilon(math.log(delta)) - found.value for k in (13, 14, 15)
+    ]
+    assert excess[0] > excess[1] > excess[2] > 0.0
+    assert excess[1] / excess[2] == pytest.approx(4.0, abs=1.0)
+
+
+def test_few_laws_are_left_to_the_lattice() -> None:
+    """Their moment function comes back: no contour would settle."""
+    ours = laws(pairs(4, 3))
+    assert ours.epsilon(math.log(1e-6), ours.best_tilt(math.log(1e-6), 4.0)) is None
+
+
+def test_one_law_is_exact() -> None:
+    ((p, q),) = pairs(5, 1)
+    found = laws([(p, q)]).epsilon(math.log(1e-3), 4.0)
+    assert found is not None
+    delta = float(np.maximum(p - math.exp(found.value) * q, 0.0).sum())
+    assert delta == pytest.approx(1e-3, rel=1e-9)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(2, 10), st.floats(-6.0, 1.0), st.floats(-2.0, 3.0))
+def test_moments_at_fifty_digits(seed: int, rows: int, spread: float, tilt: float) -> None:
+    """log M keeps its digits however small the losses are."""
+    known = pairs(seed, rows, 10.0**spread)
+    ours, c = laws(known), 10.0**tilt
+    with mpmath.workdps(50):
+        exact = mpmath.mpf(0)
+        for losses, log_p in zip(ours.rows, ours.masses, strict=True):
+            # both masses are one but for their last digits, which cancel
+            p = [mpmath.exp(mpmath.mpf(float(x))) for x in log_p]
+            q = [x * mpmath.exp(-mpmath.mpf(float(y))) for x, y in zip(p, losses, strict=True)]
+            moment = sum(
+                x * mpmath.expm1(c * mpmath.mpf(float(y))) for x, y in zip(p, losses, strict=True)
+            )
+            moment += c * (sum(q) - sum(p))
+            exact += mpmath.log1p(moment)
+    assert ours.log_moment(c) == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
 def test_a_hull_dominates_and_no_more(seed: int, count: int) -> None:
     """Its delta is the largest of the neighbours', at every epsilon."""
     rows = pairs(seed, count, 0.7)
-    losses, log_p, _ = hull(
-        np.log(np.array([p for p, _ in rows])), np.log(np.array([q for _, q in rows]))
-    )
+    log_p, log_q = (np.log(np.array([row[k] for row in rows])) for k in (0, 1))
+    losses, log_p, _ = hulls(log_p, log_q, np.zeros(count, dtype=int), 1)
     for epsilon in np.linspace(-3.0, 3.0, 25).tolist():
         largest = max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in rows)
         gap = np.exp(log_p) * np.maximum(0.0, -np.expm1(np.minimum(epsilon - losses, 0.0)))

@@ -1,0 +1,296 @@
+"""Many small laws released together, as one law of a composition.
+
+A voting run is thousands of different laws of a few atoms each. To a contour a law is nothing but log M(s):
+so a stack of rows is one law whose log M is the sum of the rows', evaluated as a table. Nothing is put on
+a lattice, and one more row costs its atoms at each node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from . import conversions, roots
+from .contour import Solved
+from .lines import Line, even_line
+from .loss import LossDistribution
+from .moments import Cumulants
+from .saddle import FEW, Saddle
+from .stable import Complexes, Floats, TooFine, expm1_linear, log1p, quiet, sin_linear
+
+if TYPE_CHECKING:
+    from .loss import Branch
+
+_CELLS = 400_000  # entries of a (frequency, row, atom) table held at once
+_NEAR = 0.3  # log M below which it is summed without cancellation
+_SEEN = 96  # frequencies at which a revival of |M| is looked for
+_NIL = -26.0
+_LEFT_OUT = 1e-10  # of delta, by a contour: many atoms are no density
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Rows of atoms (loss, log P-mass; -inf fills a row up), P-mass at infinity, and how often each comes.
+
+    >>> coin = Stack.of([(np.array([1.0, -1.0]), np.log([0.75, 0.25]), 0.0)], np.array([3]))
+    >>> coin.range, coin.infinite
+    ((-3.0, 3.0), 0.0)
+    """
+
+    rows: Floats
+    masses: Floats
+    endless: Floats
+    count: Floats
+
+    losses: Floats = field(
+        default_factory=lambda: np.empty(0)
+    )  # no atom of the sum is worth listing
+    log_q: Floats = field(default_factory=lambda: np.empty(0))
+    log_p: Floats = field(default_factory=lambda: np.empty(0))
+    branches: tuple[Branch, ...] = ()
+    lost: float = 0.0
+    gaussian: float | None = None
+    inner: None = None
+
+    @classmethod
+    def of(cls, laws: Sequence[tuple[Floats, Floats, float]], count: Floats) -> Stack:
+        """From rows of different lengths: (losses, log P-masses, P-mass at infinity)."""
+        width = max(losses.size for losses, _, _ in laws)
+        rows = np.zeros((len(laws), width))
+        masses = np.full((len(laws), width), -math.inf)
+        for row, (losses, log_p, _) in enumerate(laws):
+            rows[row, : losses.size] = losses
+            masses[row, : losses.size] = log_p
+        return cls(rows, masses, np.array([law[2] for law in laws]), np.asarray(count, dtype=float))
+
+    @cached_property
+    def infinite(self) -> float:
+        """P-mass where Q is 0."""
+        return -math.expm1(float(self.count @ np.log1p(-np.minimum(self.endless, 0.999))))
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest finite loss."""
+        real = self.masses > -np.inf
+        low = np.where(real, self.rows, np.inf).min(axis=1)
+        high = np.where(real, self.rows, -np.inf).max(axis=1)
+        return float(self.count @ low), float(self.count @ high)
+
+    @cached_property
+    def variance(self) -> float:
+        """About E[L^2]."""
+        return float(self.count @ (np.exp(self.masses) * np.square(self.rows)).sum(axis=1))
+
+    def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
+        """Not known in closed form: raises `TooFine`."""
+        raise TooFine
+
+    def truncated(self, log_tail: float) -> LossDistribution:
+        """No loss is so rare: raises `TooFine`."""
+        raise TooFine
+
+    def chosen(self, rows: npt.NDArray[np.intp]) -> Stack:
+        """Some of the rows."""
+        return replace(
+            self,
+            rows=self.rows[rows],
+            masses=self.masses[rows],
+            endless=self.endless[rows],
+            count=self.count[rows],
+        )
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """log M of every row at real tilts (rows x tilts), to rounding also where it is tiny."""
+        return np.stack([_log_moment(self.rows, self.masses, c) for c in tilts.tolist()], axis=1)
+
+    def log_moment(self, c: float) -> float:
+        """log M of all of them at a real tilt."""
+        return float(self.count @ _log_moment(self.rows, self.masses, c))
+
+    def renyi_epsilon(self, c: float, log_delta: float) -> float:
+        """Epsilon by the Renyi divergence of order 1 + c."""
+        return conversions.epsilon(self.log_moment(c), c, log_delta)
+
+    def best_tilt(self, log_delta: float, guess: float) -> float:
+        """About the c > 0 at which Renyi's conversion gives the least epsilon: the saddle."""
+        centre, step = math.log(guess), 1.0
+        best = self.renyi_epsilon(guess, log_delta)
+        while step > 0.002:
+            ends = [min(max(centre + move, -7.0), 14.0) for move in (-step, step)]
+            least = min((self.renyi_epsilon(math.exp(end), log_delta), end) for end in ends)
+            if least[0] < best:
+                best, centre = least
+            else:
+                step *= 0.5
+        return math.exp(centre)
+
+    def decays(self, c: float) -> bool:
+        """Whether |M| is nil at all frequencies that matter: else a contour is tried in vain."""
+        moments = StackMoments(self)
+        variance = moments.cumulants(c).variance
+        if not variance > 0.0:
+            return False
+        t = 12.0 / math.sqrt(variance) * np.geomspace(1.0, 1e4, _SEEN)
+        return bool((moments.log_ratio(c, 1j * t).real < _NIL).all())
+
+    @quiet()
+    def epsilon(self, log_delta: float, tilt: float) -> Solved | None:
+        """The epsilon >= 0 at which log delta, infinite mass left out, is this; `tilt` is about the saddle.
+
+        None where no contour resolves it: few rows, whose |M| comes back.
+        """
+        if float(self.count.sum()) == 1.0:
+            return self._alone(log_delta)
+        if not self.decays(tilt):
+            return None
+        try:
+            saddle, aim = _StackSaddle(self, tilt), log_delta
+            for _ in range(5):
+                total = saddle.for_log_delta(aim, tilt)
+                line = even_line(saddle, total, total.saddle_epsilon, 2 * FEW)
+                if line is None:
+                    return None
+                reach = 2.5 * math.sqrt(total.curvature)
+                low, high = max(0.0, total.saddle_epsilon - reach), total.saddle_epsilon + reach
+                if high <= 0.0 or (low == 0.0 and line.read(0.0)[0] <= log_delta):
+                    return Solved(0.0, 0.0)
+                if line.read(low)[0] >= log_delta >= line.read(high)[0]:
+                    value = roots.decreasing(_read(line), log_delta, low, high)
+                    _, slope, error = line.read(value)
+                    if not error < 1e-6:
+                        return None
+                    return Solved(value, (error + _LEFT_OUT) / -slope + 1e-13 * value, total.c)
+                aim, tilt = (
+                    min(aim - line.read(total.saddle_epsilon)[0] + log_delta, -1e-6),
+                    total.c,
+                )
+        except TooFine:
+            pass
+        return None
+
+    def _alone(self, log_delta: float) -> Solved:
+        """Of a single release, from its outcomes."""
+        real = self.masses[0] > -np.inf
+        losses, p = self.rows[0][real], np.exp(self.masses[0][real])
+
+        def read(epsilon: float) -> tuple[float, float]:
+            above = losses > epsilon
+            value = float(p[above] @ -np.expm1(epsilon - losses[above]))
+            paid = float(p[above] @ np.exp(epsilon - losses[above]))
+            return (math.log(value), -paid / value) if value > 0.0 else (-math.inf, -1.0)
+
+        value = roots.decreasing(read, log_delta, 0.0, max(0.0, float(losses.max())))
+        return Solved(value, 1e-12 * value)
+
+
+def _log_moment(losses: Floats, log_p: Floats, c: float) -> Floats:
+    """M - 1 = E[e^{cL} - 1 - cL] + c E[e^{-L} - 1 + L] for laws whose masses are both one."""
+    tilted = log_p + c * losses
+    peak = tilted.max(axis=1)
+    whole: Floats = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
+    near = np.abs(whole) < _NEAR
+    if near.any():
+        # far from 1 an atom is rare where M is near 1: its e^{cL} p is exact by itself
+        p, v, t = np.exp(log_p[near]), -losses[near], tilted[near]
+        u = -c * v
+        first = np.where(
+            np.abs(u) < 1.0, p * expm1_linear(np.clip(u, -1.0, 1.0)), np.exp(t) - p - p * u
+        )
+        second = np.where(
+            np.abs(v) < 1.0,
+            p * expm1_linear(np.clip(v, -1.0, 1.0)),
+            np.exp(log_p[near] + v) - p - p * v,
+        )
+        exact = np.where(log_p[near] > -np.inf, first + c * second, 0.0).sum(axis=1)
+        whole[near] = np.log1p(np.maximum(exact, 0.0))
+    return whole
+
+
+def _read(line: Line) -> roots.Reading:
+    return lambda epsilon: line.read(epsilon)[:2]
+
+
+class StackMoments:
+    """M of a stack."""
+
+    high = math.inf
+    node_count = 0
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self._known: dict[float, tuple[Floats, Floats, Floats]] = {}
+
+    def _at(self, c: float) -> tuple[Floats, Floats, Floats]:
+        """Tilted masses, their means, and the losses about these."""
+        if c not in self._known:
+            s = self.stack
+            tilted = s.masses + c * s.rows
+            w = np.exp(tilted - tilted.max(axis=1, keepdims=True))
+            w /= w.sum(axis=1, keepdims=True)
+            mean = (w * s.rows).sum(axis=1)
+            self._known = {c: (w, mean, s.rows - mean[:, None])}
+        return self._known[c]
+
+    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        found = [self.cumulants(c) for c in cs.tolist()]
+        log_moment, mean, variance = np.array([(f.log_moment, f.mean, f.variance) for f in found]).T
+        return log_moment, mean, variance
+
+    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        s, (w, mean, gap) = self.stack, self._at(c)
+        square = gap * gap
+        return Cumulants(
+            float(s.count @ _log_moment(s.rows, s.masses, c)),
+            float(s.count @ mean),
+            float(s.count @ (w * square).sum(axis=1)),
+            float(s.count @ (w * square * gap).sum(axis=1)),
+        )
+
+    def log_moments(self, cs: Floats) -> Floats:
+        return np.asarray(self.stack.count @ self.stack.log_moments(cs))
+
+    def turned(self, c: float, t: Floats) -> Complexes:
+        return self.log_ratio(c, 1j * t)
+
+    def decay(self, c: float, t: Floats) -> Floats:
+        return np.asarray(self.log_ratio(c, 1j * t).real)
+
+    def even(self, c: float, step: float, count: int) -> Complexes:
+        return self.log_ratio(c, 1j * step * np.arange(count))
+
+    def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        """The sum of log(M_i(c+z)/M_i(c)) - z m_i, on the vertical only."""
+        s, (w, _, gap) = self.stack, self._at(c)
+        t, ratio = z.imag, np.empty(z.size, complex)
+        step = max(1, _CELLS // gap.size)
+        for a in range(0, t.size, step):
+            u = t[a : a + step, None, None] * gap
+            half = np.sin(0.5 * u)
+            real = -2.0 * np.einsum("tij,tij,ij->ti", half, half, w)
+            imag = np.einsum("tij,ij->ti", sin_linear(u), w)
+            ratio[a : a + step] = log1p(real + 1j * imag) @ s.count
+        return ratio
+
+    def lean(self, c: float) -> float:
+        return 0.0
+
+    def at_the_top(self, c: float) -> float:
+        return 0.0
+
+
+class _StackSaddle(Saddle):
+    """The tilt of a stack, which is its own rule."""
+
+    def __init__(self, stack: Stack, c: float) -> None:
+        self.stack = stack
+        super().__init__([], c)
+
+    def _prepare(self, c: float) -> None:
+        self.moments = [(StackMoments(self.stack), 1.0)]
+        self.middle, self.high = c, math.inf
