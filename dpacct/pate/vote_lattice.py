@@ -20,7 +20,7 @@ from dpacct.pld import conversions
 from dpacct.pld.stable import Floats
 from dpacct.pld.stack import Stack
 
-_FEW, _POINTS, _MORE_POINTS = 64, 1 << 13, 1 << 15
+_FEW, _POINTS, _MORE_POINTS = 64, 1 << 14, 1 << 15
 _REACH = 9.0  # standard deviations of the tilted total to each side of its mean
 _UNIT = 2.0**-53
 _CHUNK = 64
