@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -72,10 +72,7 @@ class ShuffleSource:
     @cached_property
     def table(self) -> Table:
         """Its outcomes, rounded to the source's side."""
-        if isinstance(self.of, Count):
-            losses, p, q = self.of.outcomes()
-            return Table(losses, p, q, self.of.rounding)
-        return tabulated(self._mixture, upper=self.upper)
+        return _table(self)
 
     @cached_property
     def left(self) -> tuple[Floats, Floats]:
@@ -130,6 +127,14 @@ class ShuffleSource:
         loss = log_p - np.log(q[kept])
         lowest, highest = np.asarray(low[kept], float), np.asarray(high[kept], float)
         return Pieces(log_p, loss, lowest, highest, slack, 2.0 * slack, slack, left)
+
+
+@lru_cache(maxsize=8)  # each method of a comparison asks for the same one
+def _table(source: ShuffleSource) -> Table:
+    if isinstance(source.of, Count):
+        losses, p, q = source.of.outcomes()
+        return Table(losses, p, q, source.of.rounding)
+    return tabulated(source._mixture, upper=source.upper)
 
 
 def tabulated(mixture: Mixture, *, upper: bool) -> Table:
