@@ -12,6 +12,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.cli.text import safe_number
+from dpacct.cli.words import noises
 from dpacct.proof import effort
 from tests.cli.runner import run
 
@@ -167,6 +168,22 @@ def test_noise_and_steps(sampling: str, method: str) -> None:
         name="steps",
     )
     same(told, found)
+
+
+@pytest.mark.parametrize("kind", [*noises()])
+def test_the_noise_of_every_mechanism(kind: str) -> None:
+    """Its words on the command line are its parameters in Python, also where its noise is sought."""
+    made = noises()[kind]
+    told = run("noise", *f"--mechanism {kind} --eps 2 --delta 1e-5 --method exact --json".split())
+    found = dp.calibrate(
+        lambda size: made(**{made.sought: size}),
+        epsilon=2,
+        delta=1e-5,
+        method="exact",
+        bounds=made.between,
+        name=made.sought,
+    )
+    same(told.json, found)
 
 
 def test_no_command_has_methods_or_an_effort_of_its_own() -> None:
