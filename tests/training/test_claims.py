@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dpacct_training.claims import HELD, NOT_HELD, UNDECIDED, Claim, interval
 from dpacct_training.cli.main import main
 from dpacct_training.experiment import Experiment
 from dpacct_training.measures import measured
-from dpacct_training.replicate import Study, Trial, read, replicate, studies
+from dpacct_training.replicate import Study, Trial, jobs, keep, read, replicate, studies
 from dpacct_training.replication import PICTURES, page
 from dpacct_training.session import Session
 from tests.structure.project import ROOT
@@ -182,8 +183,14 @@ def test_runs_are_kept_and_not_repeated(tmp_path: Path) -> None:
     assert len(seen) == 7  # the one that was lost
     bits = [[(t.digest, t.measures, t.epsilon, t.curve) for t in s.trials] for s in (done, again)]
     assert bits[0] == bits[1]
+    more = study(TEXT.replace("seeds = 3", "seeds = 4"))
+    beyond = replace(jobs(more, 4)[-1].trial, measures={"accuracy": 1.0, "norm": 1.0})
+    keep(replace(more, trials=(*again.trials[1:], beyond)), tmp_path)
+    quick = replicate(more, tmp_path, quick=True, watch=watch)
+    digests = [[t.digest for t in trials] for trials in (quick.trials, (*again.trials, beyond))]
+    assert len(seen) == 8 and digests[0] == digests[1]  # none is thrown away
     replicate(study(TEXT.replace("rounds = 2", "rounds = 3")), tmp_path, quick=True, watch=watch)
-    assert len(seen) == 13  # other settings are other runs
+    assert len(seen) == 14  # other settings are other runs
     path.write_text("[{}]")
     with pytest.raises(dp.InvalidArgument, match="cannot be read"):
         read(study(), tmp_path)
@@ -223,8 +230,6 @@ def test_the_page_is_made_from_what_is_stored() -> None:
 
 def test_what_is_stored_ran_with_these_settings() -> None:
     """A changed experiment leaves runs behind that are not its own."""
-    from dpacct_training.replicate import jobs
-
     for kept in stored():
         digests: dict[str, Any] = {
             job.trial.digest: job for job in jobs(kept, kept.experiment.seeds)

@@ -170,11 +170,12 @@ def replicate(
 ) -> Study:
     """All runs of a study that are not kept in `folder` yet; `quick`: the least seeds that decide."""
     study = read(study, folder)
-    wanted = jobs(study, LEAST_SEEDS if quick else study.experiment.seeds)
-    digests = {job.trial.digest for job in wanted}
-    kept = {
-        t.digest: t for t in study.trials if t.digest in digests or t.seed >= study.experiment.seeds
+    seeds = study.experiment.seeds
+    wanted = jobs(study, LEAST_SEEDS if quick else seeds)
+    order = {
+        job.trial.digest: place for place, job in enumerate(jobs(study, max(seeds, LEAST_SEEDS)))
     }
+    kept = {t.digest: t for t in study.trials if t.digest in order}  # of these settings
     todo = [
         job
         for job in wanted
@@ -182,8 +183,7 @@ def replicate(
     ]
     for trial in _done(todo, processes):
         kept[trial.digest] = trial
-        order = {job.trial.digest: place for place, job in enumerate(wanted)}
-        trials = sorted(kept.values(), key=lambda t: order.get(t.digest, len(order)))
+        trials = sorted(kept.values(), key=lambda t: order[t.digest])
         study = replace(study, trials=tuple(trials))
         keep(study, folder)
         if watch is not None:
