@@ -84,6 +84,16 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "algorithm": {"name": "pate_fl", "sigma": 5.0, "student_steps": 20},
         "privacy": EVERYONE,
     },
+    "self_training": {
+        "algorithm": {
+            "name": "pate_fl",
+            "sigma": 5.0,
+            "student_steps": 20,
+            "queries": 25,
+            "self_training": True,
+        },
+        "privacy": EVERYONE,
+    },
     "knn_fl": {
         "algorithm": {"name": "knn_fl", "sigma": 5.0, "neighbours": 3, "student_steps": 20},
         "privacy": EVERYONE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ import torch
 import dpacct as dp
 from dpacct_training.claims import HELD, NOT_HELD, UNDECIDED, Claim, interval
 from dpacct_training.cli.main import main
+from dpacct_training.cli.run import change
 from dpacct_training.experiment import Experiment
 from dpacct_training.measures import measured
+from dpacct_training.prepare import prepare
 from dpacct_training.replicate import Study, Trial, jobs, keep, read, replicate, studies
 from dpacct_training.replication import PICTURES, page
 from dpacct_training.session import Session
+from dpacct_training.sweep import combinations
 from tests.structure.project import ROOT
 from tests.training.systems import system
 
@@ -237,3 +241,35 @@ def test_what_is_stored_ran_with_these_settings() -> None:
         assert {t.digest for t in kept.trials} <= set(digests), kept.name
         for trial in kept.trials:
             assert digests[trial.digest].measures <= set(trial.measures)
+
+
+FULL = [
+    (study.name, words)
+    for study in studies()
+    for words in re.findall(r"`dpacct-train run ([^`]*)`", " ".join(study.experiment.full.split()))
+]
+
+
+@pytest.mark.parametrize(("name", "words"), FULL)
+def test_the_full_size_commands_are_well_formed(name: str, words: str) -> None:
+    """Each prepares a run, on made-up data of the same shape."""
+    path, *options = shlex.split(words)
+    changes = dict(change(word) for word in options if word != "--set")
+    assert options.count("--set") == len(changes) == len(options) / 2
+    experiment = Experiment.read(ROOT / path)
+    first = experiment.changed({**combinations(experiment)[0], **changes})
+    data = first.sections["data"]
+    made = {k: data[k] for k in ("clients", "partition", "public") if k in data}
+    side = 32 if data["name"] in ("cifar10", "svhn") else 28
+    made |= {"name": "synth", "samples": 4 * data["clients"] + 600, "validation": 500}
+    made |= {"side": side, "classes": 10}
+    prepared = prepare(replace(first, sections={**first.sections, "data": made}))
+    assert prepared.cohort.clients == data["clients"]
+    assert prepared.setting.model.dimension > 7000
+
+
+def test_every_paper_says_what_does_not_fit() -> None:
+    papers = {study.experiment.paper for study in studies()}
+    assert {"dp_fed_ls", "federated_fdp", "udp_fl", "ae_dpfl", "dp_fedsam"} <= papers
+    assert all(study.experiment.full for study in studies())
+    assert {name for name, _ in FULL} >= {f"{n}_claims" for n in ("dp_fed_ls", "udp_fl", "ae_dpfl")}

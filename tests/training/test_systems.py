@@ -369,3 +369,16 @@ def test_one_point_of_a_connection_is_the_paper_s() -> None:
     algorithm = replace(run.algorithm, connect=1)  # type: ignore[call-arg]
     state = algorithm.server({"weights": start}, {"model": models, "who": models}, run.setting)
     np.testing.assert_allclose(state["weights"], 1.1 * mean - 0.1 * start, rtol=1e-12)
+
+
+def test_self_training_costs_nothing_and_uses_all_public_samples() -> None:
+    """The votes, and so their cost, are those without it; the student is another one."""
+    plain, more = (
+        system(name, algorithm={**SYSTEMS["self_training"]["algorithm"], "self_training": own})
+        for name, own in (("self_training", False), ("self_training", True))
+    )
+    results = [Session(prepared).finish() for prepared in (plain, more)]
+    labels = [result.state.server["labels"] for result in results]
+    assert np.array_equal(*labels) and len(labels[0]) == 100 < len(plain.setting.open()[1])
+    assert results[0].state.costs == results[1].state.costs
+    assert not np.array_equal(*(result.weights for result in results))
