@@ -206,8 +206,8 @@ def test_the_command_runs_and_judges(tmp_path: Path, capsys: pytest.CaptureFixtu
     (folder / "small.toml").write_text(TEXT.replace("seeds = 3", "seeds = 2"))
     words = ["replicate", "nobody", "--experiments", str(folder), "--out", str(out)]
     assert main(words) == 0
-    told = capsys.readouterr().out
-    assert "4/4" in told and "undecided: less noise is more accurate" in told
+    output = capsys.readouterr().out
+    assert "4/4" in output and "undecided: less noise is more accurate" in output
     assert "| nobody | less noise is more accurate | undecided |" in (
         out / "replication.md"
     ).read_text(encoding="utf-8")

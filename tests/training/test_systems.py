@@ -374,8 +374,8 @@ def test_one_point_of_a_connection_is_the_paper_s() -> None:
 def test_self_training_costs_nothing_and_uses_all_public_samples() -> None:
     """The votes, and so their cost, are those without it; the student is another one."""
     plain, more = (
-        system(name, algorithm={**SYSTEMS["self_training"]["algorithm"], "self_training": own})
-        for name, own in (("self_training", False), ("self_training", True))
+        system(name, algorithm={**SYSTEMS["self_training"]["algorithm"], "self_training": again})
+        for name, again in (("self_training", False), ("self_training", True))
     )
     results = [Session(prepared).finish() for prepared in (plain, more)]
     labels = [result.state.server["labels"] for result in results]

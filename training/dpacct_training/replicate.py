@@ -104,11 +104,13 @@ def studies(names: Sequence[str] = (), folder: Path = EXPERIMENTS) -> list[Study
     if not claiming:
         message = f"experiments must be a folder of experiments with claims, got {str(folder)!r}"
         raise InvalidArgument(message, argument="experiments")
-    known = {study.name for study in claiming} | {s.experiment.paper for s in claiming}
+    accepted = {study.name for study in claiming} | {s.experiment.paper for s in claiming}
     for name in names:
-        if name not in known:
-            message = f"a paper or experiment must be one of {', '.join(sorted(known))}"
-            raise InvalidArgument(f"{message}, got {name!r}{near(name, known)}", argument="paper")
+        if name not in accepted:
+            message = f"a paper or experiment must be one of {', '.join(sorted(accepted))}"
+            raise InvalidArgument(
+                f"{message}, got {name!r}{near(name, accepted)}", argument="paper"
+            )
     return [s for s in claiming if not names or {s.name, s.experiment.paper} & set(names)]
 
 
@@ -123,7 +125,7 @@ class Job:
 
 def jobs(study: Study, seeds: int) -> list[Job]:
     """Every variant at every setting of the sweep, seed by seed."""
-    found = []
+    runs = []
     for seed in range(seeds):
         for variant, name in zip(
             study.experiment.variants, study.experiment.variant_names, strict=True
@@ -133,8 +135,8 @@ def jobs(study: Study, seeds: int) -> list[Job]:
                 digest = hashlib.sha256(changed.to_json().encode()).hexdigest()[:16]
                 sides = [side for c in study.experiment.claims for side in c.sides]
                 measures = frozenset({"accuracy", *(m for v, m in sides if v == name)})
-                found.append(Job(Trial(name, at, seed, digest), changed, measures))
-    return found
+                runs.append(Job(Trial(name, at, seed, digest), changed, measures))
+    return runs
 
 
 def read(study: Study, folder: Path) -> Study:

@@ -91,8 +91,8 @@ def _row(study: Study, verdict: Verdict) -> str:
 
 def _epsilons(greater: Sequence[Trial], than: Sequence[Trial]) -> str:
     """As in "2.00 a client", or both sides' where they differ."""
-    told = [_epsilon(side) for side in (greater, than)]
-    return told[0] if told[0] == told[1] else " against ".join(told)
+    both = [_epsilon(side) for side in (greater, than)]
+    return both[0] if both[0] == both[1] else " against ".join(both)
 
 
 def _epsilon(side: Sequence[Trial]) -> str:

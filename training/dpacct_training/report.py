@@ -174,7 +174,7 @@ def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...
 
 def _as_printed(prepared: Prepared, result: Result) -> str:
     """Which guarantee the paper's own noise has, beside what the paper says of it."""
-    told = "The noise is the paper's own. What it guarantees is the epsilon of this report"
+    text = "The noise is the paper's own. What it guarantees is the epsilon of this report"
     records = prepared.plan.records.values()
     claims = [
         float(epsilon(r.claimed, r.rounds(prepared.cohort.rounds), r.delta))
@@ -182,11 +182,11 @@ def _as_printed(prepared: Prepared, result: Result) -> str:
         if r.claimed is not None and r.claimed != r.node and r.rounds(prepared.cohort.rounds)
     ]
     if claims and result.spent is not None:
-        told += f", {float(result.spent):.6g}; accounted as the paper does, {max(claims):.6g}"
-        told += ": its sensitivity is that of another norm than the one that is clipped"
+        text += f", {float(result.spent):.6g}; accounted as the paper does, {max(claims):.6g}"
+        text += ": its sensitivity is that of another norm than the one that is clipped"
     elif prepared.cohort.epsilon is not None:
-        told += f"; the paper says {prepared.cohort.epsilon:g}"
-    return told + "."
+        text += f"; the paper says {prepared.cohort.epsilon:g}"
+    return text + "."
 
 
 def _ran(prepared: Prepared, result: Result) -> dp.ReportSection:

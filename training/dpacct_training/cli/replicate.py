@@ -91,8 +91,8 @@ def _fetch(wanted: list[Study]) -> None:
     from dpacct_training.cli.progress import download_bar
     from dpacct_training.data import sources
 
-    known = sources.known()
+    fetchable = sources.known()
     for name in sorted({str(s.experiment.sections["data"].get("name")) for s in wanted}):
-        if name in known and not known[name].path.exists():
+        if name in fetchable and not fetchable[name].path.exists():
             with download_bar(name) as progress:
                 sources.fetch(name, progress)

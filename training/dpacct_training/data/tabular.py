@@ -42,7 +42,7 @@ def arrays(
     ([[128, 0, 255], [255, 255, 0]], [0, 1])
     """
     columns = list(words)
-    known = {
+    vocabulary = {
         column: sorted({row[column] for table in tables.values() for row in table})
         for column in columns
     }
@@ -50,7 +50,7 @@ def arrays(
     for part, table in tables.items():
         shares = np.array([[float(row[c]) / most for c, most in numbers.items()] for row in table])
         places = [
-            np.array([row[c] for row in table])[:, None] == np.array(known[c]) for c in columns
+            np.array([row[c] for row in table])[:, None] == np.array(vocabulary[c]) for c in columns
         ]
         pixels = np.hstack([np.clip(shares, 0.0, 1.0), *places]) * 255.0
         result[f"x_{part}"] = np.floor(pixels + 0.5).astype(np.uint8)
