@@ -1,4 +1,4 @@
-"""A plan as products of moment functions: one list of (law, count) per direction and side."""
+"""A plan as sums of independent losses: one list of (law, count) per direction and side."""
 
 from __future__ import annotations
 
@@ -12,24 +12,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpacct.curves.pairs import Pairs
-from dpacct.engine import bounds, invert
-from dpacct.engine.choice import ANEW, Start
-from dpacct.engine.invert import Solved
-from dpacct.engine.law import Law, TooFine
-from dpacct.engine.stable import Floats
 from dpacct.errors import Unsupported
-from dpacct.pld import brackets, contour, stable
-from dpacct.pld.loss import LossDistribution
+from dpacct.pld import brackets, contour
+from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
 from dpacct.pld.outcomes import outcomes
+from dpacct.pld.pair import Moments, Pairs, Ways
+from dpacct.pld.pieces import Source, Sources
 from dpacct.pld.profile import Profile, Route
+from dpacct.pld.stable import Floats, TooFine
 from dpacct.tree import Leaf, Node
 from dpacct.vocabulary import Adjacency
 
 from .low_sampling import FEW_HITS, LowSampling
 
-Laws = list[tuple[Law, float]]
 # relative error of a delta, and of an epsilon, above which another method is asked
 _USABLE, _ROUGH = 1e-6, 1e-6
 # what a profile's panels may miss where its readings are those of grids, 1e-4 wide
@@ -39,11 +35,9 @@ _MIXED = 4e-15
 # log of what is below all floats
 _LEAST_LOG = -745.0
 
-
 # orders that are asked for one by one; more share their rules, those whose tilts differ by less than a factor
 _MANY = 64
 _ALIKE = 1.25
-_AT_ONCE = 128  # tilts of one table of moments
 
 
 def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
@@ -53,13 +47,23 @@ def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
     yield from np.split(rank, np.flatnonzero(np.diff(level)) + 1)
 
 
-def _parts(tilts: Floats) -> int:
-    return -(-tilts.size // _AT_ONCE)
-
-
 def _mixing(log_value: float) -> float:
     """What a log probability is off by, as a sum or a difference with open failures, and as a float."""
     return _MIXED + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A value with the ends it lies between; `resolved` is False where the ends are mere bounds.
+
+    `tilt`: where it was read, for a similar question; 0 where nothing is known.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    resolved: bool = True
+    tilt: float = 0.0
 
 
 def _between(found: contour.Solved) -> Solved:
@@ -68,38 +72,45 @@ def _between(found: contour.Solved) -> Solved:
     if value == -math.inf:
         return Solved(value, value, value)
     upper = min(0.0, value + math.log1p(found.error))
-    start = Start(found.tilt) if found.tilt else None
-    return Solved(value, value + math.log1p(-found.error), upper, start=start)
+    return Solved(value, value + math.log1p(-found.error), upper, tilt=found.tilt)
 
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of the neighbouring relation: finite losses, and the mass that escapes.
+    """One direction of the neighbouring relation: the laws of each release's loss, and how often each.
 
-    delta(eps) = 1 - kept + kept * delta_finite(eps - shift): kept is the P-mass of finite losses, and
-    shift restores the scale that renormalising P and Q to their common support took away.
+    delta(eps) is the probability of an infinite loss, and E[(1 - e^{eps - L})_+] over the finite ones.
     """
 
-    laws: Laws
-    log_kept: float
-    shift: float
-    start: Start = ANEW  # where a similar plan was answered
+    sources: Sources
+    tilt: float = 0.0  # where a similar plan was answered; 0: nothing is known
 
-    @classmethod
-    def of(cls, laws: Laws, start: Start = ANEW) -> Direction:
-        kept = sum(n * math.log1p(-law.infinite_mass) for law, n in laws)
-        lost = sum(n * math.log1p(-law.lost_mass) for law, n in laws)
-        return cls(laws, kept, kept - lost, start)
+    @cached_property
+    def log_kept(self) -> float:
+        """Log of the P-mass of finite losses."""
+        return sum(n * math.log1p(-source.infinite) for source, n in self.sources)
+
+    @cached_property
+    def failing(self) -> float:
+        """P-mass of infinite losses."""
+        return -math.expm1(self.log_kept)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """What contours take; none where some law is only known in pieces."""
+        found = [(source.distribution, n) for source, n in self.sources]
+        parts = [(law, n) for law, n in found if law is not None]
+        return parts if len(parts) == len(found) else []
 
     @property
     def has_contour(self) -> bool:
-        """Whether every law has moments at complex arguments, and not just a lattice."""
-        return all(getattr(law, "has_contour", True) for law, _ in self.laws)
+        """Whether contours apply, and not just grids."""
+        return bool(self.parts)
 
     @cached_property
     def low_sampling(self) -> LowSampling | None:
         """What is asked where few steps are expected to touch a record; None where many are."""
-        return LowSampling.of(self.laws) if self.log_kept == 0.0 else None
+        return LowSampling.of(self.parts) if self.log_kept == 0.0 else None
 
     @property
     def rare(self) -> LowSampling | None:
@@ -107,128 +118,103 @@ class Direction:
         low = self.low_sampling
         return low if low is not None and low.hits < FEW_HITS else None
 
-    @cached_property
-    def parts(self) -> list[tuple[LossDistribution, float]]:
-        """The finite losses as loss distributions; none where a law is not stated as one."""
-        found = [(law.loss, n) for law, n in self.laws]
-        return (
-            [(loss, n) for loss, n in found if loss is not None]
-            if all(loss is not None for loss, _ in found)
-            else []
-        )
+    # -- log delta -----------------------------------------------------------------------------
 
     def _finite_log_delta(self, epsilon: float) -> Solved:
-        """Of the finite losses: by contours of loss distributions; where these refuse, by the engine."""
-        if self.parts:
-            solved = contour.log_delta(self.parts, epsilon, self.start.tilt or 0.0)
-            if solved.error < _USABLE:
-                return _between(solved)
-            bound = min(solved.above, contour.chernoff(self.parts, epsilon))
-            if bound < _LEAST_LOG:  # below all floats, as surely as by any method
-                return Solved(bound, -math.inf, bound, resolved=False)
-            found = invert.log_delta(self.laws, epsilon, self.start)
-            if found.resolved or not found.upper > (union := contour.basic(self.parts, epsilon)):
-                return found
-            return Solved(union, min(found.lower, union), union, resolved=False)
-        return invert.log_delta(self.laws, epsilon, self.start)
+        """Of the finite losses."""
+        solved = contour.log_delta(self.parts, epsilon, self.tilt)
+        if solved.error < _USABLE:
+            return _between(solved)
+        upper = min(0.0, solved.above, contour.chernoff(self.parts, epsilon))
+        if upper >= _LEAST_LOG:  # else it is below all floats, as surely as by any method
+            upper = min(upper, contour.basic(self.parts, epsilon))
+        lower = min(upper, contour.least(self.parts, epsilon))
+        return Solved(upper, lower, upper, resolved=upper - lower < _USABLE)
 
     def log_delta(self, epsilon: float) -> Solved:
-        if self.rare is not None and (found := self.rare.log_delta(epsilon)) is not None:
-            return found
+        """log delta, by what resolves it."""
         if self.rare is not None:
+            found = self.rare.log_delta(epsilon)
+            if found is not None:
+                return Solved(*found)
             return self._touched(epsilon, self.rare.log_touched)
-        solved = self._finite_log_delta(epsilon - self.shift)
+        solved = self._finite_log_delta(epsilon)
         if not solved.resolved and self.low_sampling is not None:
-            return self.low_sampling.log_delta(epsilon) or solved
+            found = self.low_sampling.log_delta(epsilon)
+            return solved if found is None else Solved(*found)
         if self.log_kept == 0.0:
             return solved
         value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
         return Solved(
-            value, lower - _mixing(lower), upper + _mixing(upper), solved.resolved, solved.start
+            value, lower - _mixing(lower), upper + _mixing(upper), solved.resolved, solved.tilt
         )
 
     def _touched(self, epsilon: float, most: float) -> Solved:
         """By contours, and never above the probability that a record is touched at all."""
-        try:
-            solved = self._finite_log_delta(epsilon)
-        except TooFine:
-            return Solved(most, -math.inf, most, resolved=False)
+        solved = self._finite_log_delta(epsilon)
         if solved.upper <= most:
             return solved
         lower, value = min(solved.lower, most), min(solved.value, most)
-        return Solved(value, lower, most, solved.resolved, solved.start)
+        return Solved(value, lower, most, solved.resolved, solved.tilt)
 
     def _mixed(self, log_finite: float) -> float:
         if self.log_kept == 0.0:
             return log_finite
-        return math.log(-math.expm1(self.log_kept) + math.exp(self.log_kept + log_finite))
+        return math.log(self.failing + math.exp(log_finite))
 
     def estimate(self, epsilon: float) -> tuple[float, float]:
-        """Saddle-point estimate of log delta, and the tilt it was made at (NaN where it needs none)."""
+        """Saddle-point estimate of log delta, and the tilt it was made at (0 where it needs none)."""
         if self.rare is not None:
-            return self.rare.estimate(epsilon), math.nan
-        at = epsilon - self.shift
-        if self.parts:
-            value, tilt = contour.estimate(self.parts, at, self.start.tilt or 0.0)
-            return (self._mixed(value) if math.isfinite(value) else value), tilt
-        value, tilt = invert.log_delta_estimate(self.laws, at, self.start.tilt)
-        return self._mixed(value), tilt
+            return self.rare.estimate(epsilon), 0.0
+        value, tilt = contour.estimate(self.parts, epsilon, self.tilt)
+        return (self._mixed(value) if math.isfinite(value) else value), tilt
 
     def log_delta_bound(self, epsilon: float) -> float:
         """A cheap upper bound of log delta, as smooth in the plan's parameters as delta."""
-        return self._mixed(invert.log_delta_bound(self.laws, epsilon - self.shift))
+        return self._mixed(contour.bound(self.parts, epsilon))
+
+    # -- epsilon ----------------------------------------------------------------------------
 
     def epsilon(self, log_target: float) -> Solved:
+        """The least epsilon >= 0 with log delta at most the target."""
         if self.log_kept == 0.0:
             return self._epsilon(log_target)
         # what is left of delta beside the open failures is a difference: move it by its rounding
-        target, failing = math.exp(log_target), -math.expm1(self.log_kept)
-        excess, slack = target - failing, _mixing(log_target) * (target + failing)
+        target = math.exp(log_target)
+        excess, slack = target - self.failing, _mixing(log_target) * (target + self.failing)
         if excess <= -slack:
             return Solved(math.inf, math.inf, math.inf)
-        lower = self._epsilon(math.log(excess + slack) - self.log_kept)
+        lower = self._epsilon(math.log(excess + slack))
         if excess <= slack:
             return Solved(lower.upper, lower.lower, math.inf, resolved=False)
-        upper = self._epsilon(math.log(excess - slack) - self.log_kept)
-        value = self._epsilon(math.log(excess) - self.log_kept)
+        upper = self._epsilon(math.log(excess - slack))
+        value = self._epsilon(math.log(excess))
         return Solved(value.value, lower.lower, upper.upper, value.resolved)
 
     def _epsilon(self, log_target: float) -> Solved:
-        """For the finite losses, renormalised."""
+        """For the finite losses."""
         if self.rare is not None and (rare := self.rare.epsilon(log_target)) is not None:
-            return rare
-        found = self._finite_epsilon(log_target)
-        if not found.resolved and self.rare is None and self.low_sampling is not None:
-            return self.low_sampling.epsilon(log_target) or found
-        value, lower, upper = (
-            max(0.0, end + self.shift) for end in (found.value, found.lower, found.upper)
-        )
-        return Solved(value, lower, upper, found.resolved)
-
-    def _finite_epsilon(self, log_target: float) -> Solved:
-        floor = -self.shift
-        if self.parts:
-            found = contour.epsilon(self.parts, log_target, floor)
-            if found.error < _ROUGH * max(found.value, 1e-300) or found == contour.Solved(
-                floor, 0.0
-            ):
-                lower = max(floor, found.value - found.error)
-                start = Start(found.tilt) if found.tilt else None
-                return Solved(found.value, lower, found.value + found.error, start=start)
-        return invert.epsilon(self.laws, log_target, floor)
+            return Solved(*rare)
+        found = contour.epsilon(self.parts, log_target)
+        if found.error < _ROUGH * max(found.value, 1e-300) or found == contour.Solved(0.0, 0.0):
+            lower = max(0.0, found.value - found.error)
+            return Solved(found.value, lower, found.value + found.error, tilt=found.tilt)
+        if self.rare is None and self.low_sampling is not None:
+            low = self.low_sampling.epsilon(log_target)
+            if low is not None:
+                return Solved(*low)
+        lower, upper = contour.epsilon_bounds(self.parts, log_target)
+        return Solved(upper, lower, upper, resolved=upper == 0.0)
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
-        if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.has_contour:
+        if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.parts:
             return False
         if self.rare is not None:
             return self.rare.surely_below(log_target, epsilon)
-        if self.parts:
-            at = epsilon - self.shift
-            if at >= sum(n * loss.range[1] for loss, n in self.parts):
-                return True
-            return contour.chernoff(self.parts, at) < log_target
-        return bounds.log_delta_bound(self.laws, epsilon - self.shift, log_target) < log_target
+        return contour.chernoff(self.parts, epsilon) < log_target or epsilon >= self.ceiling
+
+    # -- curves ------------------------------------------------------------------------------
 
     def log_profile(self, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
         """Log delta at each epsilon, and how far the upper end is above it: at most about the tolerance.
@@ -241,15 +227,15 @@ class Direction:
         rough &= values > _LEAST_LOG
         if rough.any():
             # where no grid spans the losses, the bound stays
-            with suppress(stable.TooFine):
+            with suppress(TooFine):
                 ends, missed = self._on_grids(epsilons[rough], max(tolerance, _ON_GRIDS))
                 values[rough], errors[rough] = np.minimum(values[rough], ends), missed
         return values, errors
 
     @cached_property
     def _profile(self) -> Profile:
-        if not any(law.has_density for law, _ in self.laws):
-            few = outcomes(merged([(law.source(), count) for law, count in self.laws]))
+        if self.kinked:
+            few = outcomes(merged(self.sources))
             if few is not None:
                 return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
             return Profile(Route(self._by_contours), every=True)
@@ -257,18 +243,18 @@ class Direction:
 
     @cached_property
     def _on_grids(self) -> Profile:
-        ends = brackets.Ends(merged([(law.source(), count) for law, count in self.laws]))
+        ends = brackets.Ends(merged(self.sources))
         return Profile(lambda at: (ends(at), np.zeros(at.shape)))
 
     def _by_contours(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Upper ends of log delta at rising epsilons; the error of one that is not resolved is inf."""
         if not self.parts:
             return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
-        values, errors = contour.log_deltas(self.parts, epsilons - self.shift)
+        values, errors = contour.log_deltas(self.parts, epsilons)
         resolved = errors < _USABLE
         values += np.where(resolved, np.log1p(np.where(resolved, errors, 0.0)), 0.0)
         if self.log_kept < 0.0:
-            values = np.log(-math.expm1(self.log_kept) + np.exp(self.log_kept + values))
+            values = np.log(self.failing + np.exp(values))
         return values, np.where(resolved, 0.0, math.inf)
 
     def _by_jumps(self, epsilons: Floats) -> tuple[Floats, Floats]:
@@ -276,38 +262,39 @@ class Direction:
         if low is None:
             return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
         told = [low.log_delta(epsilon) for epsilon in epsilons.tolist()]
-        values = np.array([low.log_touched if each is None else each.upper for each in told])
+        values = np.array([low.log_touched if each is None else each[2] for each in told])
         return values, np.array([math.inf if each is None else 0.0 for each in told])
 
     @property
     def scale(self) -> float:
         """About the standard deviation of the loss."""
-        return math.sqrt(sum(n * law.variance_hint for law, n in self.laws))
+        return math.sqrt(sum(n * source.variance for source, n in self.sources))
+
+    @property
+    def kinked(self) -> bool:
+        """Whether all losses are points."""
+        return bool(self.parts) and not any(law.branches for law, _ in self.parts)
+
+    @cached_property
+    def ceiling(self) -> float:
+        """What the sum of all finite losses never exceeds; inf where nothing is known."""
+        return sum(n * source.ceiling for source, n in self.sources)
 
     @property
     def largest(self) -> float:
         """Of one release the largest loss; inf of several, whose sum hardly ever is the largest."""
-        if [n for _, n in self.parts] != [1]:
-            return math.inf
-        return self.shift + float(self.parts[0][0].range[1])
-
-    def log_moment(self, s: float) -> float:
-        """log E_P[e^{sL}] of the composition, s > 0."""
-        if self.log_kept < 0.0:
-            return math.inf
-        total = sum(n * law.prepare(s, s).cumulants(s).log_moment for law, n in self.laws)
-        return total + s * self.shift
+        return self.ceiling if [n for _, n in self.sources] == [1] else math.inf
 
 
 class Composition:
-    """The composed laws of a plan under one adjacency; `starts`: where its directions may begin."""
+    """The composed laws of a plan under one adjacency; `tilts`: where its directions were answered."""
 
     def __init__(
-        self, node: Node, adjacency: Adjacency, starts: Mapping[int, Start] | None = None
+        self, node: Node, adjacency: Adjacency, tilts: Mapping[int, float] | None = None
     ) -> None:
         self.node = node
         self.adjacency = adjacency
-        self._starts = starts or {}
+        self._tilts = tilts or {}
         self.releases: tuple[tuple[Leaf, int], ...] = node.releases()
 
     @cached_property
@@ -320,16 +307,16 @@ class Composition:
         """Leaves of which only a Renyi curve is known."""
         return [(leaf, count) for leaf, count in self.releases if not leaf.has_pairs]
 
-    def _directions(self, sides: Sequence[tuple[tuple[Law, ...], int]]) -> list[Direction]:
-        most = max((len(laws) for laws, _ in sides), default=1)
+    def _directions(self, sides: Sequence[tuple[Ways, int]]) -> list[Direction]:
+        most = max((len(ways) for ways, _ in sides), default=1)
         found = []
         for k in range(most):
-            merged: dict[Law, int] = {}
-            for laws, count in sides:
-                law = laws[min(k, len(laws) - 1)]
-                merged[law] = merged.get(law, 0) + count
-            laws_of = [(law, float(n)) for law, n in merged.items()]
-            found.append(Direction.of(laws_of, self._starts.get(k, ANEW)))
+            counts: dict[Source, int] = {}
+            for ways, count in sides:
+                source = ways[min(k, len(ways) - 1)]
+                counts[source] = counts.get(source, 0) + count
+            sources = [(source, float(n)) for source, n in counts.items()]
+            found.append(Direction(sources, self._tilts.get(k, 0.0)))
         return found
 
     @cached_property
@@ -348,7 +335,7 @@ class Composition:
     def scale(self) -> float:
         """About the standard deviation of the loss, where no release is chosen by what came before it."""
         steps = [(leaf.pairs(self.adjacency).upper[0], n) for leaf, n in self.releases]
-        return math.sqrt(sum(n * law.variance_hint for law, n in steps))
+        return math.sqrt(sum(n * source.variance for source, n in steps))
 
     @property
     def log_touched(self) -> float:
@@ -382,25 +369,21 @@ class Composition:
         found = [epsilon for epsilon, at in promises if at <= delta]
         return math.nextafter(float(min(found)), math.inf) if found else None
 
-    @cached_property
-    def renyi_directions(self) -> list[Direction]:
-        """Directions of the leaves that have pairs."""
-        sides = [(leaf.moments(self.adjacency), n) for leaf, n in self.releases if leaf.has_pairs]
-        return self._directions(sides)
+    # -- moments ---------------------------------------------------------------------------------
 
-    def log_moment(self, direction: Direction, s: float) -> float:
-        """s times the Renyi divergence of order s + 1 of the whole plan, in one direction."""
-        total = direction.log_moment(s) if direction.laws else 0.0
-        for leaf, count in self.renyi_only:
-            total += count * s * float(leaf.renyi(np.array([s + 1.0]), self.adjacency)[0])
-        return total
+    @cached_property
+    def moments(self) -> list[list[tuple[Moments, int]]]:
+        """What bounds the moments of each release, with how often: one list per direction."""
+        sides = [(leaf.moments(self.adjacency), n) for leaf, n in self.releases]
+        most = max((len(ways) for ways, _ in sides), default=1)
+        return [[(ways[min(k, len(ways) - 1)], n) for ways, n in sides] for k in range(most)]
 
     def renyi(self, order: float) -> float:
         """Renyi DP at a real order above 1: the worse direction.
 
         Raises `TooFine` for an order at which the moments are out of all proportion.
         """
-        return max(self._divergence(direction, order) for direction in self.renyi_directions)
+        return max(self._divergence(way, order) for way in self.moments)
 
     def renyi_at(self, orders: Floats) -> Floats:
         """`renyi` at each order; many of them share the rules by which moments are summed."""
@@ -408,49 +391,29 @@ class Composition:
         if orders.size > _MANY:
             with np.errstate(all="ignore"):  # what is no number is asked for once more below
                 for group in _near_each_other(orders):
+                    tilts = orders[group] - 1.0
                     with suppress(TooFine):
-                        found[group] = self._divergences(orders[group])
+                        ends = [log_moments(way, tilts) / tilts for way in self.moments]
+                        found[group] = np.max(ends, axis=0)
         for missing in np.flatnonzero(~np.isfinite(found)).tolist():
             found[missing] = self.renyi(float(orders[missing]))
         return found
 
-    def _divergences(self, orders: Floats) -> Floats:
-        """The worse direction's divergence at orders whose tilts lie near each other."""
-        tilts = orders - 1.0
-        known = np.zeros(orders.shape)
-        for leaf, count in self.renyi_only:
-            known = known + count * leaf.renyi(orders, self.adjacency)
-        worst = np.full(orders.shape, -math.inf)
-        for direction in self.renyi_directions:
-            if direction.log_kept < 0.0:
-                return np.full(orders.shape, math.inf)
-            total = known + direction.shift
-            for law, n in direction.laws:
-                family = law.prepare(float(tilts.min()), float(tilts.max()))
-                parts = [family.log_moments(part) for part in np.array_split(tilts, _parts(tilts))]
-                total = total + n * (np.concatenate(parts) / tilts)
-            worst = np.maximum(worst, total)
-        return worst
-
-    def _divergence(self, direction: Direction, order: float) -> float:
+    def _divergence(self, way: list[tuple[Moments, int]], order: float) -> float:
         s = order - 1.0
-        known = sum(
-            count * float(leaf.renyi(np.array([order]), self.adjacency)[0])
-            for leaf, count in self.renyi_only
-        )
-        if direction.log_kept < 0.0 or not math.isfinite(known):
-            return math.inf
         try:
             with np.errstate(all="ignore"):  # what is no number is looked for below
-                value = known + (direction.log_moment(s) / s if direction.laws else 0.0)
+                value = float(log_moments(way, np.array([s]))[0]) / s
         except TooFine:
             value = math.nan
-        if math.isfinite(value):
+        if math.isfinite(value) or any(moments.infinite for moments, _ in way):
             return value
         # the moment is no double, or out of reach, at an order where the divergence may well be known
-        if not self.renyi_only and self.gaussian_mu_squared is not None:
+        if self.renyi_only:
+            return math.inf
+        if self.gaussian_mu_squared is not None:
             return 0.5 * self.gaussian_mu_squared * order
-        largest = known + sum(n * law.largest_loss for law, n in direction.laws) + direction.shift
+        largest = sum(n * moments.ceiling for moments, n in way)
         if math.isfinite(largest):  # no divergence is more, and the gap falls as 1/order
             return largest
         raise TooFine
@@ -481,3 +444,13 @@ class Composition:
     def basis(self) -> tuple[str, ...]:
         """Which theorems the pairs rest on."""
         return tuple(dict.fromkeys(line for pairs, _ in self.pairs for line in pairs.basis))
+
+
+def log_moments(way: Sequence[tuple[Moments, int]], tilts: Floats) -> Floats:
+    """log E_P[e^{sL}] of a composition, s > 0: s times the Renyi divergence of order s + 1."""
+    total = np.zeros(tilts.shape)
+    for moments, count in way:
+        if moments.infinite:
+            return np.full(tilts.shape, math.inf)
+        total = total + count * moments.log_moments(tilts)
+    return total

@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from dpacct.curves.amplify import Direction as Way
-from dpacct.curves.stated import StatedLaw
-from dpacct.engine.invert import Solved
-from dpacct.engine.law import Law
+from dpacct.pld.loss import Branch, Reversed, Sampled
+from dpacct.pld.moments import Part, Summand
 from dpacct.pld.stable import TooFine, quiet
 
 if TYPE_CHECKING:
@@ -22,44 +20,64 @@ if TYPE_CHECKING:
 FEW_HITS, MOST_HITS = 1.0, 40.0
 # different laws in one plan, at most: terms are counted by how many large losses each has
 _MOST_LAWS = 3
+# what the rounding of rates, scales and sums over all steps may do to epsilon, relative
+_INPUTS = 1e-12
+
+Ends = tuple[float, float, float]
+"""A value, and the ends that it lies between."""
 
 
-def _counted(law: Law) -> StatedLaw | None:
-    """The law, where its large losses can be counted: sampled Gaussian or Laplace noise; else None."""
-    if not isinstance(law, StatedLaw) or law.direction is Way.PLAIN or not law.loss.branches:
+class _Counted(NamedTuple):
+    """A law whose large losses can be counted: sampled Gaussian or Laplace noise."""
+
+    branch: Branch
+    rate: float
+    reversed: bool
+    mirrored: bool
+
+
+def _counted(law: Summand) -> _Counted | None:
+    """The law as one that can be counted; None where it is another one."""
+    if not law.branches or law.inner is not None:
         return None
+    branch = law.branches[0]
+    kinds = [type(operator) for operator in branch.chain]
     # the largest loss of Laplace noise is an atom
-    return law if law.loss.branches[0].square or law.loss.losses.any() else None
+    if kinds not in ([Sampled], [Sampled, Reversed]) or not (branch.square or law.losses.any()):
+        return None
+    first = branch.chain[0]
+    assert isinstance(first, Sampled)
+    mirrored = len(law.branches) > 1
+    return _Counted(branch, float(first.rate), len(kinds) > 1 and not mirrored, mirrored)
 
 
-def _sampled(law: StatedLaw) -> SampledLaw:
+def _sampled(law: _Counted) -> SampledLaw:
     """As the expansion takes it (imported late: most plans need none of it)."""
     from dpacct.pld.rare_law import Exponential, Normal, SampledLaw
 
-    mirrored, branch = law.direction is Way.SYMMETRIC, law.loss.branches[0]
-    if branch.square:
-        return SampledLaw(Normal(branch.steep), law.rate, mirrored)
-    return SampledLaw(Exponential(branch.high), law.rate, mirrored)
+    if law.branch.square:
+        return SampledLaw(Normal(law.branch.steep), law.rate, law.mirrored)
+    return SampledLaw(Exponential(law.branch.high), law.rate, law.mirrored)
 
 
 @dataclass(frozen=True)
 class LowSampling:
     """One direction of a plan of few hits."""
 
-    laws: Sequence[tuple[StatedLaw, float]]
+    laws: Sequence[tuple[_Counted, float]]
     hits: float
     exchanged: bool
 
     @classmethod
-    def of(cls, laws: Sequence[tuple[Law, float]]) -> LowSampling | None:
+    def of(cls, laws: Sequence[Part]) -> LowSampling | None:
         """None where some law is of another kind, hits are many, or there is just one release."""
         if not 0 < len(laws) <= _MOST_LAWS or (len(laws) == 1 and laws[0][1] == 1.0):
             return None
         found = [(_counted(law), n) for law, n in laws]
         sampled = [(law, n) for law, n in found if law is not None]
-        if len(sampled) < len(laws) or any(law.rate >= 1.0 for law, _ in sampled):
+        if len(sampled) < len(laws):
             return None
-        ways = {law.direction is Way.ADD for law, _ in sampled}
+        ways = {law.reversed for law, _ in sampled}
         hits = sum(n * law.rate for law, n in sampled)
         return cls(sampled, hits, ways.pop()) if hits < MOST_HITS and len(ways) == 1 else None
 
@@ -76,7 +94,7 @@ class LowSampling:
         """log of the probability that some step touches the record at all: delta is never above it."""
         return math.log(-math.expm1(sum(n * math.log1p(-law.rate) for law, n in self.laws)))
 
-    def log_delta(self, epsilon: float) -> Solved | None:
+    def log_delta(self, epsilon: float) -> Ends | None:
         """log delta at epsilon; None where nothing tells."""
         try:
             with quiet():
@@ -84,16 +102,18 @@ class LowSampling:
         except (ArithmeticError, TooFine):
             return None
         lower, upper = reading.ends
-        return Solved(min(max(reading.log_delta, lower), upper), lower, upper)
+        return min(max(reading.log_delta, lower), upper), lower, upper
 
-    def epsilon(self, log_target: float) -> Solved | None:
+    def epsilon(self, log_target: float) -> Ends | None:
         """epsilon at this log delta; None where nothing tells."""
         try:
             with quiet():
                 value, lower, upper = self.question.solve(log_target)
         except (ArithmeticError, TooFine):
             return None
-        return Solved(min(max(value, lower), upper), lower, upper)
+        # parameters are doubles
+        lower, upper = lower * (1.0 - _INPUTS), upper * (1.0 + _INPUTS)
+        return min(max(value, lower), upper), lower, upper
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether delta(epsilon) is shown to be below e^log_target."""

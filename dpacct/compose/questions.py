@@ -17,10 +17,9 @@ from dpacct.compose.routes import ROUTES, named
 from dpacct.compose.routes.route import Finding, Route
 from dpacct.declare.domain import DELTA, EPSILON, Real
 from dpacct.declare.number import Number, ln
-from dpacct.engine.law import TooFine
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
 from dpacct.pld.profile import Profile
-from dpacct.pld.stable import Floats
+from dpacct.pld.stable import Floats, TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from dpacct.engine.choice import Start
 
 # of an upper end of delta that becomes an absolute error of a trade-off curve
 _CURVE_TOLERANCE = 1e-6
@@ -132,11 +130,11 @@ def safe_log_delta(
     *,
     method: str = QUICK,
     adjacency: Adjacency | str | None = None,
-    starts: Mapping[int, Start] | None = None,
+    tilts: Mapping[int, float] | None = None,
 ) -> tuple[Answer, float]:
     """Delta's answer, and the log of its safe end (of its value, where no end is known)."""
     started = time.perf_counter()
-    plan = Composition(node, resolve_adjacency(node, adjacency), starts)
+    plan = Composition(node, resolve_adjacency(node, adjacency), tilts)
     route = _route(plan, method)
     finding = route.log_delta(plan, epsilon)
     end = finding.value if finding.upper is None else finding.upper
@@ -230,7 +228,7 @@ def tradeoff(
         about = {
             "finite_mass": math.exp(min(direction.log_kept for direction in plan.upper)),
             "scale": max(direction.scale for direction in plan.upper),
-            "kinked": not any(law.has_density for way in plan.upper for law, _ in way.laws),
+            "kinked": all(direction.kinked for direction in plan.upper),
             "largest": [direction.largest for direction in plan.upper],
         }
     values = curve(lambda e: log_profile(plan, e, _CURVE_TOLERANCE), array.ravel(), **about)

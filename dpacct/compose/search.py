@@ -13,22 +13,19 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from dpacct.answer import Answer
+from dpacct.compose.boundary import WIDTH, near_root, real, whole
 from dpacct.compose.composition import Composition
 from dpacct.compose.questions import safe_log_delta
 from dpacct.compose.trials import Trials, score
 from dpacct.declare.number import shown
-from dpacct.engine.boundary import WIDTH, Smooth, real, smooth_root, whole
-from dpacct.engine.choice import Start
-from dpacct.engine.law import TooFine
 from dpacct.errors import InvalidArgument, OutsideDomain
+from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 # relative widths: of the bracket from the normal approximation; of what is left to the better trials; and the
 # farthest that those may be from where the rough ones end
 _NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.1
-# of delta in trials of one direction: far below what the bracket's width makes of it
-_TRIAL = 1e-10
 # nats below the target at which a bound of delta is all that the search asks for
 _BY_FAR = 30.0
 
@@ -74,7 +71,7 @@ class Search:
     integer: bool
     _known: dict[float, tuple[float, Answer]] = field(default_factory=dict)
     # where similar plans were answered, as long as they are answered to rounding
-    _starts: dict[int, Start] | None = field(default_factory=dict)
+    _tilts: dict[int, float] | None = field(default_factory=dict)
 
     def boundary(self) -> Boundary:
         """The boundary of where the target is met."""
@@ -105,11 +102,11 @@ class Search:
     def _asked(self, x: float) -> tuple[float, Answer]:
         node = self.build(x)
         answer, log_delta = safe_log_delta(
-            node, self.epsilon, method=self.method, adjacency=self.adjacency, starts=self._starts
+            node, self.epsilon, method=self.method, adjacency=self.adjacency, tilts=self._tilts
         )
-        if self._starts and answer.strength < Strength.CONVERGED:
+        if self._tilts and answer.strength < Strength.CONVERGED:
             # bounds depend on where one starts; whoever asks about the answer later starts anew
-            self._starts = None
+            self._tilts = None
             return self._asked(x)
         return self._aim - score(log_delta), answer
 
@@ -126,7 +123,7 @@ class Search:
         quick = self._quickly(guess) if guess else None
         if quick is not None:
             return quick
-        start = guess.x if guess else 1.0
+        start = guess[0] if guess else 1.0
         return Boundary(*real(self._cautious, self.low, self.high, start=start))
 
     def _needs_nothing(self) -> bool:
@@ -170,7 +167,7 @@ class Search:
 
         return cautious
 
-    def _by_normal_law(self) -> Smooth | None:
+    def _by_normal_law(self) -> tuple[float, float] | None:
         """About the root, and the slope there, were losses normal; None where they have no such scale."""
         if not Trials.apply(self.build(min(max(1.0, self.low), self.high)), self.method):
             return None
@@ -184,50 +181,55 @@ class Search:
         if safe is None or unsafe is None:
             return None
         slope = (normal(unsafe) - normal(safe)) / math.log(unsafe / safe)
-        return Smooth(math.sqrt(safe * unsafe), slope, 0.0)
+        return math.sqrt(safe * unsafe), slope
 
-    def _quickly(self, guess: Smooth) -> Boundary | None:
+    def _quickly(self, guess: tuple[float, float]) -> Boundary | None:
         """The boundary in four or five evaluations, all but one of them of one direction only.
 
         Rough trials give a start and a slope, secant steps on the leading direction the rest. None where
         the plan has no rough value, or its delta is not as smooth as that.
         """
-        assert self._starts is not None
-        trials = Trials(self.epsilon, self.adjacency, starts=self._starts)
+        assert self._tilts is not None
+        trials = Trials(self.epsilon, self.adjacency, tilts=self._tilts)
 
         def rough(x: float) -> float:
             return self._aim - score(trials.rough(self.build(x)))
 
-        def leading(x: float, move: float) -> float:
-            tolerance = min(1e-8, max(_TRIAL, 1e-3 * move * move))
-            return self._aim - score(trials.one_direction(self.build(x), tolerance).upper)
+        def leading(x: float) -> float:
+            return self._aim - score(trials.one_direction(self.build(x)).upper)
 
-        here = smooth_root(rough, guess.x, guess.slope, _CLOSE)
-        if here is None:
+        start = near_root(rough, *guess, _CLOSE)
+        if start is None:
             return None
-        half = math.copysign(0.4 * WIDTH, -here.slope)  # into safety
-        value, move = leading(here.x, math.inf), math.inf
+        (x, slope), bend = start, 0.0
+        half = math.copysign(0.4 * WIDTH, -slope)  # into safety
+        value, move = leading(x), math.inf
+        chords: list[tuple[float, float]] = []
         for _ in range(6):
             # to the root of a parabola, and a little into safety
-            last, move = move, half + here.move(value)
-            following = here.x * math.exp(move) if abs(move) < _FAR else math.nan
+            step = -value / slope
+            last, move = move, half + step - bend * step * step / slope
+            following = x * math.exp(move) if abs(move) < _FAR else math.nan
             if not self.low <= following <= self.high:
                 return None
             arrives = abs(move * last) < min(5.0 * WIDTH, 1e-3 * abs(last))
             before = value
-            value = self._excess(following) if arrives else leading(following, move)
-            slope = here.slope
+            value = self._excess(following) if arrives else leading(following)
             if abs(move) > 1e-9 and value != before:
-                slope = (value - before) / move + here.bend * move
+                chords.append((math.log(x) + 0.5 * move, (value - before) / move))
+                if len(chords) > 1:
+                    (at, first), (then, second) = chords[-2:]
+                    bend = 0.5 * (second - first) / (then - at)
+                slope = chords[-1][1] + bend * move
             past = value / slope  # how far in log x beyond the root
             if arrives and 0.0 <= past / half < 1.5:
                 beyond = following * math.exp(-past - half)
-                found = trials.one_direction(self.build(beyond), _TRIAL)
+                found = trials.one_direction(self.build(beyond))
                 if found.upper <= self.log_delta:
                     return None
                 sure = trials.realised and found.lower > self.log_delta
                 return Boundary(following, beyond, beyond if sure else None)
-            here = here._replace(x=following, slope=slope)
+            x = following
         return None
 
     def _surely_missed(self, safe: float, unsafe: float) -> float | None:

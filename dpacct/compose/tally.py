@@ -16,20 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from dpacct.compose.composition import Composition
 from dpacct.declare.domain import Real
 from dpacct.declare.number import Number, exact, shown
-from dpacct.engine.law import TooFine
 from dpacct.errors import InvalidArgument
+from dpacct.pld.pair import Moments
+from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
-
-if TYPE_CHECKING:
-    from dpacct.compose.composition import Direction
 
 _Told = TypeVar("_Told")
 
@@ -79,24 +77,25 @@ def nothing(orders: Sequence[float]) -> Cost:
 def cost(node: Node, orders: tuple[float, ...], adjacency: Adjacency) -> Cost:
     """What a plan adds at these orders; raises `Unsupported` where nothing is known."""
     plan = Composition(node, resolve_adjacency(node, adjacency))
+    tilts = np.array(orders) - 1.0
     moments, failures = [], []
-    for direction in plan.renyi_directions:
-        moments.append(tuple(_log_moment(plan, direction, order - 1.0) for order in orders))
-        failed = sum(n * law.infinite_mass for law, n in direction.laws)
+    for way in plan.moments:
+        moments.append(tuple(_log_moment(way, tilt) for tilt in tilts.tolist()))
+        failed = sum(n * each.infinite for each, n in way)
         failures.append(min(1.0, failed * (1.0 + SLACK)))
     return Cost(tuple(moments), tuple(failures))
 
 
-def _log_moment(plan: Composition, direction: Direction, s: float) -> float:
+def _log_moment(way: Sequence[tuple[Moments, int]], s: float) -> float:
     """log E[e^{sL}] under P given that nothing failed openly, against all of Q; never below 0."""
+    total = 0.0
     try:
-        total = sum(n * law.prepare(s, s).cumulants(s).log_moment for law, n in direction.laws)
+        for moments, n in way:
+            # with P divided by 1 - f, so that the loss is -log(1 - f) more
+            kept = -(1.0 + s) * math.log1p(-moments.infinite)
+            total += n * (float(moments.log_moments(np.array([s]))[0]) + kept)
     except TooFine:
         return math.inf
-    # shift = log kept - log(1 - lost): without the first term it restores the scale of Q alone
-    total += s * (direction.shift - direction.log_kept)
-    for leaf, count in plan.renyi_only:
-        total += count * s * float(leaf.renyi(np.array([s + 1.0]), plan.adjacency)[0])
     return math.inf if math.isnan(total) else max(0.0, total) * (1.0 + SLACK)
 
 

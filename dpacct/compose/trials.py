@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from dpacct.compose.composition import Composition
+from dpacct.compose.composition import Composition, Solved
 from dpacct.compose.routes import ROUTES
-from dpacct.engine.choice import Start
-from dpacct.engine.contour import EXACT
-from dpacct.engine.invert import Solved
-from dpacct.engine.law import TooFine
+from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
 
@@ -41,7 +38,7 @@ class Trials:
     adjacency: Adjacency | str | None
     leading: int = 0  # the direction with the larger delta, as far as is known
     realised: bool = False
-    starts: dict[int, Start] = field(default_factory=dict)  # for the next evaluation
+    tilts: dict[int, float] = field(default_factory=dict)  # for the next evaluation
 
     @staticmethod
     def apply(node: Node, method: str) -> bool:
@@ -50,8 +47,8 @@ class Trials:
             leaf.has_pairs for leaf, _ in node.releases()
         )
 
-    def _plan(self, node: Node, starts: Mapping[int, Start]) -> Composition:
-        return Composition(node, resolve_adjacency(node, self.adjacency), starts)
+    def _plan(self, node: Node, tilts: Mapping[int, float]) -> Composition:
+        return Composition(node, resolve_adjacency(node, self.adjacency), tilts)
 
     def normal(self, node: Node) -> float:
         """Score of about the Gaussian whose loss has the plan's variance: a first guess."""
@@ -72,10 +69,10 @@ class Trials:
 
         Which one leads is seen at the first trial, and checked by the whole evaluation at the end.
         """
-        directions = self._plan(node, self.starts).upper
+        directions = self._plan(node, self.tilts).upper
         best = -math.inf
         for k, direction in enumerate(directions):
-            if self.starts and k != min(self.leading, len(directions) - 1):
+            if self.tilts and k != min(self.leading, len(directions) - 1):
                 continue
             if not direction.has_contour:
                 return math.nan
@@ -87,18 +84,17 @@ class Trials:
                 best, self.leading = value, k
                 found = tilt
         if math.isfinite(best):
-            self.starts[self.leading] = Start(found if math.isfinite(found) else None)
+            self.tilts[self.leading] = found
         return best
 
-    def one_direction(self, node: Node, tolerance: float) -> Solved:
+    def one_direction(self, node: Node) -> Solved:
         """Log delta in the leading direction alone; `realised` then says whether data sets have it."""
-        starts = {k: replace(start, tolerance=tolerance) for k, start in self.starts.items()}
-        plan = self._plan(node, starts)
+        plan = self._plan(node, self.tilts)
         self.realised = plan.lower is None
         k = min(self.leading, len(plan.upper) - 1)
         solved = plan.upper[k].log_delta(self.epsilon)
-        if solved.start is not None:
-            self.starts[k] = replace(solved.start, tolerance=EXACT)
+        if solved.tilt:
+            self.tilts[k] = solved.tilt
         return solved
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpacct.curves import knots
 from dpacct.fdp.forms import ROUNDING, ByProfile, polygon_below
 from dpacct.fdp.tradeoff import TradeOff
+from dpacct.mechanisms.laws import knots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

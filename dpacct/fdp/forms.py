@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpacct.curves import knots
 from dpacct.declare.domain import EPSILON, POSITIVE
 from dpacct.declare.number import Number
-from dpacct.engine.bounds import largest_loss
 from dpacct.errors import InvalidArgument
 from dpacct.fdp.tradeoff import SHARE, TradeOff, mirrored
 from dpacct.mechanisms.custom import called, pairs_of_numbers
+from dpacct.mechanisms.laws import knots
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.vocabulary import Adjacency, Side
 
@@ -267,7 +266,7 @@ class PlanTradeOff(ByProfile):
         if self._composed.renyi_only:
             return math.inf
         ends = (
-            math.inf if direction.log_kept < 0.0 else largest_loss(direction.laws) + direction.shift
+            math.inf if direction.log_kept < 0.0 else direction.ceiling
             for direction in self._composed.upper
         )
         return max(0.0, *ends, 0.0)

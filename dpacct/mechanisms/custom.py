@@ -16,7 +16,7 @@ from dpacct.tree.node import Fields
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.curves.pairs import BasePair
+    from dpacct.pld.pair import Pair
 
 # the keyword that gives a form -> the file and the class of that form
 _FORMS = {
@@ -87,8 +87,8 @@ class Custom(Mechanism):
 
     if TYPE_CHECKING:  # for a type checker it is a class like any other: calling it gives a form
 
-        def base(self, adjacency: Adjacency) -> BasePair:
-            """See `Mechanism.base`."""
+        def pair(self, adjacency: Adjacency) -> Pair:
+            """See `Mechanism.pair`."""
             raise unsaved(self.what)
 
         def saved(self) -> Fields:

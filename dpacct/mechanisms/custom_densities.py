@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.source_pair import DiscretePair
+    from dpacct.pld.pair import Pair
 
 Density = Callable[[Any], Any]
 # what the numerical integral of a smooth piece is off by, and more; what lies beyond the breaks is not seen
@@ -135,14 +135,15 @@ class CustomDensities(Custom, kind="custom-densities"):
             )
             raise InvalidArgument(told, argument="symmetric")
 
-    def base(self, adjacency: Adjacency) -> DiscretePair:
-        """The densities, cut into pieces for the lattice engine."""
-        from dpacct.curves.source_pair import DiscretePair
+    def pair(self, adjacency: Adjacency) -> Pair:
+        """The densities, cut into pieces for grids."""
         from dpacct.pld.densities import Densities
+        from dpacct.pld.derived import backwards
+        from dpacct.pld.pair import Pair
 
         source = Densities(_Log(self.p, "p"), _Log(self.q, "q"), self.breaks)
-        reverse = None if self.symmetric else source.reversed()
-        return DiscretePair(source, ("the given densities, integrated",), reverse)
+        ways = (source,) if self.symmetric else (source, backwards(source))
+        return Pair(ways, ("the given densities, integrated",))
 
     def saved(self) -> Fields:
         """There is nothing to save: raises `Unsupported`."""

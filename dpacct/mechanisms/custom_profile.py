@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -17,7 +17,7 @@ from dpacct.tree.saved import take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.curves.outcomes import OutcomePair
+    from dpacct.pld.pair import Pair
 
 Point: TypeAlias = tuple[float, float]
 Curve: TypeAlias = Callable[[float], float] | Sequence[Point]
@@ -107,20 +107,20 @@ class CustomProfile(Custom, kind="custom-profile"):
                 told += f"the chord allows at {e1:g} (points may be given as a list instead)"
                 raise InvalidArgument(told, argument="profile")
 
-    def base(self, adjacency: Adjacency) -> OutcomePair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """The pair whose profile is the lowest chain of chords through the points."""
-        from dpacct.curves.knots import pair_below_profile, pair_of_profile
-        from dpacct.curves.outcomes import OutcomePair
+        from dpacct.mechanisms.laws.knots import above_profile, below_profile
+        from dpacct.pld.pair import Pair
 
         epsilons, deltas = zip(*self.points, strict=True)
         basis = _BASIS.format(self.what)
         if self.function is None:
-            return OutcomePair(pair_of_profile(epsilons, deltas), basis)
+            return Pair.of(above_profile(epsilons, deltas), basis)
         # what was computed is rounded
         more = [min(1.0, d * (1.0 + _ROUNDING)) for d in deltas]
         less = [d * (1.0 - _ROUNDING) for d in deltas]
-        below = pair_below_profile(epsilons, less)
-        return OutcomePair(pair_of_profile(epsilons, more), basis, below=below)
+        below = Pair.of(below_profile(epsilons, less))
+        return replace(Pair.of(above_profile(epsilons, more), basis), below=below.at)
 
     def saved(self) -> Fields:
         """The points, as exact text; raises `Unsupported` for a function."""
@@ -190,18 +190,19 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
             told = f"the least type II error is on or above the lines through the points under {adjacency}"
         return (Assumption(told),)
 
-    def base(self, adjacency: Adjacency) -> OutcomePair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """The pair of the lowest trade-off function that the points allow, made symmetric."""
-        from dpacct.curves import knots
-        from dpacct.curves.outcomes import OutcomePair
+        from dpacct.mechanisms.laws import knots
+        from dpacct.pld.pair import Pair
 
         alphas = [alpha for alpha, _ in self.points]
         betas = [min(max(beta, 0.0), 1.0 - alpha) for alpha, beta in self.points]
         line, basis = knots.through(alphas, betas), _BASIS.format(self.what)
         if self.function is None:
-            return OutcomePair(knots.pair_of_tradeoff(line, 0.0), basis)
-        upper = knots.pair_of_tradeoff(knots.below(alphas, betas), _ROUNDING)
-        return OutcomePair(upper, basis, below=knots.pair_of_tradeoff(line, -_ROUNDING))
+            return Pair.of(knots.of_tradeoff(line, 0.0), basis)
+        upper = knots.of_tradeoff(knots.below(alphas, betas), _ROUNDING)
+        below = Pair.of(knots.of_tradeoff(line, -_ROUNDING))
+        return replace(Pair.of(upper, basis), below=below.at)
 
     def saved(self) -> Fields:
         """The points, as exact text; raises `Unsupported` for a function."""

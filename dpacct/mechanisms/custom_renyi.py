@@ -110,7 +110,7 @@ class CustomRenyi(Custom, kind="custom-renyi"):
             raise InvalidArgument(f"{told} at s = {s:g}", argument="moment")
         return math.log(max(1.0, value)) / s if value < math.inf else math.inf
 
-    def base(self, adjacency: Adjacency) -> NoReturn:
+    def pair(self, adjacency: Adjacency) -> NoReturn:
         """There is none: raises `Unsupported`."""
         told = f"{self!r} has no dominating pair: use only method='rdp'"
         raise Unsupported(told, argument="method")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
@@ -15,8 +15,10 @@ from dpacct.tree.saved import take
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
-    from dpacct.curves.table_pair import BothWays, TablePair
+    from dpacct.pld.pair import Pair
 
+_BASIS = "the given tables, outcome by outcome"
+_BOTH_WAYS = "the larger of both directions' profiles, which is one pair"
 _SUM = Fraction(1, 10**9)
 _LEAST = Fraction(1, 10**300)  # less is no double, or not all of its digits
 
@@ -72,12 +74,22 @@ class CustomTables(Custom, kind="custom-tables"):
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
 
-    def base(self, adjacency: Adjacency) -> TablePair | BothWays:
-        """The tables; under replace-one the worse direction at each epsilon."""
-        from dpacct.curves.table_pair import BothWays, TablePair
+    def pair(self, adjacency: Adjacency) -> Pair:
+        """The tables, which differ by direction; under replace-one the worse direction at each epsilon."""
+        import numpy as np
 
-        pair = TablePair(tuple(map(float, self.p)), tuple(map(float, self.q)))
-        return BothWays(pair) if adjacency is Adjacency.REPLACE_ONE else pair
+        from dpacct.mechanisms.laws import knots
+        from dpacct.pld.derived import backwards
+        from dpacct.pld.pair import Pair
+        from dpacct.pld.pieces import Cut
+
+        p, q = np.array([*map(float, self.p)]), np.array([*map(float, self.q)])
+        one = Cut(knots.table(p, q))
+        tables = Pair((one, backwards(one)), (_BASIS,))
+        if adjacency is not Adjacency.REPLACE_ONE:
+            return tables
+        either = Pair.of(knots.of_either(p, q), _BASIS, _BOTH_WAYS)
+        return replace(either, below=tables.at)
 
     def saved(self) -> Fields:
         """Both lists, as exact text."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.pairs import BasePair
+    from dpacct.pld.pair import Pair
 
 
 class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
@@ -51,14 +51,12 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
         told = "scale / sensitivity must be at least 0.05, got "
         return InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
 
-    def base(self, adjacency: Adjacency) -> BasePair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """The noise against itself moved by the sensitivity."""
-        from dpacct.curves.discrete_gaussian import WIDEST, DiscreteGaussianPair
-        from dpacct.curves.wide_discrete_gaussian import WideDiscreteGaussianPair
+        from dpacct.mechanisms.laws.discrete_gaussian import WIDEST, summed, wide
 
         scale = float(self.scale)
-        pair = DiscreteGaussianPair if scale <= WIDEST else WideDiscreteGaussianPair
-        return pair(scale, int(self.sensitivity))
+        return (summed if scale <= WIDEST else wide)(scale, int(self.sensitivity))
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""

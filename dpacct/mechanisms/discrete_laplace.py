@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.outcomes import OutcomePair
+    from dpacct.pld.loss import LossDistribution
+    from dpacct.pld.pair import Pair
 
+_BASIS = (
+    "discrete Laplace noise at the full shift: among log-concave noises the largest shift is the "
+    "worst (Dong, Roth, Su 2022, Appendix A)"
+)
 SHIFT = Integer(1, 10_000)
 """The sensitivity of a whole number."""
 
@@ -60,11 +66,13 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         """Sensitivity / scale."""
         return self.sensitivity / self.scale
 
-    def base(self, adjacency: Adjacency) -> OutcomePair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """The noise against itself moved by the sensitivity."""
-        from dpacct.curves.discrete_laplace import discrete_laplace_pair
+        from dpacct.pld.pair import Pair
 
-        return discrete_laplace_pair(float(self.scale), int(self.sensitivity))
+        scale, shift = float(self.scale), int(self.sensitivity)
+        whole = Pair.of(_moved(scale, shift), _BASIS)
+        return replace(whole, near=lambda: Pair.of(_moved(scale, max(1, shift // 2)), _BASIS))
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
@@ -84,3 +92,20 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         from dpacct.mechanisms.exact_draw import discrete_laplace, many
 
         return many(lambda uniform: discrete_laplace(self.scale, uniform), size, rng)
+
+
+def _moved(scale: float, shift: int) -> LossDistribution:
+    """P(x) ~ e^{-|x| / scale} against the same moved by `shift`.
+
+    x <= 0 has the loss shift/scale, x in (0, shift) the loss (shift - 2x)/scale, and so on down.
+    """
+    import numpy as np
+
+    from dpacct.pld.pair import symmetric
+
+    x = np.arange(1, shift // 2 + 1)
+    # P(0) = (1 - e^{-1/scale}) / (1 + e^{-1/scale}); what has no loss stands for both signs
+    inside = np.tanh(0.5 / scale) * np.exp((x - shift) / scale)
+    masses = np.where(2 * x == shift, 0.5, 1.0) * inside
+    top = np.exp(-shift / scale) / (1.0 + np.exp(-1.0 / scale))
+    return symmetric([shift / scale, *((shift - 2 * x) / scale)], [top, *masses])

@@ -12,10 +12,8 @@ from dpacct.mechanisms.staircase import EPS0
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.curves.pairs import Pairs
-    from dpacct.curves.stated import StatedPair
-    from dpacct.engine.law import Law
     from dpacct.mechanisms.opaque import ZCDP
+    from dpacct.pld.pair import Moments, Pair, Pairs
 
 
 class ExponentialMechanism(Mechanism, kind="exponential"):
@@ -54,23 +52,25 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
         """As it was given."""
         return self.eps0
 
-    def base(self, adjacency: Adjacency) -> StatedPair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """The pair that dominates every mechanism of range eps0."""
-        from dpacct.curves.bounded_range import bounded_range_pair
+        from dpacct.mechanisms.laws.bounded_range import bounded_range_pair
 
         return bounded_range_pair(float(self.eps0))
 
     def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
         """The worst sequence of such choices, each made after the outcomes of the ones before."""
-        from dpacct.curves.adaptive_range import adaptive_pairs
+        from dpacct.mechanisms.laws.adaptive_range import adaptive_pairs
 
         return adaptive_pairs(float(self.eps0), count)
 
-    def moments(self, adjacency: Adjacency) -> tuple[Law, ...]:
-        """The largest moments of any one choice."""
-        from dpacct.curves.bounded_range import worst_moments
+    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+        """The largest moments of any one choice: they multiply, whoever chooses the next."""
+        from dpacct.mechanisms.laws.bounded_range import log_worst_moment
+        from dpacct.pld.pair import Moments
 
-        return (worst_moments(float(self.eps0)),)
+        eta = float(self.eps0)
+        return (Moments(lambda tilts: log_worst_moment(eta, tilts), ceiling=eta),)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The score's sensitivity, which the accountant cannot see."""

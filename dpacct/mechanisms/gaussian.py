@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import POSITIVE, Real
 from dpacct.declare.record import Parameter
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.stated import StatedPair
+    from dpacct.pld.pair import Pair, Scheme
     from dpacct.tree.node import Leaf
 
 _DWORK_ROTH = "Dwork, Roth. The Algorithmic Foundations of Differential Privacy. 2014. Appendix A"
@@ -37,11 +37,9 @@ class _Normal(Mechanism):
         per_sensitivity, per_clip = self.precision()
         return 1 / (per_sensitivity + per_clip * adjacency.clip_factor**2)
 
-    def base(self, adjacency: Adjacency) -> StatedPair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """N(0, sigma^2) against N(1, sigma^2)."""
-        from dpacct.curves.gaussian import gaussian_pair
-
-        return gaussian_pair(square_root(self.sigma_squared(adjacency)))
+        return normal_pair(square_root(self.sigma_squared(adjacency)))
 
     def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
         """Gaussian releases of one sample are one: the weighted mean is a sufficient statistic.
@@ -179,6 +177,53 @@ class GaussianStatistic(_Normal, kind="gaussian-statistic"):
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
         return (Assumption(f"each noise is in units of its l2 sensitivity under {adjacency}"),)
+
+
+def normal_pair(sigma: float) -> Pair:
+    """N(1, sigma^2) against N(0, sigma^2), `sigma` = standard deviation / sensitivity.
+
+    Raises `OutsideDomain` where 1/sigma^2 leaves the range of floats; on a sample also where one release
+    loses more than any use would bear (below 0.01 it is epsilon 5000), or less than doubles can tell.
+    """
+    from dpacct.pld.loss import gaussian
+    from dpacct.pld.pair import FIXED_SIZE, POISSON, Pair
+    from dpacct.pld.pieces import Cut
+
+    if not 1e-100 <= sigma <= 1e100:
+        told = f"sigma must be in [1e-100, 1e100], got {sigma:g}"
+        raise OutsideDomain(told, argument="sigma")
+
+    def check() -> None:
+        if not 1e-2 <= sigma <= 1e15:
+            told = f"sigma of a sampled release must be in [0.01, 1e15], got {sigma:g}"
+            raise OutsideDomain(told, argument="sigma")
+
+    return Pair(
+        (Cut(gaussian(1.0 / sigma)),),
+        ("Gaussian loss law, closed form",),
+        (POISSON, "add and remove composed apart, the worse reported"),
+        (
+            f"{FIXED_SIZE}, composed exactly (upper)",
+            "the realisable pair ((1-q) N(0) + q N(1), N(0)), composed exactly (lower)",
+        ),
+        near=lambda: normal_pair(2.0 * sigma),
+        limit=lambda scheme, rate: _limit(1.0 / sigma, scheme, rate),
+        check=check,
+    )
+
+
+def _limit(mu: float, scheme: Scheme, rate: float) -> float:
+    """mu^2 of one release in the Gaussian limit."""
+    from dpacct.pld.pair import Scheme
+
+    if scheme is Scheme.PLAIN:
+        return mu * mu
+    growth = min(mu * mu, 700.0)
+    if scheme is Scheme.FIXED_SIZE:  # Dong, Roth, Su 2022, Corollary 5.4
+        most, least = (0.5 * math.erfc(-x / math.sqrt(2.0)) for x in (1.5 * mu, -0.5 * mu))
+        return 2.0 * rate * rate * (math.exp(growth) * most + 3.0 * least - 2.0)
+    # Bu, Dong, Long, Su 2020: mu = q sqrt(T (e^{1/sigma^2} - 1))
+    return rate * rate * math.expm1(growth)
 
 
 def short(value: Fraction) -> Fraction:

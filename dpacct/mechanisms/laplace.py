@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import POSITIVE
 from dpacct.declare.record import Parameter
+from dpacct.errors import OutsideDomain
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.stated import StatedPair
+    from dpacct.pld.pair import Pair
 
 
 class Laplace(Mechanism, kind="laplace"):
@@ -59,11 +61,9 @@ class Laplace(Mechanism, kind="laplace"):
         """Sensitivity / scale."""
         return 1 / self.b_under(adjacency)
 
-    def base(self, adjacency: Adjacency) -> StatedPair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """Laplace(0, b) against Laplace(1, b), b = scale / sensitivity."""
-        from dpacct.curves.laplace import laplace_pair
-
-        return laplace_pair(float(self.b_under(adjacency)))
+        return _pair(float(self.b_under(adjacency)))
 
     def sample(
         self, size: int | tuple[int, ...] | None = None, *, rng: object = None
@@ -90,3 +90,29 @@ class Laplace(Mechanism, kind="laplace"):
         times = "" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} * "
         told = f"the l1 sensitivity under {adjacency} is {times}clip: each unit is clipped once"
         return (Assumption(told),)
+
+
+def _pair(b: float) -> Pair:
+    """Laplace(1, b) against Laplace(0, b). Raises `OutsideDomain` for an absurd b.
+
+    With lam = 1/b the loss has under Q atoms 1/2 at -lam and e^{-lam}/2 at +lam, and density
+    e^{-(lam+l)/2}/4 between.
+    """
+    import numpy as np
+
+    from dpacct.pld.loss import LossDistribution, between
+    from dpacct.pld.pair import FIXED_SIZE, POISSON, Pair
+    from dpacct.pld.pieces import Cut
+
+    if not 1e-100 <= b <= 1e100:
+        raise OutsideDomain(f"b must be in [1e-100, 1e100], got {b:g}", argument="b")
+    lam, half = 1.0 / b, math.log(2.0)
+    density = between(-lam, lam, -0.5 * lam - 2.0 * half)
+    loss = LossDistribution(np.array([lam, -lam]), np.array([-lam - half, -half]), (density,))
+    return Pair(
+        (Cut(loss),),
+        ("Laplace loss law, closed form",),
+        (POISSON,),
+        (FIXED_SIZE,),
+        near=lambda: _pair(2.0 * b),
+    )

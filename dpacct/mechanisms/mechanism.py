@@ -14,11 +14,11 @@ from dpacct.tree.saved import take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.curves.pairs import BasePair, Pairs
+    from dpacct.pld.pair import Pair, Pairs
 
 
 class Mechanism(Record, Leaf):
-    """Base of the mechanisms: a subclass declares its parameters and `base`, the rest follows.
+    """Base of the mechanisms: a subclass declares its parameters and `pair`, the rest follows.
 
     Values are exact: a `Fraction`, or an int for what is counted, and None for a form that is not used.
     """
@@ -36,7 +36,7 @@ class Mechanism(Record, Leaf):
     """What must be true of the data, in words of who trains; {unit} stands for the unit."""
 
     @abstractmethod
-    def base(self, adjacency: Adjacency) -> BasePair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """The dominating pair of one release, before any sampling.
 
         Raises `Unsupported` where none is known.
@@ -44,7 +44,7 @@ class Mechanism(Record, Leaf):
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The pairs of one release without sampling."""
-        return self.base(adjacency).plain()
+        return self.pair(adjacency).plain()
 
     def in_sample(self, sampler: Any) -> Leaf:
         """One release on a sample."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.atomic import AtomicPair
+    from dpacct.pld.pair import Pair
     from dpacct.tree.node import Leaf
 
 _KAIROUZ = "Kairouz, Oh, Viswanath. The Composition Theorem for Differential Privacy. ICML 2015"
@@ -58,11 +58,11 @@ class PureDP(_Opaque, kind="pure-dp"):
         """As it was given."""
         return self.eps0
 
-    def base(self, adjacency: Adjacency) -> AtomicPair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """Randomised response: log-likelihood ratios of +epsilon and -epsilon."""
-        from dpacct.curves.atomic import AtomicPair
+        from dpacct.pld.pair import KAIROUZ, Pair, guarantee
 
-        return AtomicPair.pure(float(self.eps0))
+        return Pair.of(guarantee(float(self.eps0)), KAIROUZ)
 
 
 class ApproxDP(_Opaque, kind="approx-dp"):
@@ -89,11 +89,11 @@ class ApproxDP(_Opaque, kind="approx-dp"):
         """(epsilon, delta) as they were given."""
         return ((self.eps0, self.delta0),)
 
-    def base(self, adjacency: Adjacency) -> AtomicPair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """Randomised response beside two atoms of infinite loss, of mass delta each way."""
-        from dpacct.curves.atomic import AtomicPair
+        from dpacct.pld.pair import KAIROUZ, Pair, guarantee
 
-        return AtomicPair.approximate(float(self.eps0), float(self.delta0))
+        return Pair.of(guarantee(float(self.eps0), float(self.delta0)), KAIROUZ)
 
 
 class ZCDP(_Opaque, kind="zcdp"):
@@ -113,7 +113,7 @@ class ZCDP(_Opaque, kind="zcdp"):
     )
     has_pairs = False
 
-    def base(self, adjacency: Adjacency) -> NoReturn:
+    def pair(self, adjacency: Adjacency) -> NoReturn:
         """There is none: raises `Unsupported`."""
         told = f"{self!r} bounds Renyi DP and has no dominating pair: use only method='rdp'"
         raise Unsupported(told, argument="method")

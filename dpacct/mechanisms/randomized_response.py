@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.curves.outcomes import OutcomePair
+    from dpacct.pld.pair import Pair
 
 _WARNER = (
     "Warner. Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias. JASA "
@@ -51,15 +51,14 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
         """As it was given."""
         return self.eps0
 
-    def base(self, adjacency: Adjacency) -> OutcomePair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """Two true answers: losses eps0, -eps0, and 0 for every other answer."""
-        from dpacct.curves.atomic import AtomicPair
-        from dpacct.curves.outcomes import OutcomePair
+        from dpacct.pld.pair import Pair, symmetric
 
         fall, others = math.exp(-float(self.eps0)), int(self.k) - 1
         lie = fall / (1.0 + others * fall)  # the probability of each answer that is not true
-        pair = AtomicPair((float(self.eps0), 0.0), (lie, 0.5 * (others - 1) * lie))
-        return OutcomePair(pair, "randomised response: the two answers, and all others alike")
+        loss = symmetric((float(self.eps0), 0.0), (lie, 0.5 * (others - 1) * lie))
+        return Pair.of(loss, "randomised response: the two answers, and all others alike")
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """Whose answer it is."""
@@ -113,12 +112,11 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
         """As it was given."""
         return self.eps0
 
-    def base(self, adjacency: Adjacency) -> OutcomePair:
+    def pair(self, adjacency: Adjacency) -> Pair:
         """Randomised response at eps0."""
-        from dpacct.curves.atomic import AtomicPair
-        from dpacct.curves.outcomes import OutcomePair
+        from dpacct.pld.pair import Pair, guarantee
 
-        return OutcomePair(AtomicPair.pure(float(self.eps0)), _KAIROUZ)
+        return Pair.of(guarantee(float(self.eps0)), _KAIROUZ)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """What it is taken to be."""

@@ -10,11 +10,11 @@ from random import Random
 from typing import TypeAlias
 
 from dpacct.declare.domain import Integer
-from dpacct.engine.law import TooFine
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.papers.oracle import Comparison, Oracle
 from dpacct.papers.page import Plain, Statement
 from dpacct.papers.ranges import Interval, Value
+from dpacct.pld.stable import TooFine
 
 Point: TypeAlias = Mapping[str, Value]
 """Exact arguments, as the domain draws them."""

@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import roots
 from .lines import FLOOR, Line, confirmed, line_for
-from .loss import LossDistribution, gaussian
-from .moments import prepare
-from .saddle import FEW, Part, Saddle, Totals, guess, guess_for_epsilon
+from .loss import gaussian
+from .moments import Part, Summand, prepare
+from .saddle import FEW, Saddle, Totals, guess, guess_for_epsilon
 from .stable import Floats, TooFine, quiet
 
 _FAN = np.geomspace(0.1, 3.0, 11)
+_BACK = np.append(np.geomspace(1e-6, 0.1, 6), (0.3, 0.5, 0.7, 0.9, 1.0))
+_WIDE_FAN = np.geomspace(0.02, 3.0, 40)
 _NEAR = np.geomspace(0.94, 1.06, 9)
 _LEAST = -745.0  # log of the smallest float
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
@@ -52,9 +55,9 @@ class Solved:
 _UNRESOLVED = Solved(math.nan, math.inf)
 
 
-def merged(parts: Iterable[tuple[LossDistribution, float]]) -> list[Part]:
+def merged(parts: Iterable[Part]) -> list[Part]:
     """Equal laws added up, and Gaussians fused into one."""
-    counts: dict[LossDistribution, float] = {}
+    counts: dict[Summand, float] = {}
     square = 0.0
     for law, count in parts:
         mu = law.gaussian
@@ -62,11 +65,11 @@ def merged(parts: Iterable[tuple[LossDistribution, float]]) -> list[Part]:
             square += count * mu * mu
         else:
             counts[law] = counts.get(law, 0.0) + count
-    normal = [(gaussian(math.sqrt(square)), 1.0)] if square else []
+    normal: list[Part] = [(gaussian(math.sqrt(square)), 1.0)] if square else []
     return [*counts.items(), *normal]
 
 
-def _single(parts: list[Part]) -> LossDistribution | None:
+def _single(parts: list[Part]) -> Summand | None:
     """The law, where there is one step of one law that has no closed moments."""
     law, count = parts[0]
     return law if len(parts) == 1 and count == 1 and law.gaussian is None else None
@@ -120,6 +123,63 @@ def basic(parts: Iterable[Part], eps: float) -> float:
     return math.log(total) + 1e-12 if total > 0.0 else -math.inf
 
 
+@quiet()
+def bound(parts: Iterable[Part], eps: float) -> float:
+    """Chernoff's bound of log delta at about its saddle: as smooth in the laws as delta, and monotone."""
+    laws = merged(parts)
+    if eps >= sum(n * law.range[1] for law, n in laws):
+        return -math.inf
+    try:
+        saddle = Saddle(laws, guess_for_epsilon(laws, eps))
+        c = saddle.near_epsilon(eps)
+        level = float(saddle.rough(np.array([c])).log_moment[0])
+    except _FAILED:
+        return min(0.0, chernoff(laws, eps))
+    rest = math.log1p(c)
+    return min(0.0, level + c * (math.log(c) - rest - eps) - rest)
+
+
+@quiet()
+def least(parts: Iterable[Part], eps: float) -> float:
+    """log delta is at least this: that of any one step, as the others may be post-processed away.
+
+    And 1 - delta = E[min(1, e^{eps - L})] <= M(c) e^{-c eps} for -1 <= c <= 0, far below the mean.
+    """
+    best, rest = -math.inf, _BACK * eps
+    for law, n in parts:
+        with suppress(TooFine):
+            found = _one_step(law, eps)
+            if found.error < 1.0:
+                best = max(best, found.value + math.log1p(-found.error))
+        try:
+            rest = rest + n * prepare(law, -1.0, 0.0).log_moments(-_BACK)
+        except TooFine:
+            rest = np.full(rest.shape, math.inf)
+    missing = float(np.fmin.reduce(rest)) + 1e-12
+    return max(best, math.log1p(-math.exp(missing))) if missing < -1e-12 else best
+
+
+@quiet()
+def epsilon_bounds(parts: Iterable[Part], log_target: float) -> tuple[float, float]:
+    """Ends of epsilon without a line: one step below, Chernoff's bound and the largest loss above."""
+    laws = merged(parts)
+    if basic(laws, 0.0) <= log_target:
+        return 0.0, 0.0
+    upper = sum(n * law.range[1] for law, n in laws)
+    with suppress(*_FAILED):
+        saddle = Saddle(laws, guess(laws, log_target))
+        total = saddle.rough(saddle.start * _WIDE_FAN)
+        c, rest = total.c, np.log1p(total.c)
+        bounds = np.log(c) - rest + (total.log_moment - rest - log_target + 1e-3) / c
+        upper = min(upper, max(0.0, float(np.fmin.reduce(bounds))))
+    lower = 0.0
+    for law, _ in laws:
+        with suppress(*_FAILED):
+            found = _epsilon([(law, 1.0)], log_target, 0.0)
+            lower = max(lower, found.value - found.error if found.resolved else 0.0)
+    return min(lower, upper), upper
+
+
 # -- log delta ---------------------------------------------------------------------------------
 
 
@@ -154,14 +214,20 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Solved:
     return found
 
 
-def _one_step(law: LossDistribution, eps: float) -> Solved:
+def _one_step(law: Summand, eps: float) -> Solved:
+    if law.inner is not None:
+        found = log_delta(law.inner.parts, eps)
+        return replace(found, value=found.value + math.log(law.inner.rate), above=math.inf)
     values, errors = one_step(law, np.array([eps]))
     return Solved(float(values[0]), float(errors[0]))
 
 
 @quiet()
-def one_step(law: LossDistribution, epsilons: Floats) -> tuple[Floats, Floats]:
+def one_step(law: Summand, epsilons: Floats) -> tuple[Floats, Floats]:
     """log delta of one step at each of an array, and its error; -inf where delta is below all floats."""
+    if law.inner is not None:
+        found = [_one_step(law, eps) for eps in epsilons.tolist()]
+        return np.array([one.value for one in found]), np.array([one.error for one in found])
     # next to the largest loss the rounding of epsilon itself moves delta
     asked = np.concatenate((epsilons, epsilons + 1e-12 * np.abs(epsilons)))
     values, moved = np.split(law.profile(asked)[0], 2)
@@ -290,7 +356,10 @@ def _epsilon(laws: list[Part], log_target: float, floor: float) -> Solved:
         return _UNRESOLVED
 
 
-def _one_step_epsilon(law: LossDistribution, log_target: float, floor: float) -> Solved:
+def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Solved:
+    if law.inner is not None:
+        return epsilon(law.inner.parts, log_target - math.log(law.inner.rate), floor)
+
     def read(eps: float) -> tuple[float, float]:
         value, fall = law.profile(np.array([eps]))
         if not value[0] > 0.0:

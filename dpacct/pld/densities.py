@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dpacct.errors import OutsideDomain
 
-from .pieces import Pieces
+from .pieces import Pieces, Source
 from .stable import Floats, quiet
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -57,7 +57,7 @@ class Slices:
 
 
 @dataclass(frozen=True)
-class Densities:
+class Densities(Source):
     """Log densities of P and Q as vectorised functions of x on [breaks[0], breaks[-1]].
 
     `breaks` increases and has every kink and jump of either function. Slices are halved until two
@@ -71,18 +71,6 @@ class Densities:
     log_p: Callable[[Floats], npt.NDArray[np.floating[Any]]]
     log_q: Callable[[Floats], npt.NDArray[np.floating[Any]]]
     breaks: tuple[float, ...]
-
-    atoms = np.empty(0)
-    only_atoms = False
-    pointed = False
-    bracketed = False
-    least = -math.inf
-    infinite = 0.0  # none is stated
-    lost = 0.0
-
-    def reversed(self) -> Densities:
-        """The pair (Q, P)."""
-        return Densities(self.log_q, self.log_p, self.breaks)
 
     def _slices(self, edges: Floats) -> Slices:
         """The line in slices: masses right, losses within two thirds of what edges there are apart."""

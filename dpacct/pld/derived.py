@@ -20,7 +20,9 @@ def sampled(source: Source, rate: float) -> Source:
 
 
 def backwards(source: Source) -> Source:
-    """Q against P."""
+    """Q against P; twice is nothing."""
+    if isinstance(source, Backwards):
+        return source.base
     return Cut(source.of.reversed()) if isinstance(source, Cut) else Backwards(source)
 
 
@@ -33,18 +35,11 @@ def mirrored(source: Source, rate: float) -> Source:
     return Mirrored(Sampled(source, rate))
 
 
-def thinned(source: Source, rate: float) -> Source:
-    """A coin that both neighbours share."""
-    if rate == 1.0:
-        return source
-    return Cut(source.of.thinned(rate)) if isinstance(source, Cut) else Thinned(source, rate)
-
-
 # -- of laws that are only known in pieces ----------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Derived:
+class Derived(Source):
     """What an operator makes of a source."""
 
     base: Source
@@ -63,21 +58,6 @@ class Derived:
     def pointed(self) -> bool:
         """As the base."""
         return self.base.pointed
-
-    @property
-    def least(self) -> float:
-        """Nothing is known."""
-        return -math.inf
-
-    @property
-    def infinite(self) -> float:
-        """Nothing is known."""
-        return 0.0
-
-    @property
-    def lost(self) -> float:
-        """Nothing is known."""
-        return 0.0
 
 
 @dataclass(frozen=True)
@@ -179,39 +159,3 @@ class Mirrored(Derived):
         if edges.size:
             cut = np.unique(np.concatenate(([0.0], edges[edges > 0.0], -edges[edges < 0.0])))
         return self.base.pieces(cut, upper=upper).mirrored(upper=upper)
-
-
-@dataclass(frozen=True)
-class Thinned(Derived):
-    """A source that runs with this probability, the same coin for both neighbours, and else tells nothing."""
-
-    rate: float
-
-    @property
-    def atoms(self) -> Floats:
-        """The base's, and 0."""
-        return np.unique(np.append(self.base.atoms, 0.0))
-
-    @property
-    def least(self) -> float:
-        """The base's, or 0."""
-        return min(self.base.least, 0.0)
-
-    @property
-    def infinite(self) -> float:
-        """A share of the base's."""
-        return self.rate * self.base.infinite
-
-    @property
-    def lost(self) -> float:
-        """A share of the base's."""
-        return self.rate * self.base.lost
-
-    def span(self, log_mass: float) -> tuple[float, float]:
-        """The base's, and 0."""
-        low, high = self.base.span(log_mass - math.log(self.rate))
-        return min(low, 0.0), max(high, 0.0)
-
-    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        """The base's pieces, thinned."""
-        return self.base.pieces(edges, upper=upper).thinned(self.rate)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
 from .atoms import Atoms, convolved, power, spacing
-from .loss import LossDistribution
-from .moments import Moments
+from .moments import Moments, Summand
 from .saddle import FEW, Plan, Saddle, Totals, aliasing, reach
-from .stable import Array, Complexes, Floats, TooFine
+from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 
 Reading = tuple[float, float, float]  # log delta, its slope in epsilon, its relative error
 Closed = Callable[[float, float], tuple[float, float]]
@@ -20,6 +20,8 @@ FLOOR = 1e-13
 # frequencies times atoms, at most, where revivals are looked for
 _MOST_SEEN = 4e6
 _MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it was halved
+# of the expansion of an odd atom: nodes, terms, and atoms of its law
+_MOST_ODD_NODES, _MOST_ODD, _FEW_ATOMS = 4096, 600, 64
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
 
@@ -97,7 +99,7 @@ class EvenLine(Line):
         return height + math.log(value), -moment / value, error + _rounding(t, eps)
 
 
-def even_line(saddle: Saddle, total: Totals[float], eps: float, most: int = 4096) -> Line | None:
+def even_line(saddle: Saddle, total: Totals[float], eps: float, most: int = 1 << 14) -> Line | None:
     """The vertical with the step of the aliasing bound; None if it would take more than `most` nodes."""
     c = total.c
     unit = math.sqrt(2.0 * math.pi * total.curvature)
@@ -196,7 +198,7 @@ def atomic_mass(saddle: Saddle, total: Totals[float]) -> float:
 class _Own:
     """One law's share of the remainder: its atoms and its density apart, on the line."""
 
-    def __init__(self, law: LossDistribution, n: float, moments: Moments, c: float) -> None:
+    def __init__(self, law: Summand, n: float, moments: Moments, c: float) -> None:
         self.n, self.moments, self.c, self.dense = n, moments, c, bool(law.branches)
         of = moments.cumulants(c)
         self.mass = np.exp(law.log_q + (1.0 + c) * law.losses - of.log_moment)
@@ -218,7 +220,7 @@ def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None
     product = powers[0]
     for atoms in powers[1:]:
         product = convolved(product, atoms, c)
-    terms: list[tuple[Atoms, LossDistribution | None]] = [(product, None)]
+    terms: list[tuple[Atoms, Summand | None]] = [(product, None)]
     for i, (law, n) in enumerate(parts):
         if law.branches:
             rest = power((law.losses, law.log_p), int(n) - 1, c)
@@ -299,23 +301,31 @@ class PeriodicLine(Line):
     """
 
     def __init__(self, saddle: Saddle, total: Totals[float], d: float, most: int = 1 << 16) -> None:
-        self.d = d
-        self.first = sum(n * float(law.losses.min()) for law, n in saddle.parts)
-        c, spread = total.c, math.sqrt(max(total.variance, 1e-300))
-        period = 2.0 * math.pi / d
-        far = min(0.5 * period, 9.5 / spread)
-        if self._level(saddle, c, np.linspace(far, 0.5 * period, 129)) > -38.0:
-            far = 0.5 * period
-        wanted = max(6.0 * spread, 60.0 / period, 36.0 / (2.0 * math.pi * c))
-        nodes = math.ceil(far * wanted) if far * wanted < most else most + 1
-        if nodes > most:
-            raise TooFine
+        c, self.d = total.c, d
+        self.first: Floats = np.array([sum(n * float(law.losses.min()) for law, n in saddle.parts)])
+        self.log_weights: Floats = np.zeros(1)
+        self.means: Floats = np.array([total.mean])
+        nodes, far = self._nodes(total, total.variance, d, most)
+        if self._level(saddle, c, np.linspace(far, math.pi / d, 129)) > -38.0:
+            nodes, far = self._nodes(total, total.variance, d, most, whole=True)
         z: Complexes = 1j * (np.arange(nodes) + 0.5) * (far / nodes)
         value = np.zeros(nodes, complex)
         for moments, n in saddle.moments:
             value += n * moments.log_ratio(c, z)
         weights = np.full(nodes, d * far / nodes / math.pi, complex)
-        super().__init__(total, z, weights, np.exp(value))
+        super().__init__(total, z, weights, np.exp(value)[None, :])
+
+    @staticmethod
+    def _nodes(
+        total: Totals[float], variance: float, d: float, most: int, whole: bool = False
+    ) -> tuple[int, float]:
+        """How many, and up to where: all of the period, unless nothing comes back before it ends."""
+        spread, period = math.sqrt(max(variance, 1e-300)), 2.0 * math.pi / d
+        far = 0.5 * period if whole else min(0.5 * period, 9.5 / spread)
+        wanted = max(6.0 * spread, 60.0 / period, 36.0 / (2.0 * math.pi * total.c))
+        if not far * wanted < most:
+            raise TooFine
+        return math.ceil(far * wanted), far
 
     @staticmethod
     def _level(saddle: Saddle, c: float, t: Floats) -> float:
@@ -327,17 +337,72 @@ class PeriodicLine(Line):
     def read(self, eps: float) -> Reading:
         total, d = self.total, self.d
         s = total.c + self.z
-        start = self.first + (math.floor((eps - self.first) / d) + 1.0) * d  # the next loss above
+        start = self.first + (np.floor((eps - self.first) / d) + 1.0) * d  # the next losses above
         gap = start - eps
-        phases = np.exp((total.mean - start) * self.z) * math.exp(-total.c * gap)
+        phases = np.exp(
+            np.multiply.outer(self.means - start, self.z)
+            + (self.log_weights - total.c * gap)[:, None]
+        )
         common = self.weights * phases * self.table
         ahead = common / -np.expm1(-s * d)
-        behind = common * math.exp(-gap) / -np.expm1(-(s + 1.0) * d)
+        behind = common * np.exp(-gap)[:, None] / -np.expm1(-(s + 1.0) * d)
         value, moment = float((ahead - behind).real.sum()), float(behind.real.sum())
         if not (value > 0.0 and moment > 0.0):
             return _NOTHING
         error = 3e-15 * float(np.abs(ahead).sum()) / value + _rounding(total, eps)
         return total.log_moment - total.c * eps + math.log(value), -moment / value, error
+
+
+class OddLine(PeriodicLine):
+    """The same of one law that has all its atoms but the lightest, under the tilt, on a lattice.
+
+    With M = B + m e^{sy}, M^T = sum_j C(T,j) m^j e^{sjy} B^{T-j}, and each term has a lattice of its own.
+    """
+
+    def __init__(self, law: Summand, count: float, total: Totals[float]) -> None:
+        tilted = law.log_p + total.c * law.losses
+        order = np.argsort(tilted)[::-1]
+        losses, weights = law.losses[order], np.exp(tilted[order] - tilted.max())
+        d = spacing(losses[:-1])
+        if d is None:
+            raise TooFine
+        weights /= weights.sum()
+        share, odd = float(weights[-1]), float(losses[-1])
+        j, self.log_weights = self._often(count, share)
+        rest = weights[:-1] / weights[:-1].sum()
+        mean = float(rest @ losses[:-1])
+        variance = float(rest @ np.square(losses[:-1] - mean))
+        self.d, self.first = d, (count - j) * float(losses[:-1].min()) + j * odd
+        self.means = (count - j) * mean + j * odd
+
+        def log_ratio(t: Floats) -> Complexes:
+            u = np.multiply.outer(t, losses[:-1] - mean)
+            half = np.sin(0.5 * u)
+            return log1p((-2.0 * half * half) @ rest + 1j * (sin_linear(u) @ rest))
+
+        fewest = float(count - j.max())
+        nodes, far = self._nodes(total, fewest * variance, d, _MOST_ODD_NODES)
+        if fewest * float(log_ratio(np.linspace(far, math.pi / d, 129)).real.max()) > -38.0:
+            nodes, far = self._nodes(total, fewest * variance, d, _MOST_ODD_NODES, whole=True)
+        t = (np.arange(nodes) + 0.5) * (far / nodes)
+        line = np.full(nodes, d * far / nodes / math.pi, complex)
+        table = np.exp(np.multiply.outer(count - j, log_ratio(t)))
+        Line.__init__(self, total, 1j * t, line, table)
+
+    @staticmethod
+    def _often(count: float, share: float) -> tuple[Floats, Floats]:
+        """How often the odd atom falls, and the binomial log weight of each. Raises `TooFine`."""
+        mean = count * share
+        most = min(count - 1.0, math.ceil(mean + 10.0 * math.sqrt(mean) + 30.0))
+        if not 1.0 <= most < 20.0 * _MOST_ODD:
+            raise TooFine
+        j = np.arange(most + 1.0)
+        log_choose = np.append(0.0, np.cumsum(np.log((count - j[:-1]) / (j[:-1] + 1.0))))
+        weights = log_choose + j * math.log(share) + (count - j) * math.log1p(-share)
+        kept = weights > float(weights.max()) - 45.0
+        if kept.sum() > _MOST_ODD:
+            raise TooFine
+        return j[kept], weights[kept]
 
 
 # -- which one -----------------------------------------------------------------------------------------
@@ -385,6 +450,9 @@ def _of_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
     try:
         if d is not None:
             return PeriodicLine(saddle, total, d)
+        if len(parts) == 1 and 2 < parts[0][0].losses.size <= _FEW_ATOMS:
+            with suppress(TooFine):
+                return OddLine(*parts[0], total)
         return even_line(saddle, total, eps) if _dense(saddle, total) else None
     except TooFine:
         return None

@@ -412,13 +412,15 @@ class LossDistribution:
 
     @cached_property
     def _reverse(self) -> LossDistribution:
-        return LossDistribution(
+        back = LossDistribution(
             -self.losses,
             self.log_q + self.losses,
             tuple(branch.reversed() for branch in self.branches),
             self.lost,
             self.infinite,
         )
+        back.__dict__["_reverse"] = self  # twice is nothing, to all digits
+        return back
 
     def reversed(self) -> LossDistribution:
         """Q against P: l -> -l, log q -> log q + l, infinite <-> lost."""
@@ -430,6 +432,9 @@ class LossDistribution:
             return self
         r = float(rate)
         losses, log_q = stable.mixed_loss(r, self.losses), self.log_q
+        if r > 0.5 and losses.size and losses.min() < -1.0:  # little of Q is left: in full
+            deep = self.losses < -0.5
+            losses[deep] = np.log((1.0 - r) + r * np.exp(self.losses[deep]))
         if self.lost > 0.0:  # outcomes that P misses are merely unlikely under the mixture
             losses = np.append(losses, math.log1p(-r))
             log_q = np.append(log_q, math.log(self.lost))
@@ -496,6 +501,11 @@ class LossDistribution:
         )
 
     # -- facts -------------------------------------------------------------------------------
+
+    @property
+    def inner(self) -> None:
+        """A single release: no coin is tossed."""
+        return None
 
     @cached_property
     def log_p(self) -> Floats:

@@ -10,6 +10,7 @@ Gauss and Legendre between ends; atoms are nodes of any rule.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -32,6 +33,7 @@ _MOST_WINDOW = 4000  # panels' widths that a trapezoid rule may have to look at
 _MOST_DAMPED = 3000  # damped nodes: a thousand frequencies of them take a second
 _CHUNK = 1 << 17  # entries of a (frequency, node) table held at once
 _LARGE = 600.0
+_MANY_ATOMS = 2000
 _STEEPEST = 1e150  # tilts whose squares are still floats
 
 
@@ -43,6 +45,92 @@ class Cumulants:
     mean: float
     variance: float
     third: float = 0.0
+
+
+class Summand(Protocol):
+    """A law that contours take, among others: a `LossDistribution`, or a `Round` of a coin."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def losses(self) -> Floats:
+        """Of finite atoms."""
+        ...
+
+    @property
+    def log_q(self) -> Floats:
+        """Log Q-masses of the atoms."""
+        ...
+
+    @property
+    def log_p(self) -> Floats:
+        """Log P-masses of the atoms."""
+        ...
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """What else there is."""
+        ...
+
+    @property
+    def infinite(self) -> float:
+        """P-mass where Q is 0."""
+        ...
+
+    @property
+    def lost(self) -> float:
+        """Q-mass where P is 0."""
+        ...
+
+    @property
+    def gaussian(self) -> float | None:
+        """mu, where the loss is that of N(mu, 1) against N(0, 1)."""
+        ...
+
+    @property
+    def inner(self) -> Tossed | None:
+        """What runs in a round, and how often; None for a single release."""
+        ...
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Infimum and supremum of the finite losses."""
+        ...
+
+    @property
+    def variance(self) -> float:
+        """About E[L^2]."""
+        ...
+
+    def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
+        """See `LossDistribution.profile`; raises `TooFine` where it is not known."""
+        ...
+
+    def truncated(self, log_tail: float) -> LossDistribution:
+        """See `LossDistribution.truncated`; raises `TooFine` where it is not known."""
+        ...
+
+
+Part = tuple[Summand, float]
+Parts = Sequence[Part]
+
+
+class Tossed(Protocol):
+    """A round: what runs in it by a coin."""
+
+    @property
+    def parts(self) -> Parts:
+        """What runs."""
+        ...
+
+    @property
+    def rate(self) -> float:
+        """How often."""
+        ...
+
+    def prepare(self, low: float, high: float) -> Moments:
+        """M for real tilts in [low, high]."""
+        ...
 
 
 class Moments(Protocol):
@@ -59,8 +147,8 @@ class Moments(Protocol):
         """log M at many tilts, to rounding."""
         ...
 
-    def decay(self, c: float, t: Floats) -> Floats:
-        """About log |M(c + it)/M(c)| at real t."""
+    def turned(self, c: float, t: Floats) -> Complexes:
+        """About log(M(c + it)/M(c)) - itm at real t, m the mean at c: how fast it decays."""
         ...
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
@@ -291,7 +379,7 @@ class Even:
         growth += log_p
         rise = (growth.max(axis=2) - values.max(axis=1)[:, None]).max(axis=0)
         steps = 2.0 * math.pi * heights / (41.0 + np.maximum(rise, 0.0))
-        step = float(np.nanmax(steps))
+        step = float(np.fmax.reduce(steps))
         if not step > 1e-6:
             raise TooFine
         return step
@@ -319,7 +407,7 @@ def _divergence(loss: Floats, log_w: Floats) -> float:
 class Fine:
     """M near one real tilt c, by a rule that is exact to rounding there."""
 
-    def __init__(self, law: LossDistribution, c: float, frequency: float, nodes: Nodes) -> None:
+    def __init__(self, law: Summand, c: float, frequency: float, nodes: Nodes) -> None:
         self.law, self.c, self.frequency = law, c, frequency
         self.losses, self.log_w = nodes
 
@@ -426,15 +514,26 @@ _ZERO: Complexes = np.zeros(1, complex)
 _FOURS = 4.0 ** np.arange(16)
 
 
+def _seen(losses: Floats, log_p: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    """The atoms; where they are many, those that matter at a tilt of -1, 0, or in [low, high]."""
+    if losses.size <= _MANY_ATOMS:
+        return losses, log_p
+    values = np.multiply.outer(np.array([-1.0, 0.0, low, high]), losses) + log_p
+    live = losses[(values > values.max(axis=1, keepdims=True) - 2.0 * _NEGLIGIBLE).any(axis=0)]
+    kept = (losses >= live.min()) & (losses <= live.max())
+    return losses[kept], log_p[kept]
+
+
 class SummedMoments:
     """M by quadrature: roughly at any real tilt up to `high`, to rounding at and around one of them."""
 
-    def __init__(self, law: LossDistribution, low: float, high: float) -> None:
+    def __init__(self, law: Summand, low: float, high: float) -> None:
         if not high < _STEEPEST:
             raise TooFine
         prepared()
         self.law, self.low, self.high = law, low, high
         self.rules = [rule_for(branch, high) for branch in law.branches]
+        self.atoms = _seen(law.losses, law.log_p, low, high)
         self.losses, self.log_w = self._gathered([r.coarse(low, high) for r in self.rules])
         self.node_count = int(self.losses.size)
         self._last: Fine | None = None
@@ -445,7 +544,7 @@ class SummedMoments:
         law = self.law
         if not law.losses.size and len(nodes) == 1:
             return nodes[0]
-        nodes.append((law.losses, law.log_p))
+        nodes.append(self.atoms)
         losses, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
         return losses, log_w
 
@@ -490,7 +589,7 @@ class SummedMoments:
     def _mass(self) -> float:
         return math.log(self._columns[0].sum()) - math.log1p(-self.law.infinite)
 
-    def decay(self, c: float, t: Floats) -> Floats:
+    def turned(self, c: float, t: Floats) -> Complexes:
         w = c * self.losses
         w += self.log_w
         w -= w.max()
@@ -507,7 +606,7 @@ class SummedMoments:
         u *= u
         real = u @ w
         square = np.maximum(4.0 * real * (real - 1.0) + imag * imag, 1e-300 - 1.0)
-        level: Floats = 0.5 * np.log1p(square)
+        level: Complexes = 0.5 * np.log1p(square) + 1j * np.arctan2(imag, 1.0 - 2.0 * real)
         return level
 
     # -- to rounding ---------------------------------------------------------------------------
@@ -569,7 +668,7 @@ class SummedMoments:
         """On paths where e^{itL} is damped, and all of it about the mean."""
         here = self.cumulants(c)
         nodes = [rule.damped(c, frequency) for rule in self.rules]
-        nodes.append((self.law.losses + 0j, self.law.log_p + 0j))
+        nodes.append((self.atoms[0] + 0j, self.atoms[1] + 0j))
         loss, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
         if loss.size > _MOST_DAMPED:
             raise TooFine
@@ -614,8 +713,8 @@ class NormalMoments:
     def log_moments(self, cs: Floats) -> Floats:
         return self.rough(cs)[0]
 
-    def decay(self, c: float, t: Floats) -> Floats:
-        fall: Floats = -0.5 * (self.mu * t) ** 2
+    def turned(self, c: float, t: Floats) -> Complexes:
+        fall: Complexes = (-0.5 * (self.mu * t) ** 2).astype(complex)
         return fall
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
@@ -637,12 +736,14 @@ class NormalMoments:
         return 0.0
 
 
-def prepare(law: LossDistribution, low: float, high: float) -> Moments:
+def prepare(law: Summand, low: float, high: float) -> Moments:
     """M of a law for real tilts in [low, high]. Raises `TooFine` where that is out of reach.
 
     >>> from .loss import gaussian
     >>> prepare(gaussian(0.5), 1.0, 4.0).cumulants(2.0).log_moment
     0.75
     """
+    if law.inner is not None:
+        return law.inner.prepare(low, high)
     mu = law.gaussian
     return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high)

@@ -283,7 +283,8 @@ def together(sources: Sources) -> Sources:
     squares: list[float] = []
     count = 0.0
     for source, n in sources:
-        mu = source.of.gaussian if isinstance(source, Cut) else None
+        law = source.distribution
+        mu = None if law is None else law.gaussian
         if mu is None:
             rest.append((source, n))
         else:
@@ -312,14 +313,15 @@ def nested(parts: Sequence[tuple[Source, int]]) -> Source:
 
 
 @dataclass(frozen=True)
-class Nested:
+class Nested(Source):
     """The composition of sources (each with its count), in one direction."""
 
     parts: tuple[tuple[Source, int], ...]
 
-    bracketed = True
-    pointed = False
-    least = -math.inf
+    @property
+    def bracketed(self) -> bool:
+        """A composition used as one step is only known between two pairs."""
+        return True
 
     @property
     def infinite(self) -> float:

@@ -127,13 +127,15 @@ def outcomes(sources: Sources) -> tuple[Outcomes, Outcomes] | None:
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(Source):
     """The composition of sources (each with its count) of which `may_be_listed` is true."""
 
     parts: tuple[tuple[Source, int], ...]
 
-    bracketed = False
-    pointed = True
+    @property
+    def pointed(self) -> bool:
+        """Whether there are atoms alone."""
+        return True
 
     @cached_property
     def points(self) -> Pieces:

@@ -8,10 +8,11 @@ nodes around it, and the optimistic one takes it for the single outcome that it 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,9 @@ from . import loss as loss_operators
 from . import stable
 from .loss import Blended, Branch, LossDistribution, Operator
 from .stable import Floats, quiet
+
+if TYPE_CHECKING:
+    from .moments import Summand
 
 Kept = npt.NDArray[np.bool_] | npt.NDArray[np.integer[Any]]
 
@@ -34,6 +38,7 @@ _REST = 2e-15
 # of the largest loss, or of all losses that are seen: a range of losses is at least as long
 _POINT = 1e-3
 _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
+_AT_ONCE = 128  # tilts of one table of moments
 
 
 @dataclass(frozen=True)
@@ -233,7 +238,7 @@ def gathered(points: Pieces, edges: Floats) -> Pieces:
     )
 
 
-class Source(Protocol):
+class Source(ABC):
     """The law of a privacy loss, ready to be cut. Hashable and immutable: equal sources are one law.
 
     What is dense is cut at the losses `edges` (increasing), with a piece beyond the first and the last; atoms
@@ -242,50 +247,86 @@ class Source(Protocol):
     truth, and for not `upper`, nowhere above it, and says so by `bracketed`; all others ignore the flag.
     """
 
-    def __hash__(self) -> int: ...
+    @property
+    def distribution(self) -> Summand | None:
+        """What contours take: the law by its moments; None where there are only pieces."""
+        return None
 
     @property
     def atoms(self) -> Floats:
         """Losses of finite atoms to which nodes are to be aligned, rising; few, or none."""
-        ...
+        return np.empty(0)
 
     @property
     def only_atoms(self) -> bool:
         """Whether `atoms` (and infinite losses) are all there is."""
-        ...
+        return False
 
     @property
     def pointed(self) -> bool:
         """Whether all losses are atoms, given as they are where no edges are."""
-        ...
+        return False
 
     @property
     def least(self) -> float:
         """What no loss is below, under Q either; -inf where nothing is known."""
-        ...
+        return -math.inf
 
     @property
     def bracketed(self) -> bool:
         """Whether the pieces differ for the two sides."""
-        ...
+        return False
 
     @property
     def infinite(self) -> float:
         """P-mass that Q is known not to have."""
-        ...
+        return 0.0
 
     @property
     def lost(self) -> float:
         """Q-mass that P is known not to have."""
-        ...
+        return 0.0
 
+    @abstractmethod
     def span(self, log_mass: float) -> tuple[float, float]:
         """Losses outside which P has less than e^log_mass at each end (roughly; a hint, finite)."""
-        ...
 
+    @abstractmethod
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """The law, cut at these losses where it is dense."""
-        ...
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """log E_P[e^{sL}] of the finite losses at tilts s > 0; of pieces, those of an upper law on a grid.
+
+        Raises `TooFine` where no rule reaches these tilts.
+        """
+        law = self.distribution
+        if law is None:
+            from .grid import rough
+
+            grid = rough(self)
+            if grid.infinite > 1e-300:
+                return np.full(tilts.shape, math.inf)
+            return grid.log_moments(tilts)
+        from .moments import prepare
+
+        moments = prepare(law, float(tilts.min()), float(tilts.max()))
+        parts = np.array_split(tilts, -(-tilts.size // _AT_ONCE))
+        return np.concatenate([moments.log_moments(part) for part in parts])
+
+    @property
+    def variance(self) -> float:
+        """About that of the loss."""
+        if self.distribution is not None:
+            return self.distribution.variance
+        from .grid import rough
+
+        return rough(self).cumulants(0.0).variance
+
+    @property
+    def ceiling(self) -> float:
+        """What no finite loss exceeds; inf where nothing is known."""
+        return math.inf if self.distribution is None else self.distribution.range[1]
 
 
 Sources = Sequence[tuple[Source, float]]
@@ -318,15 +359,19 @@ def atom_masses(source: Source) -> Floats:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A loss distribution as a source."""
+class Cut(Source):
+    """A loss distribution as a source; `contour`: whether its moments are worth a contour."""
 
     of: LossDistribution
-
-    bracketed = False
+    contour: bool = True
 
     def __hash__(self) -> int:
         return hash(self.of)
+
+    @property
+    def distribution(self) -> LossDistribution | None:
+        """The distribution, unless only grids are to see it."""
+        return self.of if self.contour else None
 
     @cached_property
     def _points(self) -> Pieces:

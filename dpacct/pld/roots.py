@@ -1,4 +1,4 @@
-"""Roots of monotone functions: an epsilon, a calibrated parameter, a whole number of steps."""
+"""The root of a falling function, and the minimum of one with a single valley."""
 
 from __future__ import annotations
 
@@ -34,45 +34,44 @@ def decreasing(read: Reading, target: float, low: float, high: float = math.inf)
     return x
 
 
-def rising(
-    read: Callable[[float], float],
-    x: float,
-    tolerance: float,
-    slope: float = 0.0,
-    near: float = 1.0,
-) -> tuple[float, float, float]:
-    """Positive x with read(x) = 0, read rising in log x and nearly linear there: secants, bracketed.
+def minimum(function: Callable[[float], float], low: float, high: float) -> float:
+    """The smallest value found on [low, high]; the function may be inf far from its valley.
 
-    Returns x, the slope and the distance it was taken over, for another reading of the same root to start
-    from: a slope is wrong by about that distance, and what a step leaves is about their product. nan where it
-    fails.
+    >>> round(minimum(lambda x: (x - 1.0) ** 2 + 3.0, -10.0, 10.0), 9)
+    3.0
     """
-    low, high, y = -math.inf, math.inf, math.log(x)
-    last: tuple[float, float] | None = None
-    for _ in range(80):
-        f = read(math.exp(y))
-        low, high = (y, high) if f < 0.0 else (low, y)
-        if last is not None and abs(y - last[0]) > 1e-10:
-            secant = (f - last[1]) / (y - last[0])
-            if secant > 0.0 and math.isfinite(secant):
-                slope, near = secant, abs(y - last[0])
-        new = y + max(-2.0, min(2.0, -f / slope if slope else math.copysign(0.7, -f)))
-        if not low <= new <= high:
-            new = 0.5 * (low + high)
-        step, last, y = abs(new - y), (y, f), new
-        if step == 0.0 or (slope and step * near < tolerance):
-            return math.exp(y), slope, near
-    return math.nan, math.nan, math.nan
-
-
-def whole(fits: Callable[[int], bool], start: int = 1, most: int = 10**12) -> int:
-    """The most n with fits(n), fits(0) being true: by doubling and halving."""
-    low, high = 0, max(1, start)
-    while fits(high):
-        low, high = high, 2 * high
-        if low >= most:
-            return most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    # the valley first: coarse steps from the middle outwards, following the descent
+    step = 1.0
+    x = 0.5 * (low + high)
+    here = function(x)
+    while True:
+        if here == -math.inf:  # less there is not
+            return here
+        left, right = function(x - step), function(x + step)
+        if left < here and left <= right and x - step > low:
+            x, here = x - step, left
+        elif right < here and x + step < high:
+            x, here = x + step, right
+        elif not math.isfinite(here) and x - step > low:
+            x, here = x - step, left
+        elif not math.isfinite(here):
+            return math.inf
+        else:
+            break
+    a, b = x - step, x + step
+    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
+    x1, x2 = b - ratio * (b - a), a + ratio * (b - a)
+    f1, f2 = function(x1), function(x2)
+    best = min(here, f1, f2)
+    # near the minimum the value is flat to second order: 1e-7 in x is 1e-14 in the value
+    while b - a > 1e-7:
+        if f1 < f2:
+            b, x2, f2 = x2, x1, f1
+            x1 = b - ratio * (b - a)
+            f1 = function(x1)
+        else:
+            a, x1, f1 = x1, x2, f2
+            x2 = a + ratio * (b - a)
+            f2 = function(x2)
+        best = min(best, f1, f2)
+    return best

@@ -10,11 +10,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from .loss import LossDistribution
-from .moments import prepare
+from .moments import Part, prepare
 from .stable import Floats, TooFine
 
-Part = tuple[LossDistribution, float]
 Number = TypeVar("Number", float, Floats)
 
 _FAN = np.geomspace(0.1, 3.0, 21)
@@ -23,7 +21,7 @@ FEW = 2048  # nodes that the vertical may have and still be the first choice
 
 # 14 digits, and what a sum of folded copies adds
 _NEED = 14.0 * math.log(10.0) + 1.4
-_PROBE = 2.5 ** np.arange(1.5, 9.5)
+_PROBE = 2.5 ** np.arange(1.5, 11.5)
 _SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
 _SIGNS = np.array([1.0] * 7 + [-1.0] * 6)
 
@@ -63,10 +61,14 @@ class Totals(Generic[Number]):
         estimate: Number = self.log_moment - c * self.saddle_epsilon - np.log(width)
         return estimate
 
+    def height(self, eps: float) -> Number:
+        """log of M(c) e^{-c eps} / (c (1 + c))."""
+        height: Number = self.log_moment - self.c * eps - np.log(self.c * (1.0 + self.c))
+        return height
+
     def log_delta(self, eps: float) -> Number:
         """The saddle-point estimate."""
-        c, gap = self.c, eps - self.saddle_epsilon
-        height = self.log_moment - c * eps - np.log(c * (1.0 + c))
+        gap, height = eps - self.saddle_epsilon, self.height(eps)
         estimate: Number = (
             height - 0.5 * np.log(2.0 * math.pi * self.curvature) - 0.5 * gap * gap / self.curvature
         )
@@ -269,7 +271,7 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
     ratio = (1.0 + squares) * (1.0 + squares * (c / (1.0 + c)) ** 2) / np.maximum(squares, 1.0)
     level = -0.5 * np.log(ratio)
     for moments, n in saddle.moments:
-        level += n * moments.decay(c, t)
+        level += n * moments.turned(c, t).real
     fall = np.maximum(-level, 1e-9)
     wanted = (
         math.log(c) - math.log(1e-15 * math.pi) + 0.5 * math.log(2.0 * math.pi * about.curvature)

@@ -32,7 +32,7 @@ def laplace(b: Fraction) -> Law:
 
 
 def bounded_range(eta: Fraction) -> Law:
-    """The pair that dominates every choice whose losses span at most eta (`curves.bounded_range`)."""
+    """The pair that dominates every choice whose losses span at most eta."""
     e = ball(eta)
     constant = -(2 * -(-e).expm1()).log() - e / 2
     return Law((), (Branch(-e, e, Weight(constant, HALF, arb(0))),))
@@ -70,7 +70,7 @@ def _staircase(eps0: Fraction, nu: Fraction | None) -> tuple[arb, arb, arb]:
 
 
 def staircase(eps0: Fraction, shift: Fraction, *nu: Fraction) -> Law:
-    """Staircase noise against itself moved by `shift` <= 1 of its steps (`curves.staircase`)."""
+    """Staircase noise against itself moved by `shift` <= 1 of its steps."""
     fall, place, height = _staircase(eps0, *nu) if nu else _staircase(eps0, None)
     over = 2 * place - ball(shift)
     if nu:  # a corner of the density may lie at the very shift

@@ -75,7 +75,7 @@ def _largest_loss(leaf: Leaf, adjacency: Adjacency) -> Fraction | None:
         return None
     if leaf.node.pure_epsilon(adjacency) is None:
         return None
-    losses = [law.largest_loss for law in leaf.pairs(adjacency).upper]
+    losses = [source.ceiling for source in leaf.pairs(adjacency).upper]
     return Fraction(max(losses)) * (1 + _ROUNDING)
 
 

@@ -11,7 +11,7 @@ from dpacct.sampling.sampled import Sampler
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
-    from dpacct.curves.pairs import BasePair, Pairs
+    from dpacct.pld.pair import Pair, Pairs
 
 
 class WithoutReplacement(Sampler, kind="without-replacement"):
@@ -37,6 +37,6 @@ class WithoutReplacement(Sampler, kind="without-replacement"):
     )
     drawing = "each sample is a uniformly random subset of the stated share, drawn afresh"
 
-    def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
+    def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """The dominating pair C_rate of the mechanism's trade-off function."""
         return base.without_replacement(float(self.rate), adjacency)

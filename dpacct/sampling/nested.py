@@ -11,7 +11,7 @@ from dpacct.tree.node import Leaf, Node
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.curves.pairs import Pairs
+    from dpacct.pld.pair import Pairs
 
 
 @dataclass(frozen=True, repr=False)

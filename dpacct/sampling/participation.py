@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from dpacct.declare.record import Parameter
 from dpacct.sampling.sampled import Sampler
 
 if TYPE_CHECKING:
-    from dpacct.curves.pairs import BasePair, Pairs
+    from dpacct.pld.pair import Pair, Pairs
     from dpacct.vocabulary import Adjacency
 
 
@@ -36,18 +35,6 @@ class Participation(Sampler, kind="participation"):
     references = ()
     drawing = "whether the plan runs is decided by a coin that does not depend on the data"
 
-    def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
+    def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """The pair itself with probability `rate`, and else no evidence."""
-        from dpacct.curves.nested_pair import NestedPair
-
-        if isinstance(base, NestedPair):
-            return base.participation(float(self.rate), adjacency)
-        return self.together([(base.plain(), 1)], adjacency)
-
-    def together(self, parts: Sequence[tuple[Pairs, int]], adjacency: Adjacency) -> Pairs:
-        """All steps with probability `rate`; on a contour where their laws have one, else on a lattice."""
-        from dpacct.curves.coin import coin_pairs
-        from dpacct.curves.nested_pair import NestedPair
-
-        tossed = coin_pairs(parts, float(self.rate))
-        return tossed or NestedPair.of(parts).participation(float(self.rate), adjacency)
+        return base.participation(float(self.rate))

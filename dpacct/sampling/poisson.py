@@ -13,7 +13,7 @@ from dpacct.sampling.sampled import Sampler
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
-    from dpacct.curves.pairs import BasePair, Pairs
+    from dpacct.pld.pair import Pair, Pairs
     from dpacct.tree.node import Leaf
 
 
@@ -49,6 +49,6 @@ class Poisson(Sampler, kind="poisson"):
             )
             raise Unsupported(f"{told} that is not the unit's own", argument="plan")
 
-    def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
+    def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """The mixture with weight `rate` on the differing unit being sampled."""
         return base.poisson(float(self.rate), adjacency)

@@ -20,7 +20,7 @@ from dpacct.tree.saved import nested, read, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.curves.pairs import BasePair, Pairs
+    from dpacct.pld.pair import Pair, Pairs
     from dpacct.sampling.held import HeldSample
 
 
@@ -82,14 +82,14 @@ class Sampler(Record, ABC):
         return HeldSample(self, name)
 
     @abstractmethod
-    def pairs(self, base: BasePair, adjacency: Adjacency) -> Pairs:
+    def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """The pairs of one release of this base on a sample."""
 
     def together(self, parts: Sequence[tuple[Pairs, int]], adjacency: Adjacency) -> Pairs:
         """The pairs of several steps, each with its count, that all run on one sample."""
-        from dpacct.curves.nested_pair import NestedPair
+        from dpacct.pld.pair import Pair
 
-        return self.pairs(NestedPair.of(parts), adjacency)
+        return self.pairs(Pair.together(parts), adjacency)
 
     def holding(self, mechanism: Mechanism) -> Leaf:
         """One release of a mechanism on a sample, as a leaf."""
@@ -182,7 +182,7 @@ class SampledRelease(OnSample, Leaf):
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The mechanism's pair, amplified."""
-        return self.sampler.pairs(self.node.base(adjacency), adjacency)
+        return self.sampler.pairs(self.node.pair(adjacency), adjacency)
 
     def in_sample(self, sampler: Sampler) -> Leaf:
         """This release on a sample of a sample; raises `Unsupported` for two kinds of sample."""

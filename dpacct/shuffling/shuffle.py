@@ -79,7 +79,7 @@ class Shuffle(Mechanism, kind="shuffle"):
             raise OutsideDomain(told, argument="randomizer")
         return Shuffle(eps0=eps0, clients=clients, k=getattr(randomizer, "k", None), rate=rate)
 
-    def base(self, adjacency: Adjacency) -> ShufflePair:
+    def pair(self, adjacency: Adjacency) -> ShufflePair:
         """The pair of the reduction, and what randomised response realises."""
         from .count import Count
         from .letters import Letters
@@ -91,7 +91,7 @@ class Shuffle(Mechanism, kind="shuffle"):
         least = None if answers == 2 else Letters(n, eps0, answers, rate, realised=True)
         count = Count(n, eps0, rate) if answers == 2 else None
         basis = (BLANKET if answers else GENERIC, REALISED)
-        return ShufflePair(letters, least, count, basis)
+        return ShufflePair.of_letters(letters, least, count, basis)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """Who is trusted with what."""

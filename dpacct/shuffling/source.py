@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from dpacct.pld.pieces import Pieces
+from dpacct.pld.pieces import Pieces, Source
 from dpacct.pld.stable import Floats
 
 from .binomial import HALF, LOG_CUT, reach
@@ -46,7 +46,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class ShuffleSource:
+class ShuffleSource(Source):
     """The pair of a shuffle's letters, or of a count, rounded to one side: `upper` tells at least as much.
 
     What its table leaves out is as good as infinite above, and counts for nothing below.
@@ -55,11 +55,7 @@ class ShuffleSource:
     of: Letters | Count
     upper: bool
 
-    pointed = False
-    bracketed = False
-    least = -math.inf
-    infinite = 0.0  # what the table leaves out is only as good as infinite
-    lost = 0.0
+    # `infinite` stays 0: what the table leaves out is only as good as infinite
 
     @cached_property
     def _mixture(self) -> Mixture:
@@ -82,6 +78,24 @@ class ShuffleSource:
         assert isinstance(self.of, Letters)
         losses, logs = leftover(self.of)
         return np.minimum(losses, self.of.largest_loss), logs
+
+    @cached_property
+    def variance(self) -> float:
+        """E[L^2], about."""
+        return float(self.table.p @ np.square(self.table.losses))
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """Rounded up, with what the table leaves out: that is no infinite loss, as no loss exceeds eps0.
+
+        So Renyi divergences are finite at every order: sums over the table, upper bounds if it is upper.
+        """
+        losses, logs = self.left
+        losses = np.concatenate((self.table.losses, losses))
+        level = np.concatenate((self.table.log_p, logs)) + np.multiply.outer(tilts, losses)
+        top = level.max(axis=1)
+        total = top + np.log(np.exp(level - top[:, None]).sum(axis=1))
+        charge: Floats = self.table.rounding + 1e-15 * (4.0 + np.abs(tilts) * self.of.largest_loss)
+        return np.asarray(total + charge)
 
     @property
     def atoms(self) -> Floats:

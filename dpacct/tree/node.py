@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpacct.answer import Answer, Answers
-    from dpacct.curves.pairs import Pairs
-    from dpacct.engine.law import Law
+    from dpacct.pld.pair import Moments, Pairs
 
     Numbers: TypeAlias = list[Any] | tuple[Any, ...] | NDArray[Any]
 
@@ -316,9 +315,16 @@ class Leaf(Node):
         """What dominates `count` releases, each chosen after the others: pairs, and how often each."""
         return [(self.pairs(adjacency), count)]
 
-    def moments(self, adjacency: Adjacency) -> tuple[Law, ...]:
-        """The laws whose moments bound one release's, one per direction."""
-        return self.pairs(adjacency).upper
+    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+        """What bounds the moments of one release's loss, one per direction."""
+        from dpacct.pld.pair import Moments
+
+        if not self.has_pairs:
+            return (Moments(lambda tilts: tilts * self.renyi(tilts + 1.0, adjacency)),)
+        return tuple(
+            Moments(source.log_moments, source.infinite, source.ceiling)
+            for source in self.pairs(adjacency).upper
+        )
 
     def renyi(
         self, orders: NDArray[np.floating[Any]], adjacency: Adjacency

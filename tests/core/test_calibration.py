@@ -9,7 +9,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.compose.trials import Trials, score
-from dpacct.engine.law import TooFine
+from dpacct.pld.stable import TooFine
 
 
 @pytest.mark.parametrize("rate", [1e-170])

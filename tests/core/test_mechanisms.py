@@ -308,7 +308,7 @@ def test_zcdp_knows_only_its_renyi_curve() -> None:
     curve = ZCDP(rho=0.25)
     assert not curve.has_pairs
     assert curve.renyi(np.array([2.0, 8.0]), Adjacency.ADD_REMOVE).tolist() == [0.5, 2.0]
-    for ask in (curve.pairs, curve.base):
+    for ask in (curve.pairs, curve.pair):
         with pytest.raises(Unsupported, match=r"^ZCDP\(rho=0.25\) .* only method='rdp'"):
             ask(Adjacency.ADD_REMOVE)
 

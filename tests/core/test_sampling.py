@@ -173,11 +173,11 @@ class Base:
 def test_what_the_curves_are_asked(adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Adjacency] = []
 
-    def base(self: Gaussian, under: Adjacency) -> Any:
+    def pair(self: Gaussian, under: Adjacency) -> Any:
         asked.append(under)
         return Base()
 
-    monkeypatch.setattr(Gaussian, "base", base)
+    monkeypatch.setattr(Gaussian, "pair", pair)
     assert only(M).pairs(adjacency) == ("plain",)  # type: ignore[comparison-overlap]
     got: Any = only(Poisson("1/4")(M)).pairs(adjacency)
     assert got == ("poisson", 0.25, adjacency)

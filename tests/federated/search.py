@@ -26,13 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from dpacct.curves.amplify import Direction
-from dpacct.curves.coin import CoinLaw
-from dpacct.curves.gaussian import gaussian_pair
-from dpacct.engine import invert
-from dpacct.engine.law import Law
 from dpacct.federated import PriFedSync
 from dpacct.papers.formulas.federated_fdp import theorem1_gaussian
+from dpacct.pld import contour as pld_contour
+from dpacct.pld import loss
+from dpacct.pld.coin import Round
 from tests.federated.noisy_sgd import NoisySGD
 from tests.federated.small_plans import SmallPlan
 
@@ -146,18 +144,12 @@ def noisy_plan(rng: Random) -> tuple[PriFedSync, NoisySGD, float]:
 def contour(truth: NoisySGD, epsilon: float) -> tuple[float, float] | None:
     """(lower, upper) of delta as the exact route has them; None where the contour does not resolve."""
 
-    def run(law: Law) -> list[tuple[Law, float]]:
-        return [(CoinLaw(((law, float(truth.steps)),), truth.coin), float(truth.rounds))]
-
-    upper = invert.log_delta(
-        run(gaussian_pair(truth.sigma).law(Direction.SYMMETRIC, truth.rate)), epsilon
-    )
-    lower = invert.log_delta(
-        run(gaussian_pair(truth.sigma).law(Direction.REMOVE, truth.rate)), epsilon
-    )
+    law = loss.gaussian(1.0 / truth.sigma).sampled(truth.rate)
+    rounds = [Round(((way, float(truth.steps)),), truth.coin) for way in (law.mirrored(), law)]
+    upper, lower = (pld_contour.log_delta([(one, float(truth.rounds))], epsilon) for one in rounds)
     if not upper.resolved or not lower.resolved:
         return None
-    return math.exp(lower.lower), math.exp(upper.upper)
+    return math.exp(lower.value) * (1.0 - lower.error), math.exp(upper.value) * (1.0 + upper.error)
 
 
 def noisy_sgd(draws: int, seed: int = SEED) -> dict[str, Any]:

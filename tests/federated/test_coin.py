@@ -14,22 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.curves.amplify import Direction
-from dpacct.curves.coin import CoinLaw
-from dpacct.curves.gaussian import gaussian_law, gaussian_pair
-from dpacct.engine import invert
-from dpacct.engine.law import Law
+from dpacct.pld import contour
+from dpacct.pld.coin import Round
+from dpacct.pld.loss import LossDistribution, gaussian
+from dpacct.pld.moments import prepare
 
 
-def symmetric(sigma: float, rate: float) -> Law:
-    return gaussian_pair(sigma).law(Direction.SYMMETRIC, rate)
+def symmetric(sigma: float, rate: float) -> LossDistribution:
+    return gaussian(1.0 / sigma).sampled(rate).mirrored()
 
 
-def removal(sigma: float, rate: float) -> Law:
-    return gaussian_pair(sigma).law(Direction.REMOVE, rate)
+def removal(sigma: float, rate: float) -> LossDistribution:
+    return gaussian(1.0 / sigma).sampled(rate)
 
 
-def _counted(law: Law, steps: int, rate: float, rounds: int, epsilon: float) -> tuple[float, float]:
+def _counted(
+    law: LossDistribution, steps: int, rate: float, rounds: int, epsilon: float
+) -> tuple[float, float]:
     """Ends of the mean over the number of rounds that took place, by the engine without coins."""
     from scipy.stats import binom
 
@@ -39,8 +40,9 @@ def _counted(law: Law, steps: int, rate: float, rounds: int, epsilon: float) -> 
         if weight < 1e-13:
             high += weight
             continue
-        found = invert.log_delta([(law, float(steps * k))], epsilon)
-        low, high = low + weight * math.exp(found.lower), high + weight * math.exp(found.upper)
+        found = contour.log_delta([(law, float(steps * k))], epsilon)
+        low += weight * math.exp(found.value) * (1.0 - found.error)
+        high += weight * math.exp(found.value) * (1.0 + found.error)
     return low, high
 
 
@@ -51,22 +53,22 @@ def _counted(law: Law, steps: int, rate: float, rounds: int, epsilon: float) -> 
         (0.25, symmetric(0.75, 16 / 600), 38, 20),
         (0.5, removal(1.0, 16 / 600), 38, 10),
         (0.02, symmetric(1.0, 0.1), 40, 3),
-        (0.3, gaussian_law(0.5), 1, 20),
-        (0.01, gaussian_law(1.0), 1, 20),
-        (0.05, gaussian_law(1.7), 1, 4),
+        (0.3, gaussian(0.5), 1, 20),
+        (0.01, gaussian(1.0), 1, 20),
+        (0.05, gaussian(1.7), 1, 4),
         (0.9, symmetric(3.0, 0.1), 40, 2),
     ],
 )
-def test_rounds_are_counted(rate: float, law: Law, steps: int, rounds: int) -> None:
-    run = [(CoinLaw(((law, float(steps)),), rate), float(rounds))]
-    epsilon = invert.epsilon(run, math.log(1e-5))
-    assert epsilon.resolved and epsilon.upper - epsilon.lower < 1e-8 * epsilon.value
+def test_rounds_are_counted(rate: float, law: LossDistribution, steps: int, rounds: int) -> None:
+    run = [(Round(((law, float(steps)),), rate), float(rounds))]
+    epsilon = contour.epsilon(run, math.log(1e-5))
+    assert epsilon.error < 5e-9 * epsilon.value
     for e in (0.0, 0.2 * epsilon.value, epsilon.value):
-        found = invert.log_delta(run, e)
-        assert found.resolved and found.upper - found.lower < 1e-8
+        found = contour.log_delta(run, e)
+        assert found.error < 5e-9
         low, high = _counted(law, steps, rate, rounds, e)
-        assert math.exp(found.lower) <= high * (1 + 1e-9)
-        assert math.exp(found.upper) >= low * (1 - 1e-9)
+        assert math.exp(found.value) * (1.0 - found.error) <= high * (1 + 1e-9)
+        assert math.exp(found.value) * (1.0 + found.error) >= low * (1 - 1e-9)
         if e > 0.0:  # there the rounds without coins are sharp, too
             assert high - low < 2e-8 * high
 
@@ -102,42 +104,42 @@ def test_lattice_says_the_same() -> None:
 @pytest.mark.parametrize("c", [0.01, 1.0, 7.0])
 def test_moments_are_those_of_a_mixture(c: float) -> None:
     inner = symmetric(1.0, 0.05)
-    family = CoinLaw(((inner, 30.0),), 0.2).prepare(c / 2.0, 2.0 * c)
-    log_moment = 30.0 * inner.prepare(c, c).cumulants(c).log_moment
-    found = family.cumulants(c)
+    moments = prepare(Round(((inner, 30.0),), 0.2), c / 2.0, 2.0 * c)
+    log_moment = 30.0 * prepare(inner, c, c).cumulants(c).log_moment
+    found = moments.cumulants(c)
     assert found.log_moment == pytest.approx(math.log(0.8 + 0.2 * math.exp(log_moment)), rel=1e-12)
     # mean and variance are the derivatives
     h = 1e-4 * c
-    at = [family.cumulants(c + k * h).log_moment for k in (-1, 0, 1)]
+    at = [moments.cumulants(c + k * h).log_moment for k in (-1, 0, 1)]
     assert found.mean == pytest.approx((at[2] - at[0]) / (2 * h), rel=1e-6)
     assert found.variance == pytest.approx((at[2] - 2 * at[1] + at[0]) / h**2, rel=1e-3)
-    assert family.log_moments(np.array([c]))[0] == pytest.approx(found.log_moment, rel=1e-12)
+    assert moments.log_moments(np.array([c]))[0] == pytest.approx(found.log_moment, rel=1e-12)
 
 
 def test_silence_has_a_mass() -> None:
     """Idle rounds, and rounds all of whose steps say nothing: (1-q)(1 - 2 Phi(-mu/2)) each."""
-    law = CoinLaw(((symmetric(2.0, 0.1), 12.0),), 0.3)
+    law = Round(((symmetric(2.0, 0.1), 12.0),), 0.3)
     step = 0.9 * math.erf(0.25 / math.sqrt(2.0))
-    assert law.atoms.losses.tolist() == [0.0]
-    assert math.exp(law.atoms.log_masses[0]) == pytest.approx(0.7 + 0.3 * step**12, rel=1e-12)
-    loud = CoinLaw(((gaussian_law(1.0), 3.0),), 0.3)
-    assert math.exp(loud.atoms.log_masses[0]) == pytest.approx(0.7, rel=1e-12)
+    assert law.losses.tolist() == [0.0]
+    assert math.exp(law.log_p[0]) == pytest.approx(0.7 + 0.3 * step**12, rel=1e-12)
+    loud = Round(((gaussian(1.0), 3.0),), 0.3)
+    assert math.exp(loud.log_p[0]) == pytest.approx(0.7, rel=1e-12)
 
 
 def test_a_displacement_of_the_gaussian_round() -> None:
-    family = CoinLaw(((gaussian_law(0.7), 3.0),), 0.4).prepare(1.0, 4.0)
+    moments = prepare(Round(((gaussian(0.7), 3.0),), 0.4), 1.0, 4.0)
     c, z = 2.0, np.array([0.3j, 2.0j, 0.1 + 1.0j, 1e-6j])
 
     def moment(s: complex) -> complex:
         return 0.6 + 0.4 * complex(np.exp(1.5 * 0.49 * s * (s + 1)))
 
-    mean = family.cumulants(c).mean
-    for one, found in zip(z.tolist(), np.exp(family.centred_log_ratio(c, z)).tolist(), strict=True):
+    mean = moments.cumulants(c).mean
+    for one, found in zip(z.tolist(), np.exp(moments.log_ratio(c, z)).tolist(), strict=True):
         truth = moment(c + one) / moment(c) * np.exp(-one * mean)
         assert abs(found - truth) < 1e-13
     # second order: next to c the logarithm is the variance's, to its last digits
-    tiny = family.centred_log_ratio(c, np.array([1e-6j]))[0]
-    assert tiny.real == pytest.approx(-0.5e-12 * family.cumulants(c).variance, rel=1e-6)
+    tiny = moments.log_ratio(c, np.array([1e-6j]))[0]
+    assert tiny.real == pytest.approx(-0.5e-12 * moments.cumulants(c).variance, rel=1e-6)
 
 
 def test_a_plan_with_a_coin_is_saved_and_read() -> None:

@@ -14,8 +14,9 @@ from mpmath import mp, mpf
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct.curves.adaptive_range import LONGEST
-from dpacct.curves.bounded_range import bounded_range_pair
+from dpacct.mechanisms.laws.adaptive_range import LONGEST
+from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
+from dpacct.pld import contour
 from tests.mechanisms import oracle
 
 ETAS = st.floats(0.05, 8)
@@ -31,9 +32,9 @@ def two_points(eta: mpf, t: mpf) -> oracle.Table:
 def test_the_profile_is_the_largest_over_all_two_point_pairs(eta: float, share: float) -> None:
     epsilon = mpf(share) * mpf(eta)
     best = (epsilon + mpf(eta)) / 2
-    found = bounded_range_pair(eta).plain().upper[0].log_one_step(float(epsilon))
-    assert found is not None
-    value = math.exp(found[0])
+    found = contour.log_delta([(bounded_range_loss(eta), 1)], float(epsilon))
+    assert found.resolved
+    value = math.exp(found.value)
     truth = oracle.delta(two_points(mpf(eta), best), 1, epsilon)
     assert abs(value - truth) <= 1e-9 * truth + 1e-14
     for k in range(1, 20):

@@ -14,7 +14,6 @@ from mpmath import mp, mpf
 from scipy import special
 
 import dpacct as dp
-from dpacct.curves.staircase import height
 from dpacct.mechanisms.exact_draw import (
     below,
     coin,
@@ -22,6 +21,7 @@ from dpacct.mechanisms.exact_draw import (
     exponential_coin,
     honesty,
 )
+from dpacct.mechanisms.staircase import height
 
 # a fit worse than one in a million of all seeds is a fault
 LEAST = 1e-6

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 import dpacct as dp
-from dpacct.curves.atomic import AtomicPair
-from dpacct.curves.staircase import at_shift, mean_size, unmoved
+from dpacct.mechanisms import staircase
+from dpacct.mechanisms.staircase import mean_size, unmoved
+from dpacct.pld import contour
+from dpacct.pld.loss import LossDistribution
+from dpacct.pld.moments import prepare
 from tests.mechanisms import oracle
 
 ORDERS = st.floats(1.05, 60)
@@ -68,10 +71,9 @@ def integrated(order: mpf, lam: mpf, nu: mpf, shift: mpf) -> mpf:
     return mp.log(middle + far) / (order - 1)
 
 
-def rdp_at(pair: AtomicPair, order: float) -> float:
-    law = pair.plain().upper[0]
+def rdp_at(law: LossDistribution, order: float) -> float:
     s = order - 1.0
-    return law.prepare(s, s).cumulants(s).log_moment / s
+    return prepare(law, s, s).cumulants(s).log_moment / s
 
 
 @given(order=ORDERS, lam=LAMBDAS, nu=SHARES, shift=SHIFTS)
@@ -79,7 +81,7 @@ def test_renyi_is_the_integral_at_every_shift(
     order: float, lam: float, nu: float, shift: float
 ) -> None:
     truth = integrated(mpf(order), mpf(lam), mpf(nu), mpf(shift))
-    assert abs(rdp_at(at_shift(lam, nu, shift), order) - float(truth)) <= 1e-12 * max(
+    assert abs(rdp_at(staircase.moved(lam, nu, shift), order) - float(truth)) <= 1e-12 * max(
         1.0, abs(float(truth))
     )
 
@@ -99,11 +101,11 @@ def test_a_larger_shift_is_worse_for_every_epsilon(
 ) -> None:
     near, far = sorted((near, far))
     assert unmoved(lam, nu, far) <= unmoved(lam, nu, near) * (1 + 1e-12) + 1e-15
-    less = at_shift(lam, nu, near).plain().upper[0].log_one_step(epsilon)
-    more = at_shift(lam, nu, far).plain().upper[0].log_one_step(epsilon)
-    assert less is not None
-    assert more is not None
-    assert less[0] <= more[0] + 1e-9
+    less, more = (
+        contour.log_delta([(staircase.moved(lam, nu, shift), 1)], epsilon) for shift in (near, far)
+    )
+    assert less.resolved and more.resolved
+    assert less.value <= more.value + 1e-9
 
 
 @given(order=ORDERS, lam=st.floats(0.01, 6), nu=SHARES)
@@ -261,7 +263,7 @@ def test_one_number_s_noise_on_each_coordinate_is_not_enough(
     coordinates: int, printed: float
 ) -> None:
     """An l1 shift of 1 split over coordinates costs more than at one of them (UDP-FL assumes not)."""
-    split = coordinates * rdp_at(at_shift(1.0, 0.5, 1.0 / coordinates), 8.0)
+    split = coordinates * rdp_at(staircase.moved(1.0, 0.5, 1.0 / coordinates), 8.0)
     assert split == pytest.approx(printed, rel=2e-4)
 
 

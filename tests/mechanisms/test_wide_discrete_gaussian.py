@@ -11,8 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 import dpacct as dp
-from dpacct.curves import discrete_gaussian
-from dpacct.curves.wide_discrete_gaussian import WideDiscreteGaussianPair
+from dpacct.mechanisms.laws import discrete_gaussian
 from dpacct.vocabulary import Adjacency
 from tests.mechanisms import oracle
 from tests.mechanisms.test_discrete import gaussian
@@ -168,9 +167,9 @@ def test_answers_fall_with_the_scale_across_the_change_of_method() -> None:
 def test_a_large_scale_is_as_little_work_as_a_small_one() -> None:
     """No sum over the noise, whose outcomes are as many as the scale is large."""
     for scale in (2001, 10**6):
-        pairs = dp.DiscreteGaussian(scale=scale).base(Adjacency.ADD_REMOVE).plain()
+        pairs = dp.DiscreteGaussian(scale=scale).pair(Adjacency.ADD_REMOVE).plain()
         assert pairs.lower is not None
-        assert all(law.atoms.losses.size == 0 for law in (*pairs.upper, *pairs.lower))
+        assert all(source.atoms.size == 0 for source in (*pairs.upper, *pairs.lower))
 
 
 def test_noise_is_found_beyond_the_change_of_method() -> None:
@@ -188,4 +187,4 @@ def test_noise_is_found_beyond_the_change_of_method() -> None:
 )
 def test_scales_that_the_bounds_do_not_cover_are_refused(scale: float, shift: int) -> None:
     with pytest.raises(dp.OutsideDomain, match="scale must be in"):
-        WideDiscreteGaussianPair(scale, shift)
+        discrete_gaussian.wide(scale, shift)

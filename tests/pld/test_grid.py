@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpacct.errors import OutsideDomain
+from dpacct.pld.coin import Thinned
 from dpacct.pld.densities import Densities
-from dpacct.pld.derived import Backwards, Mirrored, Sampled, Thinned, backwards, sampled
+from dpacct.pld.derived import Backwards, Mirrored, Sampled, backwards, sampled
 from dpacct.pld.grid import Grid, GridLaw, aligned_step, grid_laws
 from dpacct.pld.loss import LossDistribution, between, gaussian
 from dpacct.pld.pieces import Cut, Source, log_normal_mass, natural_step
@@ -256,7 +257,7 @@ def test_a_pair_of_densities() -> None:
         exact = 1 / (1 + math.exp(a - 1)) - math.exp(epsilon) / (1 + math.exp(a))
         assert profile(lower, epsilon) <= exact <= profile(upper, epsilon)
         assert profile(upper, epsilon) - profile(lower, epsilon) < 1e-5
-    flipped = source.reversed()
+    flipped = backwards(source)
     assert flipped.span(-60.0)[1] == pytest.approx(-low, rel=0.05)
     with pytest.raises(OutsideDomain, match="must integrate to 1"):
         Densities(Logistic(0.0), Logistic(0.0), (0.0, 700.0)).span(-10.0)

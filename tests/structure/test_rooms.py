@@ -1,8 +1,7 @@
 """Which room may import which: docs/decisions/0003 and the table below.
 
 Every import counts, also one inside a function and one by `importlib.import_module("dpacct...")`.
-Imports under `if TYPE_CHECKING:` name types and load nothing, so they are exempt, except in
-`engine`, which knows no DP word at all.
+Imports under `if TYPE_CHECKING:` name types and load nothing, so they are exempt.
 """
 
 from __future__ import annotations
@@ -17,20 +16,19 @@ from tests.structure.project import ROOT, modules, relative
 
 FOUNDATION = {"vocabulary", "errors", "declare", "answer", "tree"}
 LOSS = {"vocabulary", "errors", "declare", "pld"}
-CURVES = FOUNDATION | LOSS | {"engine", "curves"}
-MECHANISMS = CURVES | {"mechanisms", "proof"}
+STATED = FOUNDATION | LOSS
+MECHANISMS = STATED | {"mechanisms", "proof"}
 SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}
 COMPOSE = SAMPLED | {"compose"}
 REPORT = COMPOSE | {"risk", "report"}
 PUBLIC = {""}  # `import dpacct` and `from dpacct import Name`
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "engine": {"engine", "pld"},
     "declare": {"vocabulary", "errors", "declare"},
     "pld": LOSS,
     **{room: FOUNDATION for room in FOUNDATION - {"declare"}},
-    "curves": CURVES,
-    "proof": CURVES | {"proof"},
+    "tree": STATED,
+    "proof": STATED | {"proof"},
     "mechanisms": MECHANISMS,
     "sampling": MECHANISMS | {"sampling"},
     "shuffling": MECHANISMS | {"shuffling"},
@@ -73,7 +71,7 @@ MODULES = dict(modules())
 
 
 def room(module: str) -> str:
-    """'dpacct.curves.pairs' -> 'curves'; 'dpacct' -> ''; the training package -> its name."""
+    """'dpacct.pld.pair' -> 'pld'; 'dpacct' -> ''; the training package -> its name."""
     head, _, rest = module.partition(".")
     return head if head == "dpacct_training" else rest.partition(".")[0]
 
@@ -84,22 +82,22 @@ def is_type_checking(test: ast.expr) -> bool:
     )
 
 
-def statements(node: ast.AST, keep_types: bool) -> Iterator[ast.AST]:
+def statements(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes below `node`, less what stands under `if TYPE_CHECKING:`."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and is_type_checking(child.test) and not keep_types:
+        if isinstance(child, ast.If) and is_type_checking(child.test):
             for other in child.orelse:
                 yield other
-                yield from statements(other, keep_types)
+                yield from statements(other)
             continue
         yield child
-        yield from statements(child, keep_types)
+        yield from statements(child)
 
 
 def imported(name: str, path: Path, source: str) -> Iterator[tuple[int, str]]:
     """(line, module of this project) for each import in a module's source."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in statements(ast.parse(source), keep_types=room(name) == "engine"):
+    for node in statements(ast.parse(source)):
         found: list[str] = []
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
@@ -151,9 +149,9 @@ def test_the_table_has_no_cycle() -> None:
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("dpacct.engine.contour", "from dpacct.curves import pairs"),
-        ("dpacct.engine.contour", "if TYPE_CHECKING:\n    from dpacct.answer import Answer"),
-        ("dpacct.curves.gaussian", "def f():\n    from ..compose import questions"),
+        ("dpacct.pld.contour", "from dpacct.mechanisms import gaussian"),
+        ("dpacct.pld.contour", "from dpacct.answer import Answer"),
+        ("dpacct.mechanisms.gaussian", "def f():\n    from ..compose import questions"),
         (
             "dpacct.mechanisms.gaussian",
             "import importlib\nimportlib.import_module('dpacct.cli.main')",
@@ -164,7 +162,7 @@ def test_the_table_has_no_cycle() -> None:
         ("dpacct.cli.eps", "import dpacct_training"),
         ("dpacct.sampling.poisson", "import dpacct"),
         ("dpacct.unheard_of.room", "import math"),
-        ("dpacct_training.clip", "from dpacct.curves import pairs"),
+        ("dpacct_training.clip", "from dpacct.pld import pair"),
     ],
 )
 def test_a_forbidden_import_is_seen(
@@ -187,7 +185,7 @@ def test_a_forbidden_import_is_seen(
     [
         ("dpacct.tree.node", "def epsilon():\n    from dpacct.compose.questions import epsilon"),
         ("dpacct.tree.node", "def epsilon():\n    from dpacct.compose import questions"),
-        ("dpacct.answer", "if TYPE_CHECKING:\n    from dpacct.curves.pairs import Pairs"),
+        ("dpacct.answer", "if TYPE_CHECKING:\n    from dpacct.pld.pair import Pairs"),
         (
             "dpacct.cli.eps",
             "import dpacct as dp\nfrom dpacct import Gaussian\nfrom . import output",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from dpacct.compose.composition import Composition
-from dpacct.engine.invert import bracketed_root
 from dpacct.errors import Unsupported
 from dpacct.pld.conversions import gaussian_log_delta
+from dpacct.pld.roots import decreasing
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -42,10 +42,17 @@ class BalleWang(Route):
 
         if read(0.0)[0] <= log_delta:
             return Finding(0.0, 0.0, 0.0, Side.TWO_SIDED, Strength.CONVERGED, _BASIS)
-        found = bracketed_root(lambda e: read(e)[0] - log_delta, read)
-        error = 0.5 * (found.upper - found.lower) / found.value
+        value = decreasing(lambda e: (read(e)[0], math.nan), log_delta, 0.0)
+        shift = max(1e-6 * value, 1e-12)
+        (at, error), (beyond, _) = read(value), read(value + shift)
+        margin = error * shift / (at - beyond) + 1e-14 * value
         return Finding(
-            found.value, found.lower, found.upper, Side.TWO_SIDED, self._grade(error), _BASIS
+            value,
+            value - margin,
+            value + margin,
+            Side.TWO_SIDED,
+            self._grade(margin / value),
+            _BASIS,
         )
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dpacct.compose.composition import Composition, Direction
-from dpacct.engine.invert import Solved
+from dpacct.compose.composition import Composition, Direction, Solved
 from dpacct.vocabulary import Side, Strength
 
 from .lattice import Lattice, narrowed

@@ -36,7 +36,7 @@ _CONVERGED = 2e-9
 
 def sources(direction: Direction) -> Sources:
     """What grids are asked about: all losses of one direction."""
-    return merged([(law.source(), count) for law, count in direction.laws])
+    return merged(direction.sources)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _largest(direction: Direction) -> float:
     """What no loss of the direction exceeds, or hardly ever; inf where losses can be infinite."""
     if direction.log_kept < 0.0:
         return math.inf
-    return float(sum(count * law.source().span(-745.0)[1] for law, count in direction.laws))
+    return float(sum(count * source.span(-745.0)[1] for source, count in direction.sources))
 
 
 def _below(direction: Direction, log_target: float, epsilon: float) -> bool:

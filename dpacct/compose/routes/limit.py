@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dpacct.compose.composition import Composition
-from dpacct.curves.gaussian import gaussian_law
-from dpacct.curves.stated import StatedLaw
-from dpacct.engine import invert
 from dpacct.errors import Unsupported
+from dpacct.pld import contour
+from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -19,15 +18,15 @@ class CentralLimit(Route):
 
     name = "clt"
 
-    def _law(self, plan: Composition) -> StatedLaw:
+    def _law(self, plan: Composition) -> LossDistribution:
         if not plan.clt_mu > 1e-100:
             raise Unsupported("clt does not apply: the limit's mu is zero", argument="method")
-        return gaussian_law(plan.clt_mu)
+        return gaussian(plan.clt_mu)
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
-        value = invert.epsilon([(self._law(plan), 1.0)], log_delta).value
+        value = contour.epsilon([(self._law(plan), 1.0)], log_delta).value
         return Finding(value, None, None, Side.NONE, Strength.ESTIMATE, (_BASIS,))
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        value = invert.log_delta([(self._law(plan), 1.0)], epsilon).value
+        value = contour.log_delta([(self._law(plan), 1.0)], epsilon).value
         return Finding(value, None, None, Side.NONE, Strength.ESTIMATE, (_BASIS,))

@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpacct.compose.composition import Composition, Direction
-from dpacct.engine.law import TooFine
-from dpacct.engine.minimum import minimum
+import numpy as np
+
+from dpacct.compose.composition import Composition, log_moments
 from dpacct.pld import conversions
+from dpacct.pld.pair import Moments
+from dpacct.pld.roots import minimum
+from dpacct.pld.stable import TooFine, quiet
 from dpacct.vocabulary import Side, Strength
 
 from .route import Finding, Route
@@ -27,18 +30,19 @@ class Renyi(Route):
     def _best(
         self, plan: Composition, convert: Callable[[float, float, float], float], x: float
     ) -> float:
-        def for_direction(direction: Direction) -> float:
+        def for_direction(way: list[tuple[Moments, int]]) -> float:
             def bound(log_s: float) -> float:
                 s = math.exp(log_s)
                 try:
-                    moment = plan.log_moment(direction, s)
+                    with quiet():
+                        moment = float(log_moments(way, np.array([s]))[0])
                 except TooFine:  # an order far outside the useful range
                     return math.inf
                 return convert(moment, s, x) if math.isfinite(moment) else math.inf
 
             return minimum(bound, math.log(1e-8), math.log(1e12))
 
-        return max(for_direction(direction) for direction in plan.renyi_directions)
+        return max(for_direction(way) for way in plan.moments)
 
     def _finding(self, value: float) -> Finding:
         return Finding(value, None, value, Side.UPPER, Strength.BOUND, (self.basis,))

@@ -89,7 +89,7 @@ def rdp(
 
 def best_order(plan: Node, at_order: Callable[[float, float], float]) -> tuple[float, float]:
     """The least epsilon over all orders, and the order that gives it."""
-    from dpacct.engine.minimum import minimum
+    from dpacct.pld.roots import minimum
 
     best, order = math.inf, math.nan
 

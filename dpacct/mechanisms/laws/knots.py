@@ -16,9 +16,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
-
-from .atomic import AtomicPair
+from dpacct.pld.loss import LossDistribution
+from dpacct.pld.pair import symmetric
+from dpacct.pld.stable import Floats
 
 Point = tuple[float, float]
 
@@ -50,7 +50,7 @@ def _mirrored(epsilons: Sequence[float], deltas: Sequence[float]) -> list[Point]
     return sorted(points)
 
 
-def _pair(corners: Sequence[Point], failure: float) -> AtomicPair:
+def _with_corners(corners: Sequence[Point], failure: float) -> LossDistribution:
     """The symmetric pair whose profile has these corners, and stays at `failure` after the last."""
     slopes = [(h1 - h0) / (t1 - t0) for (t0, h0), (t1, h1) in pairwise(corners)] + [0.0]
     losses, masses = [], []
@@ -60,18 +60,18 @@ def _pair(corners: Sequence[Point], failure: float) -> AtomicPair:
             masses.append(after - before)
     total = math.fsum(m * (1.0 + math.exp(x)) for m, x in zip(masses, losses, strict=True))
     rest = max(0.0, 1.0 - failure - total)
-    return AtomicPair((*losses, 0.0), (*masses, 0.5 * rest), failure)
+    return symmetric((*losses, 0.0), (*masses, 0.5 * rest), failure)
 
 
-def pair_of_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> AtomicPair:
+def above_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> LossDistribution:
     """The worst symmetric pair of which delta(epsilon) is at most so much, epsilons >= 0."""
     corners = hull(_mirrored(epsilons, deltas))
     while len(corners) > 2 and corners[-1][1] >= corners[-2][1]:
         corners.pop()
-    return _pair(corners, corners[-1][1])
+    return _with_corners(corners, corners[-1][1])
 
 
-def pair_below_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> AtomicPair:
+def below_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> LossDistribution:
     """A symmetric pair whose profile lies below every convex one with these values, 0 at infinity."""
     # of two epsilons that are one double as e^epsilon, the lower value
     lowest = dict(reversed(_mirrored(epsilons, deltas)))
@@ -80,7 +80,7 @@ def pair_below_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> At
     if h1 > 0.0 and h0 > h1:
         # the last chord goes on until it is 0
         corners[-1] = (t0 + h0 * (t1 - t0) / (h0 - h1), 0.0)
-    return _pair(corners, 0.0)
+    return _with_corners(corners, 0.0)
 
 
 def corners_below(points: Sequence[Point]) -> list[Point]:
@@ -111,6 +111,7 @@ class Polygon:
     corners: tuple[Point, ...]
 
     def __call__(self, alpha: Floats) -> Floats:
+        """The function at these alphas."""
         x, y = zip(*self.corners, strict=True)
         found: Floats = np.interp(alpha, x, y)
         return found
@@ -167,7 +168,7 @@ def _one_way(one: Floats, other: Floats, epsilons: Floats) -> Floats:
     return found
 
 
-def pair_of_tradeoff(polygon: Polygon, rounding: float) -> AtomicPair:
+def of_tradeoff(polygon: Polygon, rounding: float) -> LossDistribution:
     """The symmetric pair of max(f, 1/f): a trade-off that holds for both orders of two neighbours.
 
     The lesser of both directions' profiles has its convex corners at theirs, so its hull, which is
@@ -179,4 +180,57 @@ def pair_of_tradeoff(polygon: Polygon, rounding: float) -> AtomicPair:
     epsilons = np.unique(np.concatenate(([0.0], losses[losses < 690.0])))
     ways = [_one_way(p, q, epsilons), _one_way(q, p, epsilons)]
     deltas = np.clip(np.minimum(*ways) * (1.0 + rounding) + 1e-4 * rounding, 0.0, 1.0)
-    return pair_of_profile(epsilons.tolist(), deltas.tolist())
+    return above_profile(epsilons.tolist(), deltas.tolist())
+
+
+# -- from tables -----------------------------------------------------------------------------------
+
+
+def table(p: Floats, q: Floats) -> LossDistribution:
+    """Probabilities of each outcome with the unit (P) and without it (Q)."""
+    both = (p > 0.0) & (q > 0.0)
+    excess = (p[both] - q[both]) / q[both]
+    with np.errstate(divide="ignore"):  # near -1 the excess has lost what is left
+        losses = np.where(
+            excess > -0.5, np.log1p(np.maximum(excess, -0.5)), np.log(p[both]) - np.log(q[both])
+        )
+    return LossDistribution(
+        losses,
+        np.log(q[both]),
+        infinite=math.fsum(p[q == 0.0].tolist()),
+        lost=math.fsum(q[p == 0.0].tolist()),
+    )
+
+
+def of_either(p: Floats, q: Floats) -> LossDistribution:
+    """The pair whose profile is the larger of both directions' at every epsilon.
+
+    Both profiles have their corners at the losses, and where they cross; a corner too few would
+    make a chord too high, which is the safe side, so the crossings are put in only roughly.
+    """
+    both = (p > 0.0) & (q > 0.0)
+    losses = np.abs(np.log(p[both]) - np.log(q[both]))
+    corners = np.unique(np.concatenate(([0.0], losses)))
+    between = 0.5 * (corners[1:] + corners[:-1])
+    epsilons = np.unique(np.concatenate((corners, between))) if corners.size < 500 else corners
+    first, second = _falling(p, q, epsilons), _falling(q, p, epsilons)
+    return above_profile(epsilons.tolist(), np.maximum(first, second).tolist())
+
+
+def _falling(p: Floats, q: Floats, epsilons: Floats) -> Floats:
+    """sum of (p - e^eps q)_+ at increasing epsilons, among them every loss above the first one.
+
+    Between neighbours e < e' no loss lies, so that delta(e) = delta(e') + (e^{e'} - e^e) Q(L >= e'): from
+    the top down all is added and nothing cancels.
+    """
+    finite = (p > 0.0) & (q > 0.0)
+    losses = np.log(p[finite]) - np.log(q[finite])
+    order = np.argsort(losses)
+    losses, masses = losses[order], q[finite][order]
+    beyond = np.append(np.cumsum(masses[::-1])[::-1], 0.0)  # Q-mass from each loss upwards
+    # a loss is met by its own epsilon, whichever way the two were rounded
+    above = beyond[np.searchsorted(losses, epsilons[1:] * (1.0 - 1e-14))]
+    steps = np.exp(epsilons[1:]) * -np.expm1(epsilons[:-1] - epsilons[1:]) * above
+    open_failures = float(p[q == 0.0].sum())
+    rising: Floats = np.append(np.cumsum(steps[::-1])[::-1], 0.0) + open_failures
+    return rising

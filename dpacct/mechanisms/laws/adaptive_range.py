@@ -20,20 +20,19 @@ expectation over g, which makes it larger: (f_a (x) g)(x), with (x) the composit
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from dpacct.engine.stable import Floats
+from dpacct.pld.loss import LossDistribution
+from dpacct.pld.pair import Pair, Pairs
+from dpacct.pld.pieces import Cut
+from dpacct.pld.stable import Floats
 
-from .atomic import AtomicLaw
 from .bounded_range import bounded_range_pair, log_worst_moment, two_points, worst_place
-from .knots import pair_of_profile
-from .pairs import Pairs
-from .source_law import SourceLaw
+from .knots import above_profile
 
 _BASIS = (
     "Dong, Durfee, Rogers 2020: steps of bounded range chosen adaptively, by the recursion on a "
@@ -102,6 +101,7 @@ class Lattice:
 
     @property
     def step(self) -> float:
+        """Distance of neighbouring nodes."""
         return self.eta / self.cells
 
     @property
@@ -193,35 +193,36 @@ def _worst(eta: float, steps: int) -> Worst:
     return Worst.of(Lattice.of(eta, steps))
 
 
-@dataclass(frozen=True)
-class BestStrategy(AtomicLaw):
+@dataclass(frozen=True, eq=False)
+class BestStrategy(LossDistribution):
     """One strategy's law; asked by itself, the best strategy for each epsilon."""
 
     eta: float = 0.0
     steps: int = 1
 
-    loss = None  # type: ignore[assignment]
+    def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
+        """Of the better one at each epsilon; the slope is that of this one."""
+        value, slope = super().profile(eps, atoms)
+        worst = _worst(self.eta, self.steps)
+        best = [worst.below(e) if e >= 0.0 else 0.0 for e in eps.tolist()]
+        return np.maximum(value, best), slope
 
-    @property
-    def largest_loss(self) -> float:
-        return self.steps * self.eta
-
-    def log_one_step(self, epsilon: float) -> tuple[float, float] | None:
-        closed = super().log_one_step(epsilon)
-        assert closed is not None
-        log_one, error = closed
-        best = _worst(self.eta, self.steps).below(epsilon) if epsilon >= 0.0 else 0.0
-        return (max(log_one, math.log(best)) if best > 0.0 else log_one), error
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """The largest loss is that of the worst strategy."""
+        return -self.steps * self.eta, self.steps * self.eta
 
 
-def _below(eta: float, steps: int, count: int) -> tuple[AtomicLaw, ...]:
+def _below(eta: float, steps: int, count: int) -> tuple[LossDistribution, ...]:
     """Laws of one two-point step taken so many times, good where `count` are taken."""
     found = []
     for tilt in _TILTS:
         t = worst_place(eta, 2.0 * tilt / (eta * math.sqrt(count)))
-        (second, first) = np.exp(two_points(eta, t).log_masses).tolist()
+        first, second = np.exp(two_points(eta, t).log_p).tolist()
         chances = [math.comb(steps, i) * first ** (steps - i) * second**i for i in range(steps + 1)]
-        found.append(AtomicLaw.of([steps * t - i * eta for i in range(steps + 1)], chances))
+        losses = [steps * t - i * eta for i in range(steps + 1)]
+        kept = [(loss, p) for loss, p in zip(losses, chances, strict=True) if p > 0.0]
+        found.append(LossDistribution.of_outcomes(*zip(*kept, strict=True)))
     return tuple(found)
 
 
@@ -229,13 +230,13 @@ def _below(eta: float, steps: int, count: int) -> tuple[AtomicLaw, ...]:
 def _block(eta: float, steps: int) -> Pairs:
     """So many steps as one."""
     if steps == 1:
-        upper = bounded_range_pair(eta).plain()
+        upper = bounded_range_pair(eta).ways
     else:
         x, deltas = _worst(eta, steps).profile()
-        upper = pair_of_profile(x.tolist(), deltas.tolist()).plain()
+        upper = Pair.of(above_profile(x.tolist(), deltas.tolist())).ways
     first, *others = _below(eta, steps, steps)
-    best = BestStrategy(first.losses, first.log_masses, eta=eta, steps=steps)
-    return Pairs(upper.upper, (_BASIS,), (best, *others), upper.clt_mu_squared)
+    best = BestStrategy(first.losses, first.log_q, eta=eta, steps=steps)
+    return Pairs(upper, (_BASIS,), (Cut(best), *map(Cut, others)))
 
 
 def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
@@ -245,15 +246,17 @@ def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
         return ((_block(eta, count), 1),)
     if eta > _WIDE:
         plain = bounded_range_pair(eta).plain()
-        return ((dataclasses.replace(plain, lower=_below(eta, 1, count)), count),)
+        return ((replace(plain, lower=tuple(map(Cut, _below(eta, 1, count)))), count),)
     blocks = -(-count // longest)
     size, more = divmod(count, blocks)
     found = []
     for steps, times in ((size, blocks - more), (size + 1, more)):
         if times:
-            upper, lower = _block(eta, steps), _below(eta, steps, count)
+            (whole,) = _block(eta, steps).upper
+            assert isinstance(whole, Cut)
             # thousands of atoms: for the lattice, not for contours
-            law = SourceLaw(upper.upper[0].source())
-            basis = (*upper.basis, _IN_BLOCKS)
-            found.append((Pairs((law,), basis, lower, upper.clt_mu_squared), times))
+            law = Cut(whole.of, contour=False)
+            lower = tuple(map(Cut, _below(eta, steps, count)))
+            limit = _block(eta, steps).clt_mu_squared
+            found.append((Pairs((law,), (_BASIS, _IN_BLOCKS), lower, limit), times))
     return tuple(found)

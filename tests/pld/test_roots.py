@@ -1,8 +1,6 @@
-"""Interval, and the laws of the small solvers."""
+"""Small solvers: roots of falling functions, powers of atoms."""
 
 from __future__ import annotations
-
-import math
 
 import mpmath
 import numpy as np
@@ -11,36 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpacct.pld import atoms, roots
-from dpacct.pld.interval import Interval, worst
-from dpacct.vocabulary import Side, Strength
-
-NUMBERS = st.floats(-1e6, 1e6)
-
-
-@given(a=NUMBERS, b=NUMBERS, c=NUMBERS, d=NUMBERS)
-def test_what_two_intervals_leave(a: float, b: float, c: float, d: float) -> None:
-    low, high = sorted((a, b))
-    first = Interval(low, low, high, Strength.CONVERGED)
-    low, high = sorted((c, d))
-    second = Interval(low, high, high, Strength.BOUND)
-    if max(first.lower, second.lower) > min(first.upper, second.upper):
-        with pytest.raises(ValueError, match="do not meet"):
-            _ = first & second
-        return
-    both = first & second
-    assert both.lower >= max(first.lower, second.lower) and both.lower <= both.value <= both.upper
-    assert both.width <= min(first.width, second.width) or both.lower == 0.0 or first.lower < 0.0
-    assert both.strength is Strength.BOUND
-    largest = worst((first, second))
-    assert largest.upper == max(first.upper, second.upper) and largest.strength is Strength.BOUND
-
-
-def test_sides() -> None:
-    assert Interval.at_most(2.0, Strength.BOUND).side is Side.UPPER
-    assert Interval.exactly(math.inf).side is Side.TWO_SIDED
-    assert Interval(0.0, 0.0, math.inf, Strength.BOUND).side is Side.LOWER
-    assert Interval(-math.inf, 0.0, math.inf, Strength.ESTIMATE).side is Side.NONE
-    assert Interval.around(1.0, 0.25).map(lambda x: 2.0 * x) == Interval.around(2.0, 0.5)
 
 
 @given(target=st.floats(-700.0, -1e-6), rate=st.floats(1e-6, 1e6))
@@ -48,17 +16,6 @@ def test_decreasing_finds_the_root(target: float, rate: float) -> None:
     found = roots.decreasing(lambda x: (-rate * x, -rate), target, 0.0)
     assert found == pytest.approx(-target / rate, rel=1e-14)
     assert roots.decreasing(lambda x: (-rate * x - 1e3, -rate), target, 0.0) == 0.0
-
-
-@given(root=st.floats(1e-9, 1e9), start=st.floats(1e-3, 1e3))
-def test_rising_finds_the_root(root: float, start: float) -> None:
-    found, slope, _ = roots.rising(lambda x: math.atan(math.log(x / root)), start, 1e-12)
-    assert found == pytest.approx(root, rel=1e-10) and slope > 0.0
-
-
-@given(most=st.integers(0, 10**9), start=st.integers(1, 10**6))
-def test_whole_finds_the_largest(most: int, start: int) -> None:
-    assert roots.whole(lambda n: n <= most, start) == most
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 # relative width of the final bracket of a real parameter
 WIDTH = 2e-10
@@ -98,46 +97,23 @@ def _narrow(
     return safe, unsafe
 
 
-class Smooth(NamedTuple):
-    """A root x of a function smooth in log x, the slope there, and half the second derivative."""
-
-    x: float
-    slope: float
-    bend: float
-
-    def move(self, value: float) -> float:
-        """From where the function has this value to its root, in log x, along a parabola."""
-        if self.slope == 0.0:
-            return math.nan
-        step = -value / self.slope
-        return step - self.bend * step * step / self.slope
-
-
-def smooth_root(
+def near_root(
     f: Callable[[float], float], x: float, slope: float, within: float
-) -> Smooth | None:
-    """Secant steps from x until one is below `within`, three values known; None where they go astray.
+) -> tuple[float, float] | None:
+    """About a root, and the slope in log x there: secant steps until one is below `within`, or None.
 
     `slope` is about that of f at x, for the first step.
     """
     value = f(x)
-    here = Smooth(x, slope, 0.0)
-    places: list[tuple[float, float]] = []
     for _ in range(12):
-        move = here.move(value)
+        move = -value / slope if slope else math.nan
         if not abs(move) < 3.0:
             return None
-        following = here.x * math.exp(move)
-        if abs(move) < within and len(places) > 1:
-            return Smooth(following, here.slope + 2.0 * here.bend * move, here.bend)
-        before, value = value, f(following)
-        chord = (value - before) / move
-        places.append((math.log(here.x * following) * 0.5, chord))
-        bend = 0.0
-        if len(places) > 1:
-            (at, first), (then, second) = places[-2:]
-            bend = 0.5 * (second - first) / (then - at)
-        here = Smooth(following, chord + bend * move, bend)
+        following = x * math.exp(move)
+        if abs(move) < within:
+            return following, slope
+        before, value, x = value, f(following), following
+        slope = (value - before) / move
     return None
 
 

@@ -1,1 +1,0 @@
-"""From a dominating pair of distributions to the curves of its privacy loss."""

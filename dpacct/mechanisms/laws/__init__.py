@@ -1,0 +1,1 @@
+"""Loss distributions of mechanisms that take more than a few lines to state."""

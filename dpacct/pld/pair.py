@@ -1,0 +1,259 @@
+"""What one release does to a unit, as data, and what each way of sampling makes of it.
+
+A mechanism states its pair (with the unit, without it) before any sampling. This table has all the rest:
+
+    none                       the pair
+    Poisson                    (1-q) Q + q P against Q, and back (Zhu, Dong, Wang 2022, Theorem 11)
+    Poisson, replace-one       C_q: the unit is absent, present, or exchanged, pairwise within one
+                               sensitivity, which is all that the proof of C_q uses
+    fixed size, replace-one    C_q (Dong, Roth, Su 2022, Theorem 4.2); below, the mixture, which data realise
+    participation              one coin for both neighbours (joint convexity)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from dpacct.errors import OutsideDomain, Unsupported
+from dpacct.vocabulary import Adjacency
+
+from .coin import thinned
+from .derived import backwards, mirrored, sampled
+from .loss import LossDistribution
+from .moments import prepare
+from .nested import nested
+from .pieces import Cut, Source
+from .stable import Floats, TooFine
+
+POISSON = "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair"
+FIXED_SIZE = "Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function"
+COIN = "joint convexity: one coin for both neighbours, in the open or not"
+_COMPOSED = "the plan on the sample composed as one pair, bounded from both sides"
+KAIROUZ = (
+    "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every (epsilon, delta)-DP step is post-processed "
+    "randomised response"
+)
+# e^-epsilon of a guarantee must be a double
+_LARGEST = 700.0
+
+Ways = tuple[Source, ...]
+
+
+class Scheme(Enum):
+    """Which operators a release went through."""
+
+    PLAIN = "plain"
+    POISSON = "poisson"
+    FIXED_SIZE = "fixed size"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The laws of one release's loss, one per direction of the neighbouring relation.
+
+    `upper` dominates the release (adaptively, under composition); `lower` is realised by some neighbouring
+    data sets. None: `upper` itself is realised, so the answer is exact. `limit`: mu^2 of one release in the
+    Gaussian limit; None: the second moment of the loss.
+    """
+
+    upper: Ways
+    basis: tuple[str, ...]
+    lower: Ways | None = None
+    limit: float | None = None
+
+    @cached_property
+    def clt_mu_squared(self) -> float:
+        """mu^2 of one release in the Gaussian limit."""
+        return _second_moment(self.upper[0]) if self.limit is None else self.limit
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """mu, where the release is a plain Gaussian and nothing else."""
+        law = self.upper[0].distribution
+        if law is None or self.lower is not None or len(self.upper) > 1:
+            return None
+        return law.gaussian
+
+
+def _second_moment(source: Source) -> float:
+    """E[L^2] of the finite losses; of pieces, about the variance."""
+    law = source.distribution
+    if law is None:
+        return source.variance
+    if not law.branches:  # of what does not fail openly
+        kept = math.log1p(-law.infinite)
+        losses = law.losses - (kept - math.log1p(-law.lost))
+        return float(np.exp(law.log_p - kept) @ np.square(losses))
+    try:
+        found = prepare(law, 0.0, 1.0).cumulants(0.0)
+    except TooFine:  # next to the largest loss there is at most its share of P
+        return -math.expm1(-source.ceiling) * source.ceiling**2
+    return found.variance + found.mean**2
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What Renyi bounds ask of one release in one direction; `infinite`: P-mass that moments leave out."""
+
+    log_moments: Callable[[Floats], Floats]
+    infinite: float = 0.0
+    ceiling: float = math.inf  # of the finite losses
+
+
+@dataclass(frozen=True)
+class Pair:
+    """(with the unit, without it) of one release before any sampling.
+
+    `ways`: that pair and the pair back; one alone is its own mirror image. `near`: the same at half the
+    distance, of a unit that is absent or present where two are exchanged; None: the pair itself. `below`:
+    what data realise at a rate (1: without sampling), where the pair only bounds it; None: the pair.
+    `limit`: see `Pairs`, by scheme and rate. `check` raises `OutsideDomain` where a sample is out of reach.
+    """
+
+    ways: Ways
+    basis: tuple[str, ...]
+    poisson_basis: tuple[str, ...] | None = None
+    fixed_basis: tuple[str, ...] | None = None
+    near: Callable[[], Pair] | None = None
+    below: Callable[[float], Ways] | None = None
+    limit: Callable[[Scheme, float], float | None] | None = None
+    check: Callable[[], None] | None = None
+
+    @classmethod
+    def of(cls, loss: LossDistribution, *basis: str) -> Pair:
+        """A pair that is its own mirror image."""
+        return cls((Cut(loss),), basis)
+
+    @classmethod
+    def together(cls, parts: Sequence[tuple[Pairs, int]]) -> Pair:
+        """All of these releases, each with its count, on one sample."""
+        basis = tuple(dict.fromkeys(line for pairs, _ in parts for line in pairs.basis))
+        below = None
+        if any(pairs.lower is not None for pairs, _ in parts):
+            realised = cls(composed([(pairs.lower or pairs.upper, n) for pairs, n in parts]), ())
+            below = realised.at
+        # what a unit that is left out of a composition looks like is not known: nothing is claimed below
+        nothing = cls.of(LossDistribution.of_outcomes([0.0], [1.0]))
+        return cls(
+            composed([(pairs.upper, n) for pairs, n in parts]),
+            (*basis, _COMPOSED),
+            near=lambda: nothing,
+            below=below,
+            limit=lambda scheme, rate: math.inf,
+        )
+
+    def at(self, rate: float) -> Ways:
+        """The pair and the pair back, of a unit that is in the sample by its own coin; at 1, unsampled."""
+        if rate == 1.0:
+            return self.ways
+        remove = sampled(self.ways[0], rate)
+        if len(self.ways) == 1 and not self.ways[0].bracketed:
+            return remove, backwards(remove)
+        # (without, with) read the other way round is (with, without); so a composition that is its own mirror
+        # image too keeps its digits at the end that is read
+        return remove, backwards(sampled(backwards(self.ways[-1]), rate))
+
+    # -- scheme x adjacency -> operators ------------------------------------------------------------
+
+    def plain(self) -> Pairs:
+        """No sampling: the pair itself."""
+        lower = None if self.below is None else self.below(1.0)
+        return Pairs(self.ways, self.basis, lower, self._limit(Scheme.PLAIN, 1.0))
+
+    def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
+        """Each unit by its own coin."""
+        if adjacency is Adjacency.REPLACE_ONE:
+            return self._exchanged(rate, self.near().at if self.near else self.below or self.at)
+        self._checked()
+        lower = None if self.below is None else self.below(rate)
+        basis = (*self.basis, POISSON) if self.poisson_basis is None else self.poisson_basis
+        return Pairs(self.at(rate), basis, lower, self._limit(Scheme.POISSON, rate))
+
+    def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
+        """A uniform subset of fixed size."""
+        return self._exchanged(rate, self.below or self.at)
+
+    def participation(self, rate: float) -> Pairs:
+        """All of it or nothing, by a coin that both neighbours share; below, it is seen."""
+        lower = None
+        if self.below is not None:
+            lower = tuple(thinned(source, rate) for source in self.below(1.0))
+        upper = tuple(thinned(source, rate) for source in self.ways)
+        whole = all(source.distribution is not None for source in upper)
+        basis = tuple(line for line in self.basis if not (whole and line == _COMPOSED))
+        return Pairs(upper, (*basis, COIN), lower, math.inf)
+
+    def _exchanged(self, rate: float, realised: Callable[[float], Ways]) -> Pairs:
+        """C_rate above, what is realised below."""
+        if len(self.ways) > 1:
+            told = "a sample under replace-one needs a plan whose pair is its own mirror image"
+            raise Unsupported(f"{told}, and this one's is not", argument="plan")
+        lower = realised(rate)
+        self._checked()
+        basis = (*self.basis, FIXED_SIZE) if self.fixed_basis is None else self.fixed_basis
+        upper = (mirrored(self.ways[0], rate),)
+        return Pairs(upper, basis, lower, self._limit(Scheme.FIXED_SIZE, rate))
+
+    def _limit(self, scheme: Scheme, rate: float) -> float | None:
+        return None if self.limit is None else self.limit(scheme, rate)
+
+    def _checked(self) -> None:
+        if self.check is not None:
+            self.check()
+
+
+def composed(sides: Sequence[tuple[Ways, int]]) -> Ways:
+    """One source per direction of the composition of (ways, count)."""
+    found: list[Source] = []
+    for k in range(max(len(ways) for ways, _ in sides)):
+        merged: dict[Source, int] = {}
+        for ways, count in sides:
+            source = ways[min(k, len(ways) - 1)]
+            merged[source] = merged.get(source, 0) + count
+        found.append(nested(list(merged.items())))
+    return tuple(found)
+
+
+# -- pairs of finitely many outcomes that are their own mirror images --------------------------------
+
+
+def symmetric(
+    losses: Iterable[float], masses: Iterable[float], failure: float = 0.0
+) -> LossDistribution:
+    """Outcomes of loss +-l for each l >= 0, by the Q-mass of +l, and open failures.
+
+    Those of loss -l weigh e^l as much, and what has no loss counts for both signs. With probability
+    `failure` each distribution yields an outcome that the other never does.
+    """
+    at, mass = np.array([*losses], float), np.array([*masses], float)
+    kept = mass > 0.0
+    at, log_q = at[kept], np.log(mass[kept])
+    still = at == 0.0
+    log_q[still] += math.log(2.0)
+    back = ~still
+    return LossDistribution(
+        np.concatenate((at, -at[back])),
+        np.concatenate((log_q, log_q[back] + at[back])),
+        infinite=failure,
+        lost=failure,
+    )
+
+
+def guarantee(epsilon: float, delta: float = 0.0) -> LossDistribution:
+    """Randomised response at epsilon, beside an open failure of probability delta each way.
+
+    Raises `OutsideDomain` where e^-epsilon leaves the range of floats.
+    """
+    if epsilon > _LARGEST:
+        told = f"epsilon of a release must be at most {_LARGEST:g}, got {epsilon:g}"
+        raise OutsideDomain(told, argument="epsilon")
+    shrink = math.exp(-epsilon)
+    if epsilon == 0.0:
+        return symmetric([0.0], [0.5 * (1.0 - delta)], delta)
+    return symmetric([epsilon], [(1.0 - delta) * shrink / (1.0 + shrink)], delta)
