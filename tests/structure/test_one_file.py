@@ -30,8 +30,8 @@ class Loud(Mechanism, kind="loud"):
         POSITIVE, "scale / sensitivity", "L", known_as=("volume",)
     )
 
-    def base(self, adjacency):
-        return Laplace(b=self.loudness).base(adjacency)
+    def pair(self, adjacency):
+        return Laplace(b=self.loudness).pair(adjacency)
 '''
 SAMPLER = '''
 """Two coins: a test's sampler."""
