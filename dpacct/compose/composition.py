@@ -160,7 +160,8 @@ class Direction:
     def _mixed(self, log_finite: float) -> float:
         if self.log_kept == 0.0:
             return log_finite
-        return math.log(self.failing + math.exp(log_finite))
+        # the finite losses have no more than their own mass
+        return min(0.0, math.log(self.failing + math.exp(min(log_finite, self.log_kept))))
 
     def estimate(self, epsilon: float) -> tuple[float, float]:
         """Saddle-point estimate of log delta, and the tilt it was made at (0 where it needs none)."""
@@ -254,7 +255,7 @@ class Direction:
         resolved = errors < _USABLE
         values += np.where(resolved, np.log1p(np.where(resolved, errors, 0.0)), 0.0)
         if self.log_kept < 0.0:
-            values = np.log(self.failing + np.exp(values))
+            values = np.log(self.failing + np.exp(np.minimum(values, self.log_kept)))
         return values, np.where(resolved, 0.0, math.inf)
 
     def _by_jumps(self, epsilons: Floats) -> tuple[Floats, Floats]:
