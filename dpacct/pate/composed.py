@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ROUNDING = 4e-15
 """What the probabilities of a histogram may be off by, together: granted to an infinite loss."""
 _MOST_HULLS = 400  # kinds: beyond, the Renyi bound is the smaller one
+_FEW = 64  # queries whose lattices are quick
 _LARGEST = 600.0
 _START = 3.0
 
@@ -143,6 +144,7 @@ def composed(
     """A lower end of epsilon, by the sides; and for each name of a granted side the largest upper end."""
     lower, uppers = 0.0, dict.fromkeys((side.name for side in granted), 0.0)
     looked = [(*_renyi(side, log_delta), side) for side in granted]
+    slow = False  # lattices of many queries: only the side that leads is asked from below
     # the costliest first: a side that is known to cost less needs no second look
     for bound, c, side in sorted(looked, key=lambda one: -one[0]):
         tilts, least = [c] * (bound < math.inf), bound
@@ -152,11 +154,12 @@ def composed(
                 tilts.append(stack.best_tilt(log_delta, c))
                 least = min(bound, sum(_solved(stack, log_delta, tilts[-1])[:2]))
             uppers[side.name] = max(uppers[side.name], least)
-        if side in sides and least > lower:
-            lower = max(lower, _least(side, tilts, log_delta))
+        if side in sides and least > (max(uppers.values()) * (1.0 - 1e-9) if slow else lower):
+            found, slow = _least(side, tilts, log_delta)
+            lower = max(lower, found)
     for side in sides:
         if side not in granted:
-            lower = max(lower, _least(side, [_renyi(side, log_delta)[1]], log_delta))
+            lower = max(lower, _least(side, [_renyi(side, log_delta)[1]], log_delta)[0])
     return lower, uppers
 
 
@@ -194,8 +197,11 @@ def _converted(log_moment: float, c: float, log_delta: float) -> float:
     return max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
 
 
-def _least(side: Neighbours, tilts: list[float], log_delta: float) -> float:
-    """From below: what one choice of neighbours costs, those that tell most at a tilt near the saddle."""
+def _least(side: Neighbours, tilts: list[float], log_delta: float) -> tuple[float, bool]:
+    """From below: what one choice of neighbours costs, those that tell most at a tilt near the saddle.
+
+    And whether it took lattices of many queries.
+    """
     best, seen = 0.0, set[bytes]()
     while tilts:
         c = tilts.pop()
@@ -208,7 +214,9 @@ def _least(side: Neighbours, tilts: list[float], log_delta: float) -> float:
             best = max(best, value - error)
             if tilt > 0.0:  # at the contour's own tilt others may tell more
                 tilts.append(tilt)
-    return best
+            elif stack.count.sum() > _FEW:
+                return best, True
+    return best, False
 
 
 def _solved(
