@@ -24,7 +24,7 @@ CLIENTS = """
 algorithm = "dp-fed"
 clients = 900
 client_rate = 0.05
-rounds = 9
+rounds = 90
 noise_multiplier = 1
 delta = 1e-5
 [assumptions]
@@ -139,7 +139,7 @@ def test_other_commands_say_who_reads_it(tmp_path: Path) -> None:
 def test_whoever_adds_the_noise(tmp_path: Path, algorithm: str, by: str) -> None:
     """The statement is about the released models, also where single messages have a row."""
     one_round = f'rounds = 1\nnoise_by = "{by}"'
-    text = CLIENTS.replace("dp-fed", algorithm).replace("rounds = 9", one_round)
+    text = CLIENTS.replace("dp-fed", algorithm).replace("rounds = 90", one_round)
     path = tmp_path / "plan.toml"
     path.write_text(text, encoding="utf-8")
     told = run("report", str(path), "--json")
