@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dpacct.answer.calibration import noise_multiplier as noise_multiplier
     from dpacct.answer.table import Table as Table
     from dpacct.answer.table import table as table
+    from dpacct.compose.certificate import Certificate as Certificate
+    from dpacct.compose.certificate import certificate as certificate
     from dpacct.compose.filter import Filter as Filter
     from dpacct.compose.group import Group as Group
     from dpacct.compose.odometer import Odometer as Odometer
@@ -76,6 +78,7 @@ _ROOMS = {
     "answer": ("Answer", "Answers"),
     "answer.calibration": ("calibrate", "noise_multiplier"),
     "answer.table": ("Table", "table"),
+    "compose.certificate": ("Certificate", "certificate"),
     "compose.filter": ("Filter",),
     "compose.group": ("Group",),
     "compose.odometer": ("Odometer",),

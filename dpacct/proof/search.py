@@ -269,7 +269,8 @@ def tilt_for_bound(
     """(c, rules, bits) at which the moment bound, eq. (10), should be below the target, or None."""
     spend(SEARCH)
     with searching():
-        guess = saddle_for_epsilon(float_laws, epsilon).c
+        # no saddle of this epsilon: that may lie far beyond all losses that matter
+        guess = saddle_for_log_delta(float_laws, log_target).c
     best, tilt = math.inf, 0.0
     for factor in _TILTS:
         c = guess * factor
