@@ -65,6 +65,11 @@ class Certificate:
         `independent`: by two nested integrals, which share neither search nor rules with what made it; a
         statement that no line carries is beyond them, and does not hold then. Raises `InvalidArgument` where
         it is malformed, `NotCertified` where a check would take too long.
+
+        >>> import dpacct as dp
+        >>> made = dp.certificate(dp.Laplace(b=10) * 1000, epsilon=15, digits=6)
+        >>> all(one.holds for one in made.check(independent=True))
+        True
         """
         from dpacct.proof.check import check
 
