@@ -123,8 +123,18 @@ class Search:
         quick = self._quickly(guess) if guess else None
         if quick is not None:
             return quick
-        start = guess[0] if guess else 1.0
-        return Boundary(*real(self._cautious, self.low, self.high, start=start))
+        start = min(max(guess[0] if guess else 1.0, self.low), self.high)
+        width = max(WIDTH, self._blur(start))
+        return Boundary(*real(self._cautious, self.low, self.high, start=start, width=width))
+
+    def _blur(self, x: float) -> float:
+        """A tenth of how far in log x delta's two ends are apart, as normal scores go about like x."""
+        if not self._cautious(x) > self._aim - score(self.log_delta - _BY_FAR):
+            return 0.0
+        answer = self.answer(x)
+        if not (answer.upper and answer.lower and answer.strength < Strength.CONVERGED):
+            return 0.0
+        return 0.1 * min(1.0, math.log(answer.upper / answer.lower) / score(self.log_delta) ** 2)
 
     def _needs_nothing(self) -> bool:
         """Whether sampling alone meets the target at both ends, whatever the noise."""

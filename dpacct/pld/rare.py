@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from .rare_jumps import Index, Jumps, Rule, cumulants, gauss_rule, log_sum
-from .rare_law import Far, SampledLaw
+from .rare_law import Array, Far, SampledLaw
 from .rare_line import Line, Sum, Unresolved, lines, log_peak, started
 from .stable import TooFine
 
@@ -47,6 +47,16 @@ _GRANTED = 5e-12
 _SHORT = 12.0
 # relative error above which an expansion is no answer
 _USABLE = 1e-6
+
+
+_STEPS = np.linspace(0.0, 1.0, 32)
+_TILTS = np.geomspace(0.05, 4000.0, 36)
+
+
+def _spaced(low: float, high: float) -> Array:
+    """Numbers from low to high, by a constant factor."""
+    result: Array = low * np.exp((math.log(high) - math.log(low)) * _STEPS)
+    return result
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ def chernoff(total: Sum, y: float, around: float) -> float:
     """log of min over c of A(c) e^{-c y} c^c / (1+c)^{1+c}: what the common losses do by themselves."""
     if sum(n * near.level for near, n in total.parts) <= y:
         return -math.inf
-    c = np.geomspace(1e-4 * around, max(50.0 * around, 300.0 / max(y, 1e-300)), 28)
+    c = _spaced(1e-4 * around, max(50.0 * around, 300.0 / max(y, 1e-300)))
     values = total.log_moments(c) - c * y + log_peak(c)
     return float(np.nanmin(values))
 
@@ -467,9 +477,13 @@ class Question:
             for law, _ in self.laws
         )
         for _ in range(3):
-            at = np.geomspace(lowest, highest, 48)
+            at = _spaced(lowest, highest)
             value = np.logaddexp.reduce([math.log(n) + law.log_h(at) for law, n in self.laws])
-            first = int(np.argmax(value <= log_target)) if bool((value <= log_target).any()) else 47
+            first = (
+                int(np.argmax(value <= log_target))
+                if bool((value <= log_target).any())
+                else _STEPS.size - 1
+            )
             lowest, highest = float(at[max(first - 1, 0)]), float(at[first])
         return max(highest, self._by_chernoff(log_target, highest))
 
@@ -487,7 +501,7 @@ class Question:
             spread = math.sqrt(
                 sum(n * float(near.w @ (near.losses * near.losses)) for near, n in parts)
             )
-            c = np.geomspace(0.05, 4000.0, 36) / max(best, spread)
+            c = _TILTS / max(best, spread)
             bounds = (Sum(tuple(parts)).log_moments(c) + log_peak(c) - 1.0 - log_target) / c
             found = float(np.nanmin(bounds))
             if not found > 1.02 * best:

@@ -10,7 +10,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .rare_law import Array, SampledLaw
+from .budget import tabulated
+from .rare_law import Array, SampledLaw, product
 
 Index = tuple[int, ...]
 
@@ -217,9 +218,12 @@ class Jumps:
         for p in range(self._edges.size - 1):
             inside = np.flatnonzero(panel == p)
             if inside.size:
-                distance = place[inside, None] - self._x[p]
-                b = self._sign / np.where(distance == 0.0, 1e-300, distance)
-                parts.append((p, inside, b / b.sum(axis=1, keepdims=True)))
+                b = place[inside, None] - self._x[p]
+                tabulated(b.size)
+                b[b == 0.0] = 1e-300
+                np.divide(self._sign, b, out=b)
+                b /= b.sum(axis=1, keepdims=True)
+                parts.append((p, inside, b))
         return parts
 
     @staticmethod
@@ -228,7 +232,7 @@ class Jumps:
     ) -> tuple[Array, Array]:
         both = np.empty((math.prod(shape), 2))
         for p, inside, b in parts:
-            both[inside] = np.einsum("ij,jk->ik", b, table[p])  # no threads, as BLAS would start
+            both[inside] = product(b, table[p])
         return both[:, 0].reshape(shape), both[:, 1].reshape(shape)
 
     def _table(self, k: Index) -> tuple[Array, float]:

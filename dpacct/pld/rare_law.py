@@ -40,6 +40,28 @@ def legendre(points: int) -> tuple[Array, Array]:
     return x, w
 
 
+# products of real matrices up to which BLAS starts no threads: these cost more than they do at such sizes
+_ALONE = 1 << 18
+
+
+def product(a: Array, b: Array) -> Array:
+    """a @ b, in blocks of rows for which BLAS starts no threads."""
+    rows = max(1, _ALONE // b.size)
+    if a.shape[0] <= rows:
+        whole: Array = a @ b
+        return whole
+    return np.concatenate([a[k : k + rows] @ b for k in range(0, a.shape[0], rows)])
+
+
+def inner(a: Array, b: Array) -> Array:
+    """a @ b.T for few rows that are long, in blocks of columns for which BLAS starts no threads."""
+    columns = max(1, _ALONE // (a.shape[0] * b.shape[0]))
+    total = a[:, :columns] @ b[:, :columns].T
+    for k in range(columns, a.shape[1], columns):
+        total += a[:, k : k + columns] @ b[:, k : k + columns].T
+    return total
+
+
 class Release(ABC):
     """One release without sampling, along an axis on which its loss rises."""
 
@@ -369,10 +391,15 @@ class Near:
 
     def _excess(self, y: Array, raw: Array) -> Array:
         """E_Q[e^y - 1 - y], without loss where y is small."""
+        excess = np.expm1(np.minimum(y, 30.0)) - y
         tiny = np.abs(y) < 1e-3
-        series = y * y * (0.5 + y * (1 / 6 + y / 24))
-        full = np.where(y > 30.0, np.exp(raw), self.w * np.expm1(np.minimum(y, 30.0))) - self.w * y
-        result: Array = np.where(tiny, self.w * series, full).sum(axis=-1)
+        small = y[tiny]
+        excess[tiny] = small * small * (0.5 + small * (1 / 6 + small / 24))
+        excess *= self.w
+        large = y > 30.0
+        if large.any():
+            excess[large] = (np.exp(raw) - self.w * y)[large]
+        result: Array = excess.sum(axis=-1)
         return result
 
     def moments(self, exponent: float) -> tuple[float, float, Array, Array]:

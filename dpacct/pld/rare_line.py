@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .budget import tabulated
-from .rare_law import Array, Near
+from .rare_law import Array, Near, inner, product
 from .stable import TooFine
 
 Complexes = npt.NDArray[np.complex128]
@@ -270,6 +270,9 @@ class _Wave:
         self._table, self._step = table, step
         self._short, self._short_mean = self._waves(step * np.arange(float(_BLOCK)))
         self._few = table.weights[table.above]
+        self._parts = np.concatenate((self._short.real, self._short.imag))
+        near = 1.0 + self._short[:, table.above]
+        self._parts_above = np.concatenate((near.real, near.imag))
 
     def _waves(self, t: Array) -> tuple[Complexes, Complexes]:
         x, p = self._table.losses, self._table.weights
@@ -284,8 +287,7 @@ class _Wave:
             y * square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square / 362880))),
             sine - y,
         )
-        # einsum, as BLAS would start threads for products this small
-        mean = np.einsum("ij,j->i", real, p) + 1j * np.einsum("ij,j->i", excess, p)
+        mean = product(real, p[:, None])[:, 0] + 1j * product(excess, p[:, None])[:, 0]
         return real + 1j * sine, mean
 
     def block(self, first: int) -> tuple[Complexes, Complexes]:
@@ -295,11 +297,21 @@ class _Wave:
         )
         p, above = self._table.weights, self._table.above
         tabulated(long.shape[0] * self._short.size // 4)
-        cross = np.einsum("ij,kj->ik", long * p, self._short)
+        cross = _complex_inner(long * p, self._parts)
         whole = (cross + long_mean[:, None] + self._short_mean).ravel()
         weighed = (1.0 + long[:, above]) * self._few
-        few = np.einsum("ij,kj->ik", weighed, 1.0 + self._short[:, above]).ravel()
+        few = _complex_inner(weighed, self._parts_above).ravel()
         return whole, few
+
+
+def _complex_inner(a: Complexes, parts: Array) -> Complexes:
+    """a @ b.T, with the real and the imaginary part of b one above the other."""
+    rows, half = a.shape[0], parts.shape[0] // 2
+    both = inner(np.concatenate((a.real, a.imag)), parts)
+    real = both[:rows, :half] - both[rows:, half:]
+    imag = both[:rows, half:] + both[rows:, :half]
+    result: Complexes = real + 1j * imag
+    return result
 
 
 def _log_integrand(
