@@ -23,7 +23,7 @@ NOISES = [Laplace(400, 0.5, 2.0), Staircase(400, 0.5, 0.7)]
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)
 def test_the_printed_noise_is_the_same_draw_under_another_bound(noise: Any) -> None:
-    """002 clips in l2: a row of l2 norm C has an l1 norm of sqrt(d) C, which the noise does not hide."""
+    """UDP-FL clips in l2: a row of l2 norm C has an l1 norm of sqrt(d) C, which the noise does not hide."""
     printed = noise.as_printed()
     row = np.full((1, 400), 1.0)
     assert np.linalg.norm(printed.bound(row)) == pytest.approx(noise.clip)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import types
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +77,55 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
     # once more: it is over, and says the same
     assert main(["run", str(toml), "--out", str(folder), "--quiet"]) == 0
     assert capsys.readouterr().out == out
+
+
+def test_a_run_and_what_refuses_it_are_json(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = toml.parent / "json"
+    assert main(["run", str(toml), "--out", str(folder), "--json"]) == 0
+    printed = capsys.readouterr()
+    values = json.loads(printed.out)
+    assert not printed.err and values["schema"] == 1 and values["rounds"] == 6
+    report = json.loads((folder / "report.json").read_text())
+    assert values["epsilon"]["upper"] == pytest.approx(report["epsilon"]["upper"], rel=1e-9)
+    assert values["planned"] == values["executed"] and values["missing"] == {}
+    assert len(values["clients"]) == 6 and 0 < values["test_accuracy"] <= 1
+    assert main(["run", str(toml), "--out", str(folder), "--json", "--set", "run.seed=x"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == 2 and error["argument"] == "seed" and "'x'" in error["message"]
+    assert main(["run", str(toml), "--json", "--no-such-option"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "usage"
+
+
+def test_measurements_for_tensorboard(
+    toml: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[tuple[str, float, int]] = []
+
+    class SummaryWriter:
+        def __init__(self, folder: str) -> None:
+            assert folder.endswith("tensorboard")
+
+        def add_scalar(self, *scalar: Any) -> None:
+            written.append(scalar)
+
+        def flush(self) -> None:
+            return None
+
+    words = ["run", str(toml), "--out", str(toml.parent / "board"), "--quiet", "--tensorboard"]
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    assert main(words) == 7
+    assert "'.[training,tensorboard]'" in capsys.readouterr().err
+    library = types.ModuleType("torch.utils.tensorboard")
+    vars(library)["SummaryWriter"] = SummaryWriter
+    monkeypatch.setitem(sys.modules, "tensorboard", types.ModuleType("tensorboard"))
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", library)
+    assert main(words) == 0
+    lines = (toml.parent / "board" / "metrics.jsonl").read_text()
+    rows = [json.loads(line) for line in lines.splitlines()]
+    for name in ("accuracy", "loss", "epsilon"):
+        assert [(v, at) for n, v, at in written if n == name] == [
+            (row[name], row["round"]) for row in rows
+        ]
 
 
 def test_without_privacy_the_report_says_none(

@@ -260,7 +260,7 @@ CIFAR, MNIST = (3, 32, 32), (1, 28, 28)
 @pytest.mark.parametrize(
     ("name", "inputs", "classes", "widths", "weights"),
     [
-        # 000 Section 6.2 prints "about 3.4M"; the others are those of the networks that they cite
+        # Liang et al. 2020 print "about 3.4M"; the others are those of the networks that they cite
         ("cnn", CIFAR, 10, {"channels": (64, 128), "hidden": (384, 192)}, 3_431_754),
         (
             "cnn",
@@ -289,7 +289,13 @@ CIFAR, MNIST = (3, 32, 32), (1, 28, 28)
             122_570,
         ),
         ("cnn", MNIST, 62, {"channels": (32, 64), "hidden": (512,)}, 1_690_046),
-        ("resnet", CIFAR, 10, {"width": 64}, 11_173_962),  # 004 Section 6.1, 002 Section 5.1
+        (
+            "resnet",
+            CIFAR,
+            10,
+            {"width": 64},
+            11_173_962,
+        ),  # Shi et al. 2023, Section 6.1, UDP-FL, Section 5.1
         ("lstm", (80,), 80, {"embedding": 8, "hidden": 256, "layers": 2}, 819_920),
     ],
 )

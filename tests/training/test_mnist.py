@@ -63,7 +63,7 @@ def test_rounds_are_the_textbook_s(rounds: int) -> None:
     released beyond the package's own sum.
     """
     prepared = setting(7, "uniform", "dp_fed_ls.theorem1", 1)
-    # the textbook starts from zero, as 000 may have done: so does this run
+    # the textbook starts from zero, as Liang et al. 2020 may have done: so does this run
     prepared = prepare(prepared.experiment.changed({"model.start": "zeros"}))
     keys = Keys.from_seed(0)
 
@@ -130,7 +130,7 @@ def test_rounds_take_an_eighth_of_the_textbook_s_time() -> None:
 def test_accuracies_are_within_a_point_and_a_half(
     scheme: str, noise: str, epsilon: int, smoothing: float, printed: float
 ) -> None:
-    """000 Table 1: three corners of what it prints; the whole table takes one command.
+    """Liang et al. 2020, Table 1: three corners of what it prints; the whole table takes one command.
 
     One run spreads by 0.85 points where the noise is largest, and the paper prints one number.
     """

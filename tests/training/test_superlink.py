@@ -74,7 +74,7 @@ def beside(experiment: Path, folder: Path) -> dict[str, bytes]:
     return weights(folder / "beside")
 
 
-def until(what: Any, seconds: float = 300.0) -> None:
+def until(what: Any, seconds: float = 900.0) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end
@@ -166,7 +166,7 @@ def killed(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_a_supernode_killed_in_a_round_is_missing_and_comes_back(tmp_path: Path) -> None:
-    text = SHARES.replace("deadline = 120", "deadline = 40").replace("rounds = 4", "rounds = 5")
+    text = SHARES.replace("rounds = 4", "rounds = 5")
     experiment, out = write(tmp_path, text), tmp_path / "out"
     with superlink(tmp_path) as (home, address):
         nodes = [node(home, address, host, tmp_path) for host in (0, 1)]
@@ -238,7 +238,7 @@ class Proxy:
 
 def test_a_partition_ends_the_run_by_itself_and_the_same_command_goes_on(tmp_path: Path) -> None:
     experiment, out = (
-        write(tmp_path, SHARES.replace("deadline = 120", "deadline = 30")),
+        write(tmp_path),
         tmp_path / "out",
     )
     with superlink(tmp_path) as (home, address), closing(Proxy(address)) as proxy:
@@ -248,7 +248,7 @@ def test_a_partition_ends_the_run_by_itself_and_the_same_command_goes_on(tmp_pat
             with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
                 until(lambda: len(measured(out)) == 2)
                 proxy.drop()
-                _, said = server.communicate(timeout=200)
+                _, said = server.communicate(timeout=400)
             assert server.returncode == 2 and "the same command goes on" in said, said
             proxy.drop(False)
             done = run(experiment, out, "--superlink", proxy.address)

@@ -361,7 +361,7 @@ def test_totals_of_votes_go_with_the_key(tmp_path: Path) -> None:
 
 
 def test_one_point_of_a_connection_is_the_paper_s() -> None:
-    """002 Theorem 5: 1.1 times the mean less a tenth of the last model."""
+    """UDP-FL, Theorem 5: 1.1 times the mean less a tenth of the last model."""
     run, engine = begun(system("udp_fl"))
     start = run.state.server["weights"]
     models = run.step(engine, 1)["model"]

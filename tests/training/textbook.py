@@ -26,7 +26,7 @@ def client_update(
     rate: float,
     clip: float,
 ) -> torch.Tensor:
-    """CLIENTUPDATE of 000 Algorithm 1 for logistic regression."""
+    """CLIENTUPDATE of Liang et al. 2020, Algorithm 1 for logistic regression."""
     features, classes = x[0].numel(), (len(start)) // (x[0].numel() + 1)
     net = torch.nn.Linear(features, classes)
     torch.nn.utils.vector_to_parameters(start.clone(), net.parameters())

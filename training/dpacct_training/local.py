@@ -100,7 +100,7 @@ def plain(model: Model, w: Rows, x: Rows, y: Rows) -> Rows:
 
 @dataclass(frozen=True)
 class SAM:
-    """The gradient at the worst point within `rho` (004 Algorithm 1, lines 7 to 9)."""
+    """The gradient at the worst point within `rho` (Shi et al. 2023, Algorithm 1, lines 7 to 9)."""
 
     rho: float
 
@@ -128,7 +128,7 @@ def fit(
 ) -> NDArray[np.float32]:
     """Local models less `start` (one model for all, or a row each).
 
-    `within`: pulled back into that ball around the start after every step (000 Algorithm 1).
+    `within`: pulled back into that ball around the start after every step (Liang et al. 2020, Algorithm 1).
     """
     plain_sgd = gradient is plain and not terms and not local.momentum and start.ndim == 1
     if plain_sgd and local.optimiser == "sgd" and site.model.spans(site, local):

@@ -59,7 +59,7 @@ def shared(session: Session, result: Result) -> float:
 
 
 def _on_own_classes(session: Session, models: Callable[[dict[str, Array], Site], Array]) -> float:
-    """As 001 Section 4.1 tests: "examples with the same label she/he has seen in training"."""
+    """As Zheng et al. 2021, Section 4.1 tests: "examples with the same label she/he has seen in training"."""
     setting = session.prepared.setting
     x, y = setting.samples(setting.federation.test)
     right = []
@@ -86,7 +86,7 @@ def norm(session: Session, result: Result) -> float:
 def sharpness(session: Session, result: Result) -> float:
     """The largest eigenvalue of the loss's Hessian on test samples, by power iteration.
 
-    004 Section 6.3 calls a minimum flat where the loss rises slowly around it.
+    Shi et al. 2023, Section 6.3 calls a minimum flat where the loss rises slowly around it.
     """
     setting = session.prepared.setting
     x, y = (part[:_SAMPLES] for part in setting.samples(setting.federation.test))

@@ -200,7 +200,7 @@ class Laplace(Noise):
 
 @dataclass(frozen=True)
 class PrintedLaplace(Laplace):
-    """Clipped in l2, with the noise that an l1 norm of one clip would ask for (002 Section 5.1).
+    """Clipped in l2, with the noise that an l1 norm of one clip would ask for (UDP-FL, Section 5.1).
 
     A row of l2 norm `clip` has an l1 norm of up to sqrt(size) clips: `node` accounts for that.
     """
@@ -274,7 +274,7 @@ class Staircase(Noise):
 
 @dataclass(frozen=True)
 class PrintedStaircase(Staircase):
-    """Clipped in l2, with one staircase a number, accounted as one staircase in all (002 Section 5.1).
+    """Clipped in l2, with one staircase a number, accounted as one staircase in all (UDP-FL, Section 5.1).
 
     The ball of l2 radius `clip` lies in the cube that `Staircase` accounts: so many mechanisms.
     """

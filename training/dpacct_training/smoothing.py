@@ -1,4 +1,4 @@
-"""Laplacian smoothing: A_sigma^{-1} v (000 Eq. (2))."""
+"""Laplacian smoothing: A_sigma^{-1} v (Liang et al. 2020, Eq. (2))."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Vector = NDArray[np.float64]
 def eigenvalues(size: int) -> Vector:
     """lambda_k = 2 - 2 cos(2 pi k / d) of the Laplacian of a cycle, k = 0 .. d//2 (as rfft orders).
 
-    This is -fft(d) of 000 Eq. (2), d = [-2, 1, 0, ..., 0, 1]. The matrix written out in Section 4
-    (1 + 2 sigma on the whole diagonal, not cyclic) differs from it in the first and last entries.
+    This is -fft(d) of Liang et al. 2020, Eq. (2), d = [-2, 1, 0, ..., 0, 1]. The matrix written out in
+    Section 4 (1 + 2 sigma on the whole diagonal, not cyclic) differs from it in the first and last entries.
     """
     return 4.0 * np.sin(np.pi * np.arange(size // 2 + 1) / size) ** 2
 

@@ -1,4 +1,4 @@
-"""Proposition 1 of 000: what smoothing costs in bias and saves in variance; a chooser of its factor."""
+"""Proposition 1 of Liang et al. 2020: smoothing costs bias and saves variance; a chooser of its factor."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _spectrum(v: Vector, boundary: str) -> tuple[Vector, Vector]:
 
 
 def risk(v: Vector, nu: float, sigma: float, boundary: str = "periodic") -> Risk:
-    """000 Proposition 1 for a known signal v: it must be public, or the answer is not.
+    """Liang et al. 2020, Proposition 1 for a known signal v: it must be public, or the answer is not.
 
     >>> v = np.array([1.0, 0.5, -0.25, 2.0, 0.0])
     >>> round(risk(v, 0.3, 1.0).total, 10), round(risk(v, 0.3, 1.0, "neumann").total, 10)

@@ -28,7 +28,7 @@ class Blur(DPFedAvg):
 
     name: ClassVar[str] = "blur"
     source: ClassVar[str] = "Cheng et al. 2022, Algorithm 1"
-    printed: ClassVar[float | None] = 0.95  # 004 Section 6.1
+    printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
 
     def __post_init__(self) -> None:
         real("lam", self.lam, 0.0)

@@ -1,4 +1,4 @@
-"""DP-Fed: clipped at every local step, noise at the server (000 Algorithm 1 with sigma = 0)."""
+"""DP-Fed: clipped at every local step, noise at the server (Liang et al. 2020, Algorithm 1, sigma = 0)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DPFed(DPFedAvg):
     """
 
     name: ClassVar[str] = "dp_fed"
-    source: ClassVar[str] = "000 Algorithm 1, sigma = 0"
+    source: ClassVar[str] = "Liang et al. 2020, Algorithm 1, sigma = 0"
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
         """What Theorem 1 or 2 asks for, by the sampling."""

@@ -1,4 +1,4 @@
-"""DP-Fed-LS: DP-Fed, and the released mean is smoothed (000 Algorithm 1)."""
+"""DP-Fed-LS: DP-Fed, and the released mean is smoothed (Liang et al. 2020, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DPFedLS(DPFed):
     smoothing: float = 1.0
 
     name: ClassVar[str] = "dp_fed_ls"
-    source: ClassVar[str] = "000 Algorithm 1"
+    source: ClassVar[str] = "Liang et al. 2020, Algorithm 1"
 
     def __post_init__(self) -> None:
         real("smoothing", self.smoothing, 0.0, 1e12)

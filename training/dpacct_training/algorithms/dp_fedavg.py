@@ -1,4 +1,4 @@
-"""DP-FedAvg (003 Algorithms 3 and 4, after Geyer et al. 2017)."""
+"""DP-FedAvg (AE-DPFL, Algorithms 3 and 4, after Geyer et al. 2017)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class DPFedAvg(FedAvg):
     by: str = SERVER
 
     name: ClassVar[str] = "dp_fedavg"
-    source: ClassVar[str] = "003 Algorithms 3 and 4"
-    printed: ClassVar[float | None] = 0.06  # 003, hyperparameters: S = 0.08, sigma = 0.06
+    source: ClassVar[str] = "AE-DPFL, Algorithms 3 and 4"
+    printed: ClassVar[float | None] = 0.06  # AE-DPFL, hyperparameters: S = 0.08, sigma = 0.06
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """Noise for the cohort's target."""

@@ -1,4 +1,4 @@
-"""DP-FedAvg with the clients' noise (003 Algorithms 5 and 6)."""
+"""DP-FedAvg with the clients' noise (AE-DPFL, Algorithms 5 and 6)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DPFedAvgClients(DPFedAvg):
     by: str = SHARES
 
     name: ClassVar[str] = "dp_fedavg_clients"
-    source: ClassVar[str] = "003 Algorithms 5 and 6"
+    source: ClassVar[str] = "AE-DPFL, Algorithms 5 and 6"
 
 
 ALGORITHM = DPFedAvgClients

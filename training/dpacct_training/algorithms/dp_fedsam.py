@@ -1,4 +1,4 @@
-"""DP-FedSAM: local steps that look for flat minima (004 Algorithm 1)."""
+"""DP-FedSAM: local steps that look for flat minima (Shi et al. 2023, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class DPFedSAM(DPFedAvg):
     rho: float = 0.03
 
     name: ClassVar[str] = "dp_fedsam"
-    source: ClassVar[str] = "004 Algorithm 1"
-    printed: ClassVar[float | None] = 0.95  # 004 Section 6.1
+    source: ClassVar[str] = "Shi et al. 2023, Algorithm 1"
+    printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
 
     def __post_init__(self) -> None:
         real("rho", self.rho, 0.0)

@@ -1,4 +1,4 @@
-"""DP-FedSAM-top_k: only the largest coordinates of the noisy mean are applied (004 Section 4.3)."""
+"""DP-FedSAM-top_k: only the largest numbers of the noisy mean are applied (Shi et al. 2023, Section 4.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DPFedSAMTopK(DPFedSAM):
     keep: float = 0.4
 
     name: ClassVar[str] = "dp_fedsam_topk"
-    source: ClassVar[str] = "004 Algorithm 1, top-k"
+    source: ClassVar[str] = "Shi et al. 2023, Algorithm 1, top-k"
 
     def __post_init__(self) -> None:
         super().__post_init__()

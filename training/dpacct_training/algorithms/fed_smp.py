@@ -28,7 +28,7 @@ class FedSMP(DPFedAvg):
 
     name: ClassVar[str] = "fed_smp"
     source: ClassVar[str] = "Hu et al. 2023, Algorithm 1"
-    printed: ClassVar[float | None] = 0.95  # 004 Section 6.1
+    printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
 
     def __post_init__(self) -> None:
         positive("keep", self.keep, 1.0)

@@ -1,4 +1,4 @@
-"""Private-kNN-FL: agents vote with their nearest neighbours' labels (003 Algorithm 2)."""
+"""Private-kNN-FL: agents vote with their nearest neighbours' labels (AE-DPFL, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class KnnFL(PateFL):
     level: str = "agent"
 
     name: ClassVar[str] = "knn_fl"
-    source: ClassVar[str] = "003 Algorithm 2"
+    source: ClassVar[str] = "AE-DPFL, Algorithm 2"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""PATE-FL: agents vote on public queries; labels of noisy majorities teach a student (003 Algorithm 1)."""
+"""PATE-FL: agents vote on public queries; noisy majorities teach a student (AE-DPFL, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PateFL(Algorithm):
     self_training: bool = False
 
     name: ClassVar[str] = "pate_fl"
-    source: ClassVar[str] = "003 Algorithm 1"
+    source: ClassVar[str] = "AE-DPFL, Algorithm 1"
 
     def __post_init__(self) -> None:
         positive("sigma", self.sigma)

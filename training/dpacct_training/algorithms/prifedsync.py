@@ -1,4 +1,4 @@
-"""PriFedSync: noisy steps inside clients, personal models, helpers (001 Algorithms 1 and 2)."""
+"""PriFedSync: noisy steps in clients, personal models, helpers (Zheng et al. 2021, Algorithms 1 and 2)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PriFedSync(Algorithm):
     steps: int = 38
 
     name: ClassVar[str] = "prifedsync"
-    source: ClassVar[str] = "001 Algorithms 1 and 2"
+    source: ClassVar[str] = "Zheng et al. 2021, Algorithms 1 and 2"
     messages: ClassVar[tuple[str, ...]] = ("model",)
     personalises: ClassVar[bool] = True
 

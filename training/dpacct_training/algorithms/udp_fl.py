@@ -1,4 +1,4 @@
-"""UDP-FL: every client its own mechanism and budget (002 Algorithms 1 to 3)."""
+"""UDP-FL: every client its own mechanism and budget (Algorithms 1 to 3 of the paper of that name)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class UDPFL(Algorithm):
     connect: int = 0
 
     name: ClassVar[str] = "udp_fl"
-    source: ClassVar[str] = "002 Algorithms 1 to 3"
+    source: ClassVar[str] = "UDP-FL, Algorithms 1 to 3"
     messages: ClassVar[tuple[str, ...]] = ("model",)
 
     def __post_init__(self) -> None:

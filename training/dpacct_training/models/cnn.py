@@ -21,12 +21,13 @@ class CNN(Model):
 
     | paper | inputs | channels | kernel, padding, pool | hidden | weights |
     |---|---|---|---|---|---|
-    | 000 Section 6.2 | 3 x 32 x 32 | 64, 128 | 5, same, 2 2 | 384, 192 | 3,431,754 |
-    | 001 MNIST | 1 x 28 x 28 | 32, 64 | 3, valid, 1 2 | 128 | 1,199,882 |
-    | 001 CIFAR-10 | 3 x 32 x 32 | 32, 64, 64 | 3, valid, 2 2 1 | 64 | 122,570 |
-    | 004 EMNIST, 62 classes | 1 x 28 x 28 | 32, 64 | 5, same, 2 2 | 512 | 1,690,046 |
+    | Liang et al. 2020, Section 6.2 | 3 x 32 x 32 | 64, 128 | 5, same, 2 2 | 384, 192 | 3,431,754 |
+    | Zheng et al. 2021, MNIST | 1 x 28 x 28 | 32, 64 | 3, valid, 1 2 | 128 | 1,199,882 |
+    | Zheng et al. 2021, CIFAR-10 | 3 x 32 x 32 | 32, 64, 64 | 3, valid, 2 2 1 | 64 | 122,570 |
+    | Shi et al. 2023, EMNIST, 62 classes | 1 x 28 x 28 | 32, 64 | 5, same, 2 2 | 512 | 1,690,046 |
 
-    Neither 001 nor 004 prints the channels: these are those of the tutorials that they follow.
+    Neither Zheng et al. 2021 nor Shi et al. 2023 prints the channels: these are those of the tutorials
+    that they follow.
     """
 
     channels: tuple[int, ...] = (8, 16)

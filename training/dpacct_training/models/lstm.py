@@ -1,4 +1,4 @@
-"""Next character from the last eighty (000 Section 6.3)."""
+"""Next character from the last eighty (Liang et al. 2020, Section 6.3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpacct_training.models.model import Model
 class LSTM(Model):
     """Embedding, stacked LSTM, linear layer on the last state; inputs are (length,) character codes.
 
-    000: embedding 8, two layers of 256. `classes` is the size of the alphabet.
+    Liang et al. 2020: embedding 8, two layers of 256. `classes` is the size of the alphabet.
     """
 
     embedding: int = 8
