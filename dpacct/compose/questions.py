@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 # of an upper end of delta that becomes an absolute error of a trade-off curve
-_CURVE_TOLERANCE = 1e-6
+_CURVE_TOLERANCE = 1e-8
 # of a logarithm: what it is rounded by
 _UNIT = 2.0**-52
 ORDER = Real(1, math.inf, typical=(1.1, 64))

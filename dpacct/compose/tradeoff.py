@@ -18,7 +18,7 @@ LogProfile = Callable[[Floats], Floats]
 
 # epsilons of the first look, and how often each alpha's best one is moved to the top of a parabola
 _COARSE = 64
-_ROUNDS = 6
+_ROUNDS = 10
 _KINKED_ROUNDS = 18
 # more alphas than this share the epsilons of so many of them
 _MANY = 128
@@ -26,8 +26,8 @@ _MANY = 128
 _BETWEEN = 5
 # alphas of one block, and lines beside the best ones of its ends that are looked at too
 _BLOCK, _SPARE = 256, 8
-# a gain in f that isn't worth another round
-_LEAST_GAIN = 1e-9
+# a gain, as a share of 1 - f, that isn't worth another round; rounds without one after which no more follow
+_LEAST_GAIN, _IDLE = 1e-9, 3
 
 
 def _lines(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
@@ -157,9 +157,9 @@ def _refined(
         epsilons, log_delta = epsilons[order], log_delta[order]
         values = _lines(epsilons, log_delta, alpha)
         following = values.max(axis=1)
-        gain = float((following - reached).max(initial=0.0))
+        gain = float(((following - reached) / np.maximum(1.0 - reached, 1e-300)).max(initial=0.0))
         reached = following
         idle = idle + 1 if gain < _LEAST_GAIN else 0
-        if idle == 2 and not kinked:
+        if idle == _IDLE and not kinked:
             break
     return epsilons, log_delta, reached

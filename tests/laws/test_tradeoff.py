@@ -82,6 +82,15 @@ def test_gaussian_closed_form(mu: float, alpha: float) -> None:
     assert found == pytest.approx(truth, abs=1e-5)
 
 
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 0.05, 0.5])
+def test_hits_of_few_false_alarms_are_sharp(sigma: float, alpha: float) -> None:
+    """1 - f, which attacks are judged by, is as small as alpha: its error counts beside itself."""
+    truth = float(ndtr(1.0 / sigma - ndtri(1.0 - alpha)))
+    hits = 1.0 - dp.Gaussian(sigma=sigma).tradeoff(alpha)
+    assert truth * (1.0 - 1e-9) <= hits <= truth * (1.0 + 1e-5)
+
+
 @law(share=0.4, epsilon=powers(-2, 1), alpha=st.floats(0.0, 1.0, allow_subnormal=False))
 def test_pure_dp_closed_form(epsilon: float, alpha: float) -> None:
     """max(0, 1 - e^eps alpha, e^-eps (1 - alpha)) (Wasserman, Zhou 2010)."""
