@@ -28,6 +28,8 @@ from .low_sampling import FEW_HITS, LowSampling
 
 # relative error of a delta, and of an epsilon, above which another method is asked
 _USABLE, _ROUGH = 1e-6, 1e-6
+# steps up to which a contour comes before counts of large losses, in a profile of few hits
+_FEW_STEPS = 40
 # what a profile's panels may miss where its readings are those of grids, 1e-4 wide
 _ON_GRIDS = 1e-5
 # relative rounding of the mass of open failures, and of what is added to it
@@ -240,7 +242,11 @@ class Direction:
             if few is not None:
                 return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
             return Profile(Route(self._by_contours), every=True)
-        return Profile(Route(self._by_contours), Route(self._by_jumps))
+        routes = [Route(self._by_contours), Route(self._by_jumps)]
+        # of many steps that hardly ever touch the record no line tells
+        if self.rare is not None and sum(n for _, n in self.rare.laws) > _FEW_STEPS:
+            routes.reverse()
+        return Profile(*routes)
 
     @cached_property
     def _on_grids(self) -> Profile:

@@ -115,7 +115,7 @@ def test_nothing_is_tried_between_two_failures() -> None:
 )
 def test_listed_outcomes_say_what_they_say_of_one_epsilon(plan: dp.Node) -> None:
     for direction in Composition(plan, Adjacency.ADD_REMOVE).upper:
-        found = outcomes(merged([(law.source(), n) for law, n in direction.laws]))
+        found = outcomes(merged(direction.sources))
         assert found is not None
         for points in found:
             at = np.append(np.linspace(0.0, 1.1 * float(points.losses[-1]), 101), points.losses)
