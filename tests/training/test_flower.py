@@ -462,8 +462,10 @@ def test_the_report_names_what_hosts_elsewhere_are_believed(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_an_experiment_is_the_same_after_its_journey_as_toml(path: Path) -> None:
-    experiment = Experiment.read(path).changed({"data.name": 'a "b" \\ c', "run.seed": 3})
-    assert Experiment.from_toml(experiment.to_toml(), "other") == experiment
+    read = Experiment.read(path).changed({"data.name": 'a "b" \\ c', "run.seed": 3})
+    # of one run: what is claimed of several stays behind
+    run = Experiment(read.name, read.sections, read.clients, read.source, read.note, read.reduced)
+    assert Experiment.from_toml(read.to_toml(), "other") == run
 
 
 def test_an_app_for_flwr_run_is_the_experiment(
