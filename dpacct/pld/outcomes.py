@@ -22,6 +22,8 @@ MOST_OUTCOMES = 1 << 15
 _FEW = 64
 # relative rounding of a sum of many positive terms, and of its terms
 _SUM = 1e-14
+# rounding of one logarithm, relative to 1 and its size
+_UNIT = 4e-16
 # of the mass at infinity: of each step's, and of the product
 _INFINITE = 2e-15
 
@@ -74,17 +76,20 @@ class Outcomes:
         losses = self.losses + self.unsure
         order = np.argsort(losses)
         losses, log_q = losses[order], (self.log_p + self.slack - losses)[order]
-        above = np.logaddexp.accumulate(log_q[::-1])[::-1]
         with np.errstate(divide="ignore"):
+            above, missed = _summed(log_q, np.zeros(log_q.shape))
             steps = above[1:] + losses[1:] + np.log(-np.expm1(-np.diff(losses)))
             infinite = math.log(self.infinite) + _INFINITE if self.infinite > 0.0 else -math.inf
-            at = np.logaddexp.accumulate(np.append(infinite, steps[::-1]))[::-1]
+            before = np.append(missed[1:] + _UNIT * (np.abs(above[1:]) + np.abs(losses[1:])), 0.0)
+            at, error = _summed(np.append(steps, infinite), before)
             k = np.searchsorted(losses, epsilons, side="right")
             past, k = k == losses.size, np.minimum(k, losses.size - 1)
             gap = np.where(past, 0.0, np.minimum(epsilons - losses[k], 0.0))
             inside = np.logaddexp(at[k], above[k] + losses[k] + np.log(-np.expm1(gap)))
-        largest = np.abs(above) + np.abs(losses) + np.abs(np.where(np.isfinite(at), at, 0.0))
-        rounding = _SUM + 4e-16 * losses.size * (1.0 + float(largest.max()))
+        last = missed[k] + _UNIT * (np.abs(above[k]) + np.abs(losses[k]))
+        rounding = (
+            _SUM + np.maximum(error[k], last) + _UNIT * (2.0 + np.where(past, 0.0, np.abs(inside)))
+        )
         result: Floats = np.where(past, infinite, inside + rounding)
         margin = np.where(np.isfinite(result), 4e-16 * (1.0 - result), 0.0)
         return np.minimum(result + margin, 0.0)
@@ -107,6 +112,19 @@ class Outcomes:
             return max(float(losses[k]), floor), 1.0
         epsilon = top + math.log((a - 1.0) / b)
         return max(min(epsilon, float(losses[k])), floor), max(a - 1.0, 1e-12)
+
+
+def _summed(logs: Floats, errors: Floats) -> tuple[Floats, Floats]:
+    """Log of the sum of all terms from each on, and what it is off by: `errors` of the terms, and rounding.
+
+    A sum further on counts as much as it is part of this one, whatever its own logarithm is off by.
+    """
+    total = np.logaddexp.accumulate(logs[::-1])[::-1]
+    size = np.where(np.isfinite(total), np.abs(total), 0.0)
+    own = np.logaddexp(logs + np.log(errors), total + np.log(_UNIT * (1.0 + size)))
+    some = np.isfinite(total)
+    found = np.logaddexp.accumulate(own[::-1])[::-1] - np.where(some, total, 0.0)
+    return total, np.where(some, np.exp(found), 0.0)
 
 
 def outcomes(sources: Sources) -> tuple[Outcomes, Outcomes] | None:
