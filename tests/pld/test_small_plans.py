@@ -63,8 +63,10 @@ def test_a_failure_that_decides_alone(method: str) -> None:
         assert answer.upper - answer.lower < 1e-13 * exact
 
 
-@pytest.mark.parametrize("method", ["auto", "exact", "lattice"])
-def test_an_epsilon_next_to_the_largest_loss(method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "within"), [("auto", 1e-11), ("exact", 1e-12), ("lattice", 1e-12)]
+)
+def test_an_epsilon_next_to_the_largest_loss(method: str, within: float) -> None:
     """Truth 1.49999999992692."""
     with mpmath.workdps(DIGITS):
         part = response_beside_pure("0.09404", 10, "1.092e-9", "1.5")
@@ -73,4 +75,4 @@ def test_an_epsilon_next_to_the_largest_loss(method: str) -> None:
         least = mpmath.mpf("6.255e-11")
         assert delta(part, mpmath.nstr(mpmath.mpf(answer.lower), 40)) >= least
         assert delta(part, mpmath.nstr(mpmath.mpf(answer.upper), 40)) <= least
-        assert answer.upper - answer.lower < 1e-12
+        assert answer.upper - answer.lower < within
