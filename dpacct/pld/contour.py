@@ -336,11 +336,30 @@ def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Sol
     try:
         cut = _cut(laws, log_target)
     except TooFine:
-        return found
-    if all(a is b for (a, _), (b, _) in zip(cut, laws, strict=True)):
-        return found
-    found = _epsilon(cut, log_target, floor)
-    return found if found.resolved and not _felt(cut, found.tilt) else Solved(found.value, math.inf)
+        return _by_readings(laws, log_target, floor, found.value)
+    if any(a is not b for (a, _), (b, _) in zip(cut, laws, strict=True)):
+        again = _epsilon(cut, log_target, floor)
+        if again.resolved and not _felt(cut, again.tilt):
+            return again
+    return _by_readings(laws, log_target, floor, found.value)
+
+
+def _by_readings(laws: list[Part], log_target: float, floor: float, at: float) -> Solved:
+    """Secants through readings of delta from an epsilon that a line came to and did not confirm."""
+    if not (math.isfinite(at) and at > floor):
+        return Solved(at, math.inf)
+    behind, before = at * (1.0 + 1e-6), log_delta(laws, at * (1.0 + 1e-6))
+    for _ in range(6):
+        reading = log_delta(laws, at)
+        if not (reading.resolved and before.resolved) or at == behind:
+            break
+        slope, gap = (before.value - reading.value) / (behind - at), log_target - reading.value
+        if not slope < 0.0:
+            break
+        if abs(gap) <= max(1e-13, 0.02 * reading.error):
+            return Solved(at, (abs(gap) + reading.error) / -slope + FLOOR * at, reading.tilt)
+        behind, before, at = at, reading, max(floor, at + gap / slope)
+    return Solved(at, math.inf)
 
 
 def _epsilon(laws: list[Part], log_target: float, floor: float) -> Solved:

@@ -102,6 +102,15 @@ def test_golden_samples_of_fixed_size() -> None:
     assert left_out <= 5
 
 
+@pytest.mark.parametrize("steps", [18, 19, 20])
+def test_an_epsilon_that_a_line_came_to_is_read_again(steps: int) -> None:
+    """The line's saddle is at 1.46, its answer at .43: too far to confirm, and near enough to begin at."""
+    plan = dp.WithoutReplacement("0.001")(dp.Gaussian(sigma="0.6")) * steps
+    answer = plan.epsilon(1e-5, method="exact")
+    assert answer.upper is not None
+    assert float(plan.delta(answer.upper, method="exact")) == pytest.approx(1e-5, rel=1e-8)
+
+
 def test_golden_deltas_of_laplace() -> None:
     for row in rows("laplace"):
         found = [contour.log_delta(way, float(row["epsilon"])) for way in directions(row)]
