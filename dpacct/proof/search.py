@@ -19,7 +19,14 @@ from dpacct.pld.stable import Floats
 
 from .balls import precision
 from .effort import SEARCH, line_cost, rule_cost, spend
-from .floats import FloatLaws, Totals, log_payoff_peak, saddle_for_epsilon, saddle_for_log_delta
+from .floats import (
+    FloatLaw,
+    FloatLaws,
+    Totals,
+    log_payoff_peak,
+    saddle_for_epsilon,
+    saddle_for_log_delta,
+)
 from .less_atoms import LessAtoms
 from .line import Contour, Line, Prepared
 from .moments import Moments
@@ -260,7 +267,19 @@ def decay(steps: Sequence[tuple[Prepared, int]]) -> Callable[[Floats], Floats]:
     return deficit
 
 
-_TILTS = np.geomspace(0.03, 300.0, 29)
+_TILTS = np.geomspace(0.7, 5.0, 9)
+_FAR_TILTS = np.geomspace(0.05, 300.0, 29)
+
+
+def _least_tilt(laws: FloatLaws, cs: Floats, epsilon: float, log_target: float) -> float | None:
+    """The least of the tilts whose moment bound is clearly below the target, or the best of all."""
+    values = log_payoff_peak(cs) - cs * epsilon
+    for law, count in laws:
+        values = values + count * law.log_moments(cs)
+    values = np.where(np.isnan(values), np.inf, values)
+    enough = np.flatnonzero(values < log_target - 3.0)
+    k = int(enough[0]) if enough.size else int(np.argmin(values))
+    return float(cs[k]) if values[k] < log_target - 1e-6 else None
 
 
 def tilt_for_bound(
@@ -271,16 +290,13 @@ def tilt_for_bound(
     with searching():
         # no saddle of this epsilon: that may lie far beyond all losses that matter
         guess = saddle_for_log_delta(float_laws, log_target).c
-        cs = guess * _TILTS
-        values = log_payoff_peak(cs) - cs * epsilon
-        for law, count in float_laws:
-            values = values + count * law.log_moments(cs)
-    values = np.where(np.isnan(values), np.inf, values)
-    enough = np.flatnonzero(values < log_target - 3.0)  # the least tilt is the cheapest
-    k = int(enough[0]) if enough.size else int(np.argmin(values))
-    if not values[k] < log_target - 1e-6:
+        found = _least_tilt(float_laws, guess * _TILTS, epsilon, log_target)
+        if found is None:  # with nodes of their own: those in use are for tilts near each other
+            fresh = [(FloatLaw(step), count) for step, count in laws]
+            found = _least_tilt(fresh, guess * _FAR_TILTS, epsilon, log_target)
+    if found is None:
         return None
-    tilt = float(cs[k])
+    tilt = found
     most = max(count for _, count in laws)
     nats = 14.0 + math.log(most)
     bits = 64 + math.ceil((nats + 20.0) / math.log(2.0))
