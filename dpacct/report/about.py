@@ -78,11 +78,11 @@ class About:
     @classmethod
     def read(cls, told: Mapping[str, Any], place: str = "[report]") -> About:
         """The text of a table; raises `InvalidArgument` for a key or a word that is not known."""
-        known = [field.name for field in fields(cls)]
+        keys = [field.name for field in fields(cls)]
         values: dict[str, Any] = {}
         for key, value in told.items():
-            if key not in known:
-                close = difflib.get_close_matches(str(key), known, n=1, cutoff=0.6)
+            if key not in keys:
+                close = difflib.get_close_matches(str(key), keys, n=1, cutoff=0.6)
                 hint = f" (did you mean {close[0]!r}?)" if close else ""
                 raise _wrong(f"{place}: unknown key {shown(key)}{hint}", str(key))
             name = f"{place}: {key}"
@@ -98,8 +98,8 @@ def _text(name: str, key: str, value: object) -> str:
     if isinstance(value, date):  # TOML has dates of its own
         return value.isoformat()
     if not isinstance(value, str) or len(value) > _LONGEST:
-        told = f"{name} must be a text of at most {_LONGEST} characters, got {shown(value)}"
-        raise _wrong(told, key)
+        message = f"{name} must be a text of at most {_LONGEST} characters, got {shown(value)}"
+        raise _wrong(message, key)
     return value.strip()
 
 
@@ -108,7 +108,7 @@ def _texts(name: str, key: str, value: object) -> tuple[str, ...]:
         value = [value]
     if not isinstance(value, list | tuple):
         raise _wrong(f"{name} must be a list of names, got {shown(value)}", key)
-    return tuple(_text(name, key, one) for one in value)
+    return tuple(_text(name, key, text) for text in value)
 
 
 def _word(name: str, key: str, value: str) -> str:

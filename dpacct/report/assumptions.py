@@ -92,22 +92,22 @@ def rows(
         effects: what follows if an assumption is false, by its name, where a number is known.
     """
     seen = tuple(checks)
-    found: list[Row] = []
-    kinds = [(one, _kind(one)) for one in dict.fromkeys(accounted)]
+    merged_rows: list[Row] = []
+    kinds = [(assumption, _kind(assumption)) for assumption in dict.fromkeys(accounted)]
     counts: Counter[str] = Counter()
     for assumption, premise in kinds:
         several = [kind for _, kind in kinds].count(premise) > 1 and premise is not None
         key = "" if premise is None else premise.key
         counts[key] += 1
         base = _base(premise, assumption, f"{key}-{counts[key]}" if several else key)
-        found.append(_merged(base, premise, declared, seen))
+        merged_rows.append(_merged(base, premise, declared, seen))
     for premise in _general(plan):
-        if not any(row.key == premise.key for row in found):
+        if not any(row.key == premise.key for row in merged_rows):
             unsaid = Row(premise.key, premise.text, _UNKNOWN, "nobody has said", premise.effect)
-            found.append(_merged(unsaid, premise, declared, seen))
-    for key, told in declared.items():
+            merged_rows.append(_merged(unsaid, premise, declared, seen))
+    for key, declaration in declared.items():
         base_key = base_of(key)
-        if any(key == row.key or base_of(row.key) == key for row in found):
+        if any(key == row.key or base_of(row.key) == key for row in merged_rows):
             continue
         if base_key != key and counts[base_key]:
             raise InvalidArgument(
@@ -115,16 +115,16 @@ def rows(
                 f" called {base_key}",
                 argument=key,
             )
-        found.append(_own(key, told, seen))
+        merged_rows.append(_own(key, declaration, seen))
     for check in seen:
         if not any(premise.checked_by(check) for premise in PREMISES.values()):
-            found.append(Row("", check.text, check.status, check.source, _OWN))
+            merged_rows.append(Row("", check.text, check.status, check.source, _OWN))
     better = effects or {}
     told_effects = [
         row
         if _has_own_effect(row, declared)
         else replace(row, effect=better.get(base_of(row.key), row.effect))
-        for row in found
+        for row in merged_rows
     ]
     return tuple(sorted(told_effects, key=lambda row: row.status is not _VIOLATED))
 
@@ -142,8 +142,8 @@ def _said(row: Row, declared: Mapping[str, Declared]) -> Declared | None:
 
 
 def _has_own_effect(row: Row, declared: Mapping[str, Declared]) -> bool:
-    told = _said(row, declared)
-    return told is not None and bool(told.effect)
+    declaration = _said(row, declared)
+    return declaration is not None and bool(declaration.effect)
 
 
 def _base(premise: Premise | None, assumption: Assumption, key: str) -> Row:
@@ -172,11 +172,11 @@ def _assumed(plan: Node) -> tuple[Assumption, ...]:
 
 def _kinds(plan: Node) -> list[str]:
     """The kinds of the releases; a sampled one is of the kind that it samples."""
-    found = []
+    kinds = []
     for leaf, _ in plan.releases():
         inner = getattr(leaf, "node", leaf)
-        found.append("custom" if inner.kind.startswith("custom") else inner.kind)
-    return found
+        kinds.append("custom" if inner.kind.startswith("custom") else inner.kind)
+    return kinds
 
 
 def _merged(
@@ -188,38 +188,38 @@ def _merged(
     """The row with what the plan and the checks say of it."""
     if premise is None:
         return row
-    told = _said(row, declared)
+    declaration = _said(row, declared)
     mine = [check for check in checks if premise.checked_by(check)]
     status, evidence = row.status, row.evidence
-    if told is not None:
-        status = told.status
-        evidence = told.evidence or _SILENT[status]
-        row = replace(row, effect=told.effect or row.effect)
-    known = [check for check in mine if check.status is not _UNKNOWN]
-    seen = "; ".join(check.source for check in known)
-    if any(check.status is _VIOLATED for check in known):
-        wrong = [check for check in known if check.status is _VIOLATED]
+    if declaration is not None:
+        status = declaration.status
+        evidence = declaration.evidence or _SILENT[status]
+        row = replace(row, effect=declaration.effect or row.effect)
+    decided = [check for check in mine if check.status is not _UNKNOWN]
+    seen = "; ".join(check.source for check in decided)
+    if any(check.status is _VIOLATED for check in decided):
+        wrong = [check for check in decided if check.status is _VIOLATED]
         seen = "; ".join(f"{check.text}: {check.source}" for check in wrong)
         return replace(row, status=_VIOLATED, evidence=f"not so: {seen}")
-    if status is _VIOLATED or not known:
+    if status is _VIOLATED or not decided:
         return replace(row, status=status, evidence=evidence)
     covered = premise.enough and all(
-        any(re.search(pattern, check.text) for check in known) for pattern in premise.checks
+        any(re.search(pattern, check.text) for check in decided) for pattern in premise.checks
     )
     if covered:
         status = _HELD
-    said = f"{evidence}; " if told is not None else ""
+    said = f"{evidence}; " if declaration is not None else ""
     return replace(row, status=status, evidence=f"{said}{seen}")
 
 
-def _own(key: str, told: Declared, checks: tuple[Assumption, ...]) -> Row:
+def _own(key: str, declaration: Declared, checks: tuple[Assumption, ...]) -> Row:
     """An assumption that only the plan mentions."""
     premise = PREMISES.get(key)
     base = Row(
         key,
-        told.text or (premise.text if premise else key),
-        told.status,
-        told.evidence or _SILENT[told.status],
-        told.effect or (premise.effect if premise else _OWN),
+        declaration.text or (premise.text if premise else key),
+        declaration.status,
+        declaration.evidence or _SILENT[declaration.status],
+        declaration.effect or (premise.effect if premise else _OWN),
     )
     return _merged(base, premise, {}, checks)

@@ -134,12 +134,12 @@ def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _details(report: Report) -> list[str]:
     answer = report.answer
-    known = f"epsilon in {interval(answer)}" if answer.lower is not None else interval(answer)
-    lines = [f"Grade: {answer.side}, {answer.strength} (method {answer.method}); {known}."]
+    bounds = f"epsilon in {interval(answer)}" if answer.lower is not None else interval(answer)
+    lines = [f"Grade: {answer.side}, {answer.strength} (method {answer.method}); {bounds}."]
     lines += [f"{name}: at most {upward(float(risk), DIGITS)}." for name, risk in report.risks]
     if report.violated:
-        told = f"epsilon {upward(float(answer), DIGITS)} at delta {upward(report.delta, DIGITS)}"
-        lines.insert(0, f"{told} does not hold: an assumption is violated.")
+        claim = f"epsilon {upward(float(answer), DIGITS)} at delta {upward(report.delta, DIGITS)}"
+        lines.insert(0, f"{claim} does not hold: an assumption is violated.")
     return lines
 
 

@@ -75,9 +75,9 @@ class _Drawing:
 
     def _kept(self, line: ReportLine) -> list[tuple[float, float]]:
         """The points that can be drawn."""
-        found = [(float(x), float(y)) for x, y in zip(line.x, line.y, strict=True)]
-        found = [(x, y) for x, y in found if math.isfinite(x) and math.isfinite(y)]
-        return [(x, y) for x, y in found if y > 0] if self.chart.logarithmic else found
+        points = [(float(x), float(y)) for x, y in zip(line.x, line.y, strict=True)]
+        points = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
+        return [(x, y) for x, y in points if y > 0] if self.chart.logarithmic else points
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Where a point lies on the paper."""
@@ -91,10 +91,10 @@ class _Drawing:
 
     def svg(self) -> str:
         chart = self.chart
-        told = escape(chart.about or f"{chart.y} over {chart.x}", quote=True)
+        description = escape(chart.about or f"{chart.y} over {chart.x}", quote=True)
         parts = [
             f'<svg viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}" '
-            f'role="img" aria-label="{told}" font-family="inherit" font-size="13" '
+            f'role="img" aria-label="{description}" font-family="inherit" font-size="13" '
             'fill="currentColor">'
         ]
         parts += self._axes()
@@ -106,24 +106,24 @@ class _Drawing:
         return "\n".join([*parts, "</svg>"])
 
     def _axes(self) -> list[str]:
-        chart, found = self.chart, []
+        chart, elements = self.chart, []
         for x in _ticks(*self.xs):
             at, bottom = self.at(x, self._lowest())
-            found.append(_rule(at, _TOP, at, bottom))
-            found.append(_text(at, bottom + 17, _shown(x), "middle"))
+            elements.append(_rule(at, _TOP, at, bottom))
+            elements.append(_text(at, bottom + 17, _shown(x), "middle"))
         for y in self._heights():
             left, at = self.at(self.xs[0], y)
-            found.append(_rule(left, at, _WIDTH - _RIGHT, at))
+            elements.append(_rule(left, at, _WIDTH - _RIGHT, at))
             if chart.logarithmic:
                 power = round(math.log10(y))
                 label = f'10<tspan dy="-5" font-size="9">{power}</tspan>' if power else "1"
-                found.append(_text(left - 6, at + 4, label, "end"))
+                elements.append(_text(left - 6, at + 4, label, "end"))
             else:
-                found.append(_text(left - 6, at + 4, _shown(y), "end"))
+                elements.append(_text(left - 6, at + 4, _shown(y), "end"))
         middle = (_LEFT + _WIDTH - _RIGHT) / 2
-        found.append(_text(middle, _HEIGHT - 8, escape(chart.x), "middle"))
-        found.append(_text(4, 14, escape(chart.y), "start"))
-        return found
+        elements.append(_text(middle, _HEIGHT - 8, escape(chart.x), "middle"))
+        elements.append(_text(4, 14, escape(chart.y), "start"))
+        return elements
 
     def _lowest(self) -> float:
         return 10.0 ** self.ys[0] if self.chart.logarithmic else self.ys[0]
@@ -139,34 +139,34 @@ class _Drawing:
         places = [self.at(x, y) for x, y in self.points[i]]
         if not places:
             return []
-        ink, found = _INK[i % len(_INK)], []
+        ink, elements = _INK[i % len(_INK)], []
         if line.shaded and i:
             below = [self.at(x, y) for x, y in self.points[i - 1]]
             outline = _path([*places, *reversed(below)])
-            found.append(f'<path d="{outline} Z" fill="{ink}" fill-opacity="0.12"/>')
+            elements.append(f'<path d="{outline} Z" fill="{ink}" fill-opacity="0.12"/>')
         dash = _DASH if line.dashed else ""
-        found.append(
+        elements.append(
             f'<path d="{_path(places)}" fill="none" stroke="{ink}" stroke-width="2" '
             f'stroke-linejoin="round"{dash}/>'
         )
-        return found
+        return elements
 
     def _key(self) -> list[str]:
         """What the lines are, where there is more than one."""
-        found: list[str] = []
+        elements: list[str] = []
         if len(self.chart.lines) < 2:
-            return found
+            return elements
         y = self._free_corner()
         for i, line in enumerate(self.chart.lines):
             ink, dash = _INK[i % len(_INK)], _DASH if line.dashed else ""
             left = _WIDTH - _RIGHT - _KEY
-            found.append(
+            elements.append(
                 f'<path d="M{left:.1f} {y - 4:.1f} H{left + 24:.1f}" stroke="{ink}" '
                 f'stroke-width="2" fill="none"{dash}/>'
             )
-            found.append(_text(left + 30, y, escape(line.label), "start"))
+            elements.append(_text(left + 30, y, escape(line.label), "start"))
             y += 18
-        return found
+        return elements
 
     def _free_corner(self) -> float:
         """Where the key begins: at the top on the right, or at the bottom if fewer points lie there."""

@@ -46,8 +46,11 @@ def answers(
 
     if delta == 0:
         if method not in ("auto", "exact"):
-            told = f"method must be auto or exact at delta 0, where losses are added up, got {shown(method)}"
-            raise InvalidArgument(told, argument="method")
+            message = (
+                "method must be auto or exact at delta 0, where losses are added up, got"
+                f" {shown(method)}"
+            )
+            raise InvalidArgument(message, argument="method")
         return must_bound(pure_epsilon(plan)), ()
     asked = None if method == "auto" else plan.epsilon(delta=delta, method=method)
     guarantee = asked if known is None else known
@@ -103,33 +106,35 @@ def risks(answer: Answer) -> tuple[tuple[str, Answer], ...]:
     name = "true positive rate at a false positive rate of"
     try:
         with metered(LONG):
-            found = [("membership advantage (true minus false positive rate)", risk.advantage())]
-            found += [(f"{name} {rate}", risk.true_positive_rate(rate)) for rate in RATES]
+            measures = [("membership advantage (true minus false positive rate)", risk.advantage())]
+            measures += [(f"{name} {rate}", risk.true_positive_rate(rate)) for rate in RATES]
     except (Overspent, *_FAILURES):
         return ()
-    return tuple((name, answer) for name, answer in found if is_bound(answer))
+    return tuple((name, answer) for name, answer in measures if is_bound(answer))
 
 
 def effects(answer: Answer, delta: Fraction, *, quick: bool) -> dict[str, str]:
     """What follows if an assumption is false, with the number where a plan without it has one."""
-    found: dict[str, str] = {}
+    effect_of: dict[str, str] = {}
     plan = answer.tree
     if plan is None or float(answer) > VAST:
-        return found
+        return effect_of
     bare = _epsilon(unsampled(plan), delta)
     if bare:
-        told = f"there is no amplification by sampling, and epsilon is {bare}"
-        found[SAMPLING.key] = told
-        found[SECRET_SAMPLE.key] = f"{told} against whoever knows the sample"
+        consequence = f"there is no amplification by sampling, and epsilon is {bare}"
+        effect_of[SAMPLING.key] = consequence
+        effect_of[SECRET_SAMPLE.key] = f"{consequence} against whoever knows the sample"
     double = _epsilon(weighted(plan), delta)
     if double:
-        found[SENSITIVITY.key] = f"for a unit that weighs twice the sensitivity epsilon is {double}"
+        effect_of[SENSITIVITY.key] = (
+            f"for a unit that weighs twice the sensitivity epsilon is {double}"
+        )
     twice = _epsilon(plan * 2, delta) if quick else ""
     if twice:
-        found[STEPS.key] = (
+        effect_of[STEPS.key] = (
             f"every further release adds to epsilon; twice the plan has epsilon {twice}"
         )
-    return found
+    return effect_of
 
 
 def _epsilon(plan: Node | None, delta: Fraction) -> str:
@@ -148,14 +153,14 @@ def sources(
 ) -> list[Source]:
     """Everything the numbers stand on, the guarantee's first."""
     assert answer.tree is not None
-    found = of_answer(answer, "epsilon")
-    found += [source(citation, "the mechanism") for citation in answer.tree.citations()]
+    cited = of_answer(answer, "epsilon")
+    cited += [source(citation, "the mechanism") for citation in answer.tree.citations()]
     for _, risk in risks:
-        found += [source(basis, "attack success") for basis in risk.basis]
+        cited += [source(basis, "attack success") for basis in risk.basis]
     for other in others:
-        found += of_answer(other, f"method {other.method}")
-        found += of_theorem(other.method, f"method {other.method}")
-    return found
+        cited += of_answer(other, f"method {other.method}")
+        cited += of_theorem(other.method, f"method {other.method}")
+    return cited
 
 
 def fingerprint(plan: Node) -> str:
@@ -170,6 +175,6 @@ def versions(answer: Answer) -> dict[str, str]:
     """Of everything that the number came through."""
     from importlib import metadata
 
-    found = {"dpacct": metadata.version("dpacct"), "python": platform.python_version()}
+    installed = {"dpacct": metadata.version("dpacct"), "python": platform.python_version()}
     used = _LIBRARIES if answer.method == "certified" else _LIBRARIES[:-1]
-    return found | {name: metadata.version(name) for name in used}
+    return installed | {name: metadata.version(name) for name in used}

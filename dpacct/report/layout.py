@@ -66,8 +66,8 @@ def _numbers(report: Report) -> ReportSection:
     rows += [("delta", upward(report.delta, DIGITS), "chosen", "", "")]
     rows += [_row(name, risk, "attack success", SHORT) for name, risk in report.risks]
     for other in report.others:
-        told = "another bound" if is_bound(other) else f"{NO_GUARANTEE}: {_why(other)}"
-        rows.append(_row("epsilon", other, told))
+        role = "another bound" if is_bound(other) else f"{NO_GUARANTEE}: {_why(other)}"
+        rows.append(_row("epsilon", other, role))
     paragraphs = [
         f"Adjacency {answer.adjacency}, unit {answer.unit}."
         + (f" One {answer.unit} is {report.about.unit}." if report.about.unit else ""),
@@ -85,12 +85,12 @@ def _numbers(report: Report) -> ReportSection:
     )
 
 
-def _row(name: str, answer: Answer, told: str, digits: int = DIGITS) -> tuple[str, ...]:
+def _row(name: str, answer: Answer, role: str, digits: int = DIGITS) -> tuple[str, ...]:
     sign = "≤" if is_bound(answer) else "~"
     return (
         name,
         f"{sign} {safe(answer, digits)}",
-        told,
+        role,
         f"{answer.side}, {answer.strength} ({answer.method})",
         interval(answer),
     )
@@ -115,17 +115,17 @@ def _pictures(report: Report) -> ReportSection | None:
     epsilon = float(report.answer)
     epsilons = np.linspace(0.0, max(1.5 * epsilon, 0.1), _POINTS)
     deltas = plan.profile(epsilons)
-    told = f"ε = {upward(epsilon, 4)} at δ = {upward(report.delta, 3)}"
-    where = f"The one stated is marked: {told}."
+    guarantee = f"ε = {upward(epsilon, 4)} at δ = {upward(report.delta, 3)}"
+    where = f"The one stated is marked: {guarantee}."
     if delta == 0:  # which has no place on a logarithmic axis
-        where = f"The line ends before the one stated, {told}."
+        where = f"The line ends before the one stated, {guarantee}."
     profile = ReportChart(
         x="epsilon",
         y="delta (upper end)",
         lines=(ReportLine("this plan", epsilons.tolist(), deltas.tolist()),),
         logarithmic=True,
-        mark=(epsilon, delta, told) if delta > 0 else None,
-        about=f"Privacy profile: delta falls with epsilon; {told}",
+        mark=(epsilon, delta, guarantee) if delta > 0 else None,
+        about=f"Privacy profile: delta falls with epsilon; {guarantee}",
     )
     alarms = np.linspace(0.0, 1.0, _POINTS)
     hits = 1.0 - np.asarray(plan.tradeoff(alarms), dtype=float)
@@ -186,7 +186,7 @@ def _assumptions(report: Report) -> ReportSection:
 
 
 def _sources(report: Report) -> ReportSection:
-    rows = tuple((one.citation, one.use, one.status) for one in report.sources)
+    rows = tuple((cited.citation, cited.use, cited.status) for cited in report.sources)
     return ReportSection(
         title="Theorems and works used",
         head=("source", "used for", "status in dpacct's registry"),
@@ -197,8 +197,8 @@ def _sources(report: Report) -> ReportSection:
 
 def _reproduce(report: Report) -> ReportSection:
     versions = contents.versions(report.answer)
-    told = ", ".join(f"{name} {version}" for name, version in versions.items())
-    lines = [f"versions: {told}"]
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    lines = [f"versions: {listed}"]
     mark = contents.fingerprint(report.plan)
     if mark:
         lines.append(f"plan's SHA-256: {mark}")

@@ -178,8 +178,8 @@ def _declared(key: str, value: object, place: str) -> Declared:
         close = difflib.get_close_matches(base_of(key), PREMISES, n=1, cutoff=0.6)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         listed = ", ".join(PREMISES)
-        told = f"{place}: {shown(key)} is none of {listed}{hint}; one of your own needs a text"
-        raise _wrong(told, key)
+        message = f"{place}: {shown(key)} is none of {listed}{hint}; one of your own needs a text"
+        raise _wrong(message, key)
     if "status" not in table:
         raise _wrong(f"{name} must give status", key)
     status = AssumptionStatus.parse(table["status"], argument=name)

@@ -45,9 +45,9 @@ def pure_epsilon(plan: Node) -> Answer:
     for leaf, count in plan.releases():
         loss = _largest_loss(leaf, adjacency)
         if loss is None:
-            told = f"no finite epsilon is known to hold at delta 0: {str(leaf)[:80]} has outputs without"
+            reason = f"no finite epsilon is known to hold at delta 0: {str(leaf)[:80]} has outputs without"
             raise Unreachable(
-                f"{told} a bound on their privacy loss; give a delta above 0", argument="delta"
+                f"{reason} a bound on their privacy loss; give a delta above 0", argument="delta"
             )
         total += count * loss
     value = _upward(total)

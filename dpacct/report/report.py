@@ -99,7 +99,7 @@ class Report:
         declared = read_declared(assumptions or {})
         answer, others = contents.answers(plan, exact, method, guarantee)
         risks = contents.risks(answer)
-        told = rows(
+        assumption_rows = rows(
             plan,
             answer.assumptions,
             declared=declared,
@@ -111,7 +111,7 @@ class Report:
             delta=exact,
             others=others,
             risks=risks,
-            assumptions=told,
+            assumptions=assumption_rows,
             sources=merged(contents.sources(answer, others, risks)),
             about=about if isinstance(about, About) else About.read(about or {}),
             command=command,
@@ -123,8 +123,10 @@ class Report:
     def plan(self) -> Node:
         """What was accounted."""
         if self.answer.tree is None:
-            told = "answer must name the plan that it is about (its tree), got one without a plan"
-            raise InvalidArgument(told, argument="answer")
+            message = (
+                "answer must name the plan that it is about (its tree), got one without a plan"
+            )
+            raise InvalidArgument(message, argument="answer")
         return self.answer.tree
 
     @property
@@ -143,8 +145,8 @@ class Report:
         wrong = self.violated
         if not wrong:
             return ()
-        found = [f"{row.text} ({row.evidence}); so {row.effect}." for row in wrong]
-        return (caveat(len(wrong)), *(f"Violated: {told}" for told in found))
+        violations = [f"{row.text} ({row.evidence}); so {row.effect}." for row in wrong]
+        return (caveat(len(wrong)), *(f"Violated: {violation}" for violation in violations))
 
     def document(self) -> ReportDocument:
         """The report as sections, for text, Markdown and HTML."""
@@ -187,13 +189,13 @@ class Report:
             "not_covered": list(uncovered(self.answer, self.about)),
             "sources": [
                 {
-                    "citation": one.citation,
-                    "use": one.use,
-                    "theorems": list(one.theorems),
-                    "status": one.status,
-                    "bibtex_keys": [work.key for work in one.works],
+                    "citation": cited.citation,
+                    "use": cited.use,
+                    "theorems": list(cited.theorems),
+                    "status": cited.status,
+                    "bibtex_keys": [work.key for work in cited.works],
                 }
-                for one in self.sources
+                for cited in self.sources
             ],
             "reproduce": {
                 "command": self.command,
@@ -226,17 +228,17 @@ def must_declare(plan: Node) -> None:
     facts = plan.facts
     for name, value in (("unit", facts.unit), ("adjacency", facts.declared)):
         if value is None:
-            told = f"plan must declare its {name}, which no report leaves to a default:"
-            told += f" plan.under(...) with {name} {_DECLARE[name]}"
-            raise InvalidArgument(told, argument=name)
+            message = f"plan must declare its {name}, which no report leaves to a default:"
+            message += f" plan.under(...) with {name} {_DECLARE[name]}"
+            raise InvalidArgument(message, argument=name)
 
 
 def must_bound(answer: Answer) -> Answer:
     """The answer, if it is a guarantee; raises `NotCertified`."""
     if _bounds(answer):
         return answer
-    told = f"no method bounds the epsilon of this plan: {answer}"
-    raise NotCertified(told, argument="method")
+    message = f"no method bounds the epsilon of this plan: {answer}"
+    raise NotCertified(message, argument="method")
 
 
 def _bounds(answer: Answer) -> bool:
@@ -247,9 +249,9 @@ def _bounds(answer: Answer) -> bool:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     """An answer without its plan and assumptions, which are told once."""
-    told = replace(answer, tree=None, alternatives=()).to_dict()
+    data = replace(answer, tree=None, alternatives=()).to_dict()
     return {
         key: value
-        for key, value in told.items()
+        for key, value in data.items()
         if key not in ("plan", "assumptions", "alternatives", "schema", "seconds")
     }

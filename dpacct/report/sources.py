@@ -60,12 +60,12 @@ def source(citation: str, use: str) -> Source:
 
 def of_answer(answer: Answer, use: str) -> list[Source]:
     """The basis of an answer; a method that is a theorem's id is among it."""
-    found = []
+    sources = []
     for basis in answer.basis:  # a citation in words, or a theorem's id
-        found += of_theorem(basis, use) or [source(basis, use)]
-    if not any(answer.method in one.theorems for one in found):
-        found += of_theorem(answer.method, use)
-    return found
+        sources += of_theorem(basis, use) or [source(basis, use)]
+    if not any(answer.method in cited.theorems for cited in sources):
+        sources += of_theorem(answer.method, use)
+    return sources
 
 
 def of_theorem(name: str, use: str) -> list[Source]:
@@ -89,16 +89,16 @@ def _grade(name: str) -> str:
 
 def merged(sources: Iterable[Source]) -> tuple[Source, ...]:
     """Each citation (of the same theorems) once, with all its uses."""
-    found: dict[tuple[str, tuple[str, ...]], Source] = {}
-    for one in sources:
-        held = found.get((one.citation, one.theorems))
-        use = one.use
+    unique: dict[tuple[str, tuple[str, ...]], Source] = {}
+    for cited in sources:
+        held = unique.get((cited.citation, cited.theorems))
+        use = cited.use
         if held is not None:
             use = held.use if use in held.use.split(", ") else f"{held.use}, {use}"
-        found[one.citation, one.theorems] = replace(one, use=use)
-    return tuple(found.values())
+        unique[cited.citation, cited.theorems] = replace(cited, use=use)
+    return tuple(unique.values())
 
 
 def works(sources: Iterable[Source]) -> tuple[Work, ...]:
     """The works of all sources, each once."""
-    return tuple(dict.fromkeys(work for one in sources for work in one.works))
+    return tuple(dict.fromkeys(work for cited in sources for work in cited.works))

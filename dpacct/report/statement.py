@@ -34,9 +34,9 @@ def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = Tr
     Where it does not hold, because an assumption is violated, the sentence says so of itself.
     """
     output = about.output or "all outputs of the plan"
-    told = f"Releasing {output} is"
+    opening = f"Releasing {output} is"
     if not holds:
-        told = f"If no assumption were violated, releasing {output} would be"
+        opening = f"If no assumption were violated, releasing {output} would be"
     epsilon = upward(float(answer), DIGITS)
     private = f"{epsilon}-differentially private (pure: delta 0)"
     if delta:
@@ -47,7 +47,7 @@ def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = Tr
     viewer = f" against {about.viewer}" if about.viewer else ""
     assert answer.tree is not None
     return (
-        f"{told} {private}{viewer}, "
+        f"{opening} {private}{viewer}, "
         f"{_LEVELS[answer.unit]} under {answer.adjacency} adjacency ({neighbours}{whose}), for "
         f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
     )

@@ -14,22 +14,22 @@ def uncovered(answer: Answer, about: About) -> tuple[str, ...]:
     """One sentence for each thing that a reader may think is covered; the plan's own words first."""
     unit = str(answer.unit)
 
-    def told(name: str, text: str, silent: str) -> str:
+    def sentence(name: str, text: str, silent: str) -> str:
         return f"{name}: {text or silent}"
 
     return (
-        told(
+        sentence(
             "Tuning",
             about.tuning,
             "not stated. Runs that chose hyperparameters on the same data compose with this one,"
             " also those that were thrown away.",
         ),
-        told(
+        sentence(
             "Preprocessing",
             about.preprocessing,
             "not stated. Whatever was computed from the data before the plan is not counted.",
         ),
-        told(
+        sentence(
             "Released in the clear",
             about.unprotected,
             "not stated. Metrics, sample sizes and other statistics of the data have no guarantee.",

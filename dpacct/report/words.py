@@ -104,25 +104,27 @@ def phrase(plan: Node) -> str:
         return str(plan)
 
 
-def _branch(saved: Saved, known: Saved) -> Branch:
+def _branch(saved: Saved, declared: Saved) -> Branch:
     """The part as a branch; `known` is what was declared further out."""
     kind = saved["node"]
     if kind == "under":
-        new = {key: saved[key] for key in _WORDS if saved.get(key) not in (None, known.get(key))}
-        inner = _branch(saved["of"], {**known, **new})
-        told = ", ".join(_WORDS[key].format(word) for key, word in new.items())
-        return Branch(told, (inner,)) if told else inner
+        new = {key: saved[key] for key in _WORDS if saved.get(key) not in (None, declared.get(key))}
+        inner = _branch(saved["of"], {**declared, **new})
+        label = ", ".join(_WORDS[key].format(word) for key, word in new.items())
+        return Branch(label, (inner,)) if label else inner
     if kind == "repeat":
-        return Branch(f"{saved['steps']} times, afresh each time", (_branch(saved["of"], known),))
+        return Branch(
+            f"{saved['steps']} times, afresh each time", (_branch(saved["of"], declared),)
+        )
     if kind == "compose":
-        parts = tuple(_branch(part, known) for part in saved["parts"][:_MOST_DRAWN])
+        parts = tuple(_branch(part, declared) for part in saved["parts"][:_MOST_DRAWN])
         more = len(saved["parts"]) - len(parts)
         parts += (Branch(f"and {more} more, which the JSON form lists"),) if more else ()
         return Branch("one after the other", parts)
     if kind == "held":
-        return Branch(f"on the sample {saved['name']}", (_branch(saved["of"], known),))
+        return Branch(f"on the sample {saved['name']}", (_branch(saved["of"], declared),))
     if isinstance(saved.get("of"), Mapping):
-        return Branch(_sample(saved), (_branch(saved["of"], known),))
+        return Branch(_sample(saved), (_branch(saved["of"], declared),))
     numbers = ", ".join(_numbers(saved))
     return Branch(_leaf(saved) + (f": {numbers}" if numbers else ""))
 
@@ -132,10 +134,10 @@ def _phrase(saved: Saved, times: int = 1) -> str:
     if kind == "under":
         return _phrase(saved["of"], times)
     if kind == "compose":
-        told = "; then ".join(_phrase(part) for part in saved["parts"][:_MOST_TOLD])
+        phrases = "; then ".join(_phrase(part) for part in saved["parts"][:_MOST_TOLD])
         more = len(saved["parts"]) - _MOST_TOLD
-        told += f"; then {more} more parts" if more > 0 else ""
-        return f"{times} rounds of ({told})" if times > 1 else told
+        phrases += f"; then {more} more parts" if more > 0 else ""
+        return f"{times} rounds of ({phrases})" if times > 1 else phrases
     if kind == "held":
         return f"{_phrase(saved['of'], times)} (the sample {saved['name']})"
     if kind == "repeat":
@@ -167,15 +169,15 @@ def _leaf(saved: Saved) -> str:
 
 def _numbers(saved: Saved) -> list[str]:
     """The numbers of a leaf; lists (of a custom mechanism) are told by their length."""
-    found = []
+    numbers = []
     for name, value in saved.items():
         if name in ("node", "schema") or value is None or (name, value) == ("rate", "1"):
             continue
         if isinstance(value, list | dict):
-            found.append(f"{name} of {len(value)} entries")
+            numbers.append(f"{name} of {len(value)} entries")
         else:
-            found.append(_NUMBERS.get(name, f"{name} {{}}").format(_short(value)))
-    return found
+            numbers.append(_NUMBERS.get(name, f"{name} {{}}").format(_short(value)))
+    return numbers
 
 
 def _short(value: object) -> str:

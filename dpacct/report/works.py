@@ -316,20 +316,20 @@ def find(citation: str) -> tuple[Work, ...]:
     """
     from dpacct.papers.registry import papers
 
-    found = [work for work in WORKS if work.meant_by(citation)]
+    matching = [work for work in WORKS if work.meant_by(citation)]
     for paper in papers().values():
         work = of_paper(paper)
         named = paper.title in citation or f"{paper.authors} {paper.year}" in citation
-        if named and work not in found:
-            found.append(work)
-    return tuple(found) or _spelt_out(citation)
+        if named and work not in matching:
+            matching.append(work)
+    return tuple(matching) or _spelt_out(citation)
 
 
 def _spelt_out(citation: str) -> tuple[Work, ...]:
     """The work that a citation tells in full: "Authors. Title. Venue Year"."""
-    told = _FULL.match(citation)
-    if told is None:
+    match = _FULL.match(citation)
+    if match is None:
         return ()
-    authors = tuple(told["authors"].split(", "))
-    key = re.sub(r"\W", "", authors[0].lower()) + told["year"]
-    return (Work(key, authors, told["title"], int(told["year"]), told["venue"].strip()),)
+    authors = tuple(match["authors"].split(", "))
+    key = re.sub(r"\W", "", authors[0].lower()) + match["year"]
+    return (Work(key, authors, match["title"], int(match["year"]), match["venue"].strip()),)

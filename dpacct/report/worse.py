@@ -64,10 +64,10 @@ def _changed(plan: Node, change: Change) -> Node | None:
     try:
         before = plan.to_dict()
         after = _walk(before, change)
-        found = from_dict({"schema": before["schema"], **after})
+        changed = from_dict({"schema": before["schema"], **after})
     except (_NoForm, DpacctError):
         return None
-    return None if found == plan else found
+    return None if changed == plan else changed
 
 
 def _walk(saved: Mapping[str, Any], change: Change) -> Saved:

@@ -34,7 +34,7 @@ def _mapping(
             yield from _mapping(value, margin + "  ", remarks, where + ".")
         elif isinstance(value, list | tuple):
             yield f"{margin}{key}:{remark}"
-            yield from (f"{margin}  - {_scalar(one)}" for one in value)
+            yield from (f"{margin}  - {_scalar(item)}" for item in value)
         elif isinstance(value, str) and "\n" in value and _can_be_block(value):
             yield f"{margin}{key}: |{remark}"
             yield from ((margin + "  " + line).rstrip() for line in value.splitlines())

@@ -147,12 +147,14 @@ class Chart:
 
     def gaps(self) -> list[str]:
         """One sentence for each line that has no answer somewhere."""
-        told = []
+        sentences = []
         for line in self.lines:
             missing = sum(math.isnan(value) for value in line.values)
             if missing:
-                told.append(f"{line.label} has no answer at {missing} of {len(line.values)} points")
-        return told
+                sentences.append(
+                    f"{line.label} has no answer at {missing} of {len(line.values)} points"
+                )
+        return sentences
 
     def to_csv(self) -> str:
         """A header and a line for each point; numbers read back to the same floats, a gap is empty."""

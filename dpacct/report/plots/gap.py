@@ -52,8 +52,8 @@ def gap(
             np.where(exact.values > 0, 100 * (line.values / exact.values - 1), np.nan)
             for line in others
         ]
-    told = [words for line in others if (words := span_of(line, exact))]
-    if not told:
+    distances = [words for line in others if (words := span_of(line, exact))]
+    if not distances:
         raise Unsupported(f"no other method has an epsilon for {plan} where the exact one has")
     ends = f"from delta {near(float(points[0]))} to {near(float(points[-1]))}"
     return Chart(
@@ -65,7 +65,7 @@ def gap(
             replace(line, column=f"gap_{line.method}", values=share)
             for line, share in zip(others, shares, strict=True)
         ),
-        f"Against the exact epsilon {listed(told)}, {ends}",
+        f"Against the exact epsilon {listed(distances)}, {ends}",
         str(plan),
         str(resolve_adjacency(plan)),
         levels=(Level(0.0, "exact; below it: too optimistic"),),

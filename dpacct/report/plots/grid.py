@@ -57,13 +57,13 @@ class GridData:
         """The methods' differences, or where the numbers are smallest and largest."""
         import numpy as np
 
-        known = np.isfinite(self.values)
-        if not known.any():
+        finite = np.isfinite(self.values)
+        if not finite.any():
             return f"No point of this grid has a {self.quantity}"
-        missing = int(self.values.size - known.sum())
+        missing = int(self.values.size - finite.sum())
         none = f"; {missing} of {self.values.size} points have none" if missing else ""
-        told = (self._methods() or self._ends()) + none
-        return told[0].upper() + told[1:]
+        title = (self._methods() or self._ends()) + none
+        return title[0].upper() + title[1:]
 
     def _methods(self) -> str:
         """Where methods are compared, how far each is from the first."""
@@ -82,8 +82,8 @@ class GridData:
             Line(name, method_name(name), row, tuple(map(Strength.parse, grade)), name)
             for name, row, grade in zip(self.sides[place].values, numbers, grades, strict=True)
         )
-        told = [words for line in others if (words := span_of(line, first))]
-        return f"Against the {first.label} {self.quantity} {listed(told)}" if told else ""
+        distances = [words for line in others if (words := span_of(line, first))]
+        return f"Against the {first.label} {self.quantity} {listed(distances)}" if distances else ""
 
     def _ends(self) -> str:
         import numpy as np
@@ -165,8 +165,8 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
         if panel is not None:
             axes.set_title(panel.told(index), loc="left", color=FAINT)
         if heat:
-            told = None if words is None else words[index]
-            mesh = draw_heat(axes, sides, values[index], shade, told, ticks=_TICKS // columns)
+            cell_texts = None if words is None else words[index]
+            mesh = draw_heat(axes, sides, values[index], shade, cell_texts, ticks=_TICKS // columns)
         else:
             _curves(axes, sides, values[index], grades[index], data.quantity)
         axes.set_xlabel(sides[0].label if index + columns >= count else "")
@@ -203,8 +203,8 @@ def arranged(sides: Sequence[Side]) -> list[int]:
 def _log_values(values: NDArray[Any]) -> bool:
     import numpy as np
 
-    known = values[np.isfinite(values)]
-    return bool(known.size and known.min() > 0 and known.max() / known.min() > 30)
+    finite = values[np.isfinite(values)]
+    return bool(finite.size and finite.min() > 0 and finite.max() / finite.min() > 30)
 
 
 def _curves(
@@ -239,8 +239,8 @@ def _shade(values: NDArray[Any]) -> Any:
     import numpy as np
     from matplotlib.colors import LogNorm, Normalize
 
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5
     return LogNorm(low, high) if _log_values(values) else Normalize(low, high)

@@ -93,6 +93,6 @@ def _lines(axes: Axes, shown: NDArray[Any], shade: Any) -> None:
     heights, marks = shown, np.array(levels)
     if isinstance(shade, LogNorm):  # between two cells the lines go as the colours do
         heights, marks = np.log(shown), np.log(levels)
-    told = dict(zip(marks.tolist(), map(near, levels), strict=True))
+    labels = dict(zip(marks.tolist(), map(near, levels), strict=True))
     drawn = axes.contour(across, upward, heights, marks, colors=colours, linewidths=0.8)
-    axes.clabel(drawn, fmt=told, fontsize=SIZE - 2.5)
+    axes.clabel(drawn, fmt=labels, fontsize=SIZE - 2.5)

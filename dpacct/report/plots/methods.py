@@ -61,14 +61,14 @@ def lines_by_method(
             except (NotCertified, Unreachable, Unsupported) as error:
                 failed = error
                 answers.append(None)
-        known = [answer for answer in answers if answer is not None]
-        if not known:
+        finite = [answer for answer in answers if answer is not None]
+        if not finite:
             # Where the true value is infinite, an estimate by its side would be all there is to see.
             if methods is not None or (method == "exact" and not isinstance(failed, Unsupported)):
                 raise failed or Unreachable(f"{method} gives no finite {column} on this axis")
             continue
         values = [np.nan if answer is None else float(answer) for answer in answers]
-        grades = tuple(known[0].strength if a is None else a.strength for a in answers)
+        grades = tuple(finite[0].strength if a is None else a.strength for a in answers)
         name = f"{column}_{method}"
         lines.append(Line(name, method_name(method), np.array(values), grades, method))
     if not lines:
@@ -95,8 +95,8 @@ def span_of(line: Line, standard: Line) -> str:
 
 def compared(method: str, answer: Answer, standard: float) -> str:
     """How far one answer is: `RDP asks 13 % more`, `the central limit estimates 9 % less`."""
-    told = more_or_less(float(answer) / standard - 1)
-    return f"{spoken(method)} {_verb(answer.strength)} {told}"
+    difference = more_or_less(float(answer) / standard - 1)
+    return f"{spoken(method)} {_verb(answer.strength)} {difference}"
 
 
 def spoken(method: str) -> str:

@@ -47,11 +47,11 @@ def figure(
 
     with style():
         room = (width - 2 * _MARGIN) / _POINT
-        told = [subtitle] if isinstance(subtitle, str) else list(subtitle)
+        paragraphs = [subtitle] if isinstance(subtitle, str) else list(subtitle)
         lines = [(line, _TITLE, "bold", INK) for line in wrapped(title, _TITLE, room, bold=True)]
         lines += [
             (line, _SUBTITLE, "normal", FAINT)
-            for part in told
+            for part in paragraphs
             if part
             for line in wrapped(part, _SUBTITLE, room)
         ]

@@ -103,5 +103,5 @@ def title_of_methods(answers: dict[str, Answer], where: str, quantity: str) -> s
         title = f"{where} {whose} is an estimate of {near(safe)}"
     else:
         title = f"{where} {whose} {verb} {up(safe)}"
-    told = [compared(name, answer, safe) for name, answer in others] if safe > 0 else []
-    return f"{title}; {listed(told)}" if told else title
+    comparisons = [compared(name, answer, safe) for name, answer in others] if safe > 0 else []
+    return f"{title}; {listed(comparisons)}" if comparisons else title

@@ -45,8 +45,8 @@ def rdp(
 
     best, order = best_order(plan, at_order)
     if not math.isfinite(best):
-        told = f"no Renyi order gives {plan} a finite epsilon at delta {near(float(delta))}"
-        raise Unsupported(told, argument="plan")
+        message = f"no Renyi order gives {plan} a finite epsilon at delta {near(float(delta))}"
+        raise Unsupported(message, argument="plan")
     if orders is None:
         orders = np.geomspace(1.1, max(16.0, 4 * order), count)
     points = np.atleast_1d(np.asarray(orders, dtype=float))

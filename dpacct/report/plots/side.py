@@ -43,10 +43,10 @@ class Side:
 
     def short(self, place: int) -> str:
         """One value in few digits; with its partners where it does not tell the place alone."""
-        told = self._value(place)
+        digits = self._value(place)
         if self.numbers is not None:
-            return told
-        return ", ".join([told, *(_short(values[place]) for _, values in self.partners)])
+            return digits
+        return ", ".join([digits, *(_short(values[place]) for _, values in self.partners)])
 
     def _value(self, place: int) -> str:
         if self.numbers is None:

@@ -55,24 +55,24 @@ def whole_counts(first: int, last: int, points: int) -> list[int]:
     """
     import numpy as np
 
-    found = {round(count) for count in np.geomspace(first, last, points).tolist()}
-    return sorted({min(max(count, first), last) for count in found})
+    counts = {round(count) for count in np.geomspace(first, last, points).tolist()}
+    return sorted({min(max(count, first), last) for count in counts})
 
 
 def _title(counts: list[int], lines: tuple[Line, ...], delta: Number) -> str:
     import numpy as np
 
     main = lines[0]
-    known = np.flatnonzero(np.isfinite(main.values))
-    low, high = int(known[0]), int(known[-1])
+    finite = np.flatnonzero(np.isfinite(main.values))
+    low, high = int(finite[0]), int(finite[-1])
     number = near if main.strength <= Strength.ESTIMATE else up
     title = (
         f"At delta {near(float(delta))} the {main.label} epsilon grows from"
         f" {number(float(main.values[low]))} ({_so_many(counts[low])})"
         f" to {number(float(main.values[high]))} ({_so_many(counts[high])})"
     )
-    told = [told for line in lines[1:] if (told := span_of(line, main))]
-    return f"{title}; {listed(told)}" if told else title
+    distances = [words for line in lines[1:] if (words := span_of(line, main))]
+    return f"{title}; {listed(distances)}" if distances else title
 
 
 def _so_many(count: int) -> str:

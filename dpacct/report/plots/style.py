@@ -193,12 +193,12 @@ def plot_line(
     """
     count = len(x)
     words = [strength] * count if isinstance(strength, str) else strength
-    given = [Strength.parse(word) for word in words]
+    grades = [Strength.parse(word) for word in words]
     # Two lines' markers must not sit on each other: each starts a little later than the last.
     every = max(1, count // markers) if markers else 1
     begin = len({line.get_color() for line in axes.lines}) * every // 5
     marked = set(range(begin, count, every)) if markers else set()
-    runs = _runs(given)
+    runs = _runs(grades)
     longest = max(runs, key=lambda run: run[1] - run[0])
     for run in runs:
         first, last, word = run
@@ -216,13 +216,13 @@ def plot_line(
 
 def _runs(grades: Sequence[Strength]) -> list[tuple[int, int, Strength]]:
     """The stretches of equal strength, first and last + 1; each begins at the end of the one before."""
-    found: list[tuple[int, int, Strength]] = []
+    runs: list[tuple[int, int, Strength]] = []
     begin = 0
     for end in range(1, len(grades) + 1):
         if end == len(grades) or grades[end] is not grades[begin]:
-            found.append((max(0, begin - 1), end, grades[begin]))
+            runs.append((max(0, begin - 1), end, grades[begin]))
             begin = end
-    return found
+    return runs
 
 
 def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:

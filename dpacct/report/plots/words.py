@@ -61,10 +61,14 @@ def compared_to(share: float) -> str:
     >>> compared_to(0.12953), compared_to(0.0), compared_to(7.0)
     ('13 % more than', 'as much as', '8 times')
     """
-    told = more_or_less(share)
-    if told == "the same":
+    difference = more_or_less(share)
+    if difference == "the same":
         return "as much as"
-    return told.removesuffix(" as much") if told.endswith("as much") else f"{told} than"
+    return (
+        difference.removesuffix(" as much")
+        if difference.endswith("as much")
+        else f"{difference} than"
+    )
 
 
 def listed(parts: list[str]) -> str:
