@@ -55,9 +55,9 @@ class Value(ParamType):
             return value
         name = option_name(param)
         if len(value) > MAX_CHARACTERS and isinstance(self.domain, Real | Integer):
-            told = f"{name} must be {self.domain.words}, got {shown(value, 40)}"
-            told += f", which is longer than {MAX_CHARACTERS} characters"
-            raise InvalidArgument(told, argument=name)
+            message = f"{name} must be {self.domain.words}, got {shown(value, 40)}"
+            message += f", which is longer than {MAX_CHARACTERS} characters"
+            raise InvalidArgument(message, argument=name)
         return self.domain.check(name, value)
 
     def shell_complete(
@@ -112,7 +112,7 @@ class Command(Record):
     @classmethod
     def groups(cls) -> dict[str, Group]:
         """Every parameter under its heading."""
-        found: dict[str, dict[str, Sequence[tuple[str, Parameter[Any]]]]] = {}
+        groups: dict[str, dict[str, Sequence[tuple[str, Parameter[Any]]]]] = {}
         if cls.plan:
             from dpacct.cli.words import noises, uses
 
@@ -123,19 +123,19 @@ class Command(Record):
                 "NAME",
                 alias="mechanism",
             )
-            found["Noise"] = {"mechanism": [("", which)], **uses(noises().values())}
-            found["Plan"] = {name: [("", each)] for name, each in Steps.parameters.items()}
+            groups["Noise"] = {"mechanism": [("", which)], **uses(noises().values())}
+            groups["Plan"] = {name: [("", each)] for name, each in Steps.parameters.items()}
         for name, each in cls.parameters.items():
             owner = next(base for base in cls.__mro__ if vars(base).get(each.attribute) is each)
             heading = cls.headings.get(name, owner.heading)  # type: ignore[attr-defined]
-            found.setdefault(heading, {})[name] = [("", each)]
+            groups.setdefault(heading, {})[name] = [("", each)]
         if cls.plan:
-            own = found.setdefault("What is protected", {})
-            own |= {name: [("", each)] for name, each in Meaning.parameters.items()}
-        found["Output"] = found.pop("Output")
+            protection = groups.setdefault("What is protected", {})
+            protection |= {name: [("", each)] for name, each in Meaning.parameters.items()}
+        groups["Output"] = groups.pop("Output")
         return {
             heading: {name: each for name, each in group.items() if name not in cls.hidden()}
-            for heading, group in found.items()
+            for heading, group in groups.items()
         }
 
     @classmethod
@@ -155,14 +155,14 @@ class Command(Record):
     @classmethod
     def of_line(cls, values: Mapping[str, Any]) -> Self:
         """From what click found."""
-        given = {key: each for key, each in values.items() if not (each is None or each == ())}
+        typed = {key: each for key, each in values.items() if not (each is None or each == ())}
         for name, each in cls.parameters.items():
-            if each.required and name not in given:
-                told = f"dpacct {cls.name} needs {cls.option(name)}: {each.means}"
-                raise Usage(told, argument=cls.option(name))
-        made = cls.read({key: given[key] for key in cls.parameters if key in given}, cls.option)
+            if each.required and name not in typed:
+                message = f"dpacct {cls.name} needs {cls.option(name)}: {each.means}"
+                raise Usage(message, argument=cls.option(name))
+        made = cls.read({key: typed[key] for key in cls.parameters if key in typed}, cls.option)
         made.__dict__["typed"] = {
-            key: each for key, each in given.items() if key not in cls.parameters
+            key: each for key, each in typed.items() if key not in cls.parameters
         }
         return made
 
@@ -222,7 +222,7 @@ def _help(used: Sequence[tuple[str, Parameter[Any]]]) -> str:
     meanings: dict[str, list[str]] = {}
     for kind, each in used:
         meanings.setdefault(each.means, []).append(kind)
-    told = "; ".join(
+    sentence = "; ".join(
         f"{', '.join(kinds)}: {means}" if kinds[0] else means for means, kinds in meanings.items()
     )
     default = used[0][1].default
@@ -231,8 +231,8 @@ def _help(used: Sequence[tuple[str, Parameter[Any]]]) -> str:
         and not isinstance(default, bool)
         and default != ""
     ):
-        told += f"; default {default if isinstance(default, str) else text(default)}"
-    return f"{told[0].upper()}{told[1:]}."
+        sentence += f"; default {default if isinstance(default, str) else text(default)}"
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 class SectionOption(click.Option):
@@ -297,10 +297,10 @@ class DeclaredCommand(ExampleCommand):
         except DpacctError as error:
             name = _PYTHON.get(error.argument or "", error.argument)
             positional = {p.name for p in self.params if isinstance(p, click.Argument)}
-            known = {p.name for p in self.params}
+            parameters = {p.name for p in self.params}
             if self.declared.plan:
-                known |= {*Steps.parameters, *Meaning.parameters, *Target.parameters}
-            if name is not None and name in known - positional:
+                parameters |= {*Steps.parameters, *Meaning.parameters, *Target.parameters}
+            if name is not None and name in parameters - positional:
                 error.argument = self.declared.option(name)
             raise
 
@@ -318,17 +318,17 @@ class DeclaredCommand(ExampleCommand):
 
 def _check_options(command: click.Command, args: Sequence[str]) -> None:
     """Refuse what click lets pass: an option given twice, and `--eps --json` as eps = "--json"."""
-    known = {
+    options = {
         name: param
         for param in command.params
         if isinstance(param, click.Option)
         for name in (*param.opts, *param.secondary_opts)
     }
-    given: dict[str | None, str] = {}
+    spellings: dict[str | None, str] = {}
     waiting = ""  # the option whose value comes next
     for word in args:
         name, equals, _ = word.partition("=")
-        param = known.get(name)
+        param = options.get(name)
         if waiting:
             if param is not None:
                 break
@@ -336,11 +336,11 @@ def _check_options(command: click.Command, args: Sequence[str]) -> None:
         elif word == "--":
             return
         elif param is not None and not param.is_flag and not param.multiple:
-            if param.name in given:
-                earlier = given[param.name]
+            if param.name in spellings:
+                earlier = spellings[param.name]
                 both = name if earlier == name else f"{earlier} and {name}"
                 raise Refusal(f"{both} may be given only once.", name)
-            given[param.name] = name
+            spellings[param.name] = name
             waiting = "" if equals else name
         elif param is not None and param.multiple:
             waiting = "" if equals else name

@@ -31,11 +31,11 @@ def chart(wish: Curve) -> tuple[Chart, list[str]]:
     """
     kind = wish.kind
     if kind in _ONE_METHOD and wish.methods not in ((), ("auto",)):
-        told = "--method belongs to --kind profile, steps, noise and gap"
-        raise Usage(f"{told}; a {kind} curve has one method", argument="--method")
+        message = "--method belongs to --kind profile, steps, noise and gap"
+        raise Usage(f"{message}; a {kind} curve has one method", argument="--method")
     if kind != "noise" and wish.epsilon is not None:
-        told = "--eps belongs to --kind noise, whose title speaks of it"
-        raise Usage(told, argument="--eps")
+        message = "--eps belongs to --kind noise, whose title speaks of it"
+        raise Usage(message, argument="--eps")
     if kind == "noise":
         return _noise(wish)
     if kind == "steps":
@@ -55,8 +55,8 @@ def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple
     else:
         last = stop() if callable(stop) else stop
     if not first < last:
-        told = f"--from must be below --to, got {first:g} and {last:g}"
-        raise Usage(told, argument="--from")
+        message = f"--from must be below --to, got {first:g} and {last:g}"
+        raise Usage(message, argument="--from")
     return first, last
 
 
@@ -85,8 +85,8 @@ def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
 
         first, last = _ends(wish, 0.0, 1.0)
         if last > 1:
-            told = "--from and --to of a trade-off curve must be from 0 to 1"
-            raise Usage(told, argument="--from")
+            message = "--from and --to of a trade-off curve must be from 0 to 1"
+            raise Usage(message, argument="--from")
         made = tradeoff(node, alphas=_between(wish, first, last, log=False))
     elif kind == "rdp":
         from dpacct.report.plots.rdp import rdp
@@ -95,8 +95,8 @@ def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
         if (wish.start, wish.stop) != (None, None):
             first, last = _ends(wish, 1.1, 256.0)
             if first <= 1:
-                told = f"--from of an rdp curve must be an order above 1, got {first:g}"
-                raise Usage(told, argument="--from")
+                message = f"--from of an rdp curve must be an order above 1, got {first:g}"
+                raise Usage(message, argument="--from")
             axis = _between(wish, first, last, log=True)
         made = rdp(node, orders=axis, delta=_delta(wish), count=wish.points or _POINTS[kind])
     else:
@@ -104,8 +104,8 @@ def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
 
         first, last = _ends(wish, 1e-12, 0.01)
         if not 0 < first < last < 1:
-            told = "--from and --to of a gap curve are deltas, strictly between 0 and 1"
-            raise Usage(told, argument="--from")
+            message = "--from and --to of a gap curve are deltas, strictly between 0 and 1"
+            raise Usage(message, argument="--from")
         axis = _between(wish, first, last, log=True)
         made = gap(node, deltas=axis, methods=_named(wish))
     return made, stated.notes
@@ -120,8 +120,8 @@ def _steps(wish: Curve) -> Chart:
     step = stated.repeated(stated.release(), 1)
     first, last = _ends(wish, 1.0, min(10.0 * usual, 1e15))
     if first < 1 or last > 1e15:
-        told = "--from and --to of a steps curve must be from 1 to 1e15"
-        raise Usage(told, argument="--from")
+        message = "--from and --to of a steps curve must be from 1 to 1e15"
+        raise Usage(message, argument="--from")
     counts = whole_counts(round(first), round(last), wish.points or _POINTS["steps"])
     return steps(step, counts=counts, delta=_delta(wish), methods=_named(wish))
 
@@ -130,8 +130,8 @@ def _noise(wish: Curve) -> tuple[Chart, list[str]]:
     from dpacct.report.plots.noise import noise
 
     if wish.typed.keys() & sizes():
-        told = "--kind noise looks for the noise: leave --sigma, --b and the like out"
-        raise Exclusive(told, argument="--sigma")
+        message = "--kind noise looks for the noise: leave --sigma, --b and the like out"
+        raise Exclusive(message, argument="--sigma")
     stated = wish.stated(seeks_noise=True)
     sought, delta = stated.kind.sought, _delta(wish)
     stated.steps.count(wish.option)

@@ -64,14 +64,14 @@ def _usage(error: click.ClickException) -> Failure:
     argument: str | None = None
     if isinstance(error, click.NoSuchOption):
         argument = error.option_name
-        known = [] if context is None else options_of(context.command)
+        options = [] if context is None else options_of(context.command)
         typed = getattr(context, "command", None)
         also = typed.known_as if isinstance(typed, DeclaredCommand) else None
         if isinstance(getattr(context, "command", None), click.Group):
             message = f"{command} has no option {argument} before the command's name"
-            message += did_you_mean(argument, known)
+            message += did_you_mean(argument, options)
         else:
-            message = f"{command} has no option {argument}{did_you_mean(argument, known, also)}"
+            message = f"{command} has no option {argument}{did_you_mean(argument, options, also)}"
     elif isinstance(error, click.MissingParameter):
         argument = option_name(error.param)
         detail = getattr(error.param, "help", None)

@@ -131,9 +131,9 @@ def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
         if key == "client":
             settings[key] = value
             continue
-        told = as_text(value, f"{name}: {key}")
+        word = as_text(value, f"{name}: {key}")
         reader = NUMBERS.get(key) or WORDS.get(key) or _ALGORITHM
-        settings[key] = reader.check(f"{name}: {key}", told)
+        settings[key] = reader.check(f"{name}: {key}", word)
     return settings
 
 
@@ -144,25 +144,25 @@ def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
     kind = KINDS[algorithm]
     for name in settings:
         if name not in kind.takes:
-            told = f"{dashed(name)} is no setting of {algorithm}; it takes "
-            told += ", ".join(map(dashed, kind.takes))
-            raise Refusal(f"{told}.", dashed(name), kind="exclusive-options")
+            message = f"{dashed(name)} is no setting of {algorithm}; it takes "
+            message += ", ".join(map(dashed, kind.takes))
+            raise Refusal(f"{message}.", dashed(name), kind="exclusive-options")
     for name in kind.needs:
         if name not in settings:
             raise Refusal(f"{algorithm} needs {dashed(name)}.", dashed(name))
-    given = {name: _value(name, v) for name, v in settings.items() if name not in _SHARED}
+    arguments = {name: _value(name, v) for name, v in settings.items() if name not in _SHARED}
     make: Callable[..., FederatedPlan] = getattr(dp.federated, kind.name)
-    return _made(lambda: make(**given, **_noise(algorithm, settings)))
+    return _made(lambda: make(**arguments, **_noise(algorithm, settings)))
 
 
 def _noise(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Fraction]:
     """The noise as the class has it; a target in its place is searched for later."""
     ways = [name for name in NOISE if name in settings]
     if len(ways) != 1:
-        told = "give the noise with --sigma (standard deviation / sensitivity) or"
-        told += " --noise-multiplier (standard deviation / clip), or a target with --eps"
+        message = "give the noise with --sigma (standard deviation / sensitivity) or"
+        message += " --noise-multiplier (standard deviation / clip), or a target with --eps"
         got = " and ".join(map(dashed, ways)) or "none of them"
-        raise Refusal(f"{told}, got {got}.", "--sigma", kind="exclusive-options")
+        raise Refusal(f"{message}, got {got}.", "--sigma", kind="exclusive-options")
     way, value = ways[0], settings[ways[0]]
     if algorithm == "prifedsync":  # sensitivity 2C: one record is exchanged
         return {"sigma": Fraction(1) if way == "epsilon" else value / (1 + (way != "sigma"))}
@@ -178,8 +178,8 @@ def clients_of(settings: Mapping[str, Any], name: str) -> UDPFL:
 
     for key in settings:
         if key not in ("client", "rounds", "local_steps", *_FOR_ALL):
-            told = f"{key} is no setting of udp-fl; it takes rounds, local_steps, {', '.join(_FOR_ALL)}"
-            raise Refusal(f"{told} and [[client]].", key, kind="exclusive-options")
+            message = f"{key} is no setting of udp-fl; it takes rounds, local_steps, {', '.join(_FOR_ALL)}"
+            raise Refusal(f"{message} and [[client]].", key, kind="exclusive-options")
     tables = settings.get("client")
     if not isinstance(tables, list) or not tables:
         raise Refusal(f"{name} must have one or more [[client]] tables.", "client")
@@ -197,25 +197,25 @@ def _client(raw: object, place: str, shared: Mapping[str, Fraction]) -> Client:
 
     table = as_table(raw, place)
     check_keys(table, ("name", *_CLIENT_NUMBERS, *_CLIENT_WORDS), place)
-    given: dict[str, Any] = dict(shared)
+    arguments: dict[str, Any] = dict(shared)
     for key, value in table.items():
-        told = as_text(value, f"{place}: {key}")
+        word = as_text(value, f"{place}: {key}")
         if key == "name":
-            given[key] = told
+            arguments[key] = word
             continue
         reader = _CLIENT_NUMBERS.get(key) or _CLIENT_WORDS[key]
-        given[key] = _value(key, reader.check(f"{place}: {key}", told))
-    given.setdefault("name", place.rpartition(": ")[2])
-    if "delta" not in given:
+        arguments[key] = _value(key, reader.check(f"{place}: {key}", word))
+    arguments.setdefault("name", place.rpartition(": ")[2])
+    if "delta" not in arguments:
         raise Refusal(f"{place}: give delta, here or for all clients.", "delta")
-    wanted = {"laplace": "b", "staircase": "eps0"}.get(given.get("mechanism", ""), "sigma")
+    wanted = {"laplace": "b", "staircase": "eps0"}.get(arguments.get("mechanism", ""), "sigma")
     for key in ("sigma", "b", "eps0"):
-        if key in given and key != wanted:
-            told = f"{place}: the noise of {given.get('mechanism', 'gaussian')} is {wanted}"
-            raise Refusal(f"{told}, not {key}.", key, kind="exclusive-options")
-    if wanted in given:
-        given["noise"] = given.pop(wanted)
-    return _made(lambda: dp.federated.Client(**given), place)
+        if key in arguments and key != wanted:
+            message = f"{place}: the noise of {arguments.get('mechanism', 'gaussian')} is {wanted}"
+            raise Refusal(f"{message}, not {key}.", key, kind="exclusive-options")
+    if wanted in arguments:
+        arguments["noise"] = arguments.pop(wanted)
+    return _made(lambda: dp.federated.Client(**arguments), place)
 
 
 def _value(name: str, value: Any) -> Any:

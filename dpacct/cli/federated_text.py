@@ -29,12 +29,12 @@ def cell(answer: Answer) -> str:
     safe: Direction = "up" if answer.safe_end == "upper" else "down"
     away: Direction = "down" if safe == "up" else "up"
     mode = "nearest" if answer.is_estimate else safe
-    told = f"{relation(answer)} {rounded(float(answer), mode, _DIGITS)}"
+    bound = f"{relation(answer)} {rounded(float(answer), mode, _DIGITS)}"
     other = answer.lower if safe == "up" else answer.upper
     if other is None or is_tight(answer) or answer.is_estimate:
-        return told
+        return bound
     sign = ">=" if safe == "up" else "<="
-    return f"{told} ({sign} {rounded(other, away, _DIGITS)})"
+    return f"{bound} ({sign} {rounded(other, away, _DIGITS)})"
 
 
 def tables(rows: Sequence[Row], quantity: str) -> list[str]:
@@ -101,7 +101,7 @@ def _whose(row: Row, notion: str) -> str:
     return f"{row.who}: {notion}" if row.who else notion
 
 
-def told(plan: Any, tree: Node, promises: Sequence[str]) -> list[str]:
+def below_tables(plan: Any, tree: Node, promises: Sequence[str]) -> list[str]:
     """What stands below the tables: unit, sensitivity, plan and promises."""
     lines = [
         f"  protects one {plan.unit}; adjacency {plan.adjacency}; sensitivity {plan.sensitivity}",

@@ -66,9 +66,9 @@ def in_other_words(answer: Answer, stated: Stated) -> dict[str, float]:
     The sensitivity of a clipped sum is clip_factor * clip (twice the clip under replace-one).
     """
     factor, safe = answer.adjacency.clip_factor, float(answer)
-    found = {"noise_multiplier": factor * safe} if stated.kind.kind == "gaussian" else {}
+    sizes = {"noise_multiplier": factor * safe} if stated.kind.kind == "gaussian" else {}
     if stated.clip is not None and stated.kind.kind in ("gaussian", "laplace"):
         # One float up: a product may be rounded down, and less noise is not what was asked for.
         size = math.nextafter(factor * safe * float(stated.clip), math.inf)
-        found["noise_scale" if stated.kind.kind == "laplace" else "noise_std"] = size
-    return found
+        sizes["noise_scale" if stated.kind.kind == "laplace" else "noise_std"] = size
+    return sizes

@@ -80,20 +80,20 @@ class AskedOfPlan(Asked):
         """The answer, its certificate written if asked; `beside` it what other methods say."""
         from dpacct.answer.ask import DIGITS, alternatives, ask
 
-        given = (
+        option = (
             "--digits" if self.digits is not None else "--certificate" if self.certificate else ""
         )
-        if given and self.method not in ("auto", "certified"):
-            told = f"{given} needs --method certified, and --method {self.method} was given"
-            raise Exclusive(told, argument=given)
-        digits = (self.digits or DIGITS) if given else None
-        found = ask(question, plan, digits=digits, **self.how)
+        if option and self.method not in ("auto", "certified"):
+            message = f"{option} needs --method certified, and --method {self.method} was given"
+            raise Exclusive(message, argument=option)
+        digits = (self.digits or DIGITS) if option else None
+        answer = ask(question, plan, digits=digits, **self.how)
         if self.certificate is not None:
-            text = json.dumps(found.certificate, indent=1) + "\n"
+            text = json.dumps(answer.certificate, indent=1) + "\n"
             write_file(text.encode(), self.certificate, "--certificate")
         if beside:
-            found = replace(found, alternatives=alternatives(question, plan, but=found.method))
-        return found
+            answer = replace(answer, alternatives=alternatives(question, plan, but=answer.method))
+        return answer
 
     def answered(
         self, screen: Screen, stated: Stated, asked: Mapping[str, Fraction], **sought: object

@@ -126,8 +126,8 @@ def _hang_up(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return ExitStatus.BROKEN_PIPE  # that is no error to talk about
-    told = f"cannot write to standard output: {error.strerror}."
-    failure.Failure(ExitStatus.USAGE, "usage", told).show(as_json=False)
+    message = f"cannot write to standard output: {error.strerror}."
+    failure.Failure(ExitStatus.USAGE, "usage", message).show(as_json=False)
     return ExitStatus.USAGE
 
 

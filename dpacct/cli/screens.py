@@ -40,14 +40,14 @@ _NAMES = {"rdp": "RDP", "clt": "the central limit"}
 
 @dataclass(frozen=True)
 class Screen:
-    """One answer: `head` is the first line, `known` says how sure it is.
+    """One answer: `head` is the first line, `certainty` says how sure it is.
 
     `number` is what --quiet prints, where that is not the answer itself.
     """
 
     answer: Answer
     head: str
-    known: str
+    certainty: str
     stated: Stated | None = None
     number: str = ""
     more: Sequence[str] = ()
@@ -61,7 +61,7 @@ class Screen:
         lines = [self.head, *(f"  {line}" for line in self.more)]
         if stated is not None:
             lines += wrapped(in_words(stated, answer))
-        lines += wrapped(self.known)
+        lines += wrapped(self.certainty)
         if stated is not None:
             lines += labelled("true only if", trusts(stated, str(answer.unit)))
         lines += labelled("protects", [protected(answer)])
@@ -91,13 +91,13 @@ class Screen:
 def of_epsilon(answer: Answer, delta: Fraction, stated: Stated | None = None) -> Screen:
     """An epsilon."""
     head = f"epsilon {leading(answer, 4)}    at delta {short(delta)}"
-    return Screen(answer, head, known(answer, "epsilon"), stated)
+    return Screen(answer, head, certainty(answer, "epsilon"), stated)
 
 
 def of_delta(answer: Answer, epsilon: Fraction, stated: Stated | None = None) -> Screen:
     """A delta."""
     head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon)}"
-    return Screen(answer, head, known(answer, "delta"), stated)
+    return Screen(answer, head, certainty(answer, "delta"), stated)
 
 
 def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
@@ -119,8 +119,8 @@ def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
     for size in ("noise_std", "noise_scale"):
         if size in answer.extra and stated.clip is not None:
             word = {"noise_std": "standard deviation", "noise_scale": "scale"}[size]
-            told = rounded(float(answer.extra[size]), "up", 5)
-            more.append(f"{word} {told} at clip {short(stated.clip)}")
+            deviation = rounded(float(answer.extra[size]), "up", 5)
+            more.append(f"{word} {deviation} at clip {short(stated.clip)}")
     said = f"{KNOWN[answer.strength].partition(';')[0]}: with it the target is met"
     if answer.is_estimate:
         said = KNOWN[Strength.ESTIMATE]
@@ -139,7 +139,7 @@ def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
 
 def _beside(answer: Answer) -> str:
     """How much noise other methods would ask for."""
-    found: list[str] = []
+    differences: list[str] = []
     for other in answer.alternatives:
         if other.method not in _NAMES or not float(other) or not math.isfinite(float(other)):
             continue
@@ -149,8 +149,10 @@ def _beside(answer: Answer) -> str:
             much = "the same"
         elif other.is_estimate:
             much += ", an estimate" if ratio > 0 else ", which is too little"
-        found.append(f"{_NAMES[other.method]} {much if found else f'would ask for {much}'}")
-    return "; ".join(found)
+        differences.append(
+            f"{_NAMES[other.method]} {much if differences else f'would ask for {much}'}"
+        )
+    return "; ".join(differences)
 
 
 def of_steps(answer: Answer, target: str, stated: Stated) -> Screen:
@@ -169,24 +171,24 @@ def of_steps(answer: Answer, target: str, stated: Stated) -> Screen:
 
 def in_words(stated: Stated, answer: Answer) -> str:
     """The plan in a line: 1,000 steps of Gaussian noise (sigma 1.1), each record in a step with ..."""
-    told = stated.kind.label
+    sentence = stated.kind.label
     if stated.noise:
         sizes = (f"{name.replace('_', ' ')} {short(size)}" for name, size in stated.noise.items())
-        told += f" ({', '.join(sizes)})"
+        sentence += f" ({', '.join(sizes)})"
     if answer.quantity != "steps":
         count = stated.steps.count(stated.call)
-        told = f"{count:,} step{'' if count == 1 else 's'} of {told}"
+        sentence = f"{count:,} step{'' if count == 1 else 's'} of {sentence}"
     sampler = stated.sampler
     if sampler is not None:
         share = f"{rounded(100 * float(sampler.rate), 'nearest', 3)} %"
-        told += f", {sampler.drawn.format(rate=share, unit=answer.unit)}"
-    return told
+        sentence += f", {sampler.drawn.format(rate=share, unit=answer.unit)}"
+    return sentence
 
 
 def trusts(stated: Stated, unit: str) -> list[str]:
     """What must be true, in words of who trains."""
-    told = [stated.kind.trust, "" if stated.sampler is None else stated.sampler.trust]
-    return [each.format(unit=unit) for each in told if each]
+    trusted = [stated.kind.trust, "" if stated.sampler is None else stated.sampler.trust]
+    return [each.format(unit=unit) for each in trusted if each]
 
 
 def protected(answer: Answer) -> str:
@@ -205,7 +207,7 @@ def leading(answer: Answer, digits: int) -> str:
     return rounded(safe, "up" if way == "up" else "down", digits)
 
 
-def known(answer: Answer, what: str) -> str:
+def certainty(answer: Answer, what: str) -> str:
     """How well a number is known, in one line."""
     if answer.is_estimate:
         return KNOWN[Strength.ESTIMATE]

@@ -42,8 +42,8 @@ def read_stated(path: str, client: str | None = None) -> PlanFile:
         if is_federated(table):
             return _federated(table, name, client)
     if client is not None:
-        told = f"--client is about plans of udp-fl; {name} is a plan of steps."
-        raise Refusal(told, "--client", kind="exclusive-options")
+        message = f"--client is about plans of udp-fl; {name} is a plan of steps."
+        raise Refusal(message, "--client", kind="exclusive-options")
     return plan_of_text(text, name)
 
 
@@ -55,14 +55,14 @@ def _federated(table: Mapping[str, Any], name: str, client: str | None) -> PlanF
         file = _of_client(plans.clients_of(settings, name), client, name)
         return replace(file, assumptions=declared, about=_told(about, "record", file.about))
     if client is not None or "client" in settings:
-        told = f"a client can be chosen in a plan of udp-fl only; {name} is one of {algorithm}."
-        raise Refusal(told, "--client", kind="exclusive-options")
+        message = f"a client can be chosen in a plan of udp-fl only; {name} is one of {algorithm}."
+        raise Refusal(message, "--client", kind="exclusive-options")
     if "epsilon" in settings:
-        told = f"a report states the epsilon of a noise: in {name}, write the sigma that"
-        raise Refusal(f"{told} dpacct federated finds in place of `epsilon`.", "epsilon")
+        message = f"a report states the epsilon of a noise: in {name}, write the sigma that"
+        raise Refusal(f"{message} dpacct federated finds in place of `epsilon`.", "epsilon")
     if not settings.keys() & set(plans.NOISE):
-        told = f"{name} has no noise, without which there is nothing to report: add the line"
-        raise Refusal(f"{told} `sigma = 1` (standard deviation / sensitivity).", "sigma")
+        message = f"{name} has no noise, without which there is nothing to report: add the line"
+        raise Refusal(f"{message} `sigma = 1` (standard deviation / sensitivity).", "sigma")
     plan = plans.plan_of(algorithm, settings)
     node = plan.tree().under(str(plan.adjacency), unit=str(plan.unit))
     # Towards whom: all others at once, and not who sees a single message of a secure sum.
@@ -94,33 +94,40 @@ def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
     """What is promised to the records of one client."""
     names = [client.name for client in plan.clients]
     if name is None and len(names) > 1:
-        told = (
+        message = (
             f"each client of {file} has a guarantee of its own: choose one with --client, such as"
         )
-        raise Refusal(f"{told} {one_of(names[:6])}.", "--client", kind="missing-key")
+        raise Refusal(f"{message} {one_of(names[:6])}.", "--client", kind="missing-key")
     if name is not None and name not in names:
-        told = f"--client must be one of {one_of(names[:6])}, got {name[:40]!r}"
-        raise Refusal(told + did_you_mean(name, names), "--client", kind="invalid-argument")
-    found = next(one for one in plan.harmonized() if name in (None, one.client.name))
-    if found.epsilon is None:
-        told = f"client {found.client.name} takes no part: its budget is less than one round costs."
-        raise Refusal(told, "--client", kind="unreachable", status=ExitStatus.UNREACHABLE)
-    answer = found.epsilon
-    node = plan.tree(found.client, found.rounds).under(str(answer.adjacency), unit="record")
+        message = f"--client must be one of {one_of(names[:6])}, got {name[:40]!r}"
+        raise Refusal(message + did_you_mean(name, names), "--client", kind="invalid-argument")
+    harmonized = next(each for each in plan.harmonized() if name in (None, each.client.name))
+    if harmonized.epsilon is None:
+        message = f"client {harmonized.client.name} takes no part: its budget is less than one round costs."
+        raise Refusal(message, "--client", kind="unreachable", status=ExitStatus.UNREACHABLE)
+    answer = harmonized.epsilon
+    node = plan.tree(harmonized.client, harmonized.rounds).under(
+        str(answer.adjacency), unit="record"
+    )
 
     def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
-        if delta != found.client.delta:
-            told = f"--delta: the delta of client {found.client.name} is in {file}, where it decides its"
-            raise Refusal(f"{told} noise or its last round.", "--delta", kind="exclusive-options")
-        return _for(node, answer), _sections(plan, list(plan.rows_of(found)))
+        if delta != harmonized.client.delta:
+            message = (
+                f"--delta: the delta of client {harmonized.client.name} is in {file}, where it decides"
+                " its noise or its last round."
+            )
+            raise Refusal(message, "--delta", kind="exclusive-options")
+        return _for(node, answer), _sections(plan, list(plan.rows_of(harmonized)))
 
-    return PlanFile(node, delta=Fraction(found.client.delta), about=_whose(found), account=account)
+    return PlanFile(
+        node, delta=Fraction(harmonized.client.delta), about=_whose(harmonized), account=account
+    )
 
 
-def _whose(found: Harmonized) -> About:
+def _whose(harmonized: Harmonized) -> About:
     from dpacct.report.about import About
 
-    return About(unit=f"one record of the client {found.client.name}")
+    return About(unit=f"one record of the client {harmonized.client.name}")
 
 
 def _told(about: About | None, notion: str, default: About | None = None) -> About:
@@ -152,7 +159,7 @@ def _sections(plan: FederatedPlan | UDPFL, rows: Sequence[Row]) -> tuple[ReportS
 
     sides = "Weak is towards one other client, strong towards all others and the server together."
     differs = any(row.notion == "weak" for row in rows)
-    head, told = answer_rows(rows, "epsilon", estimate=f"{NO_GUARANTEE}: ")
+    head, cells = answer_rows(rows, "epsilon", estimate=f"{NO_GUARANTEE}: ")
     routes = ReportSection(
         title="From whom, and by every route",
         paragraphs=(
@@ -161,11 +168,11 @@ def _sections(plan: FederatedPlan | UDPFL, rows: Sequence[Row]) -> tuple[ReportS
             *([sides] if differs else []),
         ),
         head=head,
-        rows=_signs(told),
+        rows=_signs(cells),
     )
-    head, told = printed_rows(rows, refuted=f"{NO_GUARANTEE}: ")
-    if not told:
+    head, cells = printed_rows(rows, refuted=f"{NO_GUARANTEE}: ")
+    if not cells:
         return (routes,)
     return routes, ReportSection(
-        title="What the paper's formulas give", head=head, rows=_signs(told)
+        title="What the paper's formulas give", head=head, rows=_signs(cells)
     )

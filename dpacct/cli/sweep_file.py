@@ -48,8 +48,8 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
         raise Refusal(f"{name} has no axes: give one or more under [axes].", "axes")
     for slot in axes:
         if slot in fixed:
-            told = f"{name}: {axes[slot].name} is both fixed and an axis; leave one of them out."
-            raise Refusal(told, axes[slot].name, kind="exclusive-options")
+            message = f"{name}: {axes[slot].name} is both fixed and an axis; leave one of them out."
+            raise Refusal(message, axes[slot].name, kind="exclusive-options")
     method = _unasked_method(command, {*fixed, *axes})
     told_fixed = {key: values for key, values in fixed.values()}
     typed = {slot: values for slot, (_, values) in fixed.items()}
@@ -68,34 +68,34 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
 
 def files_of(grid: Grid) -> tuple[bytes, ...]:
     """What stands in the files that a sweep's values name: it decides the answers, as the values do."""
-    told = [values for _, values in grid.fixed] + [axis.values for axis in grid.axes]
-    found = []
-    for value in dict.fromkeys(chain(*told)):
+    settings = [values for _, values in grid.fixed] + [axis.values for axis in grid.axes]
+    contents = []
+    for value in dict.fromkeys(chain(*settings)):
         with suppress(OSError, ValueError):
             if Path(value).is_file():
-                found.append(Path(value).read_bytes())
-    return tuple(found)
+                contents.append(Path(value).read_bytes())
+    return tuple(contents)
 
 
-def _tied(table: Mapping[str, Any], known: set[str], name: str) -> tuple[tuple[str, ...], ...]:
+def _tied(table: Mapping[str, Any], axes: set[str], name: str) -> tuple[tuple[str, ...], ...]:
     """The groups of axes that vary together: a list of names, or a list of such lists."""
     listed = table.get("tied", [])
     groups = listed if isinstance(listed, list) else [listed]
     if groups and not any(isinstance(group, list) for group in groups):
         groups = [groups]
-    found = []
+    tied = []
     for group in groups:
         members = group if isinstance(group, list) else [group]
         names = tuple(as_text(each, f"{name}: tied") for each in members)
         for each in names:
-            if each not in known:
-                told = f"{name}: tied names no axis {shown(each)}"
-                raise Refusal(told + did_you_mean(each, known), "tied")
+            if each not in axes:
+                message = f"{name}: tied names no axis {shown(each)}"
+                raise Refusal(message + did_you_mean(each, axes), "tied")
         if len(names) < 2:
-            told = f'{name}: tied must list two axes or more, such as ["sigma", "steps"].'
-            raise Refusal(told, "tied")
-        found.append(names)
-    return tuple(found)
+            message = f'{name}: tied must list two axes or more, such as ["sigma", "steps"].'
+            raise Refusal(message, "tied")
+        tied.append(names)
+    return tuple(tied)
 
 
 def _part(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
@@ -110,9 +110,9 @@ def _command(table: Mapping[str, Any], name: str) -> DeclaredCommand:
         raise Refusal(f"{name}: {word} is no command that can be swept.", "command")
     from dpacct.cli.root import root
 
-    known = root.list_commands(click.Context(root))
-    if word not in known:
-        near = closest(word, known)
+    commands = root.list_commands(click.Context(root))
+    if word not in commands:
+        near = closest(word, commands)
         hint = f"; did you mean {near}?" if near else "."
         raise Refusal(f"{name}: dpacct has no command {shown(word)}{hint}", "command")
     return command_named(word)
@@ -123,48 +123,52 @@ Fixed = dict[Slot, tuple[str, tuple[str, ...]]]
 
 def _fixed(command: click.Command, table: Mapping[str, Any], place: str) -> Fixed:
     """What stays: the key and the values of each slot."""
-    found: Fixed = {}
+    fixed: Fixed = {}
     for key, value in flattened(table, ()):
         slot, param = slot_of(command, key, place)
-        if slot in found:
-            raise Refusal(f"{place}: {found[slot][0]} and {key} are one option.", key)
+        if slot in fixed:
+            raise Refusal(f"{place}: {fixed[slot][0]} and {key} are one option.", key)
         if slot.kind == "switch":
             if not isinstance(value, bool):
                 raise Refusal(f"{place}: {key} must be true or false.", key)
             if value:
-                found[slot] = (key, ("true",))
+                fixed[slot] = (key, ("true",))
             continue
         if isinstance(value, list):
             if param is None or not (param.nargs != 1 or getattr(param, "multiple", False)):
-                told = f"{place}: {key} must be one value; a list of values belongs under [axes]."
-                raise Refusal(told, key)
+                message = (
+                    f"{place}: {key} must be one value; a list of values belongs under [axes]."
+                )
+                raise Refusal(message, key)
             values = tuple(as_text(each, f"{place}: {key}") for each in value)
         else:
             values = (as_text(value, f"{place}: {key}"),)
         if param is not None:
             if "-" in values and reads_a_file(param):
-                told = f"{place}: {key} is read again at every point, which standard input can't be"
-                raise Refusal(f"{told}; name a file.", key)
+                message = (
+                    f"{place}: {key} is read again at every point, which standard input can't be"
+                )
+                raise Refusal(f"{message}; name a file.", key)
             for each in values:
                 param.type.convert(each, param, None)  # refuses now what would fail in every row
-        found[slot] = (key, values)
-    return found
+        fixed[slot] = (key, values)
+    return fixed
 
 
 def _axes(command: click.Command, table: Mapping[str, Any], place: str) -> dict[Slot, Axis]:
-    found: dict[Slot, Axis] = {}
+    axes: dict[Slot, Axis] = {}
     for key, value in flattened(table, _SPREAD):
         slot, param = slot_of(command, key, place)
-        if slot in found:
-            raise Refusal(f"{place}: {found[slot].name} and {key} are one option.", key)
+        if slot in axes:
+            raise Refusal(f"{place}: {axes[slot].name} and {key} are one option.", key)
         if slot.kind == "switch":
             raise Refusal(f"{place}: {key} is a switch, which belongs under [fixed].", key)
-        here = f"{place}: {key}"
+        setting = f"{place}: {key}"
         if isinstance(value, list):
-            found[slot] = Axis(key, tuple(as_text(each, here) for each in value))
+            axes[slot] = Axis(key, tuple(as_text(each, setting) for each in value))
         else:
-            found[slot] = _spread(key, value, here, whole=is_whole(slot, param))
-    return found
+            axes[slot] = _spread(key, value, setting, whole=is_whole(slot, param))
+    return axes
 
 
 def _spread(key: str, value: object, place: str, *, whole: bool) -> Axis:
@@ -178,8 +182,8 @@ def _spread(key: str, value: object, place: str, *, whole: bool) -> Axis:
             raise Refusal(f"{place} needs {needed}: the axis is from, to, points (and scale).", key)
     scale = as_text(value.get("scale", "linear"), f"{place}: scale")
     if scale not in SCALES:
-        told = f"{place}: scale must be {one_of(SCALES)}, got {shown(scale)}."
-        raise Refusal(told, key, kind="invalid-argument")
+        message = f"{place}: scale must be {one_of(SCALES)}, got {shown(scale)}."
+        raise Refusal(message, key, kind="invalid-argument")
     points = _COUNT.check(f"{place}: points", as_text(value["points"], f"{place}: points"))
     start, stop = (_number(value[end], f"{place}: {end}") for end in ("from", "to"))
     return spread(key, start, stop, int(points), scale, whole=whole)
@@ -190,14 +194,14 @@ def _number(value: object, place: str) -> Fraction:
     try:
         return number(text)
     except NotANumber as error:
-        told = f"{place} must be a number, got {shown(text, 40)}, {error}."
-        raise Refusal(told, kind="invalid-argument") from None
+        message = f"{place} must be a number, got {shown(text, 40)}, {error}."
+        raise Refusal(message, kind="invalid-argument") from None
 
 
-def _unasked_method(command: DeclaredCommand, given: set[Slot]) -> str:
+def _unasked_method(command: DeclaredCommand, slots: set[Slot]) -> str:
     """The quick method, where the command would prove each number and nobody asked for that."""
     method = command.declared.parameters.get("method")
-    if method is None or {slot.name for slot in given} & {"--method", "--digits"}:
+    if method is None or {slot.name for slot in slots} & {"--method", "--digits"}:
         return ""
     return "exact" if method.default == "auto" else ""
 
@@ -206,10 +210,10 @@ def _outputs(table: Mapping[str, Any], name: str) -> tuple[str, ...]:
     listed = table.get("outputs", [])
     if not isinstance(listed, list):
         listed = [listed]
-    found = tuple(as_text(each, f"{name}: outputs") for each in listed)
-    if len(set(found)) < len(found):
+    outputs = tuple(as_text(each, f"{name}: outputs") for each in listed)
+    if len(set(outputs)) < len(outputs):
         raise Refusal(f"{name}: outputs names one value twice.", "outputs")
-    return found
+    return outputs
 
 
 def _answering(
@@ -219,30 +223,30 @@ def _answering(
 
     A command may leave out what takes time when it is asked to be quiet; --json has everything.
     """
-    found: tuple[Asking, Mapping[str, Any]] | None = None
+    trial_and_body: tuple[Asking, Mapping[str, Any]] | None = None
     for way in ways or [""]:
         trial = replace(asking, way=way)
         try:
             body = _probe(grid, trial)
         except NoAnswer:
             continue
-        found = trial, body
+        trial_and_body = trial, body
         if {*wanted} <= {*paths(body), str(body.get("quantity"))}:
             break
-    if found is None:
+    if trial_and_body is None:
         raise NoAnswer(f"dpacct {grid.command} gives no single answer to keep.", "command")
-    return found
+    return trial_and_body
 
 
 def _columns(
     body: Mapping[str, Any], wanted: tuple[str, ...], who: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns' names, and the paths into an answer where their values stand."""
-    known = paths(body)
-    quantity = str(body["quantity"]) if "safe" in known and "quantity" in known else ""
+    cells = paths(body)
+    quantity = str(body["quantity"]) if "safe" in cells and "quantity" in cells else ""
     if not wanted and quantity:
         return (quantity, *_ANSWER), ("safe", *_ANSWER)
-    numbers = [path for path, value in known.items() if isinstance(value, int | float)]
+    numbers = [path for path, value in cells.items() if isinstance(value, int | float)]
     some = one_of([path for path in numbers if path != "schema"][:8] or ["none"])
     if not wanted:
         raise Refusal(f"{who} has many outputs; say which to keep, such as {some}.", "outputs")
@@ -250,10 +254,10 @@ def _columns(
     for path in wanted:
         if path == quantity:
             where.append("safe")
-        elif path in known:
+        elif path in cells:
             where.append(path)
         else:
-            near = closest(path, [quantity, *known])
+            near = closest(path, [quantity, *cells])
             hint = f"; did you mean {near}?" if near else f"; it has {some}."
             raise Refusal(f"{who} answers no {shown(path)}{hint}", "outputs")
     return wanted, tuple(where)

@@ -32,18 +32,18 @@ def check_picture(
     if not sides:
         raise Refusal("a picture needs an axis with two values or more.", "--output")
     if len(sides) > 3 or (len(sides) == 3 and sizes[2] > MOST_PANELS):
-        told = ", ".join(f"{side.name} {len(side.values)}" for side in sides)
+        listed = ", ".join(f"{side.name} {len(side.values)}" for side in sides)
         raise Refusal(
             f"a picture shows two axes, and a third one of at most {MOST_PANELS} values;"
-            f" this sweep has {told}: write .csv or .json.",
+            f" this sweep has {listed}: write .csv or .json.",
             "--output",
         )
     if kind == "curves" and len(sides) > 1 and sizes[1] > len(LOOKS):
-        told = f"--picture curves shows at most {len(LOOKS)} lines; this sweep has {sizes[1]}."
-        raise Refusal(told, "--picture")
+        message = f"--picture curves shows at most {len(LOOKS)} lines; this sweep has {sizes[1]}."
+        raise Refusal(message, "--picture")
     if quantity is not None and quantity not in columns:
-        told = f"--show must name an output of the sweep, got {quantity[:40]!r}"
-        raise Refusal(told + did_you_mean(quantity, columns), "--show")
+        message = f"--show must name an output of the sweep, got {quantity[:40]!r}"
+        raise Refusal(message + did_you_mean(quantity, columns), "--show")
 
 
 def _sides(grid: Grid) -> tuple[Side, ...]:
@@ -82,7 +82,7 @@ def grid_data(table: Table, quantity: str | None) -> GridData:
     numbers = np.array([np.nan if cell is None else float(cell) for cell in cells])
     sides = _sides(table.grid)
     values = numbers.reshape([len(side.values) for side in sides])
-    fixed = [f"{key} {', '.join(told)}" for key, told in table.grid.fixed]
+    fixed = [f"{key} {', '.join(fixed_values)}" for key, fixed_values in table.grid.fixed]
     fixed += [f"{axis.name} {axis.values[0]}" for axis in table.grid.axes if len(axis.values) == 1]
     strengths = None
     if "strength" in table.columns:

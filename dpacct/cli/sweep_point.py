@@ -49,8 +49,8 @@ class Asking:
             body = self.body(point)
             return Row(tuple(_at(body, path) for path in self.outputs))
         except click.exceptions.Exit as leaving:
-            told = f"dpacct {self.command} ended without an answer."
-            return Row(error=told, code=leaving.exit_code or int(ExitStatus.INTERNAL))
+            message = f"dpacct {self.command} ended without an answer."
+            return Row(error=message, code=leaving.exit_code or int(ExitStatus.INTERNAL))
         except Exception as error:
             what = failure.describe(error)
             return Row(error=what.message, code=int(what.status))
@@ -62,14 +62,14 @@ class Asking:
             Exception: whatever the command raises.
         """
         command = command_named(self.command)
-        told = (
+        settings = (
             *self.fixed,
             *((slot, (value,)) for slot, value in zip(self.slots, point, strict=True)),
         )
         words = [self.way] if self.way else []
-        for slot, values in sorted(told, key=lambda one: _ORDER[one[0].kind]):
+        for slot, values in sorted(settings, key=lambda setting: _ORDER[setting[0].kind]):
             words += slot.words(values)
-        inside = {slot.name: values[0] for slot, values in told if slot.kind == "inside"}
+        inside = {slot.name: values[0] for slot, values in settings if slot.kind == "inside"}
         with (
             caught() as bodies,
             replaced(inside),
@@ -96,10 +96,10 @@ def paths(body: Any, before: str = "") -> dict[str, Cell]:
         items = [(str(place), value) for place, value in enumerate(body)]
     else:
         return {before: body}
-    found: dict[str, Cell] = {}
+    cells: dict[str, Cell] = {}
     for key, value in items:
-        found |= paths(value, f"{before}.{key}" if before else key)
-    return found
+        cells |= paths(value, f"{before}.{key}" if before else key)
+    return cells
 
 
 def _at(body: Any, path: str) -> Cell:

@@ -53,23 +53,23 @@ def slot_of(command: click.Command, key: str, place: str) -> tuple[Slot, click.P
     Raises:
         Refusal: the command has none of that name.
     """
-    known: dict[str, click.Parameter] = {}
+    params: dict[str, click.Parameter] = {}
     for param in command.params:
         if param.name not in _OURS:
-            known |= dict.fromkeys(_names(param), param)
+            params |= dict.fromkeys(_names(param), param)
     wanted = key.replace("_", "-").lower()
-    if wanted in known:
-        param = known[wanted]
+    if wanted in params:
+        param = params[wanted]
         if not isinstance(param, click.Option):
             return Slot("argument", param.name or ""), param
         return Slot("switch" if param.is_flag else "option", param.opts[0]), param
     file, dot, path = key.partition(".")
-    holder = known.get(file.replace("_", "-").lower())
+    holder = params.get(file.replace("_", "-").lower())
     if dot and holder is not None and reads_a_file(holder):
         return Slot("inside", path), None
     if any("NAME=VALUE" in str(param.metavar) for param in command.params):
         return Slot("word", key), None
-    near = closest(f"--{wanted}", [f"--{word}" for word in known])
+    near = closest(f"--{wanted}", [f"--{word}" for word in params])
     hint = f"; did you mean {near[2:]}?" if near else "."
     raise Refusal(f"{place}: dpacct {command.name} has no option {shown(key)}{hint}", key)
 

@@ -83,10 +83,10 @@ def _replace(table: Any, path: str, value: str, name: str) -> None:
         elif isinstance(table, list) and step.isdigit() and 1 <= int(step) <= len(table):
             table = table[int(step) - 1]
         else:
-            told = (
+            message = (
                 f"{name} has no {shown(step)} on the way to {path}; a path is as in step.1.sigma."
             )
-            raise Refusal(told, path)
+            raise Refusal(message, path)
     if not isinstance(table, dict):
         raise Refusal(f"{name}: {path} leads to no key; a path is as in step.1.sigma.", path)
     table[last] = value

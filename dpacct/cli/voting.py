@@ -41,58 +41,58 @@ def _about(aggregator: Aggregator, votes: Votes, delta: Fraction) -> dict[str, A
 
 def _answer(answer: Answer) -> dict[str, Any]:
     """An Answer object without what is told once."""
-    told = replace(answer, alternatives=(), tree=None).to_dict()
-    return {key: value for key, value in told.items() if key not in ("schema", "plan")}
+    body = replace(answer, alternatives=(), tree=None).to_dict()
+    return {key: value for key, value in body.items() if key not in ("schema", "plan")}
 
 
-def as_json(found: VotingCost, top: int) -> dict[str, Any]:
+def as_json(cost: VotingCost, top: int) -> dict[str, Any]:
     """The contracts' object, with every method and the costliest queries."""
-    body = _about(found.aggregator, found.votes, found.delta)
+    body = _about(cost.aggregator, cost.votes, cost.delta)
     body |= {
-        "data_independent": _answer(found.data_independent),
-        "data_dependent": _answer(found.data_dependent),
-        "exact": None if found.exact is None else _answer(found.exact),
-        "private": found.private,
-        "answered": found.answered,
-        "order": found.order,
+        "data_independent": _answer(cost.data_independent),
+        "data_dependent": _answer(cost.data_dependent),
+        "exact": None if cost.exact is None else _answer(cost.exact),
+        "private": cost.private,
+        "answered": cost.answered,
+        "order": cost.order,
         "methods": [
             {"name": line.name, "one_way": line.one_way, "epsilon": _answer(line.answer)}
-            for line in found.lines
+            for line in cost.lines
         ],
-        "costliest": found.per_query.rows(found.costliest(top).tolist()),
+        "costliest": cost.per_query.rows(cost.costliest(top).tolist()),
     }
-    notes = [SECRET] + ([found.why] if found.exact is None or found.why else [])
+    notes = [SECRET] + ([cost.why] if cost.exact is None or cost.why else [])
     return body | {"notes": notes}
 
 
-def lines_of(found: VotingCost, top: int) -> list[str]:
+def lines_of(cost: VotingCost, top: int) -> list[str]:
     """The answers, every method, the costliest queries."""
-    votes = found.votes
+    votes = cost.votes
     lines = [
-        f"{votes.queries} queries, {votes.classes} classes: {found.aggregator}",
-        f"epsilon at delta {short(found.delta)}",
+        f"{votes.queries} queries, {votes.classes} classes: {cost.aggregator}",
+        f"epsilon at delta {short(cost.delta)}",
     ]
     rows = [
-        ("whatever the votes are", *_cells(found.data_independent), "both ways, adaptive queries"),
-        ("for these votes, bound", *_cells(found.data_dependent), _BOTH),
+        ("whatever the votes are", *_cells(cost.data_independent), "both ways, adaptive queries"),
+        ("for these votes, bound", *_cells(cost.data_dependent), _BOTH),
     ]
-    if found.exact is not None:
-        rows.append(("for these votes, exact", *_cells(found.exact), _BOTH))
+    if cost.exact is not None:
+        rows.append(("for these votes, exact", *_cells(cost.exact), _BOTH))
     rows += [
         (f"  {line.name}", *_cells(line.answer), _ONE_WAY if line.one_way else _BOTH)
-        for line in found.lines
+        for line in cost.lines
     ]
     lines += aligned(("cost", "epsilon", "grade", "holds"), rows)
-    if found.exact is not None and found.exact.lower is not None and found.exact.upper is not None:
-        low, high = rounded(found.exact.lower, "down", 6), rounded(found.exact.upper, "up", 6)
+    if cost.exact is not None and cost.exact.lower is not None and cost.exact.upper is not None:
+        low, high = rounded(cost.exact.lower, "down", 6), rounded(cost.exact.upper, "up", 6)
         lines.append(f"  the exact epsilon lies between {low} and {high}")
-    if found.aggregator.screening is not None:
-        lines.append(f"  expected answers: {found.answered:.6g} of {votes.queries}")
+    if cost.aggregator.screening is not None:
+        lines.append(f"  expected answers: {cost.answered:.6g} of {votes.queries}")
     if top:
-        lines += ["", *_costliest(found, top)]
-    lines += [f"  {assumption.text}" for assumption in found.data_dependent.assumptions]
-    if found.why:
-        lines.append(f"  exact: {found.why}")
+        lines += ["", *_costliest(cost, top)]
+    lines += [f"  {assumption.text}" for assumption in cost.data_dependent.assumptions]
+    if cost.why:
+        lines.append(f"  exact: {cost.why}")
     return [*lines, f"  PRIVATE: {SECRET}"]
 
 
@@ -100,7 +100,7 @@ def _cells(answer: Answer) -> tuple[str, str]:
     return f"{relation(answer)} {safe_number(answer)}", grade(answer)
 
 
-def _costliest(found: VotingCost, top: int) -> list[str]:
+def _costliest(cost: VotingCost, top: int) -> list[str]:
     rows = [
         (
             str(row["query"]),
@@ -112,37 +112,37 @@ def _costliest(found: VotingCost, top: int) -> list[str]:
             f"{100.0 * float(row['share'] or 0.0):.3g} %",
             "" if row["exact"] is None else f"{row['exact']:.6g}",
         )
-        for row in found.per_query.rows(found.costliest(top).tolist())
+        for row in cost.per_query.rows(cost.costliest(top).tolist())
     ]
     header = ("query", "label", "votes", "margin", "wrong at most", "cost", "share", "exact")
     return [
-        f"costliest queries, by Renyi divergence of order {found.order:.4g}",
+        f"costliest queries, by Renyi divergence of order {cost.order:.4g}",
         *aligned(header, rows),
     ]
 
 
 def sanitized_json(
-    aggregator: Aggregator, votes: Votes, delta: Fraction, found: Sanitized, whatever: Answer
+    aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, whatever: Answer
 ) -> dict[str, Any]:
     """The contracts' object with nothing in it that is private."""
     body = _about(aggregator, votes, delta)
     return body | {
         "data_independent": _answer(whatever),
-        "data_dependent": _answer(found.answer),
+        "data_dependent": _answer(sanitized.answer),
         "exact": None,
-        "private": found.seeded,
+        "private": sanitized.seeded,
         "release": {
-            "order": found.order,
-            "beta": found.beta,
-            "sigma": found.noise,
-            "confidence": found.confidence,
-            "cost": found.publication,
+            "order": sanitized.order,
+            "beta": sanitized.beta,
+            "sigma": sanitized.noise,
+            "confidence": sanitized.confidence,
+            "cost": sanitized.publication,
         },
     }
 
 
 def sanitized_lines(
-    aggregator: Aggregator, votes: Votes, delta: Fraction, found: Sanitized, whatever: Answer
+    aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, whatever: Answer
 ) -> list[str]:
     """What may be published, and how it was made."""
     lines = [
@@ -153,14 +153,14 @@ def sanitized_lines(
         ("cost", "epsilon", "grade"),
         [
             ("whatever the votes are", *_cells(whatever)),
-            ("for these votes, sanitized", *_cells(found.answer)),
+            ("for these votes, sanitized", *_cells(sanitized.answer)),
         ],
     )
     lines += [
-        f"  the release: order {found.order:.6g}, beta {found.beta:.6g}, noise {found.noise:.6g} smooth"
-        f" sensitivities; its own Renyi cost {found.publication:.6g} is included",
+        f"  the release: order {sanitized.order:.6g}, beta {sanitized.beta:.6g}, noise {sanitized.noise:.6g}"
+        f" smooth sensitivities; its own Renyi cost {sanitized.publication:.6g} is included",
     ]
-    lines += [f"  {assumption.text}" for assumption in found.answer.assumptions]
-    if float(found.answer) >= float(whatever):
+    lines += [f"  {assumption.text}" for assumption in sanitized.answer.assumptions]
+    if float(sanitized.answer) >= float(whatever):
         lines.append("  nothing is gained by it here: publish the data-independent epsilon")
     return lines

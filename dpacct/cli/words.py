@@ -40,12 +40,12 @@ def kinds() -> dict[str, type[Mechanism]]:
     """The mechanisms that a step may name, the Gaussian first: where several fit its keys, it is meant."""
     from dpacct.mechanisms.mechanism import Mechanism
 
-    found, classes = dict[str, type[Mechanism]](), Mechanism.__subclasses__()
+    by_kind, classes = dict[str, type[Mechanism]](), Mechanism.__subclasses__()
     for each in classes:
         classes += each.__subclasses__()
         if each.in_files and each.parameters:
-            found[each.kind] = each
-    return dict(sorted(found.items(), key=lambda item: (item[0] != "gaussian", item[0])))
+            by_kind[each.kind] = each
+    return dict(sorted(by_kind.items(), key=lambda item: (item[0] != "gaussian", item[0])))
 
 
 def noises() -> dict[str, type[Mechanism]]:
@@ -55,11 +55,11 @@ def noises() -> dict[str, type[Mechanism]]:
 
 def uses(of: Iterable[type[Mechanism]]) -> dict[str, list[tuple[str, Parameter[Any]]]]:
     """The parameters of several mechanisms by their names, and whose each of them is."""
-    found: dict[str, list[tuple[str, Parameter[Any]]]] = {}
+    parameters: dict[str, list[tuple[str, Parameter[Any]]]] = {}
     for kind in of:
         for name, parameter in kind.parameters.items():
-            found.setdefault(name, []).append((kind.kind, parameter))
-    return found
+            parameters.setdefault(name, []).append((kind.kind, parameter))
+    return parameters
 
 
 def noise_keys() -> frozenset[str]:
@@ -147,25 +147,27 @@ def _way(kind: type[Mechanism]) -> list[str]:
 
 def _kind(name: str | None, noise: Iterable[str], call: Call) -> type[Mechanism]:
     """The mechanism that is named, else the one that the noise is of, else the Gaussian."""
-    known, typed = noises(), list(noise)
+    mechanisms, typed = noises(), list(noise)
     if name is None:
-        fitting = [kind for kind in known.values() if {*typed} <= kind.parameters.keys()]
+        fitting = [kind for kind in mechanisms.values() if {*typed} <= kind.parameters.keys()]
         if fitting and fitting[0].kind != "gaussian" and len(fitting) > 1:
             listed = one_of([kind.kind for kind in fitting])
-            told = f"{call(typed[0])} needs {call('mechanism')}, for it is a parameter of {listed}"
-            raise Usage(told, argument=call(typed[0]))
-        kind = fitting[0] if fitting else known["gaussian"]
+            message = (
+                f"{call(typed[0])} needs {call('mechanism')}, for it is a parameter of {listed}"
+            )
+            raise Usage(message, argument=call(typed[0]))
+        kind = fitting[0] if fitting else mechanisms["gaussian"]
     else:
-        kind = known[name]
+        kind = mechanisms[name]
     for key in typed:
         if key not in kind.parameters:
             leading = one_of(
                 [call(way.split()[0]) for way in (kind.ways or kind.sought).split("|")]
             )
-            told = (
+            message = (
                 f"{call(key)} is not a parameter of {kind.kind}, whose noise is given by {leading}"
             )
-            raise Exclusive(told, argument=call(key))
+            raise Exclusive(message, argument=call(key))
     return kind
 
 
@@ -186,8 +188,8 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
     spelled = {"repeat": "steps"} | {
         also: n for n, p in Steps.parameters.items() for also in p.also
     }
-    known = ("mechanism", "inner", "repeat", *Steps.parameters, *sorted(noise_keys()))
-    check_keys(table, (*known, *spelled), place)
+    keys = ("mechanism", "inner", "repeat", *Steps.parameters, *sorted(noise_keys()))
+    check_keys(table, (*keys, *spelled), place)
     if depth > MAX_DEPTH:
         raise Usage(f"{place}: steps may be nested {MAX_DEPTH} deep at most")
     typed = {spelled.get(key, key): key for key in table}
@@ -226,16 +228,16 @@ def _plugins() -> None:
 def _inner(table: Mapping[str, Any], said: Iterable[str], place: str, depth: int) -> Node:
     stray = [key for key in said if key in noise_keys() or key == "mechanism"]
     if stray:
-        told = f"{place}: {stray[0]} belongs in one of the inner steps, as this step has some"
-        raise Exclusive(told, argument=stray[0])
+        message = f"{place}: {stray[0]} belongs in one of the inner steps, as this step has some"
+        raise Exclusive(message, argument=stray[0])
     return sum_of_steps(table["inner"], place, "inner", depth + 1)
 
 
 def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
     """The composition of a list of steps, read in order."""
     if not isinstance(steps, list) or not steps:
-        told = f"{place.rstrip(':')}: {key} must be one or more [[{key}]] tables"
-        raise Usage(told, argument=key)
+        message = f"{place.rstrip(':')}: {key} must be one or more [[{key}]] tables"
+        raise Usage(message, argument=key)
     nodes = [
         read_step(step, f"{place}{', ' if depth > 1 else ' '}{key} {i}", depth)
         for i, step in enumerate(steps, 1)
@@ -247,21 +249,21 @@ def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
 
 
 def _release(said: Mapping[str, str]) -> Node:
-    given = {key: said[key] for key in said if key in noise_keys()}
-    name = _named(said, given)
+    noise = {key: said[key] for key in said if key in noise_keys()}
+    name = _named(said, noise)
     kind = kinds()[name]
-    if not kind.fits(given):
-        got = " and ".join(sorted(given)) or "none of them"
-        told = f"{name} takes {kind.offer()}, got {got}"
-        raise Exclusive(told, argument=next(iter(kind.parameters)))
-    return kind(**given)
+    if not kind.fits(noise):
+        got = " and ".join(sorted(noise)) or "none of them"
+        message = f"{name} takes {kind.offer()}, got {got}"
+        raise Exclusive(message, argument=next(iter(kind.parameters)))
+    return kind(**noise)
 
 
-def _named(said: Mapping[str, str], given: Iterable[str]) -> str:
+def _named(said: Mapping[str, str], noise: Iterable[str]) -> str:
     """The mechanism's name, or the one mechanism that the given keys fit."""
     if "mechanism" in said:
         return Word(*kinds(), also=_ALSO).check("mechanism", said["mechanism"])
-    fitting = [name for name, kind in kinds().items() if kind.fits(given)]
+    fitting = [name for name, kind in kinds().items() if kind.fits(noise)]
     if len(fitting) != 1 and "gaussian" not in fitting:
         names = fitting or list(kinds())
         raise Usage(f"give mechanism ({one_of(names)}) and its noise", argument="mechanism")
@@ -281,15 +283,15 @@ def as_text(value: object, place: str) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    told = f"{place} must be a number or a text, got {str(value).lower()[:40]}"
-    raise InvalidArgument(told)
+    message = f"{place} must be a number or a text, got {str(value).lower()[:40]}"
+    raise InvalidArgument(message)
 
 
-def check_keys(table: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
+def check_keys(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
     """Refuse a key that nobody reads: it would be a setting silently without effect."""
     for key in table:
-        if key not in known:
-            hint = did_you_mean(key, known)
+        if key not in keys:
+            hint = did_you_mean(key, keys)
             raise Usage(f"{place}: unknown key {key[:40]!r}{hint}", argument=key)
 
 
@@ -339,8 +341,8 @@ def plan_of_text(text: str, name: str) -> PlanFile:
         return _of_json(text)
     table = table_of(text, name)
     if is_federated(table):
-        told = f"{name} is a federated plan, which dpacct federated and dpacct report read"
-        raise InvalidArgument(told, argument="PLAN")
+        message = f"{name} is a federated plan, which dpacct federated and dpacct report read"
+        raise InvalidArgument(message, argument="PLAN")
     check_keys(table, KEYS, name)
     if "step" not in table:
         raise InvalidArgument(f"{name} has no [[step]]", argument="step")
@@ -382,8 +384,8 @@ def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], A
     if "assumptions" in table:
         from dpacct.report.premise import read_declared
 
-        told = as_table(table["assumptions"], f"{name}: assumptions")
-        declared = read_declared(told, f"{name}: [assumptions]")
+        assumptions = as_table(table["assumptions"], f"{name}: assumptions")
+        declared = read_declared(assumptions, f"{name}: [assumptions]")
     if "report" in table:
         from dpacct.report.about import About
 

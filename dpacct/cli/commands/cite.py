@@ -55,7 +55,7 @@ class Cite(Command):
         sources = merged(source for word in self.words for source in _sources(word))
         cited = sorted(works(sources), key=lambda work: work.key)
         # BibTeX skips what stands outside of entries, so what is known of a theorem can stand there.
-        remarks = [f"% {one.status}" for one in sources if one.theorems]
+        remarks = [f"% {source.status}" for source in sources if source.theorems]
         text = "\n".join([*remarks, *([""] if remarks else []), bibliography(cited)])
         if self.output is not None:
             write_file(f"{text}\n".encode(), self.output)
@@ -104,9 +104,9 @@ def _sources(word: str) -> list[Source]:
     except UnknownName as unknown:
         if len(unknown.candidates) > 1:
             raise
-    known = [*OFFERED, *papers(), *ids()]
-    told = "cite takes a plan file (.toml, .json), a theorem's id, a paper's key or a method;"
-    raise Refusal(f"{told} got {shown(word)}" + did_you_mean(word, known), "WORDS")
+    citable = [*OFFERED, *papers(), *ids()]
+    message = "cite takes a plan file (.toml, .json), a theorem's id, a paper's key or a method;"
+    raise Refusal(f"{message} got {shown(word)}" + did_you_mean(word, citable), "WORDS")
 
 
 def _plan(path: str) -> list[Source]:

@@ -74,21 +74,23 @@ class Compare(Command):
         epsilon, delta = self.epsilon, self.delta
         if self.typed.keys() & sizes():
             if epsilon is not None and delta is not None:
-                told = "give --delta to compare epsilons or --eps to compare deltas, not both; to"
-                told += " compare noise, give both and leave the noise out"
-                raise Exclusive(told, argument="--eps")
+                message = (
+                    "give --delta to compare epsilons or --eps to compare deltas, not both; to"
+                )
+                message += " compare noise, give both and leave the noise out"
+                raise Exclusive(message, argument="--eps")
             if epsilon is None and delta is None:
-                told = "give --delta to compare epsilons, or --eps to compare deltas"
-                raise Usage(told, argument="--delta")
+                message = "give --delta to compare epsilons, or --eps to compare deltas"
+                raise Usage(message, argument="--delta")
             stated = self.stated()
             return stated.plan().compare(delta=delta, epsilon=epsilon), stated
         if epsilon is None or delta is None:
             missing = "--sigma" if (epsilon is None) != (delta is None) else "--eps"
-            told = (
+            message = (
                 "give the noise (--sigma, --noise-multiplier or --b) with --eps or --delta, or give"
             )
-            told += " --eps and --delta to compare the noise that each method asks for"
-            raise Usage(told, argument=missing)
+            message += " --eps and --delta to compare the noise that each method asks for"
+            raise Usage(message, argument=missing)
         from dpacct.answer.ask import Boundary, alternatives
 
         stated = self.stated(seeks_noise=True)

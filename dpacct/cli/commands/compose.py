@@ -55,8 +55,8 @@ class Compose(Asked):
         if epsilon is None and delta is None:
             epsilon, delta = file.epsilon, file.delta
         if epsilon is not None and delta is not None:
-            told = "give epsilon or delta, not both: a plan has one for each value of the other"
-            raise Exclusive(told, argument="--delta")
+            message = "give epsilon or delta, not both: a plan has one for each value of the other"
+            raise Exclusive(message, argument="--delta")
         if delta is not None:
             answer = ask(Epsilon(delta), node, **self.how)
             self.show(of_epsilon(answer, delta))
@@ -64,5 +64,5 @@ class Compose(Asked):
             answer = ask(Delta(epsilon), node, **self.how)
             self.show(of_delta(answer, epsilon))
         else:
-            told = "give --delta or --eps, or write one of them into the plan"
-            raise Usage(told, argument="--delta")
+            message = "give --delta or --eps, or write one of them into the plan"
+            raise Usage(message, argument="--delta")

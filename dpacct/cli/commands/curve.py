@@ -91,10 +91,10 @@ class Curve(Command):
         path = None if self.output is None else writable(self.output)
         made, notes = chart(self)
         if made.infinite is not None:
-            told = (
+            message = (
                 f"{made.infinite} is not finite on all of this axis; narrow it with --from and --to"
             )
-            raise NotCertified(told, argument="--from")
+            raise NotCertified(message, argument="--from")
         for line in [*notes, *made.gaps()]:
             note(f"note: {line}.")
         body = {"schema": SCHEMA, "command": "curve", **made.to_dict()}

@@ -12,7 +12,7 @@ import click
 from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import Command, File, Group
 from dpacct.cli.failure import SCHEMA
-from dpacct.cli.federated_text import cell, number, row_json, tables, told
+from dpacct.cli.federated_text import below_tables, cell, number, row_json, tables
 from dpacct.cli.output import must_be_finite, write_json, write_lines
 from dpacct.cli.question import QUIET
 from dpacct.cli.rounding import rounded, short
@@ -98,13 +98,13 @@ class Federated(Command):
         """Account, and print."""
         path = self.path
         settings = {} if path is None else plans.read_file(path)
-        given = {name: value for name, value in self.typed.items() if value is not None}
+        typed = {name: value for name, value in self.typed.items() if value is not None}
         target, delta = self.epsilon, self.delta
-        given |= {} if target is None else {"epsilon": target}
-        given |= {} if delta is None else {"delta": delta}
-        if given.keys() & set(plans.NOISE):  # the line's noise takes the place of the file's
+        typed |= {} if target is None else {"epsilon": target}
+        typed |= {} if delta is None else {"delta": delta}
+        if typed.keys() & set(plans.NOISE):  # the line's noise takes the place of the file's
             settings = {name: value for name, value in settings.items() if name not in plans.NOISE}
-        settings |= given
+        settings |= typed
         chosen = self.algorithm or settings.pop("algorithm", "prifedsync")
         settings.pop("algorithm", None)
         if self.prove and (chosen != "prifedsync" or "epsilon" in settings):
@@ -140,7 +140,7 @@ class Federated(Command):
         at = f"delta {short(delta)}"
         at = at if target is None else f"epsilon {float(target):.6g}, {at}"
         lines = [f"{quantity} of {plan.algorithm} at {at}", *tables(rows, quantity)]
-        lines += ["", *_limit(plan.mu_clt), *told(plan, plan.tree(), plan.promises())]
+        lines += ["", *_limit(plan.mu_clt), *below_tables(plan, plan.tree(), plan.promises())]
         write_lines(lines)
 
 
@@ -162,14 +162,14 @@ def _json(
     plan: FederatedPlan, rows: list[Row], first: Row, delta: float, target: Any
 ) -> dict[str, Any]:
     quantity = first.answer.quantity
-    told = first.answer.to_dict()
+    answer = first.answer.to_dict()
     body: dict[str, Any] = {
         "schema": SCHEMA,
         "command": "federated",
         "algorithm": plan.algorithm,
         "quantity": quantity,
         "delta": delta,
-        **{key: told[key] for key in ("value", "lower", "upper", "side", "strength", "method")},
+        **{key: answer[key] for key in ("value", "lower", "upper", "side", "strength", "method")},
     }
     if target is not None:
         body["epsilon"] = float(target)
@@ -188,13 +188,12 @@ def _json(
 
 
 def _harmonize(plan: Any, *, as_json: bool, quiet: bool) -> None:
-    found = list(plan.harmonized())
-    rows = [row for one in found for row in plan.rows_of(one)]
+    clients = list(plan.harmonized())
+    rows = [row for harmonized in clients for row in plan.rows_of(harmonized)]
     if quiet:
-        for one in found:
-            click.echo(
-                f"{one.client.name} {'-' if one.epsilon is None else safe_number(one.epsilon)}"
-            )
+        for harmonized in clients:
+            epsilon = "-" if harmonized.epsilon is None else safe_number(harmonized.epsilon)
+            click.echo(f"{harmonized.client.name} {epsilon}")
         return
     if as_json:
         write_json(
@@ -207,7 +206,7 @@ def _harmonize(plan: Any, *, as_json: bool, quiet: bool) -> None:
                 "unit": str(plan.unit),
                 "sensitivity": plan.sensitivity,
                 "assumptions": list(plan.promises()),
-                "clients": [_client_json(one) for one in found],
+                "clients": [_client_json(harmonized) for harmonized in clients],
                 "routes": [row_json(row, "epsilon") for row in rows],
             }
         )
@@ -222,41 +221,41 @@ def _harmonize(plan: Any, *, as_json: bool, quiet: bool) -> None:
         "penalty",
     )
     lines = [f"{plan.algorithm}: {plan.rounds} rounds of {plan.local_steps} local steps"]
-    lines += aligned(header, [_client_line(one) for one in found])
+    lines += aligned(header, [_client_line(harmonized) for harmonized in clients])
     lines += ["", *tables(rows, "epsilon"), ""]
     lines += [f"  protects one {plan.unit} of one client; sensitivity: {plan.sensitivity}"]
     write_lines(lines + [f"  assumes: {promise}" for promise in plan.promises()])
 
 
-def _client_line(one: Harmonized) -> tuple[str, ...]:
-    size = one.client.noise
+def _client_line(harmonized: Harmonized) -> tuple[str, ...]:
+    size = harmonized.client.noise
     assert size is not None
     mode: Direction = "nearest"
-    if one.noise is not None:
-        mode = "down" if one.noise.safe_end == "lower" else "up"
+    if harmonized.noise is not None:
+        mode = "down" if harmonized.noise.safe_end == "lower" else "up"
     return (
-        one.client.name,
-        f"{one.client.parameter} = {rounded(float(size), mode, 8)}",
-        "" if one.paper_noise is None else rounded(one.paper_noise, "nearest", 8),
-        "" if one.last_round is None else str(one.last_round),
-        "" if one.paper_last_round is None else str(one.paper_last_round),
-        "takes no part" if one.epsilon is None else cell(one.epsilon),
-        "" if one.penalty is None else f"{one.penalty:.4g}",
+        harmonized.client.name,
+        f"{harmonized.client.parameter} = {rounded(float(size), mode, 8)}",
+        "" if harmonized.paper_noise is None else rounded(harmonized.paper_noise, "nearest", 8),
+        "" if harmonized.last_round is None else str(harmonized.last_round),
+        "" if harmonized.paper_last_round is None else str(harmonized.paper_last_round),
+        "takes no part" if harmonized.epsilon is None else cell(harmonized.epsilon),
+        "" if harmonized.penalty is None else f"{harmonized.penalty:.4g}",
     )
 
 
-def _client_json(one: Harmonized) -> dict[str, Any]:
-    noise: Any = None if one.client.noise is None else float(one.client.noise)
-    if one.noise is not None:
-        noise = replace(one.noise, alternatives=()).to_dict()
+def _client_json(harmonized: Harmonized) -> dict[str, Any]:
+    noise: Any = None if harmonized.client.noise is None else float(harmonized.client.noise)
+    if harmonized.noise is not None:
+        noise = replace(harmonized.noise, alternatives=()).to_dict()
     return {
-        "name": one.client.name,
-        "mechanism": one.client.mechanism,
+        "name": harmonized.client.name,
+        "mechanism": harmonized.client.mechanism,
         "noise": noise,
-        "paper_noise": one.paper_noise,
-        "stops_after": one.last_round,
-        "paper_stops_after": one.paper_last_round,
-        "rounds": one.rounds,
-        "epsilon": None if one.epsilon is None else one.epsilon.to_dict(),
-        "penalty": one.penalty,
+        "paper_noise": harmonized.paper_noise,
+        "stops_after": harmonized.last_round,
+        "paper_stops_after": harmonized.paper_last_round,
+        "rounds": harmonized.rounds,
+        "epsilon": None if harmonized.epsilon is None else harmonized.epsilon.to_dict(),
+        "penalty": harmonized.penalty,
     }

@@ -58,8 +58,8 @@ class LedgerFile(Command):
         """Answer, and print."""
         if len(self.actions) != 2 or self.actions[0] not in ACTIONS:
             got = shown(" ".join(self.actions))
-            told = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}."
-            raise Refusal(told, "WORDS")
+            message = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}."
+            raise Refusal(message, "WORDS")
         if self.mark is not None and self.actions[0] != "check":
             raise Refusal("--mark is for ledger check only.", "--mark")
         from dpacct.ledger.ledger import Ledger
@@ -142,8 +142,8 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
         lines.append(f"note     a crash had cut short line {numbers}: counted all the same")
     if ledger.dropped:
         numbers = ", ".join(map(str, ledger.dropped))
-        told = "before anything was released for it: not counted"
-        lines.append(f"note     a crash had cut short line {numbers} {told}")
+        meaning = "before anything was released for it: not counted"
+        lines.append(f"note     a crash had cut short line {numbers} {meaning}")
     return body, lines, False
 
 

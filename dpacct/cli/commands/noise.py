@@ -66,7 +66,7 @@ class Noise(AskedOfPlan):
             answer = self._for_power(stated, self.tpr)
             asked: dict[str, Fraction] = {}
             rates = f"{short(self.tpr.hits)} at a false positive rate of {short(self.tpr.alarms)}"
-            told = f"a true positive rate of {rates}"
+            goal = f"a true positive rate of {rates}"
         else:
             epsilon, delta = self._guarantee()
             asked = {"epsilon": epsilon, "delta": delta}
@@ -75,9 +75,9 @@ class Noise(AskedOfPlan):
             answer = self.ask(
                 question, lambda size: stated.plan(**{sought: size}), beside=not self.quiet
             )
-            told = target(**asked)
+            goal = target(**asked)
         answer = replace(answer, extra={**answer.extra, **in_other_words(answer, stated)})
-        screen = of_noise(answer, told, stated)
+        screen = of_noise(answer, goal, stated)
         screen = replace(screen, details=alternatives(answer))
         self.answered(screen, stated, asked, **{sought: float(answer)})
 
@@ -90,8 +90,8 @@ class Noise(AskedOfPlan):
             return Fraction(0), self.advantage
         if epsilon is None or delta is None:
             missing = "--eps" if epsilon is None else "--delta"
-            told = "give the target with --eps and --delta, or with --tpr or --advantage"
-            raise Usage(f"{told}; {missing} is missing", argument=missing)
+            message = "give the target with --eps and --delta, or with --tpr or --advantage"
+            raise Usage(f"{message}; {missing} is missing", argument=missing)
         return epsilon, delta
 
     def _for_power(self, stated: Stated, power: Power) -> Answer:
@@ -112,5 +112,5 @@ class Noise(AskedOfPlan):
 
 
 def _twice(name: str) -> Exclusive:
-    told = f"{name} is a target by itself: leave out --eps, --delta and other targets"
-    return Exclusive(told, argument=name)
+    message = f"{name} is a target by itself: leave out --eps, --delta and other targets"
+    return Exclusive(message, argument=name)

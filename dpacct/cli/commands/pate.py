@@ -133,133 +133,133 @@ class Pate(Command):
 
     def run(self) -> None:
         """Count, and print."""
-        given = self.values
-        _check_together(given)
-        aggregator = _aggregator(given)
+        options = self.values
+        _check_together(options)
+        aggregator = _aggregator(options)
         with _progress() as tell:
             tell("reading")
-            table, baseline = _read(self.votes, given)
+            table, baseline = _read(self.votes, options)
             if self.sanitize:
-                _publish(aggregator, table, baseline, given, self.as_json, self.quiet)
+                _publish(aggregator, table, baseline, options, self.as_json, self.quiet)
                 return
-            found = aggregator.cost(
+            cost = aggregator.cost(
                 table,
                 self.delta,
                 baseline=baseline,
                 exact=self.exact and not self.quiet,
                 progress=tell,
             )
-            must_be_finite(found.data_independent)
+            must_be_finite(cost.data_independent)
         to_stdout = self.per_query == "-"
         if self.per_query is not None:
             try:
-                found.per_query.write_csv(sys.stdout if to_stdout else self.per_query)
+                cost.per_query.write_csv(sys.stdout if to_stdout else self.per_query)
             except (OSError, ValueError) as error:
                 why = (getattr(error, "strerror", None) or str(error)).lower()
-                told = f"cannot write {self.per_query!r}: {why}"
-                raise Usage(told, argument="--per-query") from None
+                message = f"cannot write {self.per_query!r}: {why}"
+                raise Usage(message, argument="--per-query") from None
         if to_stdout:
             note(f"note: {SECRET}.")
         elif self.quiet:
-            click.echo(safe_number(found.data_independent))
+            click.echo(safe_number(cost.data_independent))
         elif self.as_json:
-            write_json(json_of(found, self.top))
+            write_json(json_of(cost, self.top))
         else:
-            write_lines(lines_of(found, self.top))
+            write_lines(lines_of(cost, self.top))
 
 
 def _publish(
     aggregator: Aggregator,
     votes: Votes,
     baseline: Any,
-    given: dict[str, Any],
+    options: dict[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
-    found = aggregator.sanitized(
+    sanitized = aggregator.sanitized(
         votes,
-        given["delta"],
+        options["delta"],
         baseline=baseline,
-        order=given["order"],
-        beta=given["beta"],
-        noise=given["release_sigma"],
-        confidence=given["confidence"],
-        seed=given["seed"],
+        order=options["order"],
+        beta=options["beta"],
+        noise=options["release_sigma"],
+        confidence=options["confidence"],
+        seed=options["seed"],
     )
-    plain = aggregator.plan(votes.queries).epsilon(delta=given["delta"])
+    plain = aggregator.plan(votes.queries).epsilon(delta=options["delta"])
     if as_json:
-        write_json(sanitized_json(aggregator, votes, given["delta"], found, plain))
+        write_json(sanitized_json(aggregator, votes, options["delta"], sanitized, plain))
     elif quiet:
-        click.echo(safe_number(min((found.answer, plain), key=float)))
+        click.echo(safe_number(min((sanitized.answer, plain), key=float)))
     else:
-        write_lines(sanitized_lines(aggregator, votes, given["delta"], found, plain))
-    if found.seeded:
+        write_lines(sanitized_lines(aggregator, votes, options["delta"], sanitized, plain))
+    if sanitized.seeded:
         note("note: the noise was drawn from a seed, so this number protects nothing.")
 
 
-def _check_together(given: dict[str, Any]) -> None:
+def _check_together(options: dict[str, Any]) -> None:
     """Options that need each other, and options that exclude each other."""
-    needed, other = ("--sigma", "--b") if given["mechanism"] == "gaussian" else ("--b", "--sigma")
+    needed, other = ("--sigma", "--b") if options["mechanism"] == "gaussian" else ("--b", "--sigma")
     keys = {"--sigma": "sigma", "--b": "b"}
-    if given[keys[needed]] is None:
+    if options[keys[needed]] is None:
         raise Refusal(
-            f"--mechanism {given['mechanism']} needs {needed}, the noise in votes.", needed
+            f"--mechanism {options['mechanism']} needs {needed}, the noise in votes.", needed
         )
-    if given[keys[other]] is not None:
-        raise Refusal(f"--mechanism {given['mechanism']} takes {needed}, not {other}.", other)
-    if given["mechanism"] == "laplace" and given["threshold"] is not None:
+    if options[keys[other]] is not None:
+        raise Refusal(f"--mechanism {options['mechanism']} takes {needed}, not {other}.", other)
+    if options["mechanism"] == "laplace" and options["threshold"] is not None:
         raise Refusal("--threshold is a step of gaussian voting.", "--threshold")
     pairs = [("--threshold", "--threshold-sigma"), ("--threshold-sigma", "--threshold")]
-    for one, two in [*pairs, ("--interactive", "--threshold")]:
-        if given[_key(one)] is not None and given[_key(two)] is None:
-            raise Refusal(f"{one} needs {two} too.", two)
-    if given["sanitize"]:
-        if given["per_query"] is not None:
-            told = "--sanitize does not go with --per-query: what it writes is private."
-            raise Refusal(told, "--per-query")
+    for dependent, required in [*pairs, ("--interactive", "--threshold")]:
+        if options[_key(dependent)] is not None and options[_key(required)] is None:
+            raise Refusal(f"{dependent} needs {required} too.", required)
+    if options["sanitize"]:
+        if options["per_query"] is not None:
+            message = "--sanitize does not go with --per-query: what it writes is private."
+            raise Refusal(message, "--per-query")
     else:
-        for one in ("--order", "--beta", "--release-sigma", "--seed"):
-            if given[_key(one)] is not None:
-                raise Refusal(f"{one} belongs to --sanitize.", one)
+        for dependent in ("--order", "--beta", "--release-sigma", "--seed"):
+            if options[_key(dependent)] is not None:
+                raise Refusal(f"{dependent} belongs to --sanitize.", dependent)
 
 
 def _key(name: str) -> str:
     return name.removeprefix("--").replace("-", "_")
 
 
-def _aggregator(given: dict[str, Any]) -> Aggregator:
+def _aggregator(options: dict[str, Any]) -> Aggregator:
     from dpacct.pate.aggregator import GNMax, LNMax
 
-    whose = {"level": given["level"], "neighbours": given["neighbours"]}
-    if given["mechanism"] == "laplace":
-        return LNMax(b=given["b"], **whose)
+    whose = {"level": options["level"], "neighbours": options["neighbours"]}
+    if options["mechanism"] == "laplace":
+        return LNMax(b=options["b"], **whose)
     return GNMax(
-        sigma=given["sigma"],
-        threshold=given["threshold"],
-        threshold_sigma=given["threshold_sigma"],
+        sigma=options["sigma"],
+        threshold=options["threshold"],
+        threshold_sigma=options["threshold_sigma"],
         **whose,
     )
 
 
-def _read(file: str, given: dict[str, Any]) -> tuple[Votes, Any]:
+def _read(file: str, options: dict[str, Any]) -> tuple[Votes, Any]:
     from dpacct.pate.votes import Votes
     from dpacct.pate.votes_file import read_rows
 
     votes = Votes.read(file)
     baseline = None
-    if given["interactive"] is not None:
-        baseline = read_rows(given["interactive"], "--interactive", whole=False)
+    if options["interactive"] is not None:
+        baseline = read_rows(options["interactive"], "--interactive", whole=False)
         if baseline.shape != votes.counts.shape:
-            shape, size = (" x ".join(map(str, one.shape)) for one in (baseline, votes.counts))
-            told = (
+            shape, size = (" x ".join(map(str, table.shape)) for table in (baseline, votes.counts))
+            message = (
                 f"--interactive must hold as many rows and columns as VOTES, {size}, got {shape}."
             )
-            raise Refusal(told, "--interactive", kind="invalid-argument")
-    if given["queries"] is not None:
-        wanted = given["queries"]
+            raise Refusal(message, "--interactive", kind="invalid-argument")
+    if options["queries"] is not None:
+        wanted = options["queries"]
         if wanted > votes.queries:
-            told = f"--queries must be at most {votes.queries}, the rows of VOTES, got {wanted}."
-            raise Refusal(told, "--queries", kind="invalid-argument")
+            message = f"--queries must be at most {votes.queries}, the rows of VOTES, got {wanted}."
+            raise Refusal(message, "--queries", kind="invalid-argument")
         votes = Votes(votes.counts[:wanted])
         baseline = None if baseline is None else baseline[:wanted]
     return votes, baseline

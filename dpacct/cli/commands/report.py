@@ -133,8 +133,10 @@ class StatedReport(Command):
         if chosen == "yaml" and not self.quiet and "TO BE FILLED IN" in written:
             note("note: lines marked `to be filled in` need an answer before the record is sent.")
         if report.violated:
-            told = f"{len(report.violated)} of the assumptions are violated: nothing is guaranteed."
-            note(f"error: {told}")
+            message = (
+                f"{len(report.violated)} of the assumptions are violated: nothing is guaranteed."
+            )
+            note(f"error: {message}")
             raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
 
 
@@ -142,8 +144,8 @@ def _format(output: str | None, form: str | None, as_json: bool) -> str:
     """The one format that the options ask for."""
     if as_json:
         if form not in (None, "json"):
-            told = f"--json and --format {form} are two formats; give one."
-            raise Refusal(told, "--json", kind="exclusive-options")
+            message = f"--json and --format {form} are two formats; give one."
+            raise Refusal(message, "--json", kind="exclusive-options")
         return "json"
     if form is not None:
         return form
@@ -152,21 +154,21 @@ def _format(output: str | None, form: str | None, as_json: bool) -> str:
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         listed = one_of(list(SUFFIXES))
-        told = f"--output must end in {listed}, or --format be given, got {output[-40:]!r}."
-        raise Refusal(told, "--output", kind="invalid-argument")
+        message = f"--output must end in {listed}, or --format be given, got {output[-40:]!r}."
+        raise Refusal(message, "--output", kind="invalid-argument")
     return SUFFIXES[suffix]
 
 
 def _agree(file: PlanFile, adjacency: str | None, unit: str | None) -> None:
     """Refuse words that contradict the algorithm, which has its own unit and adjacency."""
     facts = file.node.facts
-    for name, asked, own in (
+    for name, asked, fixed in (
         ("adjacency", adjacency, facts.declared),
         ("unit", unit, facts.unit),
     ):
-        if asked not in (None, str(own)):
-            told = f"--{name} must be {own} for this algorithm, got {asked}."
-            raise Refusal(told, f"--{name}", kind="invalid-argument")
+        if asked not in (None, str(fixed)):
+            message = f"--{name} must be {fixed} for this algorithm, got {asked}."
+            raise Refusal(message, f"--{name}", kind="invalid-argument")
 
 
 def _report(wish: StatedReport, file: PlanFile) -> Report:
@@ -192,11 +194,11 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
             )
     assert delta is not None
     if wish.delta is None and file.epsilon is not None:
-        told = "a report states the epsilon at one delta: take `epsilon` out of the plan"
-        raise Exclusive(told, argument="epsilon")
+        message = "a report states the epsilon at one delta: take `epsilon` out of the plan"
+        raise Exclusive(message, argument="epsilon")
     said = [f"--delta {text(wish.delta)}"] if wish.delta is not None else []
-    given = {"adjacency": adjacency, "unit": unit, "client": wish.client, "ledger": ledger}
-    said += [f"--{name} {shlex.quote(word)}" for name, word in given.items() if word is not None]
+    options = {"adjacency": adjacency, "unit": unit, "client": wish.client, "ledger": ledger}
+    said += [f"--{name} {shlex.quote(word)}" for name, word in options.items() if word is not None]
     said += [f"--method {wish.method}"] if wish.method != "auto" else []
     guarantee, sections = (None, ()) if file.account is None else file.account(delta)
     return Report.of(
@@ -226,19 +228,19 @@ def _checks(path: str, plan: object) -> tuple[Assumption, ...]:
         ("adjacency", plan.facts.declared, budget.adjacency),
     ):
         if wanted is not got:
-            told = f"--ledger must be of the plan's {name}, {wanted}, got a ledger of {got}."
-            raise Refusal(told, "--ledger", kind="invalid-argument")
+            message = f"--ledger must be of the plan's {name}, {wanted}, got a ledger of {got}."
+            raise Refusal(message, "--ledger", kind="invalid-argument")
     counted = dict(ran.releases()) if ran is not None else {}
     planned = dict(plan.releases())
     beyond = [leaf for leaf, count in counted.items() if count > planned.get(leaf, 0)]
     text = "the ledger counts no more than the plan"
     if beyond:
-        told = f"checked: {beyond[0]} was counted {counted[beyond[0]]} times,"
-        told += f" {planned.get(beyond[0], 0)} are planned"
-        return (*checks, Assumption(text, told, AssumptionStatus.VIOLATED))
+        finding = f"checked: {beyond[0]} was counted {counted[beyond[0]]} times,"
+        finding += f" {planned.get(beyond[0], 0)} are planned"
+        return (*checks, Assumption(text, finding, AssumptionStatus.VIOLATED))
     total = sum(counted.values())
-    told = f"checked: {total} of {sum(planned.values())} planned releases were counted"
-    return (*checks, Assumption(text, told, AssumptionStatus.HELD))
+    finding = f"checked: {total} of {sum(planned.values())} planned releases were counted"
+    return (*checks, Assumption(text, finding, AssumptionStatus.HELD))
 
 
 def _write(report: Report, form: str) -> str:

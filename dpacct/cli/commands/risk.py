@@ -102,11 +102,11 @@ class Risk(Command):
             ),
             [(share(alarm), share(hits), share(sure)) for alarm, hits, sure in rates],
         )
-        told = rounded(float(advantage), "up", 4)
-        lines.append(f"  advantage (true minus false positive rate) at most {told}")
+        bound = rounded(float(advantage), "up", 4)
+        lines.append(f"  advantage (true minus false positive rate) at most {bound}")
         if self.baseline is not None:
-            told = f"at most {share(general['reconstruction'])}, {share(self.baseline)} without the release"
-            lines.append(f"  a reconstruction succeeds in {told}")
+            bound = f"at most {share(general['reconstruction'])}, {share(self.baseline)} without the release"
+            lines.append(f"  a reconstruction succeeds in {bound}")
         lines += screens.labelled("protects", [screens.protected(advantage)])
         notes = [line for note in stated.notes for line in screens.labelled("note", [note])]
         write_lines(lines + notes)
@@ -114,5 +114,5 @@ class Risk(Command):
 
 def _numbers(answer: Answer) -> dict[str, Any]:
     """An Answer object without the plan, which is told once."""
-    told = replace(answer, alternatives=(), tree=None).to_dict()
-    return {key: told[key] for key in told if key not in ("schema", "plan")}
+    body = replace(answer, alternatives=(), tree=None).to_dict()
+    return {key: body[key] for key in body if key not in ("schema", "plan")}

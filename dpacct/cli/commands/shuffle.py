@@ -127,18 +127,18 @@ class Shuffling(Command):
                 rate=self.rate,
                 rounds=times,
             )
-            told = f"the largest that meets epsilon {float(epsilon):.6g}, delta {short(delta)}"
-            show("shuffle", largest, as_json=self.as_json, quiet=self.quiet, meaning=told)
+            meaning = f"the largest that meets epsilon {float(epsilon):.6g}, delta {short(delta)}"
+            show("shuffle", largest, as_json=self.as_json, quiet=self.quiet, meaning=meaning)
             return
         if (epsilon is None) == (delta is None):
-            told = "give either --delta (for epsilon) or --eps (for delta)"
+            message = "give either --delta (for epsilon) or --eps (for delta)"
             raise Refusal(
-                f"{told}, and not both with --eps0.", "--delta" if delta is None else "--eps"
+                f"{message}, and not both with --eps0.", "--delta" if delta is None else "--eps"
             )
-        quantity, asked, given = (
+        quantity, asked, bound = (
             ("epsilon", "delta", delta) if delta is not None else ("delta", "epsilon", epsilon)
         )
-        question = {asked: given or Fraction(0)}
+        question = {asked: bound or Fraction(0)}
         answer, others = _asked(once(self.eps0), times, question)
         more = []
         if others:

@@ -108,8 +108,8 @@ def _compute(
         if path is not None:
             opened = Journal(_journal(path), mark, restart=restart)
     except OSError as error:
-        told = f"cannot write {str(_journal(path or Path()))[:80]!r}: {error.strerror}."
-        raise Refusal(told, "--output") from None
+        message = f"cannot write {str(_journal(path or Path()))[:80]!r}: {error.strerror}."
+        raise Refusal(message, "--output") from None
     with opened as journal:
         done: dict[int, Row] = {} if journal is None else dict(journal.rows)
         done = {number: row for number, row in done.items() if 0 <= number < grid.size}
@@ -127,11 +127,11 @@ def _compute(
             except (KeyboardInterrupt, Killed) as ending:
                 why = "interrupted" if isinstance(ending, KeyboardInterrupt) else str(ending)
                 rest = "; the same command goes on from there" if journal else ""
-                told = f"{why}: {progress.done} of {grid.size} rows are done{rest}."
+                message = f"{why}: {progress.done} of {grid.size} rows are done{rest}."
                 status = (
                     ExitStatus.INTERNAL if isinstance(ending, Killed) else ExitStatus.INTERRUPTED
                 )
-                raise Refusal(told, kind="interrupted", status=status) from None
+                raise Refusal(message, kind="interrupted", status=status) from None
         if not quiet:
             fresh = grid.size - kept
             note(f"{fresh} row{'' if fresh == 1 else 's'} in {progress.seconds}.")

@@ -79,8 +79,8 @@ class Verify(Command):
             raise Refusal("--certificate stands alone; leave the names out.", "--certificate")
         from dpacct.proof.check import about, check
 
-        told = _certificate(certificate)
-        statements = check(told, independent=self.independent)
+        parsed = _certificate(certificate)
+        statements = check(parsed, independent=self.independent)
         holds = all(fine for _, fine in statements)
         if self.as_json:
             write_json(
@@ -88,10 +88,10 @@ class Verify(Command):
                     "schema": 1,
                     "command": "verify",
                     "certificate": certificate,
-                    "quantity": told["quantity"],
-                    "lower": told["lower"],
-                    "upper": told["upper"],
-                    "about": about(told),
+                    "quantity": parsed["quantity"],
+                    "lower": parsed["lower"],
+                    "upper": parsed["upper"],
+                    "about": about(parsed),
                     "holds": holds,
                     "claims": [{"claim": claim, "holds": fine} for claim, fine in statements],
                 }
@@ -100,7 +100,7 @@ class Verify(Command):
                 raise click.exceptions.Exit(int(ExitStatus.WITHHELD))
             return
         lines = [f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements]
-        first, *others = about(told)
+        first, *others = about(parsed)
         verdict = "proven" if holds else "not proven"
         write_lines([f"{first}: {verdict}", *(f"  {line}" for line in others), *lines])
         if not holds:
@@ -121,10 +121,10 @@ def _certificate(path: str) -> Any:
         with Path(path).open(encoding="utf-8") as file:
             text = file.read(_LONGEST + 1)
         if len(text) > _LONGEST:
-            told = f"--certificate: {path[:80]!r} is longer than {_LONGEST} characters."
-            raise Usage(told, argument="--certificate")
+            message = f"--certificate: {path[:80]!r} is longer than {_LONGEST} characters."
+            raise Usage(message, argument="--certificate")
         return json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "it is not JSON"
-        told = f"--certificate: cannot read {path[:80]!r}: {reason}."
-        raise Usage(told, argument="--certificate") from error
+        message = f"--certificate: cannot read {path[:80]!r}: {reason}."
+        raise Usage(message, argument="--certificate") from error
