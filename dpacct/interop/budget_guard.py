@@ -29,8 +29,8 @@ class BudgetGuard:
 
     def __init__(self, ledger: Ledger, step: Node, *, every: int = 1, label: str = "") -> None:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            told = f"every must be a whole number of at least 1, got {every!r:.40}"
-            raise InvalidArgument(told, argument="every")
+            message = f"every must be a whole number of at least 1, got {every!r:.40}"
+            raise InvalidArgument(message, argument="every")
         self.ledger, self.step, self.every, self.label = ledger, step, every, label
         self.taken = 0
         """Steps taken so far, in this run."""

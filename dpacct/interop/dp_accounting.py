@@ -56,11 +56,11 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         details = dp_accounting.PrivacyAccountant.CompositionErrorDetails
         try:
-            found = translate(event, self._means)
-            if found.plan is not None:
-                found.plan.releases()  # a sample that is held over several kinds of noise
+            translated = translate(event, self._means)
+            if translated.plan is not None:
+                translated.plan.releases()  # a sample that is held over several kinds of noise
             if do_compose:
-                self._spent += found.times(count)
+                self._spent += translated.times(count)
         except Refused as refusal:
             return details(invalid_event=refusal.event, error_message=str(refusal))
         except (InvalidArgument, Unsupported) as error:
@@ -74,8 +74,8 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         `InvalidArgument` (a ValueError).
         """
         if not 0 <= target_delta <= 1:
-            told = f"target_delta must be a number from 0 to 1, got {target_delta}"
-            raise InvalidArgument(told, argument="target_delta")
+            message = f"target_delta must be a number from 0 to 1, got {target_delta}"
+            raise InvalidArgument(message, argument="target_delta")
         if self._spent.open:
             return math.inf
         if self._spent.plan is None or target_delta == 1:
@@ -90,8 +90,8 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         `target_epsilon` in [0, inf]. Raises `InvalidArgument` (a ValueError).
         """
         if not target_epsilon >= 0:
-            told = f"target_epsilon must be a number of at least 0, got {target_epsilon}"
-            raise InvalidArgument(told, argument="target_epsilon")
+            message = f"target_epsilon must be a number of at least 0, got {target_epsilon}"
+            raise InvalidArgument(message, argument="target_epsilon")
         if self._spent.open:
             return 1.0
         if self._spent.plan is None or math.isinf(target_epsilon):
@@ -129,12 +129,14 @@ def to_pld(
 
     step = float(value_discretization_interval)
     if not 0 < step <= 1:
-        told = f"value_discretization_interval must be a number above 0 and at most 1, got {step}"
-        raise InvalidArgument(told, argument="value_discretization_interval")
+        message = (
+            f"value_discretization_interval must be a number above 0 and at most 1, got {step}"
+        )
+        raise InvalidArgument(message, argument="value_discretization_interval")
     reach = float(answer(plan, tail, adjacency))
     if not reach / step <= 4e6:
-        told = f"losses up to {reach:.4g} must take at most 4e6 intervals, got {step}"
-        raise InvalidArgument(told, argument="value_discretization_interval")
+        message = f"losses up to {reach:.4g} must take at most 4e6 intervals, got {step}"
+        raise InvalidArgument(message, argument="value_discretization_interval")
     stride = max(1, math.ceil(reach / step / points))
     last = max(1, math.ceil(reach / (step * stride)))
     places = stride * np.arange(last + 1)

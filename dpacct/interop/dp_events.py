@@ -68,7 +68,7 @@ class Translated(NamedTuple):
     open: bool = False
 
     def __add__(self, other: Translated) -> Translated:  # type: ignore[override]
-        both = [one.plan for one in (self, other) if one.plan is not None]
+        both = [part.plan for part in (self, other) if part.plan is not None]
         joined = sum(both[1:], start=both[0]) if both else None
         return Translated(joined, self.open or other.open)
 
@@ -100,9 +100,9 @@ def meaning(
 ) -> Meaning:
     """Checked; raises `InvalidArgument`."""
     if noise_multiplier_of not in (None, *CONVENTIONS):
-        told = "noise_multiplier_of must be 'clip', 'sensitivity' or None"
+        message = "noise_multiplier_of must be 'clip', 'sensitivity' or None"
         raise InvalidArgument(
-            f"{told}, got {noise_multiplier_of!r:.40}", argument="noise_multiplier_of"
+            f"{message}, got {noise_multiplier_of!r:.40}", argument="noise_multiplier_of"
         )
     word = Adjacency.ADD_REMOVE if adjacency is None else Adjacency.parse(adjacency)
     return Meaning(word, noise_multiplier_of)
@@ -163,8 +163,8 @@ def _laplace(event: Any, means: Meaning) -> Translated:
 def _discrete_laplace(event: Any, means: Meaning) -> Translated:
     rate = Fraction(repr(float(event.noise_parameter)))
     if rate <= 0:
-        told = f"noise_parameter must be a number above 0, got {event.noise_parameter}"
-        raise InvalidArgument(told, argument="noise_parameter")
+        message = f"noise_parameter must be a number above 0, got {event.noise_parameter}"
+        raise InvalidArgument(message, argument="noise_parameter")
     return Translated(DiscreteLaplace(scale=1 / rate, sensitivity=event.sensitivity))
 
 
@@ -173,8 +173,8 @@ def _randomized_response(event: Any, means: Meaning) -> Translated:
     if means.adjacency is Adjacency.ADD_REMOVE:
         raise Refused("randomised response has one answer per unit: not under add-remove", event)
     if not 0 <= share <= 1 or buckets < 1:
-        told = f"noise_parameter must be in [0, 1] and num_buckets at least 1, got {event}"
-        raise InvalidArgument(told, argument="event")
+        message = f"noise_parameter must be in [0, 1] and num_buckets at least 1, got {event}"
+        raise InvalidArgument(message, argument="event")
     if buckets == 1 or share == 1:
         return NOTHING
     if share == 0:
@@ -209,8 +209,8 @@ def _fixed_size(event: Any, means: Meaning) -> Translated:
 
 def _self_composed(event: Any, means: Meaning) -> Translated:
     if not isinstance(event.count, int) or event.count < 0:
-        told = f"count must be a whole number of at least 0, got {event.count}"
-        raise InvalidArgument(told, argument="count")
+        message = f"count must be a whole number of at least 0, got {event.count}"
+        raise InvalidArgument(message, argument="count")
     return translate(event.event, means).times(event.count)
 
 
@@ -249,11 +249,11 @@ def from_dp_event(
     (Poisson(0.01)(Gaussian(noise_multiplier=1.1, clip=1)) * 1000).under('add-remove')
     """
     means = meaning(adjacency, noise_multiplier_of)
-    found = translate(event, means)
-    if found.open or found.plan is None:
-        what = "is not private" if found.open else "releases nothing"
+    translated = translate(event, means)
+    if translated.open or translated.plan is None:
+        what = "is not private" if translated.open else "releases nothing"
         raise Refused(f"{type(event).__name__} {what}: there is no such plan", event)
-    return found.plan.under(means.adjacency)
+    return translated.plan.under(means.adjacency)
 
 
 # --- to events

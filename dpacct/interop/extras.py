@@ -25,5 +25,5 @@ def required(module: str, extra: str) -> ModuleType:
 def absent(module: str, extra: str) -> MissingExtra:
     """The error for a library that is not there."""
     library = module.partition(".")[0]
-    told = f"{library} is not installed: pip install '.[{extra}]' in dpacct's checkout"
-    return MissingExtra(told, argument=extra)
+    message = f"{library} is not installed: pip install '.[{extra}]' in dpacct's checkout"
+    return MissingExtra(message, argument=extra)

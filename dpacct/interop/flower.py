@@ -41,16 +41,16 @@ class Accountant:
             else Adjacency.ADD_REMOVE
         )
         if noise_multiplier_of not in (None, *CONVENTIONS):
-            told = (
+            message = (
                 f"noise_multiplier_of must be 'clip' or 'sensitivity', got {noise_multiplier_of!r}"
             )
-            raise InvalidArgument(told, argument="noise_multiplier_of")
+            raise InvalidArgument(message, argument="noise_multiplier_of")
         if self._adjacency is Adjacency.REPLACE_ONE and noise_multiplier_of is None:
-            told = (
+            message = (
                 "noise_multiplier_of must be 'clip' or 'sensitivity' under replace-one, where the "
                 "sensitivity is twice the clip and a bare noise multiplier is ambiguous, got None"
             )
-            raise InvalidArgument(told, argument="noise_multiplier_of")
+            raise InvalidArgument(message, argument="noise_multiplier_of")
         self._of = noise_multiplier_of
         self._counts: dict[_Event, int] = {}
         self._plan: Node | None = None
@@ -74,9 +74,9 @@ class Accountant:
         """One release, checked."""
         numbers = _Event(*(getattr(event, name) for name in _FIELDS))
         if numbers.population_size != self._config.population_size:
-            told = f"population_size of the event must be {self._config.population_size}"
+            message = f"population_size of the event must be {self._config.population_size}"
             raise InvalidArgument(
-                f"{told}, got {numbers.population_size}", argument="population_size"
+                f"{message}, got {numbers.population_size}", argument="population_size"
             )
         scale = numbers.noise_multiplier
         noise = (
@@ -93,8 +93,8 @@ class Accountant:
     def _with(self, event: Any, count: int) -> tuple[_Event, Node]:
         """The plan after `count` more releases of `event`."""
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            told = f"count must be a whole number of at least 1, got {count!r:.40}"
-            raise InvalidArgument(told, argument="count")
+            message = f"count must be a whole number of at least 1, got {count!r:.40}"
+            raise InvalidArgument(message, argument="count")
         numbers, step = self._step(event)
         return numbers, step * count if self._plan is None else self._plan + step * count
 
@@ -112,12 +112,12 @@ class Accountant:
     def get_delta(self, epsilon: float) -> float:
         """The safe end of delta at `epsilon`; 0 where nothing was composed."""
         if not 0 <= epsilon < float("inf"):
-            told = f"epsilon must be a finite number of at least 0, got {epsilon}"
-            raise InvalidArgument(told, argument="epsilon")
+            message = f"epsilon must be a finite number of at least 0, got {epsilon}"
+            raise InvalidArgument(message, argument="epsilon")
         if self._plan is None:
             return 0.0
-        found = self._plan.delta(epsilon=epsilon, method="exact", adjacency=self._adjacency)
-        return float(found)
+        delta = self._plan.delta(epsilon=epsilon, method="exact", adjacency=self._adjacency)
+        return float(delta)
 
     def get_privacy_spent(self, delta: float | None = None) -> Any:
         """A flwr `PrivacySpent` at `delta`, by default the configured one."""
@@ -134,8 +134,8 @@ class Accountant:
         """Whether composing `event` would exceed an epsilon; changes nothing."""
         limit = self._config.max_epsilon if max_epsilon is None else max_epsilon
         if limit is None or isinstance(limit, bool) or not 0 < limit < float("inf"):
-            told = "max_epsilon must be a positive number, in the call or the PrivacyConfig"
-            raise InvalidArgument(f"{told}, got {limit}", argument="max_epsilon")
+            message = "max_epsilon must be a positive number, in the call or the PrivacyConfig"
+            raise InvalidArgument(f"{message}, got {limit}", argument="max_epsilon")
         _, plan = self._with(event, count)
         return float(answer(plan, self._config.target_delta, self._adjacency)) > limit
 
@@ -159,9 +159,9 @@ class Accountant:
         mine = self.state_dict()
         for key in ("schema_version", "backend", "config", "noise_multiplier_of"):
             if not isinstance(state, dict) or state.get(key) != mine[key]:
-                told = f"{key} of the accountant's state must be {mine[key]!r}"
+                message = f"{key} of the accountant's state must be {mine[key]!r}"
                 got = state.get(key) if isinstance(state, dict) else state
-                raise InvalidArgument(f"{told}, got {got!r:.200}", argument="state")
+                raise InvalidArgument(f"{message}, got {got!r:.200}", argument="state")
         fresh = Accountant(self._config, noise_multiplier_of=self._of)
         entries: Any = state.get("compositions")
         try:
@@ -170,8 +170,8 @@ class Accountant:
                     raise KeyError
                 fresh.compose(_Event(**entry["event"]), entry["count"])
         except (KeyError, TypeError) as error:
-            told = f"compositions of the accountant's state are not as written: {entries!r:.80}"
-            raise InvalidArgument(told, argument="state") from error
+            message = f"compositions of the accountant's state are not as written: {entries!r:.80}"
+            raise InvalidArgument(message, argument="state") from error
         self._counts, self._plan = fresh._counts, fresh._plan
 
     def _told(self) -> dict[str, object]:

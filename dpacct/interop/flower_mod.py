@@ -51,18 +51,18 @@ class LocalNoise:
         rng: Any = None,
     ) -> None:
         if noise not in NOISES:
-            told = f"noise must be gaussian, laplace or staircase, got {noise!r:.40}"
-            raise InvalidArgument(told, argument="noise")
+            message = f"noise must be gaussian, laplace or staircase, got {noise!r:.40}"
+            raise InvalidArgument(message, argument="noise")
         for name, value in (("clip", clip), ("epsilon", epsilon)):
             if not 0 < value < math.inf:
-                told = f"{name} must be a finite number above 0, got {value}"
-                raise InvalidArgument(told, argument=name)
+                message = f"{name} must be a finite number above 0, got {value}"
+                raise InvalidArgument(message, argument=name)
         if not 0 <= delta < 1 or (noise == "gaussian" and delta == 0):
             interval = "(0, 1) for gaussian noise" if noise == "gaussian" else "[0, 1)"
             raise InvalidArgument(f"delta must be in {interval}, got {delta}", argument="delta")
         if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-            told = f"rounds must be a whole number of at least 1, got {rounds!r:.40}"
-            raise InvalidArgument(told, argument="rounds")
+            message = f"rounds must be a whole number of at least 1, got {rounds!r:.40}"
+            raise InvalidArgument(message, argument="rounds")
         self.clip, self.epsilon, self.delta = clip, epsilon, delta
         self.noise, self.rounds = noise, rounds
         self.adjacency = Adjacency.parse(adjacency)
@@ -86,7 +86,7 @@ class LocalNoise:
         if self.delta == 0:
             each = self.epsilon / releases * (1 - 1e-15)
             return each if self.noise == "staircase" else 1 / each
-        found = calibrate(
+        noise = calibrate(
             lambda value: build(value) * releases,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -95,7 +95,7 @@ class LocalNoise:
             bounds=(1e-9, 500) if self.noise == "staircase" else (1e-9, 1e12),
             name=self.noise,
         )
-        return float(found)
+        return float(noise)
 
     def scale(self, parameters: int = 1) -> float:
         """Standard deviation (Gaussian) or scale (Laplace) of the noise on each number.
@@ -153,9 +153,9 @@ class LocalNoise:
         reply = call_next(msg, ctxt)
         if reply.has_error() or (evaluation and not reply.content.array_records):
             return reply
-        told = _wrong(msg, reply)
-        if told:
-            return self._refusal(msg, told)
+        reason = _wrong(msg, reply)
+        if reason:
+            return self._refusal(msg, reason)
         before = next(iter(msg.content.array_records.values()))
         key, after = next(iter(reply.content.array_records.items()))
         old, new = before.to_numpy_ndarrays(), after.to_numpy_ndarrays()
@@ -181,21 +181,21 @@ class LocalNoise:
         held = ctxt.state.config_records
         return int(held[_NAME]["rounds"]) if _NAME in held else 0
 
-    def _refusal(self, msg: Any, told: str) -> Any:
+    def _refusal(self, msg: Any, reason: str) -> Any:
         """An answer without any of the client's data."""
         app = required("flwr.app", "flower")
         codes = required("flwr.common.constant", "flower").ErrorCode
-        error = app.Error(code=codes.MOD_FAILED_PRECONDITION, reason=f"{_NAME}: {told}")
+        error = app.Error(code=codes.MOD_FAILED_PRECONDITION, reason=f"{_NAME}: {reason}")
         return app.Message(error, reply_to=msg)
 
 
 def _wrong(msg: Any, reply: Any) -> str:
     """Why a message and its reply are not one model and its update; empty if they are."""
-    for one, name in ((msg, "message"), (reply, "reply")):
-        count = len(one.content.array_records)
+    for each, name in ((msg, "message"), (reply, "reply")):
+        count = len(each.content.array_records)
         if count != 1:
             return f"the {name} must have exactly one ArrayRecord, got {count}"
-    sent, back = (next(iter(one.content.array_records.values())) for one in (msg, reply))
+    sent, back = (next(iter(each.content.array_records.values())) for each in (msg, reply))
     return "" if list(sent) == list(back) else "the reply's arrays must be named as they were sent"
 
 

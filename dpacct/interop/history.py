@@ -43,14 +43,14 @@ def merged(history: Iterable[Entry]) -> tuple[Entry, ...]:
     for noise, rate, steps in history:
         noise, rate = float(noise), float(rate)
         if not noise >= 0.0:
-            told = f"noise_multiplier must be a number of at least 0, got {noise}"
-            raise InvalidArgument(told, argument="noise_multiplier")
+            message = f"noise_multiplier must be a number of at least 0, got {noise}"
+            raise InvalidArgument(message, argument="noise_multiplier")
         if not 0.0 <= rate <= 1.0:
-            told = f"sample_rate must be a number from 0 to 1, got {rate}"
-            raise InvalidArgument(told, argument="sample_rate")
+            message = f"sample_rate must be a number from 0 to 1, got {rate}"
+            raise InvalidArgument(message, argument="sample_rate")
         if not 0 <= steps <= MOST_STEPS or steps != int(steps):
-            told = f"steps must be a whole number from 0 to 10^18, got {steps}"
-            raise InvalidArgument(told, argument="steps")
+            message = f"steps must be a whole number from 0 to 10^18, got {steps}"
+            raise InvalidArgument(message, argument="steps")
         if rate and steps and not math.isinf(noise):
             counts[noise, rate] = counts.get((noise, rate), 0) + int(steps)
     return tuple((noise, rate, steps) for (noise, rate), steps in counts.items())
@@ -91,9 +91,9 @@ def _epsilon(entries: tuple[Entry, ...], delta: float) -> float:
     # a training run must not stop for what a coarser bound can answer
     for ask in _ways(kept) if left >= _TINY else [_seen]:
         with suppress(ArithmeticError, ValueError, DpacctError), np.errstate(all="ignore"):
-            found = ask(kept, left)
-            if math.isfinite(found):
-                return found
+            epsilon = ask(kept, left)
+            if math.isfinite(epsilon):
+                return epsilon
     return math.inf
 
 

@@ -29,10 +29,10 @@ def from_execution_plan(plan: Any, *, adjacency: Adjacency | str | None = None) 
 
     Raises `Unsupported` for events without a counterpart, `InvalidArgument`.
     """
-    known = getattr(plan, "neighboring_relation", None)
-    if known is not None and adjacency is None:
-        adjacency = adjacency_of(known)
+    relation = getattr(plan, "neighboring_relation", None)
+    if relation is not None and adjacency is None:
+        adjacency = adjacency_of(relation)
     if adjacency is None:
-        told = "adjacency must be given: this execution plan does not say it"
-        raise InvalidArgument(told, argument="adjacency")
+        message = "adjacency must be given: this execution plan does not say it"
+        raise InvalidArgument(message, argument="adjacency")
     return from_dp_event(plan.dp_event, adjacency=adjacency, noise_multiplier_of="sensitivity")

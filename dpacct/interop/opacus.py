@@ -87,11 +87,13 @@ class Accountant:
         """Take over a state; raises `InvalidArgument` (a ValueError) if it is not one of ours."""
         for key in ("history", "mechanism"):
             if not state_dict or key not in state_dict:
-                told = f"state_dict must have the keys 'history' and 'mechanism', got {state_dict!r:.60}"
-                raise InvalidArgument(told, argument="state_dict")
+                message = f"state_dict must have the keys 'history' and 'mechanism', got {state_dict!r:.60}"
+                raise InvalidArgument(message, argument="state_dict")
         if state_dict["mechanism"] != self.mechanism():
-            told = f"mechanism of state_dict must be {NAME!r}, got {state_dict['mechanism']!r:.60}"
-            raise InvalidArgument(told, argument="state_dict")
+            message = (
+                f"mechanism of state_dict must be {NAME!r}, got {state_dict['mechanism']!r:.60}"
+            )
+            raise InvalidArgument(message, argument="state_dict")
         kept = [(noise, rate, int(steps)) for noise, rate, steps in state_dict["history"]]
         records.merged(kept)
         self.history = kept
@@ -122,8 +124,10 @@ def from_opacus(source: Any) -> Node:
         source = source.get("history")
     entries = getattr(source, "history", source)
     if not isinstance(entries, list | tuple):
-        told = f"source must be an accountant, an engine, a state or a history, got {source!r:.60}"
-        raise InvalidArgument(told, argument="source")
+        message = (
+            f"source must be an accountant, an engine, a state or a history, got {source!r:.60}"
+        )
+        raise InvalidArgument(message, argument="source")
     node = records.plan(entries)
     if node is None:
         raise InvalidArgument("history must have at least one step, got none", argument="source")

@@ -26,11 +26,11 @@ def pure_epsilon(plan: Node) -> float:
     """
     total, exact = 0.0, Fraction(0)
     for leaf, count in plan.releases():
-        found = _of(leaf.to_dict())
-        if isinstance(found, Fraction):
-            exact += count * found
+        epsilon = _of(leaf.to_dict())
+        if isinstance(epsilon, Fraction):
+            exact += count * epsilon
         else:
-            total += count * found
+            total += count * epsilon
     if total == 0.0:
         value = float(exact)
         return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
