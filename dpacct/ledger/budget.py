@@ -40,8 +40,8 @@ class Budget:
         if given is None:
             given = (None, None)
         if not isinstance(given, tuple | list) or len(given) != 2:
-            told = f"budget must be a pair (epsilon, delta), got {shown(given)}"
-            raise InvalidArgument(told, argument="budget")
+            message = f"budget must be a pair (epsilon, delta), got {shown(given)}"
+            raise InvalidArgument(message, argument="budget")
         epsilon, delta = given
         return cls(
             None if epsilon is None else EPSILON.check("epsilon", epsilon),
@@ -58,20 +58,20 @@ class Budget:
     def check(self, plan: object) -> Node:
         """The plan itself, if it can be charged to this budget; else `InvalidArgument`."""
         if not isinstance(plan, Node):
-            told = f"plan must be a plan such as Gaussian(sigma=1), got {shown(plan)}"
-            raise InvalidArgument(told, argument="plan")
+            message = f"plan must be a plan such as Gaussian(sigma=1), got {shown(plan)}"
+            raise InvalidArgument(message, argument="plan")
         resolve_adjacency(plan, self.adjacency)
         if plan.facts.unit not in (None, self.unit):
-            told = f"unit of the plan must be {self.unit}, which the budget is for"
-            raise InvalidArgument(f"{told}, got {plan.facts.unit}", argument="unit")
+            message = f"unit of the plan must be {self.unit}, which the budget is for"
+            raise InvalidArgument(f"{message}, got {plan.facts.unit}", argument="unit")
         return plan
 
     @property
     def stated_delta(self) -> Fraction:
         """Delta; raises `InvalidArgument` for a ledger that was made without one."""
         if self.delta is None:
-            told = "delta must be given when the ledger is made, as budget=(None, delta), to state epsilon"
-            raise InvalidArgument(f"{told}, got budget=None", argument="budget")
+            message = "delta must be given when the ledger is made, as budget=(None, delta), to state epsilon"
+            raise InvalidArgument(f"{message}, got budget=None", argument="budget")
         return self.delta
 
     def to_dict(self) -> dict[str, str | None]:

@@ -27,12 +27,14 @@ def locked(handle: int, path: Path, *, timeout: float) -> Iterator[None]:
     try:
         while not lock_descriptor(handle, blocking=False):
             if time.monotonic() > until:
-                told = f"another process has held the ledger {str(path)!r} for {timeout:g} seconds"
-                raise LedgerBusy(told, argument="path")
+                message = (
+                    f"another process has held the ledger {str(path)!r} for {timeout:g} seconds"
+                )
+                raise LedgerBusy(message, argument="path")
             time.sleep(0.5 * GAP)
     except OSError as error:
-        told = f"the ledger {str(path)!r} cannot be locked where it is: {error.strerror}"
-        raise Unsupported(told, argument="path") from None
+        message = f"the ledger {str(path)!r} cannot be locked where it is: {error.strerror}"
+        raise Unsupported(message, argument="path") from None
     try:
         yield
     finally:

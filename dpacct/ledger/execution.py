@@ -54,16 +54,16 @@ class Execution:
 
     def __post_init__(self) -> None:
         if self.sampling not in (None, "poisson", "uniform", "shuffle"):
-            told = "sampling must be poisson, uniform, shuffle or None"
-            raise InvalidArgument(f"{told}, got {shown(self.sampling)}", argument="sampling")
+            message = "sampling must be poisson, uniform, shuffle or None"
+            raise InvalidArgument(f"{message}, got {shown(self.sampling)}", argument="sampling")
         _COUNT.check("steps", self.steps)
         for name in ("population", "noise_draws"):
             if getattr(self, name) is not None:
                 _COUNT.check(name, getattr(self, name))
         sizes = [_COUNT.check("batch_sizes", size) for size in self.batch_sizes or ()]
         if self.population is not None and sizes and max(sizes) > self.population:
-            told = f"batch_sizes must be at most population, {self.population}, got {max(sizes)}"
-            raise InvalidArgument(told, argument="batch_sizes")
+            message = f"batch_sizes must be at most population, {self.population}, got {max(sizes)}"
+            raise InvalidArgument(message, argument="batch_sizes")
         for weight in self.weights or ():
             Real(-math.inf, math.inf).check("weights", weight)
         if self.noise_multiplier is not None:
@@ -91,8 +91,8 @@ class Execution:
     # --- the checks
 
     def _steps(self, accounted: int) -> Assumption:
-        told = f"{self.steps} ran, {accounted} were accounted"
-        return _check("no more steps ran than were accounted", told, self.steps <= accounted)
+        comparison = f"{self.steps} ran, {accounted} were accounted"
+        return _check("no more steps ran than were accounted", comparison, self.steps <= accounted)
 
     def _coins(self, sampler: Sampler | None) -> Assumption:
         """Poisson samples vary in size, fixed ones do not: a shuffled epoch is neither."""
@@ -109,10 +109,10 @@ class Execution:
                 return _check(text, "the program samples so", True)
             return _unknown(text, "batch_sizes and population were not measured")
         chance = steadiness(sizes, self.population, float(sampler.rate))
-        told = (
+        evidence = (
             f"sizes from {min(sizes)} to {max(sizes)}; coins are so steady with chance {chance:.1e}"
         )
-        return _check(text, told, chance > CHANCE)
+        return _check(text, evidence, chance > CHANCE)
 
     def _fixed(self) -> Assumption:
         text = "every sample was a fresh subset of one size"
@@ -131,10 +131,10 @@ class Execution:
             return _unknown(text, "batch_sizes and population were not measured")
         rate, trials = float(sampler.rate), self.population * len(self.batch_sizes)
         seen = sum(self.batch_sizes) / trials
-        told = f"{seen:.6g} was seen, {rate:.6g} was accounted"
+        comparison = f"{seen:.6g} was seen, {rate:.6g} was accounted"
         if isinstance(sampler, WithoutReplacement):
-            return _check(text, told, max(self.batch_sizes) <= sampler.rate * self.population)
-        return _check(text, told, excess(seen, rate, trials) > CHANCE)
+            return _check(text, comparison, max(self.batch_sizes) <= sampler.rate * self.population)
+        return _check(text, comparison, excess(seen, rate, trials) > CHANCE)
 
     def _noise(self, mechanism: Leaf | None, factor: int) -> Assumption:
         text = "the noise was at least the accounted one"
@@ -146,17 +146,17 @@ class Execution:
             accounted = mechanism.noise_multiplier if mechanism.b is None else mechanism.b * factor
         if accounted is None or self.noise_multiplier is None:
             return _unknown(text, "noise_multiplier was not measured, or the plan has several")
-        told = f"{self.noise_multiplier:.6g} was added, {float(accounted):.6g} was accounted"
+        comparison = f"{self.noise_multiplier:.6g} was added, {float(accounted):.6g} was accounted"
         # What is set in a program went through a double or two: the last digits are not a breach.
         enough = self.noise_multiplier >= float(accounted) * (1 - 1e-12)
-        return _check(text, told, enough)
+        return _check(text, comparison, enough)
 
     def _draws(self) -> Assumption:
         text = "noise was drawn once per step, not once per micro-batch"
         if self.noise_draws is None:
             return _unknown(text, "noise_draws were not counted")
-        told = f"{self.noise_draws} draws in {self.steps} steps"
-        return _check(text, told, self.noise_draws == self.steps)
+        count = f"{self.noise_draws} draws in {self.steps} steps"
+        return _check(text, count, self.noise_draws == self.steps)
 
     def _weights(self) -> Assumption:
         text = "no weight raised a unit's contribution above its clip"
@@ -166,8 +166,8 @@ class Execution:
         return _check(text, f"the largest weight was {most:.6g}", most <= 1)
 
 
-def _check(text: str, told: str, fine: bool) -> Assumption:
-    return Assumption(text, f"checked: {told}", _HELD if fine else _VIOLATED)
+def _check(text: str, evidence: str, fine: bool) -> Assumption:
+    return Assumption(text, f"checked: {evidence}", _HELD if fine else _VIOLATED)
 
 
 def _unknown(text: str, why: str) -> Assumption:
@@ -229,5 +229,5 @@ def demand(checks: Iterable[Assumption]) -> None:
     """Raise `AssumptionViolated` for the first check that failed."""
     for check in checks:
         if check.status is _VIOLATED:
-            told = f"violated: {check.text} ({shown(check.source, 120)})"
-            raise AssumptionViolated(told, argument="execution")
+            message = f"violated: {check.text} ({shown(check.source, 120)})"
+            raise AssumptionViolated(message, argument="execution")

@@ -55,15 +55,15 @@ class Head:
             line = old.pop("line").encode()
             return cls(**old, closed=not line, line=line)
         slots = [_fields(_unpadded(data[at : at + SECTOR]), _TYPES) for at in (0, SECTOR)]
-        found = sorted((cls(**slot) for slot in slots if slot), key=lambda head: head.serial)
-        if len(data) == 2 * SECTOR and found:
-            newest = found[-1]
-            if len(found) == 2 and found[0].serial == newest.serial - 1:
+        heads = sorted((cls(**slot) for slot in slots if slot), key=lambda head: head.serial)
+        if len(data) == 2 * SECTOR and heads:
+            newest = heads[-1]
+            if len(heads) == 2 and heads[0].serial == newest.serial - 1:
                 return newest
-            if len(found) == 1 and not newest.closed:
+            if len(heads) == 1 and not newest.closed:
                 return replace(newest, torn=True)
-        told = f"the head {str(beside(path))!r} of a ledger is damaged: its checksum is wrong"
-        raise LedgerDamaged(told, argument="path")
+        message = f"the head {str(beside(path))!r} of a ledger is damaged: its checksum is wrong"
+        raise LedgerDamaged(message, argument="path")
 
     def _slot(self) -> bytes:
         fields = {name: vars(self)[name] for name in _TYPES}
@@ -84,10 +84,10 @@ class Head:
 
 
 def _fields(data: bytes, types: dict[str, type]) -> dict[str, Any] | None:
-    found = unseal(data, GENESIS)
-    if found is None or {name: type(value) for name, value in found[0].items()} != types:
+    unsealed = unseal(data, GENESIS)
+    if unsealed is None or {name: type(value) for name, value in unsealed[0].items()} != types:
         return None
-    return found[0]
+    return unsealed[0]
 
 
 def _unpadded(slot: bytes) -> bytes:

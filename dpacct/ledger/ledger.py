@@ -93,8 +93,8 @@ class Ledger:
 
         def first_line() -> Record:
             if not said:
-                told = f"budget must be given for the new ledger {shown(str(path))}, got none"
-                raise InvalidArgument(told, argument="budget")
+                message = f"budget must be given for the new ledger {shown(str(path))}, got none"
+                raise InvalidArgument(message, argument="budget")
             rule = terms.rule()
             fields = {
                 "ledger": "dpacct",
@@ -149,9 +149,11 @@ class Ledger:
             except LedgerDamaged:
                 raise
             except (DpacctError, KeyError, TypeError, ValueError, AttributeError) as error:
-                told = f"the ledger {str(self.path)!r} is damaged: line {record['n']} is none that"
-                told += f" dpacct writes, although its checksum holds ({shown(str(error))})"
-                raise LedgerDamaged(told, argument="path") from None
+                message = (
+                    f"the ledger {str(self.path)!r} is damaged: line {record['n']} is none that"
+                )
+                message += f" dpacct writes, although its checksum holds ({shown(str(error))})"
+                raise LedgerDamaged(message, argument="path") from None
             self._seen += 1
         news = [("recovered", n) for n in self._store.recovered]
         news += [("dropped", n) for n in self._store.dropped]
@@ -164,8 +166,8 @@ class Ledger:
         if record["n"] == 0 or "version" in record:
             if record.get("version") not in range(1, VERSION + 1):
                 version = shown(record.get("version"))
-                told = f"the ledger {str(self.path)!r} has the version {version}"
-                raise LedgerDamaged(f"{told}, and this dpacct reads {VERSION}", argument="path")
+                message = f"the ledger {str(self.path)!r} has the version {version}"
+                raise LedgerDamaged(f"{message}, and this dpacct reads {VERSION}", argument="path")
             if record["n"] == 0:
                 _ = record["id"], record["made"], record["by"]
                 self._book.start(record)
@@ -192,8 +194,8 @@ class Ledger:
             (self._recovered if event == "recovered" else self._dropped).append(int(record["line"]))
         for text, source, status in record.get("checks", ()):
             # the last result of each check, but a violation is never undone
-            known = self._checks.get(text)
-            if known is None or known.status is not AssumptionStatus.VIOLATED:
+            earlier = self._checks.get(text)
+            if earlier is None or earlier.status is not AssumptionStatus.VIOLATED:
                 self._checks[text] = Assumption(text, source, AssumptionStatus.parse(status))
         self.events.append(record)
 
@@ -294,8 +296,8 @@ class Ledger:
 
     def guarantee(self) -> Answer:
         """The statement that holds whenever the releases stop: the budget, and on what it rests."""
-        found = self._run.guarantee()
-        return replace(found, assumptions=(*found.assumptions, *self.checks()))
+        answer = self._run.guarantee()
+        return replace(answer, assumptions=(*answer.assumptions, *self.checks()))
 
     @property
     def remaining(self) -> Remaining:
@@ -320,8 +322,8 @@ class Ledger:
         A name that is charged without having been opened has the ledger's own.
         """
         if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
-            told = f"names must be a list of texts, got {shown(names)}"
-            raise InvalidArgument(told, argument="names")
+            message = f"names must be a list of texts, got {shown(names)}"
+            raise InvalidArgument(message, argument="names")
         terms = Terms(budget, plan, adaptive, expecting, adjacency, unit)
         with self._store.session():
             self._replay()
@@ -357,22 +359,24 @@ class Ledger:
     def _granted(self, name: str, state: State, plan: Node) -> None:
         plan = state.rule.budget.check(plan)
         if not state.fits(plan):
-            told = state.rule.refusal(state.charges, plan)
+            reason = state.rule.refusal(state.charges, plan)
             whose = "" if name == RUN else f" (account {shown(name)})"
-            raise BudgetExceeded(told + whose, argument="plan")
+            raise BudgetExceeded(reason + whose, argument="plan")
 
     def _spend_all(self, charges: Mapping[str, Node], label: str) -> Receipt:
         if not label or not charges or not all(isinstance(name, str) and name for name in charges):
-            told = "charges of named accounts must be a mapping from names to plans, with a label"
-            raise InvalidArgument(f"{told}, got {shown(charges)}", argument="plan")
+            message = (
+                "charges of named accounts must be a mapping from names to plans, with a label"
+            )
+            raise InvalidArgument(f"{message}, got {shown(charges)}", argument="plan")
         with self._store.session():
             self._replay()
             charged = self.charges(label)
             for name in charges.keys() & charged.keys():
                 if charges[name] != charged[name]:
-                    told = f"label {shown(label)} was used to charge account {shown(name)}"
-                    told += f" {shown(charged[name])}, got {shown(charges[name])}"
-                    raise InvalidArgument(told, argument="label")
+                    message = f"label {shown(label)} was used to charge account {shown(name)}"
+                    message += f" {shown(charged[name])}, got {shown(charges[name])}"
+                    raise InvalidArgument(message, argument="label")
             fresh = {name: plan for name, plan in charges.items() if name not in charged}
             if not fresh:
                 return Receipt(self._labels[label][0], charges)
@@ -400,9 +404,9 @@ class Ledger:
         state = self._book.state(RUN)
         if not self._warned and state.charges.streak >= _LOOP:
             self._warned = True
-            told = state.rule.stops_early(state.charges, plan)
-            if told:
-                warnings.warn(told, stacklevel=3)
+            warning = state.rule.stops_early(state.charges, plan)
+            if warning:
+                warnings.warn(warning, stacklevel=3)
 
     def end(self, receipt: Receipt, outcome: str = "released") -> None:
         """Note how an intent ended, with the next line or at closing; it stays spent either way."""
@@ -450,8 +454,8 @@ class Ledger:
         with self._store.session():
             self._replay()
             checks = ran.compare(self.plan, self.budget.adjacency)
-            found = [[c.text, c.source, str(c.status)] for c in checks]
-            self._append(event="observed", checks=found)
+            results = [[c.text, c.source, str(c.status)] for c in checks]
+            self._append(event="observed", checks=results)
         return checks
 
     def checks(self) -> tuple[Assumption, ...]:

@@ -150,15 +150,15 @@ class Rule(ABC):
         Raises `NotCertified` where more was counted than the budget allows.
         """
         if not self.holds(charges):
-            told = f"the ledger counts more than its budget, {self.budget}: nothing is guaranteed by it"
-            raise NotCertified(told, argument="budget")
+            message = f"the ledger counts more than its budget, {self.budget}: nothing is guaranteed by it"
+            raise NotCertified(message, argument="budget")
         taken = () if charges.plan is None else charges.plan.assumptions(self.budget.adjacency)
-        own = () if self.assumption is None else (self.assumption,)
+        assumed = () if self.assumption is None else (self.assumption,)
         return self._stated(
             "epsilon",
             self._limit(charges),
             (self.why,),
-            assumptions=(*taken, *own),
+            assumptions=(*taken, *assumed),
             tree=charges.plan,
         )
 

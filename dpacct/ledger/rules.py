@@ -48,8 +48,8 @@ class Planned(Rule):
         decision = decided(self.whole, self.budget)
         if not decision.met:
             cost = excess(decision.cost, self.budget.epsilon)
-            told = f"the declared plan costs epsilon {cost}, more than {self.budget}"
-            raise BudgetExceeded(told, argument="plan")
+            message = f"the declared plan costs epsilon {cost}, more than {self.budget}"
+            raise BudgetExceeded(message, argument="plan")
 
     def holds(self, charges: Charges) -> bool:
         return all(n <= self._planned.get(leaf, 0) for leaf, n in charges.leaves.items())
@@ -66,16 +66,17 @@ class Planned(Rule):
         return min(left.get(leaf, 0) // count for leaf, count in node.releases())
 
     def refusal(self, charges: Charges, node: Node) -> str:
-        told = f"{shown(node)} does not fit into what is left of the declared plan"
+        reason = f"{shown(node)} does not fit into what is left of the declared plan"
         if self.share(charges) >= 1.0:
-            return f"{told}: the plan has ended, all {sum(self._planned.values())} of its releases were made"
+            total = sum(self._planned.values())
+            return f"{reason}: the plan has ended, all {total} of its releases were made"
         for leaf, count in node.releases():
             planned, made = self._planned.get(leaf, 0), charges.leaves.get(leaf, 0)
             if not planned:
-                return f"{told}, {shown(self.whole)}: {shown(leaf)} is no part of it"
+                return f"{reason}, {shown(self.whole)}: {shown(leaf)} is no part of it"
             if made + count > planned:
-                return f"{told}: {made} of its {planned} releases of {shown(leaf)} were made"
-        return told
+                return f"{reason}: {made} of its {planned} releases of {shown(leaf)} were made"
+        return reason
 
     def _limit(self, charges: Charges) -> float:
         if self.budget.epsilon is None:
@@ -84,8 +85,10 @@ class Planned(Rule):
 
     def noise(self, charges: Charges, build: Build, steps: int) -> Answer:
         """Raises `Unsupported`: the noise was declared with the plan."""
-        told = "the noise of a planned ledger was declared with its plan, and cannot be asked for"
-        raise Unsupported(told, argument="plan")
+        message = (
+            "the noise of a planned ledger was declared with its plan, and cannot be asked for"
+        )
+        raise Unsupported(message, argument="plan")
 
     def to_dict(self) -> dict[str, Any]:
         return {"rule": self.name, "plan": self.whole.to_dict()}
@@ -146,7 +149,7 @@ class Fixed(Rule):
         if not self._within(plan(1)):
             return 0
         assert self.budget.epsilon is not None
-        found = calibrate(
+        largest = calibrate(
             plan,
             epsilon=self.budget.epsilon,
             delta=self.budget.stated_delta,
@@ -155,7 +158,7 @@ class Fixed(Rule):
             integer=True,
             name="steps",
         )
-        most = int(found)
+        most = int(largest)
         # Renyi's two conversions may differ
         return most if most == 1 or self._within(plan(most)) else most - 1
 
@@ -194,20 +197,20 @@ class Adaptive(Rule):
 
     def stops_early(self, charges: Charges, node: Node) -> str:
         made = charges.streak if node == charges.last else 0
-        here, planned = self.steps(charges, node), Fixed(self.budget).steps(charges, node)
-        if made + here >= _FAR * (made + planned):
+        adaptive_steps, planned = self.steps(charges, node), Fixed(self.budget).steps(charges, node)
+        if made + adaptive_steps >= _FAR * (made + planned):
             return ""
-        told = f"this ledger ends the run after {made + here} releases of {shown(node)}"
+        ending = f"this ledger ends the run after {made + adaptive_steps} releases of {shown(node)}"
         return (
-            f"{told}, as it lets all of them be chosen by what was seen before; one that is made with"
+            f"{ending}, as it lets all of them be chosen by what was seen before; one that is made with"
             f" plan= holds {made + planned} within the same budget"
         )
 
     def refusal(self, charges: Charges, node: Node) -> str:
-        told, more = super().refusal(charges, node), ""
+        reason, more = super().refusal(charges, node), ""
         if node == charges.last and charges.streak >= _LOOP:
             more = self.stops_early(charges, node)
-        return f"{told}; {more}" if more else told
+        return f"{reason}; {more}" if more else reason
 
     def to_dict(self) -> dict[str, Any]:
         more = {} if self.expecting is None else {"expecting": self.expecting.to_dict()}
@@ -234,8 +237,8 @@ class Unlimited(Rule):
 
     def noise(self, charges: Charges, build: Build, steps: int) -> Answer:
         """Raises `Unsupported`: any noise fits."""
-        told = "the noise of a ledger without a budget is not limited, and cannot be asked for"
-        raise Unsupported(told, argument="budget")
+        message = "the noise of a ledger without a budget is not limited, and cannot be asked for"
+        raise Unsupported(message, argument="budget")
 
 
 def reading(budget: Budget, charges: Charges) -> Answer:
@@ -267,16 +270,16 @@ class Terms(NamedTuple):
         budget = Budget.of(self.budget, adjacency, unit)
         several: Sequence[object] = (plan, self.adaptive, expecting)
         if sum(x is not None for x in several) > 1 and not (expecting and self.adaptive):
-            told = "a ledger takes one of plan, adaptive=False and expecting, got several"
-            raise InvalidArgument(told, argument="plan")
+            message = "a ledger takes one of plan, adaptive=False and expecting, got several"
+            raise InvalidArgument(message, argument="plan")
         if plan is not None:
             rule = Planned(budget, budget.check(plan))
             rule.check()
             return rule
         if budget.epsilon is None:
             if expecting is not None or self.adaptive is not None:
-                told = "budget must be given with adaptive or expecting, got None"
-                raise InvalidArgument(told, argument="budget")
+                message = "budget must be given with adaptive or expecting, got None"
+                raise InvalidArgument(message, argument="budget")
             return Unlimited(budget)
         if self.adaptive is False:
             return Fixed(budget)
@@ -291,8 +294,8 @@ class Terms(NamedTuple):
             self.unit or kept.unit,
         )
         if budget != kept:
-            told = f"budget must be the ledger's own, {kept}, got {budget}"
-            raise InvalidArgument(told, argument="budget")
+            message = f"budget must be the ledger's own, {kept}, got {budget}"
+            raise InvalidArgument(message, argument="budget")
         planned = rule.whole if isinstance(rule, Planned) else None
         expected = rule.expecting if isinstance(rule, Adaptive) else None
         for name, old, new in (
@@ -300,11 +303,11 @@ class Terms(NamedTuple):
             ("expecting", expected, self.expecting),
         ):
             if new is not None and (old is None or not old.equivalent(new)):
-                told = f"{name} must be the one the ledger was made with, {shown(old)}"
-                raise InvalidArgument(f"{told}, got {shown(new)}", argument=name)
+                message = f"{name} must be the one the ledger was made with, {shown(old)}"
+                raise InvalidArgument(f"{message}, got {shown(new)}", argument=name)
         if self.adaptive is not None and self.adaptive is not isinstance(rule, Adaptive):
-            told = f"adaptive must be as the ledger was made ({rule.name}), got {self.adaptive}"
-            raise InvalidArgument(told, argument="adaptive")
+            message = f"adaptive must be as the ledger was made ({rule.name}), got {self.adaptive}"
+            raise InvalidArgument(message, argument="adaptive")
 
 
 def read(fields: dict[str, Any]) -> Rule:
@@ -318,5 +321,7 @@ def read(fields: dict[str, Any]) -> Rule:
         return Adaptive(budget, from_dict(fields["expecting"]) if "expecting" in fields else None)
     if budget.epsilon is not None and name == Fixed.name:
         return Fixed(budget)
-    told = f"rule must be adaptive, fixed, planned or none as its budget allows, got {shown(name)}"
-    raise LedgerDamaged(told)
+    message = (
+        f"rule must be adaptive, fixed, planned or none as its budget allows, got {shown(name)}"
+    )
+    raise LedgerDamaged(message)

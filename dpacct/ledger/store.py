@@ -34,8 +34,8 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str], *, writable: bool, timeout: float) -> None:
         if "\0" in os.fsdecode(path):
-            told = f"path must be the name of a file, got {shown(path)}"
-            raise InvalidArgument(told, argument="path")
+            message = f"path must be the name of a file, got {shown(path)}"
+            raise InvalidArgument(message, argument="path")
         self.path = Path(os.path.realpath(path))
         self.writable = writable
         self.timeout = timeout
@@ -65,8 +65,8 @@ class Store:
         flags = os.O_RDWR | os.O_CREAT if self.writable else os.O_RDONLY
         try:
             if not self.path.exists() and beside(self.path).exists():
-                told = "is gone, and its head is still there: something was counted in it"
-                raise self._damaged(told)
+                message = "is gone, and its head is still there: something was counted in it"
+                raise self._damaged(message)
             if self.path.exists() and not self.path.is_file():
                 raise self._unopened("not a regular file")
             self._handle = disk.opened(self.path, flags)
@@ -75,8 +75,8 @@ class Store:
         self._process = os.getpid()
 
     def _unopened(self, why: str | None) -> InvalidArgument:
-        told = f"the ledger {str(self.path)!r} cannot be opened: {why}"
-        return InvalidArgument(told, argument="path")
+        message = f"the ledger {str(self.path)!r} cannot be opened: {why}"
+        return InvalidArgument(message, argument="path")
 
     def __del__(self) -> None:
         if "_handle" in self.__dict__ and self._handle >= 0:
@@ -97,8 +97,8 @@ class Store:
     def session(self) -> Iterator[None]:
         """Hold the lock, and know every line that any process has appended."""
         if not self.is_open:
-            told = f"the ledger {str(self.path)!r} was closed: open it again to ask it anything"
-            raise InvalidArgument(told, argument="path")
+            message = f"the ledger {str(self.path)!r} was closed: open it again to ask it anything"
+            raise InvalidArgument(message, argument="path")
         if os.getpid() != self._process:
             # A forked child shares its parent's lock, also one that is held just now: it needs an
             # open file and locks of its own.
@@ -137,8 +137,8 @@ class Store:
         if head is None:
             if there.st_size:
                 self._refuse_foreign()
-                told = f"has lost its head {str(beside(self.path))!r}, which belongs to it"
-                raise self._damaged(told)
+                message = f"has lost its head {str(beside(self.path))!r}, which belongs to it"
+                raise self._damaged(message)
             if not self.writable:
                 raise self._damaged("is empty")
             return  # a new ledger
@@ -154,11 +154,13 @@ class Store:
             raise self._damaged(f"is cut short: it has {size} bytes, and its head counts {lines}")
         if head.count:
             self._refuse_foreign()
-        known = min(self.length, head.length)
-        data = disk.read(self._handle, size - known, known)
+        verified = min(self.length, head.length)
+        data = disk.read(self._handle, size - verified, verified)
         if head.line:
-            data = self._completed(head, data[: head.length - known], data[head.length - known :])
-        data = data[self.length - known :]
+            data = self._completed(
+                head, data[: head.length - verified], data[head.length - verified :]
+            )
+        data = data[self.length - verified :]
         while self.length < head.length:
             data = self._take(data)
         if (self.marks[head.count] if head.count < len(self.marks) else None) != head.mark:
@@ -213,10 +215,10 @@ class Store:
         """Verify one more line; returns what follows it."""
         end = data.find(b"\n") + 1 or len(data)
         line = data[:end]
-        found = unseal(line, self.mark)
-        if found is None:
+        unsealed = unseal(line, self.mark)
+        if unsealed is None:
             raise self._wrong_line(line, "was changed: its checksum does not hold")
-        record, mark = found
+        record, mark = unsealed
         if record.get("n") != len(self.records):
             raise self._wrong_line(line, "is out of place")
         self._keep(record, len(line), mark)
@@ -232,11 +234,11 @@ class Store:
         if not _START.startswith(start):
             raise self._damaged(f"is not a ledger of dpacct: it begins with {shown(start)}")
 
-    def _wrong_line(self, line: bytes, what: str, here: int | None = None) -> LedgerDamaged:
-        here, claimed = len(self.records) if here is None else here, number(line)
-        if claimed is not None and claimed != here:
-            what = f"is out of place: line {claimed} stands where line {here} belongs"
-        return self._damaged(f"is damaged at byte {self.length}: line {here} {what}")
+    def _wrong_line(self, line: bytes, what: str, position: int | None = None) -> LedgerDamaged:
+        position, claimed = len(self.records) if position is None else position, number(line)
+        if claimed is not None and claimed != position:
+            what = f"is out of place: line {claimed} stands where line {position} belongs"
+        return self._damaged(f"is damaged at byte {self.length}: line {position} {what}")
 
     def _damaged(self, what: str) -> LedgerDamaged:
         return LedgerDamaged(f"the ledger {str(self.path)!r} {what}", argument="path")
@@ -249,8 +251,10 @@ class Store:
         try:
             yield
         except OSError as error:
-            told = f"{error.strerror}; nothing may be released for a line that could not be written"
-            raise OSError(error.errno, told, str(self.path)) from None
+            message = (
+                f"{error.strerror}; nothing may be released for a line that could not be written"
+            )
+            raise OSError(error.errno, message, str(self.path)) from None
 
     def append(self, fields: Mapping[str, Any]) -> Record:
         """Append a line, durable when this returns; must be inside a `session`.
@@ -260,8 +264,8 @@ class Store:
         if not self._depth:
             raise RuntimeError("a line is appended within a session only, under the file's lock")
         if not self.writable:
-            told = f"the ledger {str(self.path)!r} was opened read-only, so nothing can be counted in it"
-            raise InvalidArgument(told, argument="read_only")
+            message = f"the ledger {str(self.path)!r} was opened read-only, so nothing can be counted in it"
+            raise InvalidArgument(message, argument="read_only")
         record = {"n": len(self.records), **fields}
         line, mark = seal(record, self.mark)
         with self._told():
