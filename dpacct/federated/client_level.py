@@ -56,11 +56,11 @@ class ClientLevel(FederatedPlan):
                 value = checks[field.name].check(field.name, getattr(self, field.name))
                 object.__setattr__(self, field.name, value)
         if self.sampling not in ("poisson", "uniform"):
-            told = f"sampling must be poisson or uniform, got {self.sampling!r:.40}"
-            raise InvalidArgument(told, argument="sampling")
+            message = f"sampling must be poisson or uniform, got {self.sampling!r:.40}"
+            raise InvalidArgument(message, argument="sampling")
         if self.sampling == "uniform" and self.lot.denominator != 1:
-            told = "client_rate times clients must be whole for samples of fixed size"
-            raise InvalidArgument(f"{told}, got {float(self.lot):g}", argument="client_rate")
+            message = "client_rate times clients must be whole for samples of fixed size"
+            raise InvalidArgument(f"{message}, got {float(self.lot):g}", argument="client_rate")
 
     @property
     def lot(self) -> Fraction:
@@ -125,8 +125,8 @@ class ClientLevel(FederatedPlan):
 
     def sigma_rows(self, *, epsilon: Number, delta: Number) -> Iterator[Row]:
         """The smallest sigma for a target."""
-        found = self.sigma_for(epsilon=epsilon, delta=delta)
-        yield Row("exact", "client", found, about=_EXACT)
+        noise = self.sigma_for(epsilon=epsilon, delta=delta)
+        yield Row("exact", "client", noise, about=_EXACT)
 
     @property
     def mu_clt(self) -> float:

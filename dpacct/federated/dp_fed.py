@@ -38,8 +38,8 @@ class DPFed(ClientLevel):
 
         def closed() -> Row:
             answer = self.told(self.tree().epsilon(delta=delta, method=theorem))
-            told = "its proof has a gap, and no counter-example is known"
-            return Row("paper", "client", answer, Printed(theorem, answer.value, "published", told))
+            gap = "its proof has a gap, and no counter-example is known"
+            return Row("paper", "client", answer, Printed(theorem, answer.value, "published", gap))
 
         yield from attempted(closed)
         yield from attempted(lambda: self._accountant(delta))
@@ -57,13 +57,15 @@ class DPFed(ClientLevel):
             float(DELTA.check("delta", delta)),
         )
         if self.sampling == "uniform":
-            told = "takes sensitivity G where exchanging a client moves the sum by 2G"
+            reason = "takes sensitivity G where exchanging a client moves the sum by 2G"
             return Row(
-                "paper", "client", exact, Printed("wang2018.theorem9", value, "misapplied", told)
+                "paper", "client", exact, Printed("wang2018.theorem9", value, "misapplied", reason)
             )
         answer = _bounded(exact, value)
-        told = "the moments accountant of Tables 2 and 3, orders 1.1 to 63"
-        return Row("paper", "client", answer, Printed("mironov2019", value, "published", told))
+        accountant = "the moments accountant of Tables 2 and 3, orders 1.1 to 63"
+        return Row(
+            "paper", "client", answer, Printed("mironov2019", value, "published", accountant)
+        )
 
 
 def _bounded(answer: Answer, value: float) -> Answer:

@@ -35,13 +35,13 @@ class SharedNoise(ClientLevel):
         """Check every argument."""
         super().__post_init__()
         if self.noise_by not in ("server", "clients"):
-            told = f"noise_by must be server or clients, got {self.noise_by!r:.40}"
-            raise InvalidArgument(told, argument="noise_by")
+            message = f"noise_by must be server or clients, got {self.noise_by!r:.40}"
+            raise InvalidArgument(message, argument="noise_by")
         most = max(math.ceil(self.lot) - 1, 0)
         missing = Integer(0, most).check("missing", self.missing)
         if missing and self.noise_by == "server":
-            told = f"missing must be 0 where the server adds the noise, got {missing}"
-            raise InvalidArgument(told, argument="missing")
+            message = f"missing must be 0 where the server adds the noise, got {missing}"
+            raise InvalidArgument(message, argument="missing")
         object.__setattr__(self, "missing", missing)
 
     @property
@@ -113,13 +113,13 @@ class DPFedAvg(SharedNoise):
     def paper_rows(self, *, delta: Number) -> Iterator[Row]:
         """Algorithm 3 divides by the realised number of agents, which makes the noise itself a witness."""
         exact = self.epsilon(delta=delta)
-        told = (
+        reason = (
             "divides by the realised number of agents, so the noise tells who is there; it is the"
         )
-        told += " number of a public divisor"
+        reason += " number of a public divisor"
         full = ClientLevel.tree(self) if not self.missing else self._complete()
         value = full.epsilon(delta=delta).value
-        yield Row("paper", "client", exact, Printed("ae_dpfl.algorithm3", value, "refuted", told))
+        yield Row("paper", "client", exact, Printed("ae_dpfl.algorithm3", value, "refuted", reason))
 
     def _complete(self) -> Node:
         """The tree if nobody is missing."""

@@ -47,9 +47,9 @@ class DPFedSAM(SharedNoise):
             float(DELTA.check("delta", delta)),
         )
 
-        def wrong(name: str, value: float, told: str) -> Row:
+        def wrong(name: str, value: float, reason: str) -> Row:
             return Row(
-                "paper", "client", exact, Printed(f"dp_fedsam.{name}", value, "refuted", told)
+                "paper", "client", exact, Printed(f"dp_fedsam.{name}", value, "refuted", reason)
             )
 
         mixed = "mixes twice, so the rate becomes q^2"
@@ -67,12 +67,12 @@ class DPFedSAM(SharedNoise):
             upper = value * (1.0 + 1e-9)
             bound = published(exact, f"dp_fedsam.{name}")
             answer = replace(bound, value=upper, upper=upper, strength=Strength.BOUND)
-            told = "Theorem 2 corrected"
+            remark = "Theorem 2 corrected"
             return Row(
                 "paper-corrected",
                 "client",
                 answer,
-                Printed(f"dp_fedsam.{name}", value, "corrected", told),
+                Printed(f"dp_fedsam.{name}", value, "corrected", remark),
             )
 
         yield from attempted(right)

@@ -72,8 +72,8 @@ class Client:
         ):
             if getattr(self, field) not in words:
                 listed = ", ".join(words[:-1]) + " or " + words[-1]
-                told = f"{field} must be {listed}, got {shown(getattr(self, field))}"
-                raise InvalidArgument(told, argument=field)
+                message = f"{field} must be {listed}, got {shown(getattr(self, field))}"
+                raise InvalidArgument(message, argument=field)
         checks = {"noise": POSITIVE, "epsilon": POSITIVE, "delta": DELTA}
         checks |= {"client_rate": RATE, "sample_rate": RATE}
         for field, domain in checks.items():
@@ -82,8 +82,8 @@ class Client:
                 object.__setattr__(self, field, domain.check(field, value))
         _COORDINATES.check("coordinates", self.coordinates)
         if self.noise is None and self.epsilon is None:
-            told = f"noise or epsilon must be given for client {self.name!r:.40}, got neither"
-            raise InvalidArgument(told, argument="noise")
+            message = f"noise or epsilon must be given for client {self.name!r:.40}, got neither"
+            raise InvalidArgument(message, argument="noise")
         if self.nu is not None and self.mechanism != "staircase":
             raise InvalidArgument(
                 f"nu belongs to staircase noise, got it with {self.mechanism}", argument="nu"
@@ -101,8 +101,10 @@ class Client:
         if self.mechanism == "gaussian":
             return Gaussian(sigma=size)
         if self.mechanism == "staircase":
-            one = Staircase(eps0=size) if self.nu is None else Staircase(eps0=size, nu=self.nu)
-            return one * self.coordinates
+            staircase = (
+                Staircase(eps0=size) if self.nu is None else Staircase(eps0=size, nu=self.nu)
+            )
+            return staircase * self.coordinates
         if self.clip == "l1" or self.coordinates == 1:
             return Laplace(b=size)
         return Laplace(b=float(size) / math.sqrt(self.coordinates) * (1.0 - 1e-15))
@@ -133,14 +135,14 @@ class Client:
 
         Raises `Unreachable` where no noise does, `InvalidArgument` without a budget.
         """
-        epsilon, found, missed = self._budget(), list[Answer](), None
+        epsilon, noises, missed = self._budget(), list[Answer](), None
         for way in self._ways:
 
             def build(noise: float, way: Client = way) -> Node:
                 return way.plan(rounds, local_steps, noise)
 
             try:
-                found.append(
+                noises.append(
                     calibrate(
                         build,
                         epsilon=epsilon,
@@ -152,9 +154,9 @@ class Client:
                 )
             except Unreachable as none:
                 missed = none
-        if missed is not None and not found:
+        if missed is not None and not noises:
             raise missed
-        return (max if self.parameter == "eps0" else min)(found, key=float)
+        return (max if self.parameter == "eps0" else min)(noises, key=float)
 
     def last_round(self, local_steps: int, method: str = "exact") -> int:
         """After how many rounds the client must stop; 0 where one is too many.
@@ -168,7 +170,7 @@ class Client:
                 return way.plan(int(rounds), local_steps)
 
             try:
-                found = calibrate(
+                rounds_within = calibrate(
                     build,
                     epsilon=epsilon,
                     delta=self.delta,
@@ -179,7 +181,7 @@ class Client:
                 )
             except Unreachable:
                 continue
-            last = max(last, int(float(found)))
+            last = max(last, int(float(rounds_within)))
         return last
 
     @property
@@ -193,8 +195,10 @@ class Client:
 
     def _budget(self) -> Number:
         if self.epsilon is None:
-            told = f"epsilon must be given for client {self.name!r:.40} to have a budget, got None"
-            raise InvalidArgument(told, argument="epsilon")
+            message = (
+                f"epsilon must be given for client {self.name!r:.40} to have a budget, got None"
+            )
+            raise InvalidArgument(message, argument="epsilon")
         return self.epsilon
 
 

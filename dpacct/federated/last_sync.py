@@ -61,15 +61,15 @@ def epsilon(
     values = np.zeros(2)
     for _ in range(_LOOKS):
         grid = np.linspace(low, high, _CELLS + 1)
-        found = deltas(rounds_of, client_rate, rounds, grid)
-        safe = np.flatnonzero(found <= delta)
+        grid_deltas = deltas(rounds_of, client_rate, rounds, grid)
+        safe = np.flatnonzero(grid_deltas <= delta)
         if not safe.size:
             return high  # rounding: `most` itself is the answer
         first = int(safe[0])
         if first == 0:
             return low
         low, high = float(grid[first - 1]), float(grid[first])
-        values = found[first - 1 : first + 1]
+        values = grid_deltas[first - 1 : first + 1]
         if high - low < 1e-3 * high:
             break
     share = (values[0] - delta) / (values[0] - values[1]) if values[0] > values[1] else 1.0

@@ -114,7 +114,7 @@ class FederatedPlan(ABC):
         return self._calibrated(lambda sigma: self.with_sigma(sigma).tree(), epsilon, delta)
 
     def _calibrated(self, build: Callable[[float], Node], epsilon: Number, delta: Number) -> Answer:
-        found = calibrate(
+        answer = calibrate(
             build,
             epsilon=epsilon,
             delta=delta,
@@ -122,7 +122,7 @@ class FederatedPlan(ABC):
             name="sigma",
             bounds=(0.01, 1e9),
         )
-        return self.told(found)
+        return self.told(answer)
 
     def told(self, answer: Answer) -> Answer:
         """An answer with this plan's unit and promises."""

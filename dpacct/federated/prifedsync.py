@@ -76,7 +76,7 @@ class PriFedSync(FederatedPlan):
         participation: str = "public",
     ) -> None:
         size = _COUNT.check("records", records)
-        told = {
+        settings = {
             "clients": _CLIENTS.check("clients", clients),
             "client_rate": RATE.check("client_rate", client_rate),
             "batch_size": Integer(1, size).check("batch_size", batch_size),
@@ -89,7 +89,7 @@ class PriFedSync(FederatedPlan):
         if participation not in ("public", "secret"):
             wrong = f"participation must be public or secret, got {participation!r:.40}"
             raise InvalidArgument(wrong, argument="participation")
-        for name, value in told.items():
+        for name, value in settings.items():
             object.__setattr__(self, name, value)
 
     # --- what is accounted
@@ -265,8 +265,8 @@ class PriFedSync(FederatedPlan):
         if self.rounds > 1:
             return super().sigma_for(epsilon=epsilon, delta=delta)
         inner = min(DELTA.check("delta", delta) / self.client_rate, _NEARLY_ONE)
-        found = self._calibrated(lambda s: self.with_sigma(s).local(), epsilon, inner)
-        return replace(found, tree=self.with_sigma(float(found)).tree())
+        noise = self._calibrated(lambda s: self.with_sigma(s).local(), epsilon, inner)
+        return replace(noise, tree=self.with_sigma(float(noise)).tree())
 
     def sigma_rows(self, *, epsilon: Number, delta: Number) -> Iterator[Row]:
         """The smallest sigma by each way that is an answer, and by the limit."""
@@ -283,11 +283,11 @@ class PriFedSync(FederatedPlan):
             yield Row("two-level", notion, two, about=_ABOUT["two-level"])
         for notion in self.notions:
             yield Row("exact", notion, full, about=_ABOUT["exact"])
-        found = estimate(
+        limiting_sigma = estimate(
             self._calibrated(limit, epsilon, delta), "clt", "federated_fdp.theorem2_clt"
         )
         for notion in self.notions:
-            yield Row("clt", notion, found, about=_ABOUT["clt"])
+            yield Row("clt", notion, limiting_sigma, about=_ABOUT["clt"])
 
 
 def _resting(answer: Answer, theorem: str) -> Answer:

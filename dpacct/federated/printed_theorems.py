@@ -53,8 +53,8 @@ def theorem1(
         answer = published(full, name)
         if plan.client_rate < 1 or notion == "strong":
             answer = replace(answer, value=value, upper=value)
-        told = "holds" if observers == 1 else "holds, but pays for each observer of one release"
-        yield Row("paper", notion, answer, Printed(name, value, "published", told))
+        remark = "holds" if observers == 1 else "holds, but pays for each observer of one release"
+        yield Row("paper", notion, answer, Printed(name, value, "published", remark))
 
 
 def _theorem1(plan: PriFedSync, observers: int, delta: float) -> float:

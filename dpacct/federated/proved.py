@@ -38,9 +38,9 @@ class _Weights:
 
 
 def _ends(rounds_of: Callable[[int], Node], k: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-    found = rounds_of(k).delta(epsilon=epsilon, method="certified")
-    assert found.lower is not None and found.upper is not None
-    return Fraction(found.lower), Fraction(found.upper)
+    answer = rounds_of(k).delta(epsilon=epsilon, method="certified")
+    assert answer.lower is not None and answer.upper is not None
+    return Fraction(answer.lower), Fraction(answer.upper)
 
 
 def above(
@@ -67,8 +67,8 @@ def above(
         _, upper = _ends(rounds_of, k, epsilon)
         if upper * left <= small:  # no smaller number of rounds loses more
             return total + upper * left <= delta
-        here = weight(k)
-        total, left, k = total + here * upper, left - here, k - 1
+        probability = weight(k)
+        total, left, k = total + probability * upper, left - probability, k - 1
     raise NotCertified(f"a proof takes more than {MOST_TERMS} numbers of rounds: it is withheld")
 
 

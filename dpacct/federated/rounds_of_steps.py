@@ -69,8 +69,8 @@ def _one_round(law: Lattice, client_rate: float) -> Floats:
     return np.asarray(np.concatenate(([0.0], flat)))
 
 
-def _solved(one: Floats, law: Lattice, rounds: int, delta: float) -> float:
-    spectrum = np.fft.rfft(np.fft.ifftshift(one)) ** rounds
+def _solved(one_round: Floats, law: Lattice, rounds: int, delta: float) -> float:
+    spectrum = np.fft.rfft(np.fft.ifftshift(one_round)) ** rounds
     whole = np.fft.fftshift(np.fft.irfft(spectrum, law.loss.size))
     kept = float(spectrum[0].real)
 

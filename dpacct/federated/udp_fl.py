@@ -69,9 +69,9 @@ class UDPFL:
         members = tuple(self.clients)
         names = [client.name for client in members]
         if not members or len(set(names)) < len(names):
-            told = "clients must be at least one, with names that differ"
+            message = "clients must be at least one, with names that differ"
             raise InvalidArgument(
-                f"{told}, got {', '.join(names)[:60] or 'none'}", argument="clients"
+                f"{message}, got {', '.join(names)[:60] or 'none'}", argument="clients"
             )
         object.__setattr__(self, "clients", members)
 
@@ -84,16 +84,16 @@ class UDPFL:
 
     def promises(self) -> tuple[str, ...]:
         """What must be true of the run."""
-        told = [
+        promises = [
             "a client sends nothing but its model, which rests on its data through noisy gradients only",
             "a client stops for good after its last round",
         ]
         if any(client.client_rate != 1 for client in self.clients):
-            told.append(
+            promises.append(
                 "a client takes part in a round by a coin of its own, independent of all data; "
                 "everyone may see who does"
             )
-        return (*told, "shuffling the clients' messages is given no credit")
+        return (*promises, "shuffling the clients' messages is given no credit")
 
     def tree(self, client: Client, rounds: int) -> Node:
         """A client's local steps of so many rounds."""
@@ -149,8 +149,8 @@ class UDPFL:
 
     def rows(self) -> Iterator[Row]:
         """For each client that takes part: exact, and by the paper's rule as printed and corrected."""
-        for found in self.harmonized():
-            yield from self.rows_of(found)
+        for harmonized in self.harmonized():
+            yield from self.rows_of(harmonized)
 
     def rows_of(self, found: Harmonized) -> Iterator[Row]:
         """Those of one client; none, where it takes no part."""
@@ -162,13 +162,13 @@ class UDPFL:
             about += f"; each with probability {float(client.client_rate):.6g}"
         yield Row("exact", "record", exact, about=about, who=who)
         try:
-            one = client.run(1).epsilon(delta=client.delta, method="rdp-mironov")
+            one_round = client.run(1).epsilon(delta=client.delta, method="rdp-mironov")
             every = self.tree(client.without_coin(), found.rounds)
             all_rounds = every.epsilon(delta=client.delta, method="rdp-mironov")
         except DpacctError:
             return
-        told = "the number of steps is missing in eps(delta, T)"
-        wrong = Printed("udp_fl.conversion", one.value, "refuted", told)
+        reason = "the number of steps is missing in eps(delta, T)"
+        wrong = Printed("udp_fl.conversion", one_round.value, "refuted", reason)
         yield Row("paper", "record", exact, wrong, who=who)
         bound = published(self._told(all_rounds), "udp_fl.conversion_corrected")
         right = Printed("udp_fl.conversion_corrected", all_rounds.value, "corrected", "with it")
