@@ -47,7 +47,8 @@ VERDICTS = (*OPEN_VERDICTS, "false", "ill-posed", "asymptotic", "unread")
 """Those, and what may not: with several meanings; in a limit only; illegible in the text at hand."""
 _SUPPORTED = ("transcribed", "reproduced", "searched", "derived", "proved")
 EVIDENCE = (*_SUPPORTED, "refuted", "corrected", "asymptotic")
-"""What supports a verdict: the transcription, no more; the paper's own numbers come out; no counter-example
+"""What supports a verdict: the transcription, no more; every number of the paper's
+tables that it gives (tables.md) comes out; no counter-example
 against an independent oracle; our derivation, searched too; a machine-checked proof; a counter-example,
 judged again on each run; ours in place of what is false; true in a limit. `verify.missing` asks for each."""
 CLAIMS = {
@@ -94,11 +95,6 @@ class Reference:
     def tolerance(self) -> float:
         """The relative error allowed."""
         return float(self.within or 1e-9)
-
-    @property
-    def printed(self) -> bool:
-        """Whether the paper itself prints the number."""
-        return self.source.startswith("printed in")
 
 
 @dataclass(frozen=True, eq=False)

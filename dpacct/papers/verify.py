@@ -12,6 +12,7 @@ from dpacct.papers.hunt import Case, Judged, Result, search, shrink
 from dpacct.papers.oracle import oracle_of, proofs_of
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get, ids
+from dpacct.papers.tables import cells
 from dpacct.vocabulary import Side
 
 _LEAST = 80  # characters of a derivation or a reason that says anything
@@ -120,7 +121,16 @@ def missing(statement: Statement) -> list[str]:
             lacks.append(f"{statement.id} is {evidence}, {verdict}, and has no {what}")
 
     if evidence == "reproduced":
-        need(any(row.printed for row in statement.values), "number that the paper prints")
+        printed = [
+            cell for cell in cells(statement.paper) if cell.formula.__name__ == statement.name
+        ]
+        formula = statement.formula
+        need(printed and formula, "number in a table of the paper")
+        if formula is not None:
+            for cell in printed:
+                value = float(formula(**cell.arguments()))
+                what = f"{cell.printed} of {cell.table}, {cell.cell}, but {value!r}"
+                need(cell.matches(value), what)
     if evidence in ("searched", "derived", "corrected"):
         need(judged, "independent oracle")
     if evidence in ("derived", "corrected"):

@@ -388,31 +388,33 @@ def shown_round(mu: Any, rate: Any, epsilon: Any) -> Any:
     return rate**2 * quad(gap, [cut, cut + 3, cut + mu + 40])
 
 
-def shown(rate: Any, rounds: int, observers: int) -> Any:
-    """How likely an observer is sampled in or after a round in which the client was."""
+def shown(rate: Any, rounds: int, observers: int, law: Sequence[Any]) -> Any:
+    """What the client's releases tell, of the rounds up to the last in which an observer is sampled."""
+    weights = [mpf(weight) / mp.fsum(law) for weight in law]
     total = mpf(0)
     for tosses in itertools.product((0, 1), repeat=rounds * (1 + observers)):
         table = [tosses[i :: 1 + observers] for i in range(1 + observers)]
-        seen = any(
-            table[0][early] and any(row[late] for row in table[1:])
-            for early in range(rounds)
-            for late in range(early, rounds)
-        )
+        looks = [late + 1 for late in range(rounds) if any(row[late] for row in table[1:])]
+        seen = sum(table[0][: max(looks, default=0)])
+        apart = mpf(0)
+        for outcome in itertools.product(range(len(law)), repeat=seen):
+            first = mp.fprod(weights[each] for each in outcome)
+            apart += abs(first - mp.fprod(weights[-1 - each] for each in outcome)) / 2
         heads = sum(tosses)
-        total += seen * rate**heads * (1 - rate) ** (len(tosses) - heads)
+        total += apart * rate**heads * (1 - rate) ** (len(tosses) - heads)
     return total
 
 
 @truth("federated_fdp.theorem1")
-def shown_to_one(rate: Any, rounds: int) -> Any:
+def shown_to_one(rate: Any, rounds: int, law: Sequence[Any]) -> Any:
     """All outcomes of both clients' coins."""
-    return shown(rate, rounds, 1)
+    return shown(rate, rounds, 1, law)
 
 
 @truth("federated_fdp.theorem1_strong")
-def shown_to_all(rate: Any, clients: int, rounds: int) -> Any:
+def shown_to_all(rate: Any, clients: int, rounds: int, law: Sequence[Any]) -> Any:
     """All outcomes of all clients' coins."""
-    return shown(rate, rounds, clients - 1)
+    return shown(rate, rounds, clients - 1, law)
 
 
 @truth("federated_fdp.lemma3_7")

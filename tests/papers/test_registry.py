@@ -209,6 +209,18 @@ def test_evidence_that_is_not_there_is_seen(changes: list[tuple[str, str]]) -> N
     assert verify.missing(bare)
 
 
+def test_reproduced_means_that_the_printed_numbers_come_out() -> None:
+    good = get("federated_fdp.theorem2_clt")
+    assert good.evidence == "reproduced" and verify.missing(good) == []
+    other = edited(good, ("evidence: ", "evidence: "), id=good.id)
+    formula = good.formula
+    assert formula is not None
+    vars(other)["formula"] = lambda **values: 1.01 * formula(**values)
+    assert any("of Table 1" in problem for problem in verify.missing(other))
+    unprinted = get("federated_fdp.theorem2_gdp")
+    assert verify.missing(edited(unprinted, ("evidence: refuted", "evidence: reproduced")))
+
+
 def test_a_counter_example_that_violates_nothing_is_seen() -> None:
     statement = get("dp_fed_ls.eq15")
     assert statement.witness

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpacct as dp
+from dpacct.errors import OutsideDomain
 from dpacct.papers import truths
 from dpacct.papers.formulas import dong2019, kairouz2015
 from dpacct.papers.oracle import Floats, oracle, proof
@@ -177,9 +179,49 @@ def round_profile(mu: float, rate: float, epsilon: float) -> tuple[float, float]
 
 
 # Theorem 1
-def theorem1(rate: float, rounds: int) -> float:
-    """Total variation by the theorem, for local training that hides nothing."""
-    return 1.0 - (1.0 - rate**2) ** rounds
+def _one_round(rate: float, law: Sequence[float]) -> list[tuple[float, float]]:
+    """The outcomes of g_{p,j} that are likelier under S, each with its probability under S and S'.
+
+    With alpha and beta the errors of the best test, 1 - alpha - beta of f_j grows by a - b with each such
+    outcome, the most telling first; max(f_j, 1 - alpha - p^2) ends it at p^2.
+    """
+    whole = sum(law)
+    if whole == 0.0:
+        raise OutsideDomain(
+            f"law must have a positive number in it, got {list(law)}", argument="law"
+        )
+    shares = [(a / whole, b / whole) for a, b in zip(law, reversed(law), strict=True) if a > b]
+    room, outcomes = rate**2, []
+    for a, b in sorted(shares, key=lambda pair: pair[1] / pair[0]):
+        part = min(1.0, room / (a - b))
+        room -= part * (a - b)
+        outcomes.append((part * a, part * b))
+    return outcomes
+
+
+def _tensor_power(outcomes: list[tuple[float, float]], rounds: int) -> float:
+    """Total variation of the tensor power of a symmetric pair, from its outcomes that tell something.
+
+    What counts is by how much each of them was met more often than its mirror image.
+    """
+    silent = 1.0 - sum(a + b for a, b in outcomes)
+    nothing = (0,) * len(outcomes)
+    law = {nothing: 1.0}
+    for _ in range(rounds):
+        grown = {met: silent * weight for met, weight in law.items()}
+        for place, (a, b) in enumerate(outcomes):
+            for met, weight in law.items():
+                for step, share in ((1, a), (-1, b)):
+                    after = (*met[:place], met[place] + step, *met[place + 1 :])
+                    grown[after] = grown.get(after, 0.0) + share * weight
+        law = grown
+    mirrored = (law.get(tuple(-n for n in met), 0.0) for met in law)
+    return 0.5 * sum(abs(a - b) for a, b in zip(law.values(), mirrored, strict=True))
+
+
+def theorem1(rate: float, rounds: int, law: Sequence[float]) -> float:
+    """Total variation of the tensor power of g_{p,j}; `law` of what one local training releases."""
+    return _tensor_power(_one_round(rate, law), rounds)
 
 
 def theorem1_corrected(rate: float, rounds: int) -> float:
@@ -188,31 +230,42 @@ def theorem1_corrected(rate: float, rounds: int) -> float:
 
 
 @cache
-def _shown_by_heads(rounds: int, observers: int) -> tuple[int, ...]:
-    """Of all outcomes of all coins, by the number of heads: those that show w_j to an observer.
+def _shown_by_heads(rounds: int, observers: int) -> Floats:
+    """How many outcomes of all coins have so many heads, and show so many of j's releases to an observer.
 
-    The server averages with eta = 1/2 and the models are published as they are, so w_j shows as soon
-    as an observer is sampled in or after a round in which client j is.
+    The server averages with eta = 1/2 and the models are published as they are, so an observer who is
+    sampled reads every w_j of the rounds so far: the weights 2^-k of the model tell the rounds apart.
     """
-    counts = [0] * (1 + (1 + observers) * rounds)
+    counts = np.zeros((1 + (1 + observers) * rounds, 1 + rounds))
     for coins in itertools.product((False, True), repeat=(1 + observers) * rounds):
         table = np.array(coins).reshape(rounds, 1 + observers)
-        carried = np.logical_or.accumulate(table[:, 0])
-        counts[sum(coins)] += bool(np.any(carried & table[:, 1:].any(axis=1)))
-    return tuple(counts)
+        still_to_look = np.logical_or.accumulate(table[::-1, 1:].any(axis=1))[::-1]
+        counts[sum(coins), np.count_nonzero(table[:, 0] & still_to_look)] += 1.0
+    return counts
 
 
-def _shown(rate: float, rounds: int, observers: int) -> float:
-    """How likely w_j shows; then the two data sets are told apart for certain."""
+def _apart(law: Sequence[float], releases: int) -> float:
+    """Total variation of so many releases, outcome by outcome."""
+    once: Floats = np.array(law) / math.fsum(law)
+    first, second = np.ones(1), np.ones(1)
+    for _ in range(releases):
+        first, second = np.outer(first, once).ravel(), np.outer(second, once[::-1]).ravel()
+    return 0.5 * float(np.abs(first - second).sum())
+
+
+def _shown(rate: float, rounds: int, observers: int, law: Sequence[float]) -> float:
+    """The mean over all coins: they tell nothing about S, and are known to who looks on."""
     counts = _shown_by_heads(rounds, observers)
     coins = len(counts) - 1
-    return sum(n * rate**k * (1.0 - rate) ** (coins - k) for k, n in enumerate(counts))
+    weights = [rate**k * (1.0 - rate) ** (coins - k) for k in range(coins + 1)]
+    return float(weights @ counts @ [_apart(law, n) for n in range(rounds + 1)])
 
 
-@oracle("theorem1", "theorem1_corrected", draws=60)
-def weak(rate: float, rounds: int) -> tuple[float, float]:
+@oracle("theorem1", draws=400)
+@oracle("theorem1_corrected", draws=60)
+def weak(rate: float, rounds: int, law: Sequence[float] = (1.0, 0.0)) -> tuple[float, float]:
     """Two clients, F = id, eta = 1/2: each of the 4^R outcomes of their coins."""
-    value = _shown(rate, rounds, 1)
+    value = _shown(rate, rounds, 1, law)
     return value, value
 
 
@@ -235,9 +288,9 @@ def two_rounds() -> bool:
     return bool(beyond == 0 and within == 0)
 
 
-def theorem1_strong(rate: float, clients: int, rounds: int) -> float:
-    """Total variation by the theorem, for local training that hides nothing."""
-    return 1.0 - (1.0 - rate**2) ** ((clients - 1) * rounds)
+def theorem1_strong(rate: float, clients: int, rounds: int, law: Sequence[float]) -> float:
+    """Total variation of the tensor power; `law` of what the least private local training releases."""
+    return _tensor_power(_one_round(rate, law), (clients - 1) * rounds)
 
 
 def theorem1_strong_corrected(rate: float, clients: int, rounds: int) -> float:
@@ -245,12 +298,15 @@ def theorem1_strong_corrected(rate: float, clients: int, rounds: int) -> float:
     return theorem1_corrected(rate, rounds)
 
 
-@oracle("theorem1_strong", "theorem1_strong_corrected", draws=60)
-def strong(rate: float, clients: int, rounds: int) -> tuple[float, float] | None:
+@oracle("theorem1_strong", draws=400)
+@oracle("theorem1_strong_corrected", draws=60)
+def strong(
+    rate: float, clients: int, rounds: int, law: Sequence[float] = (1.0, 0.0)
+) -> tuple[float, float] | None:
     """All coins of all clients, F = id, eta = 1/2; what all but client j see together."""
     if clients * rounds > 9:
         return None
-    value = _shown(rate, rounds, clients - 1)
+    value = _shown(rate, rounds, clients - 1, law)
     return value, value
 
 
