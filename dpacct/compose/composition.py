@@ -215,7 +215,7 @@ class Direction:
             return False
         if self.rare is not None:
             return self.rare.surely_below(log_target, epsilon)
-        return contour.chernoff(self.parts, epsilon) < log_target or epsilon >= self.ceiling
+        return epsilon >= self.ceiling or contour.chernoff(self.parts, epsilon) < log_target
 
     # -- curves ------------------------------------------------------------------------------
 

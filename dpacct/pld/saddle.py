@@ -95,6 +95,8 @@ class Saddle:
         if not warm:
             summed = [law for law, _ in parts if law.gaussian is None]
             c = min([c] + [40.0 / branch.steep for law in summed for branch in law.branches])
+        if c == math.inf:
+            raise TooFine
         while True:  # a guess may lie where the far tail of a loss has taken over
             try:
                 self._prepare(c)
