@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 RESULTS = FOLDER.parent / "training" / "experiments" / "results"
 STUDIES = {
-    "dp_fed_ls_claims": "DP-Fed-LS (000)",
-    "prifedsync_claims": "PriFedSync (001), global model",
-    "udp_fl_claims": "UDP-FL (002)",
-    "dp_fedsam_claims": "DP-FedSAM (004)",
+    "dp_fed_ls_claims": "DP-Fed-LS",
+    "prifedsync_claims": "PriFedSync, global model",
+    "udp_fl_claims": "UDP-FL",
+    "dp_fedsam_claims": "DP-FedSAM",
 }
 
 

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """Exit codes; scripts may rely on them (contracts: a code never changes its meaning)."""
+    """Exit codes; scripts may rely on them, since a code never changes its meaning."""
 
     OK = 0
     INTERNAL = 1

@@ -28,7 +28,7 @@ class Failure:
     argument: str | None = None
 
     def to_json(self) -> str:
-        """The error object of the contracts, on one line."""
+        """The error as a JSON object, on one line."""
         error = {
             "code": int(self.status),
             "kind": self.kind,

@@ -44,7 +44,7 @@ def caught() -> Iterator[list[dict[str, Any]]]:
 
 
 def collected(command: str, answer: Answer, notes: Sequence[str]) -> bool:
-    """Whether a command that asks another one takes the answer, so that nobody prints it."""
+    """Hand the answer to the command that runs this one, if any; True if it must not be printed."""
     bodies = _caught.get()
     if bodies is not None:
         bare = replace(answer, tree=None)
@@ -53,7 +53,7 @@ def collected(command: str, answer: Answer, notes: Sequence[str]) -> bool:
 
 
 def payload(command: str, answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The JSON object of an answer (contracts, schema 1)."""
+    """The JSON object of an answer (schema 1)."""
     body: dict[str, Any] = {"schema": SCHEMA, "command": command}
     body |= answer.to_dict()
     return body | ({"notes": list(notes)} if notes else {})
@@ -130,7 +130,7 @@ def show(
     Args:
         command: the command's name, for JSON.
         answer: what to print.
-        as_json: print the contracts' object instead of words.
+        as_json: print the JSON object (docs/json.md) instead of words.
         quiet: print the bare safe number.
         meaning: what the number is at, in parentheses behind it.
         notes: what was rounded or decided on the way; part of the answer's meaning.

@@ -37,7 +37,7 @@ SYNONYMS = {
 """What people type who come from other tools."""
 COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
 
-# What writing to stdout may end with; files have their own sentences, and never come this far.
+# Errors of writing to stdout; those of writing a file are reported where it is written.
 _UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -85,7 +85,7 @@ class Root(click.Group):
     def run(self, args: Sequence[str], **extra: Any) -> int:
         """Run one command line; returns the exit code."""
         words = list(args)
-        if sys.stdout is None:  # whoever closed it (>&-) wants no answer
+        if sys.stdout is None:  # closed by the caller (>&-), who wants no output
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         made_readable(sys.stdout)
         made_readable(sys.stderr)
@@ -121,7 +121,7 @@ def _fail(error: BaseException, *, as_json: bool) -> int:
 
 
 def _hang_up(error: OSError) -> int:
-    """Nobody takes our output: who read it has left (`dpacct ... | head -1`), or the disk is full."""
+    """End when stdout cannot be written: its reader is gone (`dpacct ... | head -1`) or a disk is full."""
     # Python flushes stdout once more at exit, which would complain; give it somewhere to write.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):

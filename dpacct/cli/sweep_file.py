@@ -67,7 +67,7 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
 
 
 def files_of(grid: Grid) -> tuple[bytes, ...]:
-    """What stands in the files that a sweep's values name: it decides the answers, as the values do."""
+    """The contents of the files that a sweep's values name: answers depend on them as on the values."""
     settings = [values for _, values in grid.fixed] + [axis.values for axis in grid.axes]
     contents = []
     for value in dict.fromkeys(chain(*settings)):
@@ -199,7 +199,7 @@ def _number(value: object, place: str) -> Fraction:
 
 
 def _unasked_method(command: DeclaredCommand, slots: set[Slot]) -> str:
-    """The quick method, where the command would prove each number and nobody asked for that."""
+    """The quick method, where the command proves by default and no method or digits are asked for."""
     method = command.declared.parameters.get("method")
     if method is None or {slot.name for slot in slots} & {"--method", "--digits"}:
         return ""

@@ -41,7 +41,7 @@ def is_tight(answer: Answer) -> bool:
 
 
 def _below_floats(answer: Answer) -> bool:
-    """Whether only the logarithm still tells the number."""
+    """Whether the number is so small that only its logarithm is shown."""
     return answer.log_value is not None and float(answer) < 1e-300
 
 

@@ -40,13 +40,13 @@ def _about(aggregator: Aggregator, votes: Votes, delta: Fraction) -> dict[str, A
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    """An Answer object without what is told once."""
+    """An answer's JSON without the fields that are stated once for all."""
     body = replace(answer, alternatives=(), tree=None).to_dict()
     return {key: value for key, value in body.items() if key not in ("schema", "plan")}
 
 
 def as_json(cost: VotingCost, top: int) -> dict[str, Any]:
-    """The contracts' object, with every method and the costliest queries."""
+    """The JSON object, with every method and the costliest queries."""
     body = _about(cost.aggregator, cost.votes, cost.delta)
     body |= {
         "data_independent": _answer(cost.data_independent),
@@ -124,7 +124,7 @@ def _costliest(cost: VotingCost, top: int) -> list[str]:
 def sanitized_json(
     aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, whatever: Answer
 ) -> dict[str, Any]:
-    """The contracts' object with nothing in it that is private."""
+    """The JSON object, with nothing in it that is private."""
     body = _about(aggregator, votes, delta)
     return body | {
         "data_independent": _answer(whatever),

@@ -218,7 +218,7 @@ def at(place: str) -> Iterator[None]:
 
 
 def _plugins() -> None:
-    """Mechanisms of other packages, for a name that is none of dpacct's own."""
+    """Load mechanisms of other packages, for a name that dpacct does not know."""
     from dpacct.mechanisms import load_plugins
 
     load_plugins()
@@ -288,7 +288,7 @@ def as_text(value: object, place: str) -> str:
 
 
 def check_keys(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
-    """Refuse a key that nobody reads: it would be a setting silently without effect."""
+    """Refuse an unknown key, which would be a setting silently without effect."""
     for key in table:
         if key not in keys:
             hint = did_you_mean(key, keys)

@@ -186,7 +186,7 @@ class Client:
 
     @property
     def _ways(self) -> tuple[Client, ...]:
-        """The client, and also without its coin: a round that did not take place tells nothing more."""
+        """The client with and without its coin: always taking part bounds taking part at random."""
         return (self,) if self.client_rate == 1 else (self, self.without_coin())
 
     def with_noise(self, noise: Number) -> Client:

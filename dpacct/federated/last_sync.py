@@ -1,7 +1,7 @@
-"""One other client learns nothing after its own last round: what that spares, in runs of few rounds.
+"""What the weak guarantee gains because a client learns nothing after its own last round.
 
-Client i sees helper models of the rounds in which it is sampled, and of its coins those of client j know
-nothing. If t is i's last round, all that i sees is made of the releases of rounds 1 to t, so
+Client i sees the helper models of the rounds in which it is sampled, and its coins are independent of client
+j's. If t is i's last round, all that i sees is made of the releases of rounds 1 to t, so
 
     delta_weak(eps) <= sum over t of p (1-p)^{R-t} delta_t(eps),
 

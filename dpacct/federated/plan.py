@@ -1,4 +1,4 @@
-"""What every federated plan tells: its tree, its words, and one row per way to account for it."""
+"""What every federated plan offers: its tree, its wording, and a row per way to account for it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _COUNT = Integer(1, 10**12)
 _ROUNDS = Integer(1, 10**9)
 _SIGMA = Real("0.01", "1e9", "both")
 _NEARLY_ONE = 1 - Fraction(1, 10**9)
-_FARTHEST = 1e4  # a limit beyond is told as mu alone: its epsilon has millions in front
+_FARTHEST = 1e4  # above this mu, the limit is given by mu alone: its epsilon is in the millions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What Theorems 1 and 2 of Federated f-DP say of a PriFedSync plan, beside what is true."""
+"""What Theorems 1 and 2 of Federated f-DP say of a PriFedSync plan, with the true values."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def theorem1(
 
 
 def _theorem1(plan: PriFedSync, observers: int, delta: float) -> float:
-    """Epsilon of g_p tensor-`observers` R; nan where it can't be told."""
+    """Epsilon of g_p tensor-`observers` R; nan where it cannot be computed."""
     times = plan.rounds * observers
     variation = plan.local().delta(epsilon=0, method="exact").upper
     if plan.client_rate == 1 or (variation or 1.0) <= plan.client_rate**2:

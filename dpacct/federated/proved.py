@@ -18,7 +18,7 @@ from dpacct.tree import Node
 from dpacct.vocabulary import Strength
 
 MOST_TERMS = 600
-"""Numbers of rounds that one sum may take: each is a proof of its own."""
+"""The most terms of one sum: each needs a proof for its number of rounds."""
 _HAIR = Fraction(1, 10**8)
 _LEFT_OUT = 1e-9  # of delta: what may be left out of a sum
 _BASIS = "the mean over the number of rounds that took place, each delta enclosed in balls"

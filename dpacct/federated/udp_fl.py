@@ -181,7 +181,7 @@ class UDPFL:
 
 
 def _within(answer: Answer, budget: float) -> Answer:
-    """At most the budget, which noise or last round were found to meet: brackets are not as sharp."""
+    """Cut the answer at the budget that noise or last round meet: its bracket may reach above it."""
     if answer.upper is None or answer.upper <= budget:
         return answer
     return replace(answer, value=min(answer.value, budget), upper=budget)

@@ -55,12 +55,12 @@ class Book:
         self._start: State | None = None
 
     def start(self, fields: dict[str, Any]) -> None:
-        """The ledger's own rule, which the account `run` has, and each account that nobody opened."""
+        """Set the ledger's rule: that of the account `run`, and of each account never opened by name."""
         self._start = self._state(self._rule(fields), NOTHING)
         self._states[RUN] = self._start
 
     def open(self, fields: dict[str, Any]) -> None:
-        """Accounts with a rule of their own."""
+        """Open accounts, each with its own rule."""
         state = self._state(self._rule(fields), NOTHING)
         for name in fields["names"]:
             if name in self._states:

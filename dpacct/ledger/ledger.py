@@ -33,7 +33,7 @@ _LOOP = 3  # equal releases in a row that look like a loop
 
 
 class _Unsaid:
-    """The budget of a ledger that exists is read from it; a new one must be told, if only None."""
+    """An existing ledger's budget is read from its file; a new ledger needs one, if only None."""
 
     def __repr__(self) -> str:
         return "as the ledger was made"
@@ -121,7 +121,7 @@ class Ledger:
         self.events: list[Record] = []
         """Other lines: what was opened, repaired, observed, closed."""
         self.outcomes: dict[int, str] = {}
-        """How intents ended, by line number: "released" or "failed"; absent where nobody said."""
+        """How intents ended, by line number: "released" or "failed"; absent where none was recorded."""
         self._run = Account(RUN, lambda: self.refresh()._book.state(RUN))
         try:
             with self._store.session():
@@ -226,7 +226,7 @@ class Ledger:
 
     @property
     def mark(self) -> str:
-        """The last line's checksum: noted elsewhere, it tells whether a file was rolled back."""
+        """The last line's checksum: a copy kept elsewhere shows whether the file was rolled back."""
         return self._store.mark
 
     def has_mark(self, mark: str) -> bool:
@@ -480,5 +480,5 @@ class Ledger:
 
 
 def _now() -> str:
-    """The time, for whoever reads the file."""
+    """The time, for people who read the file."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -100,8 +100,8 @@ class Store:
             message = f"the ledger {str(self.path)!r} was closed: open it again to ask it anything"
             raise InvalidArgument(message, argument="path")
         if os.getpid() != self._process:
-            # A forked child shares its parent's lock, also one that is held just now: it needs an
-            # open file and locks of its own.
+            # A forked child shares its parent's lock, even one that is held at the moment, so it
+            # opens the file again and makes new locks.
             self._thread, self._depth = threading.RLock(), 0
             self._open()
         with self._thread:
@@ -112,7 +112,7 @@ class Store:
                 finally:
                     self._depth -= 1
                 return
-            # Who counts step after step would else keep everybody out: nobody queues for a flock.
+            # flock has no queue: a process that charges step after step would keep all others out.
             time.sleep(max(0.0, self._left + disk.GAP - time.monotonic()))
             with disk.locked(self._handle, self.path, timeout=self.timeout):
                 self._depth = 1
@@ -293,6 +293,6 @@ class Store:
         self._head = replace(head, serial=1)
 
     def settle(self) -> None:
-        """Say in the head that nothing is under way: whatever is found beyond it is then refused."""
+        """Mark the head as closed: any bytes beyond what it counts are refused from then on."""
         if self.records and not (self._head and self._head.closed):
             self._renew(closed=True)

@@ -77,7 +77,7 @@ def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
                 f"Adjacency {answer.adjacency}: {NEIGHBOURS[answer.adjacency].format(unit=unit)}.",
                 f"One {unit} is {about.unit}." if about.unit else "",
             ),
-            # Parameters that do not hold are told in words only.
+            # Parameters that do not hold are given in words only.
             **({} if report.violated else {"privacy_parameters": _parameters(report)}),
             "privacy_parameters_details": _block(*_details(report)),
         },

@@ -1,4 +1,4 @@
-"""What stands in a report, computed: the guarantee, other methods, attacks, effects, versions."""
+"""The contents of a report, computed: the guarantee, other methods, attacks, effects, versions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BESIDE = ("rdp", "clt")
 """Methods shown beside the guarantee, because readers know their numbers."""
 VAST = 50.0
 """An epsilon above which nothing is drawn, and nothing is said of what would be worse still."""
-# What stands beside the guarantee may be missing, at plans far beyond use; the guarantee may not.
+# At extreme plans the comparisons beside the guarantee may fail and are left out; it may not.
 _FAILURES = (DpacctError, ArithmeticError, ValueError)
 SLOW = 0.4
 """Estimated seconds of sixteen points of a profile, beyond which the curves are left out."""

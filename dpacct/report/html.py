@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpacct.report.words import Branch
 
 _POWER = re.compile(r"\d+(?:\.\d+)?e-\d+")
-# What stands before a status, so that it is not told by colour alone.
+# A mark before each status, so that colour alone does not carry it.
 _SIGNS = {"held": "✓", "declared": "•", "unknown": "?", "violated": "✗"}
 
 

@@ -20,7 +20,7 @@ class Premise:
     Attributes:
         key: its name in a plan's [assumptions].
         text: what is assumed, where the accounting itself has no words for it.
-        told: what the accounting calls it (a pattern).
+        told: a pattern that matches the accounting's own text of it.
         checks: what a ledger calls its checks of it (patterns).
         enough: whether it is held once all of these checks are.
         effect: what follows if it is false.

@@ -141,7 +141,7 @@ class Report:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What has to stand above the statement."""
+        """The warnings to print above the statement."""
         wrong = self.violated
         if not wrong:
             return ()
@@ -248,7 +248,7 @@ def _bounds(answer: Answer) -> bool:
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    """An answer without its plan and assumptions, which are told once."""
+    """An answer without its plan and assumptions, which the report states once."""
     data = replace(answer, tree=None, alternatives=()).to_dict()
     return {
         key: value

@@ -1,4 +1,4 @@
-"""On what an answer stands: its theorems, with their works and what the registry knows of them."""
+"""The sources of an answer: theorems, the works they are from, and the registry's verdicts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWN = re.compile(r"docs/[\w/.-]+\.md")
 
 @dataclass(frozen=True)
 class Source:
-    """One thing an answer stands on.
+    """One source of an answer.
 
     Attributes:
         citation: how the accounting calls it.

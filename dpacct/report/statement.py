@@ -54,7 +54,7 @@ def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = Tr
 
 
 def caveat(violated: int) -> str:
-    """What stands above a statement whose assumptions were found false."""
+    """The warning above a statement some of whose assumptions are violated."""
     how = "one of its assumptions is" if violated == 1 else f"{violated} of its assumptions are"
     return f"The guarantee below does not hold: {how} violated. It is what would hold if they were true."
 

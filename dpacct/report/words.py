@@ -168,7 +168,7 @@ def _leaf(saved: Saved) -> str:
 
 
 def _numbers(saved: Saved) -> list[str]:
-    """The numbers of a leaf; lists (of a custom mechanism) are told by their length."""
+    """The numbers of a leaf; lists (of a custom mechanism) are given by their length."""
     numbers = []
     for name, value in saved.items():
         if name in ("node", "schema") or value is None or (name, value) == ("rate", "1"):

@@ -27,7 +27,7 @@ class Work:
         kind: the BibTeX type.
         more: further fields, such as volume or url.
         paper: the key of the same paper in the theorem registry, if it is there.
-        told: how citations begin that mean it, apart from its title.
+        told: phrases by which a citation of this work is recognised, besides its title.
     """
 
     key: str
@@ -326,7 +326,7 @@ def find(citation: str) -> tuple[Work, ...]:
 
 
 def _spelt_out(citation: str) -> tuple[Work, ...]:
-    """The work that a citation tells in full: "Authors. Title. Venue Year"."""
+    """The work that a citation spells out: "Authors. Title. Venue Year"."""
     match = _FULL.match(citation)
     if match is None:
         return ()

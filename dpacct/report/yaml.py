@@ -12,7 +12,7 @@ from typing import Any
 
 
 def dump(data: Mapping[str, Any], remarks: Mapping[str, str] | None = None) -> str:
-    """`data` as YAML; `remarks` are comments by the path of what they stand behind ("a.b").
+    """`data` as YAML; `remarks` are comments, by the path of the value that they follow ("a.b").
 
     >>> print(dump({"a": {"b": 0.5, "c": ["x"]}}, {"a.b": "half"}), end="")
     a:

@@ -37,7 +37,7 @@ def sam(**changed: Any) -> DPFedSAM:
     ],
 )
 def test_table_2_of_dp_fed_ls(z: Any, poisson: Any, uniform: Any) -> None:
-    """errata.md, 000 Tables: the accountants behind the prints, and the truth of what was run."""
+    """DP-Fed-LS, Tables 2 and 3: the accountants behind the prints, and the truth of what was run."""
     given = {"clients": 2000, "client_rate": "0.05", "rounds": 200, "noise_multiplier": z}
     delta = 2000**-1.1
     true, accountant, shown = poisson
@@ -59,7 +59,7 @@ def test_table_2_of_dp_fed_ls(z: Any, poisson: Any, uniform: Any) -> None:
 
 
 def test_theorem_1_of_dp_fed_ls_at_its_own_noise() -> None:
-    """errata.md, 000 T1: at nu = 0.80803, G = 0.3 the theorem says 6, and [0.7512, 0.8190] is true."""
+    """DP-Fed-LS, Theorem 1: at nu = 0.80803, G = 0.3 the theorem says 6, and [0.7512, 0.8190] is true."""
     plan = DPFed(
         clients=1000,
         client_rate="0.05",
@@ -86,7 +86,7 @@ def test_smoothing_costs_nothing() -> None:
 
 
 def test_dp_fedsam() -> None:
-    """errata.md, 004 T2: 0.728 and 8.513 are printed or used; [36.984, 43.165] is true."""
+    """DP-FedSAM, Theorem 2: 0.728 and 8.513 are printed or used; [36.984, 43.165] is true."""
     rows = list(sam().rows(delta="0.002"))
     exact = rows[0].answer
     assert exact.lower == pytest.approx(36.984131762673, rel=1e-9)
@@ -108,7 +108,7 @@ def test_dp_fedsam() -> None:
 
 
 def test_the_witness_of_its_theorem_2() -> None:
-    """errata.md, 004 T2: at the printed 0.728 the delta of a run with coins is 0.486, not 0.002."""
+    """DP-FedSAM, Theorem 2: at the printed 0.728 the delta of a run with coins is 0.486, not 0.002."""
     plan = sam(sampling="poisson")
     wrong = printed(list(plan.rows(delta="0.002")))["dp_fedsam.theorem2"].printed
     assert wrong is not None
@@ -117,7 +117,7 @@ def test_the_witness_of_its_theorem_2() -> None:
 
 
 def test_the_witness_of_dp_fedavgs_divisor() -> None:
-    """errata.md, 003: an agent joins ten, and the noise shrinks by a tenth in 1000 coordinates."""
+    """AE-DPFL: an agent joins ten, and the noise shrinks by a tenth in 1000 coordinates."""
     from scipy.special import gammaincc
 
     plan = DPFedAvg(clients=10, client_rate=1, rounds=1, noise_multiplier=1)
@@ -142,7 +142,7 @@ def test_dp_fedsam_with_coins() -> None:
 
 @pytest.mark.parametrize(("multiplier", "epsilon"), [("0.06", 209.08), ("0.75", 6.13)])
 def test_dp_fedavg_of_all_agents(multiplier: str, epsilon: float) -> None:
-    """errata.md, 003: one round of everyone, with the two readings of the paper's sigma."""
+    """AE-DPFL: one round of everyone, with the two readings of the paper's sigma."""
     plan = DPFedAvg(clients=100, client_rate=1, rounds=1, noise_multiplier=multiplier)
     rows = list(plan.rows(delta="1e-5"))
     assert rows[0].answer.value == pytest.approx(epsilon, abs=0.01)

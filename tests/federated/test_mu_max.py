@@ -78,7 +78,7 @@ def test_the_limit_is_above_the_truth_in_every_row_and_the_coin_below_both() -> 
 
 
 def test_the_limit_is_below_the_truth_with_few_hits() -> None:
-    """errata.md, 001 Theorem 2: B/n = 0.01, sigma = 0.6, K R = 31; a pair of data sets loses 3.0948."""
+    """Federated f-DP, Theorem 2: B/n = 0.01, sigma = 0.6, K R = 31; a pair of data sets loses 3.0948."""
     from dpacct.federated import PriFedSync
 
     plan = PriFedSync(clients=2, batch_size=1, records=100, local_steps=31, rounds=1, sigma="0.6")

@@ -23,7 +23,7 @@ STORED = json.loads(search.STORED.read_text(encoding="utf-8"))
 
 
 def test_the_witness_of_theorem_1() -> None:
-    """errata.md, 001 Theorem 1: p = 1/2, R = 2, eta = 1/2, an exact release: 0.5 against 0.4375."""
+    """Federated f-DP, Theorem 1: p = 1/2, R = 2, eta = 1/2, an exact release: 0.5 against 0.4375."""
     plan = SmallPlan(2, 2, 0.5, 0.5, 40.0, 0.0)
     assert plan.truth(strong=False) == pytest.approx(0.5, abs=1e-12)
     assert plan.printed(strong=False) == pytest.approx(theorem1(0.5, 2)) == pytest.approx(0.4375)

@@ -96,7 +96,7 @@ def test_penalties_of_section_3_3() -> None:
 
 
 def test_the_number_of_rounds_that_is_missing() -> None:
-    """errata.md, 002: eps(delta, T) without T is the epsilon of one step."""
+    """UDP-FL: eps(delta, T) without T is the epsilon of one step."""
     plan = UDPFL(clients=[Client(name="a", noise=1, delta="0.1")], rounds=100)
     exact, wrong, right = plan.rows()
     assert wrong.printed is not None and wrong.printed.status == "refuted"

@@ -84,7 +84,7 @@ class LedgerFile(Command):
 
 
 def _facts(ledger: Ledger) -> dict[str, Any]:
-    """What every action tells."""
+    """The lines that every action prints."""
     return {
         "path": str(ledger.path),
         "id": ledger.header["id"],

@@ -113,6 +113,6 @@ class Risk(Command):
 
 
 def _numbers(answer: Answer) -> dict[str, Any]:
-    """An Answer object without the plan, which is told once."""
+    """An answer's JSON without the plan, which is stated once."""
     body = replace(answer, alternatives=(), tree=None).to_dict()
     return {key: body[key] for key in body if key not in ("schema", "plan")}

@@ -94,7 +94,7 @@ class Theorems(Command):
 
 
 def summary(statement: Statement) -> dict[str, Any]:
-    """The object of the contracts' list."""
+    """The JSON object of the list."""
     return {
         "id": statement.id,
         "paper": statement.paper,

@@ -26,7 +26,7 @@ _TICKS = 9  # names across one heat map that has the page to itself
 _CELL = 0.36  # inches that a number in a cell needs
 MOST_PANELS = 6
 MOST_LINES = 6
-"""So many lines or fewer become curves unless told otherwise."""
+"""Grids of at most this many lines are drawn as curves by default."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class GridData:
     facts: tuple[str, ...] = ()
 
     def strength(self, place: tuple[Any, ...]) -> Strength:
-        """How sure one number is; as sure as the accountant's own where nothing is known of it."""
+        """The strength of one number; that of the accountant where the grid has no grades."""
         # An array made of words holds plain texts, whatever they were.
         return Strength.parse("converged" if self.strengths is None else self.strengths[place])
 

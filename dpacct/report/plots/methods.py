@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
 
 DEFAULT = ("exact", "rdp", "clt")
-"""What is compared where nobody says what."""
+"""The methods that are compared by default."""
 T = TypeVar("T")
 
 

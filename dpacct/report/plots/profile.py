@@ -80,7 +80,7 @@ def profile(
 
 
 def usual_end(plan: Node) -> float:
-    """The epsilon where a profile ends unless told otherwise: delta is negligible there.
+    """The epsilon at which a profile ends by default: delta is negligible there.
 
     A plan that may fail outright has no epsilon at the smallest deltas; larger ones are tried.
     """

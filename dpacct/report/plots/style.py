@@ -242,7 +242,7 @@ def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
     out = io.BytesIO()
     with style():
         if figure.get_layout_engine() is not None:
-            # Room is made once: making it again from what it made would move things a little.
+            # The layout is computed once; computing it again would shift the axes slightly.
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
         figure.savefig(out, format=suffix[1:], metadata=about)
