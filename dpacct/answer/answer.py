@@ -214,7 +214,7 @@ class Answer:
         return min(16, max(4, 1 + math.ceil(-math.log10(width / size))))
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form (contracts.md, schema 1), without the command's name.
+        """The JSON form (docs/json.md, schema 1), without the command's name.
 
         An end that is not known is null. JSON has no infinity: an infinite number is the string
         "inf" or "-inf", which `float` reads. A plan made of a function is null. Keys of `extra` stand

@@ -24,12 +24,14 @@ Entry = tuple[float, float, int]
 """(noise multiplier = std / clip, sampling rate, steps), as Opacus keeps it."""
 MOST_STEPS = 10**18
 """Steps of one entry at most."""
-# Below the first, noise counts as none. Below the second, where epsilon is in the hundreds, at rates below
-# the third and deltas below the fourth a quick bound is enough. More noise than the last counts as that.
-_NONE, _LITTLE, _SELDOM, _TINY, _MUCH = 1e-6, 0.1, 1e-8, 1e-50, 1e6
-_SHARE = 1e-6  # of delta, that may pay for samples that hardly ever hold a record
-# At rates below the first, while a record is in fewer samples than the second on average or the losses'
-# spike is narrower than the third, the lattice answers in some 15 ms, contours in up to 300.
+_NONE = 1e-6  # a smaller noise multiplier counts as no noise
+_MUCH = 1e6  # a larger noise multiplier counts as this one
+# A quick bound is enough at little noise, where epsilon is in the hundreds, at tiny rates and at tiny deltas.
+_LITTLE, _SELDOM, _TINY = 0.1, 1e-8, 1e-50  # noise multiplier, sampling rate, delta
+_SHARE = 1e-6  # the share of delta that may be spent on samples that hardly ever hold a record
+# At rates below _RARE the lattice takes some 15 ms where contours take up to 300: while a record is in fewer
+# than _WARM samples on average, or while rate sqrt(steps) / noise, the width of the spike of losses, is
+# below _NARROW.
 _RARE, _WARM, _NARROW, _LATTICE = 0.1, 1.0, 0.04, "lattice@3e-4"
 
 

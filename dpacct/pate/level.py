@@ -1,6 +1,6 @@
 """Whose data is protected, and how far it can move the votes.
 
-AE-DPFL (003), Theorem 11 with the sensitivities it should have (docs/theory/voting.md). All is counted in
+AE-DPFL, Theorem 11 with the sensitivities it should have (docs/theory/voting.md). All is counted in
 shares of a vote: whole votes where each voter has one, k-th parts where an agent's vote is the mean of its
 k nearest neighbours' labels.
 """

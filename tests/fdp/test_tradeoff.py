@@ -145,7 +145,7 @@ def test_a_mixture_by_a_seen_coin_is_a_table() -> None:
 
 
 def test_lemma_3_8_and_what_is_exact() -> None:
-    """../shared/research/errata.md, 001 L3.8: f = G_1, p = 1/2."""
+    """Federated f-DP, Lemma 3.8: f = G_1, p = 1/2."""
     f = F.gaussian(1)
     lemma, exact = f.capped("0.25"), f.diluted("0.25")
     assert lemma.profile(0.0) == pytest.approx(0.25, rel=1e-12)

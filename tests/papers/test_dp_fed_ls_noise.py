@@ -11,7 +11,7 @@ from tests.cli.runner import line
 MNIST = "--delta 1000^-1.1 --rate 0.05 --steps 30 --clip 0.3"
 UNIFORM = {6: 0.80803, 7: 0.66365, 8: 0.58212, 9: 0.52570}
 SAMPLED = {6: 0.77706, 7: 0.64357, 8: 0.56617, 9: 0.51222}
-# delivered by that noise: the dominating pair's epsilon (errata.md, 000 T1: upper ends)
+# delivered by that noise: the dominating pair's epsilon (Theorem 1: upper ends)
 DELIVERED = {6: 0.8190432, 9: 2.0277291}
 
 

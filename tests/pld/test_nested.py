@@ -115,7 +115,7 @@ def participation(epsilon: float, rate: float, mu: float, rounds: int) -> float:
 
 
 def test_participation_is_a_coin_in_the_open() -> None:
-    """001, Theorem 1 corrected: (1 - p) delta_0 + p PLD(f) per round."""
+    """Federated f-DP, Theorem 1 corrected: (1 - p) delta_0 + p PLD(f) per round."""
     run = dp.Participation("0.25")(STEP * 2) * 6
     for epsilon in (1.0, 4.0):
         lower, upper = ends(run.delta(epsilon=epsilon))
