@@ -232,7 +232,8 @@ class Search:
                     bend = 0.5 * (second - first) / (then - at)
                 slope = chords[-1][1] + bend * move
             past = value / slope  # how far in log x beyond the root
-            if arrives and 0.0 <= past / half < 1.5:
+            # where another direction turns out to lead, the excess jumps, and the slope with it
+            if arrives and value <= 0.0 <= past / half < 1.5:
                 beyond = following * math.exp(-past - half)
                 found = trials.one_direction(self.build(beyond))
                 if found.upper <= self.log_delta:

@@ -72,7 +72,7 @@ class Stack:
     @cached_property
     def infinite(self) -> float:
         """P-mass where Q is 0."""
-        return -math.expm1(float(self.count @ np.log1p(-np.minimum(self.endless, 0.999))))
+        return 0.0 - math.expm1(float(self.count @ np.log1p(-np.minimum(self.endless, 0.999))))
 
     @cached_property
     def range(self) -> tuple[float, float]:

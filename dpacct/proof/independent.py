@@ -8,7 +8,7 @@ give a true interval, a bad choice a wide one. With F(s) = M(s) e^{-s eps}/(s (s
 2. |M_i(c + it)| <= A_i + V_i/t, A_i the point masses, V_i the density's total variation, both tilted by c;
    |s (s+1)| >= t^2. So |int_tau^inf| <= e^{-c eps} prod (A_i + V_i/tau)^{T_i} / tau.
 3. Beyond a place the concave W falls by more than its chord before it, and log r's slope rises in [0, 1]:
-   an integral leaves out at most its integrand there over the sum of the slopes.
+   an integral leaves out at most its integrand there over the sum of the slopes. Bells have closed forms.
 4. delta(eps) <= M(c) e^{-c eps} c^c/(1+c)^{1+c} + 1 - kept; above all finite losses delta = 1 - kept.
 """
 
@@ -46,33 +46,36 @@ def _cut(branch: Branch, c: arb) -> Part:
 def _integral(part: Part, s: acb, fine: float) -> acb:
     """int e^W r^kappa dz between the ends, and theorem 3 beyond them."""
     branch, low, high = part
-    power = s + 1 if branch.favoured else -s
+    weight, power = branch.weight, s + 1 if branch.favoured else -s
+    if branch.start is branch.end is branch.rate is None and isinstance(weight, Weight):
+        return acb(weight.bell(power))
 
     def at(z: acb, analytic: bool) -> Any:
         r = branch.share * (z.exp() - 1) + 1
         if branch.rate is None:
-            return (branch.weight(z) + power * z).exp()
+            return (weight(z) + power * z).exp()
         if analytic and not (r.real > 0 or r.imag > 0 or r.imag < 0):
             return _NOTHING  # it may cross the cut of the logarithm
-        return (branch.weight(z) + power * r.log()).exp()
+        return (weight(z) + power * r.log()).exp()
 
     total: acb = acb.integral(at, low, high, rel_tol=fine, abs_tol=fine, eval_limit=_MOST)
     k = power.real
     for place, side, infinite in ((low, -1, branch.start is None), (high, 1, branch.end is None)):
         if infinite:
-            rise = branch.weight(place) - branch.weight(place - side)
+            rise = weight(place) - weight(place - side)
             rise += larger(k * side, arb(0)) * (branch.slope(place) if side < 0 else 1)
             if not rise < 0:
                 return _NOTHING
-            total += spread((branch.weight(place) + k * branch.log_r(place)).exp() / -rise)
+            total += spread((weight(place) + k * branch.log_r(place)).exp() / -rise)
     return total
 
 
-def _variation(part: Part, c: arb) -> arb:
-    """Total variation of e^{W - z} r^k/q, k = c + 2 or 1 - c, by the signs of its slope on cells."""
-    (branch, low, high), k = part, c + 2 if part[0].favoured else 1 - c
-    weight = branch.weight
+def _beyond(part: Part, c: arb, tau: arb) -> arb:
+    """V/tau, V of e^{W - z} r^k/q, k = c + 2 or 1 - c, by its slope on cells; a bell's size at tau."""
+    (branch, low, high), k, weight = part, c + 2 if part[0].favoured else 1 - c, part[0].weight
     assert isinstance(weight, Weight)
+    if branch.start is branch.end is branch.rate is None:
+        return abs(_integral(part, acb(c, tau), 0.0)).upper()
 
     def size(z: arb) -> Any:
         return (weight(z) - z + k * branch.log_r(z)).exp() / branch.share
@@ -81,18 +84,17 @@ def _variation(part: Part, c: arb) -> arb:
         return weight.linear - 2 * weight.square * z - 1
 
     step, total = (high - low) / _CELLS, size(low) + size(high)
-    for j in range(_CELLS):
-        a, b = low + j * step, low + (j + 1) * step
+    for a, b in ((low + j * step, low + (j + 1) * step) for j in range(_CELLS)):
         steep = linear(a.union(b)) + k * branch.slope(a).union(branch.slope(b))
+        most = abs(steep) * step
         if steep > 0 or steep < 0:  # monotone
             total += abs(size(b) - size(a))
         else:
-            most = abs(steep) * step
             total += (size((a + b) / 2) * most.exp() * most).upper()
     # beyond the ends it must fall for good: W' is linear, the slope of log r in [0, 1]
     falls = branch.start is not None or linear(low) + least(k, arb(0)) > 0
     falls &= branch.end is not None or bool(linear(high) + larger(k, arb(0)) < 0)
-    return total.upper() if falls else arb.pos_inf()
+    return total.upper() / tau if falls else arb.pos_inf()
 
 
 def _moment(laws: Parts, s: acb, tolerance: float) -> acb:
@@ -110,21 +112,20 @@ def _moment(laws: Parts, s: acb, tolerance: float) -> acb:
 
 def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
     """Theorems 1 to 3: delta of the finite losses."""
-    factor, tau = (-c * epsilon).exp(), arb(4)
+    factor, tau, tail = (-c * epsilon).exp(), arb(4), arb.pos_inf()
     goal = tolerance * 1e-2 * factor * _moment(laws, acb(c), tolerance).real / (c * (c + 1))
-    varied = [sum((_variation(part, c) for part in parts), arb(0)) for _, _, parts in laws]
-    tail = arb.pos_inf()
     while not tail < goal and (tau := 2 * tau) < _FARTHEST:
         tail = factor / tau / arb.pi()
-        for (law, count, _), more in zip(laws, varied, strict=True):
-            atoms = sum((mass * (c * loss).exp() for loss, mass in law.atoms), arb(0))
-            tail *= (atoms + more / tau) ** count
+        for law, count, parts in laws:
+            size = sum((mass * (c * loss).exp() for loss, mass in law.atoms), arb(0))
+            tail *= sum((_beyond(part, c, tau) for part in parts), size) ** count
 
     def line(t: acb, analytic: bool) -> acb:
         s = acb(c) + acb(0, 1) * t
-        if not s.real > c / 4:  # near the poles of the kernel, or too wide a box
-            return _NOTHING
-        return _moment(laws, s, tolerance) * (-s * epsilon).exp() / (s * (s + 1))
+        kernel = (-s * epsilon).exp() / (
+            s * (s + 1)
+        )  # which has poles: not there, nor in wide boxes
+        return _moment(laws, s, tolerance) * kernel if s.real > c / 4 else _NOTHING
 
     found = acb.integral(line, acb(0), acb(tau), rel_tol=tolerance, abs_tol=goal, eval_limit=_MOST)
     return disc(tail) + found.real / arb.pi()
@@ -133,12 +134,11 @@ def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
 def within(laws: Laws, epsilon: Fraction, bound: Fraction, c: float) -> bool | None:
     """Whether delta(epsilon) <= bound (True) or > bound (False) is proved; None where neither is."""
     with precision(_BITS):
-        e, stated = ball(epsilon), [(step.law(), count) for step, count in laws]
+        e, y, stated = ball(epsilon), arb(c), [(step.law(), count) for step, count in laws]
         kept = math.prod(((1 - law.infinite) ** count for law, count in stated), start=arb(1))
         target = ball(bound) - (1 - kept)
         if sum((count * law.ceiling() for law, count in stated), arb(0)) <= e:
             return True if target >= 0 else False if target < 0 else None
-        y = arb(c)
         parts = [(law, count, [_cut(one, y) for one in law.branches]) for law, count in stated]
         peak = (y * y.log() - (1 + y) * (1 + y).log() - y * e).exp()
         if _moment(parts, acb(y), _TOLERANCES[0]).real * peak <= target:

@@ -78,6 +78,11 @@ class Weight:
         """W(z), real or complex."""
         return self.constant + z * (self.linear - self.square * z)
 
+    def bell(self, power: Any) -> Any:
+        """int e^{W(z) + power z} dz over all z, power real or complex."""
+        top = self.constant + (self.linear + power) ** 2 / (4 * self.square)
+        return top.exp() * (arb.pi() / self.square).sqrt()
+
     def mass(self, low: arb | None, high: arb | None, power: int) -> arb:
         """int e^{W(z) + power z} dz from low to high; None for an end at infinity."""
         slope = self.linear + power
@@ -89,7 +94,7 @@ class Weight:
             return (self.constant + slope * low).exp() * (slope * width).expm1() / slope
         deviation = 1 / (2 * self.square).sqrt()
         mean = slope * deviation * deviation
-        whole = (self.constant + slope * mean / 2).exp() * (arb.pi() / self.square).sqrt()
+        whole: arb = self.bell(power)
 
         def tail(end: arb, sign: int) -> arb:
             return normal_tail(sign * (end - mean) / deviation)

@@ -26,7 +26,11 @@ def test_the_witness_of_theorem_1() -> None:
     """Federated f-DP, Theorem 1: p = 1/2, R = 2, eta = 1/2, an exact release: 0.5 against 0.4375."""
     plan = SmallPlan(2, 2, 0.5, 0.5, 40.0, 0.0)
     assert plan.truth(strong=False) == pytest.approx(0.5, abs=1e-12)
-    assert plan.printed(strong=False) == pytest.approx(theorem1(0.5, 2)) == pytest.approx(0.4375)
+    assert (
+        plan.printed(strong=False)
+        == pytest.approx(theorem1(0.5, 2, [1.0, 0.0]))
+        == pytest.approx(0.4375)
+    )
     assert plan.two_level() == pytest.approx(theorem1_corrected(0.5, 2)) == pytest.approx(0.75)
     assert plan.last_sync() == pytest.approx(0.5, abs=1e-12)
     # with eta = 1 nothing is remembered, but a third client relays

@@ -162,3 +162,20 @@ def test_an_unreachable_target_is_an_error() -> None:
             integer=True,
             name="steps",
         )
+
+
+@pytest.mark.parametrize("name", ["rate", "sigma"])
+def test_a_calibration_in_which_the_leading_direction_changes(name: str) -> None:
+    """The search began in the direction whose delta is a third of the other's at its end."""
+
+    def plan(x: float) -> dp.Node:
+        rate, sigma = (x, 1.654) if name == "rate" else (0.0040634647352, x)
+        return dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * 975
+
+    bounds = (1e-6, 1.0) if name == "rate" else (0.1, 100.0)
+    safe = dp.calibrate(
+        plan, epsilon=0.2953, delta=1e-5, bounds=bounds, name=name, method="exact"
+    ).value
+    met = plan(safe).delta(epsilon=0.2953, method="exact").upper
+    assert met is not None
+    assert 1e-5 * (1 - 1e-6) <= met <= 1e-5 * (1 + 1e-12)

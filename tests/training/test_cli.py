@@ -201,7 +201,11 @@ def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "{toml}", "--set", "rate=2"], 2, "must be named section.key"),
         (["run", "{toml}", "--set", "rate"], 2, "--set takes section.key=value"),
         (["run", "{toml}", "--set", "data.name=mnist"], 2, "dpacct-train data fetch mnist"),
-        (["run", "{toml}", "--set", "data.name=svhn"], 2, "data must be one of synth, cifar10"),
+        (
+            ["run", "{toml}", "--set", "data.name=svhn"],
+            2,
+            "data must be one of synth, adult, cifar10",
+        ),
         (["run", "{toml}", "--set", "algorithm.name=sgd"], 2, "algorithm must be one of "),
         (["run", "{toml}", "--set", "privacy.noise=dp_fed_ls.theorem9"], 2, "dp_fed_ls.theorem9"),
         (
@@ -228,7 +232,7 @@ def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "{toml}.no"], 2, "cannot be read"),
         (["run"], 2, "Missing argument"),
         (["fly"], 2, "No such command"),
-        (["data", "fetch", "svhn"], 2, "data must be one of cifar10"),
+        (["data", "fetch", "svhn"], 2, "data must be one of adult, cifar10"),
         (["audit", "{toml}", "--canaries", "1"], 2, "canaries must be a whole number from 2 to 40"),
     ],
 )
