@@ -250,6 +250,10 @@ class ExampleCommand(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """The same in any context: click keeps those of the first, which in a sweep has no parent."""
+        return ["--help", "-h"]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option given twice or left without its value, then let click read the rest."""
         if not ctx.resilient_parsing:
