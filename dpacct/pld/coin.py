@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from . import contour
+from .derived import Derived
 from .loss import Branch, LossDistribution, Sampled
 from .moments import Cumulants, Moments, Part, Parts, Summand, prepare
 from .nested import Nested
@@ -33,26 +34,10 @@ def thinned(source: Source, rate: float) -> Source:
 
 
 @dataclass(frozen=True)
-class Thinned(Source):
+class Thinned(Derived):
     """A source that runs with this probability, the same coin for both neighbours, and else tells nothing."""
 
-    base: Source
     rate: float
-
-    @property
-    def bracketed(self) -> bool:
-        """As the base."""
-        return self.base.bracketed
-
-    @property
-    def only_atoms(self) -> bool:
-        """As the base."""
-        return self.base.only_atoms
-
-    @property
-    def pointed(self) -> bool:
-        """As the base."""
-        return self.base.pointed
 
     @cached_property
     def distribution(self) -> Round | None:
