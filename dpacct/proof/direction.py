@@ -82,6 +82,17 @@ class Engine(Protocol):
         ...
 
 
+def _missing(found: Enclosure, width: float) -> float:
+    """Nats to add to an aim that came out wider than this."""
+    return max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
+
+
+def _too_wide(width: float) -> NotCertified:
+    return NotCertified(
+        f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
+    )
+
+
 class Direction:
     """Laws in exact numbers, the same in floats for the search, and what was built from them."""
 
@@ -193,12 +204,10 @@ class Direction:
                 return found
             if found.lower > 0:
                 log_delta = ln(found.lower)
-                nats += max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
+                nats += _missing(found, width)
             else:
                 log_delta = (ln(found.upper) if log_delta is None else log_delta) - 6.0
-        raise NotCertified(
-            f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
-        )
+        raise _too_wide(width)
 
     def _by_lattice(
         self, seeker: LatticeSeeker, epsilon: Fraction, width: float, nats: float
@@ -213,12 +222,10 @@ class Direction:
                 return found
             if found.lower > 0:
                 guess = ln(found.lower)
-                nats += max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
+                nats += _missing(found, width)
             else:
                 guess -= 12.0
-        raise NotCertified(
-            f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
-        )
+        raise _too_wide(width)
 
     def _by_line(self, seeker: Seeker, epsilon: Fraction, width: float, nats: float) -> Enclosure:
         guess = seeker.log_delta
@@ -229,12 +236,10 @@ class Direction:
             if found.relative_width <= width:
                 return found
             if found.lower > 0 and ln(found.lower) > guess - 3.0:
-                nats += max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
+                nats += _missing(found, width)
             else:  # the estimate was far too high, and the sum drowned in its errors
                 guess = min(guess, ln(found.upper) if found.upper > 0 else guess) - 12.0
-        raise NotCertified(
-            f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
-        )
+        raise _too_wide(width)
 
     def _build(self, seeker: Seeker, aim: Aim, epsilon: Fraction) -> Enclosure:
         proposal, self._line = propose(seeker, self.laws, aim)
