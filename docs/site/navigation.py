@@ -9,13 +9,13 @@ from typing import Any
 from dpacct.papers.registry import PAGES, Paper, papers
 
 DOCS = Path(__file__).resolve().parents[1]
-STATEMENTS = "What holds in the papers"
+STATEMENTS = "Statements of the papers"
 # A page that is not in mkdocs.yml stands at the end of the section of its folder.
 SECTIONS = {
-    ".": "Using it",
-    "theory": "Why it is right",
+    ".": "Reference",
+    "theory": "Theory",
     "extend": "Changing it",
-    "migrate": "Moving over",
+    "migrate": "Migrating",
 }
 
 

@@ -120,7 +120,7 @@ def summary(results: Row) -> str:
         line = [f"`{peer.name}`", peer.setting]
         for chosen in ("W1", "W4"):
             rows = [row for row in answered if row["case"].startswith(chosen)]
-            if peer.name == OURS:
+            if peer.package == PEERS[OURS].package:
                 line.append(seconds(median(row["seconds"] for row in rows)) if rows else "–")
             else:
                 line.append(spread([row["ratio"] for row in rows if "ratio" in row]))

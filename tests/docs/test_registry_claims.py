@@ -34,7 +34,7 @@ def test_the_counts_of_the_readme() -> None:
         f"{verdicts['false']} are false as printed and {verdicts['ill-posed']} ill-posed; "
         f"{refuted} have a counter-example"
     ) in text
-    assert f"what {len(papers)} papers state" in text
+    assert f"the statements of {len(papers)} papers" in text
 
 
 def test_every_status_and_verdict_that_is_explained_is_used() -> None:

@@ -1,4 +1,4 @@
-"""The README's table of what papers promise: each number is computed again, and rounded as printed."""
+"""The README's table of what papers claim: each number is computed again, and rounded as printed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpacct.papers.registry import get
 from figures.noise_by_method import DELTA, noise, plan
 from tests.structure.project import ROOT
 
-HEADING = "## What papers promise"
+HEADING = "## What papers claim"
 
 
 class Row(NamedTuple):
@@ -94,19 +94,19 @@ COMPUTED: list[tuple[str, str, Callable[[], float], Callable[[], float | dp.Answ
         fedsam,
     ),
     (
-        "DP-Fed, the formula of Theorem 1",
+        "Noise calibrated for epsilon 20 with the formula",
         FIXED,
         lambda: 20.0,
         lambda: dp_fed("no conditions", "lower"),
     ),
     (
-        "DP-Fed, Theorem 1",
+        "The same target",
         FIXED,
         lambda: 20.0,
         lambda: dp_fed("theorem", "upper"),
     ),
-    ("A client coin", POISSON, lambda: coin(held=False), lambda: coin(held=True)),
-    ("Central limit", POISSON, lambda: by("clt"), lambda: by("exact")),
+    ("Clients sampled once per round", POISSON, lambda: coin(held=False), lambda: coin(held=True)),
+    ("Central-limit (GDP) estimate", POISSON, lambda: by("clt"), lambda: by("exact")),
     (
         "UDP-FL, Theorem 2",
         "none; any",

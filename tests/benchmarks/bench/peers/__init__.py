@@ -33,6 +33,7 @@ PEERS = {
     peer.name: peer
     for peer in (
         Peer(OURS, "dpacct", "ours", "method exact", "two-sided", "dpacct"),
+        Peer("dpacct@auto", "dpacct", "ours", "proved (default)", "two-sided", "dpacct"),
         Peer(
             "dpa_pld",
             "dp-accounting",

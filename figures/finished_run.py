@@ -1,0 +1,85 @@
+"""Epsilon of one DP-SGD run as it goes on, by the methods that training libraries report.
+
+Noise multiplier 1.1 at sampling rate 0.01 and delta 1e-5, from 100 to 10,000 steps: the exact answer,
+the bound by Renyi DP (the default of several libraries), and the estimate by the central limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import dpacct as dp
+from dpacct.report.plots import style, words
+from dpacct.report.plots.page import figure
+from figures.panels import BROKEN, number_axis
+from figures.record import Record, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STEPS = (100, 160, 250, 400, 630, 1000, 1600, 2500, 4000, 6300, 10_000)
+FINISHED = 1000
+METHODS = {
+    "rdp": "Rényi DP",
+    "exact": "dpacct, exact",
+    "clt": "central limit",
+}
+STRENGTHS = {"rdp": "bound", "exact": "converged", "clt": "estimate"}
+
+
+def points() -> list[Row]:
+    """Each length of the run, by each method."""
+    return [{"method": method, "steps": float(steps)} for method in METHODS for steps in STEPS]
+
+
+def row(point: Row) -> Row:
+    """The epsilon of one point."""
+    run = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * int(point["steps"])
+    return {**point, "epsilon": run.epsilon(delta="1e-5", method=str(point["method"])).value}
+
+
+def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
+    """One panel, a line for each method; what lies below the exact line claims too much."""
+    lines = {
+        method: {float(r["steps"]): float(r["epsilon"]) for r in rows if r["method"] == method}
+        for method in METHODS
+    }
+    exact, bound = lines["exact"][FINISHED], lines["rdp"][FINISHED]
+    title = (
+        f"{FINISHED:,} training steps cost epsilon {words.near(exact, 4)}, "
+        f"not the {words.near(bound, 4)} of Rényi DP"
+    )
+    made, ax = figure(
+        title,
+        "DP-SGD with noise multiplier 1.1, Poisson sampling at rate 0.01, delta 1e-5. "
+        "Below the exact line a method claims more privacy than there is",
+        height=3.1,
+    )
+    with style.style():
+        ax.fill_between(
+            list(lines["exact"]), list(lines["exact"].values()), 0.1, color=BROKEN, linewidth=0
+        )
+        for method, name in METHODS.items():
+            style.plot_line(
+                ax,
+                list(lines[method]),
+                list(lines[method].values()),
+                label=name,
+                look=style.METHOD_LOOKS[method],
+                strength=STRENGTHS[method],
+            )
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlim(90, 11_200)
+        ax.set_ylim(0.3, 8)
+        number_axis(ax.xaxis, (100, 300, 1000, 3000, 10_000))
+        number_axis(ax.yaxis, (0.5, 1, 2, 5))
+        ax.set_xlabel("steps of the run")
+        ax.set_ylabel("epsilon at delta 1e-5")
+        ax.text(1700, 0.45, "claims too much privacy", color=style.LOOKS[1].colour)
+        made.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return made, title
+
+
+RECORD = Record("finished_run", points, row, draw)
