@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from dpacct.pate.aggregator import GNMax as GNMax
     from dpacct.pate.aggregator import LNMax as LNMax
     from dpacct.pate.votes import Votes as Votes
-    from dpacct.report.chart import ReportChart as ReportChart
-    from dpacct.report.chart import ReportLine as ReportLine
     from dpacct.report.plots import plot as plot
     from dpacct.report.report import Report as Report
     from dpacct.report.section import ReportDocument as ReportDocument
@@ -109,7 +107,6 @@ _ROOMS = {
     "mechanisms.randomized_response": ("LocalRandomizer", "RandomizedResponse"),
     "mechanisms.staircase": ("Staircase",),
     "report.plots": ("plot",),
-    "report.chart": ("ReportChart", "ReportLine"),
     "report.report": ("Report",),
     "report.section": ("ReportDocument", "ReportSection"),
     "pate.aggregator": ("GNMax", "LNMax"),

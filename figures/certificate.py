@@ -18,8 +18,9 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.compose import certified
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from figures.panels import BROKEN
 from figures.record import FOLDER, Record, Row
 

@@ -16,8 +16,9 @@ import numpy as np
 import dpacct as dp
 from dpacct.papers.formulas.federated_fdp import theorem2_clt
 from dpacct.papers.tables import cells
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from figures.panels import BROKEN
 from figures.record import Record, Row
 

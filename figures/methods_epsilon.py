@@ -13,7 +13,7 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from dpacct.report.plots import style
-from dpacct.report.plots.page import figure
+from dpacct.report.plots.draw import figure
 from figures.record import FOLDER, Record, Row
 
 if TYPE_CHECKING:

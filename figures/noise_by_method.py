@@ -17,8 +17,9 @@ import numpy as np
 import dpacct as dp
 from dpacct.errors import OutsideDomain
 from dpacct.papers.registry import get
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from figures.panels import finish, number_axis
 from figures.record import Record, Row
 

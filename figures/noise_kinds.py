@@ -15,8 +15,9 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.papers.registry import get
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from figures.record import Record, Row
 
 if TYPE_CHECKING:

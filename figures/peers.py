@@ -13,8 +13,9 @@ from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from figures.record import FOLDER, Record, Row
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from figures.noise_by_method import (
     DELTA,
     LINES,

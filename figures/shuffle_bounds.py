@@ -15,8 +15,9 @@ import numpy as np
 
 from dpacct.papers.formulas.udp_fl import lemma2
 from dpacct.pld.conversions import epsilon as from_renyi
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from dpacct.shuffling.questions import lower_bounds, upper_bounds
 from dpacct.shuffling.shuffle import Shuffle
 from figures.panels import BROKEN, finish

@@ -17,8 +17,9 @@ from dpacct.papers.registry import get
 from dpacct.pate.aggregator import GNMax
 from dpacct.pate.published import gaussian_votes, log_mismatch
 from dpacct.pate.votes import Votes
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from figures.panels import finish
 from figures.record import Record, Row
 

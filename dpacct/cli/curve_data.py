@@ -74,14 +74,14 @@ def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
     stated = wish.stated()
     node, kind = stated.plan(), wish.kind
     if kind == "profile":
-        from dpacct.report.plots.profile import profile, usual_end
+        from dpacct.report.plots.kinds import profile, usual_end
 
         first, last = _ends(wish, 0.0, lambda: usual_end(node))
         axis = _between(wish, first, last, log=False)
         methods = tuple(dict.fromkeys(wish.methods)) or ("auto",)
         made = profile(node, epsilons=axis, methods=methods, delta=_delta(wish))
     elif kind == "tradeoff":
-        from dpacct.report.plots.tradeoff import tradeoff
+        from dpacct.report.plots.kinds import tradeoff
 
         first, last = _ends(wish, 0.0, 1.0)
         if last > 1:
@@ -89,7 +89,7 @@ def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
             raise Usage(message, argument="--from")
         made = tradeoff(node, alphas=_between(wish, first, last, log=False))
     elif kind == "rdp":
-        from dpacct.report.plots.rdp import rdp
+        from dpacct.report.plots.kinds import rdp
 
         axis = None
         if (wish.start, wish.stop) != (None, None):
@@ -100,7 +100,7 @@ def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
             axis = _between(wish, first, last, log=True)
         made = rdp(node, orders=axis, delta=_delta(wish), count=wish.points or _POINTS[kind])
     else:
-        from dpacct.report.plots.gap import gap
+        from dpacct.report.plots.kinds import gap
 
         first, last = _ends(wish, 1e-12, 0.01)
         if not 0 < first < last < 1:
@@ -112,7 +112,7 @@ def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
 
 
 def _steps(wish: Curve) -> Chart:
-    from dpacct.report.plots.steps import steps, whole_counts
+    from dpacct.report.plots.kinds import steps, whole_counts
 
     stated = wish.stated()
     said = stated.steps
@@ -127,7 +127,7 @@ def _steps(wish: Curve) -> Chart:
 
 
 def _noise(wish: Curve) -> tuple[Chart, list[str]]:
-    from dpacct.report.plots.noise import noise
+    from dpacct.report.plots.kinds import noise
 
     if wish.typed.keys() & sizes():
         message = "--kind noise looks for the noise: leave --sigma, --b and the like out"

@@ -11,8 +11,7 @@ from dpacct.sweep.table import Table
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
-    from dpacct.report.plots.grid import GridData
-    from dpacct.report.plots.side import Side
+    from dpacct.report.plots.grid import GridData, Side
     from dpacct.sweep.axis import Axis
 
 
@@ -53,7 +52,7 @@ def _sides(grid: Grid) -> tuple[Side, ...]:
 
 def _side(axes: tuple[Axis, ...]) -> Side:
     """Tied axes go by the numbers of the first, or in their order where it has none or one twice."""
-    from dpacct.report.plots.side import Side
+    from dpacct.report.plots.grid import Side
 
     first, *others = axes
     numbers = first.numbers()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpacct.report import contents
-from dpacct.report.chart import ReportChart, ReportLine
 from dpacct.report.rounding import interval, is_bound, safe, upward
 from dpacct.report.section import NO_GUARANTEE, ReportDocument, ReportSection
 from dpacct.report.sources import works
 from dpacct.report.uncovered import uncovered
 from dpacct.report.words import branches
+from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -109,48 +109,44 @@ def _pictures(report: Report) -> ReportSection | None:
     """The privacy profile and the attacker's best, where the plan's curve is quickly computed."""
     import numpy as np
 
+    from dpacct.report.plots.chart import Axis, Band, Chart, Line, Mark
+
     if not report.risks:
         return None
     plan, delta = report.plan, float(report.delta)
     epsilon = float(report.answer)
     epsilons = np.linspace(0.0, max(1.5 * epsilon, 0.1), _POINTS)
-    deltas = plan.profile(epsilons)
     guarantee = f"ε = {upward(epsilon, 4)} at δ = {upward(report.delta, 3)}"
     where = f"The one stated is marked: {guarantee}."
     if delta == 0:  # which has no place on a logarithmic axis
         where = f"The line ends before the one stated, {guarantee}."
-    profile = ReportChart(
-        x="epsilon",
-        y="delta (upper end)",
-        lines=(ReportLine("this plan", epsilons.tolist(), deltas.tolist()),),
-        logarithmic=True,
-        mark=(epsilon, delta, guarantee) if delta > 0 else None,
-        about=f"Privacy profile: delta falls with epsilon; {guarantee}",
+    profile = Chart(
+        "profile",
+        Axis("epsilon", "epsilon"),
+        Axis("delta", "delta (upper end)", log=True),
+        epsilons,
+        (Line("delta", "this plan", np.asarray(plan.profile(epsilons), dtype=float)),),
+        f"Privacy profile: delta falls with epsilon; {guarantee}",
+        marks=(Mark(epsilon, delta, guarantee),) if delta > 0 else (),
     )
     alarms = np.linspace(0.0, 1.0, _POINTS)
     hits = 1.0 - np.asarray(plan.tradeoff(alarms), dtype=float)
-    attack = ReportChart(
-        x="false positive rate",
-        y="true positive rate, at most",
-        lines=(
-            ReportLine("guessing", [0.0, 1.0], [0.0, 1.0], dashed=True),
-            ReportLine("best attack", alarms.tolist(), hits.tolist(), shaded=True),
-        ),
-        about="No attack on membership lies above the upper line, whatever the attacker knows",
+    attack = Chart(
+        "tradeoff",
+        Axis("alpha", "false positive rate"),
+        Axis("power", "true positive rate, at most"),
+        alarms,
+        (Line("guess", "guessing", alarms, Strength.ESTIMATE), Line("power", "best attack", hits)),
+        "No attack on membership lies above the upper line, whatever the attacker knows",
+        bands=(Band(alarms, hits, "attacks better than guessing", ""),),
     )
+    every = "every (epsilon, delta) on the line is a guarantee of the same plan"
+    reach = "its true positive rate lies in the shaded region, between guessing and the bound"
     return ReportSection(
         title="Pictures",
         pictures=(
-            (
-                profile.to_svg(),
-                "The privacy profile: every (epsilon, delta) on the line is a guarantee of the same"
-                f" plan. {where}",
-            ),
-            (
-                attack.to_svg(),
-                "What any membership attack can achieve: its true positive rate lies in the shaded"
-                " region, between guessing and the bound.",
-            ),
+            (profile.to_svg(), f"The privacy profile: {every}. {where}"),
+            (attack.to_svg(), f"What any membership attack can achieve: {reach}."),
         ),
     )
 

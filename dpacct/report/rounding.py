@@ -18,26 +18,38 @@ _MODES = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
 
 
 def rounded(
-    value: float | Fraction, direction: Direction, digits: int, *, smallest: int = -3
+    value: float | Fraction,
+    direction: Direction,
+    digits: int,
+    *,
+    smallest: int = -3,
+    largest: int = 16,
+    whole: bool = False,
 ) -> str:
     """`value` to so many significant digits, rounded in `direction`.
 
-    A number below 10^`smallest` is written with a power of ten.
+    A number below 10^`smallest`, or from 10^`largest` on, is written with a power of ten; with `whole`
+    the digits before the point of any other are kept.
 
     >>> rounded(0.00025, "up", 4), rounded(0.00025, "up", 4, smallest=-4)
     ('2.5e-4', '0.00025')
+    >>> rounded(12345.6, "up", 4), rounded(12345.6, "up", 4, whole=True)
+    ('12350', '12346')
     """
-    context = Context(prec=digits, rounding=_MODES[direction])
     if isinstance(value, Fraction):
-        number = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+        exact = (Decimal(value.numerator), Decimal(value.denominator))
     else:
         # repr says which decimal number a float stands for: 0.1 is one tenth.
-        number = context.plus(Decimal(repr(float(value))))
-    if not number.is_finite():
-        return str(number).lower().replace("infinity", "inf")
+        exact = (Decimal(repr(float(value))), Decimal(1))
+    if not exact[0].is_finite():
+        return str(exact[0]).lower().replace("infinity", "inf")
+    before_point = Context(prec=40).divide(*exact).adjusted() + 1
+    if whole and before_point <= largest:
+        digits = max(digits, before_point)
+    number = Context(prec=digits, rounding=_MODES[direction]).divide(*exact)
     number = number.normalize(Context(prec=digits))
     exponent = number.adjusted()
-    if number == 0 or smallest <= exponent < 16:
+    if number == 0 or smallest <= exponent < largest:
         return f"{number:f}"
     return f"{number.scaleb(-exponent).normalize(Context(prec=digits)):f}e{exponent}"
 
@@ -59,6 +71,75 @@ def downward(value: float | Fraction, digits: int) -> str:
 def nearest(value: float | Fraction, digits: int) -> str:
     """`value` to so many digits, for numbers that bound nothing."""
     return rounded(value, "nearest", digits)
+
+
+# --- as the title of a picture says them
+
+
+def up(value: float, digits: int = 4) -> str:
+    """An upper bound in few digits, rounded up, so that the title holds too.
+
+    >>> up(1.51536), up(3e-7), up(12345.6), up(0.0)
+    ('1.516', '3e-7', '12346', '0')
+    """
+    return rounded(value, "up", digits, smallest=-4, largest=9, whole=True)
+
+
+def down(value: float, digits: int = 4) -> str:
+    """A lower bound in few digits, rounded down."""
+    return rounded(value, "down", digits, smallest=-4, largest=9, whole=True)
+
+
+def near(value: float, digits: int = 4) -> str:
+    """A number that bounds nothing, or that was typed.
+
+    >>> near(1e-5), near(0.012345), near(10000.0), near(1e6)
+    ('1e-5', '0.01234', '10000', '1000000')
+    """
+    return rounded(value, "nearest", digits, smallest=-4, largest=9, whole=True)
+
+
+def percent(share: float) -> str:
+    """The size of a share in per cent, two digits.
+
+    >>> percent(0.12953), percent(-0.0241), percent(1.4), percent(2e-6)
+    ('13 %', '2.4 %', '140 %', '0.0002 %')
+    """
+    return f"{near(100 * abs(share), 2)} %"
+
+
+def more_or_less(share: float) -> str:
+    """How far something is from its standard, in words.
+
+    >>> more_or_less(0.12953), more_or_less(-0.0241), more_or_less(0.0), more_or_less(7.0)
+    ('13 % more', '2.4 % less', 'the same', '8 times as much')
+    """
+    if abs(share) < 5e-7:
+        return "the same"
+    if share >= 4:
+        return f"{near(1 + share, 2)} times as much"
+    return f"{percent(share)} {'more' if share > 0 else 'less'}"
+
+
+def compared_to(share: float) -> str:
+    """The same before what it is compared with.
+
+    >>> compared_to(0.12953), compared_to(0.0), compared_to(7.0)
+    ('13 % more than', 'as much as', '8 times')
+    """
+    difference = more_or_less(share)
+    if difference == "the same":
+        return "as much as"
+    times, as_much, _ = difference.partition(" as much")
+    return times if as_much else f"{difference} than"
+
+
+def listed(parts: list[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([*filter(None, [", ".join(parts[:-1])]), *parts[-1:]])
+
+
+# --- of an answer
 
 
 def is_bound(answer: Answer) -> bool:

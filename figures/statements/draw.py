@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dpacct.papers.oracle import Comparison
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get
-from dpacct.report.plots import style, words
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
 from dpacct.vocabulary import Side, Strength
 from figures.record import Row
 from figures.statements.canvas import (

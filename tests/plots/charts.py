@@ -8,12 +8,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.report.plots.chart import Chart
-from dpacct.report.plots.gap import gap
-from dpacct.report.plots.noise import noise
-from dpacct.report.plots.profile import profile
-from dpacct.report.plots.rdp import rdp
-from dpacct.report.plots.steps import steps
-from dpacct.report.plots.tradeoff import tradeoff
+from dpacct.report.plots.kinds import gap, noise, profile, rdp, steps, tradeoff
 
 STEP = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
 RUN = STEP * 1000

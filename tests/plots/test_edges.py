@@ -11,12 +11,8 @@ import pytest
 import dpacct as dp
 from dpacct.report.plots.chart import Chart
 from dpacct.report.plots.draw import draw
-from dpacct.report.plots.gap import gap
-from dpacct.report.plots.profile import profile, usual_end
-from dpacct.report.plots.rdp import rdp
-from dpacct.report.plots.steps import steps
+from dpacct.report.plots.kinds import gap, profile, rdp, steps, tradeoff, usual_end
 from dpacct.report.plots.terminal import text_plot
-from dpacct.report.plots.tradeoff import tradeoff
 
 PLANS = [
     dp.PureDP(epsilon=1),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import QuadMesh
 
-from dpacct.report.plots.grid import GridData, arranged, draw_grid
-from dpacct.report.plots.side import Side
+from dpacct.report.plots.grid import GridData, Side, arranged, draw_grid
 from dpacct.report.plots.style import style, to_bytes
 from dpacct.vocabulary import Strength
 

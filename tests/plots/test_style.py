@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_estimates_are_dashed_and_called_so(kind: str) -> None:
 @pytest.mark.parametrize("width", [None, COLUMN])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_on_another(kind: str, width: float | None) -> None:
-    drawn = draw(chart(kind), width=width)
+    drawn = draw(replace(chart(kind), width=width))
     with style():
         FigureCanvasAgg(drawn).draw()
         (axes,) = drawn.axes

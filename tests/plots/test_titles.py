@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.report.plots.words import compared_to, down, more_or_less, near, percent, up
+from dpacct.report.rounding import compared_to, down, more_or_less, near, percent, up
 from tests.plots.charts import RUN, STEP, chart, with_noise
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")

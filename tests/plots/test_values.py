@@ -10,9 +10,7 @@ from mpmath import exp, mp, mpf, ncdf
 
 import dpacct as dp
 from dpacct.report.plots.draw import draw
-from dpacct.report.plots.profile import profile
-from dpacct.report.plots.rdp import rdp
-from dpacct.report.plots.tradeoff import tradeoff
+from dpacct.report.plots.kinds import profile, rdp, tradeoff
 from tests.plots.charts import KINDS, RUN, STEP, chart, with_noise
 
 SIGMA = 2

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.report.chart import ReportChart, ReportLine
 from dpacct.report.markdown import escaped
 from dpacct.report.plain import WIDTH
+from dpacct.report.plots.chart import Axis, Band, Chart, Line
 from dpacct.report.section import ReportDocument, ReportSection
 from dpacct.report.words import Branch, branches, phrase
 from dpacct.shuffling.shuffle import Shuffle
+from dpacct.vocabulary import Strength
 from tests.core.plans import plans
 
 
@@ -99,20 +101,22 @@ def test_a_declaration_is_told_once() -> None:
 
 
 NUMBERS = st.floats(-1e9, 1e9) | st.floats(1e-300, 1e300) | st.sampled_from([0.0, float("nan")])
-POINTS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=8)
 
 
 @given(
-    POINTS, POINTS, st.booleans(), st.text(st.characters(categories=["L", "P", "S"]), max_size=9)
+    st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=8),
+    st.booleans(),
+    st.booleans(),
+    st.text(st.characters(categories=["L", "P", "S"]), max_size=9),
 )
 def test_a_chart_is_an_svg_within_its_frame(
-    one: list[tuple[float, float]], two: list[tuple[float, float]], log: bool, label: str
+    points: list[tuple[float, float, float]], log: bool, sideways: bool, label: str
 ) -> None:
-    lines = [
-        ReportLine(label, [x for x, _ in points], [y for _, y in points], shaded=True)
-        for points in (one, two)
-    ]
-    chart = ReportChart(x=label, y=label, lines=tuple(lines), logarithmic=log, about=label)
+    x, low, high = (np.array(column) for column in zip(*points, strict=True))
+    lines = (Line("low", label, low, Strength.ESTIMATE), Line("high", label, high))
+    bands = (Band(low, high, label, ""),)
+    axes = (Axis("x", label, sideways), Axis("y", label, log))
+    chart = Chart("", *axes, x, lines, label, bands=bands)
     root = ElementTree.fromstring(chart.to_svg(standalone=True))
     width, height = (float(n) for n in root.attrib["viewBox"].split()[2:])
     for path in root.iter("{http://www.w3.org/2000/svg}path"):

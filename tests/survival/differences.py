@@ -70,4 +70,8 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         None,
         "a noise multiplier without a clip stays one: a clip of 1 was put into the plan",
     ),
+    **{
+        ("name", name): (False, "a page's pictures are made by the one Chart: dpacct.plot.Chart")
+        for name in ("ReportChart", "ReportLine")
+    },
 }

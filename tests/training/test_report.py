@@ -130,10 +130,10 @@ def test_pictures_are_drawn_of_what_was_measured() -> None:
         {"round": 2, "accuracy": 0.5, "epsilon": 0.75},
         {"round": 5, "accuracy": 0.75},
     ]
-    assert list(accuracy(rows).lines[0].y) == [25, 50, 75]
+    assert list(accuracy(rows).lines[0].values) == [25, 50, 75]
     steps = epsilon(rows)
     assert steps is not None
-    assert list(zip(steps.lines[0].x, steps.lines[0].y, strict=True)) == [
+    assert list(zip(steps.points, steps.lines[0].values, strict=True)) == [
         (1, 0.5),
         (2, 0.5),
         (2, 0.75),

@@ -6,19 +6,19 @@ import dpacct as dp
 from dpacct_training.folder import Row
 
 
-def accuracy(rows: list[Row]) -> dp.ReportChart:
+def accuracy(rows: list[Row]) -> dp.plot.Chart:
     """Accuracy in percent over the rounds.
 
-    >>> accuracy([{"round": 1, "accuracy": 0.5}, {"round": 2, "accuracy": 0.75}]).lines[0].y
-    [50.0, 75.0]
+    >>> chart = accuracy([{"round": 1, "accuracy": 0.5}, {"round": 2, "accuracy": 0.75}])
+    >>> chart.to_csv().split()[-2:]
+    ['1.0,50.0', '2.0,75.0']
     """
-    line = dp.ReportLine(
-        "accuracy", [row["round"] for row in rows], [100 * row["accuracy"] for row in rows]
-    )
-    return dp.ReportChart(x="round", y="accuracy / %", lines=(line,), about="Accuracy by round")
+    rounds = [float(row["round"]) for row in rows]
+    shares = [100 * row["accuracy"] for row in rows]
+    return dp.plot.Chart.simple("round", "accuracy / %", rounds, shares, title="Accuracy by round")
 
 
-def epsilon(rows: list[Row]) -> dp.ReportChart | None:
+def epsilon(rows: list[Row]) -> dp.plot.Chart | None:
     """Epsilon so far over the rounds, a staircase: a bound for one round holds until the next."""
     priced = [row for row in rows if "epsilon" in row]
     if not priced:
@@ -31,9 +31,8 @@ def epsilon(rows: list[Row]) -> dp.ReportChart | None:
             y.append(before["epsilon"])
         x.append(row["round"])
         y.append(row["epsilon"])
-    line = dp.ReportLine("epsilon", x, y)
     caption = "Epsilon so far by round, an upper bound"
-    return dp.ReportChart(x="round", y="epsilon so far, at most", lines=(line,), about=caption)
+    return dp.plot.Chart.simple("round", "epsilon so far, at most", x, y, title=caption)
 
 
 def curves(rows: list[Row]) -> tuple[tuple[str, str], ...]:

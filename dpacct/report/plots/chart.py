@@ -1,8 +1,9 @@
-"""A chart as data: what a picture, a terminal plot, a CSV file and JSON are all made from."""
+"""A chart as data: what a picture, a page, a terminal plot, a CSV file and JSON are all made from."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,10 +97,10 @@ class Chart:
     """Everything that one picture shows.
 
     Attributes:
-        kind: "profile", "tradeoff", "rdp", "steps", "noise" or "gap".
+        kind: "profile", "tradeoff", "rdp", "steps", "noise" or "gap"; "" of any other.
         x: the horizontal axis.
         y: the vertical axis.
-        points: where the lines are known, increasing.
+        points: where the lines are known, never decreasing.
         lines: at least one.
         title: what was found, as a sentence with its numbers.
         plan: the plan in words, as it would be typed.
@@ -108,6 +109,11 @@ class Chart:
         saved: the plan as JSON values, or None where no single plan is shown.
         square: whether both axes have one scale, from 0 to 1.
         top: where the vertical axis ends at the latest; what lies above says nothing.
+        width: of a figure in inches; None: as wide as the text of a page.
+
+    >>> chart = Chart.simple("round", "accuracy / %", [1, 2], [50.0, 80.0], title="Accuracy by round")
+    >>> chart.to_svg()[:21]
+    '<svg viewBox="0 0 420'
     """
 
     kind: str
@@ -116,8 +122,8 @@ class Chart:
     points: Column
     lines: tuple[Line, ...]
     title: str
-    plan: str
-    adjacency: str
+    plan: str = ""
+    adjacency: str = ""
     facts: tuple[str, ...] = ()
     marks: tuple[Mark, ...] = ()
     levels: tuple[Level, ...] = ()
@@ -125,6 +131,17 @@ class Chart:
     saved: Any = None
     square: bool = False
     top: float | None = None
+    width: float | None = None
+
+    @classmethod
+    def simple(
+        cls, x: str, y: str, points: Sequence[float], values: Sequence[float], *, title: str
+    ) -> Chart:
+        """One line of numbers, such as the accuracy of a run by round."""
+        import numpy as np
+
+        line = Line(y, y, np.array(values, dtype=float))
+        return cls("", Axis(x, x), Axis(y, y), np.array(points, dtype=float), (line,), title)
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -140,21 +157,23 @@ class Chart:
     @property
     def infinite(self) -> str | None:
         """The first column that is infinite somewhere: it would be drawn as nothing."""
-        for name, column in self.columns.items():
-            if any(math.isinf(value) for value in column):
-                return name
-        return None
+        columns = self.columns.items()
+        return next((name for name, column in columns if any(map(math.isinf, column))), None)
 
     def gaps(self) -> list[str]:
         """One sentence for each line that has no answer somewhere."""
-        sentences = []
-        for line in self.lines:
-            missing = sum(math.isnan(value) for value in line.values)
-            if missing:
-                sentences.append(
-                    f"{line.label} has no answer at {missing} of {len(line.values)} points"
-                )
-        return sentences
+        missing = [(line, sum(map(math.isnan, line.values))) for line in self.lines]
+        return [
+            f"{line.label} has no answer at {count} of {len(line.values)} points"
+            for line, count in missing
+            if count
+        ]
+
+    def to_svg(self, *, standalone: bool = False) -> str:
+        """An SVG element for a page, in the page's ink; `standalone`: with what a file needs."""
+        from dpacct.report.plots.svg import svg
+
+        return svg(self, standalone=standalone)
 
     def to_csv(self) -> str:
         """A header and a line for each point; numbers read back to the same floats, a gap is empty."""

@@ -7,14 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpacct.declare.number import exact
 from dpacct.report.plots.chart import Line
-from dpacct.report.plots.heat import draw_heat
-from dpacct.report.plots.methods import method_name, span_of
-from dpacct.report.plots.page import figure
-from dpacct.report.plots.scales import log_axis, plain
-from dpacct.report.plots.side import Side
-from dpacct.report.plots.style import FAINT, PAGE, look_of, plot_line, style
-from dpacct.report.plots.words import down, listed, near, up
+from dpacct.report.plots.draw import figure, log_axis, plain
+from dpacct.report.plots.kinds import span_of
+from dpacct.report.plots.style import (
+    FAINT,
+    INK,
+    PAGE,
+    SIZE,
+    look_of,
+    method_name,
+    plot_line,
+    style,
+)
+from dpacct.report.rounding import down, listed, near, up
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -23,10 +30,62 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _TICKS = 9  # names across one heat map that has the page to itself
+_ROWS = 8  # names beside a heat map
 _CELL = 0.36  # inches that a number in a cell needs
 MOST_PANELS = 6
 MOST_LINES = 6
 """Grids of at most this many lines are drawn as curves by default."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the grid.
+
+    Attributes:
+        name: what varies, such as "sigma".
+        values: as they were typed.
+        numbers: the same as floats; None where they are words.
+        log: whether they are spread over a logarithmic scale.
+        partners: names and values of axes that are tied to it.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    numbers: tuple[float, ...] | None = None
+    log: bool = False
+    partners: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What stands beside the axis."""
+        if not self.partners:
+            return self.name
+        others = ", ".join(name for name, _ in self.partners)
+        return f"{self.name} (with {others})" if self.numbers else f"{self.name}, {others}"
+
+    def told(self, place: int) -> str:
+        """One value with its name, as a title says it, and those that go with it."""
+        first = f"{self.name} {self._value(place)}"
+        others = (f"{name} {_typed(values[place])}" for name, values in self.partners)
+        return ", ".join([first, *others])
+
+    def short(self, place: int) -> str:
+        """One value in few digits; with its partners where it does not tell the place alone."""
+        digits = self._value(place)
+        if self.numbers is not None:
+            return digits
+        return ", ".join([digits, *(_typed(values[place]) for _, values in self.partners)])
+
+    def _value(self, place: int) -> str:
+        if self.numbers is None:
+            return method_name(self.values[place])
+        return near(self.numbers[place], 4)
+
+
+def _typed(value: str) -> str:
+    """A typed value in few digits, if it is a number."""
+    number = exact(value)
+    return value if number is None else near(float(number), 4)
 
 
 @dataclass(frozen=True)
@@ -48,9 +107,18 @@ class GridData:
     facts: tuple[str, ...] = ()
 
     def strength(self, place: tuple[Any, ...]) -> Strength:
-        """The strength of one number; that of the accountant where the grid has no grades."""
+        """The strength of one number."""
         # An array made of words holds plain texts, whatever they were.
-        return Strength.parse("converged" if self.strengths is None else self.strengths[place])
+        return Strength.parse(self.grades[place])
+
+    @property
+    def grades(self) -> NDArray[Any]:
+        """The strength of each number; that of the accountant where the grid has none."""
+        import numpy as np
+
+        if self.strengths is None:
+            return np.full(self.values.shape, Strength.CONVERGED, dtype=object)
+        return self.strengths
 
     @property
     def title(self) -> str:
@@ -73,11 +141,7 @@ class GridData:
         if place is None:
             return ""
         numbers = np.moveaxis(self.values, place, 0).reshape(len(self.sides[place].values), -1)
-        grades = (
-            np.full(numbers.shape, Strength.CONVERGED, dtype=object)
-            if self.strengths is None
-            else np.moveaxis(self.strengths, place, 0).reshape(numbers.shape)
-        )
+        grades = np.moveaxis(self.grades, place, 0).reshape(numbers.shape)
         first, *others = (
             Line(name, method_name(name), row, tuple(map(Strength.parse, grade)), name)
             for name, row, grade in zip(self.sides[place].values, numbers, grades, strict=True)
@@ -125,14 +189,11 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
 
     order = arranged(data.sides)
     shown = data.values
-    grades = data.strengths
-    if grades is None:
-        grades = np.full(shown.shape, Strength.CONVERGED, dtype=object)
     panel = data.sides[order[2]] if len(order) > 2 else None
     sides = [data.sides[place] for place in order[:2]]
     # The panels come first, then what goes across, then lines or the vertical axis.
     places = (*order[2:], *order[:2])
-    values, grades = np.transpose(shown, places), np.transpose(grades, places)
+    values, grades = np.transpose(shown, places), np.transpose(data.grades, places)
     if panel is None:
         values, grades = values[np.newaxis], grades[np.newaxis]
     if len(sides) < 2:
@@ -166,7 +227,7 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
             axes.set_title(panel.told(index), loc="left", color=FAINT)
         if heat:
             cell_texts = None if words is None else words[index]
-            mesh = draw_heat(axes, sides, values[index], shade, cell_texts, ticks=_TICKS // columns)
+            mesh = _heat(axes, sides, values[index], shade, cell_texts, ticks=_TICKS // columns)
         else:
             _curves(axes, sides, values[index], grades[index], data.quantity)
         axes.set_xlabel(sides[0].label if index + columns >= count else "")
@@ -255,3 +316,85 @@ def _key(bar: Any) -> None:
         bar.ax.yaxis.set_major_formatter(FuncFormatter(plain))
         if bar.vmax / bar.vmin > 30:
             bar.ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _heat(
+    axes: Axes,
+    sides: Sequence[Side],
+    values: NDArray[Any],
+    shade: Any,
+    words: NDArray[Any] | None = None,
+    ticks: int = 8,
+) -> Any:
+    """Cells in the colours of `shade`; a cell without a number is white with a cross.
+
+    Args:
+        axes: where to draw.
+        sides: the horizontal and the vertical axis.
+        values: the numbers, the horizontal axis first.
+        shade: a matplotlib norm.
+        words: what each cell carries, in the same order; None for lines of equal value instead.
+        ticks: how many values of the horizontal axis have room for their names.
+    """
+    import numpy as np
+    from matplotlib import colormaps
+
+    shown = values.T  # rows are the vertical axis
+    colours = colormaps["cividis"].reversed()  # even in grey, and the same to the colour-blind
+    mesh = axes.pcolormesh(
+        np.ma.masked_invalid(shown),
+        cmap=colours,
+        norm=shade,
+        edgecolors="face",  # else a viewer shows seams between the cells
+        linewidth=0.4,
+    )
+    axes.grid(False)
+    for row, column in zip(*np.nonzero(~np.isfinite(shown)), strict=True):
+        _write(axes, row, column, "×", FAINT)
+    if words is not None:
+        for (row, column), value in np.ndenumerate(shown):
+            if np.isfinite(value):
+                colour = "white" if float(shade(value)) > 0.5 else INK
+                _write(axes, row, column, words[column, row], colour)
+    elif np.isfinite(shown).all():
+        _lines(axes, shown, shade)
+    for side, set_ticks, most in (
+        (sides[0], axes.set_xticks, ticks),
+        (sides[1], axes.set_yticks, _ROWS),
+    ):
+        count = len(side.values)
+        places = range(0, count, -(-count // most))
+        set_ticks([p + 0.5 for p in places], [side.short(p) for p in places])
+    return mesh
+
+
+def _write(axes: Axes, row: int, column: int, text: str, colour: str) -> None:
+    axes.text(
+        column + 0.5, row + 0.5, text, ha="center", va="center", size=SIZE - 2.5, color=colour
+    )
+
+
+def _lines(axes: Axes, shown: NDArray[Any], shade: Any) -> None:
+    """Lines of equal value at 1, 2 and 5 times a power of ten, through the cells' middles.
+
+    Powers of ten alone, or every so many of them, where these would be more than nine.
+    """
+    import numpy as np
+    from matplotlib.colors import LogNorm
+
+    powers = range(-323, 309)
+    steps = [m * 10.0**e for e in powers for m in (1, 2, 5)]
+    levels = [level for level in steps if shade.vmin < level < shade.vmax]
+    if len(levels) > 9:
+        levels = [10.0**e for e in powers if shade.vmin < 10.0**e < shade.vmax]
+        levels = levels[:: -(-len(levels) // 9)]
+    if not levels or min(shown.shape) < 3:
+        return
+    colours = ["white" if shade(level) > 0.5 else INK for level in levels]
+    across, upward = (np.arange(n) + 0.5 for n in reversed(shown.shape))
+    heights, marks = shown, np.array(levels)
+    if isinstance(shade, LogNorm):  # between two cells the lines go as the colours do
+        heights, marks = np.log(shown), np.log(levels)
+    labels = dict(zip(marks.tolist(), map(near, levels), strict=True))
+    drawn = axes.contour(across, upward, heights, marks, colors=colours, linewidths=0.8)
+    axes.clabel(drawn, fmt=labels, fontsize=SIZE - 2.5)

@@ -157,6 +157,15 @@ def look_of(method: str, index: int = 0) -> Look:
     return METHOD_LOOKS.get(method, LOOKS[index % len(LOOKS)])
 
 
+def method_name(method: str) -> str:
+    """What a legend calls a method.
+
+    >>> method_name("rdp"), method_name("udp_fl.theorem7")
+    ('RDP', 'udp_fl.theorem7')
+    """
+    return METHOD_NAMES.get(method, method)
+
+
 def labelled(name: str, strength: Strength | str) -> str:
     """`name` with a remark where the number is no guarantee.
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dpacct.report.plots.style import labelled
-from dpacct.report.plots.words import near
+from dpacct.report.rounding import near
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:

@@ -1,0 +1,564 @@
+"""The kinds of charts, whose titles state what was found.
+
+A picture compares methods: each is asked at every point, and where one has no answer its line has a gap.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeVar
+
+from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
+from dpacct.report.plots.chart import Axis, Band, Chart, Level, Line, Mark
+from dpacct.report.plots.style import VERMILION, method_name
+from dpacct.report.rounding import compared_to, down, listed, more_or_less, near, up
+from dpacct.vocabulary import Strength
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dpacct.answer import Answer
+    from dpacct.declare.number import Number
+    from dpacct.report.plots.chart import Column
+    from dpacct.tree import Node
+
+DEFAULT = ("exact", "rdp", "clt")
+"""The methods that are compared by default."""
+_NEGLIGIBLE = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+_WIDEST = 10.0  # epsilon
+_VAST = 1000.0  # per cent, beyond which a linear axis would show the largest gap alone
+_NOISES = {
+    "sigma": "noise (σ = standard deviation / sensitivity)",
+    "b": "noise (b = scale / sensitivity)",
+}
+T = TypeVar("T")
+
+
+def profile(
+    plan: Node,
+    *,
+    epsilons: ArrayLike | None = None,
+    methods: Sequence[str] = ("auto",),
+    delta: Number = "1e-5",
+    width: float | None = None,
+) -> Chart:
+    """Delta over epsilon, by one or more methods.
+
+    Args:
+        plan: the plan.
+        epsilons: where to ask, each at least 0; default: from 0 to where delta is 1e-10.
+        methods: names as for `Node.delta`; "auto" is the whole exact profile at once.
+        delta: the one the title speaks of, in (0, 1).
+        width: of the figure, in inches.
+
+    Raises:
+        InvalidArgument: a value outside its range.
+        Unsupported: a method that does not apply to the plan.
+
+    >>> import dpacct as dp
+    >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+    >>> picture = dp.plot.profile(run, methods=("auto", "rdp"))
+    >>> picture.texts[0].get_text()
+    'At delta 1e-5 the exact epsilon is 1.516; RDP asks 13 % more'
+    """
+    import numpy as np
+
+    from dpacct.compose.questions import fast_method
+    from dpacct.tree import resolve_adjacency
+
+    points = _points(epsilons, lambda: np.linspace(0.0, usual_end(plan), 101))
+    strongest = fast_method(plan)
+    lines: list[Line] = []
+    for method in dict.fromkeys(methods):
+        if method == "auto":
+            values = np.asarray(plan.profile(points), dtype=float)
+            grade = plan.delta(epsilon=float(points[len(points) // 2]), method=strongest).strength
+            lines.append(Line("delta", method_name(strongest), values, grade, strongest))
+        else:
+            lines += lines_by_method(
+                "delta",
+                points.tolist(),
+                lambda epsilon, name: plan.delta(epsilon=epsilon, method=name),
+                (method,),
+            )
+    at = _asked(
+        lambda name: plan.epsilon(delta=delta, method=name),
+        list(dict.fromkeys(strongest if name == "auto" else name for name in methods)),
+    )
+    first = next(iter(at.values()), None)
+    marks = []
+    # A profile falls, so there is room below it; between several of them there is none.
+    away = (-30.0, -50.0) if len(lines) > 1 else None
+    if first is not None and points[0] <= float(first) <= points[-1]:
+        marks.append(Mark(float(first), float(delta), f"epsilon {up(float(first))}", away))
+    return Chart(
+        "profile",
+        Axis("epsilon", "epsilon (ε)"),
+        Axis("delta", "delta (δ)", log=True),
+        points,
+        tuple(lines),
+        _title_of_methods(at, f"At delta {near(float(delta))}", "epsilon"),
+        str(plan),
+        str(resolve_adjacency(plan)),
+        marks=tuple(marks),
+        saved=plan.to_dict(),
+        width=width,
+    )
+
+
+def usual_end(plan: Node) -> float:
+    """The epsilon at which a profile ends by default: delta is negligible there.
+
+    A plan that may fail outright has no epsilon at the smallest deltas; larger ones are tried.
+    """
+    from dpacct.compose.questions import fast_method
+
+    method = fast_method(plan)
+    ends = (float(plan.epsilon(delta=delta, method=method)) for delta in _NEGLIGIBLE)
+    return next((end for end in ends if 0 < end < math.inf), _WIDEST)
+
+
+def tradeoff(
+    plan: Node,
+    *,
+    alphas: ArrayLike | None = None,
+    alarm: Number = "0.01",
+    width: float | None = None,
+) -> Chart:
+    """The least type II error of any test over its type I error, and the region of attacks.
+
+    The title speaks of the attack with false positive rate `alarm`. The curve is a lower bound of
+    the true one, so the region contains every attack.
+
+    >>> import dpacct as dp
+    >>> picture = dp.plot.tradeoff(dp.Gaussian(sigma=2))
+    >>> picture.texts[1].get_text()
+    'of the members, 3.4 times what guessing finds'
+    """
+    import numpy as np
+
+    from dpacct.tree import resolve_adjacency
+
+    points = _points(alphas, lambda: np.linspace(0, 1, 101))
+    at = float(alarm)
+    *rest, least, further = np.asarray(plan.tradeoff([*points, at, 0.2]), dtype=float).tolist()
+    missed = np.array(rest)
+    caught = float(min(1.0, np.nextafter(1.0 - least, 2.0)))
+    times = f", {near(caught / at, 2)} times what guessing finds" if caught > 1.05 * at else ""
+    alarms = f"{near(100 * at)} % false alarms"
+    # Below the curve no attack gets, so there is room; unless it hugs the axes.
+    away = (8, -185) if further > 0.4 else (70, -30)
+    return Chart(
+        "tradeoff",
+        Axis("alpha", "false positive rate (type I error, α)"),
+        Axis("beta", "false negative rate (type II error, β)"),
+        points,
+        (Line("beta", "best possible attack (bound)", missed, Strength.BOUND, "exact"),),
+        f"An attack with {alarms} finds at most {up(100 * caught, 3)} % of the members{times}",
+        str(plan),
+        str(resolve_adjacency(plan)),
+        marks=(Mark(at, least, f"{alarms}:\nmisses at least {down(100 * least, 3)} %", away),),
+        bands=(
+            Band(missed, np.maximum(missed, 1 - points), "attacks better than guessing", VERMILION),
+        ),
+        saved=plan.to_dict(),
+        square=True,
+        width=width,
+    )
+
+
+def rdp(
+    plan: Node,
+    *,
+    orders: ArrayLike | None = None,
+    delta: Number = "1e-5",
+    count: int = 101,
+    width: float | None = None,
+) -> Chart:
+    """Renyi DP over its order, and the epsilon that each order gives at `delta`; the best is marked.
+
+    Without `orders` there are `count` of them, from 1.1 to four times the best one.
+
+    Raises:
+        Unsupported: the plan has no finite Renyi divergence.
+
+    >>> import dpacct as dp
+    >>> picture = dp.plot.rdp(dp.Gaussian(sigma=2) * 8, delta=1e-6)
+    """
+    import numpy as np
+
+    from dpacct.compose.questions import fast_method
+    from dpacct.declare.domain import DELTA
+    from dpacct.declare.number import ln
+    from dpacct.pld import conversions
+    from dpacct.tree import resolve_adjacency
+
+    log_delta = ln(DELTA.check("delta", delta))
+
+    def at_order(order: float, divergence: float) -> float:
+        # Canonne, Kamath and Steinke 2020, Proposition 12; s = order - 1, log moment = s * RDP
+        s = order - 1.0
+        return max(0.0, conversions.epsilon(s * divergence, s, log_delta))
+
+    best, order = _best_order(plan, at_order)
+    if not math.isfinite(best):
+        message = f"no Renyi order gives {plan} a finite epsilon at delta {near(float(delta))}"
+        raise Unsupported(message, argument="plan")
+    points = _points(orders, lambda: np.geomspace(1.1, max(16.0, 4 * order), count))
+    curve = np.asarray(plan.rdp(points), dtype=float)
+    converted = np.array([at_order(*pair) for pair in zip(points, curve, strict=True)])
+    strongest = fast_method(plan)
+    of_delta = f"delta {near(float(delta))}"
+    title = f"At {of_delta} order {near(order, 3)} is best: RDP gives epsilon {up(best)}"
+    levels = []
+    if strongest != "rdp":
+        exact = float(plan.epsilon(delta=delta, method=strongest))
+        if exact > 0:
+            title += f", {compared_to(best / exact - 1)} the exact {up(exact)}"
+            levels.append(Level(exact, f"exact epsilon {up(exact)}"))
+    inside = points[0] <= order <= points[-1]
+    given = f"epsilon it gives at {of_delta}"
+    return Chart(
+        "rdp",
+        Axis("order", "Rényi order (α)", log=True),
+        Axis("epsilon", "epsilon (ε)", log=True),
+        points,
+        (
+            Line("epsilon", "Rényi divergence", curve, Strength.CONVERGED, "exact"),
+            Line("epsilon_at_delta", given, converted, Strength.BOUND, "rdp"),
+        ),
+        title,
+        str(plan),
+        str(resolve_adjacency(plan)),
+        marks=(Mark(order, best, f"order {near(order, 3)}", (-8, 48)),) if inside else (),
+        top=1000 * best,
+        levels=tuple(levels),
+        saved=plan.to_dict(),
+        width=width,
+    )
+
+
+def _best_order(plan: Node, at_order: Callable[[float, float], float]) -> tuple[float, float]:
+    """The least epsilon over all orders, and the order that gives it."""
+    from dpacct.pld.roots import minimum
+
+    best, order = math.inf, math.nan
+
+    def bound(log_s: float) -> float:
+        nonlocal best, order
+        trial = 1.0 + math.exp(log_s)
+        try:
+            value = at_order(trial, float(plan.rdp(trial)))
+        except OutsideDomain:  # an order far outside the useful range
+            return math.inf
+        if value < best:
+            best, order = value, trial
+        return value if math.isfinite(value) else math.inf
+
+    minimum(bound, math.log(1e-3), math.log(1e9))
+    return best, order
+
+
+def steps(
+    step: Node,
+    *,
+    counts: Sequence[int] | None = None,
+    delta: Number = "1e-5",
+    methods: Sequence[str] | None = None,
+    width: float | None = None,
+) -> Chart:
+    """Epsilon at `delta` against how often `step` is repeated, by one or more methods.
+
+    >>> import dpacct as dp
+    >>> picture = dp.plot.steps(dp.Gaussian(sigma=20), counts=[1, 10, 100])
+    """
+    import numpy as np
+
+    from dpacct.tree import resolve_adjacency
+
+    whole = whole_counts(1, 10_000, 41) if counts is None else [int(count) for count in counts]
+    lines = lines_by_method(
+        "epsilon",
+        whole,
+        lambda count, method: (step * count).epsilon(delta=delta, method=method),
+        methods,
+    )
+    of_delta = f"delta {near(float(delta))}"
+    main = lines[0]
+    number = near if main.strength <= Strength.ESTIMATE else up
+    first, last = np.flatnonzero(np.isfinite(main.values))[[0, -1]].tolist()
+    low, high = (
+        f"{number(float(main.values[i]))} ({whole[i]:,} step{'' if whole[i] == 1 else 's'})"
+        for i in (first, last)
+    )
+    title = f"At {of_delta} the {main.label} epsilon grows from {low} to {high}"
+    distances = [words for line in lines[1:] if (words := span_of(line, main))]
+    return Chart(
+        "steps",
+        Axis("steps", "number of steps (T)", log=True),
+        Axis("epsilon", "epsilon (ε)", log=True),
+        np.array(whole, dtype=float),
+        lines,
+        f"{title}; {listed(distances)}" if distances else title,
+        f"{step} * steps",
+        str(resolve_adjacency(step)),
+        facts=(of_delta,),
+        width=width,
+    )
+
+
+def whole_counts(first: int, last: int, points: int) -> list[int]:
+    """Whole numbers from `first` to `last`, evenly on a logarithmic scale, each once.
+
+    >>> whole_counts(1, 1000, 4)
+    [1, 10, 100, 1000]
+    """
+    import numpy as np
+
+    counts = {round(count) for count in np.geomspace(first, last, points).tolist()}
+    return sorted({min(max(count, first), last) for count in counts})
+
+
+def noise(
+    plan: Callable[[float | Fraction], Node],
+    *,
+    epsilons: ArrayLike | None = None,
+    delta: Number = "1e-5",
+    epsilon: Number = 1,
+    methods: Sequence[str] | None = None,
+    name: str = "sigma",
+    ask: Callable[[Number, str], Answer] | None = None,
+    width: float | None = None,
+) -> Chart:
+    """The smallest noise over epsilon, by one or more methods.
+
+    Args:
+        plan: the plan as a function of its noise, as for `calibrate`.
+        epsilons: where to ask; all above 0.
+        delta: of the guarantee.
+        epsilon: the one that the title speaks of.
+        methods: their names; None for exact, RDP and the central limit where they apply.
+        name: of the noise parameter.
+        ask: the noise for an epsilon by a method; default: `calibrate`.
+        width: of the figure, in inches.
+
+    >>> import dpacct as dp
+    >>> picture = dp.plot.noise(lambda s: dp.Gaussian(sigma=s) * 10, epsilons=[0.5, 1, 2])
+    """
+    import numpy as np
+
+    from dpacct.answer.calibration import calibrate
+    from dpacct.tree import resolve_adjacency
+
+    def calibrated(target: Number, method: str) -> Answer:
+        return calibrate(plan, epsilon=target, delta=delta, method=method, name=name)
+
+    find = ask or calibrated
+    points = _points(epsilons, lambda: np.geomspace(0.1, 10, 25))
+    lines = lines_by_method(name, points.tolist(), find, methods)
+    at = _asked(lambda method: find(epsilon, method), [line.method for line in lines])
+    first = next(iter(at.values()), None)
+    marks = []
+    if first is not None and points[0] <= float(epsilon) <= points[-1]:
+        number = near if first.strength <= Strength.ESTIMATE else up
+        label = f"{name} {number(float(first))}"
+        marks.append(Mark(float(epsilon), float(first), label, (-30, -40)))
+    example = plan(1.0)
+    of_delta = f"delta {near(float(delta))}"
+    return Chart(
+        "noise",
+        Axis("epsilon", "epsilon (ε)", log=True),
+        Axis(name, _NOISES.get(name, f"noise ({name})"), log=True),
+        points,
+        lines,
+        _title_of_methods(at, f"For epsilon {near(float(epsilon))} at {of_delta}", name),
+        re.sub(rf"\b{name}=1\b", f"{name}={name}", str(example)),
+        str(resolve_adjacency(example)),
+        facts=(of_delta,),
+        marks=tuple(marks),
+        width=width,
+    )
+
+
+def gap(
+    plan: Node,
+    *,
+    deltas: ArrayLike | None = None,
+    methods: Sequence[str] | None = None,
+    width: float | None = None,
+) -> Chart:
+    """How far each method's epsilon is from the exact one, in per cent, over delta.
+
+    Above 0 a method asks for more epsilon than is spent; below 0 it promises more privacy than
+    there is.
+
+    Raises:
+        Unsupported: the plan has no exact epsilon, or no other method applies to it.
+
+    >>> import dpacct as dp
+    >>> picture = dp.plot.gap(dp.Gaussian(sigma=20) * 100, deltas=[1e-9, 1e-5])
+    """
+    import numpy as np
+
+    from dpacct.tree import resolve_adjacency
+
+    points = _points(deltas, lambda: np.geomspace(1e-12, 0.01, 41))
+    exact, *others = lines_by_method(
+        "epsilon",
+        points.tolist(),
+        lambda delta, method: plan.epsilon(delta=delta, method=method),
+        None if methods is None else tuple(dict.fromkeys(("exact", *methods))),
+    )
+    if exact.method != "exact" or not others:
+        raise Unsupported(f"no method can be compared with the exact one for {plan}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = [
+            np.where(exact.values > 0, 100 * (line.values / exact.values - 1), np.nan)
+            for line in others
+        ]
+    distances = [words for line in others if (words := span_of(line, exact))]
+    if not distances:
+        raise Unsupported(f"no other method has an epsilon for {plan} where the exact one has")
+    ends = f"from delta {near(float(points[0]))} to {near(float(points[-1]))}"
+    vast = any(bool((abs(share[share == share]) > _VAST).any()) for share in shares)
+    return Chart(
+        "gap",
+        Axis("delta", "delta (δ)", log=True),
+        Axis("gap", "epsilon above the exact one (%)", signed=vast),
+        points,
+        tuple(
+            replace(line, column=f"gap_{line.method}", values=share)
+            for line, share in zip(others, shares, strict=True)
+        ),
+        f"Against the exact epsilon {listed(distances)}, {ends}",
+        str(plan),
+        str(resolve_adjacency(plan)),
+        levels=(Level(0.0, "exact; below it: too optimistic"),),
+        saved=plan.to_dict(),
+        width=width,
+    )
+
+
+def _points(where: ArrayLike | None, usual: Callable[[], Column]) -> Column:
+    import numpy as np
+
+    return np.atleast_1d(np.asarray(usual() if where is None else where, dtype=float))
+
+
+# --- methods, compared
+
+
+def lines_by_method(
+    column: str,
+    points: Sequence[T],
+    ask: Callable[[T, str], Answer],
+    methods: Sequence[str] | None,
+) -> tuple[Line, ...]:
+    """A line for each method; points it can't answer are left out of it.
+
+    Args:
+        column: what the values are, such as "epsilon"; the columns are named after it.
+        points: where to ask.
+        ask: puts the question at one point to one method.
+        methods: their names; None for the default ones, less those that don't apply.
+
+    Raises:
+        DpacctError: a method that was named applies nowhere, no default one does, or the exact
+            value is infinite everywhere.
+    """
+    import numpy as np
+
+    lines = []
+    failed: DpacctError | None = None
+    for method in DEFAULT if methods is None else methods:
+        answers: list[Answer | None] = []
+        for point in points:
+            try:
+                answer = ask(point, method)
+                # An infinite epsilon is no guarantee, and nothing that could be drawn.
+                answers.append(answer if math.isfinite(float(answer)) else None)
+            except (NotCertified, Unreachable, Unsupported) as error:
+                failed = error
+                answers.append(None)
+        finite = [answer for answer in answers if answer is not None]
+        if not finite:
+            # Where the true value is infinite, an estimate by its side would be all there is to see.
+            if methods is not None or (method == "exact" and not isinstance(failed, Unsupported)):
+                raise failed or Unreachable(f"{method} gives no finite {column} on this axis")
+            continue
+        values = [np.nan if answer is None else float(answer) for answer in answers]
+        grades = tuple(finite[0].strength if a is None else a.strength for a in answers)
+        name = f"{column}_{method}"
+        lines.append(Line(name, method_name(method), np.array(values), grades, method))
+    if not lines:
+        raise failed or Unreachable(f"no finite {column} holds anywhere on this axis")
+    return tuple(lines)
+
+
+def span_of(line: Line, standard: Line) -> str:
+    """How far a line is from the standard one: `RDP asks 9.1 % to 45 % more`."""
+    import numpy as np
+
+    both = np.isfinite(line.values) & np.isfinite(standard.values) & (standard.values > 0)
+    if not both.any():
+        return ""
+    shares = line.values[both] / standard.values[both] - 1
+    low, high = sorted((float(shares.min()), float(shares.max())), key=abs)
+    near_end, far_end = more_or_less(low), more_or_less(high)
+    if near_end == far_end:
+        return f"{spoken(line.method)} {_verb(line.strength)} {far_end}"
+    if near_end.partition(" % ")[2] == far_end.partition(" % ")[2] != "":
+        near_end = near_end.rpartition(" ")[0]
+    return f"{spoken(line.method)} {_verb(line.strength)} {near_end} to {far_end}"
+
+
+def _compared(method: str, answer: Answer, standard: float) -> str:
+    """How far one answer is: `RDP asks 13 % more`, `the central limit estimates 9 % less`."""
+    difference = more_or_less(float(answer) / standard - 1)
+    return f"{spoken(method)} {_verb(answer.strength)} {difference}"
+
+
+def spoken(method: str) -> str:
+    """A method's name inside a sentence.
+
+    >>> spoken("clt"), spoken("rdp")
+    ('the central limit', 'RDP')
+    """
+    return f"the {method_name(method)}" if method in ("clt", "lattice") else method_name(method)
+
+
+def _verb(strength: Strength) -> str:
+    return "estimates" if strength <= Strength.ESTIMATE else "asks"
+
+
+def _asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, Answer]:
+    """The same question at one point, less the methods that can't answer there."""
+    answers = {}
+    for method in methods:
+        try:
+            answer = ask(method)
+        except DpacctError:
+            continue
+        if math.isfinite(float(answer)):
+            answers[method] = answer
+    return answers
+
+
+def _title_of_methods(answers: dict[str, Answer], where: str, quantity: str) -> str:
+    """`At delta 1e-5 the exact epsilon is 1.516; RDP asks 13 % more`."""
+    if not answers:
+        return f"{where} no finite {quantity} holds"
+    (method, first), *others = answers.items()
+    safe = float(first)
+    whose = f"the {method_name(method)} {quantity}"
+    verb = "is" if first.strength >= Strength.CONVERGED else "is at most"
+    if first.strength <= Strength.ESTIMATE:
+        title = f"{where} {whose} is an estimate of {near(safe)}"
+    else:
+        title = f"{where} {whose} {verb} {up(safe)}"
+    comparisons = [_compared(name, answer, safe) for name, answer in others] if safe > 0 else []
+    return f"{title}; {listed(comparisons)}" if comparisons else title
