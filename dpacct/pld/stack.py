@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from .loss import Branch
 
 _CELLS = 400_000  # entries of a (frequency, row, atom) table held at once
-_NEAR = 0.3  # log M below which it is summed without cancellation
+_HUGE = 1e250  # M beyond which its logarithm is summed
 _SEEN = 96  # frequencies at which a revival of |M| is looked for
 _NIL = -26.0
+_ROWS = 200  # of which it is looked for at a time
 _LEFT_OUT = 1e-10  # of delta, by a contour: many atoms are no density
 
 
@@ -107,11 +108,33 @@ class Stack:
 
     def log_moments(self, tilts: Floats) -> Floats:
         """log M of every row at real tilts (rows x tilts), to rounding also where it is tiny."""
-        return np.stack([_log_moment(self.rows, self.masses, c) for c in tilts.tolist()], axis=1)
+        return np.stack([self.log_moment_of_each(c) for c in tilts.tolist()], axis=1)
 
     def log_moment(self, c: float) -> float:
         """log M of all of them at a real tilt."""
-        return float(self.count @ _log_moment(self.rows, self.masses, c))
+        return float(self.count @ self.log_moment_of_each(c))
+
+    @cached_property
+    def _paid(self) -> tuple[Floats, Floats]:
+        """P-masses p, and E[e^{-L} - 1 + L] of each row: what no tilt changes."""
+        p = np.exp(self.masses)
+        return p, _risen(p, self.masses, -self.rows).sum(axis=1)
+
+    @quiet()
+    def log_moment_of_each(self, c: float) -> Floats:
+        """log M of every row at a real tilt, both of whose masses are one.
+
+        M - 1 = E[e^{cL} - 1 - cL] + c E[e^{-L} - 1 + L], whose terms are all positive.
+        """
+        p, paid = self._paid
+        found = _risen(p, self.masses, c * self.rows).sum(axis=1) + c * paid
+        large = ~(found < _HUGE)
+        found = np.log1p(np.maximum(found, 0.0))
+        if large.any():
+            tilted = self.masses[large] + c * self.rows[large]
+            peak = tilted.max(axis=1)
+            found[large] = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
+        return found
 
     def renyi_epsilon(self, c: float, log_delta: float) -> float:
         """Epsilon by the Renyi divergence of order 1 + c."""
@@ -132,12 +155,19 @@ class Stack:
 
     def decays(self, c: float) -> bool:
         """Whether |M| is nil at all frequencies that matter: else a contour is tried in vain."""
-        moments = StackMoments(self)
-        variance = moments.cumulants(c).variance
+        each = StackMoments(self).variance_of_each(c)
+        variance = float(each.sum())
         if not variance > 0.0:
             return False
         t = 12.0 / math.sqrt(variance) * np.geomspace(1.0, 1e4, _SEEN)
-        return bool((moments.log_ratio(c, 1j * t).real < _NIL).all())
+        log_size = np.zeros(t.size)
+        # every row can only make |M| less: the widest ones alone often settle it
+        for rows in np.array_split(np.argsort(-each), math.ceil(each.size / _ROWS)):
+            log_size += StackMoments(self.chosen(rows)).decay(c, t)
+            t, log_size = t[log_size >= _NIL], log_size[log_size >= _NIL]
+            if not t.size:
+                return True
+        return False
 
     @quiet()
     def epsilon(self, log_delta: float, tilt: float) -> Solved | None:
@@ -189,27 +219,11 @@ class Stack:
         return Solved(value, 1e-12 * value)
 
 
-def _log_moment(losses: Floats, log_p: Floats, c: float) -> Floats:
-    """M - 1 = E[e^{cL} - 1 - cL] + c E[e^{-L} - 1 + L] for laws whose masses are both one."""
-    tilted = log_p + c * losses
-    peak = tilted.max(axis=1)
-    whole: Floats = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
-    near = np.abs(whole) < _NEAR
-    if near.any():
-        # far from 1 an atom is rare where M is near 1: its e^{cL} p is exact by itself
-        p, v, t = np.exp(log_p[near]), -losses[near], tilted[near]
-        u = -c * v
-        first = np.where(
-            np.abs(u) < 1.0, p * expm1_linear(np.clip(u, -1.0, 1.0)), np.exp(t) - p - p * u
-        )
-        second = np.where(
-            np.abs(v) < 1.0,
-            p * expm1_linear(np.clip(v, -1.0, 1.0)),
-            np.exp(log_p[near] + v) - p - p * v,
-        )
-        exact = np.where(log_p[near] > -np.inf, first + c * second, 0.0).sum(axis=1)
-        whole[near] = np.log1p(np.maximum(exact, 0.0))
-    return whole
+def _risen(p: Floats, log_p: Floats, u: Floats) -> Floats:
+    """p (e^u - 1 - u) of every atom, 0 where it has no mass."""
+    # an atom that rises far is rare: e^u p is exact by itself, also where p is below all floats
+    risen = np.where(u < 1.0, p * expm1_linear(np.minimum(u, 1.0)), np.exp(log_p + u) - p - p * u)
+    return np.where(log_p > -np.inf, risen, 0.0)
 
 
 def _read(line: Line) -> roots.Reading:
@@ -237,6 +251,11 @@ class StackMoments:
             self._known = {c: (w, mean, s.rows - mean[:, None])}
         return self._known[c]
 
+    def variance_of_each(self, c: float) -> Floats:
+        """Tilted variances of the rows, each as often as it comes."""
+        w, _, gap = self._at(c)
+        return np.asarray(self.stack.count * (w * gap * gap).sum(axis=1))
+
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         found = [self.cumulants(c) for c in cs.tolist()]
         log_moment, mean, variance = np.array([(f.log_moment, f.mean, f.variance) for f in found]).T
@@ -246,9 +265,9 @@ class StackMoments:
         s, (w, mean, gap) = self.stack, self._at(c)
         square = gap * gap
         return Cumulants(
-            float(s.count @ _log_moment(s.rows, s.masses, c)),
+            float(s.count @ s.log_moment_of_each(c)),
             float(s.count @ mean),
-            float(s.count @ (w * square).sum(axis=1)),
+            float(self.variance_of_each(c).sum()),
             float(s.count @ (w * square * gap).sum(axis=1)),
         )
 
