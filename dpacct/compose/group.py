@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
-from dpacct.declare.domain import DELTA, EPSILON, Integer
-from dpacct.declare.number import Number, ln, shown
+from dpacct.compose.questions import log_profile
+from dpacct.declare.domain import Integer
+from dpacct.declare.number import ln, shown
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.tree import Node, resolve_adjacency
-from dpacct.vocabulary import Adjacency, Side, Strength
+from dpacct.pld import roots
+from dpacct.pld.pair import Moments, Pair, Pairs
+from dpacct.tree.combine import know
+from dpacct.tree.node import Fields, Leaf, Node, resolve_adjacency
+from dpacct.tree.saved import nested, read, take
+from dpacct.vocabulary import Adjacency, Assumption, Side, Strength
+
+if TYPE_CHECKING:
+    from dpacct.pld.stable import Floats
+    from dpacct.sampling.sampled import Sampler
 
 SIZE = Integer(1, 10**6)
 """Units in a group."""
@@ -21,15 +35,64 @@ _PROFILE = (
     "group privacy of a profile: delta_k(eps) <= (e^eps - 1)/(e^{eps/k} - 1) delta(eps/k) (Vadhan, "
     "The Complexity of Differential Privacy, 2017, Lemma 2.2)"
 )
-_GAUSSIAN = "mu-GDP of one unit is k mu-GDP of k (Dong, Roth, Su 2022, Theorem 2.14), and attained"
-_ZCDP = "rho-zCDP of one unit is k^2 rho of k (Bun, Steinke 2016, Proposition 1.9)"
+GROUPS = (
+    "mu-GDP of one unit is k mu-GDP of k (Dong, Roth, Su 2022, Theorem 2.14), and attained",
+    "rho-zCDP of one unit is k^2 rho of k (Bun, Steinke 2016, Proposition 1.9)",
+    _PROFILE,
+)
+# epsilons at which a bound is read for a composition, the largest, and log delta that is as good as none
+_POINTS, _FARTHEST, _NOTHING = 150, 690.0, -80.0
 
 
-class Group:
+class Profiled(Leaf):
+    """A release of which an upper bound of the profile is known, and below it nothing."""
+
+    basis: str
+
+    @abstractmethod
+    def log_above(self, epsilons: Floats, adjacency: Adjacency) -> Floats:
+        """Log of an upper bound of delta at each epsilon >= 0, at most 0."""
+
+    def pairs(self, adjacency: Adjacency) -> Pairs:
+        """The pair whose profile is the lowest chain of chords through points of the bound.
+
+        As a profile is convex in e^epsilon, chords of points above it are above it.
+        """
+        return _bounded(self, adjacency)
+
+    def in_sample(self, sampler: Sampler) -> Leaf:
+        """All of it on a sample."""
+        from dpacct.sampling.nested import nested as sampled
+
+        return self if sampler.rate == 1 else sampled(sampler, self)
+
+
+@lru_cache(maxsize=16)  # both questions of a calibration or a comparison, by each method
+def _bounded(release: Profiled, adjacency: Adjacency) -> Pairs:
+    from dpacct.mechanisms.laws.knots import above_profile
+    from dpacct.pld.loss import LossDistribution
+
+    far = 1.0
+    while far < _FARTHEST and release.log_above(np.array([far]), adjacency)[0] > _NOTHING:
+        far = min(1.5 * far, _FARTHEST)
+    even, fine = np.linspace(0.0, far, _POINTS), np.geomspace(1e-3 * far, far, _POINTS)
+    epsilons = np.union1d(even, fine)
+    deltas = np.exp(release.log_above(epsilons, adjacency))
+    if not deltas.min() < 1.0:
+        raise Unsupported(f"{release!r} is bounded at no epsilon", argument="plan")
+    nothing = Pair.of(LossDistribution.of_outcomes([0.0], [1.0]))
+    bound = Pair.of(above_profile(epsilons.tolist(), deltas.tolist()))
+    return Pairs(bound.ways, (release.basis,), nothing.ways, math.inf)
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class Group(Profiled, kind="group"):
     """A plan as seen by a group of `size` units that change together, 1 to 10^6.
 
     Plain Gaussian plans are exact: the distance grows to `size` times the sensitivity. Others are
-    bounded through the profile, and plans of zCDP through k^2 rho. Raises `InvalidArgument`.
+    bounded through the profile, and plans of zCDP through k^2 rho. It is a plan like any other, of which
+    the unit is the group: all that it is composed with must be said of groups too. Raises
+    `InvalidArgument`.
 
     >>> import dpacct as dp
     >>> pair = Group(dp.Gaussian(sigma=4), size=2)
@@ -37,100 +100,89 @@ class Group:
     (1.993091404, <Side.TWO_SIDED: 'two-sided'>)
     """
 
+    node: Node
+    size: int
+
+    basis = _PROFILE
+
     def __init__(self, plan: Node, *, size: int, adjacency: Adjacency | str | None = None) -> None:
         given: object = plan
         if not isinstance(given, Node):
             told = f"a group must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
             raise InvalidArgument(told, argument="plan")
-        self.size = SIZE.check("size", size)
-        self.plan = plan
-        self.adjacency = resolve_adjacency(plan, adjacency)
+        object.__setattr__(self, "size", SIZE.check("size", size))
+        object.__setattr__(self, "node", plan if adjacency is None else plan.under(adjacency))
+        known = self.node.facts
+        know(self, known.above(group=self.size * known.group))
 
-    def _mu(self) -> float | None:
-        """Mu of a plain Gaussian plan, else None."""
-        composed = Composition(self.plan, self.adjacency)
-        return None if composed.renyi_only else composed.gaussian_mu
+    @property
+    def plan(self) -> Node:
+        """What is said of one unit."""
+        return self.node
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """That of the plan."""
+        return resolve_adjacency(self.node)
 
     def rho(self) -> float | None:
         """k^2 rho, where all of the plan is zCDP; else None."""
         from dpacct.mechanisms.opaque import ZCDP
 
-        parts = self.plan.releases()
-        rhos = [float(leaf.rho) * n for leaf, n in parts if isinstance(leaf, ZCDP)]
-        return self.size**2 * math.fsum(rhos) if len(rhos) == len(parts) else None
+        parts = self.releases()
+        every = [float(leaf.rho) * n for leaf, n in parts if isinstance(leaf, ZCDP)]
+        return math.fsum(every) if len(every) == len(parts) else None
 
-    def _equivalent(self) -> Node | None:
-        """A plan of one unit with the group's cost, where there is one."""
-        from dpacct.mechanisms.gaussian import Gaussian
-        from dpacct.mechanisms.opaque import ZCDP
-
+    def gather(self) -> Mapping[Leaf, int]:
+        """What its releases amount to for the group, where that is known of all; else itself."""
         if self.size == 1:
-            return self.plan
-        mu, rho = self._mu(), self.rho()
-        if mu is not None:
-            return Gaussian(sigma=1.0 / (self.size * mu))
-        return None if rho is None else ZCDP(rho=rho * (1.0 + 1e-15))
+            return dict(self.node.gathered)
+        found: dict[Leaf, int] = {}
+        for leaf, count in self.node.releases():
+            grouped = leaf.grouped(self.size)
+            if grouped is None:
+                return {self: 1}
+            found[grouped] = found.get(grouped, 0) + count
+        return found
 
-    def rdp(self, order: float) -> float:
-        """Renyi DP of the group at an order above 1, an upper bound; exact for plain Gaussians.
+    def grouped(self, size: int) -> Group:
+        """A group of groups."""
+        return Group(self.node, size=self.size * size)
 
-        For groups of 2^c it is 3^c times that of the order 2^c `order` (Mironov 2017, Proposition 2),
-        for order >= 2; other sizes count as the next power of two. Raises `InvalidArgument`.
+    def log_above(self, epsilons: Floats, adjacency: Adjacency) -> Floats:
+        """By the plan's own profile at a share of epsilon, times the sum of e^{i eps/k} over i < k."""
+        share = epsilons / self.size
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factor = epsilons - share + np.log(np.expm1(-epsilons) / np.expm1(-share))
+        factor = np.where(share == 0.0, math.log(self.size), factor)
+        above = log_profile(Composition(self.node, adjacency), share) + factor
+        return np.asarray(np.minimum(above + 1e-13 * (1.0 + np.abs(factor)), 0.0))
+
+    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+        """Of groups of 2^c, 3^c times the divergence of the order 2^c `order` (Mironov 2017, Proposition 2).
+
+        For orders from 2 on; below, a divergence is at most that of order 2. Other sizes count as the next
+        power of two.
         """
-        known = self._equivalent()
-        if known is not None:
-            return float(known.rdp(order))
-        if not order >= 2:
-            told = f"order must be at least 2 for the group of this plan, got {shown(order)}"
-            raise InvalidArgument(told, argument="order")
-        doublings = (self.size - 1).bit_length()
-        return float(3**doublings * self.plan.rdp(order * 2**doublings))
+        plan, doublings = Composition(self.node, adjacency), (self.size - 1).bit_length()
 
-    def _above(self, epsilon: float) -> float:
-        """log of an upper bound of delta."""
-        from dpacct.compose.questions import log_profile
+        def log_moments(tilts: Floats) -> Floats:
+            orders = np.maximum(tilts + 1.0, 2.0) * 2**doublings
+            return np.asarray(tilts * 3**doublings * plan.renyi_at(orders))
 
-        share = epsilon / self.size
-        # sum of e^{i eps/k}, i < k
-        if share == 0.0:
-            factor = math.log(self.size)
+        return (Moments(log_moments),)
+
+    def sharper(
+        self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
+    ) -> Answer | None:
+        """By the bound itself, which is a little less than what a composition makes of it."""
+        if method != "auto" or self.releases() != ((self, 1),):
+            return None
+        word = resolve_adjacency(self, adjacency)
+        if quantity == "delta":
+            value = math.exp(self._log_delta(float(at), word))
         else:
-            factor = epsilon - share + math.log(math.expm1(-epsilon) / math.expm1(-share))
-        found = float(log_profile(Composition(self.plan, self.adjacency), np.array([share]))[0])
-        return found + factor + 1e-13 * (1.0 + abs(factor))
-
-    def delta(self, *, epsilon: Number) -> Answer:
-        """Delta of the group at this epsilon >= 0. Raises `InvalidArgument`."""
-        at = EPSILON.check("epsilon", epsilon)
-        known = self._equivalent()
-        if known is not None:
-            return self._told(known.delta(epsilon=at, adjacency=None))
-        value = min(1.0, math.exp(min(0.0, self._above(float(at)))))
-        return self._bound("delta", value)
-
-    def epsilon(self, *, delta: Number) -> Answer:
-        """Epsilon of the group at this delta. Raises `InvalidArgument`, `Unsupported` if there is none."""
-        log_target = ln(DELTA.check("delta", delta))
-        known = self._equivalent()
-        if known is not None:
-            return self._told(known.epsilon(delta=delta))
-        # the factor grows with epsilon, so the bound may rise again: take the first crossing
-        step, high = 0.25 * self.size, 0.0
-        while self._above(high) > log_target:
-            high += step
-            step *= 1.3
-            if high > 600.0 * self.size:
-                told = f"no epsilon gives the group of {self.size} this delta by its profile"
-                raise Unsupported(told, argument="delta")
-        if high == 0.0:
-            return self._bound("epsilon", 0.0)
-        low = 0.0
-        while high - low > 1e-9 * high:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._above(middle) > log_target else (low, middle)
-        return self._bound("epsilon", high)
-
-    def _bound(self, quantity: str, value: float) -> Answer:
+            value = self._crossing(ln(at), word)
         return Answer(
             quantity=quantity,
             value=value,
@@ -139,22 +191,49 @@ class Group:
             strength=Strength.BOUND,
             method="group",
             basis=(_PROFILE,),
-            assumptions=self.plan.assumptions(self.adjacency),
-            adjacency=self.adjacency,
-            unit=self.plan.unit,
-            tree=self.plan,
-            extra={"group_size": self.size},
+            assumptions=self.assumptions(word),
+            adjacency=word,
+            unit=self.unit,
+            tree=self,
         )
 
-    def _told(self, answer: Answer) -> Answer:
-        """The answer of the plan that the group amounts to, as one about the group."""
-        basis = (_GAUSSIAN if self._mu() is not None else _ZCDP) if self.size > 1 else None
-        return replace(
-            answer,
-            basis=answer.basis if basis is None else (basis, *answer.basis),
-            assumptions=self.plan.assumptions(self.adjacency),
-            adjacency=self.adjacency,
-            unit=self.plan.unit,
-            tree=self.plan,
-            extra={"group_size": self.size},
-        )
+    def _crossing(self, log_target: float, adjacency: Adjacency) -> float:
+        """The least epsilon at which the bound is down at the target: it may rise again beyond."""
+
+        def read(epsilon: float) -> tuple[float, float]:
+            value, (before, at) = self._log_delta(epsilon, adjacency), last[-1]
+            last.append((value, epsilon))
+            return value, (value - before) / (epsilon - at) if epsilon != at else math.nan
+
+        last = [(self._log_delta(0.0, adjacency), 0.0)]
+        step, low, high = 0.25 * self.size, 0.0, 0.0
+        while last[-1][0] > log_target:
+            low, high, step = high, high + step, 1.3 * step
+            if high > 600.0 * self.size:
+                told = f"no epsilon gives the group of {self.size} this delta by its profile"
+                raise Unsupported(told, argument="delta")
+            read(high)
+        return roots.decreasing(read, log_target, low, high) * (1.0 + 1e-9)
+
+    def _log_delta(self, epsilon: float, adjacency: Adjacency) -> float:
+        return float(self.log_above(np.array([epsilon]), adjacency)[0])
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """The plan's."""
+        return self.node.assumptions(adjacency)
+
+    def citations(self) -> tuple[str, ...]:
+        """The plan's, and the theorems about groups."""
+        return (*self.node.citations(), *GROUPS)
+
+    def __repr__(self) -> str:
+        return f"Group({self.node!r}, size={self.size})"
+
+    def fields(self) -> Fields:
+        """The size, and the plan inside."""
+        return {"size": self.size, "of": nested(self.node)}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Node:
+        """Read both."""
+        return cls(read(take(fields, "of")), size=take(fields, "size"))

@@ -41,6 +41,11 @@ class _Normal(Mechanism):
         """N(0, sigma^2) against N(1, sigma^2)."""
         return normal_pair(square_root(self.sigma_squared(adjacency)))
 
+    def grouped(self, size: int) -> Leaf:
+        """The distance is `size` times as large (Dong, Roth, Su 2022, Theorem 2.14), and attained."""
+        per_sensitivity, per_clip = (size**2 * part for part in self.precision())
+        return GaussianStatistic(per_sensitivity=per_sensitivity, per_clip=per_clip)
+
     def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
         """Gaussian releases of one sample are one: the weighted mean is a sufficient statistic.
 

@@ -124,6 +124,10 @@ class ZCDP(_Opaque, kind="zcdp"):
         """Rho * order (Bun-Steinke, Definition 1.1)."""
         return float(self.rho) * orders
 
+    def grouped(self, size: int) -> ZCDP:
+        """k^2 rho (Bun-Steinke, Proposition 1.9)."""
+        return ZCDP(rho=size**2 * self.rho)
+
     def in_sample(self, sampler: Any) -> Leaf:
         """Amplification by sampling needs more than rho: raises `Unsupported`."""
         if sampler.rate == 1:

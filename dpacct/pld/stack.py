@@ -134,7 +134,7 @@ class Stack:
             tilted = self.masses[large] + c * self.rows[large]
             peak = tilted.max(axis=1)
             found[large] = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
-        return found
+        return np.asarray(found)
 
     def renyi_epsilon(self, c: float, log_delta: float) -> float:
         """Epsilon by the Renyi divergence of order 1 + c."""

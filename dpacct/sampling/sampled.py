@@ -122,6 +122,9 @@ class OnSample(Node):
     def __post_init__(self) -> None:
         """One release, unless nothing is left out of the sample."""
         inner = self.node.facts
+        if inner.group > 1:
+            told = f"a group of {inner.group} is in no sample as a whole: make the group of the samples"
+            raise Unsupported(told, argument="plan")
         total = inner.total if self.sampler.rate == 1 else 1
         own = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
         know(self, inner._replace(total=total).join(own).above())

@@ -29,6 +29,7 @@ class Facts(NamedTuple):
     declared: Adjacency | None = None  # with `under`
     fixed: Adjacency | None = None  # the only one its sampling allows
     unit: Unit | None = None  # declared with `under`
+    group: int = 1  # units that change together
 
     def join(self, other: Facts) -> Facts:
         """The facts of two plans together; `InvalidArgument` where they contradict each other."""
@@ -38,6 +39,7 @@ class Facts(NamedTuple):
             _agree("adjacency", self.declared, other.declared),
             _agree("adjacency", self.fixed, other.fixed),
             _agree("unit", self.unit, other.unit),
+            max(self.group, other.group),
         ).checked()
 
     def above(self, **changed: Any) -> Facts:

@@ -336,6 +336,10 @@ class Leaf(Node):
     def in_sample(self, sampler: Any) -> Leaf:
         """This release inside a sample; raises `Unsupported` where that has no known pair."""
 
+    def grouped(self, size: int) -> Leaf | None:
+        """This release as so many units see it that change together; None where that is not known."""
+        return None
+
     def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
         """One leaf worth all of `releases` (this being the first) together, None if unknown."""
         return None

@@ -134,6 +134,9 @@ COMPOSITES: Mapping[str, Node] = {
     "a round": dp.Participation("0.5")(dp.Gaussian(sigma=4) * 3),
     "a nested sample": dp.Poisson("0.2")(dp.Gaussian(sigma=4) * 3),
     "two kinds": dp.Gaussian(sigma=4) + dp.Laplace(b=5) * 2,
+    "a group": dp.Group(dp.Poisson("0.1")(dp.Gaussian(sigma=4)) * 3, size=2),
+    "a group, Gaussian": dp.Group(dp.Gaussian(sigma=6) * 3, size=3),
+    "disjoint parts": dp.Parallel(dp.Gaussian(sigma=4) * 2, dp.Laplace(b=6)),
     "a client's steps": dp.WithoutReplacement("0.2")(dp.Gaussian(sigma=4)).under(unit="client"),
 }
 """Plans that are no single mechanism on a sample; federated plans are built of these."""

@@ -61,6 +61,7 @@ NAMED_EXCEPTIONS = {
     ("dpacct.answer.calibration", "dpacct.sampling.fixed_size"),
     ("dpacct.answer.calibration", "dpacct.sampling.poisson"),
     ("dpacct.tree.node", "dpacct.compose.questions"),
+    ("dpacct.tree.saved", "dpacct.compose.parallel"),
     ("dpacct.tree.saved", "dpacct.mechanisms"),
     ("dpacct.tree.saved", "dpacct.sampling"),
     ("dpacct.tree.saved", "dpacct.shuffling.shuffle"),
