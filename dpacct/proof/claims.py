@@ -212,10 +212,12 @@ def _prove(
                 for (law, count), rule in zip(laws, rules, strict=True)
             ]
             line = Line(prepared, contour) if form == "contour" else LessAtoms(prepared, contour)
-            return Enclosure.of(line.delta(e)), line.terms(e)
+            terms = line.terms(e)
+            return Enclosure.of(line.delta(e, terms)), terms
         if form == FORM:
             split = from_evidence(laws, evidence)
-            return Enclosure.of(split.delta(e)), split.terms(e)
+            terms = split.terms(e)
+            return Enclosure.of(split.delta(e, terms)), terms
     raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict
+from contextlib import suppress
 from fractions import Fraction
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from flint import arb
@@ -16,14 +17,13 @@ from dpacct.errors import DpacctError, NotCertified
 
 from .balls import Enclosure, ball, fraction, precision
 from .effort import CLOSED, allowance, read_cost, spend
-from .far_draws import FarDraws
-from .far_search import FarSeeker, propose_far
+from .far_search import FarSeeker
 from .floats import FloatLaw
-from .lattice import Lattice, places
+from .lattice import places
 from .lattice_search import LatticeSeeker
-from .line import Line
+from .line import Terms
 from .plan import Laws
-from .search import Aim, Seeker, propose, saddle_epsilon, tilt_for_bound
+from .search import Seeker, saddle_epsilon, tilt_for_bound
 from .whole import (
     FEW_OUTCOMES,
     chernoff,
@@ -39,11 +39,46 @@ from .whole import (
 _TRIALS = 6
 _MOST_NATS = 140.0
 _EDGE_BITS = 256
-_FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one expected
+_MOST_BITS = 200_000  # of a closed form
+_DROWNED = 12.0  # nats by which less is expected where a value drowned in its errors
 _VALLEY = 40.0  # nats above delta at the saddle: a valley lies between near and far draws
 _SHORT = 0.15  # seconds that a line may take before a split is looked for
+_GIVES_UP = ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError
+"""What floats may raise where they know no answer."""
 _NOTHING = Fraction(1, 10**1000)
 _ROUNDING = 2.0**-30  # of an error's radius
+
+
+class Proof(Protocol):
+    """What a proposal is built into: good for every epsilon near the one it was made for."""
+
+    @property
+    def node_count(self) -> int:
+        """Numbers that a reading adds up."""
+        ...
+
+    def terms(self, epsilon: arb) -> Terms:
+        """What a reading adds up, and an upper bound of each error."""
+        ...
+
+    def delta(self, epsilon: arb, terms: Terms | None = None) -> arb:
+        """An enclosure of the value at one epsilon."""
+        ...
+
+
+class Seeks(Protocol):
+    """A search for a proof of one kind."""
+
+    @property
+    def log_delta(self) -> float | None:
+        """About what to expect; None where that is not known yet."""
+        ...
+
+    def propose(
+        self, epsilon: float, log_delta: float | None, nats: float
+    ) -> tuple[dict[str, Any], Proof]:
+        """Evidence that delta, about e^log_delta, is enclosed to e^-nats of it, and its proof."""
+        ...
 
 
 class Solved(Protocol):
@@ -82,15 +117,12 @@ class Engine(Protocol):
         ...
 
 
-def _missing(found: Enclosure, width: float) -> float:
-    """Nats to add to an aim that came out wider than this."""
-    return max(1.0, min(40.0, math.log(found.relative_width / width) + 1.0))
+class _Reading(NamedTuple):
+    """delta at one epsilon, what proves it, and the terms that it was added up from."""
 
-
-def _too_wide(width: float) -> NotCertified:
-    return NotCertified(
-        f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
-    )
+    enclosure: Enclosure
+    evidence: dict[str, Any]
+    terms: Terms
 
 
 class Direction:
@@ -99,238 +131,177 @@ class Direction:
     def __init__(self, laws: Laws, engine: Engine | None = None) -> None:
         self.laws, self._engine = laws, engine
         self._float_laws = [(FloatLaw(step), count) for step, count in laws]
-        self._line: Line | FarDraws | Lattice | None = None
         self._lattice = _on_lattice(laws)
         self._split = _to_split(laws)  # which law has far draws
         self._split_first = False
         self._slow = False  # whether a slow closed form is tried too
-        self._bits = 0
         self._closed_bits = 0  # what the last closed form took
-        self.evidence: dict[str, Any] = {}
+        self._line: Proof | None = None
         self._line_evidence: dict[str, Any] = {}
+        self._readings: dict[Fraction, _Reading] = {}
+        self.evidence: dict[str, Any] = {}
 
-    def _closed(self, epsilon: Fraction, width: float) -> Enclosure | None:
-        """Closed forms, with as much precision as their cancellation takes."""
-        bits = max(96 + math.ceil(-math.log2(width)), self._closed_bits)
-        while bits < 200_000:
-            spend(CLOSED)
-            with precision(bits):
-                e = ball(epsilon)
-                if largest_loss(self.laws) <= e:
-                    self.evidence = {"form": "ceiling", "bits": bits}
-                    return Enclosure(Fraction(0), Fraction(0))
-                value = closed_form(self.laws, e, self._slow)
-                if value is None:
-                    return None
-                if value < ball(_NOTHING):  # eps at the largest loss: no precision tells it from 0
-                    self.evidence = {"form": "closed", "bits": bits}
-                    return Enclosure.of(value)
-                if value > 0:
-                    found = Enclosure.of(value)
-                    if found.relative_width <= width:
-                        self.evidence = {"form": "closed", "bits": bits}
-                        self._closed_bits = bits
-                        return found
-            bits *= 2
-        raise NotCertified("a closed form cancels beyond 200,000 bits: the value is withheld")
+    @cached_property
+    def _largest(self) -> arb:
+        with precision(_EDGE_BITS):
+            return largest_loss(self.laws)
+
+    def _beyond_all(self, epsilon: Fraction) -> bool:
+        """Whether no loss exceeds epsilon."""
+        with precision(_EDGE_BITS):
+            if not self._largest <= ball(epsilon):
+                return False
+        self.evidence = {"form": "ceiling", "bits": _EDGE_BITS}
+        return True
+
+    def ceiling(self) -> Fraction | None:
+        """An upper end of the largest loss; None where there is none."""
+        return fraction(self._largest.upper()) if self._largest.is_finite() else None
 
     @property
     def closed(self) -> bool:
         """Whether a closed form gives delta."""
         return has_closed_form(self.laws, self._slow)
 
+    def _closed(self, epsilon: Fraction, width: float) -> Enclosure | None:
+        """Closed forms, with as much precision as their cancellation takes."""
+        bits = max(96 + math.ceil(-math.log2(width)), self._closed_bits)
+        while bits < _MOST_BITS:
+            spend(CLOSED)
+            with precision(bits):
+                value = closed_form(self.laws, ball(epsilon), self._slow)
+                if value is None:
+                    return None
+                nothing = value < ball(_NOTHING)  # no precision tells it from 0
+                enclosure = Enclosure.of(value)
+            if nothing or (enclosure.lower > 0 and enclosure.relative_width <= width):
+                if not nothing:
+                    self._closed_bits = bits
+                reading = _Reading(enclosure, {"form": "closed", "bits": bits}, {})
+                return self._kept(epsilon, reading)
+            bits *= 2
+        raise NotCertified(f"a closed form cancels beyond {_MOST_BITS} bits: the value is withheld")
+
+    def _kept(self, epsilon: Fraction, reading: _Reading) -> Enclosure:
+        self._readings[epsilon], self.evidence = reading, reading.evidence
+        return reading.enclosure
+
+    def _read(self, epsilon: Fraction) -> Enclosure:
+        assert self._line is not None
+        bits = self._line_evidence["bits"]
+        spend(read_cost(self._line.node_count, bits))
+        with precision(bits):
+            e = ball(epsilon)
+            terms = self._line.terms(e)
+            enclosure = Enclosure.of(self._line.delta(e, terms))
+        return self._kept(epsilon, _Reading(enclosure, self._line_evidence, terms))
+
+    def terms(self, epsilon: Fraction) -> dict[str, str]:
+        """The sum and each error term that was read at this epsilon, as text, for a certificate."""
+        reading = self._readings.get(epsilon)
+        if reading is None or reading.evidence is not self.evidence:
+            return {}
+        with precision(reading.evidence["bits"]):
+            # an error may round a little differently at another precision, where it is checked
+            rounded = {
+                name: value if name.endswith("sum") else value * (1 + _ROUNDING)
+                for name, value in reading.terms.items()
+            }
+            return {name: value.str(20, radius=True) for name, value in rounded.items()}
+
     def enclose(self, epsilon: Fraction, width: float, log_delta: float | None = None) -> Enclosure:
         """delta(epsilon) within a relative width; raises `NotCertified`."""
+        if self._beyond_all(epsilon):
+            return Enclosure(Fraction(0), Fraction(0))
+        reading = self._readings.get(epsilon)
+        if reading is not None and reading.enclosure.relative_width <= width:
+            return self._kept(epsilon, reading)
         try:
             return self._enclose(epsilon, width, log_delta)
         except NotCertified:
-            if self.closed or not self._more_closed():
+            if self._slow or not has_closed_form(self.laws) or self.closed:
                 raise
+        self._slow = True  # there is a closed form after all
         return self._enclose(epsilon, width, log_delta)
-
-    def _more_closed(self) -> bool:
-        """Whether there is a closed form after all, a slow one."""
-        before, self._slow = self._slow, True
-        return not before and self.closed
 
     def _enclose(self, epsilon: Fraction, width: float, log_delta: float | None) -> Enclosure:
         closed = self._closed(epsilon, width)
         if closed is not None:
             return closed
         if self._line is not None:
-            found = self._read(epsilon)
-            if found.relative_width <= width:
-                return found
-        nats = -math.log(width) + 2.5
+            enclosure = self._read(epsilon)
+            if enclosure.relative_width <= width:
+                return enclosure
         if self._lattice is not None:
-            return self._by_lattice(self._lattice, epsilon, width, nats)
+            return self._by_trials(self._lattice, epsilon, width)
         if self._split is not None:
-            either = self._by_either(epsilon, width, log_delta, nats)
-            if either is not None:
-                return either
-        return self._by_line(
-            Seeker(self._float_laws, float(epsilon), log_delta), epsilon, width, nats
+            if not self._split_first:
+                with suppress(NotCertified), allowance(_SHORT):
+                    seeker = self._seeker(epsilon, log_delta)
+                    if seeker.excess < _VALLEY:
+                        return self._by_trials(seeker, epsilon, width)
+            with suppress(NotCertified):
+                far = FarSeeker(self.laws, self._float_laws, self._split, log_delta)
+                enclosure = self._by_trials(far, epsilon, width)
+                self._split_first = True
+                return enclosure
+        return self._by_trials(self._seeker(epsilon, log_delta), epsilon, width)
+
+    def _seeker(self, epsilon: Fraction, log_delta: float | None) -> Seeker:
+        return Seeker(self.laws, self._float_laws, float(epsilon), log_delta)
+
+    def _by_trials(self, seeker: Seeks, epsilon: Fraction, width: float) -> Enclosure:
+        """By what the seeker proposes, asked again for more where it came out too wide."""
+        log_delta, nats = seeker.log_delta, 2.5 - math.log(width)
+        for _ in range(_TRIALS):
+            self._line_evidence, self._line = seeker.propose(float(epsilon), log_delta, nats)
+            enclosure = self._read(epsilon)
+            if enclosure.relative_width <= width:
+                return enclosure
+            if enclosure.lower > 0:
+                log_delta = ln(enclosure.lower)
+                nats += max(1.0, min(40.0, math.log(enclosure.relative_width / width) + 1.0))
+            else:  # the value was expected far too high, and drowned in the errors
+                most = ln(enclosure.upper)
+                log_delta = (most if log_delta is None else min(most, log_delta)) - _DROWNED
+        raise NotCertified(
+            f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
         )
-
-    def _by_either(
-        self, epsilon: Fraction, width: float, log_delta: float | None, nats: float
-    ) -> Enclosure | None:
-        """By a short line, or else by the number of far draws; None: neither."""
-        if not self._split_first:
-            try:
-                with allowance(_SHORT):
-                    seeker = Seeker(self._float_laws, float(epsilon), log_delta)
-                    if seeker.total.height(float(epsilon)) - seeker.log_delta < _VALLEY:
-                        return self._by_line(seeker, epsilon, width, nats)
-            except NotCertified:
-                pass
-        try:
-            found = self._by_far_draws(epsilon, width, log_delta, nats)
-        except NotCertified:
-            return None
-        self._split_first = True
-        return found
-
-    def _by_far_draws(
-        self, epsilon: Fraction, width: float, log_delta: float | None, nats: float
-    ) -> Enclosure:
-        assert self._split is not None
-        seeker = FarSeeker(self.laws, self._float_laws, self._split)
-        for _ in range(_TRIALS):
-            evidence, self._line = propose_far(seeker, Aim(float(epsilon), 0.0, nats), log_delta)
-            self._line_evidence, self._bits = evidence, evidence["bits"]
-            found = self._read(epsilon)
-            if found.relative_width <= width:
-                return found
-            if found.lower > 0:
-                log_delta = ln(found.lower)
-                nats += _missing(found, width)
-            else:
-                log_delta = (ln(found.upper) if log_delta is None else log_delta) - 6.0
-        raise _too_wide(width)
-
-    def _by_lattice(
-        self, seeker: LatticeSeeker, epsilon: Fraction, width: float, nats: float
-    ) -> Enclosure:
-        """By one period of the moments of losses that lie on a lattice."""
-        guess = seeker.estimate(float(epsilon)) - 2.0
-        for _ in range(_TRIALS):
-            evidence, self._line = seeker.propose(float(epsilon), guess, nats)
-            self._line_evidence, self._bits = evidence, evidence["bits"]
-            found = self._read(epsilon)
-            if found.relative_width <= width:
-                return found
-            if found.lower > 0:
-                guess = ln(found.lower)
-                nats += _missing(found, width)
-            else:
-                guess -= 12.0
-        raise _too_wide(width)
-
-    def _by_line(self, seeker: Seeker, epsilon: Fraction, width: float, nats: float) -> Enclosure:
-        guess = seeker.log_delta
-        if abs(seeker.estimate - guess) > _FAR_OFF:
-            guess = min(guess, seeker.estimate)
-        for _ in range(_TRIALS):
-            found = self._build(seeker, Aim(float(epsilon), guess, nats), epsilon)
-            if found.relative_width <= width:
-                return found
-            if found.lower > 0 and ln(found.lower) > guess - 3.0:
-                nats += _missing(found, width)
-            else:  # the estimate was far too high, and the sum drowned in its errors
-                guess = min(guess, ln(found.upper) if found.upper > 0 else guess) - 12.0
-        raise _too_wide(width)
-
-    def _build(self, seeker: Seeker, aim: Aim, epsilon: Fraction) -> Enclosure:
-        proposal, self._line = propose(seeker, self.laws, aim)
-        self._bits = proposal.bits
-        self._line_evidence = {
-            "form": "contour less atoms" if proposal.less_atoms else "contour",
-            "bits": proposal.bits,
-            "contour": asdict(proposal.contour),
-            "rules": rules_to_json(proposal.rules),
-        }
-        return self._read(epsilon)
 
     def decide(
         self, epsilon: Fraction, target: Fraction, *, only_edge: bool = False
     ) -> bool | None:
         """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
-        try:
-            return self._decide(epsilon, target, only_edge=only_edge)
-        except NotCertified:
-            if self.closed or not self._more_closed():
-                raise
-        return self._decide(epsilon, target, only_edge=only_edge)
-
-    def _decide(self, epsilon: Fraction, target: Fraction, *, only_edge: bool) -> bool | None:
         verdict = self._at_the_edge(epsilon, target)
-        if only_edge:
+        if verdict is not None or only_edge:
             return verdict
-        if verdict is None and self._line is not None:
+        reading = self._readings.get(epsilon)
+        if reading is not None:
+            verdict = self._compare(self._kept(epsilon, reading), target)
+        elif self._line is not None:
             verdict = self._compare(self._read(epsilon), target)
-        if verdict is None and self._line is None and self.at_most(epsilon, target):
+        elif self.at_most(epsilon, target):
             return True
-        seeker: Seeker | None = None
         nats = 7.0
         while verdict is None and nats < _MOST_NATS:
-            closed = self._closed(epsilon, math.exp(-nats))
-            if closed is None and self._lattice is not None:
-                closed = self._by_lattice(self._lattice, epsilon, math.exp(-nats), nats + 2.5)
-            elif closed is None and self._split is not None:
-                closed = self._by_either(epsilon, math.exp(-nats), ln(target), nats + 2.5)
-            if closed is not None:
-                verdict = self._compare(closed, target)
-            else:
-                seeker = seeker or Seeker(self._float_laws, float(epsilon), ln(target))
-                found = self._build(seeker, Aim(float(epsilon), ln(target), nats), epsilon)
-                verdict = self._compare(found, target)
+            verdict = self._compare(self.enclose(epsilon, math.exp(-nats), ln(target)), target)
             nats += 10.0
         return verdict
 
-    def ceiling(self) -> Fraction | None:
-        """An upper end of the largest loss; None where there is none."""
-        with precision(_EDGE_BITS):
-            value = largest_loss(self.laws)
-            return fraction(value.upper()) if value.is_finite() else None
-
     def _at_the_edge(self, epsilon: Fraction, target: Fraction) -> bool | None:
         """`decide` by the largest loss alone: beyond it delta is 0, and its mass may be enough."""
-        with precision(_EDGE_BITS):
-            e = ball(epsilon)
-            ceiling = largest_loss(self.laws)
-            if ceiling <= e:
-                self.evidence = {"form": "ceiling", "bits": _EDGE_BITS}
-                return True
-            if ceiling.is_finite() and top_outcome(self.laws, e) > ball(target):
-                self.evidence = {"form": "largest loss", "bits": _EDGE_BITS}
-                return False
+        if self._beyond_all(epsilon):
+            return True
+        if self._largest.is_finite():
+            with precision(_EDGE_BITS):
+                if top_outcome(self.laws, ball(epsilon)) > ball(target):
+                    self.evidence = {"form": "largest loss", "bits": _EDGE_BITS}
+                    return False
         return None
 
     @staticmethod
-    def _compare(found: Enclosure, target: Fraction) -> bool | None:
-        return True if found.upper <= target else False if found.lower > target else None
-
-    def _read(self, epsilon: Fraction) -> Enclosure:
-        assert self._line is not None
-        spend(read_cost(self._line.node_count, self._bits))
-        self.evidence = self._line_evidence
-        with precision(self._bits):
-            value = self._line.delta(ball(epsilon))
-            return Enclosure.of(value)
-
-    def terms(self, epsilon: Fraction) -> dict[str, str]:
-        """The sum and each error term, as text, for a certificate."""
-        if self._line is None:
-            return {}
-        with precision(self._bits):
-            told = self._line.terms(ball(epsilon))
-            # an error may round a little differently at another precision, where it is checked
-            room = {name: 0 if name.endswith("sum") else _ROUNDING for name in told}
-            return {
-                name: (value * (1 + room[name])).str(20, radius=True)
-                for name, value in told.items()
-            }
+    def _compare(enclosure: Enclosure, target: Fraction) -> bool | None:
+        return True if enclosure.upper <= target else False if enclosure.lower > target else None
 
     def _asked(self, question: Callable[[Engine], Solved]) -> Solved | None:
         """What the fast engine says; None where it gives up."""
@@ -339,20 +310,32 @@ class Direction:
         try:
             with np.errstate(all="ignore"):
                 return question(self._engine)
-        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
+        except _GIVES_UP:
             return None
 
     def float_epsilon(self, log_target: float) -> float:
-        """The fast engine's epsilon at this log delta, or the saddle's: where the search starts."""
-        found = self._asked(lambda engine: engine.epsilon(log_target))
-        if found is not None and found.resolved:
-            return found.value
+        """About epsilon at this log delta, where the search starts: the fast engine's, or the saddle's.
+
+        Where a closed form is cheap to read again, the saddle's will do.
+        """
+        guess = self._saddle_epsilon(log_target) if self.closed else math.nan
+        if guess > 0.0:
+            return guess
+        solved = self._asked(lambda engine: engine.epsilon(log_target))
+        if solved is not None and solved.resolved:
+            return solved.value
+        guess = self._saddle_epsilon(log_target)
+        if solved is None or math.isnan(guess):
+            return guess if solved is None else solved.value
+        return min(max(guess, solved.lower), solved.upper)
+
+    def _saddle_epsilon(self, log_target: float) -> float:
+        """The saddle's, or nan."""
         try:
             with np.errstate(all="ignore"):
-                guess = saddle_epsilon(self._float_laws, log_target)
-        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
-            return math.nan if found is None else found.value
-        return guess if found is None else min(max(guess, found.lower), found.upper)
+                return saddle_epsilon(self._float_laws, log_target)
+        except _GIVES_UP:
+            return math.nan
 
     def float_lower(self, log_target: float) -> float:
         """The lower end of the fast engine's epsilon; nan where it has none."""
@@ -367,25 +350,23 @@ class Direction:
     def float_slope(self, epsilon: float, log_target: float) -> float:
         """About -d log delta/d epsilon."""
         if self.closed or self._lattice is not None:
-            rise = 1e-4
-            ends = [self._enclose(Fraction(epsilon * x), 1e-7, None) for x in (1.0, 1.0 + rise)]
+            rise = 1e-4  # downwards, for delta may end a little above
+            ends = [self.enclose(Fraction(epsilon * x), 1e-7) for x in (1.0 - rise, 1.0)]
             high, low = (ln(end.lower) if end.lower > 0 else -math.inf for end in ends)
             found = (high - low) / (epsilon * rise)
             return found if 0.0 < found < math.inf else 1.0 / max(epsilon, 1e-300)
         try:
             with allowance(math.inf if self._split is None else _SHORT):
-                return Seeker(self._float_laws, epsilon, log_target).total.c
-        except (ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError):
+                return self._seeker(Fraction(epsilon), log_target).total.c
+        except _GIVES_UP:
             return 1.0 / max(epsilon, 1e-300)
 
     def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
         """Whether a cheap bound, eq. (10), proves delta(epsilon) <= target."""
-        with precision(96):
-            if largest_loss(self.laws) <= ball(epsilon):
-                self.evidence = {"form": "ceiling", "bits": 96}
-                return True
-            if self.closed or self._lattice is not None:
-                return False  # which is cheap enough
+        if self._beyond_all(epsilon):
+            return True
+        if self.closed or self._lattice is not None:
+            return False  # which is cheap enough
         found = tilt_for_bound(self._float_laws, self.laws, float(epsilon), ln(target))
         if found is None:
             return False

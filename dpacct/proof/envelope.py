@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from flint import arb
@@ -55,10 +56,14 @@ class Layers:
         lost = lost.lower()
         return (-(-lost).log1p()).lower() if lost < 1 else arb(0)
 
+    @cached_property
+    def _floats(self) -> tuple[Floats, Floats]:
+        masses, widths = (np.array([float(x) for x in row]) for row in (self.masses, self.widths))
+        return masses, widths
+
     def float_deficit(self, t: Floats) -> Floats:
         """`deficit` in floats, a hair smaller: for the search, never for the proof."""
-        masses = np.array([float(mass) for mass in self.masses])
-        widths = np.array([float(width) for width in self.widths])
+        masses, widths = self._floats
         u = np.multiply.outer(0.5 * t, widths)
         flat = np.where(u < _FAR, 1.0 - np.sinc(_KNEE / math.pi), 1.0 - 1.0 / np.maximum(u, 1.0))
         flat = np.where(u < _KNEE, 1.0 - np.sinc(u / math.pi), flat)

@@ -21,7 +21,7 @@ from .balls import ball, disc
 from .choices import demand, positive, whole
 from .effort import line_cost, rule_cost, spend
 from .law import normal_tail
-from .line import Contour, Line, Prepared, payoff_peak
+from .line import Contour, Line, Prepared, Terms, payoff_peak
 from .plan import Laws
 from .rule import Rule
 from .step import Step
@@ -141,7 +141,7 @@ class FarDraws:
         """Frequencies that a reading adds up."""
         return sum(line.contour.count for line in self.lines.values()) + 5 * len(self._bounds)
 
-    def terms(self, epsilon: arb) -> dict[str, arb]:
+    def terms(self, epsilon: arb) -> Terms:
         """Each line's sum and errors, and what is left out, at this epsilon."""
         told = {}
         for far, line in self.lines.items():
@@ -154,9 +154,9 @@ class FarDraws:
         told["too much"] = self.split.too_much()
         return told
 
-    def delta(self, epsilon: arb) -> arb:
+    def delta(self, epsilon: arb, terms: Terms | None = None) -> arb:
         """An enclosure of the value at one epsilon."""
-        terms = self.terms(epsilon)
+        terms = terms or self.terms(epsilon)
         low, high = -terms["too much"], terms["given up"]
         for far in self.lines:
             one = {name: terms[f"{far} far: {name}"] for name in _OF_A_LINE}

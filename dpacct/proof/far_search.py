@@ -21,7 +21,7 @@ from .line import Contour, Line
 from .plan import Laws
 from .rule import has_panels
 from .rules import Wanted, propose_rule
-from .search import Aim, count_nodes, decay, searching
+from .search import Aim, Evidence, count_nodes, decay, searching
 from .split_floats import SplitFloats
 from .step import Step
 from .whole import rules_to_json, size
@@ -205,6 +205,22 @@ class FarSeeker:
     laws: Laws
     float_laws: FloatLaws
     which: int
+    log_delta: float | None
+
+    def propose(
+        self, epsilon: float, log_delta: float | None, nats: float
+    ) -> tuple[Evidence, FarDraws]:
+        """The evidence of a split, and what it proves."""
+        aim = Aim(epsilon, 0.0, nats)
+        with searching():
+            choices = self.choose(aim, log_delta)
+        failure = NotCertified("no split into near and far draws was found: the value is withheld")
+        for choice in choices:
+            try:
+                return _proposed(choice, aim)
+            except NotCertified as error:
+                failure = error
+        raise failure
 
     def choose(self, aim: Aim, log_delta: float | None) -> list[_Choice]:
         """The windows with the least work."""
@@ -258,25 +274,10 @@ def _wanted(terms: Terms, one: _Term, nats: float, log_delta: float) -> Wanted:
     return Wanted(one.c, max(one.c - one.down, 1e-3 * one.c), one.c + one.up, total, count, nats)
 
 
-def propose_far(
-    seeker: FarSeeker, aim: Aim, log_delta: float | None
-) -> tuple[dict[str, Any], FarDraws]:
-    """The evidence of a split, and what it proves."""
-    with searching():
-        choices = seeker.choose(aim, log_delta)
-    told: NotCertified | None = None
-    for choice in choices:
-        try:
-            return _proposed(choice, aim)
-        except NotCertified as error:
-            told = error
-    raise told or NotCertified("no split into near and far draws was found: the value is withheld")
-
-
-def _proposed(choice: _Choice, aim: Aim) -> tuple[dict[str, Any], FarDraws]:
+def _proposed(choice: _Choice, aim: Aim) -> tuple[Evidence, FarDraws]:
     terms, split = choice.terms, choice.terms.split
     here = Aim(aim.epsilon, choice.log_delta, aim.nats + math.log(1.0 + len(choice.lines)))
-    told: dict[str, Any] = {"form": FORM, "which": split.which, "window": asdict(split.window)}
+    told: Evidence = {"form": FORM, "which": split.which, "window": asdict(split.window)}
     told["lines"], told["bounds"] = [], []
     bits = 128
     settled: dict[int, tuple[float, Sequence[Any]]] = {}
@@ -341,6 +342,6 @@ def _line(terms: Terms, one: _Term, aim: Aim) -> tuple[list[Any], int, Line]:
         rules, bits = _rules(terms, one, one.far, aim.nats, told)
     with precision(bits):
         steps = terms.split.steps(one.far, c, rules)
-        nodes = sum(getattr(law, "node_count", 1) for law, _ in steps)
+        nodes = sum(law.node_count for law, _ in steps)
         spend(line_cost(nodes, count, len(steps), bits))
         return rules, bits, Line(steps, contour)

@@ -24,7 +24,7 @@ from dpacct.errors import NotCertified
 
 from .balls import ball
 from .choices import demand, positive, real, whole
-from .line import payoff_peak, power, rotations
+from .line import Terms, payoff_peak, power, rotations
 from .stated import unit_of
 from .step import Step
 
@@ -143,7 +143,7 @@ class Lattice:
             return above, factor(self._c - down, down)
         return above, 1 / (self._c * period).expm1()
 
-    def terms(self, epsilon: arb) -> dict[str, arb]:
+    def terms(self, epsilon: arb) -> Terms:
         """The sum, and an upper bound of each error, at this epsilon."""
         where, n, c = self._where, self.period.nodes, self._c
         first = math.ceil(float(((epsilon - where.base) / where.unit).mid()))
@@ -173,9 +173,9 @@ class Lattice:
             "tie": tie.upper(),
         }
 
-    def delta(self, epsilon: arb) -> arb:
+    def delta(self, epsilon: arb, terms: Terms | None = None) -> arb:
         """An enclosure of the value at one epsilon."""
-        terms = self.terms(epsilon)
+        terms = terms or self.terms(epsilon)
         low = terms["sum"] - (terms["aliasing above"] + terms["aliasing below"]).upper()
         return self._escaped + (terms["sum"] + terms["tie"]).union(low)
 

@@ -42,6 +42,7 @@ class LatticeSeeker:
                 for points, count in where.laws
             ]
         self._atoms = sum(x.size for x, _, _ in self._laws)
+        self.log_delta: float | None = None
 
     def log_moments(self, cs: Floats) -> Floats:
         """log M."""
@@ -56,20 +57,18 @@ class LatticeSeeker:
         """Log of the moment bound at each tilt, eq. (10)."""
         return np.asarray(self.log_moments(cs) - cs * epsilon + log_payoff_peak(cs))
 
-    def estimate(self, epsilon: float) -> float:
-        """The least moment bound: log delta is a little less."""
-        return float(self.bounds(self._tilts(), epsilon).min())
-
     def _tilts(self) -> Floats:
         return np.asarray(np.geomspace(1e-4, 3e3, 240) / self._unit)
 
     def propose(
-        self, epsilon: float, log_delta: float, nats: float
+        self, epsilon: float, log_delta: float | None, nats: float
     ) -> tuple[dict[str, Any], Lattice]:
         """Evidence, and the period built from it."""
         spend(SEARCH)
         tilts = self._tilts()
         bounds = self.bounds(tilts, epsilon)
+        if log_delta is None:  # a little below the least moment bound
+            log_delta = float(bounds.min()) - 2.0
         near = tilts[bounds < bounds.min() + _HEIGHT]
         choices = [
             self._at(float(c), epsilon, log_delta, nats) for c in near[:: 1 + near.size // 20]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from flint import acb, arb
 
 from .choices import Unsound
-from .line import Line
+from .line import Line, Terms
 from .moments import Moments
 from .outcomes import folded, stick
 
@@ -56,6 +56,6 @@ class LessAtoms(Line):
             total += count * mass * between
         return total
 
-    def delta(self, epsilon: arb) -> arb:
+    def delta(self, epsilon: arb, terms: Terms | None = None) -> arb:
         """An enclosure of the value at one epsilon."""
-        return super().delta(epsilon) + self.closed(epsilon)
+        return super().delta(epsilon, terms) + self.closed(epsilon)

@@ -28,6 +28,11 @@ class Prepared(Protocol):
         """M(c)."""
         ...
 
+    @property
+    def node_count(self) -> int:
+        """Nodes of its rules; 1 where it has none."""
+        ...
+
     def moment(self, y: arb) -> arb:
         """Encloses M(y), real y > 0."""
         ...
@@ -67,6 +72,8 @@ class Contour:
 
 MOST_DOUBLINGS = 1000
 Steps = Sequence[tuple[Prepared, int]]
+Terms = dict[str, arb]
+"""The sum of a line, and an upper bound of each error."""
 
 
 def payoff_peak(y: arb) -> arb:
@@ -154,7 +161,7 @@ class Line:
             return above, factor(c - down, down)
         return above, 1 / (two_pi * c / h).expm1()
 
-    def terms(self, epsilon: arb) -> dict[str, arb]:
+    def terms(self, epsilon: arb) -> Terms:
         """The sum, and an upper bound of each error, at this epsilon."""
         contour = self.contour
         c, h = arb(contour.c), arb(contour.step)
@@ -174,9 +181,9 @@ class Line:
             "tail": (self._decays * factor).upper(),
         }
 
-    def delta(self, epsilon: arb) -> arb:
-        """An enclosure of the value at one epsilon."""
-        terms = self.terms(epsilon)
+    def delta(self, epsilon: arb, terms: Terms | None = None) -> arb:
+        """An enclosure of the value at one epsilon; `terms`: that epsilon's, where they are there."""
+        terms = terms or self.terms(epsilon)
         aliasing = terms["aliasing above"] + terms["aliasing below"]
         high = terms["sum"] + disc(terms["tail"])
         return high.union(high - aliasing.upper())

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -33,18 +34,21 @@ from .moments import Moments
 from .rule import Rule, has_panels
 from .rules import Wanted, propose_rule
 from .step import Step
-from .whole import size
+from .whole import rules_to_json, size
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
+_FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one expected
 _HIGHEST = 2.5  # times the saddle: the largest tilt of an aliasing bound
 _RETREATS = (0.98, 0.93, 0.85, 0.7, 0.5)
 _FEW = 60.0
 _SEARCH_NODE = 5e-6  # seconds of a whole search, per node of the floats' rule
+_FEWEST, _DOUBLED, _PARTS = 8, 12, 8
 MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
 _SPARE = 46  # bits beyond those that the accuracy takes; 128 are two words
 
 BallLaws = Sequence[tuple[Step, int]]
+Evidence = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -70,22 +74,19 @@ def searching() -> Iterator[None]:
 class Seeker:
     """Saddle and moments of one direction, kept between trials."""
 
-    def __init__(self, laws: FloatLaws, epsilon: float, log_delta: float | None) -> None:
+    def __init__(
+        self, laws: BallLaws, floats: FloatLaws, epsilon: float, log_delta: float | None
+    ) -> None:
         spend(SEARCH / 3.0)
-        self._laws = laws
+        self._laws, self._floats = laws, floats
         with searching():
-            self.total: Totals = saddle_for_epsilon(laws, epsilon)
-            self.estimate = self.total.log_delta_estimate(epsilon)
-        spend(sum(law.node_count for law, _ in laws) * _SEARCH_NODE)
-        self.log_delta = self.estimate if log_delta is None else log_delta
-
-    def bound(self, cs: Floats, epsilon: float) -> Floats:
-        """Log of M(c) e^{-c eps} c^c/(1+c)^{1+c}, an upper bound of delta for every c."""
-        value = log_payoff_peak(cs) - cs * epsilon
-        with np.errstate(all="ignore"):
-            for law, count in self._laws:
-                value += count * law.log_moments(cs)
-        return value
+            self.total: Totals = saddle_for_epsilon(floats, epsilon)
+            estimate = self.total.log_delta_estimate(epsilon)
+        spend(sum(law.node_count for law, _ in floats) * _SEARCH_NODE)
+        if log_delta is None or abs(estimate - log_delta) > _FAR_OFF:
+            log_delta = estimate if log_delta is None else min(estimate, log_delta)
+        self.log_delta = log_delta
+        self.excess = self.total.height(epsilon) - log_delta
 
     def settle(self, aim: Aim) -> tuple[float, float, float]:
         """Move the line where few nodes do, and return (h, up, down) there.
@@ -97,7 +98,7 @@ class Seeker:
         if best > _FEW:
             for factor in _RETREATS:
                 with np.errstate(all="ignore"):
-                    total = Totals.of(self._laws, self.total.c * factor)
+                    total = Totals.of(self._floats, self.total.c * factor)
                 effort = self._effort(aim, total)
                 if effort < 0.8 * best:
                     best, chosen = effort, total
@@ -124,16 +125,54 @@ class Seeker:
             (-1.0, min(1.5 * unit, 0.98 * c)),
         ):
             shifts = reach * _SHIFTS
-            bound = self.bound(c + sign * shifts, aim.epsilon)
+            bound = _log_bounds(self._floats, c + sign * shifts, aim.epsilon)
             nats = np.logaddexp(0.0, bound - aim.log_delta + aim.nats + 2.0)
             steps = 2.0 * math.pi * shifts / nats
-            k = int(np.nanargmax(steps))
+            k = int(np.argmax(steps))
             best.append((float(steps[k]), float(shifts[k])))
         (h_up, up), (h_down, down) = best
         h_one = 2.0 * math.pi * c / (aim.nats + 2.0 - aim.log_delta)
         if h_one > h_down:
             h_down, down = h_one, 0.0
         return min(h_up, h_down), up, down
+
+    def propose(
+        self, epsilon: float, log_delta: float | None, nats: float
+    ) -> tuple[Evidence, Line]:
+        """A contour and rules for this aim, and the line built on them."""
+        spend(SEARCH)
+        log_delta = self.log_delta if log_delta is None else log_delta
+        aim, laws = Aim(epsilon, log_delta, nats), self._laws
+        with searching():
+            step, up, down = self.settle(aim)
+        c = self.total.c
+        height = self.total.log_moment - c * epsilon  # log M(c) e^{-c eps}
+        cancelled = max(0.0, height - math.log(max(c * (1.0 + c), 1e-300)) - log_delta)
+        most = max(count for _, count in laws)
+        inner = nats + cancelled + math.log(most) + 3.0
+        wanted = Wanted(c, max(c - down, 1e-3 * c) if down else c, c + up, inner, most, nats)
+        rules, bits = _rules(laws, wanted)
+        with precision(bits):
+            prepared = _prepare(laws, rules, c)
+            with searching():
+                count, doublings, less_atoms = _nodes(prepared, height, step, aim)
+        contour = Contour(c, step, count, up, down, doublings)
+        again = any(has_panels(rule) for rule in rules)
+        if again:  # these rules depend on the highest frequency
+            rules, bits = _rules(laws, wanted._replace(frequency=count * step))
+        with precision(bits):
+            if again:
+                prepared = _prepare(laws, rules, c)
+            nodes = sum(law.node_count for law, _ in prepared)
+            spend(line_cost(nodes, count, len(prepared), bits))
+            line = LessAtoms(prepared, contour) if less_atoms else Line(prepared, contour)
+        evidence = {
+            "form": "contour less atoms" if less_atoms else "contour",
+            "bits": bits,
+            "contour": asdict(contour),
+            "rules": rules_to_json(rules),
+        }
+        return evidence, line
 
 
 def saddle_epsilon(laws: FloatLaws, log_delta: float) -> float:
@@ -145,75 +184,42 @@ def saddle_epsilon(laws: FloatLaws, log_delta: float) -> float:
 def count_nodes(
     height: float, step: float, aim: Aim, deficit: Callable[[Floats], Floats]
 ) -> tuple[int, int]:
-    """(n, doublings): the fewest nodes whose tail, eq. (3), is within the budget."""
-    doubled: Floats = np.ldexp(1.0, np.arange(MOST_DOUBLINGS + 1))
+    """(n, doublings): about the fewest nodes whose tail, eq. (3), is within the budget."""
+    level = height - math.log(math.pi) - aim.log_delta + aim.nats
 
-    def tail(count: int) -> tuple[float, int]:
-        t: Floats = count * step * doubled
-        logs = height - deficit(t) - np.log(t * math.pi) - aim.log_delta + aim.nats
-        # closing the tail at t_i costs its whole remainder there
-        closing = np.logaddexp.accumulate(logs - math.log(2.0))
-        totals = np.concatenate(([logs[0]], np.logaddexp(closing[:-1], logs[1:])))
-        k = int(np.argmax(totals < 0.0)) if bool((totals < 0.0).any()) else int(np.argmin(totals))
-        return float(totals[k]), k
+    def closings(t: Floats, deficits: Floats) -> Floats:
+        """Log of the tail over its budget, a row for each cut t[:, 0], closed at each t of the row."""
+        logs = level - deficits - np.log(t)
+        halves = np.logaddexp.accumulate(logs - math.log(2.0), axis=1)
+        logs[:, 1:] = np.logaddexp(halves[:, :-1], logs[:, 1:])
+        return logs
 
-    high = 8
-    while tail(high)[0] > 0.0:
-        high *= 2
-        if high > MOST_NODES:
-            raise NotCertified(
-                f"the contour integral needs more than {MOST_NODES} nodes for a proof: the losses"
-                " pile up (rare hits), and the value is withheld"
-            )
-    low = high // 2
-    while high - low > max(1, high // 50):
-        middle = (low + high) // 2
-        low, high = (middle, high) if tail(middle)[0] > 0.0 else (low, middle)
-    return high, tail(high)[1]
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """Everything a proof needs beyond the plan."""
-
-    contour: Contour
-    rules: tuple[Rule | None, ...]
-    bits: int
-    less_atoms: bool
+    doubled = _FEWEST * np.exp2(np.arange(_DOUBLED + MOST_DOUBLINGS + 1.0))
+    windows = np.lib.stride_tricks.sliding_window_view(
+        np.stack((step * doubled, deficit(step * doubled))), MOST_DOUBLINGS + 1, axis=1
+    )
+    logs = closings(*windows)
+    enough = np.flatnonzero((logs < 0.0).any(axis=1))
+    if not enough.size:
+        raise NotCertified(
+            f"the contour integral needs more than {MOST_NODES} nodes for a proof: the losses"
+            " pile up (rare hits), and the value is withheld"
+        )
+    count, row = int(doubled[enough[0]]), logs[enough[0]]
+    spacing = count // 2 if enough[0] else 0
+    while spacing > max(1, count // 50):
+        spacing = math.ceil(spacing / _PARTS)
+        fewer = count - spacing * np.arange(_PARTS - 1, 0, -1)
+        t = step * np.multiply.outer(fewer, np.exp2(np.arange(np.argmax(row < 0.0) + 2.0)))
+        logs = closings(t, deficit(t.ravel()).reshape(t.shape))
+        enough = np.flatnonzero((logs < 0.0).any(axis=1))
+        if enough.size:
+            count, row = int(fewer[enough[0]]), logs[enough[0]]
+    return count, int(np.argmax(row < 0.0))
 
 
-def propose(seeker: Seeker, laws: BallLaws, aim: Aim) -> tuple[Proposal, Line]:
-    """A contour and rules for this aim, and the line built on them."""
-    spend(SEARCH)
-    with searching():
-        step, up, down = seeker.settle(aim)
-    c = seeker.total.c
-    height = seeker.total.log_moment - c * aim.epsilon  # log M(c) e^{-c eps}
-    cancelled = max(0.0, height - math.log(max(c * (1.0 + c), 1e-300)) - aim.log_delta)
-    most = max(count for _, count in laws)
-    nats = aim.nats + cancelled + math.log(most) + 3.0
-    wanted = Wanted(c, max(c - down, 1e-3 * c) if down else c, c + up, nats, most, aim.nats)
-    bits = _SPARE + math.ceil(nats / math.log(2.0))
-    rules, bits = _rules(laws, wanted, bits)
-    with precision(bits):
-        prepared = _prepare(laws, rules, c)
-        with searching():
-            count, doublings, less_atoms = _nodes(prepared, height, step, aim)
-    contour = Contour(c, step, count, up, down, doublings)
-    again = any(has_panels(rule) for rule in rules)
-    if again:  # these rules depend on the highest frequency
-        rules, bits = _rules(laws, wanted._replace(frequency=count * step), bits)
-    with precision(bits):
-        if again:
-            prepared = _prepare(laws, rules, c)
-        nodes = sum(getattr(law, "node_count", 1) for law, _ in prepared)
-        spend(line_cost(nodes, count, len(prepared), bits))
-        line = LessAtoms(prepared, contour) if less_atoms else Line(prepared, contour)
-    return Proposal(contour, tuple(rules), bits, less_atoms), line
-
-
-def _rules(laws: BallLaws, wanted: Wanted, bits: int) -> tuple[list[Rule | None], int]:
-    rules = []
+def _rules(laws: BallLaws, wanted: Wanted) -> tuple[list[Rule | None], int]:
+    rules, bits = [], _SPARE + math.ceil(wanted.nats / math.log(2.0))
     with precision(bits), searching():
         for law, count in laws:
             rule, lift = propose_rule(law, wanted._replace(steps=count))
@@ -267,36 +273,38 @@ def decay(steps: Sequence[tuple[Prepared, int]]) -> Callable[[Floats], Floats]:
     return deficit
 
 
+_CLEARLY = 1e-6
 _TILTS = np.geomspace(0.7, 5.0, 9)
 _FAR_TILTS = np.geomspace(0.05, 300.0, 29)
 
 
-def _least_tilt(laws: FloatLaws, cs: Floats, epsilon: float, log_target: float) -> float | None:
-    """The least of the tilts whose moment bound is clearly below the target, or the best of all."""
+def _log_bounds(laws: FloatLaws, cs: Floats, epsilon: float) -> Floats:
+    """Log of the moment bound, eq. (10), at each tilt: convex in the tilt."""
     values = log_payoff_peak(cs) - cs * epsilon
     for law, count in laws:
         values = values + count * law.log_moments(cs)
-    values = np.where(np.isnan(values), np.inf, values)
-    enough = np.flatnonzero(values < log_target - 3.0)
-    k = int(enough[0]) if enough.size else int(np.argmin(values))
-    return float(cs[k]) if values[k] < log_target - 1e-6 else None
+    return np.where(np.isnan(values), np.inf, values)
 
 
 def tilt_for_bound(
     float_laws: FloatLaws, laws: BallLaws, epsilon: float, log_target: float
 ) -> tuple[float, list[Rule | None], int] | None:
-    """(c, rules, bits) at which the moment bound, eq. (10), should be below the target, or None."""
+    """(c, rules, bits) at which the moment bound should be below the target, or None."""
     spend(SEARCH)
     with searching():
         # no saddle of this epsilon: that may lie far beyond all losses that matter
         guess = saddle_for_log_delta(float_laws, log_target).c
-        found = _least_tilt(float_laws, guess * _TILTS, epsilon, log_target)
-        if found is None:  # with nodes of their own: those in use are for tilts near each other
-            fresh = [(FloatLaw(step), count) for step, count in laws]
-            found = _least_tilt(fresh, guess * _FAR_TILTS, epsilon, log_target)
-    if found is None:
+        tilts = guess * _TILTS
+        values = _log_bounds(float_laws, tilts, epsilon)
+        if values.min() >= log_target - _CLEARLY and np.argmin(values) in (0, tilts.size - 1):
+            # with nodes of their own: those in use are for tilts near each other
+            fresh, tilts = [(FloatLaw(step), count) for step, count in laws], guess * _FAR_TILTS
+            values = _log_bounds(fresh, tilts, epsilon)
+    if values.min() >= log_target - _CLEARLY:
         return None
-    tilt = found
+    # the least of those that are well below the target, or the best of all
+    enough = np.flatnonzero(values < log_target - 3.0)
+    tilt = float(tilts[enough[0] if enough.size else np.argmin(values)])
     most = max(count for _, count in laws)
     nats = 14.0 + math.log(most)
     bits = 64 + math.ceil((nats + 20.0) / math.log(2.0))

@@ -156,9 +156,11 @@ class Plan:
         order = sorted(range(len(directions)), key=lambda k: -guesses[k])
         low = high = Fraction(0)
         leader: int | None = None
+        decided: dict[int, Fraction] = {}  # direction -> where it was found to meet the target
         for k in order:
             # a clear crossing needs no look at the floor first
             if (leader is not None or guesses[k] <= 1e-9) and directions[k].decide(high, target):
+                decided[k] = high
                 continue
             ends = _crossing(directions[k], guesses[k], target, width)
             if ends[1] > high:  # a guess may be larger, and the answer smaller
@@ -166,7 +168,8 @@ class Plan:
         told = exact_text(target)
         claims = []
         for k, direction in enumerate(directions):
-            if not direction.decide(high, target):
+            # what was decided there is not asked again
+            if decided.get(k) != high and not direction.decide(high, target):
                 raise NotCertified(f"epsilon {float(high):.6g} could not be proven sufficient")
             claims.append(self._claim(side, k, direction, high, AT_MOST, told))
         if leader is not None:

@@ -19,9 +19,13 @@ from .repeated_laplace import MOST_TERMS, residues
 from .rule import Rule
 from .step import Step
 
-FEW_BETWEEN = 40.0
-"""Losses between the atoms up to which a finite sum of Laplace steps is tried before a contour."""
+_FEW_BETWEEN = 20.0, 40.0
+"""Losses between the atoms up to which a finite sum of Laplace steps is tried before a contour: of many
+steps, and of so few that one power series is cheap."""
 MOST_STEPS = 200_000
+_SERIES = (
+    300  # steps up to which one power series costs less than a sum over what lies between the atoms
+)
 FEW_OUTCOMES = 4000
 """Points of a composition that are listed even where they lie on a lattice."""
 Discrete = tuple[tuple[Step, int], ...]
@@ -69,9 +73,8 @@ def has_closed_form(laws: Laws, slow: bool = True) -> bool:
         if count == 1:
             return True
         if law.spaced and count <= MOST_STEPS:
-            return slow or (
-                law.rate == 1 and -count * math.expm1(-1 / law.numbers[0]) < FEW_BETWEEN
-            )
+            between = -count * math.expm1(-1 / law.numbers[0])
+            return slow or (law.rate == 1 and between < _FEW_BETWEEN[count <= _SERIES])
     steps = discrete(laws)
     if not steps:
         return False
@@ -96,6 +99,8 @@ def repeated(step: Step, count: int, epsilon: arb) -> arb | None:
     if step.rate < 1:
         return sampled_draws.by_draws(sampled_draws.Spaced.of(step), count, epsilon)
     (b,) = step.numbers
+    if count <= _SERIES:
+        return residues(count, b, epsilon)
     if laplace_draws.expected(count, b, float(epsilon.mid())) < laplace_draws.MOST_BETWEEN:
         return laplace_draws.by_draws(count, b, epsilon)
     return residues(count, b, epsilon) if count <= MOST_TERMS else None
