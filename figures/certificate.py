@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 RATE, SIGMA, STEPS, DELTA = 0.01, 1.1, 1000, 1e-5
 ERRORS = {
     "rounding": "rounding of the sum",
-    "aliasing above": "copies above",
-    "aliasing below": "copies below",
+    "aliasing above": "aliases above",
+    "aliasing below": "aliases below",
     "tail": "terms left out",
 }
 BALL = re.compile(r"\[(\S+) \+/- (\S+)\]")
@@ -104,8 +104,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     nodes = [(float(r["at"]), float(r["size"])) for r in rows if r["part"] == "node"]
     room = next(float(r["size"]) for r in rows if r["part"] == "sum")
     title = (
-        f"{len(nodes)} terms prove epsilon to twelve digits: all that they leave out is at most "
-        f"{words.up(sum(errors.values()), 2)} of delta, less than the room of {words.down(room, 2)}"
+        f"{len(nodes)} terms prove epsilon to twelve digits: everything left out is at most "
+        f"{words.up(sum(errors.values()), 2)} of delta, below the margin of {words.down(room, 2)}"
     )
     made, (left, right) = figure(
         title,
@@ -129,7 +129,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             1.11 * x[-1], 1, "left out", ha="right", rotation=90, color=style.VERMILION, va="top"
         )
         left.set_title("the sum", fontsize=style.SIZE, loc="left")
-        shown = {ERRORS[name]: size for name, size in errors.items()} | {"room below delta": room}
+        shown = {ERRORS[name]: size for name, size in errors.items()} | {"margin below delta": room}
         floor = 1e-18
         for k, size in enumerate(reversed(shown.values())):
             colour = style.GREEN if k == 0 else style.VERMILION
@@ -144,7 +144,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         right.minorticks_off()
         right.grid(visible=False, axis="y")
         right.set_xlabel("share of delta")
-        right.set_title("and what it leaves out", fontsize=style.SIZE, loc="left")
+        right.set_title("bounds of what is left out", fontsize=style.SIZE, loc="left")
     return made, title
 
 

@@ -70,8 +70,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     under = min(swept, key=lambda r: r["limit"] / r["lower"])
     title = (
         f"The central limit overstates epsilon in all {sum(o > 1 for o in over)} printed rows, by "
-        f"{words.percent(min(over) - 1)} to a factor of {words.near(max(over), 2)}; elsewhere it promises "
-        f"{words.near(under['limit'], 2)} where {words.down(under['lower'], 2)} is delivered"
+        f"{words.percent(min(over) - 1)} to a factor of {words.near(max(over), 2)}; at small rates it "
+        f"claims {words.near(under['limit'], 2)} where the actual epsilon is {words.down(under['lower'], 2)}"
     )
     made, (left, right) = figure(
         title,
@@ -122,13 +122,14 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 fontsize=style.SIZE - 1,
             )
         right.axhspan(1e-3, 1, color=BROKEN, linewidth=0, zorder=0)
-        right.text(25_000, 0.165, "promise broken", color=style.VERMILION, ha="right")
+        right.text(25_000, 0.165, "claims too much privacy", color=style.VERMILION, ha="right")
         right.set_xscale("log")
         right.set_ylim(0.15, 2)
         right.set_yticks([0.2, 0.3, 0.5, 0.7, 1, 1.5], ["0.2", "0.3", "0.5", "0.7", "1", "1.5"])
         right.minorticks_off()
         right.set_xlabel("steps")
-        right.set_title("smaller rates", fontsize=style.SIZE, loc="left")
+        right.set_ylabel("epsilon of the limit / true epsilon")
+        right.set_title("smaller sampling rates", fontsize=style.SIZE, loc="left")
     return made, title
 
 

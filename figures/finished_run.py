@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import dpacct as dp
-from dpacct.report.plots import style, words
-from dpacct.report.plots.page import figure
+from dpacct.report import rounding as words
+from dpacct.report.plots import style
+from dpacct.report.plots.draw import figure
 from figures.panels import BROKEN, number_axis
 from figures.record import Record, Row
 

@@ -59,12 +59,12 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
 
     honest, gaussian = last("staircase, each number clipped"), last("Gaussian")
     title = (
-        f"Staircase noise ends at {last('staircase, printed'):.0f} % as printed, and at {honest:.0f} % where "
-        f"its bound is one that it hides; the Gaussian at {gaussian:.0f} %"
+        f"UDP-FL with staircase noise as printed reaches {last('staircase, printed'):.0f} %, with the clip "
+        f"that its guarantee needs {honest:.0f} %; with Gaussian noise {gaussian:.0f} %"
     )
     made, axes = figure(
         title,
-        "Accuracy on validation data by round, mean over seeds; MNIST",
+        "Accuracy on validation data by round, mean over seeds; MNIST. Each panel has its own scale",
         height=7.6,
         rows=2,
         columns=2,
@@ -79,6 +79,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                     [r["round"] for r in line],
                     [r["accuracy"] for r in line],
                     color=look.colour,
+                    marker=look.marker,
+                    markersize=4,
                     label=variant,
                 )
             ax.set_title(heading, fontsize=style.SIZE, loc="left")
@@ -86,6 +88,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=style.SIZE - 2)
         for ax in axes[:, 0]:
             ax.set_ylabel("accuracy, %")
+            ax.yaxis.get_major_locator().set_params(integer=True)
     return made, title
 
 

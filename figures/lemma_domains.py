@@ -64,13 +64,13 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     }
     beyond = max(r["truth"] / r["bound"] for r in rows)
     title = (
-        f"Inside their domains Lemmas 2 and 3 give away a factor of {words.down(1 / worst['lemma2'], 2)} "
-        f"and {words.down(1 / worst['lemma3'], 2)} or more; outside, the truth is up to "
-        f"{words.near(beyond, 1)} times their value"
+        f"Inside their domains Lemmas 2 and 3 are loose by factors of {words.down(1 / worst['lemma2'], 2)} "
+        f"and {words.down(1 / worst['lemma3'], 2)} or more; outside, the true value is up to "
+        f"{words.near(beyond, 1)} times theirs"
     )
     made, axes = figure(
         title,
-        "Gaussian noise of variance nu2 on a 5 % sample, sensitivity 1, one round. "
+        "Gaussian noise on a 5 % sample, sensitivity 1, one round. "
         "Colour: true Rényi divergence over the lemma's value",
         height=3.3,
         columns=2,
@@ -90,13 +90,13 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ax.plot([least, *x], [ORDERS[0] - 1, *y], color=style.INK, linewidth=1.6)
             for at, told in (
                 ((x[90], 0.45 * y[90]), "holds"),
-                ((1.6, 6.0), "outside, it says nothing"),
+                ((1.6, 6.0), "outside its domain"),
             ):
                 words_on = ax.text(*at, told, ha="center", color=style.INK)
                 words_on.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
             ax.set_xscale("log")
             ax.set_yscale("log")
-            ax.set_xlabel("variance nu2")
+            ax.set_xlabel("variance of the noise")
             named = "Lemma 2: uniform sample" if lemma == "lemma2" else "Lemma 3: Poisson sample"
             ax.set_title(named, fontsize=style.SIZE, loc="left")
             ax.set_xticks([0.25, 0.5, 1, 2, 4, 8, 16], ["1/4", "1/2", "1", "2", "4", "8", "16"])

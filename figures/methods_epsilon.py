@@ -55,8 +55,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     }
     least, most = best[epsilons[0]], best[epsilons[-1]]
     title = (
-        f"At a true epsilon of {epsilons[0]:g} {least['method']} reaches {least['accuracy']:.1f} %, "
-        f"at {epsilons[-1]:g} {most['method']} {most['accuracy']:.1f} %"
+        f"The most accurate at a true epsilon of {epsilons[0]:g} is {least['method']} "
+        f"({least['accuracy']:.1f} %), at {epsilons[-1]:g} {most['method']} ({most['accuracy']:.1f} %)"
     )
     made, ax = figure(
         title,

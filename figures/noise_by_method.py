@@ -112,7 +112,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     factors = {e: asked[e] / needed[e] for e in asked if asked[e] == asked[e]}
     first = min(factors)
     title = (
-        f"Where DP-Fed's Theorem 1 applies at all, from epsilon {words.near(first, 2)} on, it asks for "
+        f"Where DP-Fed's Theorem 1 applies (epsilon {words.near(first, 2)} and above), it asks for "
         f"{words.near(min(factors.values()), 2)} to {words.near(max(factors.values()), 2)} times "
         "the noise needed"
     )
@@ -140,7 +140,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ax.set_yscale("log")
             number_axis(ax.xaxis, (1, 2, 5, 10, 20))
             number_axis(ax.yaxis, (0.3, 0.5, 1, 2, 5))
-            ax.set_xlabel("promised epsilon")
+            ax.set_xlabel("claimed epsilon")
         headings = [SETTINGS[sampling] for sampling in FORMULAS]
         finish(made, dict(zip(axes, headings, strict=True)), "noise multiplier", columns=4)
     return made, title

@@ -113,14 +113,14 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     printed = ratio["staircase"]
     crossing = float(np.exp(np.interp(0.0, -np.log(printed), np.log(x))))
     title = (
-        f"At order {ORDER} the staircase beats the Gaussian only above a Rényi level of "
+        f"At order {ORDER} staircase noise beats Gaussian noise only above a Rényi divergence of "
         f"{words.near(crossing, 2)}; at {words.near(x[0], 1)} it needs "
-        f"{words.near(printed[0], 2)} times the noise"
+        f"{words.near(printed[0], 2)} times as much"
     )
     made, (left, right) = figure(
         title,
         "Noise on one number, sensitivity 1. Left: mean absolute noise 1. Right: mean absolute noise for a "
-        f"Rényi level at order {ORDER}, over the Gaussian's",
+        f"bound at order {ORDER}, over the Gaussian's; the staircase lines nearly coincide",
         height=3.4,
         columns=2,
     )
@@ -148,7 +148,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         right.set_xticks([0.01, 0.1, 1, 4], ["0.01", "0.1", "1", "4"])
         for ax in (left, right):
             ax.minorticks_off()
-        right.set_xlabel(f"Rényi level at order {ORDER}")
+        right.set_xlabel(f"Rényi divergence of order {ORDER}, at most")
         right.set_ylabel("noise needed / the Gaussian's")
         made.legend(
             *right.get_legend_handles_labels(),

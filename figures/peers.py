@@ -109,7 +109,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ax.plot([], [], linestyle="", marker=look.marker, color=look.colour, label=name)
         ax.set_xscale("log")
         ax.set_yscale("log")
-        ax.set_xlabel("processor time of one answer, seconds")
+        ax.set_xlabel("processor time of one answer")
         ax.set_ylabel("relative error of epsilon")
         ax.set_ylim(3e-16, 20)
         ax.set_yticks(

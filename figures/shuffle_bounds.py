@@ -30,7 +30,7 @@ DELTA = 1e-6
 LEVELS = (0.4, 2.0)
 CLIENTS = [int(n) for n in np.unique(np.geomspace(100, 10**6, 17).round())]
 NAMES = {
-    "feldman2022.clones": "Feldman 2022, counted",
+    "feldman2022.clones": "Feldman 2022, computed",
     "feldman2022.closed": "Feldman 2022",
     "feldman2020.theorem3_1": "Feldman 2020",
     "balle2019.bennett": "Balle 2019",
@@ -85,8 +85,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     worst = int(np.argmax(truth / np.where(claim > 0, claim, np.inf)))
     known = np.nanmax(counted / truth) - 1
     title = (
-        f"The counted bound is within {words.percent(known)} of the truth; Lemma 2 of UDP-FL promises "
-        f"{words.near(claim[worst], 2)} where {words.down(truth[worst], 2)} is leaked"
+        f"The computed bound is within {words.percent(known)} of the truth; Lemma 2 of UDP-FL claims "
+        f"{words.near(claim[worst], 2)} where at least {words.down(truth[worst], 2)} leaks"
     )
     made, axes = figure(
         title,

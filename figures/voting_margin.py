@@ -33,7 +33,7 @@ ROUTES = {
     "corrected": ("Theorem 14, corrected", style.LOOKS[2], "bound"),
     "papernot": ("Papernot 2018, from the votes only", style.LOOKS[1], "bound"),
     "printed": ("Theorem 14, as printed", style.LOOKS[6], "refuted"),
-    "independent": ("whatever the votes", style.LOOKS[4], "bound"),
+    "independent": ("for any votes", style.LOOKS[4], "bound"),
 }
 
 
@@ -100,8 +100,9 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     helps = x[int(np.argmax(corrected < always))]
     at = int(np.argmax(x == helps))
     title = (
-        f"Noise 10, margin {helps:g}: Theorem 14, corrected, says {words.near(corrected[at] / exact[at], 2)} "
-        f"times the truth; noise 1: as printed it is false at {broken.size} of {margin.size} margins"
+        f"Theorem 14, corrected, is {words.near(corrected[at] / exact[at], 2)}x looser than exact "
+        f"at noise 10 and a margin of {helps:g}; as printed it is false at {broken.size} of "
+        f"{margin.size} margins at noise 1"
     )
     made, axes = figure(
         title,

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from dpacct.report.plots import style
+
 WIDTH, HEIGHT = 620, 332
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 58, 72
 INK, FAINT, RULE, ALARM = "#222222", "#595959", "#D9D9D9", "#F6E3D8"
@@ -167,12 +169,12 @@ class Canvas:
     def svg(self, title: str) -> str:
         """The whole picture."""
         self.text(8, 18, title, size=14, bold=True)
-        return (
+        return style.dark(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
             f'width="{WIDTH}" height="{HEIGHT}" '
             'font-family="DejaVu Sans, Verdana, Helvetica, sans-serif" '
             f'fill="{INK}">\n<title>{escape(title, quote=False)}</title>\n'
-            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n'
+            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>\n'
             + "\n".join(self.parts)
             + "\n</svg>\n"
         )

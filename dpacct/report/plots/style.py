@@ -89,6 +89,15 @@ LINES: dict[Strength, Any] = {
     Strength.REFUTED: (0, (1.2, 1.6)),
 }
 """Solid: the true value. Dash-dotted: a bound. Dotted: a paper's formula. Dashed: an estimate."""
+_FONTS = "'DejaVu Sans', Verdana, Helvetica, sans-serif"  # Verdana is as wide as DejaVu Sans
+_DARK = {  # the paper, the ink and the shades of a picture on a dark page; lines keep their colours
+    "#ffffff": "#15191e",
+    INK: "#e6e9ec",
+    BLACK: "#e6e9ec",
+    FAINT: "#a8b0b8",
+    RULE: "#39414a",
+    "#f6e3d8": "#43302a",
+}
 _REMARKS = {Strength.ESTIMATE: "estimate", Strength.REFUTED: "refuted"}
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it is everywhere the same
@@ -125,7 +134,7 @@ _SETTINGS: Any = {
     "axes.unicode_minus": True,
     "axes.prop_cycle": f"cycler('color', {[look.colour for look in LOOKS]})",
     "savefig.dpi": 200,
-    "svg.fonttype": "path",  # letters travel as outlines: no reader needs our font
+    "svg.fonttype": "none",  # text stays text: it can be searched, copied and read out
     "svg.hashsalt": "dpacct",  # the ids in an SVG, else new in every run
     "pdf.fonttype": 42,  # TrueType, embedded
     "path.simplify": False,
@@ -255,7 +264,25 @@ def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
         figure.savefig(out, format=suffix[1:], metadata=about)
+    if suffix == ".svg":
+        return dark(out.getvalue().decode().replace("'DejaVu Sans'", _FONTS)).encode()
     return out.getvalue()
+
+
+def dark(picture: str) -> str:
+    """An SVG that follows its reader's preference for light or dark pages.
+
+    >>> dark("<svg><rect/></svg>").splitlines()[0]
+    '<svg><rect/><style>@media (prefers-color-scheme: dark) {'
+    """
+    body, end = picture.rsplit("</svg>", 1)
+    rules = [
+        f'[style*="{kind}: {light}" i], [{kind}="{light}" i] {{ {kind}: {other} !important }}'
+        for light, other in _DARK.items()
+        for kind in ("fill", "stroke")
+    ]
+    sheet = "\n".join(["<style>@media (prefers-color-scheme: dark) {", *rules, "}</style>"])
+    return f"{body}{sheet}\n</svg>{end}"
 
 
 def save(figure: Figure, path: Path | str) -> None:
