@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from dpacct.pate.aggregator import GNMax as GNMax
     from dpacct.pate.aggregator import LNMax as LNMax
     from dpacct.pate.votes import Votes as Votes
+    from dpacct.report.document import ReportDocument as ReportDocument
+    from dpacct.report.document import ReportSection as ReportSection
     from dpacct.report.plots import plot as plot
     from dpacct.report.report import Report as Report
-    from dpacct.report.section import ReportDocument as ReportDocument
-    from dpacct.report.section import ReportSection as ReportSection
     from dpacct.risk import Risk as Risk
     from dpacct.risk import calibrate_risk as calibrate_risk
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
@@ -108,7 +108,7 @@ _ROOMS = {
     "mechanisms.staircase": ("Staircase",),
     "report.plots": ("plot",),
     "report.report": ("Report",),
-    "report.section": ("ReportDocument", "ReportSection"),
+    "report.document": ("ReportDocument", "ReportSection"),
     "pate.aggregator": ("GNMax", "LNMax"),
     "pate.votes": ("Votes",),
     "risk": ("Risk", "calibrate_risk"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.federated import UDPFL, FederatedPlan, Harmonized, Row
     from dpacct.report.about import About
-    from dpacct.report.section import ReportSection
+    from dpacct.report.document import ReportSection
     from dpacct.tree import Node
 
 _VIEWERS = {
@@ -155,7 +155,7 @@ def _signs(cells: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
 
 
 def _sections(plan: FederatedPlan | UDPFL, rows: Sequence[Row]) -> tuple[ReportSection, ...]:
-    from dpacct.report.section import NO_GUARANTEE, ReportSection
+    from dpacct.report.document import NO_GUARANTEE, ReportSection
 
     sides = "Weak is towards one other client, strong towards all others and the server together."
     differs = any(row.notion == "weak" for row in rows)

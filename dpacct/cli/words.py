@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.mechanisms.mechanism import Mechanism
     from dpacct.report.about import About
+    from dpacct.report.document import ReportSection
     from dpacct.report.premise import Declared
-    from dpacct.report.section import ReportSection
     from dpacct.sampling.sampled import Sampler
     from dpacct.tree import Node
 

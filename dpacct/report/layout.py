@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpacct.report import contents
+from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
 from dpacct.report.rounding import interval, is_bound, safe, upward
-from dpacct.report.section import NO_GUARANTEE, ReportDocument, ReportSection
 from dpacct.report.sources import works
 from dpacct.report.uncovered import uncovered
 from dpacct.report.words import branches

@@ -13,13 +13,13 @@ from dpacct.declare.number import Number, text
 from dpacct.errors import InvalidArgument, NotCertified
 from dpacct.report.about import About
 from dpacct.report.assumptions import Row
+from dpacct.report.document import ReportSection
 from dpacct.report.premise import read_declared
-from dpacct.report.section import ReportSection
 from dpacct.report.statement import caveat, statement
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.report.section import ReportDocument
+    from dpacct.report.document import ReportDocument
     from dpacct.report.sources import Source
     from dpacct.tree import Node
     from dpacct.vocabulary import Assumption

@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.report.markdown import escaped
-from dpacct.report.plain import WIDTH
+from dpacct.report.document import WIDTH, ReportDocument, ReportSection, escaped
 from dpacct.report.plots.chart import Axis, Band, Chart, Line
-from dpacct.report.section import ReportDocument, ReportSection
 from dpacct.report.words import Branch, branches, phrase
 from dpacct.shuffling.shuffle import Shuffle
 from dpacct.vocabulary import Strength
