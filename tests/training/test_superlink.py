@@ -25,6 +25,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
 import dpacct as dp
@@ -36,6 +37,8 @@ from dpacct_training.engines.flower.link import (
     node_words,
     own_superlink,
 )
+from dpacct_training.experiment import Experiment
+from dpacct_training.prepare import prepare
 from tests.training.experiments import TEXT
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
@@ -257,6 +260,96 @@ def test_a_partition_ends_the_run_by_itself_and_the_same_command_goes_on(tmp_pat
             for process in nodes:
                 ended(process)
     assert weights(out) == beside(experiment, tmp_path)
+
+
+# --- `flwr run` of what `dpacct-train flower init` wrote
+
+
+def flwr_run(
+    folder: Path, text: str, deadline: int, more: str = ""
+) -> tuple[Path, dict[str, str], dict[str, Any]]:
+    """(the run's folder, each log, the checkpoint's metadata) of an app on two SuperNodes.
+
+    `more`: what is written at the end of its client.py, by which a node may be made to fail.
+    """
+    app = folder / "app"
+    words = ["flower", "init", str(write(folder, text)), "--out", str(app), "--hosts", "2"]
+    main = [sys.executable, "-m", "dpacct_training.cli", *words, "--deadline", str(deadline)]
+    subprocess.run(main, check=True, capture_output=True)
+    with (app / "client.py").open("a") as file:
+        file.write(more)
+    home, port = Home(folder / "home"), free_port()
+    address = f"127.0.0.1:{port}"
+    words = ["--insecure", "--disable-runtime-dependency-installation", "--host", "127.0.0.1"]
+    processes = [home.start("flower-superlink", "superlink", *words, "--port", str(port))]
+    try:
+        listening(address, 60.0)
+        processes += [node(home, address, host, folder) for host in (0, 1)]
+        home.connection(address, None)
+        flwr = [str(home.path / "bin" / "flwr"), "run", ".", "it"]
+        done = subprocess.run(flwr, cwd=app, env=home.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        until(lambda: (app / "run" / "report.json").exists(), 600.0)
+    finally:
+        for process in reversed(processes):
+            ended(process)
+    with safe_open(app / "run" / "checkpoint.safetensors", framework="numpy") as file:
+        about = json.loads(file.metadata()["about"])
+    return app / "run", {log.stem: log.read_text() for log in home.path.glob("*.log")}, about
+
+
+def test_flwr_run_of_an_app_is_the_run_in_process(tmp_path: Path) -> None:
+    text = SHARES.replace("rounds = 4", "rounds = 2")
+    out, _, about = flwr_run(tmp_path, text, 300)
+    assert weights(out) == beside(tmp_path / "experiment.toml", tmp_path)
+    assert not about["missing"]
+
+
+FAILING = """
+import signal
+import time
+
+from dpacct_training.site import Host
+
+answer = Host.answer
+
+
+def failing(self, task):
+    if task.clients[0] % 2 and task.round == 2:
+        raise ValueError("the data were 3, 1, 4")
+    if task.clients[0] % 2 and task.round == 3:
+        time.sleep(3600.0)  # until the node's own limit ends it
+    if task.clients[0] % 2 and task.round == 4:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)  # a node without a limit
+        time.sleep(DEADLINE + 5.0)
+    return answer(self, task)
+
+
+Host.answer = failing
+"""
+
+
+def test_supernodes_that_raise_hang_and_come_late_are_missing(tmp_path: Path) -> None:
+    """Each in a round of its own; in the next one they are there again."""
+    text, deadline = SHARES.replace("rounds = 4", "rounds = 5"), 60
+    out, logs, about = flwr_run(tmp_path, text, deadline, f"DEADLINE = {deadline}\n{FAILING}")
+    prepared = prepare(Experiment.from_toml(text, "small"))
+    samples = [prepared.plan.sample(n, prepared.keys()).clients % 2 for n in range(1, 6)]
+    odd = [int(sample.sum()) for sample in samples]
+    assert all(odd)
+    assert about["missing"] == {"failed": odd[1], "no answer": odd[2] + odd[3]}
+    came = [
+        len(sample) - n * (round in (1, 2, 3))
+        for round, (sample, n) in enumerate(zip(samples, odd, strict=True))
+    ]
+    assert about["sizes"] == came
+    assert about["meters"]["update"]["vectors"] >= sum(came)  # and the server's, for missing shares
+    document = json.loads((out / "report.json").read_text())
+    assert "violated" not in {a["status"] for a in document["assumptions"]}
+    assert document["guarantee_holds"] and document["epsilon"]["upper"] <= 8.0
+    assert "3, 1, 4" in logs["node-1"] and "no answer within" in logs["node-1"]
+    assert "3, 1, 4" not in logs["superlink"]
+    assert not any(b"3, 1, 4" in path.read_bytes() for path in out.rglob("*") if path.is_file())
 
 
 # --- TLS, nodes that are known by their keys, and a secret

@@ -33,6 +33,7 @@ _COMMANDS = {
     "flower-superlink": "flwr.superlink.cli:flower_superlink",
     "flower-supernode": "flwr.supernode.cli:flower_supernode",
     "flower-superexec": "flwr.supercore.cli:flower_superexec",
+    "flwr-serverapp": "flwr.superlink.cli:flwr_serverapp",
     "flwr-clientapp": "flwr.supernode.cli:flwr_clientapp",
     "flwr": "flwr.cli.app:app",
 }
