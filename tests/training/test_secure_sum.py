@@ -93,6 +93,59 @@ def test_shares_of_lattice_noise_are_the_accounted_noise() -> None:
     assert noise.variance > 4.0  # more than is accounted: the squared steps that are given away
 
 
+def _rounded(v: Any, w: Any, z: int) -> Any:
+    """P[Z = z] of Z around a normal Y of variance v: by the trapezoidal rule, to 50 digits."""
+    parts = 16  # of a step: the integrand is analytic, so that the rule's error falls exponentially
+    sums = [_mass(w, mpmath.mpf(k) / parts) for k in range(parts)]
+    reach = range(-30 * parts, 30 * parts)
+    density = (
+        mpmath.exp(
+            -((mpmath.mpf(k) / parts) ** 2) / (2 * v) - (z - mpmath.mpf(k) / parts) ** 2 / (2 * w)
+        )
+        / sums[k % parts]
+        for k in reach
+    )
+    return mpmath.fsum(density) / parts / mpmath.sqrt(2 * mpmath.pi * v)
+
+
+def _mass(v: Any, t: Any = 0) -> Any:
+    """R(v, t) of `lattice.py`, summed as it is written."""
+    return mpmath.fsum(mpmath.exp(-((z - t) ** 2) / (2 * v)) for z in range(-40, 41))
+
+
+def _off(v: Any) -> Any:
+    """e(v)."""
+    return 2 * mpmath.fsum(mpmath.exp(-2 * mpmath.pi**2 * v * j * j) for j in range(1, 8))
+
+
+@mpmath.workdps(50)
+def test_what_lattice_noise_rests_on() -> None:
+    """(1), (2) and (3) of `lattice.py` where what they leave open is large enough to be seen."""
+    tenth, half, one, five = (mpmath.mpf(n) / 10 for n in (1, 5, 10, 50))
+    for v in (half, one, mpmath.mpf("1.7")):
+        sums = [
+            _mass(v, mpmath.mpf(k) / 16) / mpmath.sqrt(2 * mpmath.pi * v) - 1 for k in range(16)
+        ]
+        assert 0.999 * _off(v) < max(map(abs, sums)) <= _off(v) * (1 + mpmath.mpf(10) ** -20)
+    for v, w in ((tenth, half), (tenth, one), (five, half)):
+        bound = (1 + _off(v + w)) / (1 - _off(w)) - 1
+        ratios = [
+            _rounded(v, w, z) / (mpmath.exp(-z * z / (2 * (v + w))) / _mass(v + w)) - 1
+            for z in range(4)
+        ]
+        assert (bound / 100 if v < w / 2 else 0) < max(map(abs, ratios)) <= bound
+    for a, b in ((half, half), (half, one), (one, five)):
+        c = a * b / (a + b)
+        bound = (1 + _off(a + b)) * (1 + _off(c)) / ((1 - _off(a)) * (1 - _off(b))) - 1
+        ratios = []
+        for z in range(4):
+            both = (mpmath.exp(-x * x / (2 * a) - (z - x) ** 2 / (2 * b)) for x in range(-40, 41))
+            single = mpmath.exp(-z * z / (2 * (a + b))) / _mass(a + b)
+            ratios.append(mpmath.fsum(both) / (_mass(a) * _mass(b)) / single - 1)
+        assert bound / 1e4 < max(map(abs, ratios)) <= bound
+    assert _off(8) < 6e-69 and mpmath.log10(_off(mpmath.mpf(2048))) < -17000
+
+
 # --- the sum
 
 
