@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import types
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -94,38 +92,6 @@ def test_a_run_and_what_refuses_it_are_json(toml: Path, capsys: pytest.CaptureFi
     assert error["code"] == 2 and error["argument"] == "seed" and "'x'" in error["message"]
     assert main(["run", str(toml), "--json", "--no-such-option"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "usage"
-
-
-def test_measurements_for_tensorboard(
-    toml: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[tuple[str, float, int]] = []
-
-    class SummaryWriter:
-        def __init__(self, folder: str) -> None:
-            assert folder.endswith("tensorboard")
-
-        def add_scalar(self, *scalar: Any) -> None:
-            written.append(scalar)
-
-        def flush(self) -> None:
-            return None
-
-    words = ["run", str(toml), "--out", str(toml.parent / "board"), "--quiet", "--tensorboard"]
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    assert main(words) == 7
-    assert "'.[training,tensorboard]'" in capsys.readouterr().err
-    library = types.ModuleType("torch.utils.tensorboard")
-    vars(library)["SummaryWriter"] = SummaryWriter
-    monkeypatch.setitem(sys.modules, "tensorboard", types.ModuleType("tensorboard"))
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", library)
-    assert main(words) == 0
-    lines = (toml.parent / "board" / "metrics.jsonl").read_text()
-    rows = [json.loads(line) for line in lines.splitlines()]
-    for name in ("accuracy", "loss", "epsilon"):
-        assert [(v, at) for n, v, at in written if n == name] == [
-            (row[name], row["round"]) for row in rows
-        ]
 
 
 def test_without_privacy_the_report_says_none(

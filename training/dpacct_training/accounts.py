@@ -18,9 +18,9 @@ RUN = "run"
 
 
 @lru_cache(maxsize=4096)
-def epsilon(node: dp.Node, times: int, delta: Fraction) -> dp.Answer:
+def epsilon(node: dp.Node, times: int, delta: Fraction, method: str = "auto") -> dp.Answer:
     """Epsilon of `times` releases; asked once for equal accounts, of which a run may have thousands."""
-    return (node * times).epsilon(delta=delta)
+    return (node * times).epsilon(delta=delta, method=method)
 
 
 @lru_cache(maxsize=4096)
@@ -46,9 +46,9 @@ class Account:
     epsilon: float | None
     delta: Fraction
 
-    def spent(self, times: int) -> dp.Answer:
+    def spent(self, times: int, method: str = "auto") -> dp.Answer:
         """Epsilon after so many rounds, at least 1."""
-        return epsilon(self.step, times, self.delta)
+        return epsilon(self.step, times, self.delta, method)
 
     @property
     def plan(self) -> dp.Node:

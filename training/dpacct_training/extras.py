@@ -1,4 +1,4 @@
-"""Libraries of the extras `training`, `flower` and `tensorboard`, imported only when they are needed."""
+"""Libraries of the extras `training` and `flower`, imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from importlib import import_module
 from typing import Any
 
 from dpacct import MissingExtra
-
-_EXTRAS = {"flwr": "training,flower", "tensorboard": "training,tensorboard"}
 
 
 def required(module: str) -> Any:
@@ -22,7 +20,7 @@ def required(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
-        extra = _EXTRAS.get(library, "training")
+        extra = "training,flower" if library == "flwr" else "training"
         message = f"{library} is not installed: pip install '.[{extra}]' in dpacct's checkout"
         raise MissingExtra(message, argument="training") from error
 

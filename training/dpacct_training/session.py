@@ -159,9 +159,10 @@ class Session:
         account, rounds = accounts[RUN], self.prepared.cohort.rounds
         every = max(1, rounds // 10)
         asked = min(-(-round // every) * every, rounds)
-        marks = sorted({*range(asked, rounds, every), rounds})
-        # far fewer rounds can have a looser bound than more of them; only the end is always known
-        return min(float(account.spent(mark)) for mark in {marks[0], marks[-1]})
+        # Far fewer rounds can have a looser bound than more of them. A proof of each would take longer
+        # than the rounds: only the end's is looked for.
+        so_far = account.spent(asked, "auto" if asked == rounds else "exact")
+        return min(float(so_far), float(account.spent(rounds)))
 
     def _over(self, local: bool, personal: float | None, seconds: float) -> Result:
         run, prepared = self.run, self.prepared

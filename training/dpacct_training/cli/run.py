@@ -86,15 +86,12 @@ def change(text: str) -> tuple[str, Any]:
 
 def board(folder: Path) -> Callable[..., None]:
     """A watcher that writes each measurement where `tensorboard --logdir FOLDER` finds it."""
-    from dpacct_training.extras import required
+    from dpacct_training.events import Events
 
-    required("tensorboard")
-    writer = required("torch.utils.tensorboard").SummaryWriter(str(folder / "tensorboard"))
+    events = Events(folder / "tensorboard")
 
     def write(row: Row, rounds: int) -> None:
-        for name in row.keys() - {"round", "seconds"}:
-            writer.add_scalar(name, row[name], row["round"])
-        writer.flush()
+        events.add({k: v for k, v in row.items() if k not in ("round", "seconds")}, row["round"])
 
     return write
 
