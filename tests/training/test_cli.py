@@ -23,7 +23,7 @@ from dpacct_training.prepare import prepare
 from dpacct_training.session import Session
 from dpacct_training.sweep import combinations, means, sweep
 from tests.structure.project import ROOT
-from tests.training.experiments import TEXT
+from tests.training.experiments import GIVEN_NOISE, TEXT
 
 EXPERIMENTS = sorted((ROOT / "training" / "experiments").glob("*.toml"))
 
@@ -78,6 +78,7 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_a_run_and_what_refuses_it_are_json(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    toml.write_text(GIVEN_NOISE)
     folder = toml.parent / "json"
     assert main(["run", str(toml), "--out", str(folder), "--json"]) == 0
     printed = capsys.readouterr()
@@ -125,7 +126,8 @@ accuracy = 50.0
 
 
 def test_a_sweep_is_its_runs(toml: Path) -> None:
-    toml.write_text(TEXT.replace("seed = 1\n", "").replace("rounds = 6", "rounds = 3") + SWEEP)
+    text = TEXT.replace("seed = 1\n", "").replace("rounds = 6", "rounds = 3")
+    toml.write_text(text.replace("epsilon = 8", "noise = 0.25") + SWEEP)  # in no process calibrated
     experiment = Experiment.read(toml)
     settings = combinations(experiment)
     assert len(settings) == 8

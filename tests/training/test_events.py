@@ -11,7 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from dpacct_training.cli.main import main
 from dpacct_training.events import header, scalar
-from tests.training.experiments import TEXT
+from tests.training.experiments import GIVEN_NOISE
 
 WRITTEN = [
     ("accuracy", 0.1, 1, 1000.5),
@@ -75,7 +75,7 @@ def test_records_are_those_of_tensorboards_own_writer() -> None:
 
 
 def test_a_run_writes_its_measurements(tmp_path: Path) -> None:
-    (tmp_path / "small.toml").write_text(TEXT.replace("rounds = 6", "rounds = 2"))
+    (tmp_path / "small.toml").write_text(GIVEN_NOISE.replace("rounds = 6", "rounds = 2"))
     out = tmp_path / "out"
     words = ["run", str(tmp_path / "small.toml"), "--out", str(out), "--quiet", "--tensorboard"]
     assert main(words) == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import runpy
 import shutil
+import signal
+import time
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -23,7 +25,7 @@ from dpacct_training.engines.flower.app import server_app
 from dpacct_training.engines.flower.grid import Flower
 from dpacct_training.engines.flower.link import free_port
 from dpacct_training.engines.flower.messages import from_task, packed, to_task, unpacked
-from dpacct_training.engines.flower.node import BUDGET, OTHER_TASK, UNTOLD
+from dpacct_training.engines.flower.node import BUDGET, OTHER_TASK, UNTOLD, Disk, Node, client_app
 from dpacct_training.experiment import Experiment
 from dpacct_training.keys import Keys
 from dpacct_training.prepare import Prepared
@@ -32,7 +34,7 @@ from dpacct_training.session import Session
 from dpacct_training.site import JUDGE, TRAIN, Host, Task
 from tests.structure.project import ROOT
 from tests.training.experiments import TEXT
-from tests.training.laws import begun
+from tests.training.laws import begun, hosts
 from tests.training.loopback import Clock, Fault, LoopbackGrid, app_of, flower, relabelled
 from tests.training.systems import MEMBERS, SYSTEMS, system
 
@@ -283,6 +285,32 @@ def test_what_a_client_raises_is_not_told(
     run.step(engine, 1)
     assert set(run.state.missing) == {"failed"}
     assert "3, 1, 4" in caplog.text and "3, 1, 4" not in repr(run.state)
+
+
+def test_a_node_that_hangs_is_ended_by_its_own_limit(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After the message's time to live; then it answers the next question as ever."""
+    prepared, hangs = system("shares"), [True]
+
+    def begin(context: Context) -> Node:
+        if hangs.pop():
+            time.sleep(3600.0)
+        return Node(*hosts(prepared), Disk(tmp_path))
+
+    (task,) = begun(prepared)[0].tasks(flower(prepared, tmp_path / "other"), TRAIN, 1, [0, 1])
+    app, context = client_app(begin), Context(1, 1, {"partition-id": 0}, RecordDict(), {})
+
+    def asked(ttl: float) -> str:
+        question = Message(from_task(task), dst_node_id=1, message_type="train", ttl=ttl)
+        return str(unpacked(app(question, context).content)[1]["refused"])
+
+    before = signal.getsignal(signal.SIGALRM)
+    assert asked(0.05) == "failed" and "no answer within 0.05 s" in caplog.text
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    hangs.append(False)
+    assert asked(60.0) == ""
 
 
 def test_an_answer_counts_once(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import pytest
 
 import dpacct as dp
+from dpacct.proof import effort
 from dpacct.report import contents
 from dpacct_training.plots import accuracy, curves, epsilon
 from dpacct_training.prepare import Prepared
@@ -20,18 +20,10 @@ from tests.training.experiments import small
 
 
 @pytest.fixture(autouse=True, scope="module")
-def same_curves_once() -> Iterator[None]:
-    """Most of these reports are of one plan, whose curves take seconds."""
-
-    whole, known = contents.risks, dict[dp.Node | None, Any]()
-
-    def risks(answer: dp.Answer) -> Any:
-        if answer.tree not in known:
-            known[answer.tree] = whole(answer)
-        return known[answer.tree]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contents, "risks", risks)
+def without_curves_and_proofs() -> Iterator[None]:
+    """They take seconds, and are dpacct's own: a run's report with all of them is in test_cli."""
+    with pytest.MonkeyPatch.context() as patch, effort.allowance(0.0):
+        patch.setattr(contents, "risks", lambda answer: ())
         yield
 
 
@@ -63,12 +55,10 @@ def test_the_guarantee_is_the_plan_s() -> None:
 
 
 def test_what_was_counted_is_held_and_a_seed_is_no_secret() -> None:
-    statuses_told = statuses(made())
-    assert statuses_told["sensitivity"] == "held" and statuses_told["arithmetic"] == "unknown"
-    assert (
-        statuses_told["randomness"] == "declared" and statuses_told["secret-sample"] == "declared"
-    )
-    assert "secure-sum" not in statuses_told
+    said = statuses(made())
+    assert said["sensitivity"] == "held" and said["arithmetic"] == "unknown"
+    assert said["randomness"] == "declared" and said["secret-sample"] == "declared"
+    assert "secure-sum" not in said
     assert "whoever knows the seed" in made().to_markdown()
 
 
@@ -76,8 +66,8 @@ def test_a_secret_key_and_the_clients_noise() -> None:
     prepared, result = ran(algorithm__name="dp_fedavg_clients")
     written = report(prepared, replace(result, key_source="operating system"))
     assert written is not None
-    statuses_told = statuses(written)
-    assert statuses_told["randomness"] == "held" and statuses_told["secure-sum"] == "unknown"
+    said = statuses(written)
+    assert said["randomness"] == "held" and said["secure-sum"] == "unknown"
     assert "nobody can replay it" in written.to_markdown()
 
 

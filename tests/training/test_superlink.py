@@ -308,6 +308,7 @@ def test_flwr_run_of_an_app_is_the_run_in_process(tmp_path: Path) -> None:
 FAILING = """
 import signal
 import time
+from dataclasses import replace
 
 from dpacct_training.site import Host
 
@@ -315,35 +316,38 @@ answer = Host.answer
 
 
 def failing(self, task):
-    if task.clients[0] % 2 and task.round == 2:
+    round = task.round * (task.clients[0] % 2)  # the second node's
+    if round == 2:
         raise ValueError("the data were 3, 1, 4")
-    if task.clients[0] % 2 and task.round == 3:
+    if round == 3:
         time.sleep(3600.0)  # until the node's own limit ends it
-    if task.clients[0] % 2 and task.round == 4:
+    if round == 4:
         signal.setitimer(signal.ITIMER_REAL, 0.0)  # a node without a limit
         time.sleep(DEADLINE + 5.0)
-    return answer(self, task)
+    reply = answer(self, task)
+    if round in (5, 6):
+        wrong = reply.rows["update"] * float("nan") if round == 5 else reply.rows["update"][:, 1:]
+        return replace(reply, rows={"update": wrong})
+    return reply
 
 
 Host.answer = failing
 """
 
 
-def test_supernodes_that_raise_hang_and_come_late_are_missing(tmp_path: Path) -> None:
+def test_supernodes_that_raise_hang_come_late_or_answer_wrongly_are_missing(tmp_path: Path) -> None:
     """Each in a round of its own; in the next one they are there again."""
-    text, deadline = SHARES.replace("rounds = 4", "rounds = 5"), 60
+    text, deadline = SHARES.replace("rounds = 4", "rounds = 7"), 60
     out, logs, about = flwr_run(tmp_path, text, deadline, f"DEADLINE = {deadline}\n{FAILING}")
     prepared = prepare(Experiment.from_toml(text, "small"))
-    samples = [prepared.plan.sample(n, prepared.keys()).clients % 2 for n in range(1, 6)]
+    samples = [prepared.plan.sample(n, prepared.keys()).clients % 2 for n in range(1, 8)]
     odd = [int(sample.sum()) for sample in samples]
     assert all(odd)
-    assert about["missing"] == {"failed": odd[1], "no answer": odd[2] + odd[3]}
-    came = [
-        len(sample) - n * (round in (1, 2, 3))
-        for round, (sample, n) in enumerate(zip(samples, odd, strict=True))
-    ]
-    assert about["sizes"] == came
-    assert about["meters"]["update"]["vectors"] >= sum(came)  # and the server's, for missing shares
+    reasons = {"failed": odd[1], "no answer": odd[2] + odd[3], "wrong rows": odd[4] + odd[5]}
+    assert about["missing"] == reasons
+    missing = [0, *odd[1:6], 0]
+    assert about["sizes"] == [len(s) - n for s, n in zip(samples, missing, strict=True)]
+    assert about["meters"]["update"]["vectors"] >= sum(about["sizes"])  # and the server's
     document = json.loads((out / "report.json").read_text())
     assert "violated" not in {a["status"] for a in document["assumptions"]}
     assert document["guarantee_holds"] and document["epsilon"]["upper"] <= 8.0
