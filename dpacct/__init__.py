@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from dpacct.vocabulary import Strength as Strength
     from dpacct.vocabulary import Unit as Unit
 
-_ROOMS = {
+_HOMES = {
     "answer": ("Answer", "Answers"),
     "answer.calibration": ("calibrate", "noise_multiplier"),
     "answer.table": ("Table", "table"),
@@ -120,8 +120,8 @@ _ROOMS = {
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),
 }
 _MODULES = ("federated",)
-"""Rooms that are public as a whole."""
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+"""Packages that are public as a whole."""
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 

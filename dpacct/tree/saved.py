@@ -101,7 +101,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _collect() -> None:
-    """Import the rooms whose files bring node kinds, and plug-ins; they register themselves."""
+    """Import the packages whose files bring node kinds, and plug-ins; they register themselves."""
     import dpacct.compose.parallel
     import dpacct.mechanisms
     import dpacct.pate.aggregator

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct_training import data as room
+from dpacct_training import data as sources_package
 from dpacct_training.accept import one_of
 from dpacct_training.data import cache
 from dpacct_training.data.dataset import Dataset
@@ -56,7 +56,10 @@ def known() -> dict[str, Source]:
     >>> sorted(known())
     ['adult', 'cifar10', 'compas', 'fashion-mnist', 'mnist', 'shakespeare']
     """
-    modules = [import_module(f"{room.__name__}.{m.name}") for m in iter_modules(room.__path__)]
+    modules = [
+        import_module(f"{sources_package.__name__}.{m.name}")
+        for m in iter_modules(sources_package.__path__)
+    ]
     sources = [m.SOURCE for m in modules if isinstance(vars(m).get("SOURCE"), Source)]
     return {source.name: source for source in sources}
 

@@ -1,4 +1,4 @@
-"""Which room may import which: docs/decisions/0003 and the table below.
+"""Which package may import which: docs/decisions/0003 and the table below.
 
 Every import counts, also one inside a function and one by `importlib.import_module("dpacct...")`.
 Imports under `if TYPE_CHECKING:` name types and load nothing, so they are exempt.
@@ -26,7 +26,7 @@ PUBLIC = {""}  # `import dpacct` and `from dpacct import Name`
 MAY_IMPORT: dict[str, set[str]] = {
     "declare": {"vocabulary", "errors", "declare"},
     "pld": LOSS,
-    **{room: FOUNDATION for room in FOUNDATION - {"declare"}},
+    **{package: FOUNDATION for package in FOUNDATION - {"declare"}},
     "tree": STATED,
     "proof": STATED | {"proof"},
     "mechanisms": MECHANISMS,
@@ -71,7 +71,7 @@ NAMED_EXCEPTIONS = {
 MODULES = dict(modules())
 
 
-def room(module: str) -> str:
+def package(module: str) -> str:
     """'dpacct.pld.pair' -> 'pld'; 'dpacct' -> ''; the training package -> its name."""
     head, _, rest = module.partition(".")
     return head if head == "dpacct_training" else rest.partition(".")[0]
@@ -119,18 +119,18 @@ def imported(name: str, path: Path, source: str) -> Iterator[tuple[int, str]]:
 
 def breaches(name: str, path: Path, source: str) -> list[str]:
     """One line for each import that the table does not allow."""
-    here = room(name)
+    here = package(name)
     if not here:
         return []  # dpacct/__init__.py hands out everyone's names
     if here not in MAY_IMPORT:
         return [
-            f"{relative(path)}: the room {here!r} is not in the table of {relative(Path(__file__))}"
+            f"{relative(path)}: the package {here!r} is not in the table of {relative(Path(__file__))}"
         ]
     return [
         f"{relative(path)}:{line}: {name} imports {target}; {here} may import: "
         + ", ".join(sorted(r or "dpacct (public names)" for r in MAY_IMPORT[here]))
         for line, target in dict.fromkeys(imported(name, path, source))
-        if room(target) not in MAY_IMPORT[here] and (name, target) not in NAMED_EXCEPTIONS
+        if package(target) not in MAY_IMPORT[here] and (name, target) not in NAMED_EXCEPTIONS
     ]
 
 
@@ -140,7 +140,7 @@ def test_every_import_points_down() -> None:
 
 
 def test_the_table_has_no_cycle() -> None:
-    """Were two rooms of different layers allowed each other, the order would mean nothing."""
+    """Were two packages of different layers allowed each other, the order would mean nothing."""
     for upper, below in MAY_IMPORT.items():
         for lower in below - {upper} - PUBLIC:
             same_layer = {upper, lower} <= FOUNDATION
