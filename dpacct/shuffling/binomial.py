@@ -18,6 +18,7 @@ LOG_CUT = -230.0
 ROUNDING = 5e-13
 """Bound of the relative error of a probability above e^-300 (tests compare with exact fractions)."""
 HALF = Fraction(1, 2)
+_MANY_COINS = 20_000
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
@@ -91,19 +92,31 @@ def log_pmf(k: Floats, n: int, p: Fraction) -> Floats:
 def log_pmf_half(k: Floats, n: Floats) -> Floats:
     """log Pr[Bin(n, 1/2) = k], elementwise; -inf outside [0, n]."""
     inner = np.clip(k, 1.0, np.maximum(n - 1.0, 1.0))
-    left = np.maximum(n - inner, 1.0)
-    gap = inner - 0.5 * n
-    trials = np.maximum(n, 1.0)
+    left, trials = np.maximum(n - inner, 1.0), np.maximum(n, 1.0)
     middle = (
         _remainder(trials)
         - _remainder(inner)
         - _remainder(left)
-        - _deviance(inner, 0.5 * trials, gap)
-        - _deviance(left, 0.5 * trials, -gap)
+        - _both_deviances(np.minimum(np.abs(inner - 0.5 * n) / (0.5 * trials), 1.0), trials)
         - 0.5 * (_LOG_2PI + np.log(inner) + np.log(left / trials))
     )
     found = np.where((k == 0.0) | (k == n), -n * math.log(2.0), middle)
     return np.asarray(np.where((k < 0.0) | (k > n), -np.inf, found))
+
+
+def _both_deviances(v: Floats, n: Floats) -> Floats:
+    """(n/2) ((1 + v) log(1 + v) + (1 - v) log(1 - v)): the deviances of (1 +- v) n/2 from n/2, added."""
+    square = np.minimum(v, 0.3) ** 2
+    most = float(square.max(initial=0.0))
+    terms = 1 if most == 0.0 else min(17, 2 + math.ceil(18.0 / -math.log10(most)))
+    total = np.zeros_like(square)
+    for k in range(terms, 0, -1):
+        total = (total + 1.0 / (2 * k * (2 * k - 1))) * square
+    far = v > 0.3
+    if far.any():
+        up, down = v[far], np.maximum(1.0 - v[far], 1e-300)
+        total[far] = 0.5 * ((1.0 + up) * np.log1p(up) + down * np.log(down))
+    return np.asarray(n * total)
 
 
 def _log(p: Fraction) -> float:
@@ -123,6 +136,37 @@ def reach(n: int, p: Fraction) -> tuple[int, int]:
     wide = math.ceil(third + math.sqrt(third * third - 2.0 * variance * LOG_CUT)) + 1
     centre = math.floor(n * p)
     return max(0, centre - wide), min(n, centre + wide)
+
+
+def reaches(n: Floats) -> tuple[Floats, Floats]:
+    """`reach` of fair coins, for many n.
+
+    >>> [end.tolist() for end in reaches(np.array([10.0, 1e6]))] == [[0, 489198], [10, 510802]]
+    True
+    """
+    third, centre = -LOG_CUT / 3.0, np.floor(0.5 * n)
+    wide = np.ceil(third + np.sqrt(third * third - 0.5 * n * LOG_CUT)) + 1.0
+    return np.maximum(0.0, centre - wide), np.minimum(n, centre + wide)
+
+
+def tail_half(edges: Floats, n: Floats) -> Floats:
+    """Pr[Bin(n, 1/2) >= edge] at whole edges above n/2, where each term is below the one before it.
+
+    Of few coins the terms are added up: SciPy's betainc would take longer to import.
+
+    >>> round(float(tail_half(np.array([8.0]), np.array([10.0]))[0]), 12) == 56 / 1024
+    True
+    """
+    if float(n.max(initial=0.0)) > _MANY_COINS:
+        return tails(edges, n, 0.5)[1]
+    j = np.asarray(edges, dtype=np.float64)
+    term = np.exp(log_pmf_half(j, n))
+    total = term.copy()
+    while (term > 1e-17 * total).any():
+        term *= np.maximum(n - j, 0.0) / (j + 1.0)
+        total += term
+        j = j + 1.0
+    return total
 
 
 def tails(edges: Floats, n: float | Floats, p: float) -> tuple[Floats, Floats]:

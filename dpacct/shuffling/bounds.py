@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dpacct.pld import conversions
 
@@ -43,8 +44,8 @@ def numeric(letters: Letters, *, upper: bool) -> Bound:
     return Bound(
         name,
         basis,
-        lambda log_delta: hidden.epsilon(mixed, log_delta, letters.eps0, upper=upper),
-        lambda epsilon: hidden.log_delta(mixed, epsilon, upper=upper),
+        lru_cache(8)(lambda log_delta: hidden.epsilon(mixed, log_delta, letters.eps0, upper=upper)),
+        lru_cache(8)(lambda epsilon: hidden.log_delta(mixed, epsilon, upper=upper)),
     )
 
 

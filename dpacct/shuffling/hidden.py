@@ -17,8 +17,10 @@ import numpy as np
 
 from dpacct.pld.stable import Floats
 
-from .binomial import HALF, ROUNDING, log_pmf_half, reach, tail_rounding, tails
+from .binomial import ROUNDING, log_pmf_half, reaches, tail_half, tail_rounding
 from .letters import Mixture
+
+_AT_ONCE = 1 << 17  # outcomes of one table
 
 
 def log_delta(mixture: Mixture, epsilon: float, *, upper: bool) -> float:
@@ -35,7 +37,7 @@ def log_delta(mixture: Mixture, epsilon: float, *, upper: bool) -> float:
         reached = zeros > 0.0
         threshold = mixture.messages - np.where(reached, np.ceil(zeros) - 1.0, 0.0)
         last = np.exp(log_pmf_half(threshold - 1.0, coins))
-        beyond = tails(threshold, coins, 0.5)[1]
+        beyond = tail_half(threshold, coins)
     gained, paid = last * np.maximum(alone, 0.0) / (1.0 + fall), growth * beyond
     off = (ROUNDING + tail_rounding(float(coins.max(initial=0.0)))) * (gained + paid)
     value = np.maximum(gained - paid + (off if upper else -off), 0.0)
@@ -94,23 +96,26 @@ def crossing(
 
 
 def outcomes(mixture: Mixture) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """(losses, P-masses, Q-masses) of each entry, in order of the losses.
+    """(losses, P-masses, Q-masses) of some entries at a time, in no order.
 
-    Each leaves out at most e^LOG_CUT of its own at either end.
+    Each leaves out at most e^LOG_CUT of its own at either end. As many ones as zeros, or more, and the mirror
+    image of that: the mass under both together is the same, and P and Q change places.
     """
-    for weight, m, fall, gap in zip(
-        mixture.weights.tolist(),
-        mixture.messages.tolist(),
-        mixture.falls.tolist(),
-        mixture.gaps.tolist(),
-        strict=True,
-    ):
-        first, last = reach(int(m), HALF)
-        a = np.arange(first, last + 1, dtype=np.float64)
+    first, last = np.ceil(0.5 * mixture.messages), reaches(mixture.messages)[1]
+    ends = np.cumsum(last - first + 1.0)
+    chunks = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1], _AT_ONCE), side="left")
+    for part in np.split(np.arange(ends.size), np.unique(chunks)):
+        size = (last[part] - first[part] + 1.0).astype(np.int64)
+        entry = np.repeat(part, size)
+        a = np.arange(entry.size) - np.repeat(np.cumsum(size) - size, size) + first[entry]
+        m, fall = mixture.messages[entry], mixture.falls[entry]
         b = m - a
-        mass = weight * np.exp(log_pmf_half(a, np.array([m])))
+        mass = mixture.weights[entry] * np.exp(log_pmf_half(a, m))
         scale = 2.0 * mass / (m * (1.0 + fall))
-        yield loss(a, b, fall, gap), scale * (a + fall * b), scale * (fall * a + b)
+        scale[a == b] *= 0.5  # it is its own mirror image
+        losses, p, q = loss(a, b, fall, mixture.gaps[entry]), a + fall * b, fall * a + b
+        both = np.concatenate
+        yield both((losses, -losses)), both((scale * p, scale * q)), both((scale * q, scale * p))
 
 
 def loss(a: Floats, b: Floats, fall: float | Floats, gap: float | Floats) -> Floats:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ _MISSED = "no bound is below the randomiser's own eps0: shuffling is not counted
 Ask = Callable[[Bound], float]
 
 
+@lru_cache(maxsize=8)  # an answer is printed beside all its bounds
 def upper_bounds(shuffle: Shuffle) -> list[Bound]:
     """Every upper bound that may apply, the counted ones first; the last always does."""
     n, eps0, rate = int(shuffle.clients), float(shuffle.eps0), float(shuffle.rate)

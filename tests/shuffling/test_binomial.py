@@ -15,6 +15,8 @@ from dpacct.shuffling.binomial import (
     log_pmf,
     log_pmf_half,
     reach,
+    reaches,
+    tail_half,
     tail_rounding,
     tails,
 )
@@ -32,6 +34,27 @@ def test_small_ones_are_the_fractions(n: int) -> None:
             if p == Fraction(1, 2):
                 half = log_pmf_half(np.array([float(k)]), np.array([float(n)]))
                 assert abs(math.exp(half[0]) / float(exact) - 1.0) < ROUNDING
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 40, 700])
+def test_tails_of_fair_coins_are_the_fractions(n: int) -> None:
+    edges = sorted({n // 2 + 1, n // 2 + n // 8 + 1, n - 1, n} - {*range(n // 2 + 1)})
+    found = tail_half(np.array(edges, float), np.full(len(edges), float(n)))
+    for edge, tail in zip(edges, found.tolist(), strict=True):
+        exact = Fraction(sum(math.comb(n, k) for k in range(edge, n + 1)), 2**n)
+        assert abs(tail / float(exact) - 1.0) < tail_rounding(n)
+
+
+def test_tails_of_fair_coins_do_not_change_where_the_way_to_them_does() -> None:
+    n = np.array([19_990.0, 20_010.0])
+    edges = np.ceil(0.5 * n + 2.0 * np.sqrt(n))
+    both = [tail_half(edges[i : i + 1], n[i : i + 1])[0] for i in (0, 1)]
+    assert np.abs(both / tails(edges, n, 0.5)[1] - 1.0).max() < tail_rounding(n[1])
+
+
+def test_the_reach_of_many_is_that_of_each() -> None:
+    n = np.array([1.0, 2.0, 77.0, 5001.0, 1e9])
+    assert np.transpose(reaches(n)).tolist() == [[*reach(int(x), Fraction(1, 2))] for x in n]
 
 
 def test_large_ones_against_mpmath() -> None:
