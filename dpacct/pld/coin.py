@@ -33,6 +33,13 @@ def thinned(source: Source, rate: float) -> Source:
     return Cut(source.of.thinned(rate)) if isinstance(source, Cut) else Thinned(source, rate)
 
 
+def _level(rate: float, log_moment: Floats) -> Floats:
+    """log of 1 - p + p e^{log_moment}."""
+    near = np.log1p(rate * np.expm1(np.minimum(log_moment, 1.0)))
+    far = np.logaddexp(math.log1p(-rate), math.log(rate) + log_moment)
+    return np.asarray(np.where(log_moment < 1.0, near, far))
+
+
 @dataclass(frozen=True)
 class Thinned(Derived):
     """A source that runs with this probability, the same coin for both neighbours, and else tells nothing."""
@@ -57,6 +64,15 @@ class Thinned(Derived):
     def least(self) -> float:
         """The base's, or 0."""
         return min(self.base.least, 0.0)
+
+    @property
+    def ceiling(self) -> float:
+        """The base's, or 0."""
+        return max(self.base.ceiling, 0.0)
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """log of 1 - p + p M, where the moments of what runs are known."""
+        return _level(self.rate, self.base.log_moments(tilts))
 
     @property
     def infinite(self) -> float:
@@ -174,12 +190,7 @@ class RoundMoments:
 
     def _share(self, log_moment: Floats) -> tuple[Floats, Floats]:
         """log of 1 - p + p e^{log_moment}, and the share of the second part."""
-        near = np.log1p(self.rate * np.expm1(np.minimum(log_moment, 1.0)))
-        level = np.where(
-            log_moment < 1.0,
-            near,
-            np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + log_moment),
-        )
+        level = _level(self.rate, log_moment)
         return level, np.exp(math.log(self.rate) + log_moment - level)
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:

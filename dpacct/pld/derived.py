@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from . import stable
 from .pieces import Cut, Pieces, Source
 from .stable import Floats
+
+_STEEPER = (1.1, 1.5, 3.0)  # tilts at which what lies beyond a grid is bounded
 
 
 def sampled(source: Source, rate: float) -> Source:
@@ -80,6 +83,11 @@ class Sampled(Derived):
         return float(stable.mixed_loss(self.rate, np.array([least]))[0])
 
     @property
+    def ceiling(self) -> float:
+        """The base's, less telling."""
+        return float(stable.mixed_loss(self.rate, np.array([self.base.ceiling]))[0])
+
+    @property
     def infinite(self) -> float:
         """A share of the base's."""
         return self.rate * self.base.infinite
@@ -95,6 +103,33 @@ class Sampled(Derived):
         cut = stable.unmixed_loss(self.rate, edges)
         return self.base.pieces(cut, upper=upper).sampled(self.rate)
 
+    def log_moments(self, tilts: Floats) -> Floats:
+        """Those of a grid, or Minkowski's bound in L^{1+s}(Q), which large tilts come close to.
+
+        E_Q[(1 - r + r e^L)^{1+s}] <= (1 - r + r M(s)^{1/(1+s)})^{1+s}.
+        """
+        found = super().log_moments(tilts)
+        with suppress(stable.TooFine), stable.quiet():
+            order = 1.0 + tilts
+            root = math.log(self.rate) + self.base.log_moments(tilts) / order
+            found = np.fmin(found, order * np.logaddexp(math.log1p(-self.rate), root))
+        return found
+
+    def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
+        """By the base's moments at larger tilts: a loss above 0 is less than the base's it comes from.
+
+        E_Q[e^{(1+s)L'}; L > u] <= E_Q[e^{(1+s)L}; L > u] = E_P[e^{sL}; L > u] <= M(t) e^{-(t-s)u}.
+        """
+        if math.isfinite(self.ceiling):
+            return super().log_moments_beyond(tilts, loss, mass)
+        edge = float(stable.unmixed_loss(self.rate, np.array([loss]))[0])
+        bound = np.full(tilts.shape, math.inf)
+        for factor in _STEEPER:
+            with suppress(stable.TooFine), stable.quiet():
+                further = factor * tilts + 1.0
+                bound = np.fmin(bound, self.base.log_moments(further) - (further - tilts) * edge)
+        return bound
+
 
 @dataclass(frozen=True)
 class Backwards(Derived):
@@ -104,6 +139,11 @@ class Backwards(Derived):
     def atoms(self) -> Floats:
         """The base's, with the other sign."""
         return np.asarray(-self.base.atoms[::-1])
+
+    @property
+    def ceiling(self) -> float:
+        """What the base never falls below."""
+        return -self.base.least
 
     @property
     def infinite(self) -> float:
@@ -139,6 +179,11 @@ class Mirrored(Derived):
         return np.concatenate((-favoured[::-1], [0.0], favoured))
 
     @property
+    def ceiling(self) -> float:
+        """The base's."""
+        return self.base.ceiling
+
+    @property
     def infinite(self) -> float:
         """The base's."""
         return self.base.infinite
@@ -152,6 +197,10 @@ class Mirrored(Derived):
         """The base's upper end, both ways."""
         high = self.base.span(log_mass)[1]
         return -high, high
+
+    def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
+        """The base's."""
+        return self.base.log_moments_beyond(tilts, loss, mass)
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """The base cut at 0 and where it or its mirror image has an edge."""

@@ -362,6 +362,15 @@ class Nested(Source):
         """Steps in all."""
         return sum(count for _, count in self.parts)
 
+    @property
+    def ceiling(self) -> float:
+        """The sum of what no finite loss exceeds."""
+        return sum(count * source.ceiling for source, count in self.parts)
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """Those of independent losses add up."""
+        return np.asarray(sum(count * source.log_moments(tilts) for source, count in self.parts))
+
     def span(self, log_mass: float) -> tuple[float, float]:
         """Losses outside which P has less than e^log_mass at each end."""
         return _span(self, log_mass)

@@ -305,14 +305,19 @@ class Source(ABC):
             from .grid import rough
 
             grid = rough(self)
-            if grid.infinite > 1e-300:
-                return np.full(tilts.shape, math.inf)
-            return grid.log_moments(tilts)
+            top, mass = float(grid.losses[-1]), grid.infinite - self.infinite
+            return np.logaddexp(grid.log_moments(tilts), self.log_moments_beyond(tilts, top, mass))
         from .moments import prepare
 
         moments = prepare(law, float(tilts.min()), float(tilts.max()))
         parts = np.array_split(tilts, -(-tilts.size // _AT_ONCE))
         return np.concatenate([moments.log_moments(part) for part in parts])
+
+    def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
+        """log E_P[e^{sL}; L > loss] at most, where P has so much mass there; inf where nothing is known."""
+        if mass <= 0.0:
+            return np.full(tilts.shape, -math.inf)
+        return np.asarray(math.log(mass) + tilts * self.ceiling)
 
     @property
     def variance(self) -> float:

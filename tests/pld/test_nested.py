@@ -211,3 +211,40 @@ def test_the_whole_law_is_a_pair() -> None:
     at = float(edges[200])  # points are gathered between edges: there alone all is as it was
     exact = (dp.Poisson("0.2")(STEP) * 8).delta(epsilon=at, method="exact")
     assert found[False][2] <= exact.value <= found[True][2] * (1 + 1e-9) + 1e-12
+
+
+NESTED = {
+    "few Laplace": (dp.Laplace(b=4), 3, 0.2),
+    "coins in a coin": (dp.Poisson(0.1)(dp.Gaussian(sigma=1)), 2, 0.2),
+    "noise of two kinds": (dp.Laplace(b=0.5) + dp.Gaussian(sigma=0.5), 2, 0.01),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_renyi_divergences_of_a_sampled_composition(name: str) -> None:
+    """At whole orders, E_Q[(1 - q + q e^L)^a] is a binomial sum of moments of the steps."""
+    step, count, rate = NESTED[name]
+    plan = dp.Poisson(rate)(step * count)
+    for order in (2, 5, 32, 100):
+        powers = [count * (j - 1) * float(step.rdp(j)) if j > 1 else 0.0 for j in range(order + 1)]
+        terms = [
+            math.log(math.comb(order, j))
+            + (order - j) * math.log1p(-rate)
+            + j * math.log(rate)
+            + power
+            for j, power in enumerate(powers)
+        ]
+        exact = float(logsumexp(terms)) / (order - 1)
+        assert exact * (1 - 1e-12) <= float(plan.rdp(order)) <= exact * (1 + 2e-3), order
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_renyi_divergences_of_a_thinned_composition(name: str) -> None:
+    """1 - p + p M(s), where a grid's moments had left out what lies beyond the grid."""
+    step, count, rate = NESTED[name]
+    plan = dp.Participation(rate)(step * count)
+    for order in (1.5, 4.0, 32.0):
+        inside = np.logaddexp(
+            math.log1p(-rate), math.log(rate) + (order - 1) * count * float(step.rdp(order))
+        )
+        assert float(plan.rdp(order)) == pytest.approx(float(inside) / (order - 1), rel=1e-9)
