@@ -41,13 +41,7 @@ def prepared(composition: Composition) -> Plan:
     """A composition ready for certified questions; raises `Unsupported` if there is no proof."""
     from dpacct.proof.solve import Plan
 
-    lower = composition.lower
-    return Plan(
-        composition.node,
-        composition.adjacency,
-        composition.upper,
-        lower,
-    )
+    return Plan(composition.node, composition.adjacency, composition.upper, composition.lower)
 
 
 def plan(node: Node, adjacency: Adjacency | str | None = None) -> Plan:
@@ -71,29 +65,34 @@ def above(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def _answer(
+def _proven(
     quantity: str,
-    found: Certified,
+    question: dict[str, Any],
+    ends: Certified,
     composition: Composition,
     started: float,
     digits: int,
     safe_end: Literal["upper", "lower"] = "upper",
-) -> Answer:
-    from dpacct.proof.claims import decimal
+    *,
+    name: str = "",
+) -> Proven:
+    """The answer between two proven ends, and the certificate of the question; `name` of a parameter."""
+    from dpacct.proof.check import certificate
+    from dpacct.proof.claims import decimal, exact_text
 
     node = composition.node
+    lower, upper = below(ends.lower), above(ends.upper)
     # the value is what is promised: the safe end of a parameter, and where the dominating pair may not
     # be realised; else what is between the ends
-    ends = below(found.lower), above(found.upper)
-    middle, value = (found.upper, ends[1]) if safe_end == "upper" else (found.lower, ends[0])
-    if composition.lower is None and quantity in ("epsilon", "delta"):
-        middle = (found.lower + found.upper) / 2
-        value = min(max(float(middle), ends[0]), ends[1])
-    return Answer(
-        quantity=quantity,
+    middle, value = (ends.upper, upper) if safe_end == "upper" else (ends.lower, lower)
+    if composition.lower is None and not name:
+        middle = (ends.lower + ends.upper) / 2
+        value = min(max(float(middle), lower), upper)
+    answer = Answer(
+        quantity=name or quantity,
         value=value,
-        lower=ends[0],
-        upper=ends[1],
+        lower=lower,
+        upper=upper,
         side=Side.TWO_SIDED,
         strength=Strength.PROVED,
         method="certified",
@@ -105,11 +104,13 @@ def _answer(
         seconds=time.perf_counter() - started,
         log_value=ln(middle) if quantity == "delta" and middle > 0 else None,
         extra={
-            "lower_decimal": decimal(found.lower, digits + 6, up=False),
-            "upper_decimal": decimal(found.upper, digits + 6, up=True),
+            "lower_decimal": decimal(ends.lower, digits + 6, up=False),
+            "upper_decimal": decimal(ends.upper, digits + 6, up=True),
         },
         safe_end=safe_end,
     )
+    written = exact_text(ends.lower), exact_text(ends.upper)
+    return Proven(answer, certificate(quantity, question, *written, ends.claims))
 
 
 def epsilon(
@@ -130,8 +131,6 @@ def epsilon(
     >>> epsilon(run, delta=1e-5, digits=20).answer.extra["upper_decimal"][:21]
     '1.5153619166644847273'
     """
-    from dpacct.proof.check import certificate
-    from dpacct.proof.claims import exact_text
     from dpacct.proof.effort import FORCED, allowance
 
     started = time.perf_counter()
@@ -139,15 +138,8 @@ def epsilon(
     digits = _DIGITS.check("digits", digits)
     composition = Composition(node, resolve_adjacency(node, adjacency))
     with allowance(min(effort, FORCED)):
-        found = prepared(composition).epsilon(target, 10.0**-digits)
-    told = certificate(
-        "epsilon",
-        {"delta": text(target)},
-        exact_text(found.lower),
-        exact_text(found.upper),
-        found.claims,
-    )
-    return Proven(_answer("epsilon", found, composition, started, digits), told)
+        ends = prepared(composition).epsilon(target, 10.0**-digits)
+    return _proven("epsilon", {"delta": text(target)}, ends, composition, started, digits)
 
 
 def delta(
@@ -168,8 +160,6 @@ def delta(
     >>> delta(run, epsilon=1.5, digits=20).answer.extra["upper_decimal"][:24]
     '0.0000115378673456327381'
     """
-    from dpacct.proof.check import certificate
-    from dpacct.proof.claims import exact_text
     from dpacct.proof.effort import FORCED, allowance
 
     started = time.perf_counter()
@@ -177,15 +167,8 @@ def delta(
     digits = _DIGITS.check("digits", digits)
     composition = Composition(node, resolve_adjacency(node, adjacency))
     with allowance(min(effort, FORCED)):
-        found = prepared(composition).delta(at, 10.0**-digits)
-    told = certificate(
-        "delta",
-        {"epsilon": text(at)},
-        exact_text(found.lower),
-        exact_text(found.upper),
-        found.claims,
-    )
-    return Proven(_answer("delta", found, composition, started, digits), told)
+        ends = prepared(composition).delta(at, 10.0**-digits)
+    return _proven("delta", {"epsilon": text(at)}, ends, composition, started, digits)
 
 
 def parameter(
@@ -206,12 +189,10 @@ def parameter(
 
     >>> import dpacct as dp
     >>> plan = lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000
-    >>> found = parameter(plan, guess=0.611546, epsilon=7, delta=1e-5, name="sigma")
-    >>> found.answer.lower < 0.6115461 < found.answer.upper + 1e-6, found.answer.safe_end
+    >>> proven = parameter(plan, guess=0.611546, epsilon=7, delta=1e-5, name="sigma")
+    >>> proven.answer.lower < 0.6115461 < proven.answer.upper + 1e-6, proven.answer.safe_end
     (True, 'upper')
     """
-    from dpacct.proof.check import certificate
-    from dpacct.proof.claims import exact_text
     from dpacct.proof.effort import FORCED, allowance
     from dpacct.proof.solve import boundary
 
@@ -224,25 +205,14 @@ def parameter(
         return Composition(node, resolve_adjacency(node, adjacency))
 
     with allowance(min(effort, FORCED)):
-        found, more_is_safer = boundary(
+        ends, more_is_safer = boundary(
             lambda x: prepared(composed(x)), guess, at, target, 10.0**-digits
         )
-    safe, unsafe = (found.upper, found.lower) if more_is_safer else (found.lower, found.upper)
+    safe, unsafe = (ends.upper, ends.lower) if more_is_safer else (ends.lower, ends.upper)
     safe_end: Literal["upper", "lower"] = "upper" if more_is_safer else "lower"
     composition = composed(safe)
-    question = {
-        "epsilon": text(at),
-        "delta": text(target),
-        "parameter": name,
-        "meets": composition.node.to_json(),
-        "fails": build(unsafe).to_json(),
-        "safe_end": safe_end,
-    }
-    told = certificate(
-        "parameter", question, exact_text(found.lower), exact_text(found.upper), found.claims
-    )
-    answer = _answer(name, found, composition, started, digits, safe_end)
-    return Proven(answer, told)
+    question = _boundary(at, target, name, composition.node, build(unsafe), safe_end)
+    return _proven("parameter", question, ends, composition, started, digits, safe_end, name=name)
 
 
 def whole_parameter(
@@ -264,12 +234,11 @@ def whole_parameter(
     `NotCertified` where the guess is more than a few off, or too close to call.
 
     >>> import dpacct as dp
-    >>> found = whole_parameter(
+    >>> proven = whole_parameter(
     ...     lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6)
-    >>> int(found.answer)
+    >>> int(proven.answer)
     22
     """
-    from dpacct.proof.check import certificate
     from dpacct.proof.effort import FORCED, allowance
     from dpacct.proof.solve import whole_boundary
 
@@ -281,17 +250,23 @@ def whole_parameter(
         return Composition(node, resolve_adjacency(node, adjacency))
 
     with allowance(min(effort, FORCED)):
-        found = whole_boundary(lambda n: prepared(composed(n)), guess, at, target)
-    count, most = int(found.lower), int(found.upper)
+        ends = whole_boundary(lambda n: prepared(composed(n)), guess, at, target)
+    count, most = int(ends.lower), int(ends.upper)
     composition = composed(count)
-    question = {
-        "epsilon": text(at),
-        "delta": text(target),
+    question = _boundary(at, target, name, composition.node, build(most), "lower")
+    proven = _proven("parameter", question, ends, composition, started, DIGITS, "lower", name=name)
+    return replace(proven, answer=replace(proven.answer, value=float(count)))
+
+
+def _boundary(
+    epsilon: Fraction, delta: Fraction, name: str, meets: Node, fails: Node, safe_end: str
+) -> dict[str, Any]:
+    """What a certificate of a parameter is about: a plan that meets the target and one that does not."""
+    return {
+        "epsilon": text(epsilon),
+        "delta": text(delta),
         "parameter": name,
-        "meets": composition.node.to_json(),
-        "fails": build(most).to_json(),
-        "safe_end": "lower",
+        "meets": meets.to_json(),
+        "fails": fails.to_json(),
+        "safe_end": safe_end,
     }
-    told = certificate("parameter", question, str(count), str(most), found.claims)
-    answer = _answer(name, found, composition, started, DIGITS, "lower")
-    return Proven(replace(answer, value=float(count)), told)
