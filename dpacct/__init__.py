@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from dpacct import auditing as auditing
     from dpacct import federated as federated
     from dpacct.answer import Answer as Answer
     from dpacct.answer import Answers as Answers
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from dpacct.answer.calibration import noise_multiplier as noise_multiplier
     from dpacct.answer.table import Table as Table
     from dpacct.answer.table import table as table
+    from dpacct.auditing.audit import Audit as Audit
+    from dpacct.auditing.audit import AuditBound as AuditBound
+    from dpacct.auditing.audit import audit as audit
     from dpacct.compose.certificate import Certificate as Certificate
     from dpacct.compose.certificate import certificate as certificate
     from dpacct.compose.filter import Filter as Filter
@@ -76,6 +80,7 @@ _HOMES = {
     "answer": ("Answer", "Answers"),
     "answer.calibration": ("calibrate", "noise_multiplier"),
     "answer.table": ("Table", "table"),
+    "auditing.audit": ("Audit", "AuditBound", "audit"),
     "compose.certificate": ("Certificate", "certificate"),
     "compose.filter": ("Filter",),
     "compose.group": ("Group",),
@@ -119,7 +124,7 @@ _HOMES = {
     "tree": ("Node", "from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),
 }
-_MODULES = ("federated",)
+_MODULES = ("auditing", "federated")
 """Packages that are public as a whole."""
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

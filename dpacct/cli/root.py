@@ -23,8 +23,19 @@ from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import did_you_mean
 
 ORDER = (
-    *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "federated", "pate", "curve"),
-    *("sweep", "compose", "report", "cite", "theorems", "tables", "verify", "ledger", "completion"),
+    *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "audit", "federated", "pate"),
+    *(
+        "curve",
+        "sweep",
+        "compose",
+        "report",
+        "cite",
+        "theorems",
+        "tables",
+        "verify",
+        "ledger",
+        "completion",
+    ),
 )
 """The usual commands, as `dpacct --help` lists them."""
 SYNONYMS = {

@@ -19,7 +19,7 @@ EXAMPLES = [example for name in names() for example in load(name).examples]
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for file in (ROOT / "docs" / "examples").glob("*.toml"):
+    for file in (ROOT / "docs" / "examples").glob("*.*"):
         shutil.copy(file, tmp_path)
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
     Path("sweep.toml").write_text(SWEEP, encoding="utf-8")

@@ -1,0 +1,378 @@
+"""dp.audit: what scores or guesses show of leakage, beside what is proven about a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpacct.auditing import bounds, scores
+from dpacct.auditing.scores import Guessed, Rates, Scores
+from dpacct.declare.domain import DELTA, SEED, Real, Word
+from dpacct.declare.number import Number, shown
+from dpacct.declare.record import Exclusive, Usage
+from dpacct.errors import InvalidArgument, Unreachable
+from dpacct.vocabulary import Assumption
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dpacct.answer import Answer
+    from dpacct.report.plots.chart import Chart
+    from dpacct.tree import Node
+    from dpacct.vocabulary import Adjacency
+
+DESIGN = Word("one-run", "two-worlds")
+THRESHOLDS = Word("ranks", "held-out", "simultaneous")
+SHARE = Real(0, 1, "right")
+SHARES = {"two-worlds": (0.001, 0.01, 0.1), "one-run": (1.0, 0.25, 0.05, 0.01)}
+_ROUNDING = 1e-9
+
+_WORLDS = Assumption("the scores are of independent runs, each with or without the canary")
+_COINS = Assumption(
+    "each canary was included by its own fair coin, and a score depends on the coins by the release only"
+)
+_COUNTED = Assumption("how many canaries are guessed was fixed before the release was seen")
+_GAUSSIAN = Assumption("the trade-off curve is a Gaussian's; of any other only mu-GDP is refuted")
+_ALIKE = Assumption("the scores are independent of each other, and enough to be resampled")
+_BOOTSTRAP = "Efron 1979: a quantile of epsilon over 2,000 resamples, at the same thresholds"
+_KNOWN: Mapping[tuple[str, str], tuple[str, tuple[Assumption, ...], str]] = {
+    ("two-worlds", "clopper-pearson"): (
+        "confidence",
+        (_WORLDS,),
+        "Clopper and Pearson 1934: both error rates; 1 - beta <= e^epsilon alpha + delta",
+    ),
+    ("two-worlds", "gdp"): (
+        "confidence",
+        (_WORLDS, _GAUSSIAN),
+        "Nasr et al. 2023, Tight Auditing: mu from the bounds of both error rates",
+    ),
+    ("two-worlds", "zanella-beguelin"): (
+        "credible",
+        (_WORLDS,),
+        "Zanella-Beguelin et al. 2023: the posterior of both error rates from Jeffreys' prior",
+    ),
+    ("two-worlds", "bootstrap"): ("estimate", (_WORLDS, _ALIKE), _BOOTSTRAP),
+    ("one-run", "one-run"): (
+        "confidence",
+        (_COINS,),
+        "Steinke, Nasr, Jagielski 2023, Theorem 5.2, with the delta term of docs/theory/auditing.md",
+    ),
+    ("one-run", "gdp"): (
+        "confidence",
+        (_COINS, _GAUSSIAN),
+        "Mahloujifar, Melis, Chaudhuri 2025, with the curves of mu-GDP",
+    ),
+    ("one-run", "bootstrap"): ("estimate", (_COINS, _ALIKE), _BOOTSTRAP),
+}
+
+
+@dataclass(frozen=True)
+class AuditBound:
+    """A lower bound on epsilon at the audit's delta, and what it takes for granted.
+
+    `kind` is "confidence" (all bounds of this kind hold together with the audit's confidence), "credible"
+    (a posterior's, no such promise) or "estimate" (none at all). `mu` is that of mu-GDP where there is
+    one; `counts` are those of the threshold that said most.
+
+    >>> import dpacct as dp
+    >>> found = dp.audit(guesses=[1] * 60 + [-1] * 60, included=[1] * 60 + [0] * 60, delta=0)
+    >>> bound = found["one-run"]
+    >>> f"{bound.epsilon:.4f} {bound.kind}"  # p^120 = 0.05
+    '3.6778 confidence'
+    """
+
+    method: str
+    epsilon: float
+    mu: float | None
+    kind: str
+    basis: str
+    assumptions: tuple[Assumption, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def general(self) -> bool:
+        """Whether it holds with confidence, for any mechanism."""
+        return self.kind == "confidence" and _GAUSSIAN not in self.assumptions
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return vars(self) | {"assumptions": [each.text for each in self.assumptions]}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found; made by `dp.audit`.
+
+    Attributes:
+        thresholds: how they were set, in words.
+        looks: the counts at each threshold.
+        bounds: lower bounds on epsilon; `audit["gdp"]` is the one of that method.
+        proven: the plan's epsilon at this delta, if a plan was given and has one.
+        p_value: of one run beside a plan: so many right guesses are at most this likely if the plan holds.
+        findings: each way in which the scores contradict what is proven about the plan.
+
+    >>> import dpacct as dp
+    >>> found = dp.audit([3.0] * 500, [1.0] * 500, delta=1e-5, against=dp.Gaussian(sigma=4))
+    >>> found.alarm, f"{found.epsilon:.2f} {float(found.proven):.2f}"
+    (True, '5.43 0.93')
+    """
+
+    design: str
+    thresholds: str
+    delta: float
+    confidence: float
+    scores: Scores
+    looks: tuple[Rates | Guessed, ...]
+    bounds: tuple[AuditBound, ...]
+    plan: Node | None = None
+    adjacency: Adjacency | None = None
+    proven: Answer | None = None
+    p_value: float | None = None
+    findings: tuple[str, ...] = ()
+
+    def __getitem__(self, method: str) -> AuditBound:
+        """The bound of a method; raises `InvalidArgument`."""
+        by_name = {bound.method: bound for bound in self.bounds}
+        return by_name[Word(*by_name).check("method", method)]
+
+    @property
+    def epsilon(self) -> float:
+        """The largest lower bound that holds with confidence for any mechanism."""
+        return max(bound.epsilon for bound in self.bounds if bound.general)
+
+    @property
+    def points(self) -> tuple[tuple[float, float], ...]:
+        """(alpha, beta) in two worlds: with confidence, the trade-off curve lies on or below each."""
+        return tuple((look.alpha, look.beta) for look in self.looks if isinstance(look, Rates))
+
+    @property
+    def alarm(self) -> bool:
+        """Whether more is shown than is proven possible: something in the chain is wrong."""
+        return bool(self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        names = ("design", "thresholds", "delta", "confidence", "p_value", "findings")
+        ins, outs = self.scores.sizes
+        body: dict[str, Any] = {name: vars(self)[name] for name in names}
+        body |= {"epsilon": self.epsilon, "alarm": self.alarm, "included": ins, "left_out": outs}
+        body |= {"bounds": [bound.to_dict() for bound in self.bounds], "points": self.points}
+        if self.plan is not None:
+            body |= {"adjacency": self.adjacency, "unit": self.plan.unit}
+            answer = self.proven and replace(self.proven, alternatives=(), tree=None).to_dict()
+            body |= {"proven": answer, "plan": self.plan.to_dict()}
+        return body
+
+    def chart(self) -> Chart:
+        """The picture as data: what was reached, what is shown, what is proven impossible."""
+        from dpacct.report.plots.audit import audit_chart
+
+        return audit_chart(self)
+
+    def __str__(self) -> str:
+        shown = f"epsilon at least {self.epsilon:.4g} at delta {self.delta:g}"
+        proven = "" if self.proven is None else f", proven at most {float(self.proven):.4g}"
+        sure = f" (confidence {self.confidence:g}, {self.scores.included.size} scores){proven}"
+        return "; ".join((shown + sure, *self.findings))
+
+
+def audit(
+    scores_in: ArrayLike | None = None,
+    scores_out: ArrayLike | None = None,
+    *,
+    included: ArrayLike | None = None,
+    guesses: ArrayLike | None = None,
+    delta: Number,
+    confidence: Number = 0.95,
+    design: str = "one-run",
+    thresholds: str | float | Sequence[float] = "ranks",
+    shares: Sequence[Number] | None = None,
+    against: Node | None = None,
+    adjacency: Adjacency | str | None = None,
+    seed: int = 0,
+) -> Audit:
+    """Lower bounds on epsilon and on the trade-off curve, from scores or guesses of any framework.
+
+    Args:
+        scores_in: scores of canaries that were included; a higher score says "in".
+        scores_out: of those left out. Or all scores in `scores_in`, and `included`.
+        included: for each score or guess, whether the canary was included: 0 or 1.
+        guesses: instead of scores: 1 "in", -1 "out", 0 no guess.
+        delta: at which epsilon is bounded, in [0, 1); at 0 there is no "gdp".
+        confidence: of all bounds of that kind together; one-sided.
+        design: "one-run": canaries of a single run, each included by its own fair coin; "two-worlds":
+            scores of independent runs.
+        thresholds: "ranks", fixed by `shares`; a number or several, fixed beforehand; "held-out": chosen on
+            the first half of the scores and judged on the rest; "simultaneous": many, in two worlds.
+        shares: in two worlds, which part of one kind's scores lies beyond a threshold (default 0.001, 0.01
+            and 0.1, of each kind); in one run, which part of the canaries is guessed (default 1, 0.25, 0.05
+            and 0.01). They must not be chosen by looking at the scores, and divide the error.
+        against: a plan; its proven epsilon and its whole trade-off curve are held against the scores.
+        adjacency: of the plan, where it does not fix one.
+        seed: of the bootstrap.
+
+    Raises:
+        InvalidArgument: NaN, flags other than 0 and 1, canaries of one kind only, numbers out of range.
+        AssumptionViolated: the coins of one run cannot have been fair.
+
+    >>> import numpy as np, dpacct as dp
+    >>> rng = np.random.default_rng(0)
+    >>> ins, outs = rng.normal(size=2000) + 1, rng.normal(size=2000)
+    >>> found = dp.audit(ins, outs, delta=1e-5, design="two-worlds", against=dp.Gaussian(sigma=1))
+    >>> f"{found.epsilon:.3f} {found['gdp'].mu:.3f} {float(found.proven):.3f} {found.alarm}"
+    '1.313 0.857 4.377 False'
+    """
+    design = DESIGN.check("design", design)
+    lost = 0.0 if delta == 0 else float(DELTA.check("delta", delta))
+    sure = float(bounds.CONFIDENCE.check("confidence", confidence))
+    seed = SEED.check("seed", seed)
+    made = _scores(scores_in, scores_out, included, guesses)
+    how, numbers = _thresholds(thresholds, guesses is not None)
+    if how == "ranks":
+        numbers = [float(SHARE.check("shares", share)) for share in shares or SHARES[design]]
+    elif shares is not None:
+        raise Exclusive(f"shares are for thresholds = ranks, not for {how}", argument="shares")
+    looks = _looks(made, design, how, numbers, lost, 1.0 - sure)
+    values = [look.values(lost, 1.0 - (1.0 - sure) / len(looks), seed) for look in looks]
+    found = []
+    for method in values[0]:
+        if method == "gdp" and lost == 0.0:  # no mu is a finite epsilon
+            continue
+        best = int(np.argmax([each[method] for each in values]))
+        value, mu = values[best][method], None
+        if method == "gdp":
+            value, mu = bounds.epsilon_of_mu(value, lost), value
+        kind, assumed, basis = _KNOWN[design, method]
+        if how == "guesses":
+            assumed = (*assumed, _COUNTED)
+        found.append(AuditBound(method, value, mu, kind, basis, assumed, looks[best].counts))
+    said = _said(how, numbers, len(looks))
+    result = Audit(design, said, lost, sure, made, tuple(looks), tuple(found))
+    return result if against is None else _beside(result, against, adjacency)
+
+
+def _scores(
+    scores_in: ArrayLike | None,
+    scores_out: ArrayLike | None,
+    included: ArrayLike | None,
+    guesses: ArrayLike | None,
+) -> Scores:
+    if guesses is None and scores_in is not None and included is None and scores_out is not None:
+        return Scores.of_worlds(scores_in, scores_out)
+    if guesses is None and scores_in is not None and included is not None and scores_out is None:
+        return Scores.read(scores_in, included)
+    if guesses is None or included is None or scores_in is not None or scores_out is not None:
+        told = "audit takes scores_in and scores_out, or scores_in and included, or guesses and included"
+        raise Usage(told, argument="scores_in")
+    made = Scores.read(guesses, included, "guesses")
+    odd = np.setdiff1d(made.values, (-1.0, 0.0, 1.0))
+    if odd.size:
+        told = f"guesses must be 1 (in), -1 (out) or 0 (no guess), got {odd[0]:g}"
+        raise InvalidArgument(told, argument="guesses")
+    return made
+
+
+def _thresholds(said: str | float | Sequence[float], guessed: bool) -> tuple[str, list[float]]:
+    """How thresholds are set, and those that are numbers."""
+    if isinstance(said, str):
+        how = THRESHOLDS.check("thresholds", said)
+        return ("guesses", []) if guessed and how == "ranks" else (how, [])
+    numbers = np.atleast_1d(np.asarray(said, dtype=np.float64)).tolist()
+    if not numbers or not all(math.isfinite(number) for number in numbers):
+        told = f"thresholds must be {THRESHOLDS.words}, or finite numbers, got {shown(said)}"
+        raise InvalidArgument(told, argument="thresholds")
+    return "fixed", numbers
+
+
+def _looks(
+    made: Scores, design: str, how: str, numbers: Sequence[float], delta: float, error: float
+) -> Sequence[Rates] | Sequence[Guessed]:
+    """Counts at each threshold."""
+    if design == "two-worlds":
+        if how == "ranks":
+            return scores.at_ranks(made, numbers, error)
+        if how == "held-out":
+            return scores.held_out(made, delta, error)
+        if how == "simultaneous":
+            return scores.simultaneous(made, error)
+        return scores.at_values(made, numbers or (-0.5, 0.5), error)
+    made.fair()
+    if how == "ranks":
+        return scores.guessed(made, numbers)
+    if how == "held-out":
+        return scores.guessed_held_out(made, delta, error)
+    if how == "simultaneous":
+        told = (
+            "thresholds = simultaneous needs design = two-worlds: its band is of independent runs"
+        )
+        raise Exclusive(told, argument="thresholds")
+    return scores.guessed_at(made, numbers) if numbers else scores.guessed_as_said(made)
+
+
+def _said(how: str, numbers: Sequence[float], count: int) -> str:
+    """How the thresholds were set, in words."""
+    listed = ", ".join(f"{number:g}" for number in numbers)
+    shared = f", error divided among {count}" if count > 1 else ""
+    return {
+        "ranks": f"ranks fixed beforehand ({listed}){shared}",
+        "fixed": f"numbers fixed beforehand ({listed}){shared}",
+        "guesses": f"the guesses as they are{shared}",
+        "held-out": "chosen on the first half of each kind, judged on the rest",
+        "simultaneous": "many at once (band of Dvoretzky, Kiefer, Wolfowitz, Massart)",
+    }[how]
+
+
+def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit:
+    """The audit beside what is proven about a plan."""
+    from dpacct.tree import resolve_adjacency
+
+    resolved = resolve_adjacency(plan, adjacency)
+    proven, p_value = _proven(plan, resolved, made.delta), None
+    most = math.inf if proven is None else float(proven)
+    findings = [
+        f"{bound.method} shows an epsilon of at least {bound.epsilon:.4g}, proven is at most {most:.4g}"
+        for bound in made.bounds
+        if bound.general and bound.epsilon > most + _ROUNDING
+    ]
+    if made.points:
+        alphas, betas = np.array(made.points).T
+        least = np.asarray(plan.tradeoff(alphas, adjacency=resolved))
+        worst = int(np.argmax(least - betas))
+        if least[worst] > betas[worst] + _ROUNDING:
+            findings.append(
+                f"error rates of at most {alphas[worst]:.4g} and {betas[worst]:.4g} are shown, and with"
+                f" the first the second is proven to be at least {least[worst]:.4g}"
+            )
+    else:
+        curve = bounds.Curve.of_plan(plan, adjacency=resolved)
+        chances = [bounds.one_run_f_p_value(curve, **look.counts) for look in made.looks]
+        p_value = min(1.0, min(chances) * len(chances))
+        if p_value < 1.0 - made.confidence:
+            findings.append(
+                f"so many right guesses have a chance of at most {p_value:.3g} by the plan's trade-off"
+                " curve"
+            )
+    return replace(
+        made,
+        plan=plan,
+        adjacency=resolved,
+        proven=proven,
+        p_value=p_value,
+        findings=tuple(findings),
+    )
+
+
+def _proven(plan: Node, adjacency: Adjacency, delta: float) -> Answer | None:
+    """The plan's epsilon at this delta; None where none is finite, at delta 0."""
+    if delta > 0.0:
+        return plan.epsilon(delta=delta, adjacency=adjacency)
+    from dpacct.report.pure import pure_epsilon
+
+    try:
+        return pure_epsilon(plan.under(adjacency))
+    except Unreachable:
+        return None

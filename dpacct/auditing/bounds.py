@@ -1,0 +1,333 @@
+"""What counts of right and wrong guesses say about epsilon, mu and the trade-off curve.
+
+Proofs of every formula are in docs/theory/auditing.md. A probability of error is one less confidence;
+each bound is one-sided. Two worlds are independent runs with and without the unit, with false
+positives among `outs` and false negatives among `ins`. In one run each of `canaries` was included by
+its own fair coin, and of `guesses` of them `right` are right.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpacct.declare.domain import DELTA, EPSILON, Integer, Real
+from dpacct.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpacct.declare.number import Number
+    from dpacct.tree import Node
+    from dpacct.vocabulary import Adjacency
+
+    Floats = NDArray[np.floating[Any]]
+
+CONFIDENCE = Real(0, 1)
+"""Of a bound: the probability, before the scores are seen, that it holds."""
+COUNT = Integer(0, 10**12)
+_MOST = 60.0
+"""Epsilons and mus above it are all the same: every guess is right."""
+_TOLERANCE = 1e-7
+_ROUNDING = 1e-12
+_QUANTILE = 1e-8
+"""Relative: more than scipy's error in a quantile of a Beta law."""
+
+
+def _checked(confidence: Number, delta: Number = 0) -> tuple[float, float]:
+    """The probability of error, and delta."""
+    lost = 0.0 if delta == 0 else float(DELTA.check("delta", delta))
+    return float(1 - CONFIDENCE.check("confidence", confidence)), lost
+
+
+def _in_order(**counts: int) -> None:
+    """Whole numbers, none above the next."""
+    for name, count in counts.items():
+        COUNT.check(name, count)
+    if sorted(counts.values()) != [*counts.values()]:
+        listed = ", ".join(map(str, counts.values()))
+        told = f"{' <= '.join(counts)} must hold, got {listed}"
+        raise InvalidArgument(told, argument=next(iter(counts)))
+
+
+def largest(refuted: Callable[[float], bool]) -> float:
+    """The largest number in [0, 60] that is refuted, from below; 0 if none is."""
+    if not refuted(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while high < _MOST and refuted(high):
+        low, high = high, 2.0 * high
+    while high - low > _TOLERANCE * high:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low
+
+
+# --- two worlds
+
+
+def upper_rate(events: int, trials: int, confidence: Number) -> float:
+    """Clopper and Pearson 1934, one-sided: the rate at which so few events have chance 1 - confidence.
+
+    >>> f"{upper_rate(0, 100, 0.95):.6f}", f"{1 - 0.05 ** (1 / 100):.6f}"
+    ('0.029513', '0.029513')
+    """
+    error, _ = _checked(confidence)
+    _in_order(events=events, trials=trials)
+    if events == trials:
+        return 1.0
+    from scipy.special import betainccinv
+
+    rate = float(betainccinv(events + 1, trials - events, error))
+    return min(1.0, rate + _QUANTILE * rate * (1.0 - rate))
+
+
+def epsilon_of_rates(false_positive: float, false_negative: float, delta: Number) -> float:
+    """The least epsilon at which a test may have these rates: 1 - beta <= e^eps alpha + delta, both ways.
+
+    >>> round(epsilon_of_rates(0.1, 0.1, 0), 6)  # log 9
+    2.197225
+    """
+    _, lost = _checked(0.5, delta)
+    best = 0.0
+    for rate, other in ((false_positive, false_negative), (false_negative, false_positive)):
+        if other < 1.0 - lost:
+            gain = math.inf if rate == 0.0 else math.log((1.0 - lost - other) / rate)
+            best = max(best, gain)
+    return best
+
+
+def mu_of_rates(false_positive: float, false_negative: float) -> float:
+    """The least mu with G_mu(alpha) <= beta (Nasr et al. 2023, Tight Auditing, section 5).
+
+    >>> round(mu_of_rates(0.158655, 0.158655), 4)
+    2.0
+    """
+    from scipy.special import ndtri
+
+    if false_positive + false_negative >= 1.0:
+        return 0.0
+    return float(-ndtri(false_positive) - ndtri(false_negative))
+
+
+def epsilon_of_mu(mu: float, delta: Number) -> float:
+    """The epsilon of mu-GDP at this delta, from below (Dong, Roth, Su 2022, Corollary 2.13)."""
+    from dpacct.mechanisms.gaussian import Gaussian
+
+    if mu < _TOLERANCE:
+        return 0.0
+    answer = Gaussian(sigma=1 / mu).epsilon(delta=delta, method="exact")
+    return max(0.0, answer.value if answer.lower is None else answer.lower)
+
+
+def credible_epsilon(
+    false_positives: int,
+    outs: int,
+    false_negatives: int,
+    ins: int,
+    delta: Number,
+    confidence: Number,
+) -> float:
+    """The epsilon that is exceeded with posterior probability `confidence`; no confidence bound.
+
+    Zanella-Beguelin et al., Bayesian Estimation of Differential Privacy (ICML 2023): the rates have
+    independent Beta posteriors from Jeffreys' prior; epsilon is exceeded where (FPR, FNR) lies outside of
+    what (epsilon, delta)-DP allows. One integral over the false positive rate, by Gauss and Legendre.
+
+    >>> round(credible_epsilon(5, 100, 5, 100, 0, 0.95), 4)
+    2.5681
+    """
+    error, lost = _checked(confidence, delta)
+    _in_order(false_positives=false_positives, outs=outs)
+    _in_order(false_negatives=false_negatives, ins=ins)
+    from scipy.special import betainc, betaincinv, betaln, ndtr
+
+    a, b = false_positives + 0.5, outs - false_positives + 0.5
+    c, d = false_negatives + 0.5, ins - false_negatives + 0.5
+    levels = np.asarray(ndtr(np.linspace(-8.0, 8.0, 33)))
+    panels = np.unique(betaincinv(a, b, levels))
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+
+    def exceeded(epsilon: float) -> bool:
+        growth = math.exp(epsilon)
+        # where a border of the region bends: its corners, and where it meets an axis
+        bends = np.array([1.0 - lost, growth + lost, 0.0, 0.0]) / (1.0 + growth)
+        bends[2:] = 1.0 - lost, lost
+        inside = bends[(bends > panels[0]) & (bends < panels[-1])]
+        edges = np.unique(np.concatenate((panels, inside)))
+        half = 0.5 * np.diff(edges)
+        x = (edges[:-1, None] + half[:, None] * (nodes + 1.0)).ravel()
+        x = np.clip(x, 1e-300, 1.0 - 2.0**-53)
+        mass = (half[:, None] * weights).ravel()
+        mass *= np.exp((a - 1.0) * np.log(x) + (b - 1.0) * np.log1p(-x) - betaln(a, b))
+        low = np.maximum(1.0 - lost - growth * x, (1.0 - lost - x) / growth)
+        high = np.minimum(growth * (1.0 - x) + lost, 1.0 - (x - lost) / growth)
+        below = betainc(c, d, np.clip(low, 0.0, 1.0))
+        above = betainc(d, c, np.clip(1.0 - high, 0.0, 1.0))
+        return float(mass @ (below + above)) >= 1.0 - error
+
+    return largest(exceeded)
+
+
+# --- one run
+
+
+def one_run_p_value(
+    canaries: int, guesses: int, right: int, epsilon: Number, delta: Number
+) -> float:
+    """A bound on the chance of so many right guesses, were the run (epsilon, delta)-DP.
+
+    Steinke, Nasr, Jagielski, Privacy Auditing with One (1) Training Run (NeurIPS 2023), Theorem 5.2,
+    with a smaller delta term: beta + m delta beta (1 - beta)/(v b), where beta = P[B >= v] and b =
+    P[B = v] for a binomial B of r trials of chance e^eps/(1 + e^eps).
+
+    >>> round(one_run_p_value(1000, 100, 60, 0, 0), 6), one_run_p_value(1000, 100, 60, 1, 0) > 0.99
+    (0.028444, True)
+    """
+    _, lost = _checked(0.5, delta)
+    _in_order(right=right, guesses=guesses, canaries=canaries)
+    return _p_value(canaries, guesses, right, float(EPSILON.check("epsilon", epsilon)), lost)
+
+
+def _p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
+    from scipy.special import betainc, betaln
+
+    if right == 0:
+        return 1.0
+    wrong = guesses - right
+    log_chance, log_rest = -math.log1p(math.exp(-epsilon)), -np.logaddexp(0.0, epsilon)
+    tail = float(betainc(right, wrong + 1.0, math.exp(log_chance)))
+    if delta == 0.0:
+        return tail
+    rest = float(betainc(wrong + 1.0, right, math.exp(log_rest)))
+    # v b = chance times the density of Beta(v, r - v + 1) at chance
+    log_mass = right * log_chance + wrong * log_rest - float(betaln(right, wrong + 1.0))
+    ratio = math.exp(min(epsilon, _MOST)) * wrong / (right + 1.0)
+    if rest == 0.0:
+        return 1.0
+    if tail > 1e-290:
+        slope = math.exp(math.log(tail) + math.log(rest) - log_mass)
+    else:  # beta/b is at most a geometric series of the first ratio
+        slope = 1.0 / (right * (1.0 - ratio)) if ratio < 1.0 else math.inf
+    return min(1.0, tail + canaries * delta * slope)
+
+
+def one_run_epsilon(
+    canaries: int, guesses: int, right: int, delta: Number, confidence: Number
+) -> float:
+    """The largest epsilon that so many right guesses refute; 0 if none.
+
+    >>> round(one_run_epsilon(1000, 1000, 1000, 0, 0.95), 4)  # p/(1 - p) with p^1000 = 0.05
+    5.8091
+    """
+    error, lost = _checked(confidence, delta)
+    _in_order(right=right, guesses=guesses, canaries=canaries)
+    return largest(lambda epsilon: _p_value(canaries, guesses, right, epsilon, lost) <= error)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A trade-off function from below, by lines that support it: f(1 - x) >= max(0, a + b x).
+
+    >>> curve = Curve.gaussian(1)
+    >>> f"{curve.at(0.5):.4f}"  # Phi(Phi^-1(0.5) - 1)
+    '0.1587'
+    """
+
+    epsilons: Floats
+    deltas: Floats
+
+    @staticmethod
+    def of_plan(plan: Node, *, adjacency: Adjacency | str | None = None) -> Curve:
+        """Of a plan, from its exact privacy profile."""
+        top = 1.0
+        while top < _MOST and float(plan.profile([top], adjacency=adjacency)[0]) > 1e-14:
+            top *= 1.5
+        epsilons = top * np.linspace(0.0, 1.0, 801)
+        return Curve(epsilons, np.asarray(plan.profile(epsilons, adjacency=adjacency)))
+
+    @staticmethod
+    def gaussian(mu: float) -> Curve:
+        """G_mu."""
+        from scipy.special import ndtr
+
+        size = max(mu, 1e-9)
+        epsilons = size * np.linspace(0.0, 0.5 * size + 8.5, 1501)
+        first, second = 0.5 * size - epsilons / size, -0.5 * size - epsilons / size
+        with np.errstate(over="ignore", invalid="ignore"):
+            lost = np.asarray(ndtr(first) - np.exp(np.minimum(epsilons, 700.0)) * ndtr(second))
+        return Curve(epsilons, np.clip(lost, 0.0, 1.0))
+
+    @cached_property
+    def _lines(self) -> tuple[list[float], list[float], list[float]]:
+        """Where each line begins to be read, its intercept and its slope; any line is a lower bound."""
+        growth = np.exp(np.minimum(self.epsilons, 700.0))
+        slopes = np.concatenate((1.0 / growth[::-1], growth))
+        heights = np.concatenate(((-self.deltas / growth)[::-1], 1.0 - self.deltas - growth))
+        steeper = np.append(True, np.diff(slopes) > 0.0)
+        slopes, heights = slopes[steeper], heights[steeper]
+        starts = np.maximum.accumulate(-np.diff(heights) / np.diff(slopes))
+        return starts.tolist(), heights.tolist(), slopes.tolist()
+
+    def at(self, x: float) -> float:
+        """A lower bound of f(1 - x)."""
+        starts, heights, slopes = self._lines
+        line = bisect_right(starts, x)
+        return max(0.0, heights[line] + slopes[line] * x)
+
+
+def _refutes(curve: Curve, canaries: int, guesses: int, right: int, chance: float) -> bool:
+    """Whether no f-DP run has so many right guesses with this chance.
+
+    Mahloujifar, Melis, Chaudhuri, Auditing f-Differential Privacy in One Run (ICML 2025). Of the sums
+    R_v = sum_{i >= v} i p_i/m and H_v = sum_{i >= v} (r - i) p_i/m over the law p of the number of right
+    guesses, f-DP says H_{v-1} >= f(1 - R_v). A tail of this chance at `right` is carried down by that; if
+    the total then exceeds 1, there is no such law.
+    """
+    starts, heights, slopes = curve._lines
+    hits, misses = chance * right / canaries, chance * (guesses - right) / canaries
+    whole = guesses / canaries * (1.0 + _ROUNDING)
+    for count in range(right - 1, -1, -1):
+        line = bisect_right(starts, hits)
+        least = heights[line] + slopes[line] * hits
+        if least <= misses:
+            return False
+        hits += count / (guesses - count) * (least - misses)
+        misses = least
+        if hits + misses > whole:
+            return True
+    return False
+
+
+def one_run_f_p_value(curve: Curve, canaries: int, guesses: int, right: int) -> float:
+    """A bound on the chance of so many right guesses, were the run f-DP.
+
+    >>> round(one_run_f_p_value(Curve.gaussian(1), 10_000, 1000, 960), 4)
+    0.0906
+    """
+    _in_order(right=right, guesses=guesses, canaries=canaries)
+    low, high = -300.0 * math.log(10.0), 0.0  # refuted above
+    if _refutes(curve, canaries, guesses, right, math.exp(low)):
+        return math.exp(low)
+    while high - low > 1e-6:
+        middle = 0.5 * (low + high)
+        refuted = _refutes(curve, canaries, guesses, right, math.exp(middle))
+        low, high = (low, middle) if refuted else (middle, high)
+    return math.exp(high)
+
+
+def one_run_mu(canaries: int, guesses: int, right: int, confidence: Number) -> float:
+    """The largest mu for which mu-GDP is refuted; 0 if none.
+
+    >>> f"{one_run_mu(10_000, 1000, 909, 0.95):.3f}"
+    '0.707'
+    """
+    error, _ = _checked(confidence)
+    _in_order(right=right, guesses=guesses, canaries=canaries)
+    return largest(lambda mu: _refutes(Curve.gaussian(mu), canaries, guesses, right, error))

@@ -1,0 +1,340 @@
+"""From scores and guesses to counts, at thresholds that were not chosen on the same data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpacct.auditing import bounds
+from dpacct.declare.domain import did_you_mean
+from dpacct.declare.number import shown
+from dpacct.errors import AssumptionViolated, InvalidArgument
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.floating[Any]]
+    Flags = NDArray[np.bool_]
+
+_CANDIDATES = 200
+_FAIR = 1e-9
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Rates:
+    """False positives and negatives at one threshold, and what their rates are at most."""
+
+    false_positives: int
+    outs: int
+    false_negatives: int
+    ins: int
+    alpha: float
+    beta: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """By name."""
+        return {name: n for name, n in vars(self).items() if name not in ("alpha", "beta")}
+
+    def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
+        """Epsilon by method; of "gdp" it is mu."""
+        alphas = _resampled(self.false_positives, self.outs, seed)
+        betas = _resampled(self.false_negatives, self.ins, seed + 1)
+        gains = np.maximum((1.0 - delta - betas) / alphas, (1.0 - delta - alphas) / betas)
+        return {
+            "clopper-pearson": bounds.epsilon_of_rates(self.alpha, self.beta, delta),
+            "gdp": bounds.mu_of_rates(self.alpha, self.beta),
+            "zanella-beguelin": bounds.credible_epsilon(
+                **self.counts, delta=delta, confidence=sure
+            ),
+            "bootstrap": _quantile(gains, 1.0 - sure),
+        }
+
+
+@dataclass(frozen=True)
+class Banded(Rates):
+    """One of many thresholds that a band holds for at once; a posterior knows no such band."""
+
+    def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
+        """Epsilon by method; of "gdp" it is mu."""
+        return {
+            "clopper-pearson": bounds.epsilon_of_rates(self.alpha, self.beta, delta),
+            "gdp": bounds.mu_of_rates(self.alpha, self.beta),
+        }
+
+
+@dataclass(frozen=True)
+class Guessed:
+    """How many canaries of one run were guessed, and how many of them rightly."""
+
+    canaries: int
+    guesses: int
+    right: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """By name."""
+        return dict(vars(self))
+
+    def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
+        """Epsilon by method; of "gdp" it is mu."""
+        wrong = _resampled(self.guesses - self.right, self.guesses, seed)
+        gains = (1.0 - wrong - delta * self.canaries / self.guesses) / wrong
+        return {
+            "one-run": bounds.one_run_epsilon(**self.counts, delta=delta, confidence=sure),
+            "gdp": bounds.one_run_mu(**self.counts, confidence=sure),
+            "bootstrap": _quantile(gains, 1.0 - sure),
+        }
+
+
+def _resampled(events: int, trials: int, seed: int) -> Floats:
+    """A bootstrap's rates; half an event is added, so that none is 0."""
+    drawn = np.random.default_rng(seed).binomial(trials, events / trials, _RESAMPLES)
+    return np.asarray((drawn + 0.5) / (trials + 1.0))
+
+
+def _quantile(gains: Floats, share: float) -> float:
+    """Of the epsilons whose exponentials these are."""
+    gain = float(np.quantile(gains, share, method="lower"))
+    return math.log(gain) if gain > 1.0 else 0.0
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of canaries, and whether each was included; a high score says that it was."""
+
+    values: Floats
+    included: Flags
+
+    @staticmethod
+    def read(values: ArrayLike, included: ArrayLike, name: str = "scores") -> Scores:
+        """Checked: no NaN, flags 0 or 1, and of each kind at least one. Raises `InvalidArgument`."""
+        scores, flags = _column(values, name), _column(included, "included")
+        if scores.size != flags.size:
+            told = f"{name} and included must be equally long, got {scores.size} and {flags.size}"
+            raise InvalidArgument(told, argument="included")
+        odd = np.flatnonzero((flags != 0.0) & (flags != 1.0))
+        if odd.size:
+            told = f"included must be 0 or 1, got {flags[odd[0]]:g} in row {odd[0] + 1}"
+            raise InvalidArgument(told, argument="included")
+        missing = np.flatnonzero(np.isnan(scores))
+        if missing.size:
+            told = f"{name} must be numbers, got nan in row {missing[0] + 1}"
+            raise InvalidArgument(told, argument=name)
+        inside = flags == 1.0
+        if inside.all() or not inside.any():
+            lacking = "left out" if inside.all() else "included"
+            told = f"{name} must be of canaries of both kinds, and none was {lacking}"
+            raise InvalidArgument(told, argument=name)
+        return Scores(scores, inside)
+
+    @staticmethod
+    def of_worlds(ins: ArrayLike, outs: ArrayLike) -> Scores:
+        """The scores of each kind; raises `InvalidArgument`."""
+        kinds = [_column(ins, "scores_in"), _column(outs, "scores_out")]
+        flags = np.repeat([1.0, 0.0], [kind.size for kind in kinds])
+        return Scores.read(np.concatenate(kinds), flags)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many were included, and how many left out."""
+        inside = int(self.included.sum())
+        return inside, self.included.size - inside
+
+    def errors(self, thresholds: ArrayLike) -> tuple[list[int], list[int]]:
+        """False positives and negatives, where a score above a threshold says "in"."""
+        ins, outs = np.sort(self.values[self.included]), np.sort(self.values[~self.included])
+        positives = outs.size - np.searchsorted(outs, thresholds, side="right")
+        return positives.tolist(), np.searchsorted(ins, thresholds, side="right").tolist()
+
+    def halves(self) -> tuple[Scores, Scores]:
+        """The first half of each kind, in the order given, and the rest."""
+        if min(self.sizes) < 2:
+            told = "thresholds = held-out needs two scores of each kind or more"
+            raise InvalidArgument(told, argument="thresholds")
+        place = np.where(self.included, self.included.cumsum(), (~self.included).cumsum())
+        first = 2 * place <= np.where(self.included, *self.sizes)
+        rest = ~first
+        return (
+            Scores(self.values[first], self.included[first]),
+            Scores(self.values[rest], self.included[rest]),
+        )
+
+    def fair(self) -> None:
+        """Raise `AssumptionViolated` where the coins of one run cannot have been fair (Hoeffding)."""
+        size, inside = self.included.size, self.sizes[0]
+        if abs(inside - 0.5 * size) > math.sqrt(0.5 * size * math.log(2.0 / _FAIR)):
+            told = f"{inside} of {size} canaries were included, which fair coins do not do"
+            raise AssumptionViolated(f"{told}, and one run needs", argument="included")
+
+
+def _column(values: ArrayLike, name: str) -> Floats:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        told = f"{name} must be an array of numbers, got {shown(values)}"
+        raise InvalidArgument(told, argument=name) from None
+    if column.ndim != 1 or column.size == 0:
+        told = f"{name} must be a list of one number or more, got the shape {column.shape}"
+        raise InvalidArgument(told, argument=name)
+    return column
+
+
+# --- two worlds
+
+
+def at_ranks(scores: Scores, shares: Sequence[float], error: float) -> list[Rates]:
+    """Thresholds at order statistics of one kind, judged on the other.
+
+    A further score of those left out exceeds their k-th largest with a probability that is at most
+    Beta(k, n - k + 1), the law behind Clopper and Pearson's bound for k - 1 events; given it, the included
+    ones are independent. And the same from below, where the two kinds change places.
+    """
+    ins, outs = scores.sizes
+    mirror = Scores(-scores.values, ~scores.included)
+    looks = [
+        (side, int(share * size))
+        for share in shares
+        for side, size in ((scores, outs), (mirror, ins))
+    ]
+    looks = [(side, rank) for side, rank in looks if rank > 0]
+    if not looks:
+        told = f"shares must leave a score beyond the threshold, got {max(shares):g} of {ins} and {outs}"
+        raise InvalidArgument(told, argument="shares")
+    sure, rates = 1.0 - 0.5 * error / len(looks), []
+    for side, rank in looks:
+        others = np.sort(side.values[~side.included])
+        (missed,) = side.errors([others[others.size - rank]])[1]
+        counts = (rank - 1, missed) if side is scores else (missed, rank - 1)
+        rates.append(_rates(*counts, scores, sure))
+    return rates
+
+
+def at_values(scores: Scores, thresholds: Sequence[float], error: float) -> list[Rates]:
+    """Thresholds that were fixed before the scores were seen."""
+    sure = 1.0 - 0.5 * error / len(thresholds)
+    counts = zip(*scores.errors(thresholds), strict=True)
+    return [_rates(positives, negatives, scores, sure) for positives, negatives in counts]
+
+
+def held_out(scores: Scores, delta: float, error: float) -> list[Rates]:
+    """The threshold that is best on the first half, judged on the second."""
+    first, second = scores.halves()
+    shares = np.linspace(0.0, 1.0, _CANDIDATES)
+    tried = np.unique(np.quantile(first.values, shares, method="lower")).tolist()
+    rates = at_values(first, tried, min(error * len(tried), 1.0))
+    gains = [bounds.epsilon_of_rates(each.alpha, each.beta, delta) for each in rates]
+    return at_values(second, [tried[int(np.argmax(gains))]], error)
+
+
+def simultaneous(scores: Scores, error: float) -> list[Rates]:
+    """Many thresholds at once, by the band of Dvoretzky, Kiefer, Wolfowitz and Massart (1990)."""
+    steps = np.unique(scores.values)
+    steps = steps[np.unique(np.linspace(0, steps.size - 1, _CANDIDATES).astype(int))]
+    ins, outs = scores.sizes
+    wide, room = [math.sqrt(math.log(2.0 / error) / (2.0 * size)) for size in (outs, ins)]
+    return [
+        Banded(p, outs, n, ins, min(p / outs + wide, 1.0), min(n / ins + room, 1.0))
+        for p, n in zip(*scores.errors(steps), strict=True)
+    ]
+
+
+def _rates(positives: int, negatives: int, scores: Scores, sure: float) -> Rates:
+    ins, outs = scores.sizes
+    alpha, beta = bounds.upper_rate(positives, outs, sure), bounds.upper_rate(negatives, ins, sure)
+    return Rates(positives, outs, negatives, ins, alpha, beta)
+
+
+# --- one run
+
+
+def guessed(scores: Scores, shares: Sequence[float]) -> list[Guessed]:
+    """For each share so many canaries guessed: the highest scores as in, as many lowest as out.
+
+    Ties are broken by place, which knows nothing of the coins.
+    """
+    truth = scores.included[np.argsort(scores.values, kind="stable")]
+    counts = []
+    for share in shares:
+        half = max(1, int(truth.size * share) // 2)
+        right = int((~truth[:half]).sum() + truth[-half:].sum())
+        counts.append(Guessed(truth.size, 2 * half, right))
+    return counts
+
+
+def guessed_at(scores: Scores, thresholds: Sequence[float]) -> list[Guessed]:
+    """All canaries guessed, at thresholds fixed beforehand."""
+    size = scores.values.size
+    wrong = [sum(pair) for pair in zip(*scores.errors(thresholds), strict=True)]
+    return [Guessed(size, size, size - count) for count in wrong]
+
+
+def guessed_as_said(scores: Scores) -> list[Guessed]:
+    """Scores that are guesses: 1 in, -1 out, 0 none."""
+    made = scores.values != 0.0
+    if not made.any():
+        raise InvalidArgument("guesses must not all be 0, which is no guess", argument="guesses")
+    right = int(((scores.values > 0.0) == scores.included)[made].sum())
+    return [Guessed(made.size, int(made.sum()), right)]
+
+
+def guessed_held_out(scores: Scores, delta: float, error: float) -> list[Guessed]:
+    """The share of guesses that is best on the first half, on the second."""
+    first, second = scores.halves()
+    shares = np.geomspace(0.005, 1.0, 24).tolist()
+    gains = [
+        bounds.one_run_epsilon(**count.counts, delta=delta, confidence=1.0 - error)
+        for count in guessed(first, shares)
+    ]
+    return guessed(second, [shares[int(np.argmax(gains))]])
+
+
+# --- files
+
+
+def read_csv(path: str, score: str = "score", included: str = "included") -> tuple[Scores, bool]:
+    """Scores from a file with a heading, and whether they are guesses (1 in, -1 out, 0 none).
+
+    Columns are found by name; one called `guess` stands in for scores. Raises `InvalidArgument`.
+    """
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            heading, *lines = file.read().splitlines() or [""]
+    except (OSError, ValueError) as wrong:
+        why = wrong.strerror if isinstance(wrong, OSError) else "not a text in UTF-8"
+        told = f"scores cannot be read from {shown(path)}: {str(why).lower()}"
+        raise InvalidArgument(told, argument="scores") from None
+    names = [name.strip() for name in heading.split(",")]
+    guesses = score == "score" and score not in names and "guess" in names
+    wanted = ["guess" if guesses else score, included]
+    for name in wanted:
+        if name not in names:
+            told = f"scores must have the columns {' and '.join(wanted)}, got {heading[:60]!r}"
+            raise InvalidArgument(told + did_you_mean(name, names), argument="scores")
+    table = _table(lines, [names.index(name) for name in wanted])
+    return Scores.read(table[:, 0], table[:, 1], wanted[0]), guesses
+
+
+def _table(lines: list[str], columns: list[int]) -> Floats:
+    """Two columns of numbers; a line that has none is named."""
+    if not any(line.strip() for line in lines):
+        raise InvalidArgument("scores must have one row or more, got none", argument="scores")
+    try:
+        return np.loadtxt(lines, delimiter=",", usecols=columns, ndmin=2, comments=None)
+    except ValueError:
+        for number, line in enumerate(lines, 2):
+            cells = line.split(",")
+            for column in columns if line.strip() else ():
+                cell = cells[column] if column < len(cells) else ""
+                try:
+                    float(cell)
+                except ValueError:
+                    told = f"scores must be numbers with commas between them, got {shown(cell)}"
+                    told += f" in line {number}"
+                    raise InvalidArgument(told, argument="scores") from None
+        raise

@@ -1,0 +1,182 @@
+"""What an attack's scores show, beside what is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpacct.cli.command import Command, File
+from dpacct.declare.domain import PURE_DELTA, SEED, Real, Text, Word
+from dpacct.declare.number import NotANumber, number
+from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.declare.words import Meaning
+
+if TYPE_CHECKING:
+    from dpacct.auditing.audit import Audit as Found
+
+
+class Audit(Command):
+    """Bound epsilon from below by the scores of canaries, and hold that against a plan.
+
+    SCORES is a CSV file with a heading and the columns score (higher says that the canary was included;
+    or guess: 1 in, -1 out, 0 none) and included (0 or 1), from any framework. Exits with 5 where the scores
+    show more than is proven possible: then something in the chain is wrong.
+    """
+
+    heading = "Audit"
+    file: Parameter[str] = Parameter(
+        File(), "scores and whether each canary was in", "SCORES", kw_only=False
+    )
+    against: Parameter[str | None] = Parameter(
+        File(),
+        "a plan file: its epsilon and its trade-off curve are compared",
+        "PLAN",
+        default=None,
+    )
+    delta: Parameter[Fraction | None] = Parameter(
+        PURE_DELTA,
+        "at which epsilon is bounded; default: the plan file's, else 1e-5",
+        "D",
+        default=None,
+    )
+    confidence: Parameter[Fraction] = Parameter(
+        Real(0, 1), "of all bounds with confidence together", "C", default=Fraction(95, 100)
+    )
+    design: Parameter[str] = Parameter(
+        Word("one-run", "two-worlds"),
+        "one-run: canaries of a single run, each included by its own fair coin; two-worlds: scores of"
+        " independent runs",
+        default="one-run",
+    )
+    thresholds: Parameter[str] = Parameter(
+        Text(),
+        "ranks: fixed by --share; a number, or several with commas: fixed beforehand; held-out: chosen on the"
+        " first half, judged on the rest; simultaneous: many at once, of two worlds",
+        "HOW",
+        default="ranks",
+    )
+    shares: Parameter[tuple[Fraction, ...]] = Several(
+        Real(0, 1, "right"),
+        "part of one kind's scores beyond a threshold, or of the canaries of one run that is guessed; fixed"
+        " without a look at the scores; may be given several times",
+        "A",
+        default=(),
+        alias="share",
+    )
+    score: Parameter[str] = Parameter(Text(), "column of the scores", "NAME", default="score")
+    included: Parameter[str] = Parameter(Text(), "column of the coins", "NAME", default="included")
+    adjacency: Parameter[str | None] = Meaning.adjacency.optional()
+    seed: Parameter[int] = Parameter(SEED, "of the bootstrap", "S", default=0)
+    output: Parameter[str | None] = Parameter(
+        File(),
+        "also a picture of the error rates beside what is proven: .png, .svg, .pdf, or .csv, .json",
+        "FILE",
+        default=None,
+        also=("save",),
+    )
+    headings = dict.fromkeys(("output",), "Output")
+    examples = (
+        "audit scores.csv",
+        "audit scores.csv --against plan.toml",
+        "audit scores.csv --delta 1e-6 --share 0.1 --json",
+    )
+
+    def run(self) -> None:
+        """Audit, and print."""
+        from dpacct.answer import SCHEMA
+        from dpacct.auditing.audit import audit
+        from dpacct.auditing.scores import read_csv
+        from dpacct.cli.exit_status import ExitStatus
+        from dpacct.cli.output import note, write_json, write_lines
+        from dpacct.cli.picture import writable, write
+        from dpacct.cli.stated_plan import read_stated
+
+        path = None if self.output is None else writable(self.output)
+        plan = None if self.against is None else read_stated(self.against)
+        delta = self.delta
+        if delta is None:
+            delta = (
+                plan.delta if plan is not None and plan.delta is not None else Fraction(1, 10**5)
+            )
+        scores, guesses = read_csv(self.file, self.score, self.included)
+        found = audit(
+            **({"guesses": scores.values} if guesses else {"scores_in": scores.values}),
+            included=scores.included,
+            delta=delta,
+            confidence=self.confidence,
+            design=self.design,
+            thresholds=_thresholds(self.thresholds),
+            shares=self.shares or None,
+            against=None if plan is None else plan.node,
+            adjacency=self.adjacency,
+            seed=self.seed,
+        )
+        body: dict[str, Any] = {"schema": SCHEMA, "command": "audit", **found.to_dict()}
+        if path is not None:
+            write(found.chart(), body, path)
+            note(f"wrote {path}")
+        if self.as_json:
+            write_json(body)
+        else:
+            write_lines([*_lines(found)])
+        if found.alarm:
+            raise click.exceptions.Exit(int(ExitStatus.COUNTER_EXAMPLE))
+
+
+def _thresholds(said: str) -> str | list[float]:
+    """The word, or the numbers."""
+    parts = said.split(",")
+    try:
+        return [float(number(part.strip())) for part in parts]
+    except (NotANumber, ValueError):
+        if len(parts) > 1:
+            raise Usage(
+                f"--thresholds must be numbers, or a word, got {said[:40]!r}",
+                argument="--thresholds",
+            ) from None
+        return said
+
+
+def _lines(found: Found) -> Iterator[str]:
+    """The first screen."""
+    from dpacct.cli.rounding import rounded
+    from dpacct.cli.screens import KNOWN, labelled, protected
+    from dpacct.cli.table import aligned
+
+    ins, outs = found.scores.sizes
+    proven, sure = found.proven, f"{100 * found.confidence:g} %"
+    head = f"epsilon is at least {rounded(found.epsilon, 'down', 4)} with {sure} confidence"
+    if proven is not None:
+        most = rounded(float(proven), "up", 4)
+        head += f", and at most {most} ({KNOWN[proven.strength]})"
+    yield f"{head}    at delta {rounded(found.delta, 'nearest', 6)}"
+    where = "one run" if found.design == "one-run" else "independent runs"
+    yield f"  {ins + outs} canaries of {where}, {ins} included; thresholds: {found.thresholds}"
+    means = {
+        "confidence": f"holds with {sure} confidence",
+        "credible": f"{sure} credible: a posterior's, no confidence",
+        "estimate": "an estimate",
+    }
+    rows = [
+        (
+            bound.method,
+            f"{'~' if bound.kind == 'estimate' else '>='} {rounded(bound.epsilon, 'down', 4)}",
+            "" if bound.mu is None else f">= {rounded(bound.mu, 'down', 4)}",
+            means[bound.kind] + ("" if bound.general or not bound.mu else ", for Gaussian curves"),
+        )
+        for bound in found.bounds
+    ]
+    yield from aligned(("method", "epsilon", "mu", "what it is"), rows)
+    if found.p_value is not None:
+        chance = rounded(found.p_value, "up", 4)
+        yield f"  chance of so many right guesses by the plan's trade-off curve: at most {chance}"
+    if proven is not None:
+        yield from labelled("protects", [protected(proven)])
+    premises = dict.fromkeys(each.text for bound in found.bounds for each in bound.assumptions)
+    yield from labelled("assumes", [*premises])
+    yield from labelled("ALARM", [f"an attack above the bound: {each}" for each in found.findings])
+    if found.plan is not None and not found.alarm:
+        yield "  no contradiction was found; that proves nothing"

@@ -1,0 +1,63 @@
+"""What an attack reached, and what a plan's trade-off curve forbids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpacct.mechanisms.laws import knots
+from dpacct.report.plots.chart import Axis, Band, Chart, Line
+from dpacct.report.plots.style import VERMILION
+from dpacct.vocabulary import Strength
+
+if TYPE_CHECKING:
+    from dpacct.auditing.audit import Audit
+
+
+def audit_chart(found: Audit) -> Chart:
+    """The rates of all thresholds, the curve that holds with confidence, and what is proven impossible.
+
+    The curve with confidence is the upper edge of what is left: the line through the points of two
+    worlds, or the Gaussian curve of the mu that one run refutes.
+    """
+    import numpy as np
+    from scipy.special import ndtr, ndtri
+
+    alphas = np.linspace(0.0, 1.0, 201)
+    thresholds = np.unique(np.quantile(found.scores.values, alphas, method="lower"))
+    ins, outs = found.scores.sizes
+    positives, negatives = found.scores.errors(thresholds)
+    reached_at = np.concatenate(([1.0], np.array(positives) / outs))[::-1]
+    reached = np.concatenate(([0.0], np.array(negatives) / ins))[::-1]
+    lines = [
+        Line("reached", "these scores", np.interp(alphas, reached_at, reached), Strength.ESTIMATE)
+    ]
+    if found.points:
+        corners = knots.hull(sorted({(0.0, 1.0), (1.0, 0.0), *found.points}))
+        x, y = zip(*corners, strict=True)
+        name = "the truth: on or below, with confidence"
+        lines.append(Line("shown", name, np.interp(alphas, x, y), Strength.BOUND))
+    for mu in [bound.mu for bound in found.bounds if bound.mu and not found.points]:
+        name = f"mu = {mu:.3g}, the largest refuted"
+        lines.append(Line("shown", name, ndtr(-ndtri(alphas) - mu), Strength.BOUND))
+    bands: tuple[Band, ...] = ()
+    if found.plan is not None:
+        least = np.asarray(found.plan.tradeoff(alphas, adjacency=found.adjacency), dtype=float)
+        lines.append(
+            Line("proven", "no attack gets below (the plan)", least, Strength.BOUND, "exact")
+        )
+        bands = (Band(np.zeros(alphas.size), least, "proven impossible", VERMILION),)
+    return Chart(
+        "audit",
+        Axis("alpha", "false positive rate (type I error, α)"),
+        Axis("beta", "false negative rate (type II error, β)"),
+        alphas,
+        tuple(lines),
+        f"The scores show an epsilon of at least {found.epsilon:.4g} at delta {found.delta:g}"
+        + ("" if found.proven is None else f"; proven: at most {float(found.proven):.4g}"),
+        "" if found.plan is None else str(found.plan),
+        str(found.adjacency or "not stated"),
+        facts=(f"confidence {found.confidence:g}", found.design),
+        bands=bands,
+        saved=None if found.plan is None else found.plan.to_dict(),
+        square=True,
+    )

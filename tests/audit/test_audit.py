@@ -1,0 +1,281 @@
+"""Laws of `dp.audit`: covered, monotone, blind to order and scale, and loud where a plan is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
+
+import dpacct as dp
+from dpacct.auditing.scores import Scores, at_ranks
+
+DELTA = 1e-5
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, NDArray[np.bool_]], Floats]
+
+
+def gaussian(mu: float) -> Draw:
+    return lambda rng, inside: rng.normal(size=inside.size) + mu * inside
+
+
+def sampled(rng: np.random.Generator, inside: NDArray[np.bool_]) -> Floats:
+    """Three releases, in each of which a canary is with chance 0.3."""
+    there = rng.random((3, inside.size)) < 0.3 * inside
+    seen = rng.normal(size=there.shape) * 0.8 + there
+    return np.logaddexp(np.log(0.7), np.log(0.3) + (seen - 0.5) / 0.64).sum(axis=0)
+
+
+def laplace(rng: np.random.Generator, inside: NDArray[np.bool_]) -> Floats:
+    seen = rng.laplace(size=inside.size) + inside
+    return np.clip(seen, -0.0, 1.0)  # the log-likelihood ratio, up to scale
+
+
+RUNS: dict[str, tuple[dp.Node, Draw]] = {
+    "gaussian": (dp.Gaussian(sigma=1), gaussian(1.0)),
+    "sampled": (dp.Poisson("0.3")(dp.Gaussian(sigma="0.8")) * 3, sampled),
+    "laplace": (dp.Laplace(b=1), laplace),
+}
+HOW: list[dict[str, Any]] = [
+    {"design": "two-worlds"},
+    {"design": "two-worlds", "thresholds": "held-out"},
+    {"design": "two-worlds", "thresholds": "simultaneous"},
+    {"design": "two-worlds", "thresholds": [0.9, 0.2]},
+    {"design": "one-run"},
+    {"design": "one-run", "thresholds": "held-out"},
+    {"design": "one-run", "thresholds": 0.5},
+]
+
+
+def coins(seed: int, size: int = 2000) -> tuple[np.random.Generator, NDArray[np.bool_]]:
+    rng = np.random.default_rng(seed)
+    return rng, rng.random(size) < 0.5
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_scores_of_the_plans_own_pair_raise_no_alarm(name: str, how: dict[str, Any]) -> None:
+    plan, draw = RUNS[name]
+    rng, inside = coins(1)
+    found = dp.audit(draw(rng, inside), included=inside, delta=DELTA, against=plan, **how)
+    assert found.proven is not None and not found.alarm
+    assert 0.0 <= found.epsilon <= float(found.proven)
+    assert found.adjacency == "add-remove"
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_a_third_of_the_noise_is_noticed(how: dict[str, Any]) -> None:
+    rng, inside = coins(2)
+    scores = gaussian(3.0)(rng, inside) / (3.0 if "thresholds" in how else 1.0)
+    found = dp.audit(scores, included=inside, delta=DELTA, against=dp.Gaussian(sigma=3), **how)
+    assert found.alarm and found.findings
+
+
+@pytest.mark.parametrize("how", [HOW[0], HOW[2], HOW[4]], ids=str)
+def test_the_stated_confidence_is_kept(how: dict[str, Any]) -> None:
+    """Scores whose true epsilon is that of their curve at delta; audits that say more are counted."""
+    truth = dp.Gaussian(sigma=1).epsilon(DELTA, method="exact").value
+    wrong, audits = 0, 40
+    for seed in range(audits):
+        rng, inside = coins(seed, 300)
+        found = dp.audit(
+            gaussian(1.0)(rng, inside), included=inside, delta=DELTA, confidence=0.8, **how
+        )
+        wrong += found.epsilon > truth or (found["gdp"].mu or 0.0) > 1.0
+    assert wrong <= binom.isf(1e-6, audits, 0.2)
+
+
+def test_ranks_cover_as_often_as_they_say() -> None:
+    """The rate of false positives beyond a fixed rank, which is where Clopper and Pearson are not told."""
+    outside, audits = 0, 400
+    for seed in range(audits):
+        rng = np.random.default_rng(seed)
+        outs, ins = rng.random(50), rng.random(50)
+        above, _ = at_ranks(Scores.of_worlds(ins, outs), (0.1,), 0.2)
+        outside += 1.0 - np.sort(outs)[-5] > above.alpha
+    # a quarter of the error belongs to this rate: two looks, two rates each
+    assert binom.ppf(1e-6, audits, 0.05) <= outside <= binom.isf(1e-6, audits, 0.05)
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_more_confidence_is_a_smaller_bound(how: dict[str, Any]) -> None:
+    rng, inside = coins(3)
+    scores = gaussian(2.0)(rng, inside)
+    audits = [
+        dp.audit(scores, included=inside, delta=DELTA, confidence=sure, **how)
+        for sure in (0.5, 0.9, 0.99, 0.999999)
+    ]
+    if how.get("thresholds") != "held-out":  # there another threshold may be chosen
+        for less, more in pairwise(audits):
+            for one, other in zip(less.bounds, more.bounds, strict=True):
+                assert one.epsilon >= other.epsilon, one.method
+    assert audits[0].epsilon > audits[-1].epsilon
+
+
+@pytest.mark.parametrize("design", ["one-run", "two-worlds"])
+def test_only_the_order_of_scores_counts(design: str) -> None:
+    rng, inside = coins(4)
+    scores = gaussian(1.5)(rng, inside)
+    first = dp.audit(scores, included=inside, delta=DELTA, design=design)
+    again = rng.permutation(scores.size)
+    other = dp.audit(scores[again], included=inside[again], delta=DELTA, design=design)
+    scaled = dp.audit(ndtr(scores), included=inside, delta=DELTA, design=design)
+    by_kind = dp.audit(scores[inside], scores[~inside], delta=DELTA, design=design)
+    assert first.bounds == other.bounds == scaled.bounds == by_kind.bounds
+
+
+def test_guesses_are_scores_at_a_threshold() -> None:
+    rng, inside = coins(5)
+    scores = gaussian(2.0)(rng, inside)
+    guesses = np.where(scores > 1.0, 1, -1)
+    said = dp.audit(guesses=guesses, included=inside, delta=DELTA)
+    fixed = dp.audit(scores, included=inside, delta=DELTA, thresholds=1.0)
+    assert said["one-run"].epsilon == fixed["one-run"].epsilon
+    assert "fixed before" in said["one-run"].assumptions[-1].text
+    kept = np.where(abs(scores - 1.0) > 1.5, guesses, 0)
+    few = dp.audit(guesses=kept, included=inside, delta=DELTA)
+    assert few["one-run"].counts["guesses"] == int((kept != 0).sum()) < scores.size
+    assert few.epsilon > said.epsilon
+    worlds = dp.audit(guesses=kept, included=inside, delta=DELTA, design="two-worlds")
+    assert len(worlds.points) == 2 and worlds.epsilon > 0
+
+
+def test_points_lie_above_the_curve_and_mu_below() -> None:
+    rng, inside = coins(6, 10_000)
+    found = dp.audit(gaussian(1.0)(rng, inside), included=inside, delta=DELTA, design="two-worlds")
+    assert all(beta > ndtr(-ndtri(alpha) - 1.0) for alpha, beta in found.points)
+    assert 0.85 < (found["gdp"].mu or 0.0) < 1.0
+    assert found["gdp"].epsilon > found["clopper-pearson"].epsilon > 1.5
+    assert [bound.kind for bound in found.bounds] == [
+        "confidence",
+        "confidence",
+        "credible",
+        "estimate",
+    ]
+    assert found["clopper-pearson"].epsilon < found["zanella-beguelin"].epsilon
+
+
+def test_a_large_file_of_scores_takes_little_work() -> None:
+    rng, inside = coins(7, 10**6)
+    scores = gaussian(1.0)(rng, inside)
+    for how in HOW[:1] + HOW[4:5]:
+        assert dp.audit(scores, included=inside, delta=DELTA, **how).epsilon > 2.0
+
+
+def test_a_pure_guarantee_is_compared_at_delta_0() -> None:
+    rng, inside = coins(8)
+    fine = dp.audit(laplace(rng, inside), included=inside, delta=0, against=dp.Laplace(b=1))
+    assert float(fine.proven or 0.0) == 1.0 and not fine.alarm
+    loud = dp.audit(inside * 1.0, included=inside, delta=0, against=dp.Laplace(b=1))
+    assert loud.alarm and [bound.method for bound in loud.bounds] == ["one-run", "bootstrap"]
+    nothing = dp.audit(inside * 1.0, included=inside, delta=0, against=dp.Gaussian(sigma=1))
+    assert nothing.proven is None and nothing.alarm  # by the curve
+
+
+def test_a_replace_one_plan_is_asked_under_its_adjacency() -> None:
+    rng, inside = coins(9)
+    plan = dp.WithoutReplacement("0.5")(dp.Gaussian(sigma=1))
+    found = dp.audit(gaussian(0.2)(rng, inside), included=inside, delta=DELTA, against=plan)
+    assert found.adjacency == "replace-one" and not found.alarm
+
+
+def test_ties_say_nothing() -> None:
+    flat = dp.audit(np.zeros(1000), np.zeros(1000), delta=DELTA, design="two-worlds")
+    assert flat.epsilon == 0.0
+    assert dp.audit(np.zeros(400), included=np.arange(400) % 2, delta=DELTA).epsilon == 0.0
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        (
+            {"scores_in": [1, np.nan], "scores_out": [1, 2]},
+            "scores must be numbers, got nan in row 2",
+        ),
+        ({"scores_in": [], "scores_out": [1]}, "scores_in must be a list of one number or more"),
+        (
+            {"scores_in": [1, 2], "included": [1, 1]},
+            "canaries of both kinds, and none was left out",
+        ),
+        (
+            {"scores_in": [1, 2], "included": [0, 0]},
+            "canaries of both kinds, and none was included",
+        ),
+        ({"scores_in": [1, 2], "included": [0, 2]}, "included must be 0 or 1, got 2 in row 2"),
+        (
+            {"scores_in": [1, 2], "included": [0, np.nan]},
+            "included must be 0 or 1, got nan in row 2",
+        ),
+        (
+            {"scores_in": [1, 2], "included": [0]},
+            "scores and included must be equally long, got 2 and 1",
+        ),
+        ({"scores_in": ["a"], "scores_out": [1]}, "scores_in must be an array of numbers"),
+        ({"scores_in": [[1]], "scores_out": [1]}, "scores_in must be a list of one number or more"),
+        ({"scores_in": [1]}, "audit takes scores_in and scores_out, or scores_in and included"),
+        (
+            {"guesses": [1, 2], "included": [0, 1]},
+            "guesses must be 1 (in), -1 (out) or 0 (no guess), got 2",
+        ),
+        ({"guesses": [0, 0], "included": [0, 1]}, "guesses must not all be 0"),
+        ({"delta": 1}, "delta must be a number strictly between 0 and 1, got 1"),
+        ({"delta": -0.1}, "delta must be a number strictly between 0 and 1, got -0.1"),
+        ({"delta": float("nan")}, "delta must be a number strictly between 0 and 1, got nan"),
+        ({"confidence": 1}, "confidence must be a number strictly between 0 and 1, got 1"),
+        ({"confidence": 0}, "confidence must be a number strictly between 0 and 1, got 0"),
+        (
+            {"design": "two-world"},
+            "must be one of one-run or two-worlds, got 'two-world'; did you mean two-worlds?",
+        ),
+        (
+            {"thresholds": "best"},
+            "thresholds must be one of ranks, held-out or simultaneous, got 'best'",
+        ),
+        ({"thresholds": [np.inf]}, "or finite numbers, got [inf]"),
+        ({"thresholds": "simultaneous"}, "thresholds = simultaneous needs design = two-worlds"),
+        ({"thresholds": 0.5, "shares": [0.1]}, "shares are for thresholds = ranks, not for fixed"),
+        ({"shares": [2]}, "shares must be a number above 0 and at most 1, got 2"),
+        (
+            {"shares": [0.1], "design": "two-worlds"},
+            "shares must leave a score beyond the threshold, got 0.1",
+        ),
+        ({"seed": -1}, "seed must be a whole number"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_nonsense_is_refused(how: dict[str, Any], told: str) -> None:
+    data = {"scores_in": [1, 2, 3], "scores_out": [1, 2]}
+    given = how if how.keys() & {"scores_in", "guesses"} else data | how
+    with pytest.raises(dp.InvalidArgument) as refused:
+        dp.audit(**{"delta": DELTA, **given})
+    assert told in refused.value.message
+
+
+def test_unfair_coins_are_no_single_run() -> None:
+    with pytest.raises(dp.AssumptionViolated, match="10 of 1000 canaries were included"):
+        dp.audit(np.zeros(1000), included=np.arange(1000) < 10, delta=DELTA)
+    found = dp.audit(
+        np.zeros(1000), included=np.arange(1000) < 10, delta=DELTA, design="two-worlds"
+    )
+    assert found.epsilon == 0.0
+    with pytest.raises(dp.InvalidArgument, match="method must be one of clopper-pearson"):
+        found["one-run"]
+
+
+def test_it_says_what_it_found() -> None:
+    rng, inside = coins(2)
+    found = dp.audit(
+        gaussian(3.0)(rng, inside), included=inside, delta=DELTA, against=dp.Gaussian(sigma=3)
+    )
+    assert str(found).startswith(
+        f"epsilon at least {found.epsilon:.4g} at delta 1e-05 (confidence 0.95, 2000"
+    )
+    assert "one-run shows an epsilon of at least" in str(found)
+    body = found.to_dict()
+    assert body["alarm"] and body["epsilon"] == found.epsilon and body["proven"]["strength"]
+    assert body["included"] + body["left_out"] == 2000
