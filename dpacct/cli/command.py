@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import click
 
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import Domain, Flag, Integer, Real, Text, Word
 from dpacct.declare.number import shown, text
-from dpacct.declare.record import Parameter, Record, Several, Usage
+from dpacct.declare.record import Exclusive, Parameter, Record, Several, Usage
 from dpacct.declare.words import Meaning, Steps, Target
 from dpacct.errors import DpacctError, InvalidArgument
 
@@ -290,14 +289,20 @@ class DeclaredCommand(ExampleCommand):
         super().__init__(
             name,
             params=list(options(declared)),
-            callback=self._run,
+            callback=self._typed,
             help=inspect.cleandoc(declared.__doc__ or ""),
             examples=declared.examples,
         )
 
-    def _run(self, **values: Any) -> None:
+    def _typed(self, **values: Any) -> None:
+        self.answer(values)
+
+    def answer(self, values: Mapping[str, Any]) -> None:
+        """Run it with these values of its options; a refusal names the option."""
         try:
             self.declared.of_line(values).run()
+        except (Usage, Exclusive):  # which name what was typed, be it an option or a key of a file
+            raise
         except DpacctError as error:
             name = _PYTHON.get(error.argument or "", error.argument)
             positional = {p.name for p in self.params if isinstance(p, click.Argument)}
@@ -343,10 +348,10 @@ def _check_options(command: click.Command, args: Sequence[str]) -> None:
             if param.name in spellings:
                 earlier = spellings[param.name]
                 both = name if earlier == name else f"{earlier} and {name}"
-                raise Refusal(f"{both} may be given only once.", name)
+                raise Usage(f"{both} may be given only once", argument=name)
             spellings[param.name] = name
             waiting = "" if equals else name
         elif param is not None and param.multiple:
             waiting = "" if equals else name
     if waiting:
-        raise Refusal(f"{waiting} needs a value after it.", waiting)
+        raise Usage(f"{waiting} needs a value after it", argument=waiting)

@@ -11,7 +11,6 @@ import click
 
 from dpacct.cli.command import DeclaredCommand, option_name
 from dpacct.cli.exit_status import ExitStatus
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import did_you_mean
 from dpacct.errors import DpacctError
 
@@ -49,8 +48,6 @@ def describe(error: BaseException) -> Failure:
     """The failure that an exception amounts to; anything unforeseen is an internal error."""
     if isinstance(error, DpacctError):
         return Failure(error.exit_code, error.kind, _sentence(str(error)), error.argument)
-    if isinstance(error, Refusal):
-        return Failure(error.status, error.kind, _sentence(error.message), error.argument)
     if isinstance(error, click.ClickException):
         return _usage(error)
     if isinstance(error, KeyboardInterrupt | click.Abort):

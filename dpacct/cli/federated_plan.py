@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpacct.cli.refusal import Refusal
 from dpacct.cli.toml_file import contents, file_name, table_of
 from dpacct.cli.words import as_table, as_text, check_keys, told_of
 from dpacct.declare.domain import (
@@ -23,6 +22,7 @@ from dpacct.declare.domain import (
     Real,
     Word,
 )
+from dpacct.declare.record import Exclusive, Usage
 from dpacct.declare.words import COUNT
 from dpacct.errors import InvalidArgument
 
@@ -115,13 +115,13 @@ def dashed(name: str) -> str:
 
 
 def read_file(path: str) -> dict[str, Any]:
-    """The settings of a plan file; raises `Refusal`."""
+    """The settings of a plan file; raises `InvalidArgument`."""
     name = file_name(path)
     return settings_of(table_of(contents(path), name), name)
 
 
 def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The settings in a file's table; raises `Refusal`."""
+    """The settings in a file's table; raises `InvalidArgument`."""
     check_keys(table, ("algorithm", "client", *NUMBERS, *WORDS, *_FOR_REPORTS), name)
     told_of(table, name)
     settings: dict[str, Any] = {}
@@ -138,7 +138,7 @@ def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
-    """The plan; raises `Refusal` for settings that are missing, or that the algorithm has not."""
+    """The plan; raises `InvalidArgument` for settings that are missing, or that the algorithm has not."""
     import dpacct as dp
 
     kind = KINDS[algorithm]
@@ -146,13 +146,14 @@ def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
         if name not in kind.takes:
             message = f"{dashed(name)} is no setting of {algorithm}; it takes "
             message += ", ".join(map(dashed, kind.takes))
-            raise Refusal(f"{message}.", dashed(name), kind="exclusive-options")
+            raise Exclusive(f"{message}", argument=dashed(name))
     for name in kind.needs:
         if name not in settings:
-            raise Refusal(f"{algorithm} needs {dashed(name)}.", dashed(name))
+            raise Usage(f"{algorithm} needs {dashed(name)}", argument=dashed(name))
     arguments = {name: _value(name, v) for name, v in settings.items() if name not in _SHARED}
+    arguments |= _noise(algorithm, settings)
     make: Callable[..., FederatedPlan] = getattr(dp.federated, kind.name)
-    return _made(lambda: make(**arguments, **_noise(algorithm, settings)))
+    return _made(lambda: make(**arguments))
 
 
 def _noise(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Fraction]:
@@ -162,7 +163,7 @@ def _noise(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Fraction]:
         message = "give the noise with --sigma (standard deviation / sensitivity) or"
         message += " --noise-multiplier (standard deviation / clip), or a target with --eps"
         got = " and ".join(map(dashed, ways)) or "none of them"
-        raise Refusal(f"{message}, got {got}.", "--sigma", kind="exclusive-options")
+        raise Exclusive(f"{message}, got {got}", argument="--sigma")
     way, value = ways[0], settings[ways[0]]
     if algorithm == "prifedsync":  # sensitivity 2C: one record is exchanged
         return {"sigma": Fraction(1) if way == "epsilon" else value / (1 + (way != "sigma"))}
@@ -173,18 +174,18 @@ def _noise(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Fraction]:
 
 
 def clients_of(settings: Mapping[str, Any], name: str) -> UDPFL:
-    """The plan of a file with [[client]] tables; raises `Refusal`."""
+    """The plan of a file with [[client]] tables; raises `InvalidArgument`."""
     import dpacct as dp
 
     for key in settings:
         if key not in ("client", "rounds", "local_steps", *_FOR_ALL):
             message = f"{key} is no setting of udp-fl; it takes rounds, local_steps, {', '.join(_FOR_ALL)}"
-            raise Refusal(f"{message} and [[client]].", key, kind="exclusive-options")
+            raise Exclusive(f"{message} and [[client]]", argument=key)
     tables = settings.get("client")
     if not isinstance(tables, list) or not tables:
-        raise Refusal(f"{name} must have one or more [[client]] tables.", "client")
+        raise Usage(f"{name} must have one or more [[client]] tables", argument="client")
     if "rounds" not in settings:
-        raise Refusal(f"{name} must say rounds.", "rounds")
+        raise Usage(f"{name} must say rounds", argument="rounds")
     shared = {key: settings[key] for key in _FOR_ALL if key in settings}
     members = [_client(table, f"{name}: client {i}", shared) for i, table in enumerate(tables, 1)]
     steps = int(settings.get("local_steps", 1))
@@ -207,12 +208,12 @@ def _client(raw: object, place: str, shared: Mapping[str, Fraction]) -> Client:
         arguments[key] = _value(key, reader.check(f"{place}: {key}", word))
     arguments.setdefault("name", place.rpartition(": ")[2])
     if "delta" not in arguments:
-        raise Refusal(f"{place}: give delta, here or for all clients.", "delta")
+        raise Usage(f"{place}: give delta, here or for all clients", argument="delta")
     wanted = {"laplace": "b", "staircase": "eps0"}.get(arguments.get("mechanism", ""), "sigma")
     for key in ("sigma", "b", "eps0"):
         if key in arguments and key != wanted:
             message = f"{place}: the noise of {arguments.get('mechanism', 'gaussian')} is {wanted}"
-            raise Refusal(f"{message}, not {key}.", key, kind="exclusive-options")
+            raise Exclusive(f"{message}, not {key}", argument=key)
     if wanted in arguments:
         arguments["noise"] = arguments.pop(wanted)
     return _made(lambda: dp.federated.Client(**arguments), place)
@@ -234,4 +235,4 @@ def _made(make: Callable[[], _Made], place: str = "") -> _Made:
             message = shown + message[len(name) :]
         elif place:
             message = f"{place}: {message}"
-        raise Refusal(f"{message}.", shown, kind="invalid-argument") from None
+        raise InvalidArgument(f"{message}", argument=shown) from None

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpacct.cli import text
-from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.failure import SCHEMA
-from dpacct.cli.refusal import Refusal
+from dpacct.declare.record import Usage
+from dpacct.errors import Unreachable
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -81,7 +81,7 @@ def write_file(data: bytes, path: str, option: str = "--output") -> None:
     """The file, whole or not at all; `option` named it.
 
     Raises:
-        Refusal: the file cannot be written.
+        InvalidArgument: the file cannot be written.
     """
     try:
         target = Path(path)
@@ -96,22 +96,18 @@ def write_file(data: bytes, path: str, option: str = "--output") -> None:
             half.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a file name"
-        raise Refusal(f"{option}: cannot write {path[:80]!r}: {reason}.", option) from None
+        raise Usage(f"{option}: cannot write {path[:80]!r}: {reason}", argument=option) from None
 
 
 def must_be_finite(answer: Answer) -> Answer:
     """The answer, unless it is infinite: that is no guarantee, so there is nothing to print.
 
     Raises:
-        Refusal: with the exit code of an unreachable target.
+        InvalidArgument: with the exit code of an unreachable target.
     """
     if math.isfinite(float(answer)):
         return answer
-    raise Refusal(
-        f"no finite {answer.quantity} holds for this plan at this target.",
-        kind="unreachable",
-        status=ExitStatus.UNREACHABLE,
-    )
+    raise Unreachable(f"no finite {answer.quantity} holds for this plan at this target")
 
 
 def show(

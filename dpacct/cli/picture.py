@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.output import write_file
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import one_of
+from dpacct.declare.record import Usage
 
 if TYPE_CHECKING:
     from dpacct.report.plots.chart import Chart
@@ -24,13 +24,15 @@ def writable(output: str) -> Path:
     """The path, once its suffix is known and its folder exists: better now than after the work.
 
     Raises:
-        Refusal: another suffix, or no such folder.
+        InvalidArgument: another suffix, or no such folder.
     """
     path = Path(output)
     if path.suffix.lower() not in FILES:
-        raise Refusal(f"--output must end in {one_of(FILES)}, got {output[:80]!r}.", "--output")
+        raise Usage(
+            f"--output must end in {one_of(FILES)}, got {output[:80]!r}", argument="--output"
+        )
     if not path.parent.is_dir() or path.is_dir() or "\0" in output:
-        raise Refusal(f"--output {output[:80]!r} lies in no folder that exists.", "--output")
+        raise Usage(f"--output {output[:80]!r} lies in no folder that exists", argument="--output")
     return path
 
 
@@ -38,7 +40,7 @@ def write(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
     """Write a chart in the form that the suffix says.
 
     Raises:
-        Refusal: the file cannot be written.
+        InvalidArgument: the file cannot be written.
     """
     suffix = path.suffix.lower()
     if suffix in PICTURES:

@@ -19,8 +19,8 @@ from dpacct.cli import commands, failure
 from dpacct.cli.command import Command, DeclaredCommand
 from dpacct.cli.console import made_readable
 from dpacct.cli.exit_status import ExitStatus
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import did_you_mean
+from dpacct.declare.record import Usage
 
 ORDER = (
     *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "audit", "federated", "pate"),
@@ -75,9 +75,9 @@ class Root(click.Group):
         """As click does it, but an unknown command is answered with the one it resembles."""
         name = args[0]
         if name not in names() and not name.startswith("-") and not ctx.resilient_parsing:
-            raise Refusal(
+            raise Usage(
                 f"dpacct has no command {name[:40]!r}" + did_you_mean(name, names(), SYNONYMS),
-                "COMMAND",
+                argument="COMMAND",
             )
         return super().resolve_command(ctx, args)
 

@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli import federated_plan as plans
-from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.federated_text import answer_rows, printed_rows
-from dpacct.cli.refusal import Refusal
 from dpacct.cli.toml_file import contents, file_name, table_of
 from dpacct.cli.words import PlanFile, is_federated, plan_of_text, told_of
 from dpacct.declare.domain import did_you_mean, one_of
-from dpacct.errors import NotCertified
+from dpacct.declare.record import Exclusive, Usage
+from dpacct.errors import InvalidArgument, NotCertified, Unreachable
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -22,6 +21,13 @@ if TYPE_CHECKING:
     from dpacct.report.about import About
     from dpacct.report.document import ReportSection
     from dpacct.tree import Node
+
+
+class MissingKey(Usage):
+    """Something that a report does not leave to a default is not in the file."""
+
+    kind = "missing-key"
+
 
 _VIEWERS = {
     "strong": "the server and all other clients together",
@@ -34,7 +40,7 @@ def read_stated(path: str, client: str | None = None) -> PlanFile:
     """The plan of a file, of steps or of `dpacct federated`; `client` chooses one of udp-fl's.
 
     Raises:
-        Refusal: the file cannot be read or is no plan, says no noise, or names no such client.
+        InvalidArgument: the file cannot be read or is no plan, says no noise, or names no such client.
     """
     text, name = contents(path), file_name(path)
     if not text.lstrip().startswith("{"):
@@ -42,8 +48,8 @@ def read_stated(path: str, client: str | None = None) -> PlanFile:
         if is_federated(table):
             return _federated(table, name, client)
     if client is not None:
-        message = f"--client is about plans of udp-fl; {name} is a plan of steps."
-        raise Refusal(message, "--client", kind="exclusive-options")
+        message = f"--client is about plans of udp-fl; {name} is a plan of steps"
+        raise Exclusive(message, argument="--client")
     return plan_of_text(text, name)
 
 
@@ -55,14 +61,14 @@ def _federated(table: Mapping[str, Any], name: str, client: str | None) -> PlanF
         file = _of_client(plans.clients_of(settings, name), client, name)
         return replace(file, assumptions=declared, about=_told(about, "record", file.about))
     if client is not None or "client" in settings:
-        message = f"a client can be chosen in a plan of udp-fl only; {name} is one of {algorithm}."
-        raise Refusal(message, "--client", kind="exclusive-options")
+        message = f"a client can be chosen in a plan of udp-fl only; {name} is one of {algorithm}"
+        raise Exclusive(message, argument="--client")
     if "epsilon" in settings:
         message = f"a report states the epsilon of a noise: in {name}, write the sigma that"
-        raise Refusal(f"{message} dpacct federated finds in place of `epsilon`.", "epsilon")
+        raise Usage(f"{message} dpacct federated finds in place of `epsilon`", argument="epsilon")
     if not settings.keys() & set(plans.NOISE):
         message = f"{name} has no noise, without which there is nothing to report: add the line"
-        raise Refusal(f"{message} `sigma = 1` (standard deviation / sensitivity).", "sigma")
+        raise Usage(f"{message} `sigma = 1` (standard deviation / sensitivity)", argument="sigma")
     plan = plans.plan_of(algorithm, settings)
     node = plan.tree().under(str(plan.adjacency), unit=str(plan.unit))
     # Towards whom: all others at once, and not who sees a single message of a secure sum.
@@ -97,14 +103,14 @@ def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
         message = (
             f"each client of {file} has a guarantee of its own: choose one with --client, such as"
         )
-        raise Refusal(f"{message} {one_of(names[:6])}.", "--client", kind="missing-key")
+        raise MissingKey(f"{message} {one_of(names[:6])}", argument="--client")
     if name is not None and name not in names:
         message = f"--client must be one of {one_of(names[:6])}, got {name[:40]!r}"
-        raise Refusal(message + did_you_mean(name, names), "--client", kind="invalid-argument")
+        raise InvalidArgument(message + did_you_mean(name, names), argument="--client")
     harmonized = next(each for each in plan.harmonized() if name in (None, each.client.name))
     if harmonized.epsilon is None:
-        message = f"client {harmonized.client.name} takes no part: its budget is less than one round costs."
-        raise Refusal(message, "--client", kind="unreachable", status=ExitStatus.UNREACHABLE)
+        message = f"client {harmonized.client.name} takes no part: its budget is less than one round costs"
+        raise Unreachable(message, argument="--client")
     answer = harmonized.epsilon
     node = plan.tree(harmonized.client, harmonized.rounds).under(
         str(answer.adjacency), unit="record"
@@ -116,7 +122,7 @@ def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
                 f"--delta: the delta of client {harmonized.client.name} is in {file}, where it decides"
                 " its noise or its last round."
             )
-            raise Refusal(message, "--delta", kind="exclusive-options")
+            raise Exclusive(message, argument="--delta")
         return _for(node, answer), _sections(plan, list(plan.rows_of(harmonized)))
 
     return PlanFile(

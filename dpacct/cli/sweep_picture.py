@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import did_you_mean
-from dpacct.sweep.grid import Grid
-from dpacct.sweep.table import Table
+from dpacct.declare.record import Usage
+from dpacct.sweep.grid import Grid, Table
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
     from dpacct.report.plots.grid import GridData, Side
-    from dpacct.sweep.axis import Axis
+    from dpacct.sweep.grid import Axis
 
 
 def check_picture(
@@ -21,7 +20,7 @@ def check_picture(
     """Refuse a picture that cannot be, before the work.
 
     Raises:
-        Refusal: too many axes, panels or lines, or no such output.
+        InvalidArgument: too many axes, panels or lines, or no such output.
     """
     from dpacct.report.plots.grid import MOST_PANELS, arranged
     from dpacct.report.plots.style import LOOKS
@@ -29,20 +28,20 @@ def check_picture(
     sides = _sides(grid)
     sizes = [len(sides[place].values) for place in arranged(sides)]
     if not sides:
-        raise Refusal("a picture needs an axis with two values or more.", "--output")
+        raise Usage("a picture needs an axis with two values or more", argument="--output")
     if len(sides) > 3 or (len(sides) == 3 and sizes[2] > MOST_PANELS):
         listed = ", ".join(f"{side.name} {len(side.values)}" for side in sides)
-        raise Refusal(
+        raise Usage(
             f"a picture shows two axes, and a third one of at most {MOST_PANELS} values;"
-            f" this sweep has {listed}: write .csv or .json.",
-            "--output",
+            f" this sweep has {listed}: write .csv or .json",
+            argument="--output",
         )
     if kind == "curves" and len(sides) > 1 and sizes[1] > len(LOOKS):
-        message = f"--picture curves shows at most {len(LOOKS)} lines; this sweep has {sizes[1]}."
-        raise Refusal(message, "--picture")
+        message = f"--picture curves shows at most {len(LOOKS)} lines; this sweep has {sizes[1]}"
+        raise Usage(message, argument="--picture")
     if quantity is not None and quantity not in columns:
         message = f"--show must name an output of the sweep, got {quantity[:40]!r}"
-        raise Refusal(message + did_you_mean(quantity, columns), "--show")
+        raise Usage(message + did_you_mean(quantity, columns), argument="--show")
 
 
 def _sides(grid: Grid) -> tuple[Side, ...]:
@@ -66,7 +65,7 @@ def grid_data(table: Table, quantity: str | None) -> GridData:
     """The numbers of one output over the axes that vary.
 
     Raises:
-        Refusal: the output is no number.
+        InvalidArgument: the output is no number.
     """
     import numpy as np
 
@@ -75,8 +74,8 @@ def grid_data(table: Table, quantity: str | None) -> GridData:
     name = quantity or table.columns[0]
     cells = table.column(name)
     if any(isinstance(cell, str) for cell in cells):
-        raise Refusal(
-            f"{name} is a word, which a picture cannot show; choose with --show.", "--show"
+        raise Usage(
+            f"{name} is a word, which a picture cannot show; choose with --show", argument="--show"
         )
     numbers = np.array([np.nan if cell is None else float(cell) for cell in cells])
     sides = _sides(table.grid)

@@ -10,8 +10,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.number import shown
+from dpacct.declare.record import Usage
+from dpacct.errors import InvalidArgument
 
 MAX_BYTES = 10_000_000
 _replaced: ContextVar[Mapping[str, str] | None] = ContextVar("replaced", default=None)
@@ -36,7 +37,7 @@ def contents(path: str) -> str:
     """The text of a file, or of standard input if the path is "-".
 
     Raises:
-        Refusal: the file cannot be read.
+        InvalidArgument: the file cannot be read.
     """
     try:
         if path == "-":
@@ -46,20 +47,20 @@ def contents(path: str) -> str:
                 data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
-        raise Refusal(f"cannot read {path[:80]!r}: {reason.lower()}.", "PLAN") from None
+        raise Usage(f"cannot read {path[:80]!r}: {reason.lower()}", argument="PLAN") from None
     if len(data) > MAX_BYTES:
-        raise Refusal(f"{path!r} is larger than 10 MB, which no plan is.", "PLAN")
+        raise Usage(f"{path!r} is larger than 10 MB, which no plan is", argument="PLAN")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Refusal(f"{path!r} is not text in UTF-8.", "PLAN") from None
+        raise Usage(f"{path!r} is not text in UTF-8", argument="PLAN") from None
 
 
 def table_of(text: str, name: str) -> Mapping[str, Any]:
     """The table that the text of a file is; `name` is what sentences call the file.
 
     Raises:
-        Refusal: it is not TOML, or lacks what shall be replaced.
+        InvalidArgument: it is not TOML, or lacks what shall be replaced.
     """
     try:
         # Numbers stay text until they are read as expressions, so that 0.1 is one tenth.
@@ -68,7 +69,7 @@ def table_of(text: str, name: str) -> Mapping[str, Any]:
         # Python itself refuses integers of thousands of digits, and nesting without end.
         syntax = isinstance(error, tomllib.TOMLDecodeError)
         why = str(error) if syntax else "a number is too long or a list too deep"
-        raise Refusal(f"{name} is not TOML: {why}.", "PLAN", kind="invalid-argument") from None
+        raise InvalidArgument(f"{name} is not TOML: {why}", argument="PLAN") from None
     for path, value in (_replaced.get() or {}).items():
         _replace(table, path, value, name)
     return table
@@ -86,7 +87,7 @@ def _replace(table: Any, path: str, value: str, name: str) -> None:
             message = (
                 f"{name} has no {shown(step)} on the way to {path}; a path is as in step.1.sigma."
             )
-            raise Refusal(message, path)
+            raise Usage(message, argument=path)
     if not isinstance(table, dict):
-        raise Refusal(f"{name}: {path} leads to no key; a path is as in step.1.sigma.", path)
+        raise Usage(f"{name}: {path} leads to no key; a path is as in step.1.sigma", argument=path)
     table[last] = value

@@ -1,18 +1,112 @@
-"""A grid: every combination of its sides' values, numbered, the last side fastest."""
+"""A sweep: axes, the grid of all their combinations, a row for each point, and the table they make."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from math import prod
+from math import ceil, exp, floor, log, prod
+from typing import Any
 
+from dpacct.declare.number import exact, fits, text
 from dpacct.errors import InvalidArgument
-from dpacct.sweep.axis import Axis
 
+MOST_POINTS = 1_000_000
 MOST_ROWS = 10_000_000
+SCALES = ("linear", "log")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter, and its values as they would be typed.
+
+    Attributes:
+        name: of the parameter, such as "sigma".
+        values: at least one.
+        log: whether they are spread over a logarithmic scale.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse an axis without values, or beyond all use."""
+        if not self.values:
+            raise InvalidArgument(f"axis {self.name} must have a value", argument=self.name)
+        if len(self.values) > MOST_POINTS:
+            told = (
+                f"axis {self.name} must have at most {MOST_POINTS} values, got {len(self.values)}"
+            )
+            raise InvalidArgument(told, argument=self.name)
+
+    def numbers(self) -> tuple[float, ...] | None:
+        """The values as floats; None where one of them is a word."""
+        found = [exact(value) for value in self.values]
+        return (
+            None if None in found else tuple(float(value) for value in found if value is not None)
+        )
+
+
+def spread(
+    name: str, start: Fraction, stop: Fraction, points: int, scale: str, *, whole: bool
+) -> Axis:
+    """An axis of evenly spread numbers, both ends included.
+
+    Linear steps are exact fractions; those of a logarithmic scale have twelve digits. The values of
+    a whole-numbered parameter are rounded, and each is kept once.
+
+    Args:
+        name: of the parameter.
+        start: the first value.
+        stop: the last one; may be the smaller.
+        points: how many, from 2 to a million.
+        scale: "linear" or "log".
+        whole: whether the parameter takes whole numbers only.
+
+    Raises:
+        InvalidArgument: no such axis.
+
+    >>> spread("rate", Fraction(1, 10), Fraction(1, 2), 3, "linear", whole=False).values
+    ('0.1', '0.3', '0.5')
+    >>> spread("steps", Fraction(1), Fraction(10000), 5, "log", whole=True).values
+    ('1', '10', '100', '1000', '10000')
+    """
+    if scale not in SCALES:
+        raise InvalidArgument(f"axis {name}: scale must be linear or log, got {scale[:40]!r}")
+    if not 2 <= points <= MOST_POINTS:
+        told = f"axis {name}: points must be from 2 to {MOST_POINTS}, got {points}"
+        raise InvalidArgument(told, argument=name)
+    if start == stop:
+        raise InvalidArgument(f"axis {name}: from and to must differ, got {text(start)} twice")
+    if scale == "log":
+        if min(start, stop) <= 0:
+            told = f"axis {name}: both ends of a log scale must be above 0, got {text(min(start, stop))}"
+            raise InvalidArgument(told, argument=name)
+        inner = [_between(start, stop, i / (points - 1)) for i in range(1, points - 1)]
+    else:
+        inner = [start + (stop - start) * i / (points - 1) for i in range(1, points - 1)]
+    numbers = [start, *inner, stop]
+    if whole:
+        # The ends stay as they are: whoever types a fraction shall be told by the command.
+        numbers = [start, *(Fraction(round(number)) for number in inner), stop]
+        low, high = ceil(min(start, stop)), floor(max(start, stop))
+        numbers[1:-1] = [n for n in numbers[1:-1] if low <= n <= high]
+    return Axis(name, tuple(dict.fromkeys(text(number) for number in numbers)), scale == "log")
+
+
+def _between(start: Fraction, stop: Fraction, share: float) -> Fraction:
+    """The point that divides the ratio of the ends, to twelve digits."""
+    if not (fits(start) and fits(stop)):
+        raise InvalidArgument("an axis must lie in the range of floats")
+    low, high = float(start), float(stop)
+    return Fraction(f"{exp(log(low) + (log(high) - log(low)) * share):.12g}")
 
 
 @dataclass(frozen=True)
@@ -104,3 +198,105 @@ def _check(side: tuple[Axis, ...]) -> None:
     if twice is not None:
         told = f"axis {name} must have each value once, got {twice[:40]!r} twice"
         raise InvalidArgument(told, argument=side[0].name)
+
+
+# --- rows
+
+
+Cell = float | int | str | bool | None
+"""A value of an answer; None where it has none."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The outputs in their order, or the sentence and exit code of a failure.
+
+    >>> Row.from_list(Row(error="no such luck.", code=4).to_list()).code
+    4
+    """
+
+    cells: tuple[Cell, ...] = ()
+    error: str = ""
+    code: int = 0
+
+    def to_list(self) -> list[object]:
+        """As JSON values."""
+        return [self.code, self.error] if self.code else [0, list(self.cells)]
+
+    @classmethod
+    def from_list(cls, told: list[object]) -> Row:
+        """The row that `to_list` wrote; raises `ValueError` for anything else."""
+        if len(told) != 2 or not isinstance(told[0], int):
+            raise ValueError("not a row")
+        code, rest = told[0], told[1]
+        if code and isinstance(rest, str):
+            return cls(error=rest, code=int(code))
+        if code == 0 and isinstance(rest, list):
+            return cls(cells=tuple(rest))
+        raise ValueError("not a row")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a grid, in its order.
+
+    Attributes:
+        grid: what was asked.
+        columns: the names of the outputs.
+        rows: one for each point.
+        method: how the numbers were computed, where nobody chose; "" where somebody did.
+    """
+
+    grid: Grid
+    columns: tuple[str, ...]
+    rows: Sequence[Row]
+    method: str = ""
+
+    @property
+    def failed(self) -> int:
+        """How many rows have no answer."""
+        return sum(1 for row in self.rows if row.code)
+
+    def column(self, name: str) -> list[Cell]:
+        """One output of every row; None where it has none."""
+        place = self.columns.index(name)
+        return [row.cells[place] if row.cells else None for row in self.rows]
+
+    def to_csv(self) -> str:
+        """A header and a line for each row; numbers read back to the same floats."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        axes = [axis.name for axis in self.grid.axes]
+        writer.writerow([*axes, *self.columns, "exit", "error"])
+        empty = ("",) * len(self.columns)
+        for number, row in enumerate(self.rows):
+            cells = tuple(map(_written, row.cells)) if not row.code else empty
+            writer.writerow([*self.grid.point(number), *cells, row.code, row.error])
+        return out.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object, without schema and command."""
+        return {
+            "of": self.grid.command,
+            "fixed": {name: list(values) for name, values in self.grid.fixed},
+            "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.grid.axes],
+            "tied": [list(names) for names in self.grid.tied],
+            "default_method": self.method or None,
+            "columns": [axis.name for axis in self.grid.axes] + [*self.columns, "exit", "error"],
+            "rows": [
+                [
+                    *self.grid.point(number),
+                    *(row.cells or (None,) * len(self.columns)),
+                    row.code,
+                    row.error or None,
+                ]
+                for number, row in enumerate(self.rows)
+            ],
+            "failed": self.failed,
+        }
+
+
+def _written(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    return repr(cell) if isinstance(cell, float) else str(cell)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dpacct.errors import InvalidArgument
-from dpacct.sweep.row import Row
+from dpacct.sweep.grid import Row
 
 _FORMAT = "dpacct-sweep-1"
 

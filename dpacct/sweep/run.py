@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from threading import Thread
 
-from dpacct.sweep.row import Row
+from dpacct.sweep.grid import Row
 
 
 class Killed(RuntimeError):

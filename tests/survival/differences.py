@@ -70,6 +70,10 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         None,
         "a noise multiplier without a clip stays one: a clip of 1 was put into the plan",
     ),
+    ("error", "theorems eval dp_fed_ls.eq15 nu2=4 --json"): (
+        ["unsupported", "--as-printed"],
+        "the option is named as it is typed",
+    ),
     **{
         ("name", name): (False, "a page's pictures are made by the one Chart: dpacct.plot.Chart")
         for name in ("ReportChart", "ReportLine")

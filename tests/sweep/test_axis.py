@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dpacct.declare.number import number
 from dpacct.errors import InvalidArgument
-from dpacct.sweep.axis import Axis, spread
-from dpacct.sweep.grid import Grid
+from dpacct.sweep.grid import Axis, Grid, spread
 
 positive = st.fractions(Fraction(1, 10**9), 10**9, max_denominator=10**9)
 any_number = st.fractions(-(10**6), 10**6, max_denominator=10**6)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpacct.errors import InvalidArgument
+from dpacct.sweep.grid import Row
 from dpacct.sweep.journal import Journal
-from dpacct.sweep.row import Row
 
 ROWS = {
     0: Row((1.5, None, "two-sided", True, 3)),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpacct.sweep.row import Row
+from dpacct.sweep.grid import Row
 from dpacct.sweep.run import Killed, run
 from tests.cli.runner import line
 from tests.structure.project import ROOT

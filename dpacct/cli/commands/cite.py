@@ -9,13 +9,12 @@ import click
 from dpacct.cli.command import Command, File
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import write_file, write_json
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import (
     Text,
     did_you_mean,
 )
 from dpacct.declare.number import shown
-from dpacct.declare.record import Parameter, Several
+from dpacct.declare.record import Parameter, Several, Usage
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -106,7 +105,7 @@ def _sources(word: str) -> list[Source]:
             raise
     citable = [*OFFERED, *papers(), *ids()]
     message = "cite takes a plan file (.toml, .json), a theorem's id, a paper's key or a method;"
-    raise Refusal(f"{message} got {shown(word)}" + did_you_mean(word, citable), "WORDS")
+    raise Usage(f"{message} got {shown(word)}" + did_you_mean(word, citable), argument="WORDS")
 
 
 def _plan(path: str) -> list[Source]:

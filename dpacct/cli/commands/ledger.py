@@ -10,14 +10,13 @@ import click
 from dpacct.cli.command import Command
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import write_json, write_lines
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import (
     Text,
     one_of,
 )
 from dpacct.declare.number import shown
-from dpacct.declare.record import Parameter, Several
-from dpacct.errors import AssumptionViolated
+from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.errors import AssumptionViolated, LedgerDamaged
 
 if TYPE_CHECKING:
     from dpacct.ledger.ledger import Ledger
@@ -58,21 +57,19 @@ class LedgerFile(Command):
         """Answer, and print."""
         if len(self.actions) != 2 or self.actions[0] not in ACTIONS:
             got = shown(" ".join(self.actions))
-            message = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}."
-            raise Refusal(message, "WORDS")
+            message = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}"
+            raise Usage(message, argument="WORDS")
         if self.mark is not None and self.actions[0] != "check":
-            raise Refusal("--mark is for ledger check only.", "--mark")
+            raise Usage("--mark is for ledger check only", argument="--mark")
         from dpacct.ledger.ledger import Ledger
 
         action, path = self.actions
         with Ledger(path, read_only=True) as ledger:
             if self.mark is not None and not ledger.has_mark(self.mark):
-                raise Refusal(
+                raise LedgerDamaged(
                     f"--mark must be the mark of one of the ledger's lines, got {shown(self.mark)}, so the"
-                    " file was put back to an earlier state or is another one.",
-                    "--mark",
-                    kind="ledger-damaged",
-                    status=ExitStatus.EVIDENCE_DAMAGED,
+                    " file was put back to an earlier state or is another one",
+                    argument="--mark",
                 )
             body, lines, violated = _ACTIONS[action](ledger)
         if self.as_json:

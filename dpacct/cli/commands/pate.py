@@ -13,13 +13,13 @@ import click
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import must_be_finite, note, write_json, write_lines
 from dpacct.cli.question import QUIET
-from dpacct.cli.refusal import Refusal
 from dpacct.cli.text import safe_number
 from dpacct.cli.voting import SECRET, lines_of, sanitized_json, sanitized_lines
 from dpacct.cli.voting import as_json as json_of
 from dpacct.declare.domain import POSITIVE, SEED, Flag, Integer, Real, Word
 from dpacct.declare.record import Parameter, Usage
 from dpacct.declare.words import COUNT, Target
+from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dpacct.pate.aggregator import Aggregator
@@ -202,25 +202,28 @@ def _check_together(options: dict[str, Any]) -> None:
     needed, other = ("--sigma", "--b") if options["mechanism"] == "gaussian" else ("--b", "--sigma")
     keys = {"--sigma": "sigma", "--b": "b"}
     if options[keys[needed]] is None:
-        raise Refusal(
-            f"--mechanism {options['mechanism']} needs {needed}, the noise in votes.", needed
+        raise Usage(
+            f"--mechanism {options['mechanism']} needs {needed}, the noise in votes",
+            argument=needed,
         )
     if options[keys[other]] is not None:
-        raise Refusal(f"--mechanism {options['mechanism']} takes {needed}, not {other}.", other)
+        raise Usage(
+            f"--mechanism {options['mechanism']} takes {needed}, not {other}", argument=other
+        )
     if options["mechanism"] == "laplace" and options["threshold"] is not None:
-        raise Refusal("--threshold is a step of gaussian voting.", "--threshold")
+        raise Usage("--threshold is a step of gaussian voting", argument="--threshold")
     pairs = [("--threshold", "--threshold-sigma"), ("--threshold-sigma", "--threshold")]
     for dependent, required in [*pairs, ("--interactive", "--threshold")]:
         if options[_key(dependent)] is not None and options[_key(required)] is None:
-            raise Refusal(f"{dependent} needs {required} too.", required)
+            raise Usage(f"{dependent} needs {required} too", argument=required)
     if options["sanitize"]:
         if options["per_query"] is not None:
-            message = "--sanitize does not go with --per-query: what it writes is private."
-            raise Refusal(message, "--per-query")
+            message = "--sanitize does not go with --per-query: what it writes is private"
+            raise Usage(message, argument="--per-query")
     else:
         for dependent in ("--order", "--beta", "--release-sigma", "--seed"):
             if options[_key(dependent)] is not None:
-                raise Refusal(f"{dependent} belongs to --sanitize.", dependent)
+                raise Usage(f"{dependent} belongs to --sanitize", argument=dependent)
 
 
 def _key(name: str) -> str:
@@ -254,12 +257,12 @@ def _read(file: str, options: dict[str, Any]) -> tuple[Votes, Any]:
             message = (
                 f"--interactive must hold as many rows and columns as VOTES, {size}, got {shape}."
             )
-            raise Refusal(message, "--interactive", kind="invalid-argument")
+            raise InvalidArgument(message, argument="--interactive")
     if options["queries"] is not None:
         wanted = options["queries"]
         if wanted > votes.queries:
-            message = f"--queries must be at most {votes.queries}, the rows of VOTES, got {wanted}."
-            raise Refusal(message, "--queries", kind="invalid-argument")
+            message = f"--queries must be at most {votes.queries}, the rows of VOTES, got {wanted}"
+            raise InvalidArgument(message, argument="--queries")
         votes = Votes(votes.counts[:wanted])
         baseline = None if baseline is None else baseline[:wanted]
     return votes, baseline

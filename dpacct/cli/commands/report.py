@@ -16,8 +16,7 @@ from dpacct.cli.console import in_utf8
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import must_be_finite, note, write_file, write_json
 from dpacct.cli.question import METHOD, QUIET
-from dpacct.cli.refusal import Refusal
-from dpacct.cli.stated_plan import read_stated
+from dpacct.cli.stated_plan import MissingKey, read_stated
 from dpacct.cli.toml_file import file_name
 from dpacct.cli.words import PlanFile
 from dpacct.declare.domain import (
@@ -29,7 +28,7 @@ from dpacct.declare.domain import (
 from dpacct.declare.number import text
 from dpacct.declare.record import Exclusive, Parameter
 from dpacct.declare.words import Meaning
-from dpacct.errors import AssumptionViolated
+from dpacct.errors import AssumptionViolated, InvalidArgument
 
 if TYPE_CHECKING:
     from dpacct.report.report import Report
@@ -144,8 +143,8 @@ def _format(output: str | None, form: str | None, as_json: bool) -> str:
     """The one format that the options ask for."""
     if as_json:
         if form not in (None, "json"):
-            message = f"--json and --format {form} are two formats; give one."
-            raise Refusal(message, "--json", kind="exclusive-options")
+            message = f"--json and --format {form} are two formats; give one"
+            raise Exclusive(message, argument="--json")
         return "json"
     if form is not None:
         return form
@@ -154,8 +153,8 @@ def _format(output: str | None, form: str | None, as_json: bool) -> str:
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         listed = one_of(list(SUFFIXES))
-        message = f"--output must end in {listed}, or --format be given, got {output[-40:]!r}."
-        raise Refusal(message, "--output", kind="invalid-argument")
+        message = f"--output must end in {listed}, or --format be given, got {output[-40:]!r}"
+        raise InvalidArgument(message, argument="--output")
     return SUFFIXES[suffix]
 
 
@@ -167,8 +166,8 @@ def _agree(file: PlanFile, adjacency: str | None, unit: str | None) -> None:
         ("unit", unit, facts.unit),
     ):
         if asked not in (None, str(fixed)):
-            message = f"--{name} must be {fixed} for this algorithm, got {asked}."
-            raise Refusal(message, f"--{name}", kind="invalid-argument")
+            message = f"--{name} must be {fixed} for this algorithm, got {asked}"
+            raise InvalidArgument(message, argument=f"--{name}")
 
 
 def _report(wish: StatedReport, file: PlanFile) -> Report:
@@ -186,11 +185,10 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
             fixed = (
                 f"; its sampling needs {facts.fixed}" if key == "adjacency" and facts.fixed else ""
             )
-            raise Refusal(
+            raise MissingKey(
                 f"{file_name(wish.plan_file)} has no {key}, without which its numbers say nothing: add"
-                f" the line `{_MISSING[key]}{fixed}), or give --{key}.",
-                key,
-                kind="missing-key",
+                f" the line `{_MISSING[key]}{fixed}), or give --{key}",
+                argument=key,
             )
     assert delta is not None
     if wish.delta is None and file.epsilon is not None:
@@ -228,8 +226,8 @@ def _checks(path: str, plan: object) -> tuple[Assumption, ...]:
         ("adjacency", plan.facts.declared, budget.adjacency),
     ):
         if wanted is not got:
-            message = f"--ledger must be of the plan's {name}, {wanted}, got a ledger of {got}."
-            raise Refusal(message, "--ledger", kind="invalid-argument")
+            message = f"--ledger must be of the plan's {name}, {wanted}, got a ledger of {got}"
+            raise InvalidArgument(message, argument="--ledger")
     counted = dict(ran.releases()) if ran is not None else {}
     planned = dict(plan.releases())
     beyond = [leaf for leaf, count in counted.items() if count > planned.get(leaf, 0)]

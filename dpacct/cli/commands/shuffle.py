@@ -9,10 +9,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.cli.command import Command
-from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import show
 from dpacct.cli.question import QUIET
-from dpacct.cli.refusal import Refusal
 from dpacct.cli.rounding import short
 from dpacct.cli.table import aligned
 from dpacct.cli.text import grade, relation, safe_number
@@ -22,9 +20,9 @@ from dpacct.declare.domain import (
     Real,
     Word,
 )
-from dpacct.declare.record import Parameter
+from dpacct.declare.record import Parameter, Usage
 from dpacct.declare.words import Target
-from dpacct.errors import NotCertified
+from dpacct.errors import NotCertified, OutsideDomain
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -92,17 +90,15 @@ class Shuffling(Command):
     def run(self) -> None:
         """Answer, and print."""
         if self.gamma is not None:
-            raise Refusal(
+            raise OutsideDomain(
                 "--gamma, a Renyi level of the randomiser, cannot be amplified by shuffling: the theorems"
                 " take the largest privacy loss eps0 of a purely eps0-DP randomiser (--eps0), and Gaussian"
                 " noise has none; "
-                "with gamma for eps0 the bound is false (dpacct theorems show udp_fl.lemma2_renyi_level).",
-                "--gamma",
-                kind="outside-domain",
-                status=ExitStatus.OUTSIDE_DOMAIN,
+                "with gamma for eps0 the bound is false (dpacct theorems show udp_fl.lemma2_renyi_level)",
+                argument="--gamma",
             )
         if self.k is not None and self.mechanism != "rr":
-            raise Refusal("--k is the number of answers of --mechanism rr.", "--k")
+            raise Usage("--k is the number of answers of --mechanism rr", argument="--k")
         epsilon, delta = self.epsilon, self.delta
         answers = None if self.mechanism != "rr" else self.k or 2
         times = self.rounds
@@ -114,8 +110,9 @@ class Shuffling(Command):
 
         if self.eps0 is None:
             if epsilon is None or delta is None:
-                raise Refusal(
-                    "--eps0 is missing; without it both --eps and --delta are needed.", "--eps0"
+                raise Usage(
+                    "--eps0 is missing; without it both --eps and --delta are needed",
+                    argument="--eps0",
                 )
             from dpacct.shuffling.local_epsilon import largest_eps0
 
@@ -132,8 +129,9 @@ class Shuffling(Command):
             return
         if (epsilon is None) == (delta is None):
             message = "give either --delta (for epsilon) or --eps (for delta)"
-            raise Refusal(
-                f"{message}, and not both with --eps0.", "--delta" if delta is None else "--eps"
+            raise Usage(
+                f"{message}, and not both with --eps0",
+                argument="--delta" if delta is None else "--eps",
             )
         quantity, asked, bound = (
             ("epsilon", "delta", delta) if delta is not None else ("delta", "epsilon", epsilon)

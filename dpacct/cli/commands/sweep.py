@@ -16,22 +16,19 @@ from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import note, write_file, write_json
 from dpacct.cli.picture import PICTURES, writable
 from dpacct.cli.progress import Progress
-from dpacct.cli.refusal import Refusal
-from dpacct.cli.sweep_file import files_of, read_sweep
+from dpacct.cli.sweep_file import Asking, files_of, read_sweep
 from dpacct.cli.sweep_picture import check_picture, grid_data
-from dpacct.cli.sweep_point import Asking
 from dpacct.declare.domain import (
     Flag,
     Integer,
     Text,
     Word,
 )
-from dpacct.declare.record import Parameter, Several
-from dpacct.sweep.grid import Grid
+from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.errors import DpacctError
+from dpacct.sweep.grid import Grid, Row, Table
 from dpacct.sweep.journal import Journal
-from dpacct.sweep.row import Row
 from dpacct.sweep.run import Killed, processors, run
-from dpacct.sweep.table import Table
 
 
 class Sweep(Command):
@@ -96,6 +93,17 @@ class Sweep(Command):
             _remarks(table, paths)
 
 
+class _Interrupted(DpacctError):
+    """Not all rows are done."""
+
+    kind = "interrupted"
+    exit_code = ExitStatus.INTERRUPTED
+
+
+class _Lost(_Interrupted):
+    exit_code = ExitStatus.INTERNAL
+
+
 def _compute(
     grid: Grid, asking: Asking, path: Path | None, jobs: int, restart: bool, quiet: bool
 ) -> list[Row]:
@@ -108,8 +116,8 @@ def _compute(
         if path is not None:
             opened = Journal(_journal(path), mark, restart=restart)
     except OSError as error:
-        message = f"cannot write {str(_journal(path or Path()))[:80]!r}: {error.strerror}."
-        raise Refusal(message, "--output") from None
+        message = f"cannot write {str(_journal(path or Path()))[:80]!r}: {error.strerror}"
+        raise Usage(message, argument="--output") from None
     with opened as journal:
         done: dict[int, Row] = {} if journal is None else dict(journal.rows)
         done = {number: row for number, row in done.items() if 0 <= number < grid.size}
@@ -127,11 +135,8 @@ def _compute(
             except (KeyboardInterrupt, Killed) as ending:
                 why = "interrupted" if isinstance(ending, KeyboardInterrupt) else str(ending)
                 rest = "; the same command goes on from there" if journal else ""
-                message = f"{why}: {progress.done} of {grid.size} rows are done{rest}."
-                status = (
-                    ExitStatus.INTERNAL if isinstance(ending, Killed) else ExitStatus.INTERRUPTED
-                )
-                raise Refusal(message, kind="interrupted", status=status) from None
+                message = f"{why}: {progress.done} of {grid.size} rows are done{rest}"
+                raise (_Lost if isinstance(ending, Killed) else _Interrupted)(message) from None
         if not quiet:
             fresh = grid.size - kept
             note(f"{fresh} row{'' if fresh == 1 else 's'} in {progress.seconds}.")

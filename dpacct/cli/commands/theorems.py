@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from dpacct.cli.command import Command
-from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import write_json, write_lines
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import (
     Flag,
     Text,
     one_of,
 )
 from dpacct.declare.number import NotANumber, number, shown
-from dpacct.declare.record import Parameter, Several
-from dpacct.errors import DpacctError
+from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -88,9 +86,11 @@ class Theorems(Command):
         elif action == "eval" and rest:
             _evaluate(rest[0], rest[1:], self.as_printed, self.as_json)
         elif action in _WANTS:
-            raise Refusal(f"theorems {action} needs {_WANTS[action]} after it.", action)
+            raise Usage(f"theorems {action} needs {_WANTS[action]} after it", argument=action)
         else:
-            raise Refusal(f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}.", "WORDS")
+            raise Usage(
+                f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}", argument="WORDS"
+            )
 
 
 def summary(statement: Statement) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _search(query: str, as_json: bool) -> None:
         click.echo(json.dumps([summary(s) for s in chosen], indent=2))
         return
     if not chosen:
-        raise Refusal(f"nothing that the papers state matches {shown(query)}.", "WORDS")
+        raise Usage(f"nothing that the papers state matches {shown(query)}", argument="WORDS")
     where = [f"{papers()[s.paper].short}, {s.locus}: {s.claim}" for s in chosen]
     write_lines(
         _cut(table([(s.id, s.verdict, text) for s, text in zip(chosen, where, strict=True)]))
@@ -209,12 +209,7 @@ def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool, as_json: bool
 
     statement = get(name)
     values = dict(_pair(pair) for pair in pairs)
-    try:
-        value = statement.evaluate(values, as_printed=as_printed)
-    except DpacctError as error:  # its arguments are the theorem's, not the command line's
-        raise Refusal(
-            error.message, error.argument, kind=error.kind, status=ExitStatus(error.exit_code)
-        ) from None
+    value = statement.evaluate(values, as_printed=as_printed)
     finite: float | str = value if math.isfinite(value) else str(value)
     if as_json:
         write_json(
@@ -242,7 +237,7 @@ def _pair(text: str) -> tuple[str, Fraction | int | tuple[Fraction | int, ...]]:
     """`rate=1/3`, or a list of numbers: `votes=6,0,0`."""
     name, equals, numbers = text.partition("=")
     if not equals or not name.isidentifier():
-        raise Refusal(f"an argument must be written NAME=VALUE, got {shown(text)}.", "WORDS")
+        raise Usage(f"an argument must be written NAME=VALUE, got {shown(text)}", argument="WORDS")
     if "," in numbers:
         return name, tuple(_number(name, part) for part in numbers.strip("[] ").split(","))
     return name, _number(name, numbers)
@@ -252,9 +247,7 @@ def _number(name: str, text: str) -> Fraction | int:
     try:
         value = number(text)
     except NotANumber as error:
-        raise Refusal(
-            f"{name} must be a number, got {shown(text, 40)}, {error}.",
-            name,
-            kind="invalid-argument",
+        raise InvalidArgument(
+            f"{name} must be a number, got {shown(text, 40)}, {error}", argument=name
         ) from None
     return value.numerator if value.denominator == 1 else value

@@ -14,9 +14,9 @@ from dpacct.cli.command import Command, File
 from dpacct.cli.exit_status import ExitStatus
 from dpacct.cli.output import write_json, write_lines
 from dpacct.cli.question import QUIET
-from dpacct.cli.refusal import Refusal
 from dpacct.declare.domain import SEED, STEPS, Flag, Text
 from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.errors import NotCertified
 
 _LONGEST = 20_000_000  # characters of a certificate; a long one has 10^5
 
@@ -70,13 +70,13 @@ class Verify(Command):
         certificate = self.certificate
         if certificate is None:
             if self.independent:
-                raise Refusal("--independent needs --certificate.", "--independent")
+                raise Usage("--independent needs --certificate", argument="--independent")
             registry_check.verify(
                 self.names, self.draws, self.seed, as_json=self.as_json, quiet=self.quiet
             )
             return
         if self.names:
-            raise Refusal("--certificate stands alone; leave the names out.", "--certificate")
+            raise Usage("--certificate stands alone; leave the names out", argument="--certificate")
         from dpacct.proof.check import about, check
 
         parsed = _certificate(certificate)
@@ -104,11 +104,9 @@ class Verify(Command):
         verdict = "proven" if holds else "not proven"
         write_lines([f"{first}: {verdict}", *(f"  {line}" for line in others), *lines])
         if not holds:
-            raise Refusal(
-                f"{certificate[:80]!r} proves nothing: a claim does not hold.",
-                "--certificate",
-                kind="not-certified",
-                status=ExitStatus.WITHHELD,
+            raise NotCertified(
+                f"{certificate[:80]!r} proves nothing: a claim does not hold",
+                argument="--certificate",
             )
 
 
@@ -121,10 +119,10 @@ def _certificate(path: str) -> Any:
         with Path(path).open(encoding="utf-8") as file:
             text = file.read(_LONGEST + 1)
         if len(text) > _LONGEST:
-            message = f"--certificate: {path[:80]!r} is longer than {_LONGEST} characters."
+            message = f"--certificate: {path[:80]!r} is longer than {_LONGEST} characters"
             raise Usage(message, argument="--certificate")
         return json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "it is not JSON"
-        message = f"--certificate: cannot read {path[:80]!r}: {reason}."
+        message = f"--certificate: cannot read {path[:80]!r}: {reason}"
         raise Usage(message, argument="--certificate") from error
