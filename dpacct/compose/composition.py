@@ -28,10 +28,10 @@ from .low_sampling import FEW_HITS, LowSampling
 
 # relative error of a delta, and of an epsilon, above which another method is asked
 _USABLE, _ROUGH = 1e-6, 1e-6
-# steps up to which a contour comes before counts of large losses, in a profile of few hits
-_FEW_STEPS = 40
+# steps up to which, and hits from which on, a contour comes before counts of large losses in a profile
+_FEW_STEPS, _SOME_HITS = 40, 0.25
 # what a profile's panels may miss where its readings are those of grids, 1e-4 wide
-_ON_GRIDS = 1e-5
+_ON_GRIDS = 1e-4
 # relative rounding of the mass of open failures, and of what is added to it
 _MIXED = 4e-15
 # log of what is below all floats
@@ -219,21 +219,39 @@ class Direction:
 
     # -- curves ------------------------------------------------------------------------------
 
-    def log_profile(self, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
-        """Log delta at each epsilon, and how far the upper end is above it: at most about the tolerance.
+    def log_profile(
+        self, epsilons: Floats, tolerance: float, faint: float
+    ) -> tuple[Floats, Floats]:
+        """Log delta at rising epsilons, and how far the upper end is above it: at most about the tolerance.
 
-        From readings at few epsilons, where these tell; else from grids.
+        From readings at few epsilons, where these tell; else from grids. Of what is surely below `faint`
+        there is a bound, as far as one is cheap.
         """
-        values, errors = self._profile(epsilons, tolerance)
+        values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
+        last, bound = self._fades(epsilons, faint)
+        values[last:] = bound
+        values[:last], errors[:last] = self._profile(epsilons[:last], tolerance)
         rough = np.isinf(errors)
         errors[rough] = 0.0
-        rough &= values > _LEAST_LOG
+        rough &= values > faint
         if rough.any():
             # where no grid spans the losses, the bound stays
             with suppress(TooFine):
                 ends, missed = self._on_grids(epsilons[rough], max(tolerance, _ON_GRIDS))
                 values[rough], errors[rough] = np.minimum(values[rough], ends), missed
         return values, errors
+
+    def _fades(self, epsilons: Floats, faint: float) -> tuple[int, float]:
+        """From which of the rising epsilons on Chernoff's bound is below this, and the bound there."""
+        first, last, bound = 0, epsilons.size, -math.inf
+        while self.has_contour and self.log_kept == 0.0 and first < last:
+            middle = (first + last) // 2
+            found = contour.chernoff(self.parts, float(epsilons[middle]))
+            if found < faint:
+                last, bound = middle, found
+            else:
+                first = middle + 1
+        return last, bound
 
     @cached_property
     def _profile(self) -> Profile:
@@ -243,8 +261,9 @@ class Direction:
                 return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
             return Profile(Route(self._by_contours), every=True)
         routes = [Route(self._by_contours), Route(self._by_jumps)]
-        # of many steps that hardly ever touch the record no line tells
-        if self.rare is not None and sum(n for _, n in self.rare.laws) > _FEW_STEPS:
+        # where steps hardly ever touch the record few lines tell
+        rare = self.rare
+        if rare is not None and (rare.hits < _SOME_HITS or rare.steps > _FEW_STEPS):
             routes.reverse()
         return Profile(*routes)
 
@@ -268,9 +287,14 @@ class Direction:
         low = self.low_sampling
         if low is None:
             return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
-        told = [low.log_delta(epsilon) for epsilon in epsilons.tolist()]
-        values = np.array([low.log_touched if each is None else each[2] for each in told])
-        return values, np.array([math.inf if each is None else 0.0 for each in told])
+        values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
+        for k, epsilon in enumerate(epsilons.tolist()):
+            found = low.log_delta(epsilon)
+            if found is not None:
+                values[k] = found[2]
+            else:
+                values[k], errors[k] = low.bound(epsilon), math.inf
+        return values, errors
 
     @property
     def scale(self) -> float:

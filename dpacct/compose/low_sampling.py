@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -90,6 +91,11 @@ class LowSampling:
         return Question(laws, reverse=self.exchanged)
 
     @property
+    def steps(self) -> float:
+        """Of all laws together."""
+        return sum(n for _, n in self.laws)
+
+    @property
     def log_touched(self) -> float:
         """log of the probability that some step touches the record at all: delta is never above it."""
         return math.log(-math.expm1(sum(n * math.log1p(-law.rate) for law, n in self.laws)))
@@ -114,6 +120,12 @@ class LowSampling:
         # parameters are doubles
         lower, upper = lower * (1.0 - _INPUTS), upper * (1.0 + _INPUTS)
         return min(max(value, lower), upper), lower, upper
+
+    def bound(self, epsilon: float) -> float:
+        """log delta is at most this."""
+        with suppress(ArithmeticError, TooFine), quiet():
+            return min(self.log_touched, self.question.bound(epsilon))
+        return self.log_touched
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether delta(epsilon) is shown to be below e^log_target."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # of an upper end of delta that becomes an absolute error of a trade-off curve
 _CURVE_TOLERANCE = 1e-8
+# log of a delta of which a profile takes a bound; and of what a curve's least alpha may be off by, relative
+_FAINT, _UNSEEN = -600.0, -23.0
 # of a logarithm: what it is rounded by
 _UNIT = 2.0**-52
 ORDER = Real(1, math.inf, typical=(1.1, 64))
@@ -192,9 +194,15 @@ def profile(
 
 
 def log_profile(
-    plan: Composition, epsilons: NDArray[np.floating[Any]], tolerance: float = 1e-9
+    plan: Composition,
+    epsilons: NDArray[np.floating[Any]],
+    tolerance: float = 1e-9,
+    faint: float = _FAINT,
 ) -> NDArray[np.floating[Any]]:
-    """Log of an upper end of delta at each epsilon, by lines that are good to `tolerance`."""
+    """Log of an upper end of delta at each epsilon, by lines that are good to `tolerance`.
+
+    Of what is below `faint` a bound will do.
+    """
     if plan.renyi_only:
 
         def read(at: Floats) -> tuple[Floats, Floats]:
@@ -204,14 +212,13 @@ def log_profile(
 
         values, errors = Profile(read)(epsilons, tolerance)
         return np.minimum(values + errors, 0.0)
-    best = np.full(epsilons.shape, -np.inf)
+    rising, place = np.unique(epsilons, return_inverse=True)
+    best = np.full(rising.shape, -np.inf)
     for direction in plan.upper:
-        values, errors = direction.log_profile(epsilons, tolerance)
+        values, errors = direction.log_profile(rising, tolerance, faint)
         best = np.maximum(best, values + np.log1p(np.minimum(errors, 1.0)))
-    # delta falls with epsilon, so a bound at a smaller epsilon holds at a larger one
-    order = np.argsort(epsilons)
-    best[order] = np.minimum.accumulate(best[order])
-    return np.asarray(np.minimum(best, 0.0))
+    # a bound at a smaller epsilon holds at a larger one
+    return np.asarray(np.minimum(np.minimum.accumulate(best), 0.0)[place])
 
 
 @strict
@@ -231,7 +238,8 @@ def tradeoff(
             "kinked": all(direction.kinked for direction in plan.upper),
             "largest": [direction.largest for direction in plan.upper],
         }
-    values = curve(lambda e: log_profile(plan, e, _CURVE_TOLERANCE), array.ravel(), **about)
+    faint = _UNSEEN + math.log(float(array[array > 0.0].min(initial=1.0)))
+    values = curve(lambda e: log_profile(plan, e, _CURVE_TOLERANCE, faint), array.ravel(), **about)
     values = values.reshape(array.shape)
     return float(values) if values.ndim == 0 else values
 

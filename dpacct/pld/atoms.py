@@ -41,7 +41,7 @@ def power(atoms: Atoms, count: int, c: float) -> Atoms:
     losses, logs = atoms
     if count == 0:
         return np.zeros(1), np.zeros(1)
-    if losses.size == 0:
+    if losses.size == 0 or count == 1:
         return atoms
     if losses.size == 1:
         return count * losses, count * logs

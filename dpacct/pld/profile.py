@@ -3,9 +3,10 @@
 A panel is read at 17 Chebyshev points. Four times what the interpolation from every other of them misses at
 the rest is charged to the interpolation from all, whose error is far less once more points help at all:
 of an analytic function about the square. A panel is halved where that is above the tolerance, or not a tenth
-of what half as many points miss (unless that was below it); where few epsilons are left each is read by
-itself. So 10^5 epsilons of a composition take some hundred readings. Where kinks would take too many, delta
-lies below its chords, as it is convex in e^eps (Dong, Roth, Su 2022, Proposition 2.12).
+of what half as many points miss (unless that was below it); where few epsilons were asked for each is read
+by itself. A resolved panel serves all later epsilons in it, as a trade-off curve comes back to it. So 10^5
+epsilons of a composition take some hundred readings. Where kinks would take too many, delta lies below its
+chords, as it is convex in e^eps (Dong, Roth, Su 2022, Proposition 2.12).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,7 +46,10 @@ def _interpolated(nodes: Floats, values: Floats, at: Floats) -> Floats:
 
 
 class Route:
-    """Readings that are not tried between two epsilons at which nothing was resolved."""
+    """Readings that are not tried between two epsilons at which nothing was resolved.
+
+    Of many the ends and the middle one are tried first, as what does not resolve takes longest.
+    """
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -52,15 +57,32 @@ class Route:
 
     def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """As of `Read`; value 0 where nothing was tried."""
-        low, high = self._failed
-        tried = (epsilons < low) | (epsilons > high)
         values, errors = np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
-        if tried.any():
-            values[tried], errors[tried] = self._read(epsilons[tried])
-            failed = epsilons[np.isinf(errors)]
-            if failed.size:
-                self._failed = min(low, float(failed[0])), max(high, float(failed[-1]))
+        probes, rest = np.unique([0, epsilons.size // 2, epsilons.size - 1]), slice(None)
+        for part in (probes, rest):
+            low, high = self._failed
+            tried = np.zeros(epsilons.shape, bool)
+            tried[part] = True
+            tried &= np.isinf(errors) & ((epsilons < low) | (epsilons > high))
+            if tried.any():
+                values[tried], errors[tried] = self._read(epsilons[tried])
+                failed = epsilons[tried & np.isinf(errors)]
+                if failed.size and (part is rest or np.isinf(errors[epsilons.size // 2])):
+                    self._failed = min(low, float(failed[0])), max(high, float(failed[-1]))
         return values, errors
+
+
+class Panel(NamedTuple):
+    """Chebyshev's points of an interval of epsilons, what was read there, and the error between them."""
+
+    nodes: Floats
+    values: Floats
+    charged: float
+
+    def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """Values and errors, as of `Read`."""
+        found = _interpolated(self.nodes, self.values, epsilons)
+        return found, np.full(epsilons.shape, self.charged)
 
 
 class Profile:
@@ -68,8 +90,10 @@ class Profile:
 
     def __init__(self, *routes: Read, every: bool = False) -> None:
         """`routes`: ways to read it, the first first; `every`: at each epsilon, as kinks are everywhere."""
-        self._routes, self._every, self._spent = routes, every, 0.0
+        self._routes, self._every, self._spent, self._top = routes, every, 0.0, 0.0
         self._known: dict[float, tuple[float, float]] = {}
+        self._alone: Floats = np.empty(0)  # what was asked for outside all panels
+        self._panels: list[Panel] = []
 
     def __call__(self, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
         """Upper ends at these, and errors of about the tolerance; inf where no reading resolves."""
@@ -77,28 +101,44 @@ class Profile:
         values, errors = np.full(x.shape, math.nan), np.zeros(x.shape)
         if not x.size:
             return values, errors
-        top = 2.0 ** math.ceil(math.log2(max(float(x[-1]), 1e-300)))
-        panels = deque([(0.0, top, 0, x.size)])
-        left = _MOST + len(self._known)
+        self._top = self._top or max(float(x[-1]), 1e-300)
+        while self._top < x[-1]:  # by halves, so that panels are those of before
+            self._top *= 2.0
+        for panel in self._panels:
+            if panel.charged <= tolerance:
+                first, last = np.searchsorted(x, panel.nodes[[0, -1]])
+                values[first:last], errors[first:last] = panel(x[first:last])
+        left = np.isnan(values)
+        if left.any():
+            values[left], errors[left] = self._resolved(x[left], tolerance)
+        return values[inverse], errors[inverse]
+
+    def _resolved(self, x: Floats, tolerance: float) -> tuple[Floats, Floats]:
+        """At rising epsilons outside all panels."""
+        values, errors = np.zeros(x.shape), np.zeros(x.shape)
+        asked = np.union1d(self._alone, x)
+        panels, most = deque([(0.0, self._top, 0, x.size)]), _MOST + len(self._known)
         while panels:
             low, high, first, last = panels.popleft()
             part = slice(first, last)
             middle = 0.5 * (low + high)
             cut = first + int(np.searchsorted(x[part], middle))
+            few = np.searchsorted(asked, high) - np.searchsorted(asked, low) <= _POINTS + 1
             if self._spent > _LONG:
                 values[part], errors[part] = self._chords(x[part]), math.inf
-            elif self._every or last - first <= _POINTS + 1:
+            elif self._every or few:
                 values[part], errors[part] = self._at(x[part])
+                self._alone = np.union1d(self._alone, x[part])
             elif cut in (first, last):  # all in one half
                 ends = (middle, high) if cut == first else (low, middle)
                 panels.append((*ends, first, last))
-            elif len(self._known) > left:
+            elif len(self._known) > most:
                 values[part] = self._chords(x[part])
             elif (found := self._panel(low, high, x[part], tolerance)) is not None:
                 values[part], errors[part] = found
             else:
                 panels += [(low, middle, first, cut), (middle, high, cut, last)]
-        return values[inverse], errors[inverse]
+        return values, errors
 
     def _at(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Readings, each of which is made once."""
@@ -139,8 +179,8 @@ class Profile:
             if missed > most or not settling:
                 return None
             before = missed
-        charged = np.full(at.shape, _CHARGED * missed + 3.0 * float(errors.max()))
-        return _interpolated(nodes, values, at), charged
+        self._panels.append(Panel(nodes, values, _CHARGED * missed + 3.0 * float(errors.max())))
+        return self._panels[-1](at)
 
     def _chords(self, at: Floats) -> Floats:
         """Chords in e^epsilon between upper ends that were read; the last one holds beyond."""

@@ -447,11 +447,18 @@ class Question:
             return True
         with np.errstate(all="ignore"):
             try:
-                if self.reverse and bound_backwards(self.laws, epsilon) < log_target - 1e-9:
+                if self.bound(epsilon) < log_target - 1e-9:
                     return True
                 return self.read(epsilon).ends[1] < log_target
             except (Unresolved, TooFine):
                 return False
+
+    def bound(self, epsilon: float) -> float:
+        """log delta is at most this. Raises `TooFine`."""
+        if not self.reverse:
+            return 0.0
+        with np.errstate(all="ignore"):
+            return bound_backwards(self.laws, epsilon)
 
     @staticmethod
     def _reading(made: Expansion | Line, epsilon: float) -> Reading:

@@ -28,8 +28,8 @@ Complexes = npt.NDArray[np.complex128]
 
 # relative error at which a line's step and end are chosen; and of each term of the sum
 _TOLERANCE, _ROUNDING = 1e-12, 2e-15
-# steps of a line in a block, blocks at once, and the most steps
-_BLOCK, _BLOCKS, _MOST = 24, 4, 8192
+# steps of a line in a block; blocks at once, at first and at most; and the most steps
+_BLOCK, _BLOCKS, _MOST_BLOCKS, _MOST = 24, 4, 32, 8192
 _SHIFTS = np.array([0.15, 0.3, 0.5, 0.7, 0.85, 1.0])
 
 
@@ -198,9 +198,8 @@ class Line:
         waves = [_Wave(table, h) for table in tables]
         v = np.empty(0, dtype=complex)
         while True:
-            v = np.append(
-                v, _log_integrand(tables, waves, c, h, v.size // _BLOCK, self._floor is not None)
-            )
+            blocks = np.arange(min(max(v.size // _BLOCK, _BLOCKS), _MOST_BLOCKS)) + v.size // _BLOCK
+            v = np.append(v, _log_integrand(tables, waves, c, h, blocks, self._floor is not None))
             t = h * np.arange(v.size)
             if not np.isfinite(v.real).all():
                 raise Unresolved
@@ -290,11 +289,9 @@ class _Wave:
         mean = product(real, p[:, None])[:, 0] + 1j * product(excess, p[:, None])[:, 0]
         return real + 1j * sine, mean
 
-    def block(self, first: int) -> tuple[Complexes, Complexes]:
-        """Both, for the steps of blocks from `first` on."""
-        long, long_mean = self._waves(
-            self._step * _BLOCK * np.arange(float(first), float(first + _BLOCKS))
-        )
+    def of(self, blocks: npt.NDArray[np.intp]) -> tuple[Complexes, Complexes]:
+        """Both, for the steps of these blocks."""
+        long, long_mean = self._waves(self._step * _BLOCK * blocks.astype(float))
         p, above = self._table.weights, self._table.above
         tabulated(long.shape[0] * self._short.size // 4)
         cross = _complex_inner(long * p, self._parts)
@@ -319,15 +316,15 @@ def _log_integrand(
     waves: Sequence[_Wave],
     c: float,
     step: float,
-    first: int,
+    blocks: npt.NDArray[np.intp],
     floored: bool,
 ) -> Complexes:
-    """log of D(c + it)/M(c) e^{-it mean} / ((c + it)(c + 1 + it)) for blocks of steps from `first` on."""
-    t = step * np.arange(first * _BLOCK, (first + _BLOCKS) * _BLOCK)
+    """log of D(c + it)/M(c) e^{-it mean} / ((c + it)(c + 1 + it)) for blocks of steps."""
+    t = step * np.arange(blocks[0] * _BLOCK, (blocks[-1] + 1) * _BLOCK)
     total = -np.log((c + 1j * t) * (c + 1.0 + 1j * t))
     without = np.zeros(t.shape, dtype=complex)
     for table, wave in zip(tables, waves, strict=True):
-        whole, few = wave.block(first)
+        whole, few = wave.of(blocks)
         total += table.count * log1p(whole.real, whole.imag)
         if floored and table.above.any():
             share = few / (1.0 + whole)

@@ -9,11 +9,13 @@ import pytest
 
 import dpacct as dp
 from dpacct.compose.composition import Composition
+from dpacct.pld.atoms import power
 from dpacct.pld.nested import merged
 from dpacct.pld.outcomes import outcomes
 from dpacct.pld.profile import Profile, Route
-from dpacct.pld.stable import Floats
+from dpacct.pld.stable import Floats, TooFine
 from dpacct.vocabulary import Adjacency
+from tests.work import calls
 
 
 def gaussian(epsilons: Floats) -> Floats:
@@ -68,6 +70,23 @@ def test_what_panels_miss_is_charged() -> None:
     assert np.all(missed <= np.log1p(errors))
 
 
+def test_resolved_panels_serve_later_epsilons() -> None:
+    read = Counted(gaussian)
+    profile = Profile(read)
+    profile(np.linspace(0.0, 3.0, 5000), 1e-9)
+    before, again = read.count, np.geomspace(0.01, 2.9, 12)
+    values, errors = profile(again, 1e-9)
+    assert read.count == before
+    assert np.all(np.abs(values - gaussian(again)) <= errors + 1e-12)
+    profile(again, 1e-13)  # finer than the panels are
+    assert read.count > before
+    before = read.count
+    profile(np.linspace(0.0, 6.0, 5000), 1e-9)  # the lower half is there
+    fresh = Counted(gaussian)
+    Profile(fresh)(np.linspace(0.0, 6.0, 5000), 1e-9)
+    assert read.count - before < 0.7 * fresh.count
+
+
 def test_kinks_and_the_largest_loss() -> None:
     at = np.linspace(0.0, 1.0, 5001)
     with np.errstate(divide="ignore"):
@@ -102,6 +121,25 @@ def test_nothing_is_tried_between_two_failures() -> None:
     values, errors = route(np.array([1.5, 3.0]))
     assert 1.5 not in tried and 3.0 in tried
     assert np.isinf(errors).tolist() == [True, False] and values.tolist() == [0.0, -3.0]
+
+
+def test_what_fails_at_three_places_is_not_tried_at_all() -> None:
+    tried: list[float] = []
+
+    def read(epsilons: Floats) -> tuple[Floats, Floats]:
+        tried.extend(epsilons.tolist())
+        return -epsilons, np.full(epsilons.shape, math.inf)
+
+    _, errors = Route(read)(np.linspace(0.0, 1.0, 101))
+    assert tried == [0.0, 0.5, 1.0] and np.isinf(errors).all()
+
+
+def test_one_draw_of_thousands_of_atoms_is_itself() -> None:
+    """Listing how often each of them falls took 15 s for (Poisson(.1)(DiscreteGaussian(200))*9 + ...)."""
+    atoms = np.sqrt(np.arange(1.0, 5001.0)), np.full(5000, -math.log(5000.0))
+    assert calls(lambda: power(atoms, 1, 1.0)) < 100
+    with pytest.raises(TooFine):
+        power(atoms, 3, 1.0)
 
 
 @pytest.mark.parametrize(
