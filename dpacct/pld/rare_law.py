@@ -475,6 +475,9 @@ def _side(
     losses, log_q = law.loss(edges), law.release.log_q(edges)
     size = log_q + np.multiply.outer(np.array(exponents), losses)
     heavy = size > size.max(axis=1, keepdims=True) - _FAINT
+    if split is not None and low < split < high:  # a line may count what is above it alone
+        far = edges >= split
+        heavy[:, far] = size[:, far] > size[:, far].max(axis=1, keepdims=True) - _FAINT
     fine = (heavy[:, :-1] | heavy[:, 1:]).any(axis=0)
     # other tilts reach farther up: there every panel stays, if not as fine
     kept = np.maximum.accumulate(fine)
