@@ -313,21 +313,24 @@ class Direction:
         except _GIVES_UP:
             return None
 
-    def float_epsilon(self, log_target: float) -> float:
-        """About epsilon at this log delta, where the search starts: the fast engine's, or the saddle's.
+    def float_epsilon(self, log_target: float) -> tuple[int, float]:
+        """About epsilon at this log delta, where the search starts, behind how doubtful that is.
 
-        Where a closed form is cheap to read again, the saddle's will do.
+        0: the fast engine's, or the saddle's where a closed form is cheap to read again. 1: the saddle's,
+        between the ends that the engine has. 2: one of these ends.
         """
         guess = self._saddle_epsilon(log_target) if self.closed else math.nan
         if guess > 0.0:
-            return guess
+            return 0, guess
         solved = self._asked(lambda engine: engine.epsilon(log_target))
         if solved is not None and solved.resolved:
-            return solved.value
+            return 0, solved.value
         guess = self._saddle_epsilon(log_target)
-        if solved is None or math.isnan(guess):
-            return guess if solved is None else solved.value
-        return min(max(guess, solved.lower), solved.upper)
+        if solved is None:
+            return 1, guess
+        if solved.lower < guess < solved.upper:
+            return 1, guess
+        return 2, solved.lower if guess <= solved.lower else solved.upper
 
     def _saddle_epsilon(self, log_target: float) -> float:
         """The saddle's, or nan."""
@@ -360,6 +363,12 @@ class Direction:
                 return self._seeker(Fraction(epsilon), log_target).total.c
         except _GIVES_UP:
             return 1.0 / max(epsilon, 1e-300)
+
+    def steepness(self, guess: float) -> float:
+        """A guess of -d log delta/d epsilon, or the tilt of the line last read where they are far apart."""
+        lines = self.evidence.get("lines") or [self.evidence]
+        tilt: float = lines[0].get("contour", {}).get("c", guess)
+        return guess if 1.0 / 3.0 < tilt / guess < 3.0 else tilt
 
     def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
         """Whether a cheap bound, eq. (10), proves delta(epsilon) <= target."""

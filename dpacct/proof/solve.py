@@ -153,16 +153,24 @@ class Plan:
         self, side: str, directions: list[Direction], target: Fraction, width: float
     ) -> Certified:
         guesses = [_start(direction, target) for direction in directions]
-        order = sorted(range(len(directions)), key=lambda k: -guesses[k])
+        # the largest comes first; of doubtful ones the least
+        order = sorted(
+            range(len(guesses)),
+            key=lambda k: (guesses[k][0], guesses[k][1] if guesses[k][0] else -guesses[k][1]),
+        )
         low = high = Fraction(0)
         leader: int | None = None
         decided: dict[int, Fraction] = {}  # direction -> where it was found to meet the target
         for k in order:
             # a clear crossing needs no look at the floor first
-            if (leader is not None or guesses[k] <= 1e-9) and directions[k].decide(high, target):
+            doubt, guess = guesses[k]
+            if (leader is not None or guess <= 1e-9) and directions[k].decide(high, target):
                 decided[k] = high
                 continue
-            ends = _crossing(directions[k], guesses[k], target, width)
+            # it is not enough there, so the answer is larger, whatever was guessed
+            if high:
+                guess = float(high) if doubt else max(guess, float(high))
+            ends = _crossing(directions[k], guess, target, width)
             if ends[1] > high:  # a guess may be larger, and the answer smaller
                 (low, high), leader = ends, k
         told = exact_text(target)
@@ -179,18 +187,18 @@ class Plan:
         return Certified(low, high, claims)
 
 
-def _start(direction: Direction, target: Fraction) -> float:
-    """The fast engine's epsilon; where it has none, one found by bisection among proven answers."""
-    guess = direction.float_epsilon(ln(target))
+def _start(direction: Direction, target: Fraction) -> tuple[int, float]:
+    """A guess behind its doubt; where floats have none, one by bisection among proven answers."""
+    doubt, guess = direction.float_epsilon(ln(target))
     if math.isfinite(guess):
-        return guess
+        return doubt, guess
     low, high = -30.0, 10.0  # of log10 epsilon
     for _ in range(16):
         middle = (low + high) / 2
         x = Fraction(10.0**middle)
         safe = direction.decide(x, target) if direction.closed else direction.at_most(x, target)
         low, high = (low, middle) if safe else (middle, high)
-    return float(10.0**high)
+    return 0, 10.0**high
 
 
 def _crossing(
@@ -221,6 +229,8 @@ def _crossing(
                 x = (x + Fraction(retreat)) / 2
                 slope = direction.float_slope(float(x), log_target)
                 continue
+            if previous is None:
+                slope = direction.steepness(slope)
             middle = (found.lower + found.upper) / 2
             gap = _log_ratio(middle, target)
             if abs(gap) <= fine:
