@@ -17,11 +17,12 @@ from dpacct.errors import DpacctError, NotCertified
 
 from .balls import Enclosure, ball, fraction, precision
 from .effort import CLOSED, allowance, read_cost, spend
+from .far_draws import FarDraws
 from .far_search import FarSeeker
 from .floats import FloatLaw
-from .lattice import places
+from .lattice import Lattice, places
 from .lattice_search import LatticeSeeker
-from .line import Terms
+from .line import Line, Terms
 from .plan import Laws
 from .search import Seeker, saddle_epsilon, tilt_for_bound
 from .whole import (
@@ -49,36 +50,8 @@ _NOTHING = Fraction(1, 10**1000)
 _ROUNDING = 2.0**-30  # of an error's radius
 
 
-class Proof(Protocol):
-    """What a proposal is built into: good for every epsilon near the one it was made for."""
-
-    @property
-    def node_count(self) -> int:
-        """Numbers that a reading adds up."""
-        ...
-
-    def terms(self, epsilon: arb) -> Terms:
-        """What a reading adds up, and an upper bound of each error."""
-        ...
-
-    def delta(self, epsilon: arb, terms: Terms | None = None) -> arb:
-        """An enclosure of the value at one epsilon."""
-        ...
-
-
-class Seeks(Protocol):
-    """A search for a proof of one kind."""
-
-    @property
-    def log_delta(self) -> float | None:
-        """About what to expect; None where that is not known yet."""
-        ...
-
-    def propose(
-        self, epsilon: float, log_delta: float | None, nats: float
-    ) -> tuple[dict[str, Any], Proof]:
-        """Evidence that delta, about e^log_delta, is enclosed to e^-nats of it, and its proof."""
-        ...
+Seeks = Seeker | FarSeeker | LatticeSeeker
+Proof = Line | FarDraws | Lattice
 
 
 class Solved(Protocol):
@@ -316,10 +289,11 @@ class Direction:
     def float_epsilon(self, log_target: float) -> tuple[int, float]:
         """About epsilon at this log delta, where the search starts, behind how doubtful that is.
 
-        0: the fast engine's, or the saddle's where a closed form is cheap to read again. 1: the saddle's,
-        between the ends that the engine has. 2: one of these ends.
+        0: the fast engine's, or the saddle's of many steps with a closed form, which is cheap to read again.
+        1: the saddle's, between the ends that the engine has. 2: one of these ends.
         """
-        guess = self._saddle_epsilon(log_target) if self.closed else math.nan
+        repeated = self.closed and any(count > 1 for _, count in self.laws)
+        guess = self._saddle_epsilon(log_target) if repeated else math.nan
         if guess > 0.0:
             return 0, guess
         solved = self._asked(lambda engine: engine.epsilon(log_target))

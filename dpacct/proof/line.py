@@ -10,44 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from flint import acb, arb
 
-from dpacct.pld.stable import Floats
-
 from .balls import disc
 from .choices import demand, positive, real, whole
-
-
-class Prepared(Protocol):
-    """One step's law, ready for the line Re s = c."""
-
-    @property
-    def at_c(self) -> arb:
-        """M(c)."""
-        ...
-
-    @property
-    def node_count(self) -> int:
-        """Nodes of its rules; 1 where it has none."""
-        ...
-
-    def moment(self, y: arb) -> arb:
-        """Encloses M(y), real y > 0."""
-        ...
-
-    def row(self, step: arb, count: int) -> list[acb]:
-        """Encloses M(c + i k step), k = 0 .. count."""
-        ...
-
-    def deficit(self, t: arb) -> arb:
-        """Lower bound of -log|M(c + it')/M(c)| for all t' >= t."""
-        ...
-
-    def float_deficit(self, t: Floats) -> Floats:
-        """The same in floats: for the search, never for the proof."""
-        ...
+from .moments import Moments, NormalMoments
 
 
 @dataclass(frozen=True)
@@ -71,6 +39,7 @@ class Contour:
 
 
 MOST_DOUBLINGS = 1000
+Prepared = Moments | NormalMoments
 Steps = Sequence[tuple[Prepared, int]]
 Terms = dict[str, arb]
 """The sum of a line, and an upper bound of each error."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -164,13 +165,12 @@ class Plan:
         for k in order:
             # a clear crossing needs no look at the floor first
             doubt, guess = guesses[k]
-            if (leader is not None or guess <= 1e-9) and directions[k].decide(high, target):
+            if (leader is not None or guess <= 1e-9) and _meets(directions[k], high, target):
                 decided[k] = high
                 continue
             # it is not enough there, so the answer is larger, whatever was guessed
-            if high:
-                guess = float(high) if doubt else max(guess, float(high))
-            ends = _crossing(directions[k], guess, target, width)
+            first = [float(high)] if doubt and high else []
+            ends = _crossing(directions[k], [*first, max(guess, float(high))], target, width)
             if ends[1] > high:  # a guess may be larger, and the answer smaller
                 (low, high), leader = ends, k
         told = exact_text(target)
@@ -201,7 +201,24 @@ def _start(direction: Direction, target: Fraction) -> tuple[int, float]:
     return 0, 10.0**high
 
 
+def _meets(direction: Direction, epsilon: Fraction, target: Fraction) -> bool:
+    """Whether the target is proven to be met; False where nothing is."""
+    with suppress(NotCertified):
+        return direction.decide(epsilon, target) is True
+    return False
+
+
 def _crossing(
+    direction: Direction, guesses: Sequence[float], target: Fraction, width: float
+) -> tuple[Fraction, Fraction]:
+    """`_crossing_near` the first of the guesses near which there is a proof."""
+    for guess in guesses[:-1]:
+        with suppress(NotCertified):
+            return _crossing_near(direction, guess, target, width)
+    return _crossing_near(direction, guesses[-1], target, width)
+
+
+def _crossing_near(
     direction: Direction, guess: float, target: Fraction, width: float
 ) -> tuple[Fraction, Fraction]:
     """Two epsilons, one proven too small and one proven large enough, a relative `width` apart."""
