@@ -22,23 +22,15 @@ from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure, ball, precision
-from .choices import positive, whole
-from .effort import TooCostly, lattice_cost, line_cost, rule_cost, spend
+from .choices import demand, positive, whole
+from .effort import TooCostly, lattice_cost, line_cost, spend
 from .far_draws import FORM, from_evidence
 from .lattice import Lattice, Period
 from .less_atoms import LessAtoms
-from .line import Contour, Line
+from .line import Contour, Line, prepared
 from .plan import Laws, Sides, read_plan
-from .rule import Rule
-from .whole import (
-    chernoff,
-    closed_form,
-    discrete,
-    largest_loss,
-    rules_from_json,
-    size,
-    top_outcome,
-)
+from .rule import rules_from_json, size
+from .whole import chernoff, closed_form, discrete, largest_loss, top_outcome
 
 AT_MOST, AT_LEAST, MORE = "at most", "at least", "more than"
 RELATIONS = (AT_MOST, AT_LEAST, MORE)
@@ -195,23 +187,21 @@ def _prove(
         if form == "largest loss":
             return Enclosure(Enclosure.of(top_outcome(laws, e)).lower, Fraction(1)), {}
         if form == "moment bound":
-            rules = _rules(laws, evidence)
+            demand(positive(evidence["c"]), "a tilt that is not positive")
+            rules = rules_from_json(evidence["rules"])
             value = chernoff(laws, rules, arb(evidence["c"]), e)
             return Enclosure(Fraction(0), Enclosure.of(value).upper), {}
         if form == "lattice":
-            period, steps = Period(**evidence["period"]), discrete(laws)
-            spend(lattice_cost(period.nodes, sum(len(s.law().atoms) for s, _ in steps), ctx.prec))
-            return Enclosure.of(Lattice(steps, period).delta(e)), {}
+            period, outcomes = Period(**evidence["period"]), discrete(laws)
+            atoms = sum(len(step.law().atoms) for step, _ in outcomes)
+            spend(lattice_cost(period.nodes, atoms, ctx.prec))
+            return Enclosure.of(Lattice(outcomes, period).delta(e)), {}
         if form in ("contour", "contour less atoms"):
-            rules = _rules(laws, evidence)
+            rules = rules_from_json(evidence["rules"])
             contour = Contour(**evidence["contour"])
-            nodes = sum(size(rule) for rule in rules)
-            spend(line_cost(nodes, contour.count, len(laws), ctx.prec))
-            prepared = [
-                (law.prepare(arb(contour.c), rule), count)
-                for (law, count), rule in zip(laws, rules, strict=True)
-            ]
-            line = Line(prepared, contour) if form == "contour" else LessAtoms(prepared, contour)
+            spend(line_cost(size(rules), contour.count, len(laws), ctx.prec))
+            steps = prepared(laws, rules, arb(contour.c))
+            line = Line(steps, contour) if form == "contour" else LessAtoms(steps, contour)
             terms = line.terms(e)
             return Enclosure.of(line.delta(e, terms)), terms
         if form == FORM:
@@ -219,15 +209,6 @@ def _prove(
             terms = split.terms(e)
             return Enclosure.of(split.delta(e, terms)), terms
     raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
-
-
-def _rules(laws: Laws, evidence: dict[str, Any]) -> list[Rule | None]:
-    """The rules that are told, charged before anything is built on them."""
-    if not positive(evidence.get("c", 1.0)):
-        raise ValueError("a tilt that is not positive")
-    rules = rules_from_json(laws, evidence["rules"])
-    spend(rule_cost(sum(size(rule) for rule in rules), ctx.prec))
-    return rules
 
 
 def exact_text(value: Fraction) -> str:

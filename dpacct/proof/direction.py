@@ -24,6 +24,7 @@ from .lattice import Lattice, places
 from .lattice_search import LatticeSeeker
 from .line import Line, Terms
 from .plan import Laws
+from .rule import rules_to_json
 from .search import Seeker, saddle_epsilon, tilt_for_bound
 from .whole import (
     FEW_OUTCOMES,
@@ -33,7 +34,6 @@ from .whole import (
     has_closed_form,
     largest_loss,
     outcomes,
-    rules_to_json,
     top_outcome,
 )
 

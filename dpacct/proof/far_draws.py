@@ -11,7 +11,7 @@ bounded, and no term is negative. This module knows nothing of how anything was 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,12 @@ from flint import arb, ctx
 
 from .balls import ball, disc
 from .choices import demand, positive, whole
-from .effort import line_cost, rule_cost, spend
+from .effort import line_cost, spend
 from .law import normal_tail
-from .line import Contour, Line, Prepared, Terms, payoff_peak
+from .line import Contour, Line, Terms, log_moment, payoff_peak, prepared
 from .plan import Laws
-from .rule import Rule
+from .rule import Rules, rules_from_json, size
 from .step import Step
-from .whole import size
 from .window import Part, Window, given_up
 
 FORM = "contours by far draws"
@@ -57,48 +56,33 @@ class Split:
         """Whether there are no far draws at all, only such as are given up."""
         return self.window.lone
 
-    def parts(self) -> list[Any]:
-        """N, F, and the other laws."""
-        others = [law for k, (law, _) in enumerate(self.laws) if k != self.which]
-        return [*(Part(self.step, self.window, far) for far in (False, True)), *others]
+    def pieces(self, far: int | None) -> list[tuple[Step | Part, int]]:
+        """N, F and the other laws, and how often each occurs where so many draws are far.
 
-    def counts(self, far: int) -> list[int]:
-        """How often each of them occurs where so many draws are far."""
-        others = [count for k, (_, count) in enumerate(self.laws) if k != self.which]
-        return [self.count - far, far, *others]
-
-    def steps(self, far: int, c: arb, rules: Sequence[Rule | None]) -> list[tuple[Prepared, int]]:
-        """The parts that occur, prepared for Re s = c."""
-        told = zip(self.parts(), self.counts(far), rules, strict=True)
-        return [(part.prepare(c, rule), count) for part, count, rule in told if count]
-
-    def rules_from_json(self, told: Sequence[Mapping[str, Any] | None]) -> list[Any]:
-        """Rules of N, F and the others; None where there is nothing to choose."""
-        return [
-            None if fields is None else part.rule_from_json(dict(fields))
-            for part, fields in zip(self.parts(), told, strict=True)
+        None: any number; then each occurs, but F where there are no far draws.
+        """
+        near = self.count - (far or 0)
+        hit = far if far is not None else 0 if self.lone else 1
+        parts = [
+            (Part(self.step, self.window, False), near),
+            (Part(self.step, self.window, True), hit),
         ]
+        return [*parts, *(law for k, law in enumerate(self.laws) if k != self.which)]
 
     def ways(self, far: int) -> arb:
         """binom(T, k)."""
         return arb(self.count).bin(far)
 
-    def log_term(self, far: int, c: arb, rules: Sequence[Any]) -> arb:
+    def log_term(self, far: int, c: arb, rules: Rules) -> arb:
         """Logarithm of the moment of the term with so many far draws."""
-        log = sum((n * one.at_c.log() for one, n in self.steps(far, c, rules)), arb(0))
-        found: arb = log + self.ways(far).log()
-        return found
+        return log_moment(prepared(self.pieces(far), rules, c)) + self.ways(far).log()
 
-    def log_rest(self, most: int, c: arb, rules: Sequence[Any]) -> arb:
+    def log_rest(self, most: int, c: arb, rules: Rules) -> arb:
         """Logarithm of an upper bound of the moments of all terms with more far draws, eq. (25)."""
-        near, far, *others = (
-            part.prepare(c, rule).at_c for part, rule in zip(self.parts(), rules, strict=True)
-        )
-        log = (self.count - most - 1) * (near + far).log() + (most + 1) * far.log()
-        for one, count in zip(others, self.counts(0)[2:], strict=True):
-            log += count * one.log()
-        found: arb = log + self.ways(most + 1).log()
-        return found
+        (near, _), (far, _), *others = prepared(self.pieces(None), rules, c)
+        log = (self.count - most - 1) * (near.at_c + far.at_c).log()
+        log += (most + 1) * far.at_c.log() + log_moment(others)
+        return log + self.ways(most + 1).log()
 
     def given_up(self) -> arb:
         """What the draws beyond the window's end add at most."""
@@ -120,8 +104,8 @@ class FarDraws:
         self,
         split: Split,
         lines: Mapping[int, Line],
-        bounds: Mapping[int, tuple[float, Sequence[Any]]],
-        rest: tuple[float, Sequence[Any]],
+        bounds: Mapping[int, tuple[float, Rules]],
+        rest: tuple[float, Rules],
     ) -> None:
         self.split, self.lines = split, lines
         settled = {*lines, *bounds}
@@ -148,8 +132,8 @@ class FarDraws:
             ways = self.split.ways(far)
             for name, value in line.terms(epsilon).items():
                 told[f"{far} far: {name}"] = ways * value
-        for name, (c, log_moment) in self._bounds.items():
-            told[name] = ((log_moment - c * epsilon).exp() * payoff_peak(c)).upper()
+        for name, (c, log_size) in self._bounds.items():
+            told[name] = ((log_size - c * epsilon).exp() * payoff_peak(c)).upper()
         told["given up"] = self.split.given_up()
         told["too much"] = self.split.too_much()
         return told
@@ -175,20 +159,17 @@ def from_evidence(laws: Laws, evidence: Mapping[str, Any]) -> FarDraws:
     demand(whole(evidence["which"], 0, len(laws) - 1), "a law that the plan has not")
     split = Split(laws, evidence["which"], Window(**evidence["window"]))
 
-    def read(told: Mapping[str, Any]) -> tuple[float, list[Any]]:
+    def read(told: Mapping[str, Any]) -> tuple[float, Rules]:
         demand(positive(told["c"]), "a tilt that is not positive")
-        rules = split.rules_from_json(told["rules"])
-        spend(rule_cost(sum(size(rule) for rule in rules), ctx.prec))
-        return told["c"], rules
+        return told["c"], rules_from_json(told["rules"])
 
     lines, bounds = {}, {}
     for told in evidence["lines"]:
-        contour = Contour(**told["contour"])
-        rules = read({"c": contour.c, "rules": told["rules"]})[1]
-        spend(line_cost(sum(map(size, rules)), contour.count, len(rules), ctx.prec))
+        contour, rules = Contour(**told["contour"]), rules_from_json(told["rules"])
+        spend(line_cost(size(rules), contour.count, len(rules), ctx.prec))
         far = told["far"]
         demand(whole(far, 0) and far not in lines, "this number of far draws")
-        lines[far] = Line(split.steps(far, arb(contour.c), rules), contour)
+        lines[far] = Line(prepared(split.pieces(far), rules, arb(contour.c)), contour)
     for told in evidence["bounds"]:
         demand(whole(told["far"], 0), "this number of far draws")
         bounds[told["far"]] = read(told)

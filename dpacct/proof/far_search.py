@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb
 
 from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats
@@ -17,14 +16,13 @@ from .balls import precision
 from .effort import SEARCH, line_cost, rule_cost, spend
 from .far_draws import FORM, FarDraws, Split
 from .floats import FloatLaws, log_payoff_peak
-from .line import Contour, Line
+from .line import Line
 from .plan import Laws
-from .rule import has_panels
-from .rules import Wanted, propose_rule
-from .search import Aim, Evidence, count_nodes, decay, searching
+from .rule import Rules, rules_to_json
+from .rules import Wanted
+from .search import Aim, Evidence, Vertical, fitted, propose_rules, searching
 from .split_floats import SplitFloats
 from .step import Step
-from .whole import rules_to_json, size
 from .window import Window
 
 _WIDTHS = (0.25, 0.15)
@@ -34,6 +32,8 @@ _MOST_FAR = 60
 _TILTS = 90
 _MOST_TRIED = 3
 _FAR_OFF = 8.0  # nats
+_SPARE = 76  # bits beyond those that the accuracy takes
+_BOUND_NATS = 14.0
 
 
 def _log_ways(count: int, far: int) -> float:
@@ -276,72 +276,42 @@ def _wanted(terms: Terms, one: _Term, nats: float, log_delta: float) -> Wanted:
 
 def _proposed(choice: _Choice, aim: Aim) -> tuple[Evidence, FarDraws]:
     terms, split = choice.terms, choice.terms.split
-    here = Aim(aim.epsilon, choice.log_delta, aim.nats + math.log(1.0 + len(choice.lines)))
-    told: Evidence = {"form": FORM, "which": split.which, "window": asdict(split.window)}
-    told["lines"], told["bounds"] = [], []
+    aim = Aim(aim.epsilon, choice.log_delta, aim.nats + math.log(1.0 + len(choice.lines)))
+    lines: list[dict[str, Any]] = []
     bits = 128
-    settled: dict[int, tuple[float, Sequence[Any]]] = {}
-    for one in choice.bounds:
-        rules, bits_here = _rules(terms, one, one.far, 14.0)
-        settled[one.far] = one.c, rules
-        told["bounds"].append({"far": one.far, "c": one.c, "rules": rules_to_json(rules)})
-        bits = max(bits, bits_here)
-    last = max((*choice.lines, *choice.bounds), key=lambda one: one.far)
-    rest, bits_here = _rules(terms, last, None, 14.0)
-    told["rest"] = {"c": last.c, "rules": rules_to_json(rest)}
-    bits = max(bits, bits_here)
+
+    def loose(term: _Term, far: int | None) -> tuple[float, Rules]:
+        """A tilt and rules for a bound."""
+        nonlocal bits
+        total = _BOUND_NATS + math.log(terms.count)
+        wanted = Wanted(term.c, term.c, term.c, total, terms.count, _BOUND_NATS)
+        rules, needed = propose_rules(split.pieces(far), wanted, _SPARE)
+        bits = max(bits, needed)
+        return term.c, rules
+
+    settled = {term.far: loose(term, term.far) for term in choice.bounds}
+    rest = loose(max((*choice.lines, *choice.bounds), key=lambda term: term.far), None)
     built: dict[int, Line] = {}
-    for one in choice.lines:
-        rules, bits_here, built[one.far] = _line(terms, one, here)
-        contour = asdict(built[one.far].contour)
-        told["lines"].append({"far": one.far, "contour": contour, "rules": rules_to_json(rules)})
-        bits = max(bits, bits_here)
-    told["bits"] = bits
+    for term in choice.lines:
+        height = term.height - float(log_payoff_peak(np.array([term.c]))[0])
+        at = Vertical(term.c, term.step, term.up, term.down, height)
+        wanted = _wanted(terms, term, aim.nats, aim.log_delta)
+        pieces = split.pieces(term.far)
+        found = fitted(pieces, wanted, aim, at, spare=_SPARE, less=False)
+        bits, built[term.far] = max(bits, found.bits), found.line
+        lines.append({"far": term.far, **found.to_json()})
+    evidence = {
+        "form": FORM,
+        "which": split.which,
+        "window": asdict(split.window),
+        "lines": lines,
+        "bounds": [{"far": far, **_told(bound)} for far, bound in settled.items()],
+        "rest": _told(rest),
+        "bits": bits,
+    }
     with precision(bits):
-        return told, FarDraws(split, built, settled, (last.c, rest))
+        return evidence, FarDraws(split, built, settled, rest)
 
 
-def _rules(
-    terms: Terms, one: _Term, far: int | None, nats: float, wanted: Wanted | None = None
-) -> tuple[list[Any], int]:
-    """Rules of N, F and the others at a term's tilts; None where one does not occur."""
-    wanted = wanted or Wanted(one.c, one.c, one.c, nats + math.log(terms.count), terms.count, nats)
-    split = terms.split
-    near, hit, *others = split.parts()
-    rules: list[Any] = []
-    bits = 64 + math.ceil((wanted.nats + 8.0) / math.log(2.0))
-    with precision(bits), searching():
-        used = split.counts(far or 0)[0] > 0
-        rule, lift = propose_rule(near, wanted) if used else (None, 0.0)
-        rules.append(rule)
-        skip = far == 0 or (far is None and split.lone)
-        rule, more = (None, 0.0) if skip else propose_rule(hit, wanted, far or 1)
-        rules.append(rule)
-        lift = max(lift, more)
-        for law in others:
-            rule, more = propose_rule(law, wanted)
-            rules.append(rule)
-            lift = max(lift, more)
-    spend(rule_cost(sum(size(rule) for rule in rules if rule is not None), bits))
-    return rules, 64 + math.ceil((wanted.nats + lift + 8.0) / math.log(2.0))
-
-
-def _line(terms: Terms, one: _Term, aim: Aim) -> tuple[list[Any], int, Line]:
-    """Rules, bits and the line of one term."""
-    wanted = _wanted(terms, one, aim.nats, aim.log_delta)
-    rules, bits = _rules(terms, one, one.far, aim.nats, wanted)
-    height = one.height - float(log_payoff_peak(np.array([one.c]))[0])
-    c = arb(one.c)
-    with precision(bits):
-        steps = terms.split.steps(one.far, c, rules)
-        with searching():
-            count, doublings = count_nodes(height, one.step, aim, decay(steps))
-    contour = Contour(one.c, one.step, count, one.up, one.down, doublings)
-    if any(has_panels(rule) for rule in rules):
-        told = wanted._replace(frequency=count * one.step)
-        rules, bits = _rules(terms, one, one.far, aim.nats, told)
-    with precision(bits):
-        steps = terms.split.steps(one.far, c, rules)
-        nodes = sum(law.node_count for law, _ in steps)
-        spend(line_cost(nodes, count, len(steps), bits))
-        return rules, bits, Line(steps, contour)
+def _told(bound: tuple[float, Rules]) -> dict[str, Any]:
+    return {"c": bound[0], "rules": rules_to_json(bound[1])}

@@ -63,6 +63,9 @@ def places(steps: Sequence[tuple[Step, int]]) -> Places | None:
     if len(laws) == 1 and len(laws[0][0]) == 2:  # any two losses
         (one, other), count = sorted(laws[0][0], key=lambda point: float(point[0])), laws[0][1]
         return Places(count * one[0], other[0] - one[0], ((((0, one[1]), (1, other[1])), count),))
+    if len(laws) == 1 and len(laws[0][0]) == 3 and steps[0][0].symmetric:  # x, -x and 0
+        ((x, up), (_, down), (_, level)), count = laws[0]
+        return Places(-count * x, x, ((((0, down), (1, level), (2, up)), count),))
     exact = [unit for unit in units if unit is not None]
     if len(exact) < len(units):
         return None

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from flint import acb, arb
 
 from .balls import disc
 from .choices import demand, positive, real, whole
 from .moments import Moments, NormalMoments
+from .rule import Rule, Rules
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,31 @@ class Contour:
 MOST_DOUBLINGS = 1000
 Prepared = Moments | NormalMoments
 Steps = Sequence[tuple[Prepared, int]]
+
+
+class Summand(Protocol):
+    """A law that a line may be built of."""
+
+    def prepare(self, c: arb, rule: Rule | None) -> Prepared:
+        """It is made ready for the line Re s = c."""
+        ...
+
+
 Terms = dict[str, arb]
 """The sum of a line, and an upper bound of each error."""
+
+
+def prepared(
+    laws: Sequence[tuple[Summand, int]], rules: Rules, c: arb
+) -> list[tuple[Prepared, int]]:
+    """The laws that occur, ready for the line Re s = c."""
+    pairs = zip(laws, rules, strict=True)
+    return [(law.prepare(c, rule), count) for (law, count), rule in pairs if count > 0]
+
+
+def log_moment(steps: Steps) -> arb:
+    """log M(c) of them all."""
+    return sum((count * law.at_c.log() for law, count in steps), arb(0))
 
 
 def payoff_peak(y: arb) -> arb:

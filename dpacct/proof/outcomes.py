@@ -10,6 +10,7 @@ from flint import arb, ctx
 
 from dpacct.errors import NotCertified
 
+from .choices import demand
 from .effort import spend, sum_cost
 
 MOST_POINTS = 400_000
@@ -113,3 +114,67 @@ class Composition:
         for loss, mass in self._points[first:end]:
             total += mass * stick(epsilon - loss)
         return total
+
+
+class _Tails:
+    """sum_{j >= J} b^j/j! a^{n-j}/(n-j)! for n = 0, 1, ... and J that falls: sums of positive terms only."""
+
+    def __init__(self, a: arb, b: arb, count: int) -> None:
+        self._a, self._b = _powers(a, count), _powers(b, count)
+        self._n, self._from, self._value = 0, 1, arb(0)
+
+    def _term(self, j: int) -> arb:
+        return self._b[j] * self._a[self._n - j] if 0 <= j <= self._n else arb(0)
+
+    def grow(self) -> None:
+        """One draw more: the next j comes from a j, or from the one below it."""
+        more = self._b[1] * self._term(self._from - 1)
+        self._n += 1
+        self._value = ((self._a[1] + self._b[1]) * self._value + more) / self._n
+
+    def lower(self, start: int) -> None:
+        """J = start, which is no larger than before, or beyond all of this n."""
+        if start > self._n:
+            self._from, self._value = self._n + 1, arb(0)
+        demand(min(start, self._n + 1) <= self._from, "losses too near to each other")
+        while self._from > start:
+            self._from -= 1
+            self._value += self._term(self._from)
+
+    def value(self, start: int) -> arb:
+        """The sum from start on, J or a little less."""
+        return self._value + sum((self._term(j) for j in range(start, self._from)), arb(0))
+
+
+def three_losses(points: Sequence[Point], count: int, epsilon: arb) -> arb:
+    """E[(1 - e^{eps - L})_+] of `count` draws from three point masses, eq. (30).
+
+    Summed over how often the least is drawn. The rest are n draws from two losses, of which j take the
+    larger; j > t gives a sum above epsilon, and t falls as n grows, so that the sums over j, under P and
+    under Q, grow by a few terms at each n.
+    """
+    spend(sum_cost(4 * count, ctx.prec))
+    (least, c), (low, a), (high, b) = sorted(points, key=lambda point: float(point[0].mid()))
+    demand(bool(least < low) and bool(low < high), "losses that cannot be told apart")
+    falls = [(-loss).exp() for loss in (least, low, high)]
+    draws = _powers(c, count), _powers(c * falls[0], count)
+    sums = _Tails(a, b, count), _Tails(a * falls[1], b * falls[2], count)
+    total, growth = arb(0), epsilon.exp()
+    for n in range(count + 1):
+        t = (epsilon - (count - n) * least - n * low) / (high - low)
+        # where a sum of losses cannot be told from epsilon it is taken in and left out
+        first, last = (max(0, int(end.floor().fmpz()) + 1) for end in (t.lower(), t.upper()))
+        for tails in sums:
+            if n:
+                tails.grow()
+            tails.lower(last)
+
+        def reading(start: int, k: int = count - n) -> arb:
+            p, q = (row[k] * tails.value(start) for row, tails in zip(draws, sums, strict=True))
+            return p - growth * q
+
+        value = reading(last)
+        for start in range(first, min(last, n + 1)):
+            value = value.union(reading(start))
+        total += value
+    return total * arb(count).fac()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from flint import arb
+from flint import arb, ctx
 
 from .choices import MOST_TERMS, demand, positive, real, whole
+from .effort import rule_cost, spend
 from .law import Branch
 
 MOST_NODES = 5000
@@ -125,7 +126,7 @@ class Rule:
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Rule:
-        """Read what `dataclasses.asdict` wrote."""
+        """Read what `dataclasses.asdict` wrote; raises where that is no rule."""
         branches = []
         for told in fields["branches"]:
             kind = LineRule if "shift" in told["nodes"] else PanelRule
@@ -152,3 +153,24 @@ def _fits(branch: Branch, rule: BranchRule) -> bool:
 def has_panels(rule: Rule | None) -> bool:
     """Whether some branch is cut into panels, whose error grows with the frequency."""
     return rule is not None and any(isinstance(one.nodes, PanelRule) for one in rule.branches)
+
+
+Rules = Sequence[Rule | None]
+"""Each law's; None where there is nothing to choose."""
+
+
+def size(rules: Rules) -> int:
+    """Terms and cells, 1 where there is nothing to choose."""
+    return sum(1 if rule is None else rule.size for rule in rules)
+
+
+def rules_to_json(rules: Rules) -> list[dict[str, Any] | None]:
+    """The rules for a certificate."""
+    return [None if rule is None else asdict(rule) for rule in rules]
+
+
+def rules_from_json(rows: Sequence[dict[str, Any] | None]) -> list[Rule | None]:
+    """Read what `rules_to_json` wrote, and charge what is built on them."""
+    rules = [None if fields is None else Rule.from_json(fields) for fields in rows]
+    spend(rule_cost(size(rules), ctx.prec))
+    return rules

@@ -105,11 +105,8 @@ def _log_window(window: Window, far: bool, x: Floats) -> Floats:
     return np.asarray(np.minimum(rising, falling))
 
 
-def propose_rule(law: Step | Part, wanted: Wanted, copies: int = 1) -> tuple[Rule | None, float]:
-    """A rule for the law, and the nats that its own cancellation costs; None: nothing to choose.
-
-    `copies`: how many far draws there are, where the law is of far draws.
-    """
+def propose_rule(law: Step | Part, wanted: Wanted) -> tuple[Rule | None, float]:
+    """A rule for the law, and the nats that its own cancellation costs; None: nothing to choose."""
     if isinstance(law, Step) and law.normal:
         return None, 0.0
     window = law.window if isinstance(law, Part) else None
@@ -120,7 +117,7 @@ def propose_rule(law: Step | Part, wanted: Wanted, copies: int = 1) -> tuple[Rul
     shift, damped = 0.0, []
     if views and all(view.start is None for view in views):
         for view in views:
-            shift, grid = _damping(view, wanted, copies)
+            shift, grid = _damping(view, wanted)
             damped += [grid] if grid is not None else []
     return Rule(tuple(rule for rule, _ in found), shift if damped else 0.0, tuple(damped)), lift
 
@@ -227,12 +224,12 @@ def segments(view: View, x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -
     return tuple(found[:4])
 
 
-def _damping(view: View, wanted: Wanted, copies: int) -> tuple[float, Grid | None]:
+def _damping(view: View, wanted: Wanted) -> tuple[float, Grid | None]:
     """A shift and cells for the damped bound, eq. (8): few steps, or far draws, of which there are few."""
     limit = 1.4 / view.mu if view.rate < 1.0 else math.inf
     power = view.powers(wanted)[1]
     if view.far and view.window is not None:
-        shift = min(math.sqrt(2.0 * (wanted.nats + 8.0) / (max(copies, 1) * view.growth)), limit)
+        shift = min(math.sqrt(2.0 * (wanted.nats + 8.0) / (wanted.steps * view.growth)), limit)
         depth, count = wanted.nats + 8.0 + 0.5 * shift**2 * view.growth, _FAR_CELLS
     elif view.window is None and wanted.steps <= _FEW_STEPS:
         shift = min(1.2 / view.mu, 3.0)

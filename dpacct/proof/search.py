@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats
@@ -29,12 +29,13 @@ from .floats import (
     saddle_for_log_delta,
 )
 from .less_atoms import LessAtoms
-from .line import Contour, Line, Prepared
+from .line import Contour, Line, Steps, prepared
 from .moments import Moments
-from .rule import Rule, has_panels
+from .plan import Laws
+from .rule import Rule, Rules, has_panels, rules_to_json, size
 from .rules import Wanted, propose_rule
 from .step import Step
-from .whole import rules_to_json, size
+from .window import Part
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
 _FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one expected
@@ -47,7 +48,7 @@ MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
 _SPARE = 46  # bits beyond those that the accuracy takes; 128 are two words
 
-BallLaws = Sequence[tuple[Step, int]]
+Pieces = Sequence[tuple[Step | Part, int]]
 Evidence = dict[str, Any]
 
 
@@ -75,7 +76,7 @@ class Seeker:
     """Saddle and moments of one direction, kept between trials."""
 
     def __init__(
-        self, laws: BallLaws, floats: FloatLaws, epsilon: float, log_delta: float | None
+        self, laws: Laws, floats: FloatLaws, epsilon: float, log_delta: float | None
     ) -> None:
         spend(SEARCH / 3.0)
         self._laws, self._floats = laws, floats
@@ -151,28 +152,71 @@ class Seeker:
         most = max(count for _, count in laws)
         inner = nats + cancelled + math.log(most) + 3.0
         wanted = Wanted(c, max(c - down, 1e-3 * c) if down else c, c + up, inner, most, nats)
-        rules, bits = _rules(laws, wanted)
-        with precision(bits):
-            prepared = _prepare(laws, rules, c)
-            with searching():
-                count, doublings, less_atoms = _nodes(prepared, height, step, aim)
-        contour = Contour(c, step, count, up, down, doublings)
-        again = any(has_panels(rule) for rule in rules)
-        if again:  # these rules depend on the highest frequency
-            rules, bits = _rules(laws, wanted._replace(frequency=count * step))
-        with precision(bits):
-            if again:
-                prepared = _prepare(laws, rules, c)
-            nodes = sum(law.node_count for law, _ in prepared)
-            spend(line_cost(nodes, count, len(prepared), bits))
-            line = LessAtoms(prepared, contour) if less_atoms else Line(prepared, contour)
-        evidence = {
-            "form": "contour less atoms" if less_atoms else "contour",
-            "bits": bits,
-            "contour": asdict(contour),
-            "rules": rules_to_json(rules),
-        }
-        return evidence, line
+        found = fitted(laws, wanted, aim, Vertical(c, step, up, down, height))
+        form = "contour less atoms" if isinstance(found.line, LessAtoms) else "contour"
+        return {"form": form, "bits": found.bits, **found.to_json()}, found.line
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A line, and what it was built of."""
+
+    line: Line
+    rules: Rules
+    bits: int
+
+    def to_json(self) -> Evidence:
+        """The line and its rules for a certificate."""
+        return {"contour": asdict(self.line.contour), "rules": rules_to_json(self.rules)}
+
+
+class Vertical(NamedTuple):
+    """Re s = c, the step and shifts of eq. (2), and log M(c) e^{-c eps} there."""
+
+    c: float
+    step: float
+    up: float
+    down: float
+    height: float
+
+
+def fitted(
+    laws: Pieces, wanted: Wanted, aim: Aim, at: Vertical, *, spare: int = _SPARE, less: bool = True
+) -> Fitted:
+    """The line at this place whose errors are within the aim; `less`: atoms may be taken out."""
+    rules, bits = propose_rules(laws, wanted, spare)
+    with precision(bits):
+        steps = prepared(laws, rules, arb(at.c))
+        with searching():
+            count, doublings, less_atoms = _nodes(steps, at.height, at.step, aim, less=less)
+    again = any(has_panels(rule) for rule in rules)
+    if again:  # these rules depend on the highest frequency
+        rules, bits = propose_rules(laws, wanted._replace(frequency=count * at.step), spare)
+    contour = Contour(at.c, at.step, count, at.up, at.down, doublings)
+    with precision(bits):
+        if again:
+            steps = prepared(laws, rules, arb(at.c))
+        nodes = sum(law.node_count for law, _ in steps)
+        spend(line_cost(nodes, count, len(steps), bits))
+        line = LessAtoms(steps, contour) if less_atoms else Line(steps, contour)
+    return Fitted(line, rules, bits)
+
+
+def propose_rules(
+    laws: Pieces, wanted: Wanted, spare: int = _SPARE
+) -> tuple[list[Rule | None], int]:
+    """Rules for the laws that occur, None for the others, and the bits they take; their cost is charged."""
+    rules: list[Rule | None] = []
+    bits = most = spare + math.ceil(wanted.nats / math.log(2.0))
+    with precision(bits), searching():
+        for law, count in laws:
+            rule, lift = None, 0.0
+            if count > 0:
+                rule, lift = propose_rule(law, wanted._replace(steps=count))
+            rules.append(rule)
+            most = max(most, spare + math.ceil((wanted.nats + lift) / math.log(2.0)))
+    spend(rule_cost(size(rules), most))
+    return rules, most
 
 
 def saddle_epsilon(laws: FloatLaws, log_delta: float) -> float:
@@ -218,40 +262,30 @@ def count_nodes(
     return count, int(np.argmax(row < 0.0))
 
 
-def _rules(laws: BallLaws, wanted: Wanted) -> tuple[list[Rule | None], int]:
-    rules, bits = [], _SPARE + math.ceil(wanted.nats / math.log(2.0))
-    with precision(bits), searching():
-        for law, count in laws:
-            rule, lift = propose_rule(law, wanted._replace(steps=count))
-            rules.append(rule)
-            bits = max(bits, _SPARE + math.ceil((wanted.nats + lift) / math.log(2.0)))
-    return rules, bits
-
-
-def _prepare(laws: BallLaws, rules: list[Rule | None], c: float) -> list[tuple[Prepared, int]]:
-    spend(rule_cost(sum(size(rule) for rule in rules), ctx.prec))
-    return [(law.prepare(arb(c), rule), n) for (law, n), rule in zip(laws, rules, strict=True)]
-
-
 def _nodes(
-    prepared: Sequence[tuple[Prepared, int]], height: float, step: float, aim: Aim
+    steps: Steps, height: float, step: float, aim: Aim, *, less: bool
 ) -> tuple[int, int, bool]:
     """(n, doublings, whether the point masses are taken out)."""
-    lonely = prepared[0][0] if len(prepared) == 1 else None
+
+    def deficit(t: Floats) -> Floats:
+        """The proven envelope in floats (the proof evaluates its own)."""
+        return sum((count * law.float_deficit(t) for law, count in steps), np.zeros(t.shape))
+
+    lonely = steps[0][0] if less and len(steps) == 1 else None
     try:
-        return *count_nodes(height, step, aim, decay(prepared)), False
+        return *count_nodes(height, step, aim, deficit), False
     except NotCertified:
         if not isinstance(lonely, Moments) or not lonely.law.atoms:
             raise
-    steps = prepared[0][1]
+    draws = steps[0][1]
     v, atoms, whole = (float(x) for x in (lonely.variation(), lonely.atoms_at_c(), lonely.at_c))
     count = 8.0
     while count < MOST_NODES:
         tau = count * step
         log_tail = (
             height
-            + math.log(0.5 * steps * (steps - 1.0))
-            + (steps - 2.0) * math.log((atoms + v / tau) / whole)
+            + math.log(0.5 * draws * (draws - 1.0))
+            + (draws - 2.0) * math.log((atoms + v / tau) / whole)
             + 2.0 * math.log(v / (tau * whole))
             - math.log(3.0 * math.pi * tau)
         )
@@ -261,18 +295,7 @@ def _nodes(
     raise NotCertified("the point masses of the loss decay too slowly: the value is withheld")
 
 
-def decay(steps: Sequence[tuple[Prepared, int]]) -> Callable[[Floats], Floats]:
-    """A float view of the proven envelope (the proof evaluates its own)."""
-
-    def deficit(t: Floats) -> Floats:
-        total = np.zeros(t.shape)
-        for law, count in steps:
-            total += count * law.float_deficit(t)
-        return total
-
-    return deficit
-
-
+_BOUND_NATS, _BOUND_BITS = 14.0, 94  # a bound need not be accurate
 _CLEARLY = 1e-6
 _TILTS = np.geomspace(0.7, 5.0, 9)
 _FAR_TILTS = np.geomspace(0.05, 300.0, 29)
@@ -287,7 +310,7 @@ def _log_bounds(laws: FloatLaws, cs: Floats, epsilon: float) -> Floats:
 
 
 def tilt_for_bound(
-    float_laws: FloatLaws, laws: BallLaws, epsilon: float, log_target: float
+    float_laws: FloatLaws, laws: Laws, epsilon: float, log_target: float
 ) -> tuple[float, list[Rule | None], int] | None:
     """(c, rules, bits) at which the moment bound should be below the target, or None."""
     spend(SEARCH)
@@ -306,11 +329,6 @@ def tilt_for_bound(
     enough = np.flatnonzero(values < log_target - 3.0)
     tilt = float(tilts[enough[0] if enough.size else np.argmin(values)])
     most = max(count for _, count in laws)
-    nats = 14.0 + math.log(most)
-    bits = 64 + math.ceil((nats + 20.0) / math.log(2.0))
-    with precision(bits):
-        wanted = Wanted(tilt, tilt, tilt, nats, most, nats)
-        with searching():
-            rules = [propose_rule(law, wanted)[0] for law, _ in laws]
-        spend(rule_cost(sum(size(rule) for rule in rules), bits))
+    nats = _BOUND_NATS + math.log(most)
+    rules, bits = propose_rules(laws, Wanted(tilt, tilt, tilt, nats, most, nats), _BOUND_BITS)
     return tilt, rules, bits

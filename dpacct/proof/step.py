@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from flint import arb, ctx
 
@@ -76,10 +75,6 @@ class Step:
             demand(self.normal, "a law without nodes")
             return NormalMoments(ball(self.mu_squared), c)
         return Moments(self.law(), c, rule)
-
-    def rule_from_json(self, fields: dict[str, Any]) -> Rule:
-        """A rule as a certificate holds it."""
-        return Rule.from_json(fields)
 
 
 @lru_cache(maxsize=256)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
 
 from flint import arb, ctx
 
 from . import laplace_draws, sampled_draws
 from .lattice import kept, places
-from .line import payoff_peak
-from .outcomes import MOST_POINTS, Composition, count_outcomes
+from .line import log_moment, payoff_peak, prepared
+from .outcomes import MOST_POINTS, Composition, count_outcomes, three_losses
 from .plan import Laws
 from .repeated_laplace import MOST_TERMS, residues
-from .rule import Rule
+from .rule import Rules
 from .step import Step
 
 _FEW_BETWEEN = 20.0, 40.0
@@ -79,7 +76,14 @@ def has_closed_form(laws: Laws, slow: bool = True) -> bool:
     if not steps:
         return False
     count = outcomes(steps)
-    return count <= FEW_OUTCOMES or (count <= MOST_POINTS and places(steps) is None)
+    if count <= FEW_OUTCOMES:
+        return True
+    return (count <= MOST_POINTS or _of_three(steps)) and places(steps) is None
+
+
+def _of_three(steps: Discrete) -> bool:
+    """Whether one law is repeated, with three losses."""
+    return len(steps) == 1 and len(steps[0][0].law().atoms) == 3
 
 
 def closed_form(laws: Laws, epsilon: arb, slow: bool = True) -> arb | None:
@@ -91,7 +95,10 @@ def closed_form(laws: Laws, epsilon: arb, slow: bool = True) -> arb | None:
         return law.one_step(epsilon)
     if law.spaced:
         return repeated(law, count, epsilon)
-    return finite_sum(discrete(laws), epsilon)
+    steps = discrete(laws)
+    if outcomes(steps) > FEW_OUTCOMES and _of_three(steps):
+        return 1 - kept(steps) + three_losses(law.law().atoms, count, epsilon)
+    return finite_sum(steps, epsilon)
 
 
 def repeated(step: Step, count: int, epsilon: arb) -> arb | None:
@@ -106,27 +113,6 @@ def repeated(step: Step, count: int, epsilon: arb) -> arb | None:
     return residues(count, b, epsilon) if count <= MOST_TERMS else None
 
 
-def chernoff(laws: Laws, rules: Sequence[Rule | None], c: arb, epsilon: arb) -> arb:
+def chernoff(laws: Laws, rules: Rules, c: arb, epsilon: arb) -> arb:
     """delta(eps) <= M(c) e^{-c eps} c^c/(1+c)^{1+c}, any c > 0, eq. (10)."""
-    log_moment = arb(0)
-    for (law, count), rule in zip(laws, rules, strict=True):
-        log_moment += count * law.prepare(c, rule).at_c.log()
-    return ((log_moment - c * epsilon).exp() * payoff_peak(c)).upper()
-
-
-def rules_from_json(laws: Laws, told: Sequence[dict[str, Any] | None]) -> list[Rule | None]:
-    """Each law's rule, read from a certificate."""
-    return [
-        None if fields is None else law.rule_from_json(fields)
-        for (law, _), fields in zip(laws, told, strict=True)
-    ]
-
-
-def size(rule: Rule | None) -> int:
-    """Terms and cells of a rule; 1 where there is nothing to choose."""
-    return 1 if rule is None else rule.size
-
-
-def rules_to_json(rules: Sequence[Rule | None]) -> list[dict[str, Any] | None]:
-    """Each law's rule, for a certificate."""
-    return [None if rule is None else asdict(rule) for rule in rules]
+    return ((log_moment(prepared(laws, rules, c)) - c * epsilon).exp() * payoff_peak(c)).upper()

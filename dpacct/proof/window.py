@@ -13,7 +13,7 @@ from typing import Any
 from flint import acb, arb
 
 from .balls import ball
-from .choices import demand, positive
+from .choices import Unsound, demand, positive
 from .law import Law, Weight, normal_tail, remove
 from .moments import Moments
 from .rule import Rule
@@ -105,13 +105,11 @@ class Part:
         start = first.start if first.start is not None else -end - mu * mu  # x = -end
         return Law(whole.atoms, (replace(first, start=start, end=end), *others))
 
-    def prepare(self, c: arb, rule: Rule) -> Moments:
+    def prepare(self, c: arb, rule: Rule | None) -> Moments:
         """The part ready for the line Re s = c."""
+        if rule is None:
+            raise Unsound("no bound is stated for a part of a law without nodes")
         return Moments(self.law(), c, rule)
-
-    def rule_from_json(self, fields: dict[str, Any]) -> Rule:
-        """A rule as a certificate holds it."""
-        return Rule.from_json(fields)
 
 
 def given_up(step: Step, window: Window) -> arb:

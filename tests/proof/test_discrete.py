@@ -16,13 +16,15 @@ import dpacct as dp
 from dpacct.compose import certified
 from dpacct.compose.composition import Composition
 from dpacct.errors import NotCertified
+from dpacct.proof import outcomes
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.claims import prove, sides
 from dpacct.proof.lattice import Lattice, Period
 from dpacct.proof.lattice_search import LatticeSeeker
-from dpacct.proof.law import Law
+from dpacct.proof.law import Law, add, exchange, remove
+from dpacct.proof.outcomes import three_losses
 from dpacct.proof.plan import read_plan
-from dpacct.proof.stated import guarantee, randomized_response, staircase
+from dpacct.proof.stated import guarantee, randomized_response, staircase, table
 from dpacct.proof.step import Step
 from dpacct.proof.whole import finite_sum
 from dpacct.tree.combine import Under
@@ -131,6 +133,9 @@ PLANS = {
         (Step(guarantee, (Fraction(1, 2), Fraction(1, 10**4))), 12),
         (Step(guarantee, (Fraction(3, 4), Fraction(0))), 9),
     ),
+    "exchanged": (
+        (Step(guarantee, (Fraction(1, 2), Fraction(1, 99)), exchange, Fraction(1, 3)), 60),
+    ),
 }
 
 
@@ -146,6 +151,57 @@ def test_one_period_is_the_whole_sum(name: str, epsilon: Fraction) -> None:
         for found in (lattice.delta(ball(epsilon)), finite_sum(steps, ball(epsilon))):
             assert found.overlaps(truth)
             assert found.rad() < 1e-9 * truth
+
+
+THREE = {
+    "sampled staircase": Step(staircase, (Fraction(1, 4), Fraction(1)), remove, Fraction(1, 9)),
+    "sampled guarantee": Step(guarantee, (Fraction(1, 2), Fraction(1, 50)), add, Fraction(1, 9)),
+    "tables": Step(
+        table, tuple(Fraction(x, 10) for x in (6, 3, 1, 5, 3, 2)), remove, Fraction(1, 7)
+    ),
+    "on a lattice": Step(staircase, (Fraction(1, 4), Fraction(1))),
+}
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 40), Fraction(1, 3), Fraction(5)])
+@pytest.mark.parametrize("name", THREE)
+def test_three_losses_are_the_whole_sum_eq_30(name: str, epsilon: Fraction) -> None:
+    """Also where many sums of losses tie with epsilon, and where none is above it."""
+    with precision(160):
+        law = THREE[name].law()
+        for count in (1, 2, 30):
+            truth = brute([(law, count)], ball(epsilon))
+            found = 1 - (1 - law.infinite) ** count + three_losses(law.atoms, count, ball(epsilon))
+            assert found.overlaps(truth)
+            assert found.rad() < 1e-30
+
+
+@pytest.mark.parametrize(
+    "what", ["a thousandth", "the larger loss of a new draw", "the first loss above epsilon"]
+)
+def test_without_a_part_of_the_sum_over_three_losses_eq_30(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    epsilon, tails = Fraction(3, 5), outcomes._Tails
+    grow, value = tails.grow, tails.value
+
+    def fewer(self: outcomes._Tails) -> None:
+        before = self._b[1]
+        self._b[1] = arb(0)
+        grow(self)
+        self._b[1] = before
+
+    with precision(120):
+        law = THREE["on a lattice"].law()
+        truth = brute([(law, 20)], ball(epsilon))
+        assert three_losses(law.atoms, 20, ball(epsilon)).overlaps(truth)
+        if what == "a thousandth":
+            monkeypatch.setattr(tails, "value", lambda self, j: value(self, j) * arb(1.001))
+        elif what == "the first loss above epsilon":
+            monkeypatch.setattr(tails, "value", lambda self, j: value(self, j) - self._term(j))
+        else:
+            monkeypatch.setattr(tails, "grow", fewer)
+        assert not three_losses(law.atoms, 20, ball(epsilon)).overlaps(truth)
 
 
 COARSE = {

@@ -19,10 +19,11 @@ from dpacct.proof.check import check
 from dpacct.proof.choices import Unsound
 from dpacct.proof.far_draws import FarDraws, Split
 from dpacct.proof.law import exchange, remove
-from dpacct.proof.line import Contour, Line
+from dpacct.proof.line import Contour, Line, prepared
 from dpacct.proof.moments import Moments
 from dpacct.proof.rule import LineRule, Rule
 from dpacct.proof.rules import Wanted, propose_rule
+from dpacct.proof.search import propose_rules
 from dpacct.proof.step import Step
 from dpacct.proof.window import Part, Window, given_up
 from dpacct.vocabulary import Strength
@@ -43,10 +44,8 @@ def truth(law: Step, contour: Contour = LONG) -> arb:
 
 
 def rules_for(split: Split, far: int | None, contour: Contour = LONG) -> list[Any]:
-    near, hit = split.parts()
     wanted = WANTED._replace(frequency=contour.step * contour.count)
-    rules = [propose_rule(near, wanted)[0] if far != STEPS else None]
-    return [*rules, propose_rule(hit, wanted, far or 1)[0] if far != 0 else None]
+    return propose_rules(split.pieces(far), wanted)[0]
 
 
 def built(
@@ -60,7 +59,7 @@ def built(
     made = {}
     for far in lines:
         rules = rules_for(split, far)
-        made[far] = Line(split.steps(far, arb(TILT), rules), LONG)
+        made[far] = Line(prepared(split.pieces(far), rules, arb(TILT)), LONG)
     settled = {far: (TILT, rules_for(split, far)) for far in bounds}
     rest = [] if split.lone else rules_for(split, None)
     return FarDraws(split, made, settled, (TILT, rest))
@@ -137,7 +136,7 @@ def test_a_number_left_out_is_no_proof() -> None:
         with pytest.raises(ValueError, match="left out"):
             built(LAW, Window(3.0, 3.0, 0.5), (0, 1))
         with pytest.raises(ValueError, match="no far draws"):
-            Split(((LAW, STEPS),), -1, WINDOWS[0]).parts()
+            Split(((LAW, STEPS),), -1, WINDOWS[0]).pieces(None)
         with pytest.raises(Unsound, match="far draws"):
             Window(3.0, 2.0, 0.5)
 
