@@ -47,18 +47,17 @@ def mean(
     federation: Federation, plan: Plan, local: Local, keys: Keys, weights: torch.Tensor, round: int
 ) -> Any:
     """The sum of the round's updates over tau K, without noise."""
-    x = torch.from_numpy(federation.train.scaled(federation.scaling))
-    y = torch.from_numpy(federation.train.y)
     total = torch.zeros(len(weights), dtype=torch.float64)
     for client in plan.sample(round, keys).clients.tolist():
-        rows = torch.from_numpy(federation.clients[client])
+        held = federation.train.part(federation.clients[client])
+        x, y = torch.from_numpy(held.scaled(federation.scaling)), torch.from_numpy(held.y)
         generator = keys.child(round, client).generator("batches")
-        orders = [generator.permutation(len(rows)) for _ in range(local.epochs)]
+        orders = [generator.permutation(len(held)) for _ in range(local.epochs)]
         size = local.batch_size
         batches = [order[i : i + size] for order in orders for i in range(0, len(order), size)]
         rate = local.learning_rate * local.decay ** (round - 1)
         clip = plan.noise["update"].clip
-        total += client_update(weights, x[rows], y[rows], batches, local, rate, clip).double()
+        total += client_update(weights, x, y, batches, local, rate, clip).double()
     return total.numpy() / (float(plan.cohort.rate) * plan.cohort.clients)
 
 
