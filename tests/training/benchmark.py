@@ -158,8 +158,8 @@ def pfl(prepared: Prepared) -> Callable[[], float]:
     from pfl.internal.ops import pytorch_ops
     from pfl.internal.ops.selector import set_framework_module
     from pfl.model.pytorch import PyTorchModel
-    from pfl.privacy.privacy_mechanism import CentrallyAppliedPrivacyMechanism
     from pfl.privacy.gaussian_mechanism import GaussianMechanism
+    from pfl.privacy.privacy_mechanism import CentrallyAppliedPrivacyMechanism
 
     class Net(torch.nn.Linear):
         def loss(self, x: Any, y: Any, eval: bool = False) -> Any:

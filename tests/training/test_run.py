@@ -15,7 +15,7 @@ import pytest
 import dpacct as dp
 from dpacct_training import algorithms
 from dpacct_training.accounts import Accounts
-from dpacct_training.algorithms.dp_fed_ls import DPFedLS
+from dpacct_training.algorithms.dp_fed import DPFedLS
 from dpacct_training.cli.main import main
 from dpacct_training.engines.in_process import InProcess
 from dpacct_training.folder import Folder

@@ -9,10 +9,8 @@ import hashlib
 import json
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from dpacct_training.accept import near
 from dpacct_training.claims import LEAST_SEEDS, Claim, Verdict
 from dpacct_training.durable import write_text
 from dpacct_training.experiment import Experiment, Section
+from dpacct_training.processes import finished
 from dpacct_training.sweep import combinations
 
 EXPERIMENTS = Path(dpacct_training.__file__).parents[1] / "experiments"
@@ -183,7 +182,7 @@ def replicate(
         for job in wanted
         if job.trial.digest not in kept or job.measures - set(kept[job.trial.digest].measures)
     ]
-    for trial in _done(todo, processes):
+    for _, trial in finished(run, todo, processes):
         kept[trial.digest] = trial
         trials = sorted(kept.values(), key=lambda t: order[t.digest])
         study = replace(study, trials=tuple(trials))
@@ -191,15 +190,6 @@ def replicate(
         if watch is not None:
             watch(trial, len(todo))
     return study
-
-
-def _done(todo: Iterable[Job], processes: int) -> Iterator[Trial]:
-    if processes == 1:
-        yield from map(run, todo)
-        return
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(run, job) for job in todo]):
-            yield done.result()
 
 
 def run(job: Job) -> Trial:

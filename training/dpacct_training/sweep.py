@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any
 
 from dpacct_training.experiment import Experiment, Section
+from dpacct_training.processes import finished
 
 Watch = Callable[["Cell", int], None]
 """Told each finished cell, and how many there are."""
@@ -55,22 +53,12 @@ def sweep(experiment: Experiment, processes: int = 1, watch: Watch | None = None
     """All runs, in memory; those of one process share the data. In the order of `combinations`."""
     settings = combinations(experiment)
     jobs = [(experiment, values) for values in settings]
-    finished: list[Cell] = []
-    with _mapped(processes) as run:
-        for cell in run(jobs):
-            finished.append(cell)
-            if watch is not None:
-                watch(cell, len(jobs))
-    return finished
-
-
-@contextmanager
-def _mapped(processes: int) -> Iterator[Callable[[list[Any]], Iterator[Cell]]]:
-    if processes == 1:
-        yield lambda jobs: map(_run, jobs)
-        return
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        yield lambda jobs: pool.map(_run, jobs)
+    cells: dict[int, Cell] = {}
+    for place, cell in finished(_run, jobs, processes):
+        cells[place] = cell
+        if watch is not None:
+            watch(cell, len(jobs))
+    return [cells[place] for place in range(len(jobs))]
 
 
 def _run(job: tuple[Experiment, Section]) -> Cell:
@@ -114,7 +102,7 @@ def means(experiment: Experiment, cells: list[Cell]) -> list[Mean]:
     for cell in cells:
         values = {k: v for k, v in cell.values.items() if k != "run.seed"}
         groups.setdefault(json.dumps(values), []).append(cell)
-    finished = []
+    averages = []
     for key, group in groups.items():
         values = json.loads(key)
         got = [cell.accuracy for cell in group]
@@ -122,10 +110,10 @@ def means(experiment: Experiment, cells: list[Cell]) -> list[Mean]:
         spread = (sum((a - middle) ** 2 for a in got) / max(1, len(got) - 1)) ** 0.5
         first = group[0]
         printed = _printed(experiment, values)
-        finished.append(
+        averages.append(
             Mean(values, middle, spread, len(got), first.noise_std, first.epsilon, printed)
         )
-    return finished
+    return averages
 
 
 def _printed(experiment: Experiment, values: Section) -> float | None:

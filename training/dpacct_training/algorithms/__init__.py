@@ -1,19 +1,17 @@
-"""Algorithms by name: each module here defines `ALGORITHM`, and nothing else lists them."""
+"""Algorithms by name: each class here that has one, and nothing else lists them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
-from pkgutil import iter_modules
 
 from dpacct_training.accept import one_of
 from dpacct_training.algorithm import Algorithm
+from dpacct_training.registry import named
 
 
 def found_in(folders: Iterable[str]) -> dict[str, type[Algorithm]]:
-    """What each module of these folders defines as `ALGORITHM`, by name."""
-    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(folders)]
-    return {module.ALGORITHM.name: module.ALGORITHM for module in modules}
+    """The algorithms of these folders, by name."""
+    return named(__name__, folders, Algorithm)
 
 
 _algorithms = found_in(__path__)

@@ -68,6 +68,3 @@ class AdaptiveClip(Algorithm):
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         clip = state["clip"] * math.exp(-self.pace * (float(released["short"][0]) - self.quantile))
         return {"weights": state["weights"] + released["update"], "clip": clip}
-
-
-ALGORITHM = AdaptiveClip

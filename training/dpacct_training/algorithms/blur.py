@@ -51,6 +51,3 @@ def sparse(rows: Array, keep: float) -> Array:
         return rows
     least = np.quantile(np.abs(rows), 1.0 - keep, axis=1, keepdims=True)
     return np.where(np.abs(rows) >= least, rows, np.zeros_like(rows))
-
-
-ALGORITHM = Blur

@@ -1,4 +1,4 @@
-"""DP-FedAvg (AE-DPFL, Algorithms 3 and 4, after Geyer et al. 2017)."""
+"""DP-FedAvg, with the server's or the clients' noise (AE-DPFL, Algorithms 3 to 6; Geyer et al. 2017)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpacct_training.algorithms.fedavg import FedAvg
-from dpacct_training.plan import SERVER, Cohort, Plan
+from dpacct_training.plan import SERVER, SHARES, Cohort, Plan
 from dpacct_training.setting import Setting
 
 
@@ -30,4 +30,16 @@ class DPFedAvg(FedAvg):
         return Plan(cohort=cohort, noise={"update": noise}, by=self.by)
 
 
-ALGORITHM = DPFedAvg
+@dataclass(frozen=True)
+class DPFedAvgClients(DPFedAvg):
+    """Each client clips, and adds its share of the noise before its update leaves it.
+
+    A share has 1 / (tau K) of the variance, not 1 / m of Algorithm 6: m, who takes part, is a secret
+    that clients are not told. What too few shares leave missing the server adds. The guarantee is one
+    of the sum: a secure sum is assumed, and that all shares are honest.
+    """
+
+    by: str = SHARES
+
+    name: ClassVar[str] = "dp_fedavg_clients"
+    source: ClassVar[str] = "AE-DPFL, Algorithms 5 and 6"

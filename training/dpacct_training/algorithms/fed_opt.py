@@ -59,6 +59,3 @@ class FedOpt(DPFedAvg):
             second = second + square
         step = self.server_rate * first / (np.sqrt(second) + self.tau)
         return {"weights": state["weights"] + step, "first": first, "second": second}
-
-
-ALGORITHM = FedOpt

@@ -64,6 +64,3 @@ class FedSMP(DPFedAvg):
         moved[state["kept"]] = released["update"]
         kept = self.chosen(setting, round, moved)
         return {"weights": state["weights"] + moved, "kept": kept, "round": np.array([round])}
-
-
-ALGORITHM = FedSMP

@@ -35,6 +35,3 @@ class FedAvg(Algorithm):
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         """One step of length 1."""
         return {"weights": state["weights"] + released["update"]}
-
-
-ALGORITHM = FedAvg

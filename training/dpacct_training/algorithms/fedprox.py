@@ -33,6 +33,3 @@ class FedProx(DPFedAvg):
 
     def update(self, sent: Arrays, site: Site) -> Array:
         return fit(site, sent["weights"], self.local, terms=[self.pull])
-
-
-ALGORITHM = FedProx

@@ -48,6 +48,3 @@ class KnnFL(PateFL):
             nearest = distances.topk(min(self.neighbours, len(rows)), largest=False).indices
             votes.append(np.eye(site.model.classes)[site.y[rows][nearest].numpy()].mean(axis=1))
         return np.stack(votes)
-
-
-ALGORITHM = KnnFL

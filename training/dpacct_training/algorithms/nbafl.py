@@ -43,6 +43,3 @@ class NbAFL(Algorithm):
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         return {"weights": released["model"]}
-
-
-ALGORITHM = NbAFL

@@ -105,6 +105,3 @@ class PateFL(Algorithm):
         for _ in range(self.student_steps):
             w = w - self.student_rate * (model.gradient(w, x[None], y[None]) + 1e-3 * w)
         return w[0]
-
-
-ALGORITHM = PateFL

@@ -106,6 +106,3 @@ class PriFedSync(Algorithm):
 
     def personal(self, sent: Arrays, site: Site) -> Array:
         return self.helper(sent, site)
-
-
-ALGORITHM = PriFedSync

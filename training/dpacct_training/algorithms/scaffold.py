@@ -60,6 +60,3 @@ class Scaffold(Algorithm):
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         control = state["control"] + float(setting.rate) * released["control"]
         return {"weights": state["weights"] + released["update"], "control": control}
-
-
-ALGORITHM = Scaffold

@@ -107,6 +107,3 @@ class UDPFL(Algorithm):
             float(setting.model.loss(torch.from_numpy(w.astype(np.float32)), x, y)) for w in path
         ]
         return {"weights": path[int(np.argmin(losses))]}
-
-
-ALGORITHM = UDPFL

@@ -51,22 +51,10 @@ def bring(path: Path, name: str) -> None:
 @click.option("--seed", default=0, show_default=True)
 def synth(path: Path, samples: int, side: int, classes: int, seed: int) -> None:
     """Write made-up images to PATH, a .npz that `import` reads."""
-    import numpy as np
-
+    from dpacct_training.data import cache
     from dpacct_training.data.synth import synth as make
-    from dpacct_training.durable import keep
 
     made = make(samples=samples, side=side, classes=classes, seed=seed)
-
-    def write(draft: Path) -> None:
-        with draft.open("wb") as file:
-            np.savez_compressed(
-                file,
-                x_train=made.train.x,
-                y_train=made.train.y,
-                x_test=made.test.x,
-                y_test=made.test.y,
-            )
-
-    keep(path, write)
-    click.echo(str(path))
+    parts = {"train": made.train, "test": made.test}
+    arrays = {f"x_{name}": part.x for name, part in parts.items()}
+    click.echo(cache.write(path, arrays | {f"y_{name}": part.y for name, part in parts.items()}))

@@ -9,8 +9,12 @@ import urllib.request
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from dpacct import DpacctError, InvalidArgument
+from dpacct_training.durable import keep
 
 Progress = Callable[[int, int | None], None]
 _PIECE = 1 << 16
@@ -59,6 +63,17 @@ def download(url: str, sha256: str, progress: Progress | None = None, most: int 
         message = f"{url} must have the sha256 {sha256}, got {mark.hexdigest()}: nothing was kept"
         raise FetchFailed(message, argument="sha256")
     return b"".join(pieces)
+
+
+def write(path: Path, arrays: dict[str, Any]) -> Path:
+    """Plain arrays by name as a .npz, whole or not at all; returns its path."""
+
+    def save(draft: Path) -> None:
+        with draft.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    keep(path, save)
+    return path
 
 
 def check(name: str, content: bytes, sha256: str) -> bytes:

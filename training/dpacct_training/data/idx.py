@@ -35,6 +35,16 @@ def read(name: str, content: bytes) -> NDArray[np.uint8]:
     return values.reshape(shape)
 
 
+def files(pattern: str, *hashes: str) -> dict[str, tuple[str, str]]:
+    """{name: (path, SHA-256)} of images and labels for training, then for testing."""
+    parts = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
+    names = ("x_train", "y_train", "x_test", "y_test")
+    return {
+        name: (pattern.format(part), sha256)
+        for name, part, sha256 in zip(names, parts, hashes, strict=True)
+    }
+
+
 def pinned(
     content: bytes,
     files: Mapping[str, tuple[str, str]],

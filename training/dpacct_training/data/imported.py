@@ -13,7 +13,6 @@ from dpacct import DpacctError, InvalidArgument
 from dpacct_training.data import cache, idx
 from dpacct_training.data.sources import Arrays, known, pieces
 from dpacct_training.data.synth import Pieces
-from dpacct_training.durable import keep
 from dpacct_training.extras import required
 
 _NEEDED = ("x_train", "y_train", "x_test", "y_test")
@@ -56,14 +55,7 @@ def bring(path: Path, name: str) -> Path:
         raise InvalidArgument(f"path must exist, got {str(path)!r}", argument="path")
     arrays = _checked(_read(path))
     pieces(name, arrays, int(max(arrays["y_train"].max(), arrays["y_test"].max())) + 1)
-    target = _folder() / f"{name}.npz"
-
-    def write(draft: Path) -> None:
-        with draft.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-
-    keep(target, write)
-    return target
+    return cache.write(_folder() / f"{name}.npz", arrays)
 
 
 def _read(path: Path) -> Arrays:

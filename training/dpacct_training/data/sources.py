@@ -21,7 +21,6 @@ from dpacct_training.accept import one_of
 from dpacct_training.data import cache
 from dpacct_training.data.dataset import Dataset
 from dpacct_training.data.synth import Pieces
-from dpacct_training.durable import keep
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -72,13 +71,8 @@ def fetch(name: str, progress: cache.Progress | None = None) -> Path:
     source = known()[one_of("data", name, sorted(known()))]
     if not source.path.exists():
         arrays = source.read(cache.download(source.url, source.sha256, progress, source.size))
-        keep(source.path, lambda draft: _write(draft, arrays))
+        cache.write(source.path, arrays)
     return source.path
-
-
-def _write(path: Path, arrays: Arrays) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def load(name: str) -> Pieces:

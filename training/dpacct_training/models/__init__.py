@@ -1,17 +1,12 @@
-"""Models by name: each module here but `model` defines `MODEL`, and nothing else lists them."""
+"""Models by name: each class here that has one, and nothing else lists them."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
-
 from dpacct_training.accept import one_of
 from dpacct_training.models.model import Model
+from dpacct_training.registry import named
 
-_modules = [import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__)]
-_models: dict[str, type[Model]] = {
-    module.MODEL.name: module.MODEL for module in _modules if "MODEL" in vars(module)
-}
+_models: dict[str, type[Model]] = named(__name__, __path__, Model)
 
 
 def names() -> list[str]:

@@ -77,6 +77,3 @@ class CNN(Model):
     def apply(self, call: Any, x: Any) -> Any:
         """One after the other."""
         return call("net", x)
-
-
-MODEL = CNN

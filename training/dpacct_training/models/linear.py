@@ -236,6 +236,3 @@ class Linear(Model):
         updates = self.row(moved, shaped.sum(1)).add_((s - 1.0).view(n, 1) * flat)
         result: NDArray[np.float32] = updates.numpy()
         return result
-
-
-MODEL = Linear

@@ -46,6 +46,3 @@ class LSTM(Model):
         """The state after the last character decides."""
         states, _ = call("lstm", call("embedding", x.long()))
         return call("linear", states[:, -1])
-
-
-MODEL = LSTM

@@ -38,6 +38,3 @@ class MLP(Model):
     def apply(self, call: Any, x: Any) -> Any:
         """One after the other."""
         return call("net", x)
-
-
-MODEL = MLP

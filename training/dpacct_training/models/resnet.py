@@ -82,6 +82,3 @@ class ResNet(Model):
     def apply(self, call: Any, x: Any) -> Any:
         """One after the other."""
         return call("net", x)
-
-
-MODEL = ResNet
