@@ -52,7 +52,7 @@ class Grid(LoopbackGrid):
         return list(self.pull_messages([name for name in self.push_messages(messages) if name]))
 
 
-def here(prepared: Prepared) -> Callable[[], float]:
+def in_process(prepared: Prepared) -> Callable[[], float]:
     """dpacct in this process."""
 
     def side() -> float:
@@ -208,7 +208,7 @@ def peers() -> None:
         setattr(TaskIdentity, name, 1)
     prepared = prepare(Experiment.read(MNIST).changed({"run.evaluate_every": 10**6}))
     sides = {
-        "dpacct in process": here(prepared),
+        "dpacct in process": in_process(prepared),
         "dpacct over Flower's messages, two hosts": messages(prepared),
         "a textbook loop of torch.nn and torch.optim, no noise": loop(prepared),
         "Flower's FedAvg, no privacy": flwr(prepared, False),

@@ -38,7 +38,7 @@ from tests.training.server import serving
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DPACCT_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
 
@@ -83,18 +83,18 @@ def fetch(url: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Path:
     return sources.fetch("toy", None)
 
 
-def test_what_arrives_whole_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_arrives_whole_is_kept(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     message: list[tuple[int, int | None]] = []
     with serving(CONTENT) as url:
         monkeypatch.setattr(sources, "known", lambda: {"toy": source(url)})
         path = sources.fetch("toy", lambda got, total: message.append((got, total)))
     assert message[-1] == (len(CONTENT), len(CONTENT)) and len(message) > 1
     assert sources.fetch("toy") == path  # the server is gone: it is not asked again
-    assert left(here) == [path.name]
+    assert left(cached) == [path.name]
     assert sources.load("toy").train.x.shape == (4, 1, 10, 10)
 
 
-def test_what_does_not_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_leaves_nothing(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = CONTENT[:-1] + b"!"
     with (
         serving(wrong) as url,
@@ -115,21 +115,21 @@ def test_what_does_not_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatc
         fetch(url, monkeypatch)
     with pytest.raises(cache.FetchFailed, match="could not be fetched"):
         fetch("http://127.0.0.1:1/nobody-listens", monkeypatch)
-    assert left(here) == []
+    assert left(cached) == []
 
 
-def test_an_interrupted_write_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_write_leaves_nothing(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(np, "savez_compressed", stop)
     with serving(CONTENT) as url, pytest.raises(KeyboardInterrupt):
         fetch(url, monkeypatch)
-    assert left(here) == []
+    assert left(cached) == []
 
 
 def test_a_package_with_other_contents_is_refused(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    cached: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The right archive hash and a wrong member: as if the pinned hashes contradicted each other."""
     mnist = sources.known()["mnist"]
@@ -142,10 +142,10 @@ def test_a_package_with_other_contents_is_refused(
     }
     with pytest.raises(dp.InvalidArgument, match="must have the sha256 ba891046"):
         mnist.read(tar_of(members))
-    assert left(here) == []
+    assert left(cached) == []
 
 
-def test_what_was_not_fetched_says_how(here: Path) -> None:
+def test_what_was_not_fetched_says_how(cached: Path) -> None:
     with pytest.raises(dp.InvalidArgument, match="dpacct-train data fetch mnist"):
         sources.load("mnist")
 
@@ -251,7 +251,7 @@ def test_shakespeare_s_windows() -> None:
 # --- importing
 
 
-def test_import(here: Path, tmp_path: Path) -> None:
+def test_import(cached: Path, tmp_path: Path) -> None:
     made = synth(samples=50)
     arrays = {"x_train": made.train.x, "y_train": made.train.y}
     arrays |= {"x_test": made.test.x[:, 0], "y_test": made.test.y.astype(np.uint8)}
@@ -272,7 +272,7 @@ def test_import(here: Path, tmp_path: Path) -> None:
         assert np.array_equal(got.train.y, made.train.y) and np.array_equal(got.test.y, made.test.y)
 
 
-def test_import_svhn(here: Path, tmp_path: Path) -> None:
+def test_import_svhn(cached: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 256, (6, 3, 32, 32), np.uint8), np.array([1, 2, 0, 9, 0, 3])
     for part in ("train", "test"):
@@ -283,7 +283,7 @@ def test_import_svhn(here: Path, tmp_path: Path) -> None:
     assert np.array_equal(got.train.x, x) and np.array_equal(got.test.y, y)
 
 
-def test_import_refuses(here: Path, tmp_path: Path) -> None:
+def test_import_refuses(cached: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.npz"
     np.savez(bad, x_train=np.array([{}], object), y_train=np.array([0]))
     with pytest.raises(dp.InvalidArgument, match=r"plain arrays"):
@@ -326,7 +326,7 @@ def test_import_refuses(here: Path, tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(dp.InvalidArgument, match="path must be"):
         imported.bring(tmp_path / "text.npz", "text")
-    assert left(here) == []
+    assert left(cached) == []
 
 
 # --- dividing

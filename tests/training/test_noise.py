@@ -197,11 +197,11 @@ def test_records_account_what_a_round_draws() -> None:
     assert plain.node == (step * 3).under(unit="record")
     coin = Records(noise=noise, steps=3, rate=rate, coin=Fraction(1, 2))
     assert coin.node == dp.Participation("0.5")(step * 3).under(unit="record")
-    own = Records(noise=noise, steps=3, rate=rate, epsilon=3.0)
-    last = own.rounds(50)
-    assert own.node is not None and 0 < last < 50
-    assert float((own.node * last).epsilon(delta=1e-5)) <= 3.0
-    assert float((own.node * (last + 1)).epsilon(delta=1e-5)) > 3.0
+    budgeted = Records(noise=noise, steps=3, rate=rate, epsilon=3.0)
+    last = budgeted.rounds(50)
+    assert budgeted.node is not None and 0 < last < 50
+    assert float((budgeted.node * last).epsilon(delta=1e-5)) <= 3.0
+    assert float((budgeted.node * (last + 1)).epsilon(delta=1e-5)) > 3.0
 
 
 @pytest.mark.parametrize("scheme", ["poisson", "uniform"])

@@ -30,9 +30,9 @@ def test_normals_are_box_muller_of_the_words() -> None:
     words = Stream(key).words(6).tolist()
     wanted = []
     for turn in (math.cos, math.sin):
-        for one, two in zip(words[:3], words[3:], strict=True):
-            radius = math.sqrt(-2.0 * math.log((one + 1) / 2**64))
-            wanted.append(radius * turn(2 * math.pi * (two >> 11) / 2**53))
+        for radial, angular in zip(words[:3], words[3:], strict=True):
+            radius = math.sqrt(-2.0 * math.log((radial + 1) / 2**64))
+            wanted.append(radius * turn(2 * math.pi * (angular >> 11) / 2**53))
     np.testing.assert_allclose(Stream(key).normals(6), wanted, rtol=1e-12, atol=1e-14)
     assert len(Stream(key).normals(5)) == 5
 

@@ -258,13 +258,13 @@ def test_killed_for_real(tmp_path: Path) -> None:
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     """A second one neither waits nor draws; and of two that begin at once the keys are the same."""
     prepared = replaced("run", {})
-    one, two = Session(prepared, tmp_path), Session(prepared, tmp_path)
-    assert one.run.keys == two.run.keys
+    early, late = Session(prepared, tmp_path), Session(prepared, tmp_path)
+    assert early.run.keys == late.run.keys
     with Folder(tmp_path).held(), pytest.raises(dp.InvalidArgument, match="another process runs"):
-        one.finish()
+        early.finish()
     assert not (tmp_path / "ledger.jsonl").exists()
-    first = one.finish().weights
-    assert two.finish().weights.tobytes() == first.tobytes()  # over: nothing is drawn again
+    first = early.finish().weights
+    assert late.finish().weights.tobytes() == first.tobytes()  # over: nothing is drawn again
 
 
 # --- what must not be continued

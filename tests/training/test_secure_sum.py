@@ -121,20 +121,20 @@ def _off(v: Any) -> Any:
 @mpmath.workdps(50)
 def test_what_lattice_noise_rests_on() -> None:
     """(1), (2) and (3) of `lattice.py` where what they leave open is large enough to be seen."""
-    tenth, half, one, five = (mpmath.mpf(n) / 10 for n in (1, 5, 10, 50))
-    for v in (half, one, mpmath.mpf("1.7")):
+    tenth, half, unit, five = (mpmath.mpf(n) / 10 for n in (1, 5, 10, 50))
+    for v in (half, unit, mpmath.mpf("1.7")):
         sums = [
             _mass(v, mpmath.mpf(k) / 16) / mpmath.sqrt(2 * mpmath.pi * v) - 1 for k in range(16)
         ]
         assert 0.999 * _off(v) < max(map(abs, sums)) <= _off(v) * (1 + mpmath.mpf(10) ** -20)
-    for v, w in ((tenth, half), (tenth, one), (five, half)):
+    for v, w in ((tenth, half), (tenth, unit), (five, half)):
         bound = (1 + _off(v + w)) / (1 - _off(w)) - 1
         ratios = [
             _rounded(v, w, z) / (mpmath.exp(-z * z / (2 * (v + w))) / _mass(v + w)) - 1
             for z in range(4)
         ]
         assert (bound / 100 if v < w / 2 else 0) < max(map(abs, ratios)) <= bound
-    for a, b in ((half, half), (half, one), (one, five)):
+    for a, b in ((half, half), (half, unit), (unit, five)):
         c = a * b / (a + b)
         bound = (1 + _off(a + b)) * (1 + _off(c)) / ((1 - _off(a)) * (1 - _off(b))) - 1
         ratios = []
@@ -209,13 +209,13 @@ def views(values: Sequence[int], colluders: set[int], lost: set[int]) -> Counter
     pairs = list(itertools.combinations(parties, 2))
     drawn = np.array(list(itertools.product(range(SMALL), repeat=len(pairs) + len(values))))
     pair = dict(zip(pairs, drawn.T.astype(np.uint64), strict=False))
-    own = drawn.T[len(pairs) :].astype(np.uint64)
+    self_masks = drawn.T[len(pairs) :].astype(np.uint64)
     columns = []
     for me, value in enumerate(values):  # one place of the vectors for each choice of masks
         mine = {other: pair[min(me, other), max(me, other)] for other in parties if other != me}
         words = lifted(np.full(len(drawn), value), SMALL)
-        columns.append(masked(words, own[me], mine, me, SMALL))
-    columns += [own[me] for me in parties if me not in lost or me in colluders]
+        columns.append(masked(words, self_masks[me], mine, me, SMALL))
+    columns += [self_masks[me] for me in parties if me not in lost or me in colluders]
     columns += [mask for both, mask in pair.items() if set(both) & (lost | colluders)]
     columns += [np.full(len(drawn), values[colluder]) for colluder in sorted(colluders)]
     return Counter(map(tuple, np.array(columns, np.int64).T.tolist()))

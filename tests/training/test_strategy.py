@@ -127,8 +127,8 @@ def test_an_empty_round_releases_noise(tmp_path: Path, monkeypatch: pytest.Monke
 def test_epsilon_is_told_in_each_round_and_the_budget_ends_it(tmp_path: Path) -> None:
     grid, private = moving(lambda host: 0.0), strategy(tmp_path)
     result = started(private, grid, rounds=7)
-    told = [record["epsilon"] for record in result.train_metrics_clientapp.values()]
-    assert told == sorted(told) and len(told) == 4 and told[-1] <= 4
+    epsilons = [record["epsilon"] for record in result.train_metrics_clientapp.values()]
+    assert epsilons == sorted(epsilons) and len(epsilons) == 4 and epsilons[-1] <= 4
     asked = len(grid.sent)
     assert list(private.configure_train(8, START, {}, grid)) == [] and len(grid.sent) == asked
     assert not (tmp_path / "noise.key").exists()

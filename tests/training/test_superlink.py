@@ -216,13 +216,13 @@ class Proxy:
                 for pair in ((near, far), (far, near)):
                     threading.Thread(target=self._pass, args=pair, daemon=True).start()
 
-    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
-            while data := one.recv(65536):
+            while data := source.recv(65536):
                 if self.dropping:
                     break
-                other.sendall(data)
-        for end in (one, other):
+                target.sendall(data)
+        for end in (source, target):
             with suppress(OSError):
                 end.close()
 
@@ -445,8 +445,8 @@ def test_tls_and_nodes_that_are_known(tmp_path: Path) -> None:
                 )
                 assert registered.returncode == 0, registered.stdout + registered.stderr
             safe = ("--root-certificates", files["ca.crt"])
-            known = ("--auth-supernode-private-key", str(path))
-            words = node_words(address, host, tmp_path / f"node-{host}", *safe, *known)
+            identity = ("--auth-supernode-private-key", str(path))
+            words = node_words(address, host, tmp_path / f"node-{host}", *safe, *identity)
             processes.append(home.start("flower-supernode", f"node-{host}", *words))
         until(lambda: processes[3].poll() is not None, 60.0)  # who is not known is sent away
         more = ("--set", f"engine.root_certificates={files['ca.crt']}")

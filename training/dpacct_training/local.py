@@ -131,8 +131,10 @@ def fit(
     `within`: pulled back into that ball around the start after every step (Liang et al. 2020, Algorithm 1).
     """
     plain_sgd = gradient is plain and not terms and not local.momentum and start.ndim == 1
-    if plain_sgd and local.optimiser == "sgd" and site.model.spans(site, local):
-        return site.model.fit_in_span(site, start, local, within)
+    if plain_sgd and local.optimiser == "sgd":
+        updates = site.model.fit_in_span(site, start, local, within)
+        if updates is not None:
+            return updates
     w0 = starts(start, len(site.clients))
     w, pace, optimiser = w0.clone(), local.rate(site.round), Optimiser(local, w0)
     for x, y in site.batches(local):
@@ -143,8 +145,8 @@ def fit(
         if within is not None:
             moved = w - w0
             w = w0 + moved * (within / moved.norm(dim=1, keepdim=True)).clamp(max=1.0)
-    updates: NDArray[np.float32] = (w - w0).numpy()
-    return updates
+    moved_by: NDArray[np.float32] = (w - w0).numpy()
+    return moved_by
 
 
 def noisy_fit(

@@ -71,9 +71,11 @@ def centred(words: Words, prime: int = FIELD) -> NDArray[np.int64]:
     return np.where(signed > prime // 2, signed - prime, signed)
 
 
-def masked(vector: Words, own: Words, pairs: Mapping[int, Words], me: int, prime: int) -> Words:
+def masked(
+    vector: Words, self_mask: Words, pairs: Mapping[int, Words], me: int, prime: int
+) -> Words:
     """What a party sends: with its own mask, and each pair's, added by one and taken off by the other."""
-    total = plus(vector, own, prime)
+    total = plus(vector, self_mask, prime)
     for other, mask in pairs.items():
         total = plus(total, mask, prime) if me < other else minus(total, mask, prime)
     return total
@@ -141,8 +143,8 @@ def _commitment(seed: bytes) -> bytes:
     return hashlib.blake2b(seed, person=b"own mask", digest_size=32).digest()
 
 
-def _pair(private: bytes, public: bytes, one: int, other: int) -> bytes:
-    return _agreed(private, public, f"pair {min(one, other)} {max(one, other)}")
+def _pair(private: bytes, public: bytes, party: int, other: int) -> bytes:
+    return _agreed(private, public, f"pair {min(party, other)} {max(party, other)}")
 
 
 @dataclass(frozen=True)

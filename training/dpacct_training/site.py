@@ -195,8 +195,8 @@ class Host:
         public = self.setting.public
         keys = task.keys
         if self.keys is not None and not keys:
-            own = self.keys.derived(task.digest)  # no noise ever covers two questions' answers
-            keys = {client: own.child(task.round, client) for client in task.clients}
+            derived = self.keys.derived(task.digest)  # no noise ever covers two questions' answers
+            keys = {client: derived.child(task.round, client) for client in task.clients}
         return Site(
             round=task.round,
             clients=task.clients,

@@ -15,8 +15,8 @@ def listed() -> None:
     from dpacct_training.data import imported, sources
 
     for name, source in sorted(sources.known().items()):
-        here = "here" if source.path.exists() else f"{source.size / 1e6:.0f} MB to fetch"
-        click.echo(f"{name:14} {here:16} {source.licence}")
+        state = "here" if source.path.exists() else f"{source.size / 1e6:.0f} MB to fetch"
+        click.echo(f"{name:14} {state:16} {source.licence}")
     for name in imported.names():
         click.echo(f"{name:14} imported")
 

@@ -60,7 +60,7 @@ def replicate(
     wanted = studies(papers, experiments or EXPERIMENTS)
     _fetch(wanted)
     for study in wanted:
-        watch = None if quiet else _told(study.name)
+        watch = None if quiet else _lines(study.name)
         for verdict in run(study, out, quick=quick, processes=processes, watch=watch).verdicts():
             interval = f"{verdict.difference:+.2f} [{verdict.low:+.2f}, {verdict.high:+.2f}]"
             click.echo(f"{verdict.word}: {verdict.claim.says} ({interval})")
@@ -71,7 +71,7 @@ def replicate(
     click.echo(str(written))
 
 
-def _told(name: str) -> Watch:
+def _lines(name: str) -> Watch:
     """A line for each run."""
     start, count = time.monotonic(), itertools.count(1)
 

@@ -70,7 +70,9 @@ def run(
     from dpacct_training.prepare import prepare
 
     watches = [board(folder)] if tensorboard else []
-    one(prepare(read.changed(values)), folder, quiet, command, as_json=as_json, watches=watches)
+    complete(
+        prepare(read.changed(values)), folder, quiet, command, as_json=as_json, watches=watches
+    )
 
 
 def change(text: str) -> tuple[str, Any]:
@@ -96,7 +98,7 @@ def board(folder: Path) -> Callable[..., None]:
     return write
 
 
-def one(
+def complete(
     prepared: Prepared,
     folder: Path,
     quiet: bool,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 
@@ -73,7 +73,3 @@ class CNN(Model):
             layers += [nn.Linear(size, following), nn.ReLU()]
             size = following
         return {"net": nn.Sequential(*layers, nn.Linear(size, self.classes))}
-
-    def apply(self, call: Any, x: Any) -> Any:
-        """One after the other."""
-        return call("net", x)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from dpacct_training.accept import one_of
 from dpacct_training.models.model import Model
@@ -27,7 +28,7 @@ _KEPT = 25_000_000
 _INWARD = 1.0 - 1e-6  # single precision: a bounded gradient must not be longer than its clip
 
 
-def fours(rows: torch.Tensor) -> torch.Tensor:
+def fours(rows: Tensor) -> Tensor:
     """Rows lengthened by zeros to a multiple of four numbers.
 
     Products of blocks that begin at odd places in memory have other last bits; so a client's blocks
@@ -73,7 +74,7 @@ class Linear(Model):
         """W x + b."""
         return call("linear", x.flatten(1))
 
-    def matrix(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def matrix(self, flat: Tensor) -> tuple[Tensor, Tensor]:
         """(W, b) as views into a flat vector, or into a row for each client."""
         split = self.classes * self.features
         w, b = flat[..., :split], flat[..., split:]
@@ -81,18 +82,18 @@ class Linear(Model):
             return w.reshape(*flat.shape[:-1], self.classes, self.features), b
         return w.reshape(*flat.shape[:-1], self.features, self.classes).transpose(-1, -2), b
 
-    def row(self, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    def row(self, w: Tensor, b: Tensor) -> Tensor:
         """What `matrix` takes apart, for W (clients, classes, features) and b (clients, classes)."""
         if self.layout == "class-fastest":
             w = w.transpose(1, 2)
         return torch.cat([w.flatten(1), b], dim=1)
 
-    def scores(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    def scores(self, flat: Tensor, x: Tensor) -> Tensor:
         """As `Model.scores`, for either layout."""
         w, b = self.matrix(flat)
         return torch.nn.functional.linear(x.flatten(1), w, b)
 
-    def flattened(self, tensors: Iterable[torch.Tensor]) -> NDArray[np.float64]:
+    def flattened(self, tensors: Iterable[Tensor]) -> NDArray[np.float64]:
         """As `Model.flattened`, for either layout."""
         w, b = tensors
         if self.layout == "class-fastest":
@@ -101,32 +102,27 @@ class Linear(Model):
 
     # --- closed forms
 
-    def _error(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def _error(self, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """(clients, batch, classes): probabilities less the truth, the gradient by the scores."""
         weights, bias = self.matrix(w)
         weights = fours(weights)
         error = torch.softmax(torch.baddbmm(bias[:, None, :], x, weights.transpose(1, 2)), dim=2)
         return error.scatter_add_(2, y[:, :, None], error.new_full((), -1.0).expand(*y.shape, 1))
 
-    def _pull(self, error: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    def _pull(self, error: Tensor, x: Tensor) -> Tensor:
         """error^T (x, 1) of each client, as a row."""
         pulled = torch.bmm(fours(error).transpose(1, 2), x)
         return self.row(pulled[:, : self.classes, : self.features], error.sum(1))
 
-    def gradient(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def gradient(self, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """error^T x over the batch, ten times as quick as automatic differentiation."""
         x = fours(x.flatten(2))
         error = self._error(w, x, y)
         return self._pull(error, x).div_(y.shape[1])
 
     def bounded_sum(
-        self,
-        w: torch.Tensor,
-        x: torch.Tensor,
-        y: torch.Tensor,
-        taken: torch.Tensor,
-        noises: Sequence[Noise],
-    ) -> torch.Tensor:
+        self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
+    ) -> Tensor:
         """As `Model.bounded_sum`, without any per-record gradient.
 
         The gradient of a record is the outer product of its error and (x, 1), so that its l1 and l2
@@ -147,13 +143,8 @@ class Linear(Model):
         return self._pull(error, x)
 
     def _bounded_by_number(
-        self,
-        w: torch.Tensor,
-        x: torch.Tensor,
-        y: torch.Tensor,
-        taken: torch.Tensor,
-        noises: Sequence[Noise],
-    ) -> torch.Tensor:
+        self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
+    ) -> Tensor:
         """Where each number of a record's gradient is clipped by itself."""
         error = self._error(w, fours(x), y)
         sums, biases = [], []
@@ -167,11 +158,7 @@ class Linear(Model):
 
     # --- plain SGD in the span of the samples
 
-    def spans(self, site: Site, local: Local) -> bool:
-        """Where the samples are few enough that products with them cost less than with weights."""
-        return site.samples <= _SPAN
-
-    def _gram(self, site: Site, x: torch.Tensor) -> torch.Tensor:
+    def _gram(self, site: Site, x: Tensor) -> Tensor:
         """X X^T + 1 of each client, kept by the host: data do not change."""
         everyone = list(range(len(site.clients)))
         fresh = [i for i in everyone if site.clients[i] not in site.grams]
@@ -187,7 +174,7 @@ class Linear(Model):
 
     def fit_in_span(
         self, site: Site, start: NDArray[np.float64], local: Local, within: float | None
-    ) -> NDArray[np.float32]:
+    ) -> NDArray[np.float32] | None:
         """Weights stay s w0 + a X^T A: a step costs batch * samples, not batch * features.
 
         With K = X X^T + 1 and S = K A the scores of the samples are s (scores under w0) + a S, and
@@ -195,6 +182,8 @@ class Linear(Model):
         nor the pull-back looks at the weights.
         """
         n, size, classes = len(site.clients), site.samples, self.classes
+        if size > _SPAN:  # products with so many samples cost more than with the weights
+            return None
         rows = torch.from_numpy(np.concatenate(site.rows))
         x, y = site.x.index_select(0, rows).flatten(1), site.y[rows]
         x = fours(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 
@@ -34,7 +34,3 @@ class MLP(Model):
         for width, following in pairwise(sizes):
             layers += [nn.Linear(width, following), nn.ReLU()]
         return {"net": nn.Sequential(*layers[:-1])}
-
-    def apply(self, call: Any, x: Any) -> Any:
-        """One after the other."""
-        return call("net", x)

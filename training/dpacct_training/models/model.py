@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from dpacct import Unsupported
 from dpacct_training.accept import one_of
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class Model(ABC):
     def modules(self) -> dict[str, torch.nn.Module]:
         """The torch modules, by name; their parameters, in order, are the flat vector."""
 
-    @abstractmethod
     def apply(self, call: Any, x: Any) -> Any:
-        """Class scores (samples, classes); `call(name, x)` runs the module of that name."""
+        """Class scores (samples, classes); `call(name, x)` runs the module of that name: "net" if alone."""
+        return call("net", x)
 
     @cached_property
     def _layout(self) -> tuple[dict[str, torch.nn.Module], list[tuple[str, str, torch.Size]]]:
@@ -66,7 +66,7 @@ class Model(ABC):
         """How many weights there are."""
         return sum(math.prod(shape) for _, _, shape in self._layout[1])
 
-    def scores(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    def scores(self, flat: Tensor, x: Tensor) -> Tensor:
         """Class scores of the samples `x` under the weights `flat`."""
         modules, shapes = self._layout
         parameters: dict[str, dict[str, Any]] = {}
@@ -74,12 +74,12 @@ class Model(ABC):
         for (name, key, shape), piece in zip(shapes, pieces, strict=True):
             parameters.setdefault(name, {})[key] = piece.view(shape)
         run = torch.func.functional_call
-        scores: torch.Tensor = self.apply(
+        scores: Tensor = self.apply(
             lambda name, z: run(modules[name], parameters.get(name, {}), (z,)), x
         )
         return scores
 
-    def loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def loss(self, flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy."""
         return torch.nn.functional.cross_entropy(self.scores(flat, x), y)
 
@@ -92,18 +92,18 @@ class Model(ABC):
             fresh = self.modules()
         return self.flattened(p for m in fresh.values() for p in m.parameters())
 
-    def flattened(self, tensors: Iterable[torch.Tensor]) -> NDArray[np.float64]:
+    def flattened(self, tensors: Iterable[Tensor]) -> NDArray[np.float64]:
         """Tensors in the order of the flat vector, as that vector."""
         pieces = [t.detach().double().numpy().reshape(-1) for t in tensors]
         return np.concatenate(pieces)
 
     # --- many clients at once: rows of weights
 
-    def gradient(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def gradient(self, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """(clients, d): of the mean loss of each client's batch x (clients, batch, ...)."""
         if self.stacks:
             _ = self.dimension  # this lays the model out, which vmap may not
-            stacked: torch.Tensor = torch.func.vmap(torch.func.grad(self.loss))(w, x, y)
+            stacked: Tensor = torch.func.vmap(torch.func.grad(self.loss))(w, x, y)
             return stacked
         rows = torch.empty_like(w)
         for client in range(len(w)):
@@ -113,19 +113,14 @@ class Model(ABC):
         return rows
 
     def bounded_sum(
-        self,
-        w: torch.Tensor,
-        x: torch.Tensor,
-        y: torch.Tensor,
-        taken: torch.Tensor,
-        noises: Sequence[Noise],
-    ) -> torch.Tensor:
+        self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
+    ) -> Tensor:
         """(clients, d): the sum of each client's per-record gradients, each bounded by its noise.
 
         `taken` (clients, batch): 1 where a place holds a record of the batch.
         """
 
-        def record_loss(flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        def record_loss(flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
             return self.loss(flat, x[None], y[None])
 
         _ = self.dimension
@@ -140,12 +135,8 @@ class Model(ABC):
             sums.append(noise.bound(rows).sum(axis=0))
         return torch.from_numpy(np.stack(sums).astype(np.float32))
 
-    def spans(self, site: Site, local: Local) -> bool:
-        """Whether `fit_in_span` is open to these clients, and pays."""
-        return False
-
     def fit_in_span(
         self, site: Site, start: NDArray[np.float64], local: Local, within: float | None
-    ) -> NDArray[np.float32]:
-        """Plain SGD in the span of each client's samples, for models that are linear in them."""
-        raise Unsupported(f"{self.name} is not linear in its samples")
+    ) -> NDArray[np.float32] | None:
+        """Plain SGD in the span of each client's samples; None where it is not open, or does not pay."""
+        return None

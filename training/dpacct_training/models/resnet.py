@@ -78,7 +78,3 @@ class ResNet(Model):
                 depth = width << stage
         layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(depth, self.classes)]
         return {"net": nn.Sequential(*layers)}
-
-    def apply(self, call: Any, x: Any) -> Any:
-        """One after the other."""
-        return call("net", x)

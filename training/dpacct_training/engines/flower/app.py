@@ -96,12 +96,14 @@ def server_app(path: Path) -> ServerApp:
     """A ServerApp of the experiment in a file: `dpacct-train run` with Flower's own grid."""
 
     def main(grid: Grid, context: Context) -> None:
-        from dpacct_training.cli.run import one
+        from dpacct_training.cli.run import complete
 
         config = context.run_config
         prepared = prepare(Experiment.read(path))
         engine = Flower(grid, int(config["hosts"]), float(config["deadline"]))
-        one(prepared, Path(str(config["out"])), quiet=True, command="flwr run .", engine=engine)
+        complete(
+            prepared, Path(str(config["out"])), quiet=True, command="flwr run .", engine=engine
+        )
 
     app = ServerApp()
     app.main()(main)

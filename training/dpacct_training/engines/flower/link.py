@@ -233,7 +233,7 @@ def _grid(address: str, run: int, setting: EngineSetting, stack: ExitStack) -> A
                 token = task.token
             elif time.monotonic() > end:
                 message = f"the SuperLink at {address} must be started with --isolation process"
-                raise ConnectionError(f"{message}: its run {run} was given to no one here")
+                raise ConnectionError(f"{message}: its run {run} was taken to no one here")
             else:
                 time.sleep(_PAUSE)
     grid = HttpGrid(address, root is None, certificates, token=token)
@@ -241,10 +241,10 @@ def _grid(address: str, run: int, setting: EngineSetting, stack: ExitStack) -> A
     stack.callback(grid.close)
     runtime = grid._runtime_client
     with _reached(address):
-        given = runtime.PullTaskInput(PullTaskInputRequest())
-    TaskIdentity.task_id, TaskIdentity.run_id = given.task_id, given.run.run_id
-    TaskIdentity.node_id = given.context.node_id
-    grid.set_run(run_from_proto(given.run))
+        taken = runtime.PullTaskInput(PullTaskInputRequest())
+    TaskIdentity.task_id, TaskIdentity.run_id = taken.task_id, taken.run.run_id
+    TaskIdentity.node_id = taken.context.node_id
+    grid.set_run(run_from_proto(taken.run))
 
     def over() -> None:
         """Best effort: a SuperLink that is gone need not be told."""
