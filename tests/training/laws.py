@@ -16,6 +16,7 @@ import dpacct as dp
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.keys import Keys
 from dpacct_training.meter import Meter, Meters
+from dpacct_training.noise import Gaussian
 from dpacct_training.plan import SERVER
 from dpacct_training.prepare import Prepared
 from dpacct_training.run import Run
@@ -75,8 +76,8 @@ def residuals(name: str, seeds: Sequence[int] = (0, 1), rounds: int = 4) -> Any:
         run, engine = begun(prepared, seed)
         quiet = replace(prepared, plan=replace(prepared.plan, by=SERVER))
         if name == "shares":  # what the clients would send without their shares
-            algorithm = replace(prepared.algorithm, by=SERVER)  # type: ignore[call-arg]
-            quiet = replace(quiet, algorithm=algorithm)
+            assert isinstance(prepared.algorithm, DPFedAvg)
+            quiet = replace(quiet, algorithm=replace(prepared.algorithm, by=SERVER))
         (bare,) = hosts(quiet)
         for round in range(1, rounds + 1):
             noise = run.algorithm.mechanisms(run.plan, run.state.server)["update"]
@@ -90,8 +91,8 @@ def residuals(name: str, seeds: Sequence[int] = (0, 1), rounds: int = 4) -> Any:
             drawn = released * float(run.plan.cohort.rate * run.plan.cohort.clients) - total
             # more shares than were expected are more noise
             more = len(clients) / float(run.plan.denominator) if name == "shares" else 1.0
-            multiplier = noise.multiplier  # type: ignore[attr-defined]
-            rows.append(drawn / (multiplier * noise.clip * max(1.0, more) ** 0.5))
+            assert isinstance(noise, Gaussian)
+            rows.append(drawn / (noise.multiplier * noise.clip * max(1.0, more) ** 0.5))
     return np.array(rows)
 
 
@@ -268,7 +269,8 @@ def coin_charge_law() -> None:
     run.finish(engine)
     assert len(set(run.state.answers.values())) > 1  # the coins fell both ways
     for client, records in prepared.plan.records.items():
-        wanted = (records.node * 4).epsilon(delta=records.delta)  # type: ignore[operator]
+        assert records.node is not None
+        wanted = (records.node * 4).epsilon(delta=records.delta)
         assert float(run.spent()[f"client {client}"]) == float(wanted)
 
 

@@ -357,7 +357,8 @@ def test_every_partition_is_one(name: str, clients: int, samples: int, seed: int
     if name in {"iid", "shards"}:
         assert len({len(part) for part in made}) == 1
     if name == "roles":
-        assert all(len(set(data.roles[part].tolist())) == 1 for part in made)  # type: ignore[index]
+        assert data.roles is not None
+        assert all(len(set(data.roles[part].tolist())) == 1 for part in made)
     Federation(data, tuple(made), data, data)
 
 

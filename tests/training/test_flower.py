@@ -113,9 +113,9 @@ def _dying(run: Run, engine: Flower, step: str) -> None:
         raise Killed
 
     if step == "before the charge":
-        run.charges = die  # type: ignore[method-assign]
+        vars(run)["charges"] = die
     elif step == "charged":
-        engine.ask = die  # type: ignore[method-assign]
+        vars(engine)["ask"] = die
     elif step == "asked, not answered":
         engine.grid.pull_messages = die
     elif step == "half of the answers":
@@ -125,12 +125,12 @@ def _dying(run: Run, engine: Flower, step: str) -> None:
             yield next(iter(ask(tasks)))
             raise Killed
 
-        engine.ask = half  # type: ignore[method-assign]
+        vars(engine)["ask"] = half
     elif step == "answered":
-        run._judge = die  # type: ignore[method-assign]
+        vars(run)["_judge"] = die
     elif step == "released, not saved":
         assert run.folder is not None
-        run.folder.save = die  # type: ignore[method-assign]
+        vars(run.folder)["save"] = die
 
 
 STEPS = [

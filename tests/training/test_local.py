@@ -15,6 +15,7 @@ from dpacct_training import models
 from dpacct_training.keys import Keys
 from dpacct_training.local import SAM, Local, Optimiser, fit, noisy_fit
 from dpacct_training.models.linear import Linear
+from dpacct_training.models.lstm import LSTM
 from dpacct_training.models.model import Model
 from dpacct_training.noise import Gaussian, Laplace, Staircase
 from dpacct_training.prepare import Prepared
@@ -207,7 +208,7 @@ def test_sam_takes_the_gradient_at_the_worst_point() -> None:
 def test_a_sequence_model_learns_to_repeat() -> None:
     """The LSTM on strings in which the next character is the last one."""
     torch.set_num_threads(1)
-    model = models.by_name("lstm")((6,), 4, embedding=4, hidden=12, layers=1)  # type: ignore[call-arg]
+    model = LSTM((6,), 4, embedding=4, hidden=12, layers=1)
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.integers(0, 4, size=(200, 6)).astype(np.uint8))
     y = x[:, -1].long()

@@ -310,7 +310,8 @@ def test_nothing_that_a_host_sends_is_a_row() -> None:
 class Losing(Spy):
     """Hosts that stop answering at one of the questions."""
 
-    kind, lost = SUM, (1,)
+    kind: str = SUM
+    lost: tuple[int, ...] = (1,)
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         for reply, task in zip(super().ask(tasks), reversed(tasks), strict=True):
@@ -348,7 +349,7 @@ def test_a_sum_of_too_few_is_abandoned(kind: str) -> None:
     prepared = secure()
     run, _ = begun(prepared)
     inner = Losing(several(prepared).hosts, local=False)
-    inner.kind, inner.lost = kind, (1, 2)  # type: ignore[assignment]
+    inner.kind, inner.lost = kind, (1, 2)
     released = run.step(SecureSum(inner, prepared.plan), 1)["update"]
     assert run.state.sizes == (0,) and run.state.meters["update"].vectors == 1
     assert np.count_nonzero(released) > 0.9 * released.size

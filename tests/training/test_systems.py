@@ -16,6 +16,7 @@ import dpacct as dp
 from dpacct_training import algorithms
 from dpacct_training.accounts import RUN
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
+from dpacct_training.algorithms.udp_fl import UDPFL
 from dpacct_training.engines.pool import Pool
 from dpacct_training.keys import Keys
 from dpacct_training.meter import Meters
@@ -366,7 +367,8 @@ def test_one_point_of_a_connection_is_the_paper_s() -> None:
     start = run.state.server["weights"]
     models = run.step(engine, 1)["model"]
     mean = models.mean(axis=0, dtype=np.float64)
-    algorithm = replace(run.algorithm, connect=1)  # type: ignore[call-arg]
+    assert isinstance(run.algorithm, UDPFL)
+    algorithm = replace(run.algorithm, connect=1)
     state = algorithm.server({"weights": start}, {"model": models, "who": models}, run.setting)
     np.testing.assert_allclose(state["weights"], 1.1 * mean - 0.1 * start, rtol=1e-12)
 
