@@ -241,7 +241,7 @@ def virtual(count: int) -> None:
     [algorithm]
     name = "dp_fedavg_clients"
     [privacy]
-    rate = "{asked}/{count}"
+    rate = {asked / count}
     rounds = 3
     clip = 0.3
     noise = 1.0
