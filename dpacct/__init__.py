@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
     from dpacct.sampling.participation import Participation as Participation
     from dpacct.sampling.poisson import Poisson as Poisson
+    from dpacct.sampling.records import RecordsPerUser as RecordsPerUser
     from dpacct.shuffling.shuffle import Shuffle as Shuffle
     from dpacct.tree import Node as Node
     from dpacct.tree import from_dict as from_dict
@@ -120,6 +121,7 @@ _HOMES = {
     "sampling.fixed_size": ("WithoutReplacement",),
     "sampling.participation": ("Participation",),
     "sampling.poisson": ("Poisson",),
+    "sampling.records": ("RecordsPerUser",),
     "shuffling.shuffle": ("Shuffle",),
     "tree": ("Node", "from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),

@@ -8,6 +8,7 @@ A mechanism states its pair (with the unit, without it) before any sampling. Thi
                                sensitivity, which is all that the proof of C_q uses
     fixed size, replace-one    C_q (Dong, Roth, Su 2022, Theorem 4.2); below, the mixture, which data realise
     participation              one coin for both neighbours (joint convexity)
+    records of a user          sum_j Binomial(k, q)(j) N(j mu, 1) against N(0, 1), and back (Ganesh 2024)
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from .stable import Floats, TooFine
 
 POISSON = "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair"
 FIXED_SIZE = "Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function"
+RECORDS = "Ganesh 2024: a mixture of Gaussians, over how many of the user's records are sampled"
 COIN = "joint convexity: one coin for both neighbours, in the open or not"
 _COMPOSED = "the plan on the sample composed as one pair, bounded from both sides"
 KAIROUZ = (
@@ -188,6 +190,24 @@ class Pair:
         whole = all(source.distribution is not None for source in upper)
         basis = tuple(line for line in self.basis if not (whole and line == _COMPOSED))
         return Pairs(upper, (*basis, COIN), lower, math.inf)
+
+    def by_records(self, records: int, rate: float) -> Pairs:
+        """Gaussian noise, and a unit of so many records, each in the sample by its own coin.
+
+        With l the loss of one record, N(j mu, 1) has log density ratio j l - j (j-1) mu^2 / 2 to N(0, 1).
+        """
+        source = self.ways[0]
+        mu = source.of.gaussian if isinstance(source, Cut) and len(self.ways) == 1 else None
+        if not isinstance(source, Cut) or mu is None:
+            told = "records of a user are sampled for Gaussian noise alone, and this plan has other noise"
+            raise Unsupported(told, argument="plan")
+        weights = (
+            (j, math.comb(records, j) * rate**j * (1.0 - rate) ** (records - j))
+            for j in range(records + 1)
+        )
+        terms = tuple((w, float(j), 0.5 * j * (j - 1) * mu * mu) for j, w in weights if w > 0.0)
+        blend = source.of.blended(terms)
+        return Pairs((Cut(blend), Cut(blend.reversed())), (*self.basis, RECORDS))
 
     def _exchanged(self, rate: float, realised: Callable[[float], Ways]) -> Pairs:
         """C_rate above, what is realised below."""

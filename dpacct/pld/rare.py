@@ -100,7 +100,7 @@ def chernoff(total: Sum, y: float, around: float) -> float:
         return -math.inf
     c = _spaced(1e-4 * around, max(50.0 * around, 300.0 / max(y, 1e-300)))
     values = total.log_moments(c) - c * y + log_peak(c)
-    return float(np.nanmin(values))
+    return float(np.fmin.reduce(values))
 
 
 def rough(laws: Counted, epsilon: float) -> float:
@@ -399,7 +399,7 @@ def bound_backwards(laws: Counted, epsilon: float) -> float:
     near, guess = _backwards(laws, epsilon)
     c, near = started(near, 4.0 * guess, None)
     cs = c * np.geomspace(0.02, 1.0, 24)
-    return min(0.0, float(np.nanmin(near.log_moments(cs) + log_peak(cs) - cs * epsilon)))
+    return min(0.0, float(np.fmin.reduce(near.log_moments(cs) + log_peak(cs) - cs * epsilon)))
 
 
 class Question:
@@ -510,7 +510,7 @@ class Question:
             )
             c = _TILTS / max(best, spread)
             bounds = (Sum(tuple(parts)).log_moments(c) + log_peak(c) - 1.0 - log_target) / c
-            found = float(np.nanmin(bounds))
+            found = float(np.fmin.reduce(bounds))
             if not found > 1.02 * best:
                 break
             best = found

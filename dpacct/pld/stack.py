@@ -163,7 +163,7 @@ class Stack:
         log_size = np.zeros(t.size)
         # every row can only make |M| less: the widest ones alone often settle it
         for rows in np.array_split(np.argsort(-each), math.ceil(each.size / _ROWS)):
-            log_size += StackMoments(self.chosen(rows)).decay(c, t)
+            log_size += StackMoments(self.chosen(rows)).turned(c, t).real
             t, log_size = t[log_size >= _NIL], log_size[log_size >= _NIL]
             if not t.size:
                 return True
@@ -276,9 +276,6 @@ class StackMoments:
 
     def turned(self, c: float, t: Floats) -> Complexes:
         return self.log_ratio(c, 1j * t)
-
-    def decay(self, c: float, t: Floats) -> Floats:
-        return np.asarray(self.log_ratio(c, 1j * t).real)
 
     def even(self, c: float, step: float, count: int) -> Complexes:
         return self.log_ratio(c, 1j * step * np.arange(count))

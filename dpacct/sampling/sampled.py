@@ -50,7 +50,8 @@ class Sampler(Record, ABC):
         super().__init_subclass__(**more)
 
         def from_fields(fields: Fields) -> Node:
-            return cls(take(fields, "rate"))(read(take(fields, "of")))
+            drawn = cls(**{name: take(fields, name) for name in cls.parameters})
+            return drawn(read(take(fields, "of")))
 
         if READERS.setdefault(kind, from_fields) is not from_fields:
             raise InvalidArgument(f"the kind of node {kind!r} is taken", argument="kind")
@@ -110,7 +111,7 @@ class Sampler(Record, ABC):
             raise Unsupported(told, argument="plan")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({literal(self.rate)})"
+        return f"{type(self).__name__}({', '.join(map(literal, self.given.values()))})"
 
 
 class OnSample(Node):
@@ -138,8 +139,9 @@ class OnSample(Node):
         return f"{self.sampler!r}({self.node!r})"
 
     def fields(self) -> Fields:
-        """The rate, and what runs on the sample."""
-        return {"rate": text(self.sampler.rate), "of": nested(self.node)}
+        """The sampler's parameters, and what runs on the sample."""
+        given = {name: text(value) for name, value in self.sampler.given.items()}
+        return {**given, "of": nested(self.node)}
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Node:

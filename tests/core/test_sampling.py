@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpacct.compose.group import Group
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.gaussian import Gaussian, GaussianStatistic
 from dpacct.mechanisms.laplace import Laplace
@@ -18,8 +19,9 @@ from dpacct.mechanisms.opaque import ZCDP, PureDP
 from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.nested import NestedRelease
 from dpacct.sampling.poisson import Poisson
+from dpacct.sampling.records import RecordsPerUser
 from dpacct.sampling.sampled import Sampler
-from dpacct.tree import Node
+from dpacct.tree import Node, from_json
 from dpacct.tree.node import Leaf
 from dpacct.vocabulary import Adjacency
 from tests.core.plans import gaussians, mechanisms, rates
@@ -184,6 +186,49 @@ def test_what_the_curves_are_asked(adjacency: Adjacency, monkeypatch: pytest.Mon
     got = only(WithoutReplacement("1/4")(M)).pairs(adjacency)
     assert got == ("without_replacement", 0.25, adjacency)
     assert asked == [adjacency] * 3
+
+
+@pytest.mark.parametrize(("records", "grid"), [(2, 3.29469), (5, 9.59987), (10, 22.8889)])
+def test_records_of_a_user_against_a_peer(records: int, grid: float) -> None:
+    """`grid`: the upper end of dp_accounting's mixture of Gaussians, on a grid of 1e-3."""
+    run = RecordsPerUser(records, "0.01")(Gaussian(sigma="1.1")) * 1000
+    answer = run.epsilon(delta=1e-5, method="exact")
+    assert answer.upper is not None and answer.lower is not None
+    assert grid * (1 - 3e-4) < answer.lower <= answer.upper < grid
+    assert from_json(run.to_json()) == run and repr(run).startswith(
+        f"RecordsPerUser({records}, 0.01)"
+    )
+    back = run.delta(epsilon=float(answer), method="exact")
+    assert float(back) == pytest.approx(1e-5, rel=1e-8)
+
+
+def test_a_user_of_one_record_is_that_record() -> None:
+    plans = [
+        sampler(Gaussian(sigma=2) * 3) * 20
+        for sampler in (Poisson("0.1"), RecordsPerUser(1, "0.1"))
+    ]
+    poisson, user = (plan.epsilon(delta=1e-6, method="exact").value for plan in plans)
+    assert user == pytest.approx(poisson, rel=1e-12)
+
+
+def test_records_of_a_user_are_below_a_group() -> None:
+    user = RecordsPerUser(4, "0.05")(Gaussian(sigma=3)) * 50
+    group = Group(Poisson("0.05")(Gaussian(sigma=3)) * 50, size=4)
+    one, other = (float(plan.epsilon(delta=1e-5, method="exact")) for plan in (user, group))
+    assert one < other
+
+
+@pytest.mark.parametrize("noise", [Laplace(b=1), PureDP(epsilon=1), M + Laplace(b=1)])
+def test_records_of_a_user_need_gaussian_noise(noise: Node) -> None:
+    with pytest.raises(Unsupported, match="Gaussian noise alone"):
+        RecordsPerUser(3, "0.1")(noise).epsilon(delta=1e-5)
+
+
+def test_some_records_of_a_user_are_left_out() -> None:
+    with pytest.raises(InvalidArgument, match="strictly between 0 and 1"):
+        RecordsPerUser(3, 1)
+    with pytest.raises(InvalidArgument, match="replace-one"):
+        RecordsPerUser(3, "0.1")(M).epsilon(delta=1e-5, adjacency="replace-one")
 
 
 def test_assumptions_say_how_the_sample_is_drawn() -> None:

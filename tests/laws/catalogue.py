@@ -133,6 +133,7 @@ COMPOSITES: Mapping[str, Node] = {
     "shuffle": dp.Shuffle(eps0=1, clients=50),
     "a round": dp.Participation("0.5")(dp.Gaussian(sigma=4) * 3),
     "a nested sample": dp.Poisson("0.2")(dp.Gaussian(sigma=4) * 3),
+    "records of a user": dp.RecordsPerUser(3, "0.2")(dp.Gaussian(sigma=4)) * 3,
     "two kinds": dp.Gaussian(sigma=4) + dp.Laplace(b=5) * 2,
     "a group": dp.Group(dp.Poisson("0.1")(dp.Gaussian(sigma=4)) * 3, size=2),
     "a group, Gaussian": dp.Group(dp.Gaussian(sigma=6) * 3, size=3),

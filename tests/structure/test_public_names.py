@@ -53,6 +53,7 @@ NAMES = [
     "Poisson",
     "PureDP",
     "RandomizedResponse",
+    "RecordsPerUser",
     "Report",
     "ReportDocument",
     "ReportSection",
