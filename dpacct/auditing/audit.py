@@ -111,7 +111,8 @@ class Audit:
         thresholds: how they were set, in words.
         looks: the counts at each threshold.
         bounds: lower bounds on epsilon; `audit["gdp"]` is the one of that method.
-        proven: the plan's epsilon at this delta, if a plan was given and has one.
+        curve: the plan's trade-off curve, from below.
+        proven: the plan's epsilon at this delta, if it has one.
         p_value: of one run beside a plan: so many right guesses are at most this likely if the plan holds.
         findings: each way in which the scores contradict what is proven about the plan.
 
@@ -130,6 +131,7 @@ class Audit:
     bounds: tuple[AuditBound, ...]
     plan: Node | None = None
     adjacency: Adjacency | None = None
+    curve: bounds.Curve | None = None
     proven: Answer | None = None
     p_value: float | None = None
     findings: tuple[str, ...] = ()
@@ -332,23 +334,22 @@ def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit
 
     resolved = resolve_adjacency(plan, adjacency)
     proven, p_value = _proven(plan, resolved, made.delta), None
+    curve = bounds.Curve.of_plan(plan, adjacency=resolved)
     most = math.inf if proven is None else float(proven)
     findings = [
         f"{bound.method} shows an epsilon of at least {bound.epsilon:.4g}, proven is at most {most:.4g}"
         for bound in made.bounds
         if bound.general and bound.epsilon > most + _ROUNDING
     ]
-    if made.points:
-        alphas, betas = np.array(made.points).T
-        least = np.asarray(plan.tradeoff(alphas, adjacency=resolved))
-        worst = int(np.argmax(least - betas))
-        if least[worst] > betas[worst] + _ROUNDING:
+    for alpha, beta in made.points:
+        least = curve.at(1.0 - alpha)
+        if beta < least - _ROUNDING:
             findings.append(
-                f"error rates of at most {alphas[worst]:.4g} and {betas[worst]:.4g} are shown, and with"
-                f" the first the second is proven to be at least {least[worst]:.4g}"
+                f"error rates of at most {alpha:.4g} and {beta:.4g} are shown, and with the first the"
+                f" second is proven to be at least {least:.4g}"
             )
-    else:
-        curve = bounds.Curve.of_plan(plan, adjacency=resolved)
+            break
+    if not made.points:
         chances = [bounds.one_run_f_p_value(curve, **look.counts) for look in made.looks]
         p_value = min(1.0, min(chances) * len(chances))
         if p_value < 1.0 - made.confidence:
@@ -360,6 +361,7 @@ def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit
         made,
         plan=plan,
         adjacency=resolved,
+        curve=curve,
         proven=proven,
         p_value=p_value,
         findings=tuple(findings),

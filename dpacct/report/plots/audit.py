@@ -40,8 +40,8 @@ def audit_chart(found: Audit) -> Chart:
         name = f"mu = {mu:.3g}, the largest refuted"
         lines.append(Line("shown", name, ndtr(-ndtri(alphas) - mu), Strength.BOUND))
     bands: tuple[Band, ...] = ()
-    if found.plan is not None:
-        least = np.asarray(found.plan.tradeoff(alphas, adjacency=found.adjacency), dtype=float)
+    if found.curve is not None:
+        least = np.array([found.curve.at(1.0 - alpha) for alpha in alphas.tolist()])
         lines.append(
             Line("proven", "no attack gets below (the plan)", least, Strength.BOUND, "exact")
         )
