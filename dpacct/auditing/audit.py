@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.auditing import bounds, scores
+from dpacct.auditing.bounds import Curve
 from dpacct.auditing.scores import Guessed, Rates, Scores
 from dpacct.declare.domain import DELTA, SEED, Real, Word
 from dpacct.declare.number import Number, shown
@@ -131,7 +132,7 @@ class Audit:
     bounds: tuple[AuditBound, ...]
     plan: Node | None = None
     adjacency: Adjacency | None = None
-    curve: bounds.Curve | None = None
+    curve: Curve | None = None
     proven: Answer | None = None
     p_value: float | None = None
     findings: tuple[str, ...] = ()
@@ -334,7 +335,7 @@ def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit
 
     resolved = resolve_adjacency(plan, adjacency)
     proven, p_value = _proven(plan, resolved, made.delta), None
-    curve = bounds.Curve.of_plan(plan, adjacency=resolved)
+    curve = Curve.of_plan(plan, adjacency=resolved)
     most = math.inf if proven is None else float(proven)
     findings = [
         f"{bound.method} shows an epsilon of at least {bound.epsilon:.4g}, proven is at most {most:.4g}"
