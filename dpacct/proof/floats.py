@@ -56,7 +56,8 @@ class FloatLaw:
                 self._ends = low / _SPAN, high * _SPAN
                 # a hill moves by mu for each unit of the tilt, and is seen over 11 deviations
                 hills = np.linspace(*self._ends, 2 + int(steep * self._ends[1] / 10.0))
-                used = np.unique(np.concatenate((np.geomspace(*self._ends, 5), hills)))
+                # in order, each once; np.unique would import numpy.ma
+                used = np.array(sorted({*np.geomspace(*self._ends, 5).tolist(), *hills.tolist()}))
             parts = [self._atoms, *(self._panels(*one, used) for one in self._views)]
             losses, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
             self._nodes = losses, weights

@@ -13,7 +13,7 @@ from dpacct.report.rounding import upward
 from dpacct.report.worse import unsampled, weighted
 from dpacct.shuffling.shuffle import Shuffle
 from dpacct.vocabulary import Assumption, AssumptionStatus
-from tests.report.plans import COINS, DELTA, SGD, example, report
+from tests.report.plans import COINS, DELTA, ONE, SGD, example, report
 
 STATUSES = [str(status) for status in AssumptionStatus]
 COIN = "each unit was sampled by its own coin"
@@ -140,7 +140,7 @@ def test_nonsense_is_refused_with_its_place(table: dict[str, object], wanted: st
 
 def test_a_violated_one_stands_first_and_above() -> None:
     bad = dp.Report.of(
-        SGD, delta=DELTA, assumptions={"sampling": {"status": "violated", "evidence": "shuffled"}}
+        ONE, delta=DELTA, assumptions={"sampling": {"status": "violated", "evidence": "shuffled"}}
     )
     assert [row.key for row in bad.violated] == ["sampling"] and bad.assumptions[0] is bad.violated[
         0
@@ -158,7 +158,7 @@ def test_a_violated_one_stands_first_and_above() -> None:
     assert html.index('role="alert"') < html.index('class="statement"')
     assert "| it would be |" in bad.to_markdown() and "| the guarantee |" not in bad.to_markdown()
     assert "privacy_parameters:" not in bad.to_yaml() and "does not hold" in bad.to_yaml()
-    fine = report()
+    fine = report("ONE")
     assert not fine.violated and "WARNING" not in fine.to_text() and 'alert"' not in fine.to_html()
 
 

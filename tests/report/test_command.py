@@ -17,7 +17,7 @@ from dpacct.cli.commands.report import FORMATS, SUFFIXES
 from tests.cli.runner import run
 from tests.report.registry_schema import complaints
 
-STEPS = '\n[[step]]\nsigma = 1.1\nrate = "1/100"\nrepeat = 100\n'
+STEPS = '\n[[step]]\nsigma = 1.1\nrate = "1/100"\n'
 HEAD = {"unit": 'unit = "client"', "adjacency": 'adjacency = "add-remove"', "delta": "delta = 1e-5"}
 
 
@@ -164,23 +164,22 @@ def statuses(plan: Path, path: Path) -> tuple[int, dict[str, str]]:
 
 
 def test_a_ledger_is_evidence(plan: Path, tmp_path: Path) -> None:
-    measured = {"noise_multiplier": 1.1, "noise_draws": 100, "weights": [1.0]}
-    code, told = statuses(plan, ledger(tmp_path / "good", 100, **measured))
+    measured = {"noise_multiplier": 1.1, "noise_draws": 1, "weights": [1.0]}
+    code, told = statuses(plan, ledger(tmp_path / "good", 1, **measured))
     assert code == 0
     assert (told["steps"], told["noise"], told["sampling"]) == ("held", "held", "declared")
-    code, told = statuses(
-        plan, ledger(tmp_path / "loud", 100, noise_multiplier=0.5, noise_draws=100)
-    )
+    code, told = statuses(plan, ledger(tmp_path / "loud", 1, noise_multiplier=0.5, noise_draws=1))
     assert code == 6 and told["noise"] == "violated"
-    code, told = statuses(plan, ledger(tmp_path / "long", 101))
+    code, told = statuses(plan, ledger(tmp_path / "long", 2))
     assert code == 6 and told["steps"] == "violated"
+    plan.write_text(plan.read_text() + "repeat = 100\n", encoding="utf-8")
     same = {"population": 1000, "batch_sizes": [10] * 100}
     code, told = statuses(plan, ledger(tmp_path / "shuffled", 100, **same))
     assert code == 6 and told["sampling"] == "violated"
 
 
 def test_a_ledger_of_something_else_is_refused(plan: Path, tmp_path: Path) -> None:
-    path = ledger(tmp_path / "run", 10)
+    path = ledger(tmp_path / "run", 1)
     done = run("report", str(plan), "--unit", "client", "--ledger", str(path))
     assert done.code == 0
     other = tmp_path / "other.toml"

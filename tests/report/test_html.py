@@ -12,7 +12,7 @@ import dpacct as dp
 from dpacct.report.about import About
 from dpacct.report.assumptions import rows
 from dpacct.report.premise import read_declared
-from tests.report.plans import DELTA, SGD, example, report
+from tests.report.plans import DELTA, ONE, example, report
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "circle", "path"}
 SECTIONS = [
@@ -123,7 +123,7 @@ def test_numbers_statement_and_assumptions_are_there() -> None:
 
 
 def test_a_status_is_not_told_by_colour_alone() -> None:
-    bad = dp.Report.of(SGD, delta=DELTA, assumptions={"sampling": "violated", "noise": "held"})
+    bad = dp.Report.of(ONE, delta=DELTA, assumptions={"sampling": "violated", "noise": "held"})
     source = bad.to_html()
     for word, sign in (("violated", "✗"), ("held", "✓"), ("unknown", "?"), ("declared", "•")):
         assert f'<span aria-hidden="true">{sign}</span> {word}</span>' in source
@@ -147,8 +147,8 @@ def test_whatever_the_plan_says_is_text(nasty: str) -> None:
         "sampling": {"status": "held", "evidence": nasty},
         "x": {"status": "held", "text": nasty},
     }
-    without = replace(report(), risks=())  # nor pictures: this is about what is written
-    assumptions = rows(SGD, without.answer.assumptions, declared=read_declared(told))
+    without = replace(report("ONE"), risks=())  # nor pictures: this is about what is written
+    assumptions = rows(ONE, without.answer.assumptions, declared=read_declared(told))
     found = replace(without, about=About.read(about), assumptions=assumptions, command=nasty)
     page = Page(found.to_html())
     plain = Page(without.to_html())
@@ -159,7 +159,7 @@ def test_whatever_the_plan_says_is_text(nasty: str) -> None:
 
 
 def test_light_dark_print_and_phone() -> None:
-    css = re.search(r"<style>(.*?)</style>", report().to_html(), re.S)
+    css = re.search(r"<style>(.*?)</style>", report("ONE").to_html(), re.S)
     assert css is not None
     for rule in ("prefers-color-scheme: dark", "@media print", "max-width: 44rem", "color-scheme"):
         assert rule in css.group(1)

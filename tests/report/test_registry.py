@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dpacct as dp
 from dpacct.report.about import ACCESS, PRODUCTS, RELEASES, SECTORS, SETTINGS, SOURCES, About
 from dpacct.report.yaml import dump
-from tests.report.plans import DELTA, OPAQUE, SGD, example, report, tables
+from tests.report.plans import DELTA, ONE, OPAQUE, example, report, tables
 from tests.report.registry_schema import SCHEMA, complaints
 
 
@@ -75,14 +75,14 @@ def test_everything_told_is_tier_3() -> None:
     }
     words |= {"release_type": "one release", "data_source": "static", "published": "2026-01-02"}
     lists = {"curators": ["A", "B"], "authors": "C"}
-    made = dp.Report.of(SGD, delta=DELTA, about=words | lists)
+    made = dp.Report.of(ONE, delta=DELTA, about=words | lists)
     read = record(made)
     assert read["tier"] == 3 and "to be filled in" not in made.to_yaml().lower()
     used = str(read)
     for name in words.keys() - {"setting", "product", "sector", "access", "output", "unit"}:
         if name not in {"release_type", "data_source", "published", *lists}:
             assert f"text of {name}" in used, name
-    fewer = dp.Report.of(SGD, delta=DELTA, about={**words, **lists, "tuning": ""})
+    fewer = dp.Report.of(ONE, delta=DELTA, about={**words, **lists, "tuning": ""})
     assert record(fewer)["tier"] == 2
 
 
