@@ -140,13 +140,9 @@ def _told(about: About | None, notion: str, default: About | None = None) -> Abo
     """What the file says of the deployment, and what the kind of plan says where the file does not."""
     from dpacct.report.about import About
 
-    said, usual = about or About(), default or About()
-    return replace(
-        said,
-        setting=said.setting or "Federated",
-        viewer=said.viewer or _VIEWERS[notion],
-        unit=said.unit or usual.unit,
-    )
+    usual = {"setting": "Federated", "viewer": _VIEWERS[notion]}
+    usual |= default.said if default else {}
+    return About(**(usual | (about.said if about else {})))
 
 
 def _for(node: Node, answer: Answer) -> Answer:

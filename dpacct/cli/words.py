@@ -389,7 +389,7 @@ def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], A
     if "report" in table:
         from dpacct.report.about import About
 
-        about = About.read(as_table(table["report"], f"{name}: report"), f"{name}: [report]")
+        about = About.of_table(as_table(table["report"], f"{name}: report"), f"{name}: [report]")
     return declared, about
 
 

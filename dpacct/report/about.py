@@ -2,132 +2,139 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from datetime import date
-from typing import Any
+from typing import Any, Self
 
+from dpacct.declare.domain import Domain, Word, did_you_mean
 from dpacct.declare.number import shown
-from dpacct.errors import InvalidArgument
+from dpacct.declare.record import Parameter, Record
+from dpacct.errors import DpacctError, InvalidArgument
 
+# The words of the registry's schema (opendp/deployments-registry-data, schemas/deployments-schema.yaml).
 PRODUCTS = (
-    "Summary statistics",
-    "Machine learning model",
-    "Dataset",
-    "Synthetic data",
-    "Interactive API",
-    "SQL queries",
+    *("Summary statistics", "Machine learning model", "Dataset", "Synthetic data"),
+    *("Interactive API", "SQL queries"),
 )
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 SETTINGS = ("Local", "Central", "Shuffle", "Federated")
 RELEASES = ("One release", "Many releases")
 SOURCES = ("Static", "Dynamic")
 ACCESS = ("Interactive", "Non-interactive")
-# The words of the registry's schema (opendp/deployments-registry-data, schemas/deployments-schema.yaml).
-_WORDS = {
-    "product": PRODUCTS,
-    "sector": SECTORS,
-    "setting": SETTINGS,
-    "release_type": RELEASES,
-    "data_source": SOURCES,
-    "access": ACCESS,
-}
-_LISTS = ("curators", "authors")
 _LONGEST = 20_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class About:
+class Prose(Domain[str]):
+    """Free text."""
+
+    words = f"a text of at most {_LONGEST} characters"
+
+    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+        """The text without blanks around it; TOML has dates of its own."""
+        if isinstance(value, date):
+            return value.isoformat()
+        if not isinstance(value, str) or len(value) > _LONGEST:
+            raise error(f"{name} must be {self.words}, got {shown(value)}", argument=name)
+        return value.strip()
+
+
+class Day(Prose):
+    """A date, or nothing."""
+
+    words = "a date as YYYY-MM-DD"
+
+    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+        """The date as it was written."""
+        text = super().check(name, value, error=error)
+        try:
+            if text:
+                date.fromisoformat(text)
+        except ValueError:
+            message = f"{name} must be {self.words}, got {shown(text)}"
+            raise error(message, argument=name) from None
+        return text
+
+
+class Names(Domain[tuple[str, ...]]):
+    """One name, or several."""
+
+    words = "a list of names"
+
+    def check(
+        self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
+    ) -> tuple[str, ...]:
+        """All of them."""
+        listed = [value] if isinstance(value, str) else value
+        if not isinstance(listed, list | tuple):
+            raise error(f"{name} must be {self.words}, got {shown(value)}", argument=name)
+        return tuple(Prose().check(name, each, error=error) for each in listed)
+
+
+class Listed(Word):
+    """A word of the registry's, in whatever case."""
+
+    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+        """The registry's own spelling."""
+        spelling = {word.lower(): word for word in self.choices}
+        return super().check(name, spelling.get(str(value).strip().lower(), value), error=error)
+
+
+def _text(means: str, domain: Domain[Any] | None = None) -> Parameter[str]:
+    return Parameter(domain or Prose(), means, default="")
+
+
+def _names(means: str) -> Parameter[tuple[str, ...]]:
+    return Parameter(Names(), means, default=())
+
+
+class About(Record):
     """Free text about a deployment; what is left out is reported as not stated.
 
-    `output` completes "Releasing ... is"; `unit` says what one unit is; `viewer` is against whom the
-    guarantee holds; `setting` is Local, Central, Shuffle or Federated; `published` a date as
-    YYYY-MM-DD. The remaining texts are about what the guarantee does not cover, and what the registry
-    of deployments asks.
-
-    >>> About.read({"name": "Model A", "output": "the final model"}).output
+    >>> About.of_table({"name": "Model A", "output": "the final model"}).output
     'the final model'
     """
 
-    name: str = ""
-    output: str = ""
-    unit: str = ""
-    viewer: str = ""
-    setting: str = ""
-    description: str = ""
-    intended_use: str = ""
-    product: str = ""
-    region: str = ""
-    published: str = ""
-    sector: str = ""
-    curators: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
-    data: str = ""
-    unprotected: str = ""
-    preprocessing: str = ""
-    tuning: str = ""
-    post_processing: str = ""
-    release_type: str = ""
-    data_source: str = ""
-    access: str = ""
-    implementation: str = ""
-    justification: str = ""
-    sources: str = ""
+    name = _text("the name of the data product")
+    output = _text('completes "Releasing ... is"')
+    unit = _text("what one unit is")
+    viewer = _text("against whom the guarantee holds")
+    setting = _text("the deployment model", Listed(*SETTINGS))
+    description = _text("a brief description of the data product")
+    intended_use = _text("what it is for")
+    product = _text("the type of data product", Listed(*PRODUCTS))
+    region = _text("what region the data describe, or whose laws apply")
+    published = _text("when it was published", Day())
+    sector = _text("the sector", Listed(*SECTORS))
+    curators = _names("who publishes it")
+    authors = _names("who filled out this record")
+    data = _text("the data's domain")
+    unprotected = _text("what is released in the clear")
+    preprocessing = _text("what was computed from the data before the plan")
+    tuning = _text("which runs chose hyperparameters, and on what data")
+    post_processing = _text("what was done to the output")
+    release_type = _text("how often it is released", Listed(*RELEASES))
+    data_source = _text("whether the data change", Listed(*SOURCES))
+    access = _text("how the output is reached", Listed(*ACCESS))
+    implementation = _text("what implements the mechanism")
+    justification = _text("why these parameters")
+    sources = _text("where more is said")
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is not left out."""
+        return {name: value for name, value in self.given.items() if value}
 
     @classmethod
-    def read(cls, told: Mapping[str, Any], place: str = "[report]") -> About:
-        """The text of a table; raises `InvalidArgument` for a key or a word that is not known."""
-        keys = [field.name for field in fields(cls)]
-        values: dict[str, Any] = {}
-        for key, value in told.items():
-            if key not in keys:
-                close = difflib.get_close_matches(str(key), keys, n=1, cutoff=0.6)
-                hint = f" (did you mean {close[0]!r}?)" if close else ""
-                raise _wrong(f"{place}: unknown key {shown(key)}{hint}", str(key))
-            name = f"{place}: {key}"
-            values[key] = _texts(name, key, value) if key in _LISTS else _text(name, key, value)
-            if key in _WORDS:
-                values[key] = _word(name, key, values[key])
-        if values.get("published"):
-            _day(f"{place}: published", values["published"])
-        return cls(**values)
-
-
-def _text(name: str, key: str, value: object) -> str:
-    if isinstance(value, date):  # TOML has dates of its own
-        return value.isoformat()
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        message = f"{name} must be a text of at most {_LONGEST} characters, got {shown(value)}"
-        raise _wrong(message, key)
-    return value.strip()
-
-
-def _texts(name: str, key: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list | tuple):
-        raise _wrong(f"{name} must be a list of names, got {shown(value)}", key)
-    return tuple(_text(name, key, text) for text in value)
-
-
-def _word(name: str, key: str, value: str) -> str:
-    """The registry's own spelling of a word."""
-    for word in _WORDS[key]:
-        if value.lower() == word.lower():
-            return word
-    listed = ", ".join(_WORDS[key][:-1]) + " or " + _WORDS[key][-1]
-    raise _wrong(f"{name} must be {listed}, got {shown(value)}", key)
-
-
-def _day(name: str, value: str) -> None:
-    try:
-        date.fromisoformat(value)
-    except ValueError:
-        raise _wrong(
-            f"{name} must be a date as YYYY-MM-DD, got {shown(value)}", "published"
-        ) from None
-
-
-def _wrong(message: str, argument: str) -> InvalidArgument:
-    return InvalidArgument(message, argument=argument)
+    def of_table(cls, told: Mapping[str, Any], place: str = "[report]") -> Self:
+        """The texts of a table; raises `InvalidArgument` for a key or a word that is not known."""
+        for key in told:
+            if key not in cls.parameters:
+                message = (
+                    f"{place}: unknown key {shown(key)}{did_you_mean(str(key), cls.parameters)}"
+                )
+                raise InvalidArgument(message, argument=str(key))
+        try:
+            return cls.read(told, lambda name: f"{place}: {name}")
+        except InvalidArgument as wrong:
+            wrong.argument = (wrong.argument or "").rpartition(": ")[2]
+            raise

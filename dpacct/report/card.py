@@ -10,6 +10,7 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from dpacct.report.about import About
 from dpacct.report.rounding import interval, upward
 from dpacct.report.statement import DIGITS, NEIGHBOURS, version
 from dpacct.report.uncovered import uncovered
@@ -20,14 +21,6 @@ if TYPE_CHECKING:
 
 _OPEN = "to be filled in"
 _TODO = "TO BE FILLED IN"
-_BLANK = {
-    "name": "the name of the data product",
-    "curators": "who publishes it",
-    "intended_use": "what it is for",
-    "region": "what region the data describe, or whose laws apply",
-    "description": "a brief description of the data product",
-    "authors": "who filled out this record",
-}
 
 
 def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
@@ -39,13 +32,13 @@ def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
         if value:
             return value
         remarks[path] = _OPEN
-        return f"{_TODO}: {_BLANK[key]}"
+        return f"{_TODO}: {About.parameters[key].means}"
 
     def names(values: tuple[str, ...], path: str, key: str) -> list[str]:
         if values:
             return list(values)
         remarks[path] = _OPEN
-        return [f"{_TODO}: {_BLANK[key]}"]
+        return [f"{_TODO}: {About.parameters[key].means}"]
 
     base = "deployment.basic."
     name = said(about.name, base + "name", "name")

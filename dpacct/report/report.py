@@ -113,7 +113,7 @@ class Report:
             risks=risks,
             assumptions=assumption_rows,
             sources=merged(contents.sources(answer, others, risks)),
-            about=about if isinstance(about, About) else About.read(about or {}),
+            about=about if isinstance(about, About) else About.of_table(about or {}),
             command=command,
             sections=tuple(sections),
             appendix=tuple(appendix),

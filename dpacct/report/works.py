@@ -1,14 +1,16 @@
 """The works that answers cite, with what a bibliography needs.
 
-Papers of the theorem registry bring themselves; here are the others, and the fuller form of some. A
+Papers of the theorem registry bring themselves; works.toml has the others, and the fuller form of some. A
 work is recognised in a citation by its authors, or by its title.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpacct.papers.registry import Paper
@@ -55,249 +57,29 @@ class Work:
         return self.title in citation or any(words in citation for words in self.told)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(";"))
-
-
 # A mechanism of somebody else's cites in this form.
 _FULL = re.compile(
     r"(?P<authors>[^.:]+)\. (?P<title>.{8,}?)\.? (?P<venue>[^.]{2,}) (?P<year>(19|20)\d\d)\b"
 )
 
-WORKS: tuple[Work, ...] = (
-    Work(
-        "alghamdi2023saddle",
-        _names(
-            "Wael Alghamdi; Juan Felipe Gomez; Shahab Asoodeh; Flavio P. Calmon; Oliver Kosut;"
-            " Lalitha Sankar"
-        ),
-        "The Saddle-Point Method in Differential Privacy",
-        2023,
-        "ICML",
-        told=("Alghamdi et al. 2023",),
-    ),
-    Work(
-        "balle2018improving",
-        _names("Borja Balle; Yu-Xiang Wang"),
-        "Improving the Gaussian Mechanism for Differential Privacy: Analytical Calibration and"
-        " Optimal Denoising",
-        2018,
-        "ICML",
-        paper="balle_wang",
-        told=("Balle, Wang",),
-    ),
-    Work(
-        "bu2020deep",
-        _names("Zhiqi Bu; Jinshuo Dong; Qi Long; Weijie J. Su"),
-        "Deep Learning with Gaussian Differential Privacy",
-        2020,
-        "Harvard Data Science Review",
-        "article",
-        told=("Bu, Dong, Long, Su 2020",),
-    ),
-    Work(
-        "bun2016concentrated",
-        _names("Mark Bun; Thomas Steinke"),
-        "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds",
-        2016,
-        "TCC",
-        told=("Bun, Steinke",),
-    ),
-    Work(
-        "canonne2020discrete",
-        _names("Clément L. Canonne; Gautam Kamath; Thomas Steinke"),
-        "The Discrete Gaussian for Differential Privacy",
-        2020,
-        "NeurIPS",
-        paper="canonne2020",
-        told=("Canonne, Kamath, Steinke",),
-    ),
-    Work(
-        "cesar2021bounding",
-        _names("Mark Cesar; Ryan Rogers"),
-        "Bounding, Concentrating, and Truncating: Unifying Privacy Loss Composition for Data"
-        " Analytics",
-        2021,
-        "ALT",
-        told=("Cesar, Rogers",),
-    ),
-    Work(
-        "dong2020optimal",
-        _names("Jinshuo Dong; David Durfee; Ryan Rogers"),
-        "Optimal Differential Privacy Composition for Exponential Mechanisms",
-        2020,
-        "ICML",
-        told=("Dong, Durfee, Rogers",),
-    ),
-    Work(
-        "dong2022gaussian",
-        _names("Jinshuo Dong; Aaron Roth; Weijie J. Su"),
-        "Gaussian Differential Privacy",
-        2022,
-        "Journal of the Royal Statistical Society: Series B",
-        "article",
-        (("volume", "84"), ("number", "1"), ("pages", "3--37")),
-        paper="dong2019",
-        told=("Dong, Roth, Su",),
-    ),
-    Work(
-        "doroshenko2022connect",
-        _names("Vadym Doroshenko; Badih Ghazi; Pritish Kamath; Ravi Kumar; Pasin Manurangsi"),
-        "Connect the Dots: Tighter Discrete Approximations of Privacy Loss Distributions",
-        2022,
-        "Proceedings on Privacy Enhancing Technologies",
-        "article",
-        told=("Doroshenko, Ghazi",),
-    ),
-    Work(
-        "dwork2006calibrating",
-        _names("Cynthia Dwork; Frank McSherry; Kobbi Nissim; Adam Smith"),
-        "Calibrating Noise to Sensitivity in Private Data Analysis",
-        2006,
-        "TCC",
-        told=("Dwork, McSherry, Nissim, Smith",),
-    ),
-    Work(
-        "dwork2014algorithmic",
-        _names("Cynthia Dwork; Aaron Roth"),
-        "The Algorithmic Foundations of Differential Privacy",
-        2014,
-        "Foundations and Trends in Theoretical Computer Science",
-        "article",
-        (("volume", "9"),),
-        told=("Dwork, Roth",),
-    ),
-    Work(
-        "feldman2021individual",
-        _names("Vitaly Feldman; Tijana Zrnic"),
-        "Individual Privacy Accounting via a Rényi Filter",
-        2021,
-        "NeurIPS",
-        told=("Feldman, Zrnic",),
-    ),
-    Work(
-        "geng2014optimal",
-        _names("Quan Geng; Pramod Viswanath"),
-        "The Optimal Mechanism in Differential Privacy",
-        2014,
-        "ISIT",
-        paper="geng2014",
-        told=("Geng, Viswanath",),
-    ),
-    Work(
-        "geng2015staircase",
-        _names("Quan Geng; Peter Kairouz; Sewoong Oh; Pramod Viswanath"),
-        "The Staircase Mechanism in Differential Privacy",
-        2015,
-        "IEEE Journal of Selected Topics in Signal Processing",
-        "article",
-    ),
-    Work(
-        "ghosh2009universally",
-        _names("Arpita Ghosh; Tim Roughgarden; Mukund Sundararajan"),
-        "Universally Utility-Maximizing Privacy Mechanisms",
-        2009,
-        "STOC",
-    ),
-    Work(
-        "hayes2023bounding",
-        _names("Jamie Hayes; Saeed Mahloujifar; Borja Balle"),
-        "Bounding Training Data Reconstruction in DP-SGD",
-        2023,
-        "NeurIPS",
-        told=("Hayes, Mahloujifar, Balle",),
-    ),
-    Work(
-        "johansson2017arb",
-        _names("Fredrik Johansson"),
-        "Arb: Efficient Arbitrary-Precision Midpoint-Radius Interval Arithmetic",
-        2017,
-        "IEEE Transactions on Computers",
-        "article",
-        (("volume", "66"), ("number", "8")),
-        told=("enclosed in balls",),
-    ),
-    Work(
-        "kairouz2015composition",
-        _names("Peter Kairouz; Sewoong Oh; Pramod Viswanath"),
-        "The Composition Theorem for Differential Privacy",
-        2015,
-        "ICML",
-        paper="kairouz2015",
-        told=("Kairouz, Oh, Viswanath",),
-    ),
-    Work(
-        "kairouz2016discrete",
-        _names("Peter Kairouz; Keith Bonawitz; Daniel Ramage"),
-        "Discrete Distribution Estimation under Local Privacy",
-        2016,
-        "ICML",
-        told=("Kairouz, Bonawitz, Ramage",),
-    ),
-    Work(
-        "kasiviswanathan2008what",
-        _names(
-            "Shiva Prasad Kasiviswanathan; Homin K. Lee; Kobbi Nissim; Sofya Raskhodnikova; Adam"
-            " Smith"
-        ),
-        "What Can We Learn Privately?",
-        2008,
-        "FOCS",
-    ),
-    Work(
-        "mcsherry2007mechanism",
-        _names("Frank McSherry; Kunal Talwar"),
-        "Mechanism Design via Differential Privacy",
-        2007,
-        "FOCS",
-        told=("McSherry, Talwar",),
-    ),
-    Work(
-        "mcsherry2009privacy",
-        _names("Frank McSherry"),
-        "Privacy Integrated Queries",
-        2009,
-        "SIGMOD",
-    ),
-    Work(
-        "mironov2012significance",
-        _names("Ilya Mironov"),
-        "On Significance of the Least Significant Bits for Differential Privacy",
-        2012,
-        "CCS",
-        told=("Mironov 2012", "Mironov (2012)"),
-    ),
-    Work(
-        "mironov2017renyi",
-        _names("Ilya Mironov"),
-        "Rényi Differential Privacy",
-        2017,
-        "CSF",
-        paper="mironov2017",
-        told=("Mironov 2017",),
-    ),
-    Work(
-        "warner1965randomized",
-        _names("Stanley L. Warner"),
-        "Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias",
-        1965,
-        "Journal of the American Statistical Association",
-        "article",
-    ),
-    Work(
-        "zhu2022optimal",
-        _names("Yuqing Zhu; Jinshuo Dong; Yu-Xiang Wang"),
-        "Optimal Accounting of Differential Privacy via Characteristic Function",
-        2022,
-        "AISTATS",
-        told=("Zhu, Dong, Wang",),
-    ),
-)
+
+@cache
+def all_works() -> tuple[Work, ...]:
+    """Those of works.toml."""
+    import tomllib
+    from importlib.resources import files
+
+    def read(key: str, said: Mapping[str, Any]) -> Work:
+        lists = {"authors": tuple(said["authors"].split("; ")), "told": tuple(said.get("told", ()))}
+        return Work(**{"key": key, **said, **lists, "more": tuple(said.get("more", {}).items())})
+
+    table = tomllib.loads(files(__package__).joinpath("works.toml").read_text("utf-8"))
+    return tuple(read(key, said) for key, said in table.items())
 
 
 def of_paper(paper: Paper) -> Work:
-    """The work of a registry's paper: the fuller form above where there is one."""
-    for work in WORKS:
+    """The work of a registry's paper: the fuller form of works.toml where there is one."""
+    for work in all_works():
         if work.paper == paper.key:
             return work
     venue, _, number = paper.venue.partition("arXiv:")
@@ -309,14 +91,14 @@ def of_paper(paper: Paper) -> Work:
 
 
 def find(citation: str) -> tuple[Work, ...]:
-    """The works that a citation names: of the list above, and of the theorem registry.
+    """The works that a citation names: of works.toml, and of the theorem registry.
 
     >>> [work.key for work in find("Balle, Wang 2018, Theorem 8")]
     ['balle2018improving']
     """
     from dpacct.papers.registry import papers
 
-    matching = [work for work in WORKS if work.meant_by(citation)]
+    matching = [work for work in all_works() if work.meant_by(citation)]
     for paper in papers().values():
         work = of_paper(paper)
         named = paper.title in citation or f"{paper.authors} {paper.year}" in citation

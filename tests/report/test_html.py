@@ -149,7 +149,7 @@ def test_whatever_the_plan_says_is_text(nasty: str) -> None:
     }
     without = replace(report("ONE"), risks=())  # nor pictures: this is about what is written
     assumptions = rows(ONE, without.answer.assumptions, declared=read_declared(told))
-    found = replace(without, about=About.read(about), assumptions=assumptions, command=nasty)
+    found = replace(without, about=About.of_table(about), assumptions=assumptions, command=nasty)
     page = Page(found.to_html())
     plain = Page(without.to_html())
     # the same elements as without it, and one more row in the table of assumptions

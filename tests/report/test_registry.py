@@ -66,7 +66,7 @@ def test_what_is_left_out_is_marked_and_still_valid() -> None:
 
 
 def test_everything_told_is_tier_3() -> None:
-    words = {name: f"text of {name}" for name in About.__dataclass_fields__}
+    words = {name: f"text of {name}" for name in About.parameters}
     words |= {
         "setting": "central",
         "product": "dataset",
@@ -99,9 +99,9 @@ def test_everything_told_is_tier_3() -> None:
 )
 def test_words_are_the_registrys(key: str, words: tuple[str, ...], path: tuple[str, str]) -> None:
     assert set(words) <= set(SCHEMA["deployment"][path[0]][path[1]])
-    assert About.read({key: words[-1].upper()}) == About(**{key: words[-1]})
-    with pytest.raises(dp.InvalidArgument, match=f"{key} must be {words[0]}"):
-        About.read({key: "nonsense"})
+    assert About.of_table({key: words[-1].upper()}) == About(**{key: words[-1]})
+    with pytest.raises(dp.InvalidArgument, match=f"{key} must be one of {words[0]}"):
+        About.of_table({key: "nonsense"})
 
 
 def test_a_delta_below_floats_is_text() -> None:
