@@ -373,7 +373,7 @@ def _proven(plan: Node, adjacency: Adjacency, delta: float) -> Answer | None:
     """The plan's epsilon at this delta; None where none is finite, at delta 0."""
     if delta > 0.0:
         return plan.epsilon(delta=delta, adjacency=adjacency)
-    from dpacct.report.pure import pure_epsilon
+    from dpacct.report.contents import pure_epsilon
 
     try:
         return pure_epsilon(plan.under(adjacency))

@@ -2,17 +2,74 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import sys
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import TextIO
 
 import click
 
 from dpacct.cli.command import DeclaredCommand, option_name
-from dpacct.cli.exit_status import ExitStatus
 from dpacct.declare.domain import did_you_mean
 from dpacct.errors import DpacctError
+
+
+class ExitStatus(IntEnum):
+    """Exit codes; scripts may rely on them, since a code never changes its meaning."""
+
+    OK = 0
+    INTERNAL = 1
+    USAGE = 2
+    OUTSIDE_DOMAIN = 3
+    UNREACHABLE = 4
+    COUNTER_EXAMPLE = 5
+    ASSUMPTION_VIOLATED = 6
+    EXTRA_MISSING = 7
+    WITHHELD = 8
+    EVIDENCE_DAMAGED = 9
+    NOT_JUDGED = 10
+    INTERRUPTED = 130  # 128 + SIGINT, the shell's own convention
+    BROKEN_PIPE = 141  # 128 + SIGPIPE: what `cat` and `grep` report in the same place
+
+
+_PLAIN = (
+    dict.fromkeys("─━═", "-")
+    | dict.fromkeys("│┃┤", "|")
+    | dict.fromkeys("├└┌┐┘┼", "+")
+    | dict.fromkeys("●■▲◆▼✚✖•", "*")
+    | {"≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "−": "-", "–": "-", "—": "-", "∞": "inf"}
+    | {"ε": "epsilon", "δ": "delta", "σ": "sigma", "α": "alpha", "β": "beta", "μ": "mu"}
+    | {"✓": "yes", "✗": "no", "…": "...", "’": "'", "é": "e", "ü": "u", "√": "sqrt", "·": "*"}
+)
+
+
+def in_plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for the characters that an encoding lacks; for `codecs.register_error`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in lacking), error.end
+
+
+def made_readable(stream: TextIO | None) -> None:
+    """Let a stream write what its encoding has, and plain text for the rest, and never fail.
+
+    UTF-8 has everything; a pipe on Windows often has cp1252.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        codecs.register_error("dpacct-plain", in_plain)
+        stream.reconfigure(errors="dpacct-plain")
+
+
+def in_utf8(stream: TextIO | None) -> None:
+    """Let a pipe or file take a document whose form asks for UTF-8; a terminal keeps its own."""
+    if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+        stream.reconfigure(encoding="utf-8")
+
 
 SCHEMA = 1
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.rounding import rounded
-from dpacct.cli.table import aligned
-from dpacct.cli.text import grade, is_tight, plan_line, relation
+from dpacct.cli.text import aligned, grade, is_tight, plan_line, relation, rounded
 from dpacct.report.rounding import Direction
 
 if TYPE_CHECKING:

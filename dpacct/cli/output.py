@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import text
 from dpacct.cli.failure import SCHEMA
 from dpacct.declare.record import Usage
 from dpacct.errors import Unreachable
@@ -108,46 +107,3 @@ def must_be_finite(answer: Answer) -> Answer:
     if math.isfinite(float(answer)):
         return answer
     raise Unreachable(f"no finite {answer.quantity} holds for this plan at this target")
-
-
-def show(
-    command: str,
-    answer: Answer,
-    *,
-    as_json: bool,
-    quiet: bool,
-    meaning: str = "",
-    notes: Sequence[str] = (),
-    more: Sequence[str] = (),
-    hint: str = "",
-) -> None:
-    """Print one answer.
-
-    Args:
-        command: the command's name, for JSON.
-        answer: what to print.
-        as_json: print the JSON object (docs/json.md) instead of words.
-        quiet: print the bare safe number.
-        meaning: what the number is at, in parentheses behind it.
-        notes: what was rounded or decided on the way; part of the answer's meaning.
-        more: lines after the grade, such as a table.
-        hint: what to try next; goes to stderr.
-    """
-    must_be_finite(answer)
-    if collected(command, answer, notes):
-        return
-    if as_json:
-        write_json(payload(command, answer, notes))
-        return
-    if quiet:
-        if answer.is_estimate:
-            note("note: this is an estimate, not a bound.")
-        for line in notes:
-            note(f"note: {line}.")
-        click.echo(text.safe_number(answer))
-        return
-    lines = [text.answer_line(answer, meaning), *text.detail_lines(answer)]
-    lines += [f"  note: {line}" for line in notes]
-    write_lines([*lines, *more])
-    if hint:
-        note(f"hint: {hint}")

@@ -28,6 +28,9 @@ METHOD: Parameter[str] = Parameter(
     default="auto",
 )
 QUIET: Parameter[bool] = Parameter(Flag(), "print the bare safe number, for scripts", default=False)
+DETAILS: Parameter[bool] = Parameter(
+    Flag(), "also the interval, the method, the sources and the assumptions", default=False
+)
 
 
 class Asked(Command):
@@ -41,9 +44,7 @@ class Asked(Command):
         default=Fraction(EFFORT),
     )
     quiet: Parameter[bool] = QUIET
-    details: Parameter[bool] = Parameter(
-        Flag(), "also the interval, the method, the sources and the assumptions", default=False
-    )
+    details: Parameter[bool] = DETAILS
 
     @property
     def how(self) -> dict[str, Any]:

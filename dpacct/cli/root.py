@@ -17,8 +17,7 @@ import click
 
 from dpacct.cli import commands, failure
 from dpacct.cli.command import Command, DeclaredCommand
-from dpacct.cli.console import made_readable
-from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.failure import ExitStatus, made_readable
 from dpacct.declare.domain import did_you_mean
 from dpacct.declare.record import Usage
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpacct.cli import output, text
-from dpacct.cli.rounding import power_of_ten, rounded
-from dpacct.cli.table import aligned
+from dpacct.cli.text import aligned, power_of_ten, rounded
 from dpacct.declare.number import fits
 from dpacct.declare.number import text as exact_text
 from dpacct.vocabulary import Strength
@@ -42,13 +41,16 @@ _NAMES = {"rdp": "RDP", "clt": "the central limit"}
 class Screen:
     """One answer: `head` is the first line, `certainty` says how sure it is.
 
-    `number` is what --quiet prints, where that is not the answer itself.
+    `number` is what --quiet prints, where that is not the answer itself; `plan` and `trust` say the plan
+    and what must be true of it, where no words of a plan were stated.
     """
 
     answer: Answer
     head: str
     certainty: str
     stated: Stated | None = None
+    plan: str = ""
+    trust: Sequence[str] = ()
     number: str = ""
     more: Sequence[str] = ()
     others: str = ""
@@ -59,11 +61,10 @@ class Screen:
         """The first screen."""
         answer, stated = self.answer, self.stated
         lines = [self.head, *(f"  {line}" for line in self.more)]
-        if stated is not None:
-            lines += wrapped(in_words(stated, answer))
+        lines += wrapped(in_words(stated, answer) if stated else self.plan)
         lines += wrapped(self.certainty)
-        if stated is not None:
-            lines += labelled("true only if", trusts(stated, str(answer.unit)))
+        trust = self.trust if stated is None else trusts(stated, str(answer.unit))
+        lines += labelled("true only if", trust)
         lines += labelled("protects", [protected(answer)])
         lines += labelled("other methods", [self.others] if self.others else [])
         return lines + [line for note in self.notes for line in labelled("note", [note])]
@@ -98,6 +99,12 @@ def of_delta(answer: Answer, epsilon: Fraction, stated: Stated | None = None) ->
     """A delta."""
     head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon)}"
     return Screen(answer, head, certainty(answer, "delta"), stated)
+
+
+def of_eps0(answer: Answer, target: str) -> Screen:
+    """The largest epsilon that a client's own randomiser may have."""
+    said = "a bound from a theorem: with it the target is met; the truth may be higher"
+    return Screen(answer, f"eps0 {leading(answer, 4)}    for {target}", said)
 
 
 def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
@@ -246,7 +253,7 @@ def labelled(label: str, items: Sequence[str]) -> list[str]:
     return wrapped("; ".join(items), f"  {label:<16}", " " * 18) if items else []
 
 
-def alternatives(answer: Answer) -> list[str]:
+def alternatives(answer: Answer, title: str = "method") -> list[str]:
     """A table of what other methods say."""
     rows = [
         (
@@ -257,4 +264,4 @@ def alternatives(answer: Answer) -> list[str]:
         )
         for other in answer.alternatives
     ]
-    return ["", *aligned(("method", answer.quantity, "ratio", "grade"), rows)] if rows else []
+    return ["", *aligned((title, answer.quantity, "ratio", "grade"), rows)] if rows else []

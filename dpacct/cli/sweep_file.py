@@ -15,7 +15,7 @@ import click
 
 from dpacct.cli import failure, federated_plan, words
 from dpacct.cli.command import DeclaredCommand, File, Value
-from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.failure import ExitStatus
 from dpacct.cli.output import caught
 from dpacct.cli.toml_file import contents, file_name, replaced, table_of
 from dpacct.cli.words import as_table, as_text, check_keys

@@ -6,16 +6,72 @@ Numbers are rounded towards the safe side, so what is printed is still true.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.cli.rounding import power_of_ten, rounded
+from dpacct.declare.number import fits
+from dpacct.report import rounding
 from dpacct.report.rounding import Direction
 from dpacct.vocabulary import Side
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.tree import Node
+
+
+DIGITS = 12
+
+
+def rounded(value: float, direction: Direction, digits: int = DIGITS) -> str:
+    """`value` to `digits` significant digits, rounded in `direction`.
+
+    >>> rounded(1.5153619166637, "up"), rounded(1.5153619166637, "down")
+    ('1.51536191667', '1.51536191666')
+    >>> rounded(2.5e-7, "up"), rounded(3.0, "up"), rounded(0.1, "up", 3), rounded(0.00025, "up")
+    ('2.5e-7', '3', '0.1', '0.00025')
+    """
+    return rounding.rounded(value, direction, digits, smallest=-4)
+
+
+def power_of_ten(log_value: float, direction: Direction, digits: int = 9) -> str:
+    """A positive number too small for a float, from its natural logarithm, as a power of ten.
+
+    >>> power_of_ten(-1000.0, "up")
+    '10^-434.294481'
+    """
+    return f"10^{rounded(log_value / math.log(10), direction, digits)}"
+
+
+def short(value: Fraction) -> str:
+    """Six digits of what was asked, also where no float holds it.
+
+    >>> short(Fraction(1, 10**5)), short(Fraction(1, 10**400))
+    ('1e-05', '1e-400')
+    """
+    if fits(value):
+        return f"{float(value):.6g}"
+    return f"{Context(prec=6).divide(Decimal(value.numerator), Decimal(value.denominator)):.6g}".lower()
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 2) -> list[str]:
+    """The rows under their header, columns two spaces apart; no colours, no rules.
+
+    >>> lines = aligned(("method", "epsilon"), [("exact", "1.5"), ("rdp", "1.7117")])
+    >>> for line in lines:
+    ...     print(line)
+      method  epsilon
+      exact   1.5
+      rdp     1.7117
+    """
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    return [
+        " " * indent
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
+    ]
+
 
 # A bracket narrower than this is one number to any reader of twelve digits.
 _TIGHT = 1e-9

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.mechanisms.mechanism import Mechanism
     from dpacct.report.about import About
+    from dpacct.report.assumptions import Declared
     from dpacct.report.document import ReportSection
-    from dpacct.report.premise import Declared
     from dpacct.sampling.sampled import Sampler
     from dpacct.tree import Node
 
@@ -51,6 +51,12 @@ def kinds() -> dict[str, type[Mechanism]]:
 def noises() -> dict[str, type[Mechanism]]:
     """The mechanisms that have options."""
     return {name: kind for name, kind in kinds().items() if kind.sought}
+
+
+def sizes() -> frozenset[str]:
+    """The parameters that say how much noise there is, of all mechanisms."""
+    ways = [way for kind in noises().values() for way in (kind.ways or kind.sought).split("|")]
+    return frozenset(way.split()[0] for way in ways)
 
 
 def uses(of: Iterable[type[Mechanism]]) -> dict[str, list[tuple[str, Parameter[Any]]]]:
@@ -382,7 +388,7 @@ def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], A
     declared: dict[str, Declared] = {}
     about = None
     if "assumptions" in table:
-        from dpacct.report.premise import read_declared
+        from dpacct.report.assumptions import read_declared
 
         assumptions = as_table(table["assumptions"], f"{name}: assumptions")
         declared = read_declared(assumptions, f"{name}: [assumptions]")

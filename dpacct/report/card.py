@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.report.about import About
 from dpacct.report.rounding import interval, upward
-from dpacct.report.statement import DIGITS, NEIGHBOURS, version
-from dpacct.report.uncovered import uncovered
-from dpacct.report.words import branches
+from dpacct.report.words import DIGITS, NEIGHBOURS, branches, uncovered, version
 
 if TYPE_CHECKING:
     from dpacct.report.report import Report

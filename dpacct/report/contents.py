@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
+import time
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpacct.declare.number import shown
-from dpacct.errors import DpacctError, InvalidArgument, Unsupported
-from dpacct.report.premise import SAMPLING, SECRET_SAMPLE, SENSITIVITY, STEPS
-from dpacct.report.pure import pure_epsilon
+from dpacct.answer import Answer
+from dpacct.declare.number import exact, shown, text
+from dpacct.errors import DpacctError, InvalidArgument, Unreachable, Unsupported
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.report.assumptions import SAMPLING, SECRET_SAMPLE, SENSITIVITY, STEPS
 from dpacct.report.rounding import is_bound, upward
 from dpacct.report.sources import Source, of_answer, of_theorem, source
-from dpacct.report.worse import unsampled, weighted
+from dpacct.sampling.sampled import SampledRelease
+from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.tree import Node
+    from dpacct.tree import Leaf, Node
+
 
 RATES = ("0.1", "0.01", "0.001")
 """False positive rates at which attacks are bounded."""
@@ -178,3 +184,141 @@ def versions(answer: Answer) -> dict[str, str]:
     installed = {"dpacct": metadata.version("dpacct"), "python": platform.python_version()}
     used = _LIBRARIES if answer.method == "certified" else _LIBRARIES[:-1]
     return installed | {name: metadata.version(name) for name in used}
+
+
+Saved = dict[str, Any]
+Change = Callable[[Saved], Saved]
+_SAMPLERS = ("poisson", "without-replacement")
+# What the noise is divided by when a unit weighs twice as much.
+_SCALES = {"gaussian": ("sigma", "noise_multiplier"), "laplace": ("b", "noise_multiplier")}
+
+
+def unsampled(plan: Node) -> Node | None:
+    """The plan without its sampling; None where it samples nothing, or has no such form.
+
+    >>> import dpacct as dp
+    >>> unsampled(dp.Poisson("0.1")(dp.Laplace(b=3)) * 5)
+    Laplace(b=3) * 5
+    """
+    return _changed(plan, lambda saved: saved["of"] if saved["node"] in _SAMPLERS else saved)
+
+
+def weighted(plan: Node, factor: int = 2) -> Node | None:
+    """The plan for units that weigh `factor` times the sensitivity; None where that has no form.
+
+    >>> import dpacct as dp
+    >>> weighted(dp.Gaussian(sigma=3) * 5)
+    Gaussian(sigma=1.5) * 5
+    """
+
+    def heavier(saved: Saved) -> Saved:
+        if "of" in saved or "parts" in saved:
+            return saved
+        names = [name for name in _SCALES.get(saved["node"], ()) if name in saved]
+        if not names:
+            raise _NoForm
+        return saved | {name: _divided(saved[name], factor) for name in names}
+
+    return _changed(plan, heavier)
+
+
+class _NoForm(Exception):
+    """The plan has a part that cannot be changed so."""
+
+
+def _divided(number: str, factor: int) -> str:
+    value = exact(number)
+    if value is None:
+        raise _NoForm
+    return text(value / factor)
+
+
+def _changed(plan: Node, change: Change) -> Node | None:
+    from dpacct.tree import from_dict
+
+    try:
+        before = plan.to_dict()
+        after = _walk(before, change)
+        changed = from_dict({"schema": before["schema"], **after})
+    except (_NoForm, DpacctError):
+        return None
+    return None if changed == plan else changed
+
+
+def _walk(saved: Mapping[str, Any], change: Change) -> Saved:
+    """Every node changed, the innermost first."""
+    node = dict(saved)
+    if isinstance(node.get("of"), Mapping):
+        node["of"] = _walk(node["of"], change)
+    if isinstance(node.get("parts"), list):
+        node["parts"] = [_walk(part, change) for part in node["parts"]]
+    return change(node)
+
+
+_BASIS = (
+    "Dwork, McSherry, Nissim, Smith 2006: the largest losses of single releases",
+    "largest losses add up under composition",
+)
+_SAMPLED = ("poisson", "without-replacement")
+_ROUNDING = Fraction(1, 10**12)
+"""Relative: far above the rounding of a sampled loss, which is a few operations on floats."""
+
+
+def pure_epsilon(plan: Node) -> Answer:
+    """The epsilon at which a plan is differentially private with delta 0, an upper end.
+
+    Raises `Unreachable` where some output has no bounded loss, as with Gaussian noise.
+
+    >>> import dpacct as dp
+    >>> print(pure_epsilon(dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5")))
+    epsilon <= 2 upper, bound (pure), add-remove
+    >>> pure_epsilon(dp.Gaussian(sigma=2))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    dpacct.errors.Unreachable: no finite epsilon is known to hold at delta 0 ...
+    """
+    from dpacct.tree import resolve_adjacency
+
+    started = time.perf_counter()
+    adjacency = resolve_adjacency(plan)
+    total = Fraction(0)
+    for leaf, count in plan.releases():
+        loss = _largest_loss(leaf, adjacency)
+        if loss is None:
+            reason = f"no finite epsilon is known to hold at delta 0: {str(leaf)[:80]} has outputs without"
+            raise Unreachable(
+                f"{reason} a bound on their privacy loss; give a delta above 0", argument="delta"
+            )
+        total += count * loss
+    value = _upward(total)
+    return Answer(
+        quantity="epsilon",
+        value=value,
+        upper=value,
+        side=Side.UPPER,
+        strength=Strength.BOUND,
+        method="pure",
+        basis=_BASIS,
+        assumptions=plan.assumptions(adjacency),
+        adjacency=adjacency,
+        unit=plan.unit,
+        tree=plan,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _largest_loss(leaf: Leaf, adjacency: Adjacency) -> Fraction | None:
+    """Of one release, in the worse direction; None where no bound is known."""
+    if isinstance(leaf, Mechanism):
+        return leaf.pure_epsilon(adjacency)
+    if not isinstance(leaf, SampledRelease) or leaf.kind not in _SAMPLED:
+        return None
+    if leaf.node.pure_epsilon(adjacency) is None:
+        return None
+    losses = [source.ceiling for source in leaf.pairs(adjacency).upper]
+    return Fraction(max(losses)) * (1 + _ROUNDING)
+
+
+def _upward(total: Fraction) -> float:
+    """The float whose decimal digits, as Python prints them, are not below the number."""
+    value = float(total)
+    return value if Fraction(repr(value)) >= total else math.nextafter(value, math.inf)

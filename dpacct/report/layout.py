@@ -8,8 +8,7 @@ from dpacct.report import contents
 from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
 from dpacct.report.rounding import interval, is_bound, safe, upward
 from dpacct.report.sources import works
-from dpacct.report.uncovered import uncovered
-from dpacct.report.words import branches
+from dpacct.report.words import branches, uncovered
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:

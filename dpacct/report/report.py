@@ -12,10 +12,9 @@ from dpacct.declare.domain import Real
 from dpacct.declare.number import Number, text
 from dpacct.errors import InvalidArgument, NotCertified
 from dpacct.report.about import About
-from dpacct.report.assumptions import Row
+from dpacct.report.assumptions import Row, read_declared
 from dpacct.report.document import ReportSection
-from dpacct.report.premise import read_declared
-from dpacct.report.statement import caveat, statement
+from dpacct.report.words import caveat, statement
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -169,7 +168,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values, schema 1."""
         from dpacct.report.contents import fingerprint, versions
-        from dpacct.report.uncovered import uncovered
+        from dpacct.report.words import uncovered
 
         return {
             "schema": SCHEMA,
@@ -217,8 +216,8 @@ class Report:
 
     def to_bibtex(self) -> str:
         """The works that the report cites."""
-        from dpacct.report.bibtex import bibliography
         from dpacct.report.sources import works
+        from dpacct.report.works import bibliography
 
         return bibliography(works(self.sources)) + "\n"
 

@@ -8,9 +8,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.errors import Unsupported
+from dpacct.report.about import About
+from dpacct.report.rounding import upward
+from dpacct.vocabulary import Adjacency, Strength, Unit
 
 if TYPE_CHECKING:
+    from dpacct.answer import Answer
     from dpacct.tree import Node
+
 
 Saved = Mapping[str, Any]
 # How each kind of node is called; a kind that is not here is called by its name and numbers.
@@ -187,3 +192,91 @@ def _short(value: object) -> str:
         return text if len(text) <= _LONG else f"about {float(Fraction(text)):.6g}"
     except ValueError:
         return text
+
+
+DIGITS = 4
+"""Digits of epsilon and delta in the sentence, rounded up."""
+NEIGHBOURS = {
+    Adjacency.ADD_REMOVE: "one data set has one {unit} more than the other",
+    Adjacency.REPLACE_ONE: "one {unit} of one data set is exchanged for another",
+    Adjacency.ZERO_OUT: "the contribution of one {unit} is replaced by zero",
+}
+_LEVELS = {unit: f"{unit}-level" for unit in Unit}
+_GRADES = {
+    Strength.PROVED: "proved with interval arithmetic",
+    Strength.CONVERGED: "computed by two agreeing methods",
+    Strength.BOUND: "an upper bound from a verified theorem",
+}
+
+
+def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = True) -> str:
+    """Who gets what guarantee, under which adjacency, for which mechanism, and how it is known.
+
+    Where it does not hold, because an assumption is violated, the sentence says so of itself.
+    """
+    output = about.output or "all outputs of the plan"
+    opening = f"Releasing {output} is"
+    if not holds:
+        opening = f"If no assumption were violated, releasing {output} would be"
+    epsilon = upward(float(answer), DIGITS)
+    private = f"{epsilon}-differentially private (pure: delta 0)"
+    if delta:
+        private = f"({epsilon}, {upward(delta, DIGITS)})-differentially private"
+    unit = str(answer.unit)
+    neighbours = NEIGHBOURS[answer.adjacency].format(unit=unit)
+    whose = f", one {unit} being {about.unit}" if about.unit else ""
+    viewer = f" against {about.viewer}" if about.viewer else ""
+    assert answer.tree is not None
+    return (
+        f"{opening} {private}{viewer}, "
+        f"{_LEVELS[answer.unit]} under {answer.adjacency} adjacency ({neighbours}{whose}), for "
+        f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
+    )
+
+
+def caveat(violated: int) -> str:
+    """The warning above a statement some of whose assumptions are violated."""
+    how = "one of its assumptions is" if violated == 1 else f"{violated} of its assumptions are"
+    return f"The guarantee below does not hold: {how} violated. It is what would hold if they were true."
+
+
+def version() -> str:
+    """The version of dpacct."""
+    from importlib import metadata
+
+    return metadata.version("dpacct")
+
+
+def uncovered(answer: Answer, about: About) -> tuple[str, ...]:
+    """One sentence for each thing that a reader may think is covered; the plan's own words first."""
+    unit = str(answer.unit)
+
+    def sentence(name: str, text: str, silent: str) -> str:
+        return f"{name}: {text or silent}"
+
+    return (
+        sentence(
+            "Tuning",
+            about.tuning,
+            "not stated. Runs that chose hyperparameters on the same data compose with this one,"
+            " also those that were thrown away.",
+        ),
+        sentence(
+            "Preprocessing",
+            about.preprocessing,
+            "not stated. Whatever was computed from the data before the plan is not counted.",
+        ),
+        sentence(
+            "Released in the clear",
+            about.unprotected,
+            "not stated. Metrics, sample sizes and other statistics of the data have no guarantee.",
+        ),
+        f"Groups: several {unit}s together are protected less; k of them may see up to k times the"
+        " epsilon, and a larger delta.",
+        "Other releases: whatever else was or will be released about the same data composes with"
+        " this plan.",
+        "Inference: what is true of the population can be learnt, also about someone who took no"
+        " part.",
+        "Side channels: running times, memory, network traffic and failures are not part of the"
+        " output.",
+    )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpacct.cli.rounding import power_of_ten, rounded
+from dpacct.cli.text import power_of_ten, rounded
 from tests.cli.runner import line
 
 positive = st.floats(min_value=1e-307, max_value=1e307)

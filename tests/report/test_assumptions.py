@@ -7,10 +7,9 @@ import itertools
 import pytest
 
 import dpacct as dp
-from dpacct.report.assumptions import rows
-from dpacct.report.premise import PREMISES, base_of, read_declared
+from dpacct.report.assumptions import PREMISES, base_of, read_declared, rows
+from dpacct.report.contents import unsampled, weighted
 from dpacct.report.rounding import upward
-from dpacct.report.worse import unsampled, weighted
 from dpacct.shuffling.shuffle import Shuffle
 from dpacct.vocabulary import Assumption, AssumptionStatus
 from tests.report.plans import COINS, DELTA, ONE, SGD, example, report

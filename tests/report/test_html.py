@@ -10,8 +10,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.report.about import About
-from dpacct.report.assumptions import rows
-from dpacct.report.premise import read_declared
+from dpacct.report.assumptions import read_declared, rows
 from tests.report.plans import DELTA, ONE, example, report
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "circle", "path"}

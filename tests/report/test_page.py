@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dpacct.report.about import About
-from dpacct.report.premise import PREMISES
+from dpacct.report.assumptions import PREMISES
 from tests.report.plans import example
 from tests.structure.project import ROOT
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.report.pure import pure_epsilon
+from dpacct.report.contents import pure_epsilon
 from tests.cli.runner import run
 from tests.report.registry_schema import complaints
 

@@ -37,9 +37,13 @@ def test_rounds_name_what_they_were_compared_with() -> None:
 
 
 def test_words() -> None:
-    out = run(*BASE, "--delta", "1e-6").stdout
-    assert out.startswith("epsilon <= 0.118153165") and "other bounds" in out
-    assert "the shuffler drops who sent what" in out
+    out = run(*BASE, "--delta", "1e-6", "--details").stdout
+    assert out.startswith("epsilon 0.1182    at delta 1e-6\n") and "\n  other bounds " in out
+    assert "\nepsilon <= 0.118153165" in out and "at least 0.117\n" in out
+    first = run(*BASE, "--delta", "1e-6").stdout
+    assert out.startswith(first) and "the shuffler drops who sent what" in first
+    sought = run("shuffle", "--clients", "10000", "--eps", "1", "--delta", "1e-6").stdout
+    assert sought.startswith("eps0 5.47    for epsilon 1 at delta 1e-6\n")
 
 
 @pytest.mark.parametrize(

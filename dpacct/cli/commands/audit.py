@@ -89,7 +89,7 @@ class Audit(Command):
         from dpacct.answer import SCHEMA
         from dpacct.auditing.audit import audit
         from dpacct.auditing.scores import read_csv
-        from dpacct.cli.exit_status import ExitStatus
+        from dpacct.cli.failure import ExitStatus
         from dpacct.cli.output import note, write_json, write_lines
         from dpacct.cli.picture import writable, write
         from dpacct.cli.stated_plan import read_stated
@@ -142,9 +142,8 @@ def _thresholds(said: str) -> str | list[float]:
 
 def _lines(found: Found) -> Iterator[str]:
     """The first screen."""
-    from dpacct.cli.rounding import rounded
     from dpacct.cli.screens import KNOWN, labelled, protected
-    from dpacct.cli.table import aligned
+    from dpacct.cli.text import aligned, rounded
 
     ins, outs = found.scores.sizes
     proven, sure = found.proven, f"{100 * found.confidence:g} %"

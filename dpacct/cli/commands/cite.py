@@ -48,8 +48,8 @@ class Cite(Command):
 
     def run(self) -> None:
         """Answer, and print."""
-        from dpacct.report.bibtex import bibliography, entry, itself
         from dpacct.report.sources import merged, works
+        from dpacct.report.works import bibliography, entry, itself
 
         sources = merged(source for word in self.words for source in _sources(word))
         cited = sorted(works(sources), key=lambda work: work.key)
@@ -111,7 +111,7 @@ def _sources(word: str) -> list[Source]:
 def _plan(path: str) -> list[Source]:
     """The mechanisms of a plan, and the basis of the answer to its question."""
     from dpacct.cli.stated_plan import read_stated
-    from dpacct.report.pure import pure_epsilon
+    from dpacct.report.contents import pure_epsilon
     from dpacct.report.sources import of_answer, source
 
     file = read_stated(path)

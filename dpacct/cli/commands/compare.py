@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command
-from dpacct.cli.noise_target import sizes
+from dpacct.cli.words import sizes
 from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import Unsupported
@@ -40,8 +40,7 @@ class Compare(Command):
         """Ask every method, and print."""
         from dpacct.cli.output import must_be_finite, write_json, write_lines
         from dpacct.cli.screens import KNOWN, in_words, labelled, protected, short, wrapped
-        from dpacct.cli.table import aligned
-        from dpacct.cli.text import relation, safe_number
+        from dpacct.cli.text import aligned, relation, safe_number
 
         answers, stated = self._ask()
         first = must_be_finite(answers[0])

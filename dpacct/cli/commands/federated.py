@@ -15,9 +15,7 @@ from dpacct.cli.failure import SCHEMA
 from dpacct.cli.federated_text import below_tables, cell, number, row_json, tables
 from dpacct.cli.output import must_be_finite, write_json, write_lines
 from dpacct.cli.question import QUIET
-from dpacct.cli.rounding import rounded, short
-from dpacct.cli.table import aligned
-from dpacct.cli.text import safe_number
+from dpacct.cli.text import aligned, rounded, safe_number, short
 from dpacct.cli.toml_file import file_name
 from dpacct.declare.domain import Flag, Word
 from dpacct.declare.record import Exclusive, Parameter, Usage

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpacct.cli.command import Command
-from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.failure import ExitStatus
 from dpacct.cli.output import write_json, write_lines
 from dpacct.declare.domain import (
     Text,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import click
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.console import in_utf8
-from dpacct.cli.exit_status import ExitStatus
+from dpacct.cli.failure import ExitStatus, in_utf8
 from dpacct.cli.output import must_be_finite, note, write_file, write_json
 from dpacct.cli.question import METHOD, QUIET
 from dpacct.cli.stated_plan import MissingKey, read_stated

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command
-from dpacct.cli.noise_target import CHANCE
+from dpacct.cli.commands.noise import CHANCE
 from dpacct.declare.record import Parameter, Several
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ class Risk(Command):
         from dpacct.answer import SCHEMA
         from dpacct.cli import screens
         from dpacct.cli.output import write_json, write_lines
-        from dpacct.cli.rounding import rounded
-        from dpacct.cli.table import aligned
+        from dpacct.cli.text import aligned, rounded
         from dpacct.risk import Risk as Attacks
 
         stated = self.stated()

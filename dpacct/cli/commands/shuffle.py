@@ -9,11 +9,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.cli.command import Command
-from dpacct.cli.output import show
-from dpacct.cli.question import QUIET
-from dpacct.cli.rounding import short
-from dpacct.cli.table import aligned
-from dpacct.cli.text import grade, relation, safe_number
+from dpacct.cli.question import DETAILS, QUIET
+from dpacct.cli.screens import (
+    Screen,
+    alternatives,
+    of_delta,
+    of_eps0,
+    of_epsilon,
+    short,
+    target,
+)
 from dpacct.declare.domain import (
     RATE,
     Integer,
@@ -41,7 +46,7 @@ class Shuffling(Command):
     headings: ClassVar[Mapping[str, str]] = {
         "epsilon": "Target",
         "delta": "Target",
-        "quiet": "Output",
+        **dict.fromkeys(("quiet", "details"), "Output"),
     }
     eps0: Parameter[Fraction | None] = Parameter(
         Real(0, 500, "right"),
@@ -79,6 +84,7 @@ class Shuffling(Command):
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()
     quiet: Parameter[bool] = QUIET
+    details: Parameter[bool] = DETAILS
     examples = (
         "shuffle --eps0 4 --clients 100000 --delta 1e-6",
         "shuffle --eps0 4 --clients 100000 --eps 0.1",
@@ -100,56 +106,48 @@ class Shuffling(Command):
         if self.k is not None and self.mechanism != "rr":
             raise Usage("--k is the number of answers of --mechanism rr", argument="--k")
         epsilon, delta = self.epsilon, self.delta
-        answers = None if self.mechanism != "rr" else self.k or 2
-        times = self.rounds
-
-        def once(eps0: Any) -> Shuffle:
-            from dpacct.shuffling.shuffle import Shuffle
-
-            return Shuffle(eps0=eps0, clients=self.clients, k=answers, rate=self.rate)
-
         if self.eps0 is None:
             if epsilon is None or delta is None:
-                raise Usage(
-                    "--eps0 is missing; without it both --eps and --delta are needed",
-                    argument="--eps0",
-                )
+                message = "--eps0 is missing; without it both --eps and --delta are needed"
+                raise Usage(message, argument="--eps0")
             from dpacct.shuffling.local_epsilon import largest_eps0
 
-            largest = largest_eps0(
-                epsilon=epsilon,
-                delta=delta,
-                clients=self.clients,
-                k=answers,
-                rate=self.rate,
-                rounds=times,
+            answer = largest_eps0(
+                epsilon=epsilon, delta=delta, rounds=self.rounds, **self._shuffle()
             )
-            meaning = f"the largest that meets epsilon {float(epsilon):.6g}, delta {short(delta)}"
-            show("shuffle", largest, as_json=self.as_json, quiet=self.quiet, meaning=meaning)
-            return
-        if (epsilon is None) == (delta is None):
+            self._show(of_eps0(answer, target(epsilon, delta)))
+        elif delta is not None and epsilon is None:
+            self._show(of_epsilon(self._answer(self.eps0, {"delta": delta}), delta))
+        elif epsilon is not None and delta is None:
+            self._show(of_delta(self._answer(self.eps0, {"epsilon": epsilon}), epsilon))
+        else:
             message = "give either --delta (for epsilon) or --eps (for delta)"
-            raise Usage(
-                f"{message}, and not both with --eps0",
-                argument="--delta" if delta is None else "--eps",
-            )
-        quantity, asked, bound = (
-            ("epsilon", "delta", delta) if delta is not None else ("delta", "epsilon", epsilon)
-        )
-        question = {asked: bound or Fraction(0)}
-        answer, others = _asked(once(self.eps0), times, question)
-        more = []
-        if others:
-            rows = [(a.method, f"{relation(a)} {safe_number(a)}", grade(a)) for a in others]
-            more = ["", *aligned(("other bounds", quantity, "grade"), rows)]
-        show(
-            "shuffle",
-            replace(answer, alternatives=tuple(others)),
-            as_json=self.as_json,
-            quiet=self.quiet,
-            meaning=f"at {asked} {float(question[asked]):.6g}",
-            more=more,
-        )
+            missing = "--delta" if delta is None else "--eps"
+            raise Usage(f"{message}, and not both with --eps0", argument=missing)
+
+    def _shuffle(self) -> dict[str, Any]:
+        """What a shuffle is given beside the privacy of each message."""
+        answers = None if self.mechanism != "rr" else self.k or 2
+        return {"clients": self.clients, "k": answers, "rate": self.rate}
+
+    def _answer(self, eps0: Fraction, question: dict[str, Fraction]) -> Answer:
+        from dpacct.shuffling.shuffle import Shuffle
+
+        answer, others = _asked(Shuffle(eps0=eps0, **self._shuffle()), self.rounds, question)
+        return replace(answer, alternatives=tuple(others))
+
+    def _show(self, screen: Screen) -> None:
+        answer = screen.answer
+        times = f"{self.rounds:,} rounds of a" if self.rounds > 1 else "a"
+        size = "that epsilon" if self.eps0 is None else f"epsilon {short(self.eps0)}"
+        coin = "" if self.rate == 1 else f", each in a round with probability {short(self.rate)}"
+        replace(
+            screen,
+            plan=f"{times} shuffle of the messages of {self.clients:,} clients{coin},"
+            f" each of {size} by itself",
+            trust=[assumption.text for assumption in answer.assumptions],
+            details=alternatives(answer, "other bounds"),
+        ).show("shuffle", as_json=self.as_json, quiet=self.quiet, details=self.details)
 
 
 def _asked(

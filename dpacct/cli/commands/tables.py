@@ -10,7 +10,7 @@ import click
 
 from dpacct.cli.command import Command
 from dpacct.cli.output import write_lines
-from dpacct.cli.table import aligned
+from dpacct.cli.text import aligned
 from dpacct.declare.domain import (
     Flag,
     Text,
