@@ -210,13 +210,13 @@ def audit(
         design: "one-run": canaries of a single run, each included by its own fair coin; "two-worlds":
             scores of independent runs.
         thresholds: "ranks", fixed by `shares`; a number or several, fixed beforehand; "held-out": chosen on
-            the first half of the scores and judged on the rest; "simultaneous": many, in two worlds.
+            a random half of the scores and judged on the other; "simultaneous": many, in two worlds.
         shares: in two worlds, which part of one kind's scores lies beyond a threshold (default 0.001, 0.01
             and 0.1, of each kind); in one run, which part of the canaries is guessed (default 1, 0.25, 0.05
             and 0.01). They must not be chosen by looking at the scores, and divide the error.
         against: a plan; its proven epsilon and its whole trade-off curve are held against the scores.
         adjacency: of the plan, where it does not fix one.
-        seed: of the bootstrap.
+        seed: of the bootstrap, and of the held-out half.
 
     Raises:
         InvalidArgument: NaN, flags other than 0 and 1, canaries of one kind only, numbers out of range.
@@ -239,7 +239,7 @@ def audit(
         numbers = [float(SHARE.check("shares", share)) for share in shares or SHARES[design]]
     elif shares is not None:
         raise Exclusive(f"shares are for thresholds = ranks, not for {how}", argument="shares")
-    looks = _looks(made, design, how, numbers, lost, 1.0 - sure)
+    looks = _looks(made, design, how, numbers, lost, 1.0 - sure, seed)
     values = [look.values(lost, 1.0 - (1.0 - sure) / len(looks), seed) for look in looks]
     found = []
     for method in values[0]:
@@ -292,14 +292,20 @@ def _thresholds(said: str | float | Sequence[float], guessed: bool) -> tuple[str
 
 
 def _looks(
-    made: Scores, design: str, how: str, numbers: Sequence[float], delta: float, error: float
+    made: Scores,
+    design: str,
+    how: str,
+    numbers: Sequence[float],
+    delta: float,
+    error: float,
+    seed: int,
 ) -> Sequence[Rates] | Sequence[Guessed]:
     """Counts at each threshold."""
     if design == "two-worlds":
         if how == "ranks":
             return scores.at_ranks(made, numbers, error)
         if how == "held-out":
-            return scores.held_out(made, delta, error)
+            return scores.held_out(made, delta, error, seed)
         if how == "simultaneous":
             return scores.simultaneous(made, error)
         return scores.at_values(made, numbers or (-0.5, 0.5), error)
@@ -307,7 +313,7 @@ def _looks(
     if how == "ranks":
         return scores.guessed(made, numbers)
     if how == "held-out":
-        return scores.guessed_held_out(made, delta, error)
+        return scores.guessed_held_out(made, delta, error, seed)
     if how == "simultaneous":
         told = (
             "thresholds = simultaneous needs design = two-worlds: its band is of independent runs"
@@ -324,7 +330,7 @@ def _said(how: str, numbers: Sequence[float], count: int) -> str:
         "ranks": f"ranks fixed beforehand ({listed}){shared}",
         "fixed": f"numbers fixed beforehand ({listed}){shared}",
         "guesses": f"the guesses as they are{shared}",
-        "held-out": "chosen on the first half of each kind, judged on the rest",
+        "held-out": "chosen on a random half, judged on the other",
         "simultaneous": "many at once (band of Dvoretzky, Kiefer, Wolfowitz, Massart)",
     }[how]
 

@@ -152,18 +152,15 @@ class Scores:
         positives = outs.size - np.searchsorted(outs, thresholds, side="right")
         return positives.tolist(), np.searchsorted(ins, thresholds, side="right").tolist()
 
-    def halves(self) -> tuple[Scores, Scores]:
-        """The first half of each kind, in the order given, and the rest."""
-        if min(self.sizes) < 2:
-            told = "thresholds = held-out needs two scores of each kind or more"
+    def halves(self, seed: int) -> tuple[Scores, Scores]:
+        """Two halves by a random order, which no coin can have had a hand in."""
+        order = np.random.default_rng(seed).permutation(self.values.size)
+        parts = np.array_split(order, 2)
+        first, second = (Scores(self.values[part], self.included[part]) for part in parts)
+        if 0 in first.sizes + second.sizes:
+            told = "thresholds = held-out needs more scores: a half of them is of one kind only"
             raise InvalidArgument(told, argument="thresholds")
-        place = np.where(self.included, self.included.cumsum(), (~self.included).cumsum())
-        first = 2 * place <= np.where(self.included, *self.sizes)
-        rest = ~first
-        return (
-            Scores(self.values[first], self.included[first]),
-            Scores(self.values[rest], self.included[rest]),
-        )
+        return first, second
 
     def fair(self) -> None:
         """Raise `AssumptionViolated` where the coins of one run cannot have been fair (Hoeffding)."""
@@ -209,9 +206,13 @@ def at_ranks(scores: Scores, shares: Sequence[float], error: float) -> list[Rate
     sure, rates = 1.0 - 0.5 * error / len(looks), []
     for side, rank in looks:
         others = np.sort(side.values[~side.included])
-        (missed,) = side.errors([others[others.size - rank]])[1]
-        counts = (rank - 1, missed) if side is scores else (missed, rank - 1)
-        rates.append(_rates(*counts, scores, sure))
+        (positive,), (missed,) = side.errors(others[[others.size - rank]])
+        alpha = bounds.upper_rate(rank - 1, others.size, sure)  # with ties even fewer are beyond
+        beta = bounds.upper_rate(missed, side.values.size - others.size, sure)
+        if side is scores:
+            rates.append(Rates(positive, outs, missed, ins, alpha, beta))
+        else:
+            rates.append(Rates(missed, outs, positive, ins, beta, alpha))
     return rates
 
 
@@ -222,9 +223,9 @@ def at_values(scores: Scores, thresholds: Sequence[float], error: float) -> list
     return [_rates(positives, negatives, scores, sure) for positives, negatives in counts]
 
 
-def held_out(scores: Scores, delta: float, error: float) -> list[Rates]:
-    """The threshold that is best on the first half, judged on the second."""
-    first, second = scores.halves()
+def held_out(scores: Scores, delta: float, error: float, seed: int) -> list[Rates]:
+    """The threshold that is best on one half, judged on the other."""
+    first, second = scores.halves(seed)
     shares = np.linspace(0.0, 1.0, _CANDIDATES)
     tried = np.unique(np.quantile(first.values, shares, method="lower")).tolist()
     rates = at_values(first, tried, min(error * len(tried), 1.0))
@@ -256,9 +257,9 @@ def _rates(positives: int, negatives: int, scores: Scores, sure: float) -> Rates
 def guessed(scores: Scores, shares: Sequence[float]) -> list[Guessed]:
     """For each share so many canaries guessed: the highest scores as in, as many lowest as out.
 
-    Ties are broken by place, which knows nothing of the coins.
+    Of equal scores the wrong guesses are made: any order of the file might know the coins.
     """
-    truth = scores.included[np.argsort(scores.values, kind="stable")]
+    truth = scores.included[np.lexsort((~scores.included, scores.values))]
     counts = []
     for share in shares:
         half = max(1, int(truth.size * share) // 2)
@@ -283,9 +284,9 @@ def guessed_as_said(scores: Scores) -> list[Guessed]:
     return [Guessed(made.size, int(made.sum()), right)]
 
 
-def guessed_held_out(scores: Scores, delta: float, error: float) -> list[Guessed]:
-    """The share of guesses that is best on the first half, on the second."""
-    first, second = scores.halves()
+def guessed_held_out(scores: Scores, delta: float, error: float, seed: int) -> list[Guessed]:
+    """The share of guesses that is best on one half, on the other."""
+    first, second = scores.halves(seed)
     shares = np.geomspace(0.005, 1.0, 24).tolist()
     gains = [
         bounds.one_run_epsilon(**count.counts, delta=delta, confidence=1.0 - error)

@@ -53,8 +53,8 @@ class Audit(Command):
     )
     thresholds: Parameter[str] = Parameter(
         Text(),
-        "ranks: fixed by --share; a number, or several with commas: fixed beforehand; held-out: chosen on the"
-        " first half, judged on the rest; simultaneous: many at once, of two worlds",
+        "ranks: fixed by --share; a number, or several with commas: fixed beforehand; held-out: chosen on a"
+        " random half, judged on the other; simultaneous: many at once, of two worlds",
         "HOW",
         default="ranks",
     )
@@ -69,7 +69,9 @@ class Audit(Command):
     score: Parameter[str] = Parameter(Text(), "column of the scores", "NAME", default="score")
     included: Parameter[str] = Parameter(Text(), "column of the coins", "NAME", default="included")
     adjacency: Parameter[str | None] = Meaning.adjacency.optional()
-    seed: Parameter[int] = Parameter(SEED, "of the bootstrap", "S", default=0)
+    seed: Parameter[int] = Parameter(
+        SEED, "of the bootstrap and of the held-out half", "S", default=0
+    )
     output: Parameter[str | None] = Parameter(
         File(),
         "also a picture of the error rates beside what is proven: .png, .svg, .pdf, or .csv, .json",
