@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpacct.cli.toml_file import contents, file_name, table_of
@@ -19,10 +19,9 @@ from dpacct.declare.domain import (
     STEPS,
     Domain,
     Integer,
-    Real,
     Word,
 )
-from dpacct.declare.record import Exclusive, Usage
+from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import COUNT
 from dpacct.errors import InvalidArgument
 
@@ -30,65 +29,79 @@ if TYPE_CHECKING:
     from dpacct.federated import UDPFL, Client, FederatedPlan
 
 _Made = TypeVar("_Made")
-MISSING = Integer(0)
-SMOOTHING = Real(0, math.inf, "left")
-NUMBERS: dict[str, Domain[Any]] = {
-    "clients": COUNT,
-    "client_rate": RATE,
-    "batch_size": COUNT,
-    "records": COUNT,
-    "local_steps": STEPS,
-    "rounds": STEPS,
-    "sigma": POSITIVE,
-    "noise_multiplier": POSITIVE,
-    "clip": POSITIVE,
-    "missing": MISSING,
-    "smoothing": SMOOTHING,
-    "epsilon": EPSILON,
-    "delta": DELTA,
+_NOISE = {
+    "sigma": Parameter(POSITIVE, "standard deviation / sensitivity (prifedsync: std / (2C))", "S"),
+    "noise_multiplier": Parameter(
+        POSITIVE, "standard deviation / clip, the other way to say it", "Z"
+    ),
 }
-WORDS: dict[str, Word] = {
-    "participation": Word("public", "secret"),
-    "sampling": Word("poisson", "uniform"),
-    "noise_by": Word("server", "clients"),
+_USUAL: dict[str, Parameter[Any]] = {
+    "clients": Parameter(COUNT, "number of clients", "M"),
+    "client_rate": Parameter(
+        RATE, "share of the clients in a round; a coin for each, or a lot", "P"
+    ),
+    "rounds": Parameter(STEPS, "number of rounds", "R"),
+    "sampling": Parameter(
+        Word("poisson", "uniform"),
+        "clients of a round: poisson, a coin each; uniform, a fixed number",
+    ),
+    "batch_size": Parameter(COUNT, "prifedsync: records of a client in a local step", "B"),
+    "records": Parameter(COUNT, "prifedsync: records of a client", "N"),
+    "local_steps": Parameter(STEPS, "prifedsync: noisy local steps in a round", "K"),
+    **_NOISE,
+    "clip": Parameter(POSITIVE, "clipping norm of a client's update; 1 unless given", "C"),
+    "participation": Parameter(
+        Word("public", "secret"), "prifedsync: public, or secret (which is then not relied upon)"
+    ),
+    "noise_by": Parameter(
+        Word("server", "clients"), "who adds the noise: the server, or the clients a share each"
+    ),
+    "missing": Parameter(Integer(0), "clients of a round that drop out, or tell their noise", "N"),
 }
-DOMAINS: dict[str, Domain[Any]] = {**NUMBERS, **WORDS}
-"""Every setting of a plan of one kind of client."""
-NOISE = ("sigma", "noise_multiplier", "epsilon")
+NOISE = (*_NOISE, "epsilon")
 """Ways to say how much noise there is, or what it is for."""
 _SHARED = ("delta", *NOISE)
 _FOR_REPORTS = ("assumptions", "report")
-_CLIENT_LEVEL = ("clients", "client_rate", "rounds")
 
 
-@dataclass(frozen=True)
-class Kind:
-    """An algorithm: the name of its class, what must be given, and what may be."""
+@cache
+def kinds() -> dict[str, type[FederatedPlan]]:
+    """The algorithms whose plan one set of numbers describes, by their names."""
+    from dpacct.federated import FederatedPlan
 
-    name: str
-    needs: tuple[str, ...]
-    may: tuple[str, ...] = ()
-
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """All settings."""
-        return (*self.needs, *self.may, *_SHARED)
+    classes = FederatedPlan.__subclasses__()
+    for each in classes:
+        classes += each.__subclasses__()
+    return {each.algorithm: each for each in classes if "algorithm" in vars(each)}
 
 
-KINDS: dict[str, Kind] = {
-    "prifedsync": Kind(
-        "PriFedSync",
-        ("clients", "batch_size", "records", "local_steps", "rounds"),
-        ("client_rate", "participation"),
-    ),
-    "dp-fed": Kind("DPFed", _CLIENT_LEVEL, ("clip", "sampling")),
-    "dp-fed-ls": Kind("DPFedLS", _CLIENT_LEVEL, ("clip", "sampling", "smoothing")),
-    "dp-fedavg": Kind("DPFedAvg", _CLIENT_LEVEL, ("clip", "sampling", "noise_by", "missing")),
-    "dp-fedsam": Kind("DPFedSAM", _CLIENT_LEVEL, ("clip", "sampling", "noise_by", "missing")),
-}
-"""Plans that one set of numbers describes."""
-ALGORITHMS = (*KINDS, "udp-fl")
-_ALGORITHM = Word(*ALGORITHMS)
+def algorithms() -> tuple[str, ...]:
+    """Every algorithm, the usual one first."""
+    return (*sorted(kinds(), key=lambda name: name != "prifedsync"), "udp-fl")
+
+
+@cache
+def settings() -> dict[str, Parameter[Any]]:
+    """What a plan of any of them is given: the usual settings, and those that one alone declares."""
+    own = [each for kind in kinds().values() for each in kind.settings.items()]
+    return {name: each.optional() for name, each in {**_USUAL, **dict(own)}.items()}
+
+
+@cache
+def domains() -> dict[str, Domain[Any]]:
+    """What each setting of a file may be."""
+    said = {name: each.domain for name, each in settings().items()}
+    return {**said, "epsilon": EPSILON, "delta": DELTA}
+
+
+def takes(algorithm: str) -> tuple[list[str], list[str]]:
+    """(what must be given, what may be), but for the noise and its target."""
+    given = inspect.signature(kinds()[algorithm]).parameters.values()
+    named = [each for each in given if each.name not in NOISE]
+    needs = [each.name for each in named if each.default is each.empty]
+    return needs, [each.name for each in named if each.name not in needs]
+
+
 _WHOLE = ("clients", "batch_size", "records", "local_steps", "rounds", "missing", "coordinates")
 _CLIENT_NUMBERS: dict[str, Domain[Any]] = {
     "sigma": POSITIVE,
@@ -122,41 +135,36 @@ def read_file(path: str) -> dict[str, Any]:
 
 def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The settings in a file's table; raises `InvalidArgument`."""
-    check_keys(table, ("algorithm", "client", *NUMBERS, *WORDS, *_FOR_REPORTS), name)
+    check_keys(table, ("algorithm", "client", *domains(), *_FOR_REPORTS), name)
     told_of(table, name)
-    settings: dict[str, Any] = {}
-    for key, value in table.items():
-        if key in _FOR_REPORTS:
-            continue
-        if key == "client":
-            settings[key] = value
-            continue
-        word = as_text(value, f"{name}: {key}")
-        reader = NUMBERS.get(key) or WORDS.get(key) or _ALGORITHM
-        settings[key] = reader.check(f"{name}: {key}", word)
-    return settings
+    readers = {"algorithm": Word(*algorithms()), **domains()}
+    return {
+        key: value
+        if key == "client"
+        else readers[key].check(f"{name}: {key}", as_text(value, f"{name}: {key}"))
+        for key, value in table.items()
+        if key not in _FOR_REPORTS
+    }
 
 
 def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
     """The plan; raises `InvalidArgument` for settings that are missing, or that the algorithm has not."""
-    import dpacct as dp
-
-    kind = KINDS[algorithm]
+    needs, may = takes(algorithm)
+    listed = (*needs, *may, *_SHARED)
     for name in settings:
-        if name not in kind.takes:
+        if name not in listed:
             message = f"{dashed(name)} is no setting of {algorithm}; it takes "
-            message += ", ".join(map(dashed, kind.takes))
-            raise Exclusive(f"{message}", argument=dashed(name))
-    for name in kind.needs:
+            raise Exclusive(message + ", ".join(map(dashed, listed)), argument=dashed(name))
+    for name in needs:
         if name not in settings:
             raise Usage(f"{algorithm} needs {dashed(name)}", argument=dashed(name))
     arguments = {name: _value(name, v) for name, v in settings.items() if name not in _SHARED}
-    arguments |= _noise(algorithm, settings)
-    make: Callable[..., FederatedPlan] = getattr(dp.federated, kind.name)
+    arguments |= _noise(kinds()[algorithm], settings)
+    make: Callable[..., FederatedPlan] = kinds()[algorithm]
     return _made(lambda: make(**arguments))
 
 
-def _noise(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Fraction]:
+def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, Fraction]:
     """The noise as the class has it; a target in its place is searched for later."""
     ways = [name for name in NOISE if name in settings]
     if len(ways) != 1:
@@ -165,11 +173,13 @@ def _noise(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Fraction]:
         got = " and ".join(map(dashed, ways)) or "none of them"
         raise Exclusive(f"{message}, got {got}", argument="--sigma")
     way, value = ways[0], settings[ways[0]]
-    if algorithm == "prifedsync":  # sensitivity 2C: one record is exchanged
+    given = inspect.signature(kind).parameters
+    if "sigma" in given:  # sensitivity 2C: one record is exchanged
         return {"sigma": Fraction(1) if way == "epsilon" else value / (1 + (way != "sigma"))}
     if way == "epsilon":
         return {"noise_multiplier": Fraction(1)}
-    uniform = settings.get("sampling", "uniform" if algorithm == "dp-fedsam" else "") == "uniform"
+    usual = given["sampling"].default if "sampling" in given else ""
+    uniform = settings.get("sampling", usual) == "uniform"
     return {"noise_multiplier": value * (1 + uniform) if way == "sigma" else value}
 
 

@@ -272,7 +272,7 @@ def _is_whole(slot: Slot, param: click.Parameter | None) -> bool:
     """Whether only whole numbers go there."""
     if slot.kind == "inside":
         last = slot.name.rpartition(".")[2]
-        return words.is_whole(last) or isinstance(federated_plan.NUMBERS.get(last), Integer)
+        return words.is_whole(last) or isinstance(federated_plan.domains().get(last), Integer)
     kind = None if param is None else param.type
     return isinstance(kind, Value) and isinstance(kind.domain, Integer)
 

@@ -10,7 +10,12 @@ the algorithm's paper says beside what is true.
 ...         print(f"{row.printed.theorem} says {row.printed.value:.2f}: {row.printed.status}")
 dp_fedsam.theorem2 says 0.73: refuted
 dp_fedsam.theorem2_algorithm1 says 8.51: refuted
+
+Importing this package imports every file here: an algorithm is a file with a `FederatedPlan` in it.
 """
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from dpacct.federated.dp_fed import DPFed, DPFedLS
 from dpacct.federated.dp_fedavg import DPFedAvg
@@ -33,3 +38,6 @@ __all__ = [
     "Printed",
     "Row",
 ]
+
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")

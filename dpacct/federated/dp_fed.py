@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpacct.answer import Answer
 from dpacct.declare.domain import DELTA, Real
 from dpacct.declare.number import Number
+from dpacct.declare.record import Parameter
 from dpacct.federated.client_level import ClientLevel
 from dpacct.federated.plan import Printed, Row, attempted, published
 from dpacct.vocabulary import Side, Strength
@@ -87,6 +88,9 @@ class DPFedLS(DPFed):
     smoothing: Number = 1
 
     algorithm: ClassVar[str] = "dp-fed-ls"
+    settings: ClassVar[Mapping[str, Parameter[Any]]] = {
+        "smoothing": Parameter(_SMOOTHING, "dp-fed-ls: smoothing factor; costs nothing", "S")
+    }
 
     def __post_init__(self) -> None:
         """Check every argument."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from dpacct.answer import Answer
 from dpacct.answer.calibration import calibrate
 from dpacct.declare.number import Number
+from dpacct.declare.record import Parameter
 from dpacct.errors import DpacctError
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
@@ -59,6 +60,8 @@ class FederatedPlan(ABC):
     paper: ClassVar[str]
     unit: ClassVar[Unit]
     notions: ClassVar[tuple[Notion, ...]]
+    settings: ClassVar[Mapping[str, Parameter[Any]]] = {}
+    """What it alone is given, for the command line and plan files."""
 
     @abstractmethod
     def tree(self) -> Node:

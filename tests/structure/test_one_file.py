@@ -82,10 +82,42 @@ class Twice(Command):
         answer = self.stated().plan().epsilon(self.delta, method="exact")
         write_json({"schema": 1, "command": "twice", "said": [answer.value] * self.times})
 '''
+ALGORITHM = '''
+"""Twin federated learning: two noisy sums in each round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpacct.declare.domain import Integer
+from dpacct.declare.record import Parameter
+from dpacct.federated.client_level import ClientLevel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin(ClientLevel):
+    """So many noisy sums in each round."""
+
+    sums: int = 2
+
+    algorithm: ClassVar[str] = "twin"
+    paper: ClassVar[str] = "nobody"
+    settings: ClassVar[Mapping[str, Parameter[Any]]] = {
+        "sums": Parameter(Integer(1, 9), "twin: noisy sums in each round", "J")
+    }
+
+    def tree(self):
+        return super().tree() * self.sums
+
+    def paper_rows(self, *, delta):
+        return iter(())
+'''
 RUN = """
 import contextlib, importlib.util, io, json, sys
 folder, lines = sys.argv[1], json.loads(sys.argv[2])
-for name in ("mechanisms", "sampling"):  # as if the file lay in the package
+for name in ("mechanisms", "sampling", "federated"):  # as if the file lay in the package
     spec = importlib.util.find_spec("dpacct." + name)
     spec.submodule_search_locations.append(folder + "/" + name)
     module = importlib.util.module_from_spec(spec)
@@ -107,6 +139,16 @@ PLAN = (
     '[[step]]\nmechanism = "loud"\nloudness = 7\nrate = 0.1\nsampling = "two-coins"\nrepeat = 3\n'
 )
 SWEEP = 'command = "eps"\n[fixed]\ndelta = 1e-5\n[axes]\nloudness = [5, 7]\n'
+FEDERATED = "federated --clients 20 --client-rate 0.5 --noise-multiplier 4 --delta 1e-5"
+TWIN = """
+algorithm = "twin"
+clients = 20
+client_rate = 0.5
+noise_multiplier = 4
+rounds = 2
+sums = 3
+delta = 1e-5
+"""
 LINES = {
     "flags": "eps --loudness 7 --delta 1e-5 --method exact --json",
     "like": "eps --b 7 --delta 1e-5 --method exact --json",
@@ -119,6 +161,12 @@ LINES = {
     "one coin": "eps --b 7 --rate 0.01 --steps 3 --delta 1e-5 --method exact --json",
     "file": "compose {}/plan.toml --delta 1e-5 --method exact --json",
     "sweep": "sweep {}/sweep.toml --json --quiet --jobs 1",
+    "twin": f"{FEDERATED} --algorithm twin --sums 3 --rounds 2 --json",
+    "same": f"{FEDERATED} --algorithm dp-fed --rounds 6 --json",
+    "twin file": "federated {}/twin.toml --json",
+    "twin refused": f"{FEDERATED} --algorithm dp-fed --sums 3 --rounds 2",
+    "twin help": "federated --help",
+    "twin report": "report {}/twin.toml --quiet",
     "all": "--help",
     "twice": "twice --loudness 7 --delta 1e-5 --times 3",
     "twice help": "twice --help",
@@ -133,6 +181,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("brought")
     files = {"mechanisms/loud.py": MECHANISM, "sampling/coins.py": SAMPLER}
     files |= {"commands/twice.py": COMMAND, "plan.toml": PLAN, "sweep.toml": SWEEP}
+    files |= {"federated/twin.py": ALGORITHM, "twin.toml": TWIN}
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -179,3 +228,12 @@ def test_a_command(ran: dict[str, Any]) -> None:
     assert "--times must be a whole number from 1 to 9, got 10" in ran["twice refused"][2]
     assert "did you mean --times?" in ran["twice meant"][2]
     assert "did you mean twice?" in ran["misspelt"][2]
+
+
+def test_a_federated_algorithm(ran: dict[str, Any]) -> None:
+    """Its own setting as a flag and in a file, the usual ones, the report, and a refusal elsewhere."""
+    assert value(ran, "twin") == value(ran, "twin file") == value(ran, "same")
+    assert "--sums J" in ran["twin help"][1] and "twin" in ran["twin help"][1]
+    assert ran["twin refused"][0] == 2
+    assert "--sums is no setting of dp-fed" in ran["twin refused"][2]
+    assert ran["twin report"][0] == 0 and "client-level" in ran["twin report"][1]

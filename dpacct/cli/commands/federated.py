@@ -25,27 +25,6 @@ from dpacct.report.rounding import Direction
 if TYPE_CHECKING:
     from dpacct.federated import FederatedPlan, Harmonized, Row
 
-_ABOUT = {
-    "clients": ("number of clients", "M"),
-    "client_rate": ("share of the clients in a round; a coin for each, or a lot", "P"),
-    "rounds": ("number of rounds", "R"),
-    "sampling": ("clients of a round: poisson, a coin each; uniform, a fixed number", ""),
-    "batch_size": ("prifedsync: records of a client in a local step", "B"),
-    "records": ("prifedsync: records of a client", "N"),
-    "local_steps": ("prifedsync: noisy local steps in a round", "K"),
-    "sigma": ("standard deviation / sensitivity (prifedsync: std / (2C))", "S"),
-    "noise_multiplier": ("standard deviation / clip, the other way to say it", "Z"),
-    "clip": ("clipping norm of a client's update; 1 unless given", "C"),
-    "smoothing": ("dp-fed-ls: smoothing factor; costs nothing", "S"),
-    "participation": ("prifedsync: public, or secret (which is then not relied upon)", ""),
-    "noise_by": ("who adds the noise: the server, or the clients a share each", ""),
-    "missing": ("clients of a round that drop out, or tell their noise", "N"),
-}
-_SETTINGS = {
-    name: Parameter(plans.DOMAINS[name], means, symbol, default=None)
-    for name, (means, symbol) in _ABOUT.items()
-}
-
 
 class Federated(Command):
     """Account a federated plan: epsilon, or with --eps the noise for it.
@@ -65,8 +44,8 @@ class Federated(Command):
         File(), "the file", "[PLAN]", default=None, kw_only=False
     )
     algorithm: Parameter[str | None] = Parameter(
-        Word(*plans.ALGORITHMS),
-        f"{', '.join(plans.ALGORITHMS)}; prifedsync unless given; udp-fl needs a plan file",
+        Word(*plans.algorithms()),
+        f"{', '.join(plans.algorithms())}; prifedsync unless given; udp-fl needs a plan file",
         "NAME",
         default=None,
     )
@@ -87,10 +66,13 @@ class Federated(Command):
     @classmethod
     def groups(cls) -> dict[str, Group]:
         """With the settings of all algorithms."""
-        for name, each in _SETTINGS.items():
+        settings = plans.settings()
+        for name, each in settings.items():
             each.__set_name__(cls, name)
-        settings = {name: [("", each)] for name, each in _SETTINGS.items()}
-        return {"Settings": settings, **super().groups()}
+        return {
+            "Settings": {name: [("", each)] for name, each in settings.items()},
+            **super().groups(),
+        }
 
     def run(self) -> None:
         """Account, and print."""
