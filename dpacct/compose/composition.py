@@ -338,13 +338,18 @@ class Composition:
         """Leaves of which only a Renyi curve is known."""
         return [(leaf, count) for leaf, count in self.releases if not leaf.has_pairs]
 
+    @property
+    def loose(self) -> bool:
+        """Whether moments may say more than the dominating pairs."""
+        return any(leaf.loose for leaf, _ in self.releases)
+
     def _directions(self, sides: Sequence[tuple[Ways, int]]) -> list[Direction]:
         most = max((len(ways) for ways, _ in sides), default=1)
         found = []
         for k in range(most):
             counts: dict[Source, int] = {}
             for ways, count in sides:
-                source = ways[min(k, len(ways) - 1)]
+                source = ways[k % len(ways)]
                 counts[source] = counts.get(source, 0) + count
             sources = [(source, float(n)) for source, n in counts.items()]
             found.append(Direction(sources, self._tilts.get(k, 0.0)))
@@ -407,7 +412,7 @@ class Composition:
         """What bounds the moments of each release, with how often: one list per direction."""
         sides = [(leaf.moments(self.adjacency), n) for leaf, n in self.releases]
         most = max((len(ways) for ways, _ in sides), default=1)
-        return [[(ways[min(k, len(ways) - 1)], n) for ways, n in sides] for k in range(most)]
+        return [[(ways[k % len(ways)], n) for ways, n in sides] for k in range(most)]
 
     def renyi(self, order: float) -> float:
         """Renyi DP at a real order above 1: the worse direction.

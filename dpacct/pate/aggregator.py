@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dpacct.pate.release import Sanitized
+    from dpacct.pate.voted import Voted
     from dpacct.pate.voting_cost import VotingCost
     from dpacct.pld.stable import Floats
 
@@ -101,6 +102,20 @@ class Aggregator(Record, Node):
         if self.screening is not None:
             found = found + self.screening.plan(self.neighbouring, count)
         return found.under(self.neighbouring.adjacency, unit=self.neighbouring.unit)
+
+    def on(self, votes: Votes | ArrayLike, *, baseline: ArrayLike | None = None) -> Voted:
+        """The labels of these queries, as a plan: it composes with whatever else is released.
+
+        >>> votes = [[60, 5, 5], [20, 30, 20], [62, 4, 4]]
+        >>> plan = GNMax(sigma=10, level="agent").on(votes)
+        >>> f"{float(plan.epsilon(1e-5)):.4f} {float((plan + plan).epsilon(1e-5)):.4f}"
+        '0.2503 0.3229'
+        """
+        from dpacct.pate.voted import Voted
+
+        ready, expected = self._ready(votes, baseline)
+        rows = None if expected is None else tuple(map(tuple, expected.tolist()))
+        return Voted(self, ready, rows)
 
     def cost(
         self,

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpacct.pate.vote_lattice import compose, points_for
-from dpacct.pld.stable import Floats
-from dpacct.pld.stack import Stack
+from dpacct.pld import brackets, contour, conversions
+from dpacct.pld.stable import Floats, TooFine
+from dpacct.pld.stack import Stack, Together
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +31,8 @@ ROUNDING = 4e-15
 """What the probabilities of a histogram may be off by, together: granted to an infinite loss."""
 _MOST_HULLS = 400  # kinds: beyond, the Renyi bound is the smaller one
 _FEW = 64  # queries whose lattices are quick
+_FEWEST = 32  # queries that never are as good as a density
+_BRACKETED = 150  # kinds whose grids are quick
 _LARGEST = 600.0
 _START = 3.0
 
@@ -71,6 +75,10 @@ class Neighbours:
         """log M of each neighbour, in order."""
         found = self.every.log_moments(np.array([c]))[:, 0]
         return np.asarray(np.where(self.endless, np.inf, found)[self.order])
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """log of the largest moment of each query's neighbours, added up, at each tilt."""
+        return np.array([self.worst(c)[1] for c in tilts.tolist()])
 
     def divergences(self, order: float) -> Floats:
         """The largest Renyi divergence of each query; 0 where it has no neighbour of the sort."""
@@ -143,7 +151,7 @@ def composed(
 ) -> tuple[float, dict[str, float]]:
     """A lower end of epsilon, by the sides; and for each name of a granted side the largest upper end."""
     lower, uppers = 0.0, dict.fromkeys((side.name for side in granted), 0.0)
-    looked = [(*_renyi(side, log_delta), side) for side in granted]
+    looked = [(*least_renyi(side, log_delta), side) for side in granted]
     slow = False  # lattices of many queries: only the side that leads is asked from below
     # the costliest first: a side that is known to cost less needs no second look
     for bound, c, side in sorted(looked, key=lambda one: -one[0]):
@@ -159,11 +167,56 @@ def composed(
             lower = max(lower, found)
     for side in sides:
         if side not in granted:
-            lower = max(lower, _least(side, [_renyi(side, log_delta)[1]], log_delta)[0])
+            lower = max(lower, _least(side, [least_renyi(side, log_delta)[1]], log_delta)[0])
     return lower, uppers
 
 
-def _renyi(side: Neighbours, log_delta: float) -> tuple[float, float]:
+def composed_delta(
+    sides: Sequence[Neighbours], granted: Sequence[Neighbours], epsilon: float
+) -> tuple[float, float]:
+    """Ends of log delta at this epsilon."""
+    upper = -math.inf
+    for side in granted:
+        stack, c = side.hulls(), _START
+        for _ in range(2):  # the worst neighbours at a tilt, the best tilt for them
+            c = _tilt(side.worst(c)[0], epsilon)
+        looked = (c * np.geomspace(0.5, 2.0, 13)).tolist()
+        by_moments = [conversions.log_delta(side.worst(c)[1], c, epsilon) for c in looked]
+        ends = min(float(np.fmin.reduce(by_moments)) + 1e-12, 0.0), _above(stack, epsilon)
+        upper = max(upper, min(ends))
+    # from below it is enough to ask one choice of neighbours: that of the order which seems to tell most
+    chosen = [side.worst(_tilt(side.worst(_START)[0], epsilon))[0] for side in sides]
+    leading = max(chosen, key=lambda stack: _above(stack, epsilon))
+    found = contour.log_delta([(leading, 1.0)], epsilon)
+    if found.resolved:
+        return min(found.value - 2.0 * found.error, upper), upper
+    if leading.count.size > _BRACKETED:
+        return -math.inf, upper
+    with suppress(TooFine):
+        return min(brackets.log_delta(Together(leading).apart, epsilon, 1e-2).lower, upper), upper
+    return -math.inf, upper
+
+
+def _above(stack: Stack, epsilon: float) -> float:
+    """An upper end of a composition's log delta; of few queries on a lattice."""
+    found = contour.log_delta([(stack, 1.0)], epsilon)
+    if found.resolved:
+        value = found.value + 2.0 * found.error
+        return float(np.logaddexp(value, math.log(stack.infinite + 1e-320)))
+    return compose(stack, _tilt(stack, epsilon), points_for(stack)).log_delta(epsilon)
+
+
+def _tilt(stack: Stack, epsilon: float) -> float:
+    """About where the moments bound delta(epsilon) best."""
+    cs = np.geomspace(1e-2, 1e4, 25)
+    for spread in (1.5, 1.1):
+        bounds = [conversions.log_delta(stack.log_moment(c), c, epsilon) for c in cs.tolist()]
+        best = float(cs[int(np.nanargmin(bounds))])
+        cs = best * np.geomspace(1.0 / spread, spread, 9)
+    return best
+
+
+def least_renyi(side: Neighbours, log_delta: float) -> tuple[float, float]:
     """(epsilon by the worst neighbours' Renyi divergences, the tilt that gives it)."""
     known: dict[float, float] = {}
 
@@ -190,8 +243,6 @@ def _renyi(side: Neighbours, log_delta: float) -> tuple[float, float]:
 
 
 def _converted(log_moment: float, c: float, log_delta: float) -> float:
-    from dpacct.pld import conversions
-
     if not math.isfinite(log_moment):
         return math.inf
     return max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
@@ -226,9 +277,12 @@ def _solved(
     target = math.exp(log_delta) - stack.infinite
     if not target > 0.0:
         return (math.inf, 0.0, 0.0) if upper else (0.0, 0.0, 0.0)
-    found = stack.epsilon(math.log(target), tilt)
-    if found is not None and found.resolved:
-        return found.value, found.error, found.tilt
+    queries = float(stack.count.sum())
+    if queries == 1.0 or queries > _FEWEST:
+        parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
+        found = contour.epsilon(parts, math.log(target))
+        if found.resolved:
+            return found.value, found.error, found.tilt
     fine = compose(stack, tilt, points_for(stack)).epsilon(log_delta)
     if upper:
         return fine, 0.0, 0.0

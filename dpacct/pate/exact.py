@@ -152,8 +152,8 @@ class Exact:
         log_delta = math.log(delta)
         granted = self if self.level.proven else replace(self, spread=True)
         if rest is None and count.size <= MOST_COMPOSED:
-            sides = self._collected(count)
-            uppers = sides if granted is self else granted._collected(count)
+            sides = self.collected(count)
+            uppers = sides if granted is self else granted.collected(count)
             lower, found = composed(sides, uppers, log_delta)
             shown = np.max([side.divergences(order) for side in sides], axis=0)
             lower = min(lower, max(found.values()))
@@ -170,7 +170,7 @@ class Exact:
         at = int(np.argmin(np.abs(orders - order)))
         return ExactCost(None, max(ends), one_way, table[:, :, at].max(axis=0))
 
-    def _collected(self, count: Floats) -> list[Neighbours]:
+    def collected(self, count: Floats) -> list[Neighbours]:
         """Every side with the neighbours of all queries."""
         return [
             Neighbours.of(parts[0].name, [(p.log_p, p.log_q, p.row) for p in parts], count)

@@ -129,7 +129,7 @@ def voting_cost(
         plain,
         value=float(plain),
         basis=(*plain.basis, _DOMINATED),
-        assumptions=(_protected(aggregator),),
+        assumptions=(protected(aggregator),),
     )
     tell("bounds")
     histograms = Histograms.of(votes.counts, baseline, level.shares)
@@ -144,7 +144,7 @@ def voting_cost(
             upper=epsilon,
             method=method,
             basis=basis,
-            assumptions=(_protected(aggregator), FIXED),
+            assumptions=(protected(aggregator), FIXED),
         )
 
     names = bounds.theorems
@@ -201,7 +201,8 @@ def voting_cost(
     )
 
 
-def _protected(aggregator: Aggregator) -> Assumption:
+def protected(aggregator: Aggregator) -> Assumption:
+    """Whose votes may change."""
     return Assumption(aggregator.neighbouring.told, source=f"{aggregator.level} level")
 
 

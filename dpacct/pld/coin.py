@@ -112,6 +112,7 @@ class Round:
     infinite = 0.0
     lost = 0.0
     gaussian = None
+    stacked = None
 
     @property
     def inner(self) -> Round:

@@ -72,7 +72,8 @@ def merged(parts: Iterable[Part]) -> list[Part]:
 def _single(parts: list[Part]) -> Summand | None:
     """The law, where there is one step of one law that has no closed moments."""
     law, count = parts[0]
-    return law if len(parts) == 1 and count == 1 and law.gaussian is None else None
+    alone = len(parts) == 1 and count == 1 and law.stacked is None
+    return law if alone and law.gaussian is None else None
 
 
 # -- bounds and estimates ----------------------------------------------------------------------

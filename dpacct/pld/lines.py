@@ -22,6 +22,8 @@ _MOST_SEEN = 4e6
 _MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it was halved
 # of the expansion of an odd atom: nodes, terms, and atoms of its law
 _MOST_ODD_NODES, _MOST_ODD, _FEW_ATOMS = 4096, 600, 64
+# of stacks: frequencies at which a revival of |M| is looked for, log|M| that is nil, and what that leaves out
+_FREQUENCIES, _NIL, _LEFT_OUT = 96, -26.0, 1e-10
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
 
@@ -411,6 +413,8 @@ class OddLine(PeriodicLine):
 def line_for(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
     """The contour that resolves this question; None where none does."""
     parts, c = saddle.parts, total.c
+    if any(law.stacked is not None for law, _ in parts):
+        return _through_stacks(saddle, total, eps)
     if not any(law.losses.size for law, _ in parts):
         line = even_line(saddle, total, eps, FEW)
         if line is not None:
@@ -436,6 +440,28 @@ def line_for(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
     if total.third > 8.0 * total.variance**1.5:  # one rare jump is the tilted law
         return None
     return sinh_line(saddle, total, eps, math.copysign(min(abs(v) for v in leans), leans[0]))
+
+
+def _through_stacks(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
+    """The vertical, where |M| is nil far out at all frequencies: many atoms are as good as a density."""
+    c, t = total.c, 12.0 / math.sqrt(total.variance) * np.geomspace(1.0, 1e4, _FREQUENCIES)
+    log_size = np.zeros(t.size)
+    for (law, n), (moments, _) in zip(saddle.parts, saddle.moments, strict=True):
+        if law.stacked is None:
+            log_size += n * moments.turned(c, t).real
+    # every law makes |M| less: the widest ones alone often settle it
+    for law, n in saddle.parts:
+        for moments in law.stacked.portions(c) if law.stacked is not None else ():
+            left = log_size >= _NIL
+            t, log_size = t[left], log_size[left]
+            if t.size:
+                log_size += n * moments.turned(c, t).real
+    if (log_size >= _NIL).any():
+        return None
+    line = even_line(saddle, total, eps, 2 * FEW)
+    if line is not None:
+        line.error += _LEFT_OUT
+    return line
 
 
 def _of_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:

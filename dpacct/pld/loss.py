@@ -507,6 +507,11 @@ class LossDistribution:
         """A single release: no coin is tossed."""
         return None
 
+    @property
+    def stacked(self) -> None:
+        """A single release."""
+        return None
+
     @cached_property
     def log_p(self) -> Floats:
         """Log P-masses of the atoms."""

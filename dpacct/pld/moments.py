@@ -10,7 +10,7 @@ Gauss and Legendre between ends; atoms are nodes of any rule.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -93,6 +93,11 @@ class Summand(Protocol):
         ...
 
     @property
+    def stacked(self) -> Stacked | None:
+        """Many laws at once, whose atoms are not listed; None for a single release."""
+        ...
+
+    @property
     def range(self) -> tuple[float, float]:
         """Infimum and supremum of the finite losses."""
         ...
@@ -130,6 +135,18 @@ class Tossed(Protocol):
 
     def prepare(self, low: float, high: float) -> Moments:
         """M for real tilts in [low, high]."""
+        ...
+
+
+class Stacked(Protocol):
+    """Many laws at once."""
+
+    def prepare(self) -> Moments:
+        """M at any tilt."""
+        ...
+
+    def portions(self, c: float) -> Iterator[Moments]:
+        """M of some of them at a time, those that are widest under the tilt c first."""
         ...
 
 
@@ -745,5 +762,7 @@ def prepare(law: Summand, low: float, high: float) -> Moments:
     """
     if law.inner is not None:
         return law.inner.prepare(low, high)
+    if law.stacked is not None:
+        return law.stacked.prepare()
     mu = law.gaussian
     return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high)

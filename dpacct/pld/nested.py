@@ -296,8 +296,8 @@ def together(sources: Sources) -> Sources:
 
 
 def merged(sources: Sources) -> Sources:
-    """The same composition of fewer sources, where that is exact: one Gaussian, few outcomes listed."""
-    fewer = together(sources)
+    """The same composition as grids take it: one Gaussian, few outcomes listed, stacks row by row."""
+    fewer = together([(part, n * each) for source, n in sources for part, each in source.apart])
     if may_be_listed(fewer):
         return [(Listed(tuple((source, round(n)) for source, n in fewer)), 1.0)]
     return fewer

@@ -234,7 +234,7 @@ def composed(sides: Sequence[tuple[Ways, int]]) -> Ways:
     for k in range(max(len(ways) for ways, _ in sides)):
         merged: dict[Source, int] = {}
         for ways, count in sides:
-            source = ways[min(k, len(ways) - 1)]
+            source = ways[k % len(ways)]
             merged[source] = merged.get(source, 0) + count
         found.append(nested(list(merged.items())))
     return tuple(found)

@@ -253,6 +253,11 @@ class Source(ABC):
         return None
 
     @property
+    def apart(self) -> Sources:
+        """The sources that grids take for it."""
+        return [(self, 1.0)]
+
+    @property
     def atoms(self) -> Floats:
         """Losses of finite atoms to which nodes are to be aligned, rising; few, or none."""
         return np.empty(0)

@@ -8,7 +8,7 @@ a lattice, and one more row costs its atoms at each node.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from . import conversions, roots
-from .contour import Solved
-from .lines import Line, even_line
+from . import conversions
 from .loss import LossDistribution
 from .moments import Cumulants
-from .saddle import FEW, Saddle
+from .nested import Nested
+from .pieces import Cut, Pieces, Source, Sources
 from .stable import Complexes, Floats, TooFine, expm1_linear, log1p, quiet, sin_linear
 
 if TYPE_CHECKING:
@@ -29,10 +28,7 @@ if TYPE_CHECKING:
 
 _CELLS = 400_000  # entries of a (frequency, row, atom) table held at once
 _HUGE = 1e250  # M beyond which its logarithm is summed
-_SEEN = 96  # frequencies at which a revival of |M| is looked for
-_NIL = -26.0
-_ROWS = 200  # of which it is looked for at a time
-_LEFT_OUT = 1e-10  # of delta, by a contour: many atoms are no density
+_ROWS = 200  # of a portion
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +45,8 @@ class Stack:
     endless: Floats
     count: Floats
 
-    losses: Floats = field(
-        default_factory=lambda: np.empty(0)
-    )  # no atom of the sum is worth listing
+    # no atom of the sum is worth listing
+    losses: Floats = field(default_factory=lambda: np.empty(0))
     log_q: Floats = field(default_factory=lambda: np.empty(0))
     log_p: Floats = field(default_factory=lambda: np.empty(0))
     branches: tuple[Branch, ...] = ()
@@ -153,70 +148,31 @@ class Stack:
                 step *= 0.5
         return math.exp(centre)
 
-    def decays(self, c: float) -> bool:
-        """Whether |M| is nil at all frequencies that matter: else a contour is tried in vain."""
-        each = StackMoments(self).variance_of_each(c)
-        variance = float(each.sum())
-        if not variance > 0.0:
-            return False
-        t = 12.0 / math.sqrt(variance) * np.geomspace(1.0, 1e4, _SEEN)
-        log_size = np.zeros(t.size)
-        # every row can only make |M| less: the widest ones alone often settle it
-        for rows in np.array_split(np.argsort(-each), math.ceil(each.size / _ROWS)):
-            log_size += StackMoments(self.chosen(rows)).turned(c, t).real
-            t, log_size = t[log_size >= _NIL], log_size[log_size >= _NIL]
-            if not t.size:
-                return True
-        return False
+    @property
+    def stacked(self) -> Stack:
+        """Its rows."""
+        return self
 
-    @quiet()
-    def epsilon(self, log_delta: float, tilt: float) -> Solved | None:
-        """The epsilon >= 0 at which log delta, infinite mass left out, is this; `tilt` is about the saddle.
+    def prepare(self) -> StackMoments:
+        """M at any tilt."""
+        return StackMoments(self)
 
-        None where no contour resolves it: few rows, whose |M| comes back.
-        """
-        if float(self.count.sum()) == 1.0:
-            return self._alone(log_delta)
-        if not self.decays(tilt):
-            return None
-        try:
-            saddle, aim = _StackSaddle(self, tilt), log_delta
-            for _ in range(5):
-                total = saddle.for_log_delta(aim, tilt)
-                line = even_line(saddle, total, total.saddle_epsilon, 2 * FEW)
-                if line is None:
-                    return None
-                reach = 2.5 * math.sqrt(total.curvature)
-                low, high = max(0.0, total.saddle_epsilon - reach), total.saddle_epsilon + reach
-                if high <= 0.0 or (low == 0.0 and line.read(0.0)[0] <= log_delta):
-                    return Solved(0.0, 0.0)
-                if line.read(low)[0] >= log_delta >= line.read(high)[0]:
-                    value = roots.decreasing(_read(line), log_delta, low, high)
-                    _, slope, error = line.read(value)
-                    if not error < 1e-6:
-                        return None
-                    return Solved(value, (error + _LEFT_OUT) / -slope + 1e-13 * value, total.c)
-                aim, tilt = (
-                    min(aim - line.read(total.saddle_epsilon)[0] + log_delta, -1e-6),
-                    total.c,
-                )
-        except TooFine:
-            pass
-        return None
+    def portions(self, c: float) -> Iterator[StackMoments]:
+        """Some rows at a time, the widest first."""
+        widest = np.argsort(-StackMoments(self).variance_of_each(c))
+        for rows in np.array_split(widest, math.ceil(widest.size / _ROWS)):
+            yield StackMoments(self.chosen(rows))
 
-    def _alone(self, log_delta: float) -> Solved:
-        """Of a single release, from its outcomes."""
-        real = self.masses[0] > -np.inf
-        losses, p = self.rows[0][real], np.exp(self.masses[0][real])
-
-        def read(epsilon: float) -> tuple[float, float]:
-            above = losses > epsilon
-            value = float(p[above] @ -np.expm1(epsilon - losses[above]))
-            paid = float(p[above] @ np.exp(epsilon - losses[above]))
-            return (math.log(value), -paid / value) if value > 0.0 else (-math.inf, -1.0)
-
-        value = roots.decreasing(read, log_delta, 0.0, max(0.0, float(losses.max())))
-        return Solved(value, 1e-12 * value)
+    def parts(self) -> list[tuple[LossDistribution, float]]:
+        """The rows one by one."""
+        real = self.masses > -np.inf
+        log_q = self.masses - self.rows
+        return [
+            (LossDistribution(self.rows[i][kept], log_q[i][kept], infinite=infinite), count)
+            for i, (kept, infinite, count) in enumerate(
+                zip(real, self.endless.tolist(), self.count.tolist(), strict=True)
+            )
+        ]
 
 
 def _risen(p: Floats, log_p: Floats, u: Floats) -> Floats:
@@ -226,18 +182,14 @@ def _risen(p: Floats, log_p: Floats, u: Floats) -> Floats:
     return np.where(log_p > -np.inf, risen, 0.0)
 
 
-def _read(line: Line) -> roots.Reading:
-    return lambda epsilon: line.read(epsilon)[:2]
-
-
 class StackMoments:
     """M of a stack."""
 
     high = math.inf
-    node_count = 0
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
+        self.node_count = stack.rows.size
         self._known: dict[float, tuple[Floats, Floats, Floats]] = {}
 
     def _at(self, c: float) -> tuple[Floats, Floats, Floats]:
@@ -300,13 +252,40 @@ class StackMoments:
         return 0.0
 
 
-class _StackSaddle(Saddle):
-    """The tilt of a stack, which is its own rule."""
+@dataclass(frozen=True, eq=False)
+class Together(Source):
+    """A stack in a plan: one law to contours, and to grids a composition of its rows."""
 
-    def __init__(self, stack: Stack, c: float) -> None:
-        self.stack = stack
-        super().__init__([], c)
+    stack: Stack
 
-    def _prepare(self, c: float) -> None:
-        self.moments = [(StackMoments(self.stack), 1.0)]
-        self.middle, self.high = c, math.inf
+    @property
+    def distribution(self) -> Stack:
+        """What contours take."""
+        return self.stack
+
+    @cached_property
+    def apart(self) -> Sources:
+        """The rows."""
+        return [(Cut(law), count) for law, count in self.stack.parts()]
+
+    @cached_property
+    def _rows(self) -> Nested:
+        return Nested(tuple((source, round(count)) for source, count in self.apart))
+
+    @property
+    def bracketed(self) -> bool:
+        """A composition is only known between two pairs."""
+        return True
+
+    @property
+    def infinite(self) -> float:
+        """P-mass of an infinite loss."""
+        return self.stack.infinite
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """Losses outside which P has less than e^log_mass at each end."""
+        return self._rows.span(log_mass)
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """Points of a pair on the asked side."""
+        return self._rows.pieces(edges, upper=upper)

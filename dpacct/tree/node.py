@@ -302,6 +302,7 @@ class Leaf(Node):
     """A single release: the unit of accounting."""
 
     has_pairs: ClassVar[bool] = True  # False where only a Renyi curve is known
+    loose: ClassVar[bool] = False  # whether its Renyi curve may say more than its dominating pair
 
     def gather(self) -> Mapping[Leaf, int]:
         """Itself, once."""

@@ -104,7 +104,7 @@ def _collect() -> None:
     """Import the packages whose files bring node kinds, and plug-ins; they register themselves."""
     import dpacct.compose.parallel
     import dpacct.mechanisms
-    import dpacct.pate.aggregator
+    import dpacct.pate.voted
     import dpacct.sampling
     import dpacct.shuffling.shuffle
 

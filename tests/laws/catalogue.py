@@ -129,6 +129,7 @@ COMPOSITES: Mapping[str, Node] = {
     "screened votes": dp.GNMax(sigma=20, threshold=100, threshold_sigma=40, level="agent"),
     "votes of neighbours": dp.GNMax(sigma=20, neighbours=5, level="agent"),
     "votes, Laplace": dp.LNMax(b=10, level="agent"),
+    "given votes": dp.GNMax(sigma=10, level="agent").on([[60, 5, 5], [20, 30, 20]]),
     "sampled votes": dp.Poisson("0.1")(dp.GNMax(sigma=2, level="agent")),
     "shuffle": dp.Shuffle(eps0=1, clients=50),
     "a round": dp.Participation("0.5")(dp.Gaussian(sigma=4) * 3),

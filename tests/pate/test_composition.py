@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dpacct.pate.composed import hulls
 from dpacct.pate.vote_lattice import compose
-from dpacct.pld import brackets
-from dpacct.pld.loss import LossDistribution
+from dpacct.pld import brackets, contour
+from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
 from dpacct.pld.stack import Stack
 
@@ -74,8 +74,10 @@ def test_a_contour_is_what_finer_lattices_come_to(delta: float) -> None:
     """Of hundreds of laws no transform is needed: the lattice's excess falls by four with each halving."""
     ours = laws(pairs(3, 500, 0.05))
     tilt = ours.best_tilt(math.log(delta), 4.0)
-    found = ours.epsilon(math.log(delta), tilt)
-    assert found is not None and found.error < 1e-9
+    found = contour.epsilon([(ours, 1.0)], math.log(delta))
+    assert found.error < 1e-9
+    again = contour.log_delta([(ours, 1.0)], found.value)
+    assert again.value == pytest.approx(math.log(delta), abs=1e-8)
     excess = [
         compose(ours, tilt, 1 << k).epsilon(math.log(delta)) - found.value for k in (13, 14, 15)
     ]
@@ -86,13 +88,22 @@ def test_a_contour_is_what_finer_lattices_come_to(delta: float) -> None:
 def test_few_laws_are_left_to_the_lattice() -> None:
     """Their moment function comes back: no contour would settle."""
     ours = laws(pairs(4, 3))
-    assert ours.epsilon(math.log(1e-6), ours.best_tilt(math.log(1e-6), 4.0)) is None
+    assert not contour.epsilon([(ours, 1.0)], math.log(1e-6)).resolved
+    assert not contour.log_delta([(ours, 1.0)], 0.5).resolved
+
+
+def test_a_stack_beside_noise_is_its_laws_one_by_one() -> None:
+    """Few laws have no contour of their own; noise beside them damps what comes back."""
+    ours = laws(pairs(4, 5))
+    beside = [(gaussian(0.5), 1.0)]
+    together = contour.epsilon([(ours, 1.0), *beside], math.log(1e-5))
+    apart = contour.epsilon([*ours.parts(), *beside], math.log(1e-5))
+    assert together.value == pytest.approx(apart.value, rel=1e-9)
 
 
 def test_one_law_is_exact() -> None:
     ((p, q),) = pairs(5, 1)
-    found = laws([(p, q)]).epsilon(math.log(1e-3), 4.0)
-    assert found is not None
+    found = contour.epsilon(laws([(p, q)]).parts(), math.log(1e-3))
     delta = float(np.maximum(p - math.exp(found.value) * q, 0.0).sum())
     assert delta == pytest.approx(1e-3, rel=1e-9)
 

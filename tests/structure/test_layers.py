@@ -66,7 +66,7 @@ NAMED_EXCEPTIONS = {
     ("dpacct.tree.saved", "dpacct.mechanisms"),
     ("dpacct.tree.saved", "dpacct.sampling"),
     ("dpacct.tree.saved", "dpacct.shuffling.shuffle"),
-    ("dpacct.tree.saved", "dpacct.pate.aggregator"),
+    ("dpacct.tree.saved", "dpacct.pate.voted"),
 }
 
 MODULES = dict(modules())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from dpacct.compose.composition import Composition, Direction, Solved
 from dpacct.vocabulary import Side, Strength
 
 from .lattice import Lattice, narrowed
+from .renyi import CANONNE
 from .route import Finding, Route
 
 _INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
@@ -38,9 +40,9 @@ class Exact(Route):
             return best
 
         found, resolved = self._finding(plan, worst, relative=True)
-        if resolved:
-            return found
-        return narrowed(found, plan, lambda r: r.epsilon(plan, log_delta))
+        if not resolved:
+            found = narrowed(found, plan, lambda r: r.epsilon(plan, log_delta))
+        return _lesser(found, lambda: CANONNE.epsilon(plan, log_delta)) if plan.loose else found
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         if not plan.has_contour:
@@ -57,9 +59,9 @@ class Exact(Route):
 
         found, resolved = self._finding(plan, worst, relative=False)
         # what is surely below all floats needs no narrowing
-        if resolved or (found.upper is not None and found.upper < _LEAST_LOG):
-            return found
-        return narrowed(found, plan, lambda r: r.log_delta(plan, epsilon))
+        if not (resolved or (found.upper is not None and found.upper < _LEAST_LOG)):
+            found = narrowed(found, plan, lambda r: r.log_delta(plan, epsilon))
+        return _lesser(found, lambda: CANONNE.log_delta(plan, epsilon)) if plan.loose else found
 
     def _finding(
         self, plan: Composition, worst: Callable[[list[Direction]], Solved], relative: bool
@@ -78,6 +80,17 @@ class Exact(Route):
             basis=(*plan.basis, _INVERSION, *(() if resolved else (_BRACKET,))),
         )
         return finding, resolved
+
+
+def _lesser(found: Finding, moments: Callable[[], Finding]) -> Finding:
+    """The finding with the lesser upper end of the two: its own, or that of a moment bound."""
+    bound = moments()
+    assert found.upper is not None and bound.upper is not None
+    if found.upper <= bound.upper:
+        return found
+    upper = max(bound.upper, found.lower or -math.inf)
+    basis = (*found.basis, *bound.basis)
+    return replace(found, value=upper, upper=upper, strength=Strength.BOUND, basis=basis)
 
 
 def _error(solved: Solved, relative: bool) -> float:
