@@ -253,9 +253,11 @@ def test_audit_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
         wide.replace("epsilon = 8", "epsilon = 3").replace("1e-3\n[run]", "1e-5\n[run]")
     )
     assert main(["audit", str(toml), "--canaries", "400"]) == 0
-    assert "below the proven epsilon 3" in capsys.readouterr().out
-    assert main(["audit", str(toml), "--canaries", "400", "--weaken", "10"]) == 5
-    assert "ALARM" in capsys.readouterr().out
+    assert "proven at most 3" in capsys.readouterr().out
+    assert main(["audit", str(toml), "--canaries", "400", "--weaken", "10", "--json"]) == 5
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert told["alarm"] and told["command"] == "audit" and told["findings"][0] in err
 
 
 def test_without_torch_one_sentence(toml: Path) -> None:

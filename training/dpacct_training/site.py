@@ -94,8 +94,12 @@ class Site:
     # --- memory
 
     def recall(self, name: str, otherwise: Array) -> Array:
-        """A row for each client: what it kept under this name, or `otherwise`."""
-        rows = [self.memory.get(client, {}).get(name, otherwise) for client in self.clients]
+        """A row for each client: what it kept under this name, or `otherwise` (one, or a row each)."""
+        fresh = np.broadcast_to(otherwise, (len(self.clients), otherwise.shape[-1]))
+        rows = [
+            self.memory.get(client, {}).get(name, row)
+            for client, row in zip(self.clients, fresh, strict=True)
+        ]
         return np.stack(rows).astype(otherwise.dtype)  # the same whoever else has kept something
 
     def remembers(self, name: str) -> bool:

@@ -16,7 +16,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec
 
 from dpacct.report.plots import kinds
+from dpacct.report.plots.chart import Axis as Axis
+from dpacct.report.plots.chart import Band as Band
 from dpacct.report.plots.chart import Chart as Chart
+from dpacct.report.plots.chart import Line as Line
 from dpacct.report.plots.draw import draw as draw
 from dpacct.report.plots.draw import figure as figure
 from dpacct.report.plots.style import COLUMN as COLUMN

@@ -60,10 +60,6 @@ class UDPFL(Algorithm):
         real("pull", self.pull, 0.0)
         whole("connect", self.connect)
 
-    def member(self, client: int) -> Member:
-        """The kind of a client."""
-        return self.members[client % len(self.members)]
-
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
         """Every gradient clipped in l2, whatever the noise; the paper's accounting stops the clients."""
         members = tuple(replace(m, noise=m.noise.as_printed()) for m in self.members)
@@ -86,9 +82,9 @@ class UDPFL(Algorithm):
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
         weakest = max(member.epsilon for member in self.members)
-        slack = [(weakest - self.member(c).epsilon) / weakest for c in site.clients]
-        pull = self.pull * torch.tensor(slack, dtype=torch.float32)[:, None]
         records = [site.plan.records[client] for client in site.clients]
+        slack = [(weakest - (mechanism.epsilon or weakest)) / weakest for mechanism in records]
+        pull = self.pull * torch.tensor(slack, dtype=torch.float32)[:, None]
         terms = [lambda w, start: pull * (w - start)]
         return {"model": noisy_fit(site, sent["weights"], self.local, records, terms)}
 

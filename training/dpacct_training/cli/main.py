@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 import dpacct as dp
+from dpacct_training.cli.attack import attack
 from dpacct_training.cli.audit import audit
 from dpacct_training.cli.data import data
 from dpacct_training.cli.flower import flower
@@ -21,7 +22,7 @@ root = click.Group(
     help="Federated training whose executed coins, clips and noise are what dpacct accounts.",
 )
 click.version_option(dp.__version__, prog_name="dpacct-train")(root)
-for _command in (data, run, audit, flower, replicate):
+for _command in (data, run, attack, audit, flower, replicate):
     root.add_command(_command)
 
 

@@ -83,3 +83,18 @@ def live(quiet: bool, total: int, describe: Callable[..., str]) -> Iterator[Call
             )
 
         yield step
+
+
+@contextmanager
+def portions(quiet: bool, name: str) -> Iterator[Callable[[int, int], None]]:
+    """A function to tell how much is over, and of how much; each tenth is shown."""
+    shown = -1
+    with live(quiet, 100, lambda row, name: f"{name}  {row['round']} %") as step:
+
+        def watch(done: int, of: int) -> None:
+            nonlocal shown
+            if (share := 10 * (10 * done // of)) > shown:
+                shown = share
+                step({"round": share}, name)
+
+        yield watch

@@ -39,4 +39,5 @@ SOURCE = Source(
     classes=2,
     licence="package MIT; UCI data CC BY 4.0",
     read=read,
+    attributes={"marriage": (30, 37), "relationship": (52, 58), "race": (58, 63), "sex": (63, 65)},
 )

@@ -5,8 +5,8 @@ Each module beside this one that defines `SOURCE` is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -42,6 +42,8 @@ class Source:
     read: Callable[[bytes], Arrays]
     standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     expand: Callable[[Arrays], Arrays] | None = None  # done at each loading: the result is large
+    attributes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Where words of a person stand in a row of x, [from, to)."""
 
     @property
     def path(self) -> Path:

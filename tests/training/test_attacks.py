@@ -1,0 +1,306 @@
+"""Attacks: they reach what they must without noise, never more than is proved, and see what they say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import dpacct as dp
+from dpacct_training.attacks.attributes import attribute
+from dpacct_training.attacks.inversion import inversion, invert
+from dpacct_training.attacks.membership import KINDS, Shadows, membership
+from dpacct_training.attacks.origins import origins
+from dpacct_training.attacks.worlds import Target, coins
+from dpacct_training.cli.main import main
+from dpacct_training.data import sources
+from dpacct_training.keys import Keys
+from dpacct_training.models.cnn import CNN
+from dpacct_training.models.linear import Linear
+from dpacct_training.prepare import Prepared
+from tests.training.systems import SYSTEMS, TEXT, system
+
+KEYS = Keys.from_seed(3)
+RECORDS = ("prifedsync", "adam", "udp_fl")
+MEMBER = {"epsilon": 1.6, "noise": {"name": "gaussian", "clip": 1.0, "multiplier": 2.0}}
+
+
+def attacked(name: str, **changes: Any) -> Prepared:
+    """A system; of UDP-FL the mean of the models, whatever their loss on public data."""
+    if name == "udp_fl":
+        steps = {"name": "udp_fl", "steps": 2, "sample_rate": 0.25}
+        return system(name, algorithm=steps, clients=(MEMBER,), **changes)
+    return system(name, **changes)
+
+
+# --- worlds
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_worlds_at_once_are_worlds_one_by_one(name: str) -> None:
+    """Stacking changes nothing but the last bits of a product."""
+    target = Target(attacked(name), 0)
+    present = coins(4, len(target.rows), KEYS)
+    together = target.worlds(present, KEYS)
+    for world in range(4):
+        heard: list[int] = []
+
+        def keyed(world: int = world) -> Keys:
+            class Same(Keys):
+                def derived(self, text: str) -> Keys:
+                    return KEYS.derived(f"world {world}")
+
+            return Same(KEYS.secret, KEYS.source)
+
+        alone = target.worlds(
+            present[world : world + 1],
+            keyed(),
+            heard=lambda *told: heard.append(told[0]),  # noqa: B023
+        )
+        np.testing.assert_allclose(alone[0], together[world], atol=1e-5)
+        assert heard == [0] * target.prepared.cohort.rounds
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS.keys() - {"knn_fl", "self_training"}))
+def test_who_is_not_there_changes_nothing(name: str) -> None:
+    """A world's model is the same whatever the data of those who are not in it."""
+    prepared = attacked(name)
+    target = Target(prepared)
+    present = np.ones((1, len(target.rows)), bool)
+    present[0, ::2] = False
+    setting = prepared.setting
+    train = setting.federation.train
+    x = train.x.copy()
+    absent = np.concatenate(target.rows[::2])
+    x[absent] = 255 - x[absent]
+    other = replace(setting.federation, train=replace(train, x=x), read={})
+    changed = replace(prepared, setting=replace(setting, federation=other))
+    first, second = (Target(each).worlds(present, KEYS) for each in (prepared, changed))
+    assert np.array_equal(first, second)
+    everyone = Target(changed).worlds(np.ones_like(present), KEYS)
+    assert not np.array_equal(first, everyone)
+
+
+def test_a_target_is_a_client_that_takes_part() -> None:
+    with pytest.raises(
+        dp.InvalidArgument, match="client must be a whole number from 0 to 39, got 40"
+    ):
+        Target(system("udp_fl"), 40)
+    member = {"epsilon": 0.01, "noise": {"name": "gaussian", "clip": 1.0, "multiplier": 2.0}}
+    with pytest.raises(dp.InvalidArgument, match="whose budget allows a round, got 2"):
+        Target(system("udp_fl", clients=(member,)), 2)
+
+
+# --- membership
+
+
+@pytest.fixture(scope="module")
+def gaussian() -> tuple[Shadows, Any, Any, Any]:
+    """Confidences of which everything is known: N(unit's own, 1), and one more for members."""
+    rng = np.random.default_rng(0)
+    present = rng.random((60, 400)) < 0.5
+    own = rng.normal(size=400) * 3
+    signals = own + present + rng.normal(size=present.shape)
+    strangers = rng.normal(size=(60, 300)) * 3
+    fit = Shadows(signals[:40], present[:40], strangers[:40])
+    return fit, signals[40:], strangers[40:], present[40:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"),
+    [("loss", 0.53), ("lira-online", 0.72), ("lira-offline", 0.65), ("rmia", 0.6)],
+)
+def test_attacks_find_a_known_shift(kind: str, least: float, gaussian: Any) -> None:
+    """Phi(1 / sqrt 2) = 0.760 is what anyone can reach; hardly less than that with 20 shadows a side."""
+    fit, signals, strangers, truth = gaussian
+    scores = KINDS[kind](fit, signals, strangers)
+    ranks = scores.ravel().argsort().argsort()[truth.ravel()]
+    members = int(truth.sum())
+    others = truth.size - members
+    area = (ranks.sum() - members * (members - 1) / 2) / (members * others)
+    assert least < area < 0.78
+
+
+def test_lira_is_the_likelihood_ratio(gaussian: Any) -> None:
+    fit, signals, strangers, _ = gaussian
+    (inside, wide), (outside, broad) = fit.side(True), fit.side(False)
+    one = dp_normal(signals, inside, wide) - dp_normal(signals, outside, broad)
+    np.testing.assert_allclose(fit.lira_online(signals, strangers), one, atol=1e-9)
+    np.testing.assert_allclose(inside - outside, 1.0, atol=1.5)
+
+
+def dp_normal(x: Any, mean: Any, variance: Any) -> Any:
+    return (
+        torch.distributions.Normal(torch.from_numpy(mean), torch.from_numpy(variance).sqrt())
+        .log_prob(torch.from_numpy(x))
+        .numpy()
+    )
+
+
+LOUD = {"local__epochs": 20, "local__learning_rate": 1.0, "data__side": 16, "data__noise": 80.0}
+
+
+def test_members_are_found_without_noise_and_hidden_with_it() -> None:
+    bare = system("dp_fedavg", privacy__noise="none", privacy__clip=10.0, **LOUD)
+    hidden = system("dp_fedavg", **LOUD)
+    seen = [membership(Target(p), "lira-online", worlds=24, keys=KEYS) for p in (bare, hidden)]
+    assert seen[0].auc > 0.6 and not seen[0].alarm and seen[0].curve is None
+    assert seen[1].auc < 0.6 and not seen[1].alarm
+    for rate in seen[1].rates:
+        assert rate.least <= rate.hits and rate.false_alarms <= rate.most <= rate.bound
+        assert rate.least < rate.bound
+    assert min(seen[1].p_values) > 0.01
+
+
+def test_too_good_an_attack_is_an_alarm() -> None:
+    """A tenth of the noise that is accounted: records of a client are told beyond the bound."""
+    member = {"epsilon": 5.0, "noise": {"name": "gaussian", "clip": 1.0, "multiplier": 30.0}}
+    steps = {"name": "udp_fl", "steps": 40, "sample_rate": 1}
+    prepared = system(
+        "udp_fl", algorithm=steps, clients=(member,), data__side=28, data__noise=120.0
+    )
+    own = prepared.plan.records[0]
+    weak = replace(own, noise=replace(own.noise, multiplier=0.01), epsilon=None)
+    target = Target(prepared)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "dpacct_training.attacks.worlds.over_records",
+            _over(replace(prepared.plan, records={0: weak})),
+        )
+        result = membership(target, "lira-online", worlds=32, keys=KEYS)
+    assert result.alarm, result.p_values
+    assert not membership(target, "lira-online", worlds=16, keys=KEYS).alarm
+
+
+def _over(plan: Any) -> Any:
+    from dpacct_training.attacks import worlds
+
+    real = worlds.over_records
+
+    def weaker(target: Target, *rest: Any) -> Any:
+        return real(replace(target, prepared=replace(target.prepared, plan=plan)), *rest)
+
+    return weaker
+
+
+# --- inversion
+
+
+def test_a_linear_model_gives_its_sample_away() -> None:
+    """The gradient of one sample is (x, 1) times an error: in closed form, to the last digits."""
+    model = Linear(inputs=(1, 5, 5), classes=3)
+    rng = np.random.default_rng(0)
+    start, x = rng.normal(size=model.dimension), rng.random((1, 1, 5, 5))
+    w = torch.from_numpy(start.astype(np.float32))[None]
+    update = -model.gradient(w, torch.from_numpy(x.astype(np.float32))[None], torch.tensor([[1]]))
+    drawn = invert(model, start, update[0].double().numpy(), np.zeros(25))
+    np.testing.assert_allclose(drawn, x.ravel(), atol=1e-5)
+
+
+def test_a_convolution_gives_its_image_away() -> None:
+    """An MNIST digit from one gradient: nearer than the mean image by far."""
+    sources.fetch("mnist")
+    images = sources.load("mnist").train.x[:64] / 255.0
+    model = CNN(inputs=(1, 28, 28), classes=10, channels=(4,), hidden=(16,), pool=(1,))
+    start = model.initial(np.random.default_rng(0))
+    w = torch.from_numpy(start.astype(np.float32))[None]
+    x = torch.from_numpy(images[:1].astype(np.float32))
+    update = -model.gradient(w, x[None], torch.tensor([[5]]))[0].double().numpy()
+    mean = images.mean(axis=0).ravel()
+    drawn = invert(model, start, update, mean).clip(0, 1)
+    error, without = (float(((z - images[0].ravel()) ** 2).mean()) for z in (drawn, mean))
+    assert error < without / 3
+
+
+@pytest.mark.parametrize("name", ["dp_fedavg", "shares", "prifedsync", "udp_fl"])
+def test_inversion_stays_below_its_bound(name: str) -> None:
+    result = inversion(Target(attacked(name)), 8, keys=KEYS)
+    alone, release, releases = result.seen
+    assert alone.picked == 1.0 and alone.error < 1e-3 < result.mean_error and alone.bound == 1.0
+    assert release.error > result.mean_error  # noise says less than the mean image
+    assert not result.alarm
+    assert 1 / 8 < release.bound < 1 and releases.least <= releases.bound < 1
+
+
+# --- attributes and origins
+
+
+def test_the_model_adds_little_to_imputation() -> None:
+    sources.fetch("adult")
+    prepared = system("dp_fedavg", **ADULT)
+    result = attribute(Target(prepared), "sex", people=1000, keys=KEYS)
+    assert 0.6 < result.majority < 0.7 < result.imputed < 0.9
+    assert abs(result.model - result.imputed) < 0.05
+    with pytest.raises(dp.InvalidArgument, match=r"attribute must be one of marriage, race"):
+        attribute(Target(prepared), "sx", keys=KEYS)
+    with pytest.raises(dp.InvalidArgument, match="data must be one with attributes"):
+        attribute(Target(system("dp_fedavg")), "sex", keys=KEYS)
+
+
+ADULT = {"data": {"name": "adult", "clients": 40, "train": 4000}}
+
+
+def test_the_client_of_a_record_is_told_from_bare_messages_only() -> None:
+    loud = {**LOUD, "data__partition": "shards", "data__classes": 10, "privacy__rate": 1.0}
+    bare = origins(Target(system("dp_fedavg", **loud)), 400, keys=KEYS)
+    hidden = origins(Target(system("each", **loud)), 400, keys=KEYS)
+    assert bare.least > 4 * bare.guess
+    assert hidden.least < 2 * hidden.guess == 2 / 40
+
+
+# --- the command
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Path:
+    path = tmp_path / "attacked.toml"
+    path.write_text(TEXT + '[algorithm]\nname = "dp_fedavg"\n', encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["loss", "inversion", "source"])
+def test_the_command(kind: str, toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = toml.parent / "out"
+    words = ["attack", str(toml), "--kind", kind, "--shadows", "16", "--images", "4"]
+    assert main([*words, "--out", str(out)]) == 0
+    shown = capsys.readouterr()
+    assert "guessing" in shown.out.lower() and "epsilon 4 at 0.001" in shown.out
+    page = (out / "attack.html").read_text(encoding="utf-8")
+    assert ("<svg" in page) == (kind != "source")
+    assert main([*words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["schema"] == 1 and told["kind"] == kind and len(told["results"]) == 1
+
+
+def test_variants_are_attacked_one_by_one(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    variants = (
+        '[[variant]]\nname = "bare"\n"privacy.noise" = "none"\n[[variant]]\nname = "hidden"\n'
+    )
+    toml.write_text(toml.read_text() + variants + '"privacy.epsilon" = 2.0\n')
+    assert main(["attack", str(toml), "--shadows", "8", "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "bare: clients: nothing" in out and "hidden: clients: epsilon 2 at 0.001" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--kind", "lira"], "kind must be one of loss, lira-online"),
+        (["--shadows", "3"], "shadows must be a whole number from 8"),
+        (["--confidence", "2"], "confidence must be from 0.5 to 1, got 2"),
+        (["--kind", "inversion", "--images", "1"], "images must be a whole number from 2 to 40"),
+        (["--client", "-1"], "client must be a whole number from 0 to 39"),
+        (["--set", "privacy.clp=1"], "did you mean 'clip'?"),
+    ],
+)
+def test_wrong_input_is_one_sentence(
+    words: list[str], says: str, toml: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["attack", str(toml), *words]) == 2
+    out, err = capsys.readouterr()
+    assert says in err and out == "" and err.count("\n") == 1

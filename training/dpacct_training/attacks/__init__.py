@@ -1,0 +1,1 @@
+"""Attacks and audits: what leaks from what a run releases, beside what is proved of it."""

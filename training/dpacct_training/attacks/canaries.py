@@ -1,0 +1,220 @@
+"""Canaries: units made to be noticed, so that what a run hides can be measured from outside.
+
+"gradient": a unit that moves every release it is in by its clip, along a direction of its own, which is
+the worst that the bound allows; all releases are looked at. "input": samples of noise with a wrong label,
+trained on like any other; only the last model is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct_training.accept import one_of, positive, whole
+from dpacct_training.algorithm import Array, Arrays
+from dpacct_training.attacks.membership import confidences
+from dpacct_training.attacks.rigged import Rigged
+from dpacct_training.attacks.worlds import CLIENTS, UPDATE, Target, Watch, coins
+from dpacct_training.keys import Keys
+from dpacct_training.local import Local, Optimiser
+from dpacct_training.noise import Gaussian, Laplace, Noise, Vector
+from dpacct_training.plan import Plan
+from dpacct_training.prepare import Prepared
+from dpacct_training.run import Run
+
+GRADIENT, INPUT = "gradient", "input"
+ONE_RUN, TWO_WORLDS = "one-run", "two-worlds"
+_LOUD = 1000.0  # canaries shout: the clip has to do its work
+_SCALES = {Gaussian: "multiplier", Laplace: "b"}
+_CRAFTING = Local(optimiser="adam", learning_rate=0.01)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auditing:
+    """How an audit is made.
+
+    `design`: "one-run", with so many `canaries`, each there by a fair coin; or "two-worlds", half of
+    `runs` with one canary and half without it, the attacker knowing everyone else. `crafted`: the run
+    starts from weights that the attacker trained on the test data, so that records like these move
+    little (Annamalai and De Cristofaro 2024, Section 4). `weaken` divides the noise that is drawn, not
+    the one that is accounted. Raises `InvalidArgument`.
+    """
+
+    canary: str = GRADIENT
+    design: str = ONE_RUN
+    canaries: int = 1000
+    runs: int = 200
+    client: int = 0
+    crafted: bool = False
+    confidence: float = 0.95
+    weaken: float = 1.0
+
+    def __post_init__(self) -> None:
+        one_of("canary", self.canary, (GRADIENT, INPUT))
+        one_of("design", self.design, (ONE_RUN, TWO_WORLDS))
+        whole("runs", self.runs, 8, 10**6)
+        positive("weaken", self.weaken)
+
+
+def audit(
+    prepared: Prepared,
+    how: Auditing,
+    *,
+    keys: Keys | None = None,
+    watch: Watch | None = None,
+) -> dp.Audit:
+    """What canaries show, beside what is proved. Raises `InvalidArgument` where nothing is to be audited."""
+    target = Target(prepared, how.client)
+    account, plan = target.account, prepared.plan
+    hides = not plan.noise or isinstance(plan.noise.get(UPDATE), Gaussian)
+    if account is None or not hides:
+        message = f"the algorithm of an audit must be a private one whose {UPDATE} hides in Gaussian noise"
+        raise dp.InvalidArgument(f"{message}, got {prepared.algorithm.name}", argument="algorithm")
+    secret = prepared.keys() if keys is None else keys
+    count = 1 if how.design == TWO_WORLDS else how.canaries
+    if how.design == ONE_RUN:
+        whole("canaries", count, 2, len(target.rows))
+        present = np.ones((1, len(target.rows)), bool)
+        present[:, :count] = coins(1, count, secret)
+    else:
+        # in the worst direction nobody else is needed; an input is one among the others
+        present = np.full((how.runs, len(target.rows)), how.canary == INPUT)
+        present[:, 0] = np.arange(how.runs) % 2 == 0
+    rigged = _rigged(target, how, count, secret)
+    weak = _weaker(plan, how.weaken, how.client)
+    rigged = replace(rigged, prepared=replace(rigged.prepared, plan=weak))
+    if how.canary == INPUT:
+        scores = confidences(rigged, rigged.worlds(present, secret, watch))[0][:, :count]
+    else:
+        scores = _heard(rigged, plan, present, count, secret, watch)
+    settings: dict[str, Any] = {
+        "delta": float(account.delta),
+        "confidence": how.confidence,
+        "design": how.design,
+        "against": account.plan,
+    }
+    there = present[:, :count]
+    if how.design == ONE_RUN:
+        return dp.audit(scores[0], included=there[0], **settings)
+    return dp.audit(scores[there], scores[~there], **settings)
+
+
+def _weaker(plan: Plan, factor: float, client: int) -> Plan:
+    """The plan with so many times less noise, to see whether an audit notices."""
+
+    def less(noise: Noise) -> Noise:
+        scale = _SCALES.get(type(noise))
+        if scale is None:
+            message = "weaken must be 1 where the noise is neither Gaussian nor Laplace"
+            raise dp.InvalidArgument(f"{message}, got {factor:g}", argument="weaken")
+        return replace(noise, **{scale: vars(noise)[scale] / factor})
+
+    if factor == 1.0:
+        return plan
+    if not plan.records:
+        return replace(plan, noise={**plan.noise, UPDATE: less(plan.noise[UPDATE])})
+    own = plan.records[client]
+    weak = replace(own, noise=less(own.noise), epsilon=None)  # takes part as if it were not weak
+    cohort = replace(plan.cohort, rounds=own.rounds(plan.cohort.rounds))
+    return replace(plan, cohort=cohort, records={client: weak})
+
+
+def _directions(count: int, size: int, keys: Keys) -> NDArray[np.float64]:
+    """Random unit vectors, nearly orthogonal where there are many numbers."""
+    rows = keys.stream("canary directions").normals(count * size).reshape(count, size)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
+
+
+def _rigged(target: Target, how: Auditing, count: int, keys: Keys) -> Target:
+    """With canaries in the places of the first units, and perhaps a start of the attacker's."""
+    setting = target.prepared.setting
+    model, federation = setting.model, setting.federation
+    train, start = federation.train, None
+    if how.crafted:
+        start = crafted(target, keys)
+    x, y, classes = train.x.copy(), train.y.copy(), train.classes
+    units = target.rows[:count]
+    if how.canary == INPUT:
+        generator = keys.generator("canary inputs")
+        most = int(x.max()) + 1
+        for rows in units:
+            x[rows] = generator.integers(0, most, x.shape[1:], x.dtype)
+            y[rows] = generator.integers(classes)
+        if how.crafted:  # a blank image, of the class that it looks least like
+            x[units[0]] = 0
+            blank = replace(train, x=x, y=y).part(units[0][:1]).scaled(federation.scaling)
+            with torch.no_grad():
+                flat = torch.from_numpy(np.asarray(start, np.float32))
+                y[units[0]] = int(model.scores(flat, torch.from_numpy(blank)).argmin())
+        shouts = np.empty((0, 0))
+    else:
+        shouts = _directions(count, model.dimension, keys)
+        if target.unit != CLIENTS:
+            y[np.concatenate(units)] = classes + np.arange(count)
+            classes += count
+    changed = replace(
+        setting,
+        model=Rigged.of(model, begin=start, directions=shouts),
+        federation=replace(federation, train=replace(train, x=x, y=y, classes=classes), read={}),
+    )
+    return replace(target, prepared=replace(target.prepared, setting=changed))
+
+
+def crafted(target: Target, keys: Keys, steps: int = 300) -> Array:
+    """Weights trained on the test data, which no client holds."""
+    setting = target.prepared.setting
+    start = setting.model.initial(keys.generator("crafted start")).astype(np.float32)
+    w, (x, y) = torch.from_numpy(start)[None], setting.samples(setting.federation.test)
+    optimiser = Optimiser(_CRAFTING, w)
+    for _ in range(steps):
+        w = optimiser.step(w, setting.model.gradient(w, x[None], y[None]), _CRAFTING.rate(1))
+    weights: Array = w[0].double().numpy()
+    return weights
+
+
+def _heard(
+    target: Target,
+    plan: Plan,
+    present: NDArray[np.bool_],
+    count: int,
+    keys: Keys,
+    watch: Watch | None,
+) -> NDArray[np.float64]:
+    """(worlds, canaries): how loudly the releases tell of each."""
+    model = target.prepared.setting.model
+    assert isinstance(model, Rigged)
+    directions, scores = model.directions, np.zeros((len(present), count))
+
+    def of_client(world: int, run: Run, before: Arrays, released: Arrays) -> None:
+        clip = run.algorithm.mechanisms(plan, before)[UPDATE].clip
+        total = released[UPDATE] * float(plan.denominator) / clip
+        scores[world] += _evidence(directions @ total, float(plan.cohort.rate), total.std())
+
+    def of_record(world: int, run: Run, before: Arrays, released: Arrays) -> None:
+        if len(released["model"]):  # a step goes against the gradient
+            scores[world] -= directions @ (released["model"][0] - before["weights"])
+
+    if target.unit == CLIENTS:
+        loud = dict(enumerate(directions * (_LOUD * plan.noise[UPDATE].clip)))
+        target.worlds(present, keys, watch, of_client, loud)
+    else:
+        target.worlds(present, keys, watch, of_record)
+    return scores
+
+
+def _evidence(heard: Vector, rate: float, std: float) -> Vector:
+    """Log-likelihood ratio of each canary's presence in this sum, of which it would be a unit.
+
+    `std` is measured, so that less noise than was planned is made the most of.
+    """
+    likely = (heard - 0.5) / max(std, 1e-6) ** 2
+    evidence: Vector = likely
+    if rate < 1.0:
+        evidence = np.logaddexp(np.log1p(-rate), np.log(rate) + likely)
+    return evidence

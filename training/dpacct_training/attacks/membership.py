@@ -1,0 +1,246 @@
+"""Membership: who was in the training data, told from the model that is released.
+
+Some worlds are shadows, whose members the attacker knows; some fix the thresholds; the rest are attacked,
+and no shadow or threshold has seen anything of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct_training.accept import one_of, real, whole
+from dpacct_training.algorithm import Array
+from dpacct_training.attacks.worlds import Presence, Target, Watch, coins
+from dpacct_training.keys import Keys
+
+Scores = NDArray[np.float64]
+"""(worlds, units): higher where the unit looks like a member."""
+RATES = (0.001, 0.01, 0.1)
+"""False positive rates at which attacks are compared, fixed before anything is seen."""
+_GAMMA = 2.0  # RMIA: how much more likely than another sample
+_LEAST = 1e-6  # spread of confidences that do not vary
+
+
+def confidences(target: Target, models: Array) -> tuple[Scores, Scores]:
+    """log p / (1 - p) of the right class, mean over a unit's samples: of the units, and of strangers.
+
+    Strangers are as many test samples as a unit has, which no world holds.
+    """
+    setting = target.prepared.setting
+    train, test = setting.federation.train, setting.federation.test
+    rows, most = target.rows, max(1, min(len(unit) for unit in target.rows))
+    strangers = [np.arange(i, i + most) for i in range(0, len(test) - most + 1, most)]
+    each = []
+    for data, groups in ((train, rows), (test, strangers)):
+        x, y = setting.samples(data)
+        places = torch.from_numpy(np.concatenate([np.empty(0, np.int64), *groups]))
+        x, y = x[places], y[places]
+        ends = np.cumsum([0] + [len(group) for group in groups])
+        signals = np.empty((len(models), len(groups)))
+        for world, weights in enumerate(models.astype(np.float32)):
+            with torch.no_grad():
+                z = setting.model.scores(torch.from_numpy(weights), x).double()
+            right = z.gather(1, y[:, None])[:, 0]
+            others = z.scatter(1, y[:, None], -torch.inf).logsumexp(1)
+            margins = np.append((right - others).numpy(), 0.0)
+            signals[world] = np.add.reduceat(margins, ends[:-1]) / np.diff(ends)
+        each.append(signals)
+    return each[0], each[1]
+
+
+@dataclass(frozen=True)
+class Shadows:
+    """Confidences of worlds whose members are known."""
+
+    signals: Scores
+    present: Presence
+    strangers: Scores
+
+    def side(self, there: bool) -> tuple[Scores, Scores]:
+        """(mean, variance) of each unit's confidence over the worlds where it is there, or is not."""
+        held = np.ma.array(self.signals, mask=self.present != there)
+        mean = held.mean(axis=0).filled(self.signals.mean())
+        # one spread for all units: few shadows tell little of each (Carlini et al. 2022, Section V-C)
+        return mean, np.full_like(mean, max(_LEAST, float((held - mean).var())))
+
+    def loss(self, signals: Scores, strangers: Scores) -> Scores:
+        """The confidence itself, one threshold for all (Yeom et al. 2018)."""
+        return signals
+
+    def lira_online(self, signals: Scores, strangers: Scores) -> Scores:
+        """log of the likelihood among members over that among others (Carlini et al. 2022, Algorithm 1)."""
+        (inside, wide), (outside, broad) = self.side(True), self.side(False)
+        square = (signals - outside) ** 2 / broad - (signals - inside) ** 2 / wide
+        return 0.5 * (square + np.log(broad / wide))
+
+    def lira_offline(self, signals: Scores, strangers: Scores) -> Scores:
+        """How unlikely among others, from the worlds without the unit only (the same, Section V-D)."""
+        outside, broad = self.side(False)
+        return (signals - outside) / np.sqrt(broad)
+
+    def rmia(self, signals: Scores, strangers: Scores) -> Scores:
+        """Share of strangers than which the unit gained more (Zarifzadeh et al. 2024, Equation 3)."""
+        gain = _log_sigmoid(signals) - np.log(np.exp(_log_sigmoid(self.signals)).mean(axis=0))
+        base = np.log(np.exp(_log_sigmoid(self.strangers)).mean(axis=0))
+        other = np.sort(_log_sigmoid(strangers) - base, axis=1)
+        above = [np.searchsorted(o, g - np.log(_GAMMA)) for o, g in zip(other, gain, strict=True)]
+        # shares are few: ties are broken by the gain itself
+        scores: Scores = np.array(above) / other.shape[1] + 1e-6 * np.tanh(gain)
+        return scores
+
+
+KINDS: dict[str, Callable[[Shadows, Scores, Scores], Scores]] = {
+    "loss": Shadows.loss,
+    "lira-online": Shadows.lira_online,
+    "lira-offline": Shadows.lira_offline,
+    "rmia": Shadows.rmia,
+}
+
+
+def _log_sigmoid(z: Scores) -> Scores:
+    result: Scores = -np.logaddexp(0.0, -z)
+    return result
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The attack at one false positive rate, by a threshold that was fixed on other worlds.
+
+    `hits` and `false_alarms` are what was seen, `least` and `most` their ends at the confidence; `bound`:
+    the largest true positive rate at `most` that the plan allows. Without information it is `most` too.
+    """
+
+    wanted: float
+    hits: float
+    least: float
+    false_alarms: float
+    most: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What an attack on membership reached; `roc`: (false alarms, hits)."""
+
+    kind: str
+    unit: str
+    pairs: int
+    auc: float
+    rates: tuple[Rate, ...]
+    roc: tuple[Scores, Scores]
+    curve: dp.auditing.Curve | None
+    proven: dp.Answer | None
+    confidence: float
+    p_values: tuple[float, ...] = ()
+
+    @property
+    def alarm(self) -> bool:
+        """Whether it reached what the plan says is impossible: then something in the chain is wrong.
+
+        By the chances of so many right guesses (`_chances`). Pairs of one world share its noise, so that
+        Clopper and Pearson's ends are not exact for them; these are.
+        """
+        return any(p <= (1.0 - self.confidence) / len(self.p_values) for p in self.p_values)
+
+
+def membership(
+    target: Target,
+    kind: str,
+    *,
+    worlds: int = 96,
+    keys: Keys,
+    confidence: float = 0.999,
+    watch: Watch | None = None,
+) -> Membership:
+    """Attack a quarter of `worlds` by the other three: two are shadows, one fixes the thresholds.
+
+    Raises `InvalidArgument`.
+    """
+    attack = KINDS[one_of("kind", kind, KINDS)]
+    whole("shadows", worlds, 8, 10**5)
+    real("confidence", confidence, 0.5, 1.0 - 1e-12)
+    units = len(target.rows)
+    present = coins(worlds, units, keys)
+    signals, strangers = confidences(target, target.worlds(present, keys, watch))
+    fit, end = worlds // 2, worlds - worlds // 4
+    shadows = Shadows(signals[:fit], present[:fit], strangers[:fit])
+    scores = attack(shadows, signals[fit:], strangers[fit:])
+    judge, truth = scores[: end - fit], present[fit:end]
+    reached, members = scores[end - fit :].ravel(), present[end:].ravel()
+    thresholds = [float(np.quantile(judge[~truth], 1.0 - rate, method="higher")) for rate in RATES]
+    account = target.account
+    curve = None if account is None else curve_of(account.plan)
+    level = 1.0 - (1.0 - confidence) / (2 * len(RATES))
+    rates = [
+        _rate(wanted, reached, at, members, curve, level)
+        for wanted, at in zip(RATES, thresholds, strict=True)
+    ]
+    order = np.argsort(-reached, kind="stable")
+    hits = np.cumsum(members[order]) / max(1, members.sum())
+    alarms = np.cumsum(~members[order]) / max(1, (~members).sum())
+    return Membership(
+        kind=kind,
+        unit=target.unit,
+        pairs=len(members),
+        auc=float(np.trapezoid(hits, alarms)),
+        rates=tuple(rates),
+        roc=(alarms, hits),
+        proven=None if account is None else account.spent(account.times),
+        curve=curve,
+        confidence=confidence,
+        p_values=() if curve is None else _chances(reached, members, curve),
+    )
+
+
+def curve_of(plan: dp.Node, points: int = 97) -> dp.auditing.Curve:
+    """The plan's trade-off curve by so many lines that support it: whatever the points, a bound."""
+    top = 1.0
+    while top < 500.0 and float(plan.profile([top])[0]) > 1e-9:
+        top *= 1.5
+    epsilons = top * np.linspace(0.0, 1.0, points)
+    return dp.auditing.Curve(epsilons, np.asarray(plan.profile(epsilons)))
+
+
+def _rate(
+    wanted: float,
+    scores: Scores,
+    threshold: float,
+    members: Presence,
+    curve: dp.auditing.Curve | None,
+    level: float,
+) -> Rate:
+    guessed = scores > threshold
+    hits, missed = int((guessed & members).sum()), int((~guessed & members).sum())
+    wrong, spared = int((guessed & ~members).sum()), int((~guessed & ~members).sum())
+    most = dp.auditing.upper_rate(wrong, wrong + spared, level)
+    bound = 1.0 if curve is None else 1.0 - curve.at(1.0 - most)
+    return Rate(
+        wanted=wanted,
+        hits=hits / max(1, hits + missed),
+        least=1.0 - dp.auditing.upper_rate(missed, hits + missed, level),
+        false_alarms=wrong / max(1, wrong + spared),
+        most=most,
+        bound=bound,
+    )
+
+
+def _chances(scores: Scores, members: Presence, curve: dp.auditing.Curve) -> tuple[float, ...]:
+    """Of so many right guesses, were the plan's curve true: of the highest scores, and of all pairs.
+
+    How many are guessed is fixed beforehand. All worlds together are one run, in which the coin of a pair
+    moves one world only, so that what holds for one run (Mahloujifar et al. 2025) holds for them.
+    """
+    ranked = members[np.argsort(-scores, kind="stable")]
+    highest = [max(1, round(rate * len(ranked))) for rate in RATES]
+    right = [int(ranked[:count].sum()) for count in highest]
+    half = len(ranked) // 2
+    both = int(ranked[:half].sum()) + int((~ranked[half:]).sum())
+    looks = [*zip(highest, right, strict=True), (len(ranked), both)]
+    test = dp.auditing.one_run_f_p_value
+    return tuple(test(curve, len(ranked), guesses, right) for guesses, right in looks)

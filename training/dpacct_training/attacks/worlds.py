@@ -1,0 +1,314 @@
+"""Worlds: runs of one plan that differ in who is there, by the engine, coins, bounds and noise of any run.
+
+A unit that is not there contributes nothing and changes nothing else: denominators are public, and the
+places of absent records are drawn all the same. So two worlds are neighbours as the plan accounts them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpacct as dp
+from dpacct_training.accounts import RUN, Account
+from dpacct_training.algorithm import Array, Arrays
+from dpacct_training.engine import CHUNK, Engine
+from dpacct_training.keys import Keys, Stream
+from dpacct_training.meter import Meter, Meters
+from dpacct_training.noise import Vector
+from dpacct_training.plan import EACH, Plan
+from dpacct_training.prepare import Prepared
+from dpacct_training.records import Records
+from dpacct_training.run import Run
+from dpacct_training.site import TRAIN, Host, Reply, Task
+
+_MOST = 8_000_000
+"""Numbers of a batch of all worlds that are stacked: larger ones are slower, not quicker."""
+CLIENTS, RECORDS = "clients", "records"
+UPDATE = "update"
+"""The field of the messages in which clients are loud."""
+Presence = NDArray[np.bool_]
+"""(worlds, units): who is there."""
+Watch = Callable[[int, int], None]
+"""Told how much is over, and of how much."""
+Heard = Callable[[int, Run, Arrays, Arrays], None]
+"""Told what each round of a world started from and released: (world, run, state, release)."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whom an attack on this run is about: its clients, or the records of one client.
+
+    The unit is the one that the plan protects: an attack on another could not be compared with it.
+    Raises `InvalidArgument`.
+    """
+
+    prepared: Prepared
+    client: int = 0
+
+    def __post_init__(self) -> None:
+        clients = self.prepared.cohort.clients
+        if not 0 <= self.client < clients:
+            message = f"client must be a whole number from 0 to {clients - 1}, got {self.client}"
+            raise dp.InvalidArgument(message, argument="client")
+        if self.account is not None and not self.account.times:
+            message = "client must be one whose budget allows a round"
+            raise dp.InvalidArgument(f"{message}, got {self.client}", argument="client")
+
+    @property
+    def unit(self) -> str:
+        """Records where noise is drawn inside clients, else clients with all that they hold."""
+        return RECORDS if self.prepared.plan.records else CLIENTS
+
+    @property
+    def rows(self) -> list[NDArray[np.int64]]:
+        """The training samples of each unit."""
+        held = self.prepared.setting.federation.clients
+        return list(held) if self.unit == CLIENTS else [row[None] for row in held[self.client]]
+
+    @property
+    def account(self) -> Account | None:
+        """What protects the units; None where nothing does."""
+        name = RUN if self.unit == CLIENTS else f"client {self.client}"
+        return self.prepared.plan.accounts.get(name)
+
+    def worlds(
+        self,
+        present: Presence,
+        keys: Keys,
+        watch: Watch | None = None,
+        heard: Heard | None = None,
+        loud: Mapping[int, Vector] | None = None,
+    ) -> Array:
+        """(worlds, weights): the last model that each world releases.
+
+        `loud`: what clients answer, where they are there, instead of training.
+        """
+        if self.unit == RECORDS:
+            runs = over_records(self, present, keys, watch, heard)
+        else:
+            runs = over_clients(self, present, keys, watch, heard, loud or {})
+        return np.stack([self.prepared.algorithm.judged(run.state.server) for run in runs])
+
+
+def coins(worlds: int, count: int, keys: Keys) -> Presence:
+    """A fair coin for each unit of each world."""
+    words = keys.stream("who is there").words(worlds * count) >> np.uint64(63)
+    return words.astype(bool).reshape(worlds, count)
+
+
+# --- clients: one run after the other, each with some clients told what to answer
+
+
+@dataclass(frozen=True)
+class Instead:
+    """`inner`, where `told` says what some clients answer as their update; None: they are not there.
+
+    They bound it and add their part of the noise like everyone. Where every message is seen, a client
+    that is not there is one that answers zero (zero-out adjacency).
+    """
+
+    inner: Engine
+    plan: Plan
+    keys: Keys
+    told: Mapping[int, Vector | None]
+
+    @property
+    def local(self) -> bool:
+        """As the inner engine is."""
+        return self.inner.local
+
+    def where(self, client: int) -> int:
+        """As the inner engine says."""
+        return self.inner.where(client)
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """The inner engine's replies, and those of the clients that are told theirs."""
+        honest = []
+        for task in tasks:
+            rest = tuple(client for client in task.clients if client not in self.told)
+            keys = {client: key for client, key in task.keys.items() if client in rest}
+            memory = {client: kept for client, kept in task.memory.items() if client in rest}
+            if rest:
+                honest.append(replace(task, clients=rest, keys=keys, memory=memory))
+            for client in task.clients:
+                if client in self.told:
+                    yield from self._answer(client, self.told[client], task.round)
+        yield from self.inner.ask(honest)
+
+    def _answer(self, client: int, told: Vector | None, round: int) -> Iterator[Reply]:
+        if told is None and self.plan.by != EACH:
+            return
+        part, meters, rows = float(self.plan.part()), Meters(), {}
+        for name, noise in self.plan.noise.items():
+            row = told if told is not None and name == UPDATE else np.zeros(noise.size)
+            if part:
+                stream = self.keys.child(round, client).stream("noise share " + name)
+                row = noise.add(noise.bound(row[None])[0], stream, meters[name], part)
+                meters[name].bounded += 1
+            rows[name] = row[None]
+        yield Reply((client,), rows, {}, meters)
+
+    def close(self) -> None:
+        """End what the inner engine started."""
+        self.inner.close()
+
+
+def over_clients(
+    target: Target,
+    present: Presence,
+    keys: Keys,
+    watch: Watch | None,
+    heard: Heard | None,
+    loud: Mapping[int, Vector],
+) -> Iterator[Run]:
+    """A run for each world, over."""
+    prepared = target.prepared
+    for world, there in enumerate(present):
+        secret = keys.derived(f"world {world}")
+        run = Run(prepared.algorithm, prepared.plan, prepared.setting, secret)
+        told: dict[int, Vector | None] = dict(loud)
+        told |= dict.fromkeys(np.flatnonzero(~there).tolist())
+        inner = prepared.engine.start(prepared, None)
+        with closing(Instead(inner, prepared.plan, secret, told)) as engine:
+            for round in range(1, prepared.cohort.rounds + 1):
+                before = run.state.server
+                released = run.step(engine, round)
+                if heard is not None:
+                    heard(world, run, before, released)
+        run.check()
+        if watch is not None:
+            watch(world + 1, len(present))
+        yield run
+
+
+# --- records: all worlds at once, a row each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partial(Records):
+    """The same steps by the same coins, where only some places hold a record."""
+
+    present: NDArray[np.bool_] = field(compare=False, repr=False)
+
+    def batch(self, held: int, stream: Stream) -> NDArray[np.int64]:
+        """Absent records are drawn, and contribute nothing."""
+        drawn = super().batch(held, stream)
+        return drawn[self.present[drawn]]
+
+
+class Answered:
+    """An engine whose replies are there before it is asked; the other clients do not answer."""
+
+    local = True
+
+    def __init__(self, replies: Sequence[Reply]) -> None:
+        self.replies = replies
+
+    def where(self, client: int) -> int:
+        """Everyone is here."""
+        return 0
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """What was answered."""
+        return iter(self.replies)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+def over_records(
+    target: Target,
+    present: Presence,
+    keys: Keys,
+    watch: Watch | None,
+    heard: Heard | None,
+) -> Iterator[Run]:
+    """A run for each world in which the target alone answers; a step of all worlds is one program.
+
+    Each world has coins, noise, server and accounts of its own, and is checked like any run.
+    """
+    client, prepared = target.client, target.prepared
+    host = Host(prepared.algorithm, prepared.plan, prepared.setting)
+    own = prepared.plan.records[client]
+    settings = {each.name: vars(own)[each.name] for each in fields(own)}
+    records = {w: Partial(**settings, present=there) for w, there in enumerate(present)}
+    plan = replace(prepared.plan, records=records)  # the places of this plan's clients are worlds
+    runs = [
+        Run(
+            prepared.algorithm,
+            replace(prepared.plan, records={client: records[world]}),
+            prepared.setting,
+            keys.derived(f"world {world}"),
+        )
+        for world in records
+    ]
+    samples = own.rate * len(prepared.setting.federation.clients[client])
+    numbers = max(1, int(samples * math.prod(prepared.setting.model.inputs)))
+    at_once = min(CHUNK, max(1, _MOST // numbers))
+    rounds = prepared.cohort.rounds
+    for round in range(1, rounds + 1):
+        asked = [
+            world
+            for world, run in enumerate(runs)
+            if client in run.asked(run.plan.sample(round, run.keys), round)
+        ]
+        replies: dict[int, Reply] = {}
+        for first in range(0, len(asked), at_once):
+            some = asked[first : first + at_once]
+            replies |= _stacked(target, host, plan, {world: runs[world] for world in some}, round)
+        for world, run in enumerate(runs):
+            before = run.state.server
+            released = run.step(Answered([replies[world]] if world in replies else []), round)
+            if heard is not None:
+                heard(world, run, before, released)
+        if watch is not None:
+            watch(round * len(runs) // rounds, len(runs))
+    for run in runs:
+        run.check()
+    return iter(runs)
+
+
+def _stacked(
+    target: Target, host: Host, plan: Plan, runs: Mapping[int, Run], round: int
+) -> dict[int, Reply]:
+    """What the target answers in each of these worlds."""
+    client, setting = target.client, target.prepared.setting
+    first = next(iter(runs.values()))
+    (task,) = first.tasks(Answered([]), TRAIN, round, [client])
+    site = replace(
+        host.site(replace(task, mark=plan.mark)),
+        clients=tuple(runs),
+        rows=[setting.federation.clients[client]] * len(runs),
+        plan=plan,
+        keys={world: run.keys.child(round, client) for world, run in runs.items()},
+        memory={world: dict(run.state.memory.get(client, {})) for world, run in runs.items()},
+    )
+    told = [target.prepared.algorithm.sent(run.state.server) for run in runs.values()]
+    sent = {name: np.stack([each[name] for each in told]) for name in told[0]}
+    rows = target.prepared.algorithm.client(sent, site)
+    meters = {name: _share(meter, len(runs)) for name, meter in site.meters.items()}
+    return {
+        world: Reply(
+            (client,),
+            {name: row[i : i + 1] for name, row in rows.items()},
+            {client: site.memory[world]} if site.memory.get(world) else {},
+            Meters({name: replace(meter) for name, meter in meters.items()}),
+        )
+        for i, world in enumerate(runs)
+    }
+
+
+def _share(meter: Meter, worlds: int) -> Meter:
+    """What one of so many worlds has drawn: all of them drew equally much."""
+    return Meter(
+        meter.bounded // worlds,
+        meter.vectors // worlds,
+        meter.numbers // worlds,
+        meter.squares / worlds,
+    )

@@ -1,1 +1,0 @@
-"""Audits: an empirical lower bound on epsilon, from what a run really released."""

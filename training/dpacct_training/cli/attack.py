@@ -1,0 +1,130 @@
+"""`dpacct-train attack`: what an attacker reaches, beside what is proved and what guessing reaches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dpacct_training.attacks.sections import Result
+    from dpacct_training.attacks.worlds import Target, Watch
+
+_COUNTER_EXAMPLE = 5
+_MEMBERSHIP = ("loss", "lira-online", "lira-offline", "rmia")
+_KINDS = (*_MEMBERSHIP, "inversion", "attribute", "source")
+
+
+@click.command()
+@click.argument("experiment", type=click.Path(path_type=Path))
+@click.option("--kind", default="lira-online", show_default=True, help=", ".join(_KINDS))
+@click.option("--client", default=0, show_default=True, help="Whose records, if records it is.")
+@click.option("--shadows", default=96, show_default=True, help="Worlds; a quarter is attacked.")
+@click.option("--images", default=16, show_default=True, help="Images to draw again.")
+@click.option("--attribute", default="sex", show_default=True, help="What is to be guessed.")
+@click.option("--records", default=1000, show_default=True, help="Of source inference.")
+@click.option("--confidence", default=0.999, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), help="A folder for report and pictures.")
+@click.option("--set", "changes", multiple=True, help="section.key=value, as in the file.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def attack(
+    experiment: Path,
+    kind: str,
+    client: int,
+    shadows: int,
+    images: int,
+    attribute: str,
+    records: int,
+    confidence: float,
+    out: Path | None,
+    changes: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Attack EXPERIMENT, or each of its variants; exit 5 if that reaches what is proved impossible.
+
+    Whom the attack is about is whom the plan protects: clients, or the records of one client.
+    """
+    from dpacct import ReportDocument, ReportSection
+    from dpacct_training.accept import one_of
+    from dpacct_training.cli.progress import portions
+    from dpacct_training.cli.run import change
+    from dpacct_training.durable import write_text
+    from dpacct_training.experiment import Experiment
+    from dpacct_training.extras import torch
+
+    torch()  # without it, one sentence
+    from dpacct_training.attacks import sections
+    from dpacct_training.attacks.worlds import Target
+    from dpacct_training.prepare import prepare
+
+    one_of("kind", kind, _KINDS)
+    read = Experiment.read(experiment)
+    values = dict(change(text) for text in changes)
+    variants = read.variants or ({},)
+    names = read.variant_names if read.variants else (read.name,)
+    settings = {"client": client, "shadows": shadows, "images": images, "attribute": attribute}
+    settings |= {"records": records, "confidence": confidence}
+    results: dict[str, Result] = {}
+    units: dict[str, str] = {}
+    for name, variant in zip(names, variants, strict=True):
+        target = Target(prepare(read.changed({**variant, **values})), client)
+        with portions(quiet or as_json, name) as watch:
+            results[name] = _attacked(target, kind, settings, watch)
+        units[name] = sections.proven(target)
+    head, _ = sections.rows(next(iter(results.values())))
+    table = [
+        (name, *row) if read.variants else row
+        for name, result in results.items()
+        for row in sections.rows(result)[1]
+    ]
+    document = ReportDocument(
+        title=f"Attack on {read.name}: {kind}",
+        lead="; ".join(
+            f"{name}: {unit}" if read.variants else unit for name, unit in units.items()
+        ),
+        sections=(
+            ReportSection(
+                title="What was reached",
+                head=("run", *head) if read.variants else head,
+                rows=tuple(table),
+                pictures=tuple(p for result in results.values() for p in sections.pictures(result)),
+            ),
+        ),
+    )
+    if out is not None:
+        write_text(out / "attack.html", document.to_html())
+        write_text(out / "attack.md", document.to_markdown())
+    if as_json:
+        told = [{"run": name, **sections.values(result)} for name, result in results.items()]
+        answer: dict[str, Any] = {"schema": 1, "command": "attack", "kind": kind, "results": told}
+        click.echo(json.dumps(answer))
+    else:
+        click.echo(document.to_text())
+    beaten = [name for name, result in results.items() if sections.alarm(result)]
+    for name in beaten:
+        click.echo(
+            f"dpacct-train: the attack on {name} reaches what is proved impossible", err=True
+        )
+    return _COUNTER_EXAMPLE if beaten else 0
+
+
+def _attacked(target: Target, kind: str, settings: dict[str, Any], watch: Watch) -> Result:
+    from dpacct_training.attacks.attributes import attribute
+    from dpacct_training.attacks.inversion import inversion
+    from dpacct_training.attacks.membership import membership
+    from dpacct_training.attacks.origins import origins
+
+    keys, sure = target.prepared.keys(), settings["confidence"]
+    if kind == "inversion":
+        return inversion(target, settings["images"], keys=keys, confidence=sure, watch=watch)
+    if kind == "attribute":
+        return attribute(target, settings["attribute"], keys=keys, watch=watch)
+    if kind == "source":
+        return origins(target, settings["records"], keys=keys, confidence=sure, watch=watch)
+    return membership(
+        target, kind, worlds=settings["shadows"], keys=keys, confidence=sure, watch=watch
+    )
