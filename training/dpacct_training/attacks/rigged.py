@@ -64,13 +64,9 @@ class Rigged(Model):
         """As the inner model."""
         return self.inner.gradient(w, x, y)
 
-    def spans(self, site: Site, local: Local) -> bool:
-        """As the inner model."""
-        return self.inner.spans(site, local)
-
     def fit_in_span(
         self, site: Site, start: Array, local: Local, within: float | None
-    ) -> NDArray[np.float32]:
+    ) -> NDArray[np.float32] | None:
         """As the inner model."""
         return self.inner.fit_in_span(site, start, local, within)
 
