@@ -208,7 +208,7 @@ class Answered:
     local = True
 
     def __init__(self, replies: Sequence[Reply]) -> None:
-        self.replies = replies
+        self.replies: Sequence[Reply] = replies
 
     def where(self, client: int) -> int:
         """Everyone is here."""
@@ -219,7 +219,8 @@ class Answered:
         return iter(self.replies)
 
     def close(self) -> None:
-        """Nothing was started."""
+        """Nothing was started; what was told is forgotten."""
+        self.replies = ()
 
 
 def over_records(
