@@ -68,7 +68,7 @@ SAMPLINGS: dict[str, tuple[Callable[[dp.Node], dp.Node], str, str]] = {
         'sampling = "uniform"\nrate = 0.05',
     ),
 }
-STEPS = 3
+STEPS = 2
 PROVED = {
     ("gaussian", "none"),
     ("gaussian", "poisson"),
@@ -184,6 +184,28 @@ def test_the_noise_of_every_mechanism(kind: str) -> None:
         name=made.sought,
     )
     same(told.json, found)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "gaussian-clip", "randomized-response"])
+def test_every_method_and_what_attacks_achieve(kind: str) -> None:
+    make, flags, _ = KINDS[kind]
+    assert flags is not None
+    plan, noise = make() * STEPS, [*flags.split(), "--steps", str(STEPS)]
+    for quantity, words in (("delta", "1e-6"), ("epsilon", "0.7")):
+        told = run("compare", *noise, f"--{quantity}", words, "--json").json["answers"]
+        found = plan.compare(**{quantity: words})
+        for row, answer in zip(told, found, strict=True):
+            same(row, answer)
+    told = run(
+        "risk", *noise, "--prior", "0.1", "--fpr", "0.01", "--baseline", "1e-3", "--json"
+    ).json
+    risk = dp.Risk(plan)
+    same(told["advantage"], risk.advantage())
+    same(told["accuracy"], risk.accuracy("0.1"))
+    same(told["reconstruction"], risk.reconstruction("1e-3"))
+    (rate,) = told["rates"]
+    same(rate["true_positive_rate"], risk.true_positive_rate("0.01"))
+    same(rate["precision"], risk.precision("0.01", "0.1"))
 
 
 def test_no_command_has_methods_or_an_effort_of_its_own() -> None:

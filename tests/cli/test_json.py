@@ -204,3 +204,10 @@ def intervals(data: Any) -> list[dict[str, Any]]:
         return []
     here = [data] if {"lower", "upper"} <= set(data) else []
     return here + [found for item in data.values() for found in intervals(item)]
+
+
+def test_a_gap_beyond_floats_is_null() -> None:
+    """The exact delta is the smallest float, so the estimate's distance to it is none."""
+    told = line("compare --mechanism laplace --b 7 --steps 3 --eps 0.7 --json").json["answers"]
+    assert told[0]["value"] <= 5e-324 and told[-1]["method"] == "clt"
+    assert told[-1]["gap"] is None and told[0]["gap"] == 0

@@ -109,7 +109,8 @@ def _gap(answer: Answer, reference: Answer) -> float | None:
     if answer.log_value is not None and reference.log_value is not None:
         difference = answer.log_value - reference.log_value
         return math.expm1(difference) if difference < 700 else None
-    return safe / other - 1 if other else None
+    gap = safe / other - 1 if other else math.inf
+    return gap if math.isfinite(gap) else None
 
 
 def _payload(
