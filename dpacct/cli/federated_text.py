@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.text import aligned, grade, is_tight, plan_line, relation, rounded
+from dpacct.cli.text import aligned, grade, is_tight, relation, rounded
 from dpacct.report.rounding import Direction
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.federated import Row
-    from dpacct.tree import Node
 
 _DIGITS = 8
 
@@ -97,15 +96,6 @@ def _printed(row: Row, refuted: str) -> Cells:
 
 def _whose(row: Row, notion: str) -> str:
     return f"{row.who}: {notion}" if row.who else notion
-
-
-def below_tables(plan: Any, tree: Node, promises: Sequence[str]) -> list[str]:
-    """What stands below the tables: unit, sensitivity, plan and promises."""
-    lines = [
-        f"  protects one {plan.unit}; adjacency {plan.adjacency}; sensitivity {plan.sensitivity}",
-        f"  plan: {plan_line(tree)}",
-    ]
-    return [*lines, *(f"  assumes: {promise}" for promise in promises)]
 
 
 def row_json(row: Row, quantity: str) -> dict[str, Any]:

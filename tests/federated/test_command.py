@@ -98,10 +98,16 @@ def test_every_algorithm_says_whose_data_it_protects() -> None:
     for name in ("dp-fed", "dp-fed-ls", "dp-fedavg", "dp-fedsam"):
         done = line(f"federated --algorithm {name} {common}")
         assert done.code == 0
-        assert "protects one client; adjacency" in done.stdout
-        assert "sensitivity" in done.stdout and "assumes:" in done.stdout
-    shown = line(f"{PRIFEDSYNC} --sigma 1").stdout
-    assert "protects one record; adjacency replace-one; sensitivity 2C" in shown
+        assert "\n  protects        one client, " in done.stdout
+        assert "; sensitivity " in done.stdout and "\n  true only if    " in done.stdout
+    shown = line(f"{PRIFEDSYNC} --sigma 1 --details").stdout
+    assert shown.startswith(
+        "epsilon 14.53    at delta 1e-5\n  prifedsync (Zheng, Chen, Long, Su 2021)"
+    )
+    assert "sensitivity 2C" in shown and "one record, exchanged for another\n" in shown
+    assert "\nepsilon <= 14.523" in shown and "  mu_clt 3.9" in shown
+    first = line(f"{PRIFEDSYNC} --sigma 1").stdout
+    assert shown.startswith(first) and "what the paper's formulas give:" in first
 
 
 def test_secret_participation() -> None:

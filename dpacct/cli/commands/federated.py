@@ -12,10 +12,11 @@ import click
 from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import Command, File, Group
 from dpacct.cli.failure import SCHEMA
-from dpacct.cli.federated_text import below_tables, cell, number, row_json, tables
+from dpacct.cli.federated_text import cell, number, row_json, tables
 from dpacct.cli.output import must_be_finite, write_json, write_lines
-from dpacct.cli.question import QUIET
-from dpacct.cli.text import aligned, rounded, safe_number, short
+from dpacct.cli.question import DETAILS, QUIET
+from dpacct.cli.screens import KNOWN, Screen, leading, of_epsilon, short
+from dpacct.cli.text import aligned, answer_line, detail_lines, rounded, safe_number
 from dpacct.cli.toml_file import file_name
 from dpacct.declare.domain import Flag, Word
 from dpacct.declare.record import Exclusive, Parameter, Usage
@@ -38,7 +39,7 @@ class Federated(Command):
     heading = "Target"
     headings: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("algorithm",), "Plan"),
-        **dict.fromkeys(("prove", "quiet"), "Output"),
+        **dict.fromkeys(("prove", "quiet", "details"), "Output"),
     }
     path: Parameter[str | None] = Parameter(
         File(), "the file", "[PLAN]", default=None, kw_only=False
@@ -55,6 +56,7 @@ class Federated(Command):
         Flag(), "prifedsync: prove the two-level answer; takes some seconds", default=False
     )
     quiet: Parameter[bool] = QUIET
+    details: Parameter[bool] = DETAILS
     examples = (
         "federated --clients 9 --batch-size 8 --records 80 --local-steps 9 --rounds 9 --sigma 2 --delta 1e-5",
         "federated prifedsync.toml --sigma 1",
@@ -117,10 +119,23 @@ class Federated(Command):
         if self.as_json:
             write_json(_json(plan, rows, first, float(delta), target))
             return
-        at = f"delta {short(delta)}"
-        at = at if target is None else f"epsilon {float(target):.6g}, {at}"
-        lines = [f"{quantity} of {plan.algorithm} at {at}", *tables(rows, quantity)]
-        lines += ["", *_limit(plan.mu_clt), *below_tables(plan, plan.tree(), plan.promises())]
+        if target is None:
+            screen = of_epsilon(first.answer, delta)
+        else:
+            goal = f"epsilon {short(target)} at delta {short(delta)}"
+            said = f"{KNOWN[first.answer.strength].partition(';')[0]}: with it the target is met"
+            screen = Screen(first.answer, f"sigma {leading(first.answer, 5)}    for {goal}", said)
+        screen = replace(
+            screen,
+            plan=f"{plan.algorithm} ({plan.paper}); sensitivity {plan.sensitivity}",
+            trust=plan.promises(),
+        )
+        lines = [*screen.lines(), "", *tables(rows, quantity)]
+        if self.details:
+            lines += ["", answer_line(first.answer), *detail_lines(first.answer)]
+            mu = number(plan.mu_clt)
+            limit = "" if mu is None else rounded(mu, "nearest", 8)
+            lines += [f"  mu_clt {limit}; a limit, no guarantee"] if limit else []
         write_lines(lines)
 
 
@@ -129,13 +144,6 @@ def _in_words(row: Row, plan: FederatedPlan) -> Row:
     factor = row.answer.adjacency.clip_factor
     answer = replace(row.answer, extra={"noise_multiplier": factor * float(row.answer)})
     return replace(row, answer=answer)
-
-
-def _limit(mu: float) -> list[str]:
-    shown = number(mu)
-    return (
-        [] if shown is None else [f"  mu_clt {rounded(shown, 'nearest', 8)}; a limit, no guarantee"]
-    )
 
 
 def _json(
