@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 import dpacct as dp
-from dpacct.auditing.scores import Scores, at_ranks
+from dpacct.auditing.scores import (
+    Scores,
+    at_ranks,
+    at_values,
+    guessed_held_out,
+    held_out,
+    simultaneous,
+)
 
 DELTA = 1e-5
 Floats = NDArray[np.float64]
@@ -105,6 +112,73 @@ def test_ranks_cover_as_often_as_they_say() -> None:
     assert binom.ppf(1e-6, audits, 0.05) <= outside <= binom.isf(1e-6, audits, 0.05)
 
 
+def test_thresholds_take_their_share_of_the_error() -> None:
+    """Upper ends from Beta quantiles: at the fifth largest of 100, at a number, and for all at once."""
+    made = Scores.of_worlds(np.arange(100) + 30.5, np.arange(100))
+    above, below = at_ranks(made, (0.05,), 0.2)
+    assert above.alpha == pytest.approx(beta.isf(0.05, 5, 96), rel=1e-6)
+    assert above.beta == pytest.approx(beta.isf(0.05, 66, 35), rel=1e-6)  # 30.5 to 94.5 are missed
+    assert (below.beta, below.alpha) == (above.alpha, above.beta)
+    first, second = at_values(made, (95.0, 50.0), 0.2)
+    assert first.alpha == pytest.approx(beta.isf(0.05, 5, 96), rel=1e-6)
+    assert second.beta == pytest.approx(beta.isf(0.05, 21, 80), rel=1e-6)
+    for each in simultaneous(made, 0.2):
+        wide = np.sqrt(np.log(2 / 0.2) / 200)
+        assert each.alpha == pytest.approx(min(1.0, each.false_positives / 100 + wide))
+        assert each.beta == pytest.approx(min(1.0, each.false_negatives / 100 + wide))
+
+
+@pytest.mark.parametrize("design", ["one-run", "two-worlds"])
+def test_looks_divide_the_error(design: str) -> None:
+    rng, inside = coins(10)
+    scores, plan = gaussian(1.5)(rng, inside), dp.Gaussian(sigma=1)
+    how = {"included": inside, "delta": DELTA, "design": design, "against": plan}
+    both = dp.audit(scores, confidence="0.9", shares=(0.2, 0.02), **how)
+    alone = [dp.audit(scores, confidence="0.95", shares=(share,), **how) for share in (0.2, 0.02)]
+    for bound in both.bounds:
+        most = max(each[bound.method].epsilon for each in alone)
+        assert bound.epsilon == pytest.approx(most, rel=1e-6), bound.method
+    chances = [each.p_value for each in alone if each.p_value is not None]
+    assert both.p_value == (min(1.0, 2 * min(chances)) if chances else None)
+
+
+@pytest.mark.parametrize("design", ["one-run", "two-worlds"])
+def test_what_is_held_out_is_not_what_was_chosen_on(design: str) -> None:
+    """Of scores that say nothing a chosen threshold would say something on its own half."""
+    wrong, audits = 0, 150
+    for seed in range(audits):
+        rng, inside = coins(seed, 60)
+        made, error = Scores(rng.normal(size=60), inside), 0.2
+        if design == "two-worlds":
+            (rates,) = held_out(made, 0.0, error, seed)
+            _, judged = made.halves(seed)
+            assert (rates.ins, rates.outs) == judged.sizes
+            counts = zip(*judged.errors(np.unique(made.values)), strict=True)
+            assert (rates.false_positives, rates.false_negatives) in counts
+            wrong += rates.alpha + rates.beta < 1.0
+        else:
+            (guess,) = guessed_held_out(made, 0.0, error, seed)
+            wrong += (
+                dp.auditing.one_run_epsilon(**guess.counts, delta=0, confidence=1 - error) > 0.0
+            )
+    assert wrong <= binom.isf(1e-5, audits, error)
+
+
+def test_a_curve_finds_what_one_epsilon_does_not() -> None:
+    rng, inside = coins(11, 20_000)
+    for design, mu in (("two-worlds", 1.3), ("one-run", 1.6)):
+        found = dp.audit(
+            gaussian(mu)(rng, inside),
+            included=inside,
+            delta=DELTA,
+            design=design,
+            shares=(0.1,),
+            against=dp.Gaussian(sigma=1),
+        )
+        assert found.epsilon < float(found.proven or 0.0) and len(found.findings) == 1
+        assert ("error rates" if found.points else "right guesses") in found.findings[0]
+
+
 @pytest.mark.parametrize("how", HOW, ids=str)
 def test_more_confidence_is_a_smaller_bound(how: dict[str, Any]) -> None:
     rng, inside = coins(3)
@@ -151,7 +225,7 @@ def test_guesses_are_scores_at_a_threshold() -> None:
 def test_points_lie_above_the_curve_and_mu_below() -> None:
     rng, inside = coins(6, 10_000)
     found = dp.audit(gaussian(1.0)(rng, inside), included=inside, delta=DELTA, design="two-worlds")
-    assert all(beta > ndtr(-ndtri(alpha) - 1.0) for alpha, beta in found.points)
+    assert all(b > ndtr(-ndtri(a) - 1.0) for a, b in found.points)
     assert 0.85 < (found["gdp"].mu or 0.0) < 1.0
     assert found["gdp"].epsilon > found["clopper-pearson"].epsilon > 1.5
     assert [bound.kind for bound in found.bounds] == [

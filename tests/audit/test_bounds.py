@@ -66,6 +66,7 @@ def test_mu_of_rates_is_on_the_gaussian_curve(mu: float) -> None:
         (0, 50, 20, 60, 1e-5),
         (3, 1000, 700, 900, 1e-3),
         (30, 100, 30, 100, 0.05),
+        (18, 20, 17, 20, 0.1),
     ],
 )
 def test_the_credible_region_by_quadrature(
@@ -89,7 +90,8 @@ def test_the_credible_region_by_quadrature(
         return density * (cdf(low) + 1 - cdf(high))
 
     mean, spread = a / (a + b), mp.sqrt(a * b / ((a + b) ** 2 * (a + b + 1)))
-    cuts = [mean + k * spread for k in (-4, -2, -1, 0, 1, 2, 4, 8, 16)] + [kept / (1 + growth)]
+    cuts = [mean + k * spread for k in (-4, -2, -1, 0, 1, 2, 4, 8, 16)]
+    cuts += [kept / (1 + growth), (growth + delta) / (1 + growth), delta, kept]
     chance = mp.quad(outside, [0, *sorted(x for x in cuts if 0 < x < 1), 1], maxdegree=3)
     mp.mp.dps = 50
     assert float(chance) == pytest.approx(0.9, abs=2e-6)
