@@ -192,30 +192,27 @@ def one_run_p_value(
     """
     _, lost = _checked(0.5, delta)
     _in_order(right=right, guesses=guesses, canaries=canaries)
-    return _p_value(canaries, guesses, right, float(EPSILON.check("epsilon", epsilon)), lost)
-
-
-def _p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
     from scipy.special import betainc, betaln
 
+    eps = float(EPSILON.check("epsilon", epsilon))
     if right == 0:
         return 1.0
     wrong = guesses - right
-    log_chance, log_rest = -math.log1p(math.exp(-epsilon)), -np.logaddexp(0.0, epsilon)
+    log_chance, log_rest = -math.log1p(math.exp(-eps)), -float(np.logaddexp(0.0, eps))
     tail = float(betainc(right, wrong + 1.0, math.exp(log_chance)))
-    if delta == 0.0:
+    if lost == 0.0:
         return tail
     rest = float(betainc(wrong + 1.0, right, math.exp(log_rest)))
     # v b = chance times the density of Beta(v, r - v + 1) at chance
     log_mass = right * log_chance + wrong * log_rest - float(betaln(right, wrong + 1.0))
-    ratio = math.exp(min(epsilon, _MOST)) * wrong / (right + 1.0)
+    ratio = math.exp(min(eps, _MOST)) * wrong / (right + 1.0)
     if rest == 0.0:
         return 1.0
     if tail > 1e-290:
         slope = math.exp(math.log(tail) + math.log(rest) - log_mass)
     else:  # beta/b is at most a geometric series of the first ratio
         slope = 1.0 / (right * (1.0 - ratio)) if ratio < 1.0 else math.inf
-    return min(1.0, tail + canaries * delta * slope)
+    return min(1.0, tail + canaries * lost * slope)
 
 
 def one_run_epsilon(
@@ -226,9 +223,12 @@ def one_run_epsilon(
     >>> round(one_run_epsilon(1000, 1000, 1000, 0, 0.95), 4)  # p/(1 - p) with p^1000 = 0.05
     5.8091
     """
-    error, lost = _checked(confidence, delta)
-    _in_order(right=right, guesses=guesses, canaries=canaries)
-    return largest(lambda epsilon: _p_value(canaries, guesses, right, epsilon, lost) <= error)
+    error, _ = _checked(confidence)
+
+    def refuted(epsilon: float) -> bool:
+        return one_run_p_value(canaries, guesses, right, epsilon, delta) <= error
+
+    return largest(refuted)
 
 
 @dataclass(frozen=True)

@@ -35,37 +35,29 @@ class Rates:
     ins: int
     alpha: float
     beta: float
+    banded: bool = False
+    """Whether it is one of many that a band holds for at once; a posterior knows no such band."""
 
     @property
     def counts(self) -> dict[str, int]:
         """By name."""
-        return {name: n for name, n in vars(self).items() if name not in ("alpha", "beta")}
+        names = ("false_positives", "outs", "false_negatives", "ins")
+        return {name: vars(self)[name] for name in names}
 
     def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
         """Epsilon by method; of "gdp" it is mu."""
+        certain = {
+            "clopper-pearson": bounds.epsilon_of_rates(self.alpha, self.beta, delta),
+            "gdp": bounds.mu_of_rates(self.alpha, self.beta),
+        }
+        if self.banded:
+            return certain
+        posterior = bounds.credible_epsilon(**self.counts, delta=delta, confidence=sure)
         alphas = _resampled(self.false_positives, self.outs, seed)
         betas = _resampled(self.false_negatives, self.ins, seed + 1)
         gains = np.maximum((1.0 - delta - betas) / alphas, (1.0 - delta - alphas) / betas)
-        return {
-            "clopper-pearson": bounds.epsilon_of_rates(self.alpha, self.beta, delta),
-            "gdp": bounds.mu_of_rates(self.alpha, self.beta),
-            "zanella-beguelin": bounds.credible_epsilon(
-                **self.counts, delta=delta, confidence=sure
-            ),
-            "bootstrap": _quantile(gains, 1.0 - sure),
-        }
-
-
-@dataclass(frozen=True)
-class Banded(Rates):
-    """One of many thresholds that a band holds for at once; a posterior knows no such band."""
-
-    def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
-        """Epsilon by method; of "gdp" it is mu."""
-        return {
-            "clopper-pearson": bounds.epsilon_of_rates(self.alpha, self.beta, delta),
-            "gdp": bounds.mu_of_rates(self.alpha, self.beta),
-        }
+        quantile = _quantile(gains, 1.0 - sure)
+        return certain | {"zanella-beguelin": posterior, "bootstrap": quantile}
 
 
 @dataclass(frozen=True)
@@ -240,7 +232,7 @@ def simultaneous(scores: Scores, error: float) -> list[Rates]:
     ins, outs = scores.sizes
     wide, room = [math.sqrt(math.log(2.0 / error) / (2.0 * size)) for size in (outs, ins)]
     return [
-        Banded(p, outs, n, ins, min(p / outs + wide, 1.0), min(n / ins + room, 1.0))
+        Rates(p, outs, n, ins, min(p / outs + wide, 1.0), min(n / ins + room, 1.0), banded=True)
         for p, n in zip(*scores.errors(steps), strict=True)
     ]
 
