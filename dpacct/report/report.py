@@ -15,13 +15,13 @@ from dpacct.report.about import About
 from dpacct.report.assumptions import Row, read_declared
 from dpacct.report.document import ReportSection
 from dpacct.report.words import caveat, statement
+from dpacct.vocabulary import Assumption, AssumptionStatus
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.report.document import ReportDocument
     from dpacct.report.sources import Source
     from dpacct.tree import Node
-    from dpacct.vocabulary import Assumption
 
 SCHEMA = 1
 """Version of the JSON form."""
@@ -74,13 +74,16 @@ class Report:
         sections: Iterable[ReportSection] = (),
         appendix: Iterable[ReportSection] = (),
         guarantee: Answer | None = None,
+        whole: bool = True,
     ) -> Self:
         """The report of a plan at a delta in [0, 1); 0 is pure differential privacy.
 
         The plan must declare its adjacency and unit (`plan.under`). `assumptions` and `about` are the
         tables of a plan file (docs/report.md), `checks` what a ledger or a run found, `method` one more
         way to compute epsilon; `sections` stand before the numbers, the `appendix` behind all;
-        `guarantee` is the plan's epsilon at that delta, where somebody knows it better.
+        `guarantee` is the plan's epsilon at that delta, where somebody knows it better. `whole=False`
+        leaves out what the statement and its warnings do not need: attack success, and what it would
+        cost if an assumption were false.
         Raises `InvalidArgument` where adjacency or unit is missing, `NotCertified` where no method
         bounds epsilon, `Unreachable` where none is finite, and `Unsupported`.
 
@@ -97,14 +100,15 @@ class Report:
         exact = DELTA.check("delta", delta)
         declared = read_declared(assumptions or {})
         answer, others = contents.answers(plan, exact, method, guarantee)
-        risks = contents.risks(answer)
-        assumption_rows = rows(
-            plan,
-            answer.assumptions,
-            declared=declared,
-            checks=checks,
-            effects=contents.effects(answer, exact, quick=bool(risks)),
-        )
+        seen = tuple(checks)
+        risks: tuple[tuple[str, Answer], ...] = ()
+        assumption_rows = rows(plan, answer.assumptions, declared=declared, checks=seen)
+        if whole or any(row.status is AssumptionStatus.VIOLATED for row in assumption_rows):
+            risks = contents.risks(answer)
+            effects = contents.effects(answer, exact, quick=bool(risks))
+            assumption_rows = rows(
+                plan, answer.assumptions, declared=declared, checks=seen, effects=effects
+            )
         return cls(
             answer=answer,
             delta=exact,

@@ -148,6 +148,17 @@ def test_quiet_is_the_sentence(plan: Path) -> None:
     assert done.stdout.count("\n") == 1 and done.stdout.startswith("Releasing all outputs")
 
 
+def test_the_sentence_alone_is_that_of_the_whole(plan: Path) -> None:
+    """A violated assumption is told with its numbers, also where only the sentence is asked for."""
+    whole = run("report", str(plan), "--json").json
+    assert run("report", str(plan), "-q").stdout == whole["statement"] + "\n"
+    plan.write_text(plan.read_text() + '\n[assumptions]\nsteps = "violated"\n', encoding="utf-8")
+    whole = json.loads(run("report", str(plan), "--json").stdout)
+    assert any("twice the plan has epsilon" in warning for warning in whole["warnings"])
+    told = run("report", str(plan), "-q").stdout.splitlines()
+    assert told == [*whole["warnings"], whole["statement"]]
+
+
 def ledger(path: Path, steps: int, **ran: Any) -> Path:
     step = dp.Poisson("1/100")(dp.Gaussian(sigma="1.1"))
     whole = (step * 1000).under("add-remove", unit="client")

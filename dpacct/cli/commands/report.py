@@ -209,6 +209,7 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
         about=file.about,
         appendix=sections[1:],
         command=" ".join(["dpacct report", shlex.quote(wish.plan_file), *said]),
+        whole=not wish.quiet,
     )
 
 
