@@ -7,6 +7,7 @@ jax_privacy: docs/migrate/dp-accounting.md.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from dpacct import Adjacency, InvalidArgument, Node, Unsupported
@@ -21,7 +22,6 @@ from dpacct.interop.dp_events import (
     translate,
 )
 from dpacct.interop.history import answer
-from dpacct.interop.pure import pure_epsilon
 
 __all__ = ["DpacctAccountant", "dp_accounting", "from_dp_event", "to_dp_event", "to_pld"]
 
@@ -81,8 +81,19 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         if self._spent.plan is None or target_delta == 1:
             return 0.0
         if target_delta == 0:
-            return pure_epsilon(self._spent.plan)
+            return self._pure(self._spent.plan)
         return float(answer(self._spent.plan, target_delta, self._means.adjacency))
+
+    def _pure(self, plan: Node) -> float:
+        """The sum of the releases' pure epsilons, rounded up; infinite where one has none."""
+        total = Fraction(0)
+        for leaf, count in plan.releases():
+            epsilon = leaf.pure_epsilon(self._means.adjacency)
+            if epsilon is None:
+                return math.inf
+            total += count * epsilon
+        value = float(total)
+        return value if Fraction(value) >= total else math.nextafter(value, math.inf)
 
     def get_delta(self, target_epsilon: float) -> float:
         """The safe end of delta; 1 where something was released without noise.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpacct.declare.number import text
@@ -50,10 +49,6 @@ class Mechanism(Record, Leaf):
         """One release on a sample."""
         leaf: Leaf = sampler.holding(self)
         return leaf
-
-    def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
-        """The epsilon at which one release is DP with delta 0, as typed; None where none is known."""
-        return None
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """What an answer about it takes on trust: nothing, unless a subclass says so."""

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 from dpacct.answer import Answer
 from dpacct.declare.number import exact, shown, text
 from dpacct.errors import DpacctError, InvalidArgument, Unreachable, Unsupported
-from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.report.assumptions import SAMPLING, SECRET_SAMPLE, SENSITIVITY, STEPS
 from dpacct.report.rounding import is_bound, upward
 from dpacct.report.sources import Source, of_answer, of_theorem, source
-from dpacct.sampling.sampled import SampledRelease
-from dpacct.vocabulary import Adjacency, Side, Strength
+from dpacct.vocabulary import Side, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.tree import Leaf, Node
+    from dpacct.tree import Node
 
 
 RATES = ("0.1", "0.01", "0.001")
@@ -259,9 +257,6 @@ _BASIS = (
     "Dwork, McSherry, Nissim, Smith 2006: the largest losses of single releases",
     "largest losses add up under composition",
 )
-_SAMPLED = ("poisson", "without-replacement")
-_ROUNDING = Fraction(1, 10**12)
-"""Relative: far above the rounding of a sampled loss, which is a few operations on floats."""
 
 
 def pure_epsilon(plan: Node) -> Answer:
@@ -282,7 +277,7 @@ def pure_epsilon(plan: Node) -> Answer:
     adjacency = resolve_adjacency(plan)
     total = Fraction(0)
     for leaf, count in plan.releases():
-        loss = _largest_loss(leaf, adjacency)
+        loss = leaf.pure_epsilon(adjacency)
         if loss is None:
             reason = f"no finite epsilon is known to hold at delta 0: {str(leaf)[:80]} has outputs without"
             raise Unreachable(
@@ -304,18 +299,6 @@ def pure_epsilon(plan: Node) -> Answer:
         tree=plan,
         seconds=time.perf_counter() - started,
     )
-
-
-def _largest_loss(leaf: Leaf, adjacency: Adjacency) -> Fraction | None:
-    """Of one release, in the worse direction; None where no bound is known."""
-    if isinstance(leaf, Mechanism):
-        return leaf.pure_epsilon(adjacency)
-    if not isinstance(leaf, SampledRelease) or leaf.kind not in _SAMPLED:
-        return None
-    if leaf.node.pure_epsilon(adjacency) is None:
-        return None
-    losses = [source.ceiling for source in leaf.pairs(adjacency).upper]
-    return Fraction(max(losses)) * (1 + _ROUNDING)
 
 
 def _upward(total: Fraction) -> float:

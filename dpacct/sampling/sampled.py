@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from dpacct.sampling.held import HeldSample
 
 
+# relative: far above the rounding of a sampled loss, which is a few operations on floats
+_ROUNDING = Fraction(1, 10**13)
+
+
 class Sampler(Record, ABC):
     """A way to draw a sample, called on the plan that runs on it. `rate` lies in (0, 1]."""
 
@@ -188,6 +192,12 @@ class SampledRelease(OnSample, Leaf):
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The mechanism's pair, amplified."""
         return self.sampler.pairs(self.node.pair(adjacency), adjacency)
+
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
+        """Above the largest loss of the pairs, far more than floats round it by."""
+        if self.node.pure_epsilon(adjacency) is None:
+            return None
+        return Fraction(max(s.ceiling for s in self.pairs(adjacency).upper)) * (1 + _ROUNDING)
 
     def in_sample(self, sampler: Sampler) -> Leaf:
         """This release on a sample of a sample; raises `Unsupported` for two kinds of sample."""

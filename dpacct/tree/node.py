@@ -337,6 +337,10 @@ class Leaf(Node):
     def in_sample(self, sampler: Any) -> Leaf:
         """This release inside a sample; raises `Unsupported` where that has no known pair."""
 
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
+        """The epsilon at which one release is DP with delta 0; None where none is known."""
+        return None
+
     def grouped(self, size: int) -> Leaf | None:
         """This release as so many units see it that change together; None where that is not known."""
         return None

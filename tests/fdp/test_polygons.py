@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
@@ -75,6 +75,7 @@ def test_values_profile_and_group(corners: Corners) -> None:
     assert np.allclose(f.group(2)(ALPHAS), two, rtol=0, atol=1e-9)
 
 
+@settings(max_examples=15)
 @given(corners=polygons())
 def test_the_engine_takes_the_better_of_both_orders(corners: Corners) -> None:
     f = dp.TradeOff.points(corners)
@@ -103,6 +104,7 @@ def test_combinations(one: Corners, other: Corners, weight: float) -> None:
     assert np.allclose(f.mixed(g, weight).profile(EPSILONS), mixed, rtol=0, atol=1e-12)
 
 
+@settings(max_examples=12)
 @given(corners=polygons())
 @example(corners=[(0.0, 1.0), (0.25, 0.7470703125), (1.0, 0.0)])  # tight at epsilon = 0.0041 alone
 def test_the_least_gaussian_below(corners: Corners) -> None:

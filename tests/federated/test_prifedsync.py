@@ -102,7 +102,7 @@ def test_more_of_it_costs_more(name: str, values: tuple[object, ...]) -> None:
     assert found == sorted(found) and len(set(found)) == len(found)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(
     rate=st.sampled_from(["0.05", "0.2", "0.5", "0.9", "1"]),
     rounds=st.integers(10, 200),

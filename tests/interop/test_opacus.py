@@ -182,7 +182,7 @@ LATTICE = 1e-3
 """Relative width of what answers while a record has hardly been sampled."""
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(noise=st.floats(0.05, 1e6), rate=st.floats(1e-5, 1), passes=st.floats(1e-3, 1000))
 def test_epsilon_is_total_and_falls_with_noise(noise: float, rate: float, passes: float) -> None:
     steps = math.ceil(passes / rate)
