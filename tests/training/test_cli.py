@@ -77,6 +77,7 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == out
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_a_run_and_what_refuses_it_are_json(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     toml.write_text(GIVEN_NOISE)
     folder = toml.parent / "json"
@@ -95,6 +96,7 @@ def test_a_run_and_what_refuses_it_are_json(toml: Path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "usage"
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_without_privacy_the_report_says_none(
     toml: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +148,7 @@ def test_a_sweep_is_its_runs(toml: Path) -> None:
     assert "## scheme uniform" in table and " / 50.00 |" in table
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = toml.parent / "made.npz"
     assert main(["data", "synth", str(made), "--samples", "60"]) == 0

@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from dpacct_training.cli.main import main
@@ -74,6 +75,7 @@ def test_records_are_those_of_tensorboards_own_writer() -> None:
     assert events().FromString(first).file_version == "brain.Event:2"
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_a_run_writes_its_measurements(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(GIVEN_NOISE.replace("rounds = 6", "rounds = 2"))
     out = tmp_path / "out"

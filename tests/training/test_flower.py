@@ -516,6 +516,7 @@ def test_an_app_for_flwr_run_is_the_experiment(
     assert "out must be a new or an empty folder" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_a_flower_app_runs_to_its_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
 import dpacct as dp
-from dpacct.proof import effort
-from dpacct.report import contents
 from dpacct_training.plots import accuracy, curves, epsilon
 from dpacct_training.prepare import Prepared
 from dpacct_training.report import report, without_guarantee
 from dpacct_training.session import Result, Session
 from tests.training.experiments import small
 
-
-@pytest.fixture(autouse=True, scope="module")
-def without_curves_and_proofs() -> Iterator[None]:
-    """They take seconds, and are dpacct's own: a run's report with all of them is in test_cli."""
-    with pytest.MonkeyPatch.context() as patch, effort.allowance(0.0):
-        patch.setattr(contents, "risks", lambda answer: ())
-        yield
+pytestmark = pytest.mark.usefixtures("bare_reports")
 
 
 @cache

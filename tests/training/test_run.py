@@ -238,6 +238,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_killed_for_real(tmp_path: Path) -> None:
     """SIGKILL in the middle of a process; the same command then ends in the same bits."""
     toml = tmp_path / "small.toml"
