@@ -7,15 +7,11 @@ so in terms of losses: those nearest to 0 become 0, as many as it takes until th
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from dpacct.papers.formulas.federated_fdp import Lattice
-
-Floats: TypeAlias = NDArray[np.float64]
+from dpacct.compose.step_lattice import Lattice, lattice
+from dpacct.pld.stable import Floats
 
 _HALF = 2**18
 # variance that the mesh may add, over the reach: about a thousandth of epsilon
@@ -54,8 +50,6 @@ def theorem1_epsilon(
     >>> round(theorem1_epsilon(1.0, 1.0, 1, 1.0, 1, 0.126936737507), 2)
     1.0
     """
-    from dpacct.papers.formulas.federated_fdp import lattice
-
     law = lattice(rate, 1.0 / sigma, steps, 1.0, rounds, 0.0, _HALF)
     if steps * rounds * law.mesh**2 > _COARSE * float(law.loss[-1]):
         return math.nan
@@ -75,10 +69,7 @@ def _solved(one_round: Floats, law: Lattice, rounds: int, delta: float) -> float
     kept = float(spectrum[0].real)
 
     def excess(epsilon: float) -> float:
-        gain = law.loss - epsilon
-        above = gain > 0.0
-        inside = float(-np.sum(whole[above] * np.expm1(-gain[above])))
-        return inside + max(0.0, 1.0 - kept) - delta
+        return law.delta(whole, epsilon, kept) - delta
 
     if excess(0.0) <= 0.0:
         return 0.0

@@ -1,6 +1,7 @@
 """Oracles and proofs: how a statement is judged, by a way that shares no code with its formula.
 
-They stand beside the formula in the file of the paper. A test follows the calls of both: none is common.
+They stand beside the formula in the file of the paper, or in truths.py where several papers have the same.
+A test follows the calls of both: none is common.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from random import Random
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -112,10 +115,12 @@ def oracle(
     claimed: bool = False,
     draw: Callable[[Random], Mapping[str, float | int]] | None = None,
 ) -> Callable[[Function], Function]:
-    """Make the function below the oracle of these statements; its docstring says how it knows."""
+    """Make the function below the oracle of these names or ids; its docstring says how it knows."""
 
     def attach(judge: Function) -> Function:
-        made = dict.fromkeys(names, Oracle(judge, draws, within, claimed, draw))
+        paper = judge.__module__.rpartition(".")[2]
+        ids = (name if "." in name else f"{paper}.{name}" for name in names)
+        made = dict.fromkeys(ids, Oracle(judge, draws, within, claimed, draw))
         setattr(judge, _JUDGES, {**vars(judge).get(_JUDGES, {}), **made})
         return judge
 
@@ -133,20 +138,26 @@ def proof(*names: str) -> Callable[[Function], Function]:
 
 
 def oracle_of(statement: Statement) -> Oracle | None:
-    """The oracle of a statement; imports the file of its paper and no other."""
-    judges: dict[str, Oracle] = {}
-    for function in _functions(statement):
-        judges |= vars(function).get(_JUDGES, {})
-    return judges.get(statement.name)
+    """The oracle of a statement, or else of the one whose formula it takes over as it stands."""
+    ids = [(statement.module.__name__, statement.id)]
+    if (formula := statement.formula) is not None:
+        paper = formula.__module__.rpartition(".")[2]
+        ids.append((formula.__module__, f"{paper}.{formula.__name__}"))
+    for module, name in ids:
+        for function in (*_functions(module), *_functions("dpacct.papers.truths")):
+            if name in (judges := vars(function).get(_JUDGES, {})):
+                judge: Oracle = judges[name]
+                return judge
+    return None
 
 
 def proofs_of(statement: Statement) -> list[Callable[[], bool]]:
     """The machine-checked proofs of a statement."""
-    return [f for f in _functions(statement) if statement.name in vars(f).get(_PROVES, ())]
+    functions = _functions(statement.module.__name__)
+    return [f for f in functions if statement.name in vars(f).get(_PROVES, ())]
 
 
-def _functions(statement: Statement) -> list[Callable[..., Any]]:
-    """The functions that are defined in the file of the paper."""
-    module = statement.module
-    inside = (f for f in vars(module).values() if callable(f) and hasattr(f, "__dict__"))
-    return [f for f in inside if f.__module__ == module.__name__]
+def _functions(module: str) -> list[Callable[..., Any]]:
+    """The functions that are defined in that file."""
+    inside = vars(import_module(module)).values()
+    return [f for f in inside if isinstance(f, FunctionType) and f.__module__ == module]

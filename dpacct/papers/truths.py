@@ -1,4 +1,7 @@
-"""What the oracles of several papers share: truths by sums, quadrature and halving, without any formula."""
+"""What the oracles of several papers share: truths by sums, quadrature and halving, without any formula.
+
+What judges statements as it stands bears their ids; the rest is called by the papers' files.
+"""
 
 from __future__ import annotations
 
@@ -7,66 +10,72 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from random import Random
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpacct.papers.oracle import Comparison
+from dpacct.papers.oracle import Comparison, oracle
+
+if TYPE_CHECKING:
+    from dpacct import Answer
 
 Floats: TypeAlias = NDArray[np.float64]
 Votes: TypeAlias = tuple[float, ...]
-_HALVE = 200
 MOST_COUNTED = 20_000
 """Clients of a shuffle whose counts are added up."""
 _MOST_AT_ORDER = 400_000
 
 
-# --- two-point laws
+# --- places, and ends
 
 
-def _reach(start: float, end: float, admitted: Callable[[float], bool]) -> float:
-    """The point between `start`, which is admitted, and `end` at which that stops; by halving odds."""
-    inside, outside = math.log(start / (1.0 - start)), end
-    for _ in range(_HALVE):
+def last(
+    holds: Callable[[float], bool], inside: float, outside: float, within: float = 0.0
+) -> float:
+    """The point nearest to `outside` at which something still holds that holds `inside`; by halving."""
+    for _ in range(200):
         middle = 0.5 * (inside + outside)
-        if middle in (inside, outside):
+        if middle in (inside, outside) or abs(outside - inside) < within * abs(outside):
             break
-        if admitted(1.0 / (1.0 + math.exp(-middle))):
-            inside = middle
-        else:
-            outside = middle
-    return 1.0 / (1.0 + math.exp(-inside))
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+    return inside
 
 
-def _log_moment(alpha: float, log_p: float, log_q: float) -> float:
-    """log(p^alpha q^(1-alpha) + (1-p)^alpha (1-q)^(1-alpha))."""
-    other_p, other_q = math.log(-math.expm1(log_p)), math.log(-math.expm1(log_q))
-    first = alpha * log_p + (1.0 - alpha) * log_q
-    second = alpha * other_p + (1.0 - alpha) * other_q
-    high = max(first, second)
-    return high + math.log1p(math.exp(-abs(first - second)))
+def ends(answer: Answer) -> tuple[float, float]:
+    """Both ends of an answer; its value in place of an end that it has not."""
+    lower, value, upper = answer.lower, answer.value, answer.upper
+    return value if lower is None else lower, value if upper is None else upper
+
+
+# --- two-point laws
 
 
 def two_point_divergence(alpha: float, p: float, q: float) -> float:
     """Renyi divergence of (p, 1-p) from (q, 1-q), from logarithms of both parts."""
-    return max(0.0, _log_moment(alpha, math.log(p), math.log(q)) / (alpha - 1.0))
+    first = alpha * math.log(p) + (1.0 - alpha) * math.log(q)
+    second = alpha * math.log1p(-p) + (1.0 - alpha) * math.log1p(-q)
+    high = max(first, second)
+    return max(0.0, (high + math.log1p(math.exp(-abs(first - second)))) / (alpha - 1.0))
 
 
 def partners(p: float, alpha: float, rho: float) -> list[float]:
     """The lowest and the highest q for which (p, 1-p) and (q, 1-q) are within rho both ways."""
 
-    def near(q: float) -> bool:
-        both = (0.0 < q < 1.0) and max(
-            two_point_divergence(alpha, p, q), two_point_divergence(alpha, q, p)
-        ) <= rho
-        return both or q == p
+    def near(log_odds: float) -> bool:
+        q = 1.0 / (1.0 + math.exp(-log_odds))
+        if not 0.0 < q < 1.0:
+            return False
+        ways = two_point_divergence(alpha, p, q), two_point_divergence(alpha, q, p)
+        return q == p or max(ways) <= rho
 
-    return [_reach(p, -36.0, near), _reach(p, 36.0, near)]
+    start = math.log(p / (1.0 - p))
+    return [1.0 / (1.0 + math.exp(-last(near, start, end))) for end in (-36.0, 36.0)]
 
 
-def at_least(value: float, alpha: float) -> tuple[float, float]:
-    """What two-point laws attain, less the rounding of a logarithm over alpha - 1."""
+def attained(alpha: float, *pairs: tuple[float, float]) -> tuple[float, float]:
+    """What one of these two-point pairs attains, less the rounding of a logarithm over alpha - 1."""
+    value = max(two_point_divergence(alpha, p, q) for p, q in pairs)
     return value * (1.0 - 1e-9) - 1e-13 * alpha / (alpha - 1.0), math.inf
 
 
@@ -79,6 +88,9 @@ def _two_point_divergences(alpha: float, log_p: Floats, log_q: Floats) -> Floats
     return np.asarray(np.logaddexp(first, second) / (alpha - 1.0))
 
 
+@oracle("mironov2017.proposition3", "canonne2020.proposition12", draws=1500)
+@oracle("dp_fed_ls.lemma1", draws=1500)
+@oracle("dp_fedsam.eq16", "ae_dpfl.lemma9", draws=300)
 def worst_epsilon(alpha: float, rho: float, delta: float) -> tuple[float, float]:
     """The best of many two-point pairs whose divergence is exactly rho: each is a mechanism."""
     shares = np.concatenate([np.geomspace(1e-6, 0.5, 90), 1.0 - np.geomspace(0.49, 1e-9, 90)])
@@ -94,8 +106,7 @@ def worst_epsilon(alpha: float, rho: float, delta: float) -> tuple[float, float]
             beyond = _two_point_divergences(alpha, log_p, middle) > rho
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     gain = np.log((1.0 - delta) * shares) - high  # the pair at `high` has divergence at most rho
-    best = float(np.max(gain))
-    return max(0.0, best), float("inf")
+    return max(0.0, float(np.max(gain))), math.inf
 
 
 # --- noisy votes
@@ -111,6 +122,9 @@ def log_labels(votes: tuple[float, ...], sigma: float) -> Floats:
     """Log of the probability that each class wins, noise of std sigma on each count."""
     from scipy.special import log_ndtr
 
+    if len(votes) == 2:
+        margin = (votes[0] - votes[1]) / (math.sqrt(2.0) * sigma)
+        return np.asarray(log_ndtr(np.array([margin, -margin])))
     z = _grid()
     width = math.log(float(z[1] - z[0])) - 0.5 * math.log(2.0 * math.pi)
     logs = []
@@ -174,7 +188,7 @@ def worst_label_divergence(
     votes: Votes, others: Iterator[Votes], sigma: float, alpha: float, *, both: bool
 ) -> tuple[float, float] | None:
     """The largest divergence of the label released on these votes from that on others, and back if `both`."""
-    if (max(votes) - min(votes) + 2.0) / sigma >= 45.0:
+    if len(votes) > 2 and (max(votes) - min(votes) + 2.0) / sigma >= 45.0:
         return None  # some label's probability lies below the range of floats
     base = log_labels(votes, sigma)
     worst = 0.0
@@ -190,13 +204,13 @@ def worst_label_divergence(
 # --- shuffled randomised response
 
 
-def _binomial(n: int, p: float) -> Floats:
+def binomial(n: int, p: float) -> Floats:
     """Probabilities of 0..n successes."""
-    from scipy.special import gammaln
+    from scipy.special import gammaln, xlog1py, xlogy
 
     k = np.arange(n + 1.0)
     logs = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-    return np.asarray(np.exp(logs + k * math.log(p) + (n - k) * math.log1p(-p)))
+    return np.asarray(np.exp(logs + xlogy(k, p) + xlog1py(n - k, -p)))
 
 
 def _positive(p: Floats, q: Floats, epsilon: float) -> float:
@@ -214,11 +228,11 @@ def more_answers(epsilon: float, eps0: float, clients: int, answers: int = 3) ->
     lie = 1.0 / (math.exp(eps0) + answers - 1.0)
     honest = math.exp(eps0) * lie
     others = clients - 1
-    answered = _binomial(others, 2.0 * lie)
+    answered = binomial(others, 2.0 * lie)
     shape = (clients + 1, clients + 1)
     p, q = np.zeros(shape), np.zeros(shape)
     for said, chance in enumerate(answered.tolist()):
-        ones = _binomial(said, 0.5) * chance
+        ones = binomial(said, 0.5) * chance
         at = np.arange(said + 1)
         for table, zero, one in ((p, honest, lie), (q, lie, honest)):
             table[said + 1 - at, at] += zero * ones
@@ -230,7 +244,7 @@ def more_answers(epsilon: float, eps0: float, clients: int, answers: int = 3) ->
 def two_answers(epsilon: float, eps0: float, clients: int) -> float:
     """Delta of the count of ones: one client holds one and all others zero, against all zero."""
     lie = 1.0 / (1.0 + math.exp(eps0))
-    others = _binomial(clients - 1, lie)
+    others = binomial(clients - 1, lie)
     held = np.append(others * lie, 0.0) + np.append(0.0, others * (1.0 - lie))
     none = np.append(others * (1.0 - lie), 0.0) + np.append(0.0, others * lie)
     return _positive(held, none, epsilon)
@@ -247,18 +261,12 @@ def exact_enough(delta: float) -> tuple[float, float] | None:
     return (delta, math.inf) if delta > 1e-10 else None
 
 
+@oracle("feldman2020.clones", "feldman2022.clones", draws=300, within=1e-8)
 def clones_leak(epsilon: float, eps0: float, clients: int) -> tuple[float, float] | None:
-    """What shuffled randomised response leaks at epsilon, for few clients; None elsewhere."""
+    """Counts of shuffled randomised response on two and three answers: some mechanism leaks this."""
     if clients > 300 or epsilon >= eps0:
         return None
     return exact_enough(shuffled_delta(epsilon, eps0, clients))
-
-
-def shuffle_delivers(claimed: float, delta: float, clients: int, eps0: float) -> Comparison | None:
-    """The delta of shuffled randomised response at the claimed epsilon, beside the delta that was asked."""
-    if clients > MOST_COUNTED or claimed >= eps0 or delta < 1e-9:
-        return None
-    return Comparison(delta, shuffled_delta(claimed, eps0, clients), math.inf)
 
 
 def few_clients(rng: Random) -> dict[str, float | int]:
@@ -270,13 +278,13 @@ def few_clients(rng: Random) -> dict[str, float | int]:
     return {"delta": delta, "eps0": eps0, "clients": max(12, clients)}
 
 
-def _log_binomial(n: int, p: float) -> Floats:
-    """Logarithms of the probabilities of 0..n successes."""
-    from scipy.special import gammaln
-
-    k = np.arange(n + 1.0)
-    logs = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-    return np.asarray(logs + k * math.log(p) + (n - k) * math.log1p(-p))
+@oracle("erlingsson2019.closed", draws=400, claimed=True)
+@oracle("feldman2020.theorem3_1", "feldman2022.closed", draws=400, claimed=True, draw=few_clients)
+def shuffle_delivers(claimed: float, delta: float, clients: int, eps0: float) -> Comparison | None:
+    """The delta of shuffled randomised response at the claimed epsilon, beside the delta that was asked."""
+    if clients > MOST_COUNTED or claimed >= eps0 or delta < 1e-9:
+        return None
+    return Comparison(delta, shuffled_delta(claimed, eps0, clients), math.inf)
 
 
 def shuffled_divergence(alpha: float, epsilon: float, clients: int) -> float | None:
@@ -284,11 +292,10 @@ def shuffled_divergence(alpha: float, epsilon: float, clients: int) -> float | N
     if clients > _MOST_AT_ORDER:
         return None
     q = 1.0 / (1.0 + math.exp(epsilon))  # a client holding 0 sends 1
-    none = _log_binomial(clients, q)
     k = np.arange(clients + 1.0)
     # a client holding 1 sends 1 with probability 1 - q: the ratio of the two laws of the count
     ratio = k * (1.0 - q) / (clients * q) + (clients - k) * q / (clients * (1.0 - q))
-    weight = np.exp(none)
+    weight = binomial(clients, q)
     x = ratio - 1.0  # its mean is 0
     both = []
     with np.errstate(all="ignore"):
@@ -306,14 +313,26 @@ def few_clients_at_order(rng: Random) -> dict[str, float | int]:
         alpha, epsilon = rng.randint(2, 6), math.exp(rng.uniform(-5.0, 0.2))
         least = 9 * alpha**4 * math.exp(5.0 * epsilon)
         if least < 12_000:
-            return {
-                "alpha": alpha,
-                "epsilon": epsilon,
-                "clients": math.ceil(least) + 2 + rng.choice((0, rng.randint(0, int(least)))),
-            }
+            clients = math.ceil(least) + 2 + rng.choice((0, rng.randint(0, int(least))))
+            return {"alpha": alpha, "epsilon": epsilon, "clients": clients}
+
+
+@oracle("girgis2021.lower", "udp_fl.lemma2", "udp_fl.lemma3", draws=600, within=1e-8)
+@oracle("girgis2021.upper", draws=200, within=1e-8, draw=few_clients_at_order)
+@oracle("udp_fl.lemma2_corrected", draws=200, within=1e-8, draw=few_clients_at_order)
+def randomised_response(alpha: int, epsilon: float, clients: int) -> float | None:
+    """The count of ones among N randomised responses, one of them changed: exact sums."""
+    # of a smaller epsilon too little is left of the sums' digits
+    return shuffled_divergence(alpha, epsilon, clients) if epsilon >= 1e-3 else None
 
 
 # --- the staircase, piece by piece
+
+
+@oracle("udp_fl.lemma1", "geng2014.least_amplitude", draws=30, within=1e-8)
+def least_amplitude(lam: float) -> float:
+    """The least E|X| over nu, golden section over sums of pieces."""
+    return least_staircase_moment(lam, 1)[1]
 
 
 def staircase_moment(lam: float, nu: float, power: int) -> float:
@@ -347,8 +366,9 @@ def least_staircase_moment(lam: float, power: int) -> tuple[float, float]:
 # --- Gaussian shifts
 
 
+@oracle("dong2019.definition2_6", draws=400)
 def error_two(mu: float, alpha: float) -> float:
-    """Type II error of the test x > cut of N(0,1) against N(mu,1), both errors as integrals."""
+    """Type II error of the test x > cut of N(0,1) against N(mu,1), by mpmath's error functions, 40 digits."""
     from mpmath import erfc, erfinv, mp, mpf, sqrt
 
     with mp.workdps(40):
@@ -374,6 +394,39 @@ def normal_density(x: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi))
 
 
+def normal_divergence(
+    order: float, shift: float, spread: float = 1.0
+) -> tuple[float, float] | None:
+    """Renyi divergence of N(0,1) from N(shift, spread^2): the trapezoid rule, exact for such functions.
+
+    With it the rounding of a logarithm over order - 1; None where the integrand has no centre.
+    """
+    precision = order + (1.0 - order) / spread**2
+    if precision < 1e-5:
+        return None  # the difference of two that are far larger
+    centre = (1.0 - order) * shift / spread**2 / precision
+    x = centre + np.linspace(-13.0, 13.0, 1301) / math.sqrt(precision)
+    log_p, log_q = -0.5 * np.square(x), -0.5 * np.square((x - shift) / spread) - math.log(spread)
+    heights = order * log_p + (1.0 - order) * log_q
+    peak = float(heights.max())
+    area = float(np.exp(heights - peak).sum()) * float(x[1] - x[0]) / math.sqrt(2.0 * math.pi)
+    lost = 1e-15 * order * float(np.abs(log_p).max() + np.abs(log_q).max()) + 1e-14
+    return (peak + math.log(area)) / (order - 1.0), lost / (order - 1.0)
+
+
+def around(
+    value: tuple[float, float] | None, times: float = 1.0, more: float = 0.0
+) -> tuple[float, float] | None:
+    """Both ends of so many times a value that is known with some room, and `more` of it."""
+    return value and (times * (value[0] - value[1] - more), times * (value[0] + value[1] + more))
+
+
+def hockey_stick(mu: float, epsilon: float) -> float | None:
+    """The positive part of N(mu,1) - e^eps N(0,1), integrated from where it begins."""
+    return sampled_profile(mu, 1.0, epsilon)
+
+
+@oracle("dong2019.theorem4_2", draws=300, within=1e-8)
 def sampled_profile(mu: float, rate: float, epsilon: float) -> float | None:
     """The positive part of ((1-p) N(0,1) + p N(mu,1)) - e^eps N(0,1), integrated from where it begins."""
     if epsilon > 30.0:
@@ -384,22 +437,21 @@ def sampled_profile(mu: float, rate: float, epsilon: float) -> float | None:
         return None  # below the range of floats
 
     def gap(x: Floats) -> Floats:
-        # p (N(mu,1) - N(0,1)) - (e^eps - 1) N(0,1), as a multiple of N(0,1)
-        return normal_density(x) * growth_free(x)
-
-    def growth_free(x: Floats) -> Floats:
-        return np.asarray(rate * np.expm1(np.minimum(mu * x - 0.5 * mu * mu, 700.0)) - growth)
+        """p (N(mu,1) - N(0,1)) - (e^eps - 1) N(0,1)."""
+        loss, base, far = mu * x - 0.5 * mu * mu, normal_density(x), normal_density(x - mu)
+        apart = np.where(loss < 1.0, base * np.expm1(np.minimum(loss, 1.0)), far - base)
+        return np.asarray(rate * apart - growth * base)
 
     scale = 1.0 / (1.0 + max(cut - mu, 0.0))
-    return integral(gap, cut, cut + 9.0 * scale) + integral(
-        gap, cut + 9.0 * scale, cut + 40.0 * scale
-    )
+    middle = cut + 9.0 * scale
+    return integral(gap, cut, middle) + integral(gap, middle, cut + 40.0 * scale)
 
 
 def _turns(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
+@oracle("dong2019.c_p", draws=120, within=2e-5)
 def envelope(mu: float, rate: float, alpha: float) -> tuple[float, float]:
     """The double conjugate as defined: the convex hull of min(f_p, its inverse) on a fine grid."""
     from scipy.special import ndtr, ndtri

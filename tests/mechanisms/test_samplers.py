@@ -21,7 +21,7 @@ from dpacct.mechanisms.exact_draw import (
     exponential_coin,
     honesty,
 )
-from dpacct.mechanisms.staircase import height
+from dpacct.mechanisms.laws.staircase import height
 
 # a fit worse than one in a million of all seeds is a fault
 LEAST = 1e-6

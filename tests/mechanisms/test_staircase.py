@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 import dpacct as dp
-from dpacct.mechanisms import staircase
-from dpacct.mechanisms.staircase import mean_size, unmoved
+from dpacct.mechanisms.laws import staircase
+from dpacct.mechanisms.laws.staircase import mean_size, unmoved
 from dpacct.pld import contour
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.moments import prepare

@@ -102,7 +102,8 @@ def fifty(module: str) -> types.ModuleType:
 
 OURS = (
     *("dpacct.papers.formulas.", "dpacct.pld.conversions", "dpacct.shuffling.published"),
-    *("dpacct.pate.published", "dpacct.compose.smallest_noise"),
+    *("dpacct.pate.published", "dpacct.compose.smallest_noise", "dpacct.compose.sampled_renyi"),
+    "dpacct.mechanisms.laws.staircase",
 )
 
 

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from dpacct.mechanisms.laws import staircase
 from dpacct.papers import truths
 from dpacct.papers.formulas import dp_fedsam, mironov2017, udp_fl
 from dpacct.papers.oracle import oracle_of
@@ -38,13 +39,13 @@ def direct(alpha: float, rho: float, delta: float) -> float:
 
 
 def inside_a_lambda(alpha: float) -> float:
-    return sum(map(lambda x: udp_fl.renyi(alpha, x, 0.5), (1.0, 2.0)))
+    return sum(map(lambda x: staircase.renyi(alpha, x, 0.5), (1.0, 2.0)))
 
 
 def late(alpha: float) -> float:
-    from dpacct.papers.formulas.dp_fedsam import sampled_renyi
+    from dpacct.compose.sampled_renyi import by_quadrature
 
-    return math.sqrt(sampled_renyi(alpha, 0.1, 1.0))
+    return math.sqrt(by_quadrature(alpha, 0.1, 1.0))
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
 from dpacct.papers import truths
 from dpacct.papers.formulas import dp_fed_ls, mironov2017, papernot2018
-from dpacct.papers.oracle import Comparison, Floats, oracle, proof
+from dpacct.papers.oracle import Comparison, oracle, proof
 from dpacct.pate import published
 from dpacct.pld import conversions
 
@@ -61,15 +59,7 @@ def both_answers(alpha: float, first: float, second: float) -> float:
 
 
 # Lemma 9
-def lemma9(alpha: float, rho: float, delta: float) -> float:
-    """Epsilon at this delta."""
-    return mironov2017.proposition3(alpha, rho, delta)
-
-
-@oracle("lemma9", draws=300)
-def converted(alpha: float, rho: float, delta: float) -> tuple[float, float]:
-    """As for the conversion it quotes: the best of many two-point pairs."""
-    return truths.worst_epsilon(alpha, rho, delta)
+lemma9 = mironov2017.proposition3
 
 
 # Proposition 10
@@ -180,28 +170,10 @@ def algorithm3_corrected(sigma: float, epsilon: float) -> float:
     return conversions.gaussian_delta(1.0 / sigma, epsilon)
 
 
-@cache
-def _rule() -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.legendre.leggauss(80)
-    return nodes, weights
-
-
 @oracle("algorithm3_corrected", draws=300, within=1e-7)
 def sum_of_updates(sigma: float, epsilon: float) -> float | None:
     """The positive part of N(1, sigma^2) - e^eps N(0, sigma^2), integrated from where it begins."""
-    cut = epsilon * sigma + 0.5 / sigma  # in units of sigma
-    if cut > 30.0 or epsilon > 600.0 or cut - 1.0 / sigma > 8.0:
-        return None
-    nodes, weights = _rule()
-    ends = cut + np.array([0.0, 1.0, 3.0, 8.0, 20.0]) / (1.0 + max(0.0, cut - 1.0 / sigma))
-    ends = np.append(ends, cut + 1.0 / sigma + 20.0)
-    total = 0.0
-    for low, high in itertools.pairwise(ends.tolist()):
-        x = low + 0.5 * (high - low) * (nodes + 1.0)
-        density = np.exp(-0.5 * (x - 1.0 / sigma) ** 2) / math.sqrt(2.0 * math.pi)
-        share = -np.expm1(epsilon - x / sigma + 0.5 / sigma**2)
-        total += 0.5 * (high - low) * float(weights @ (density * share))
-    return total
+    return truths.hockey_stick(1.0 / sigma, epsilon)
 
 
 # Algorithms 5 and 6
@@ -210,28 +182,18 @@ def algorithm6(sigma: float, clip: float, participants: int) -> float:
     return sigma * clip
 
 
-def _left(sigma: float, clip: float, participants: int, staying: int) -> float | None:
-    if participants > 5000:
-        return None
-    each = sigma * sigma * clip * clip / participants
-    return math.sqrt(math.fsum([each] * staying))
-
-
-@oracle("algorithm6", draws=200)
-def all_agents(sigma: float, clip: float, participants: int) -> float | None:
-    """Each agent's variance, added up one by one."""
-    return _left(sigma, clip, participants, participants)
-
-
 def algorithm6_dropout(sigma: float, clip: float, participants: int, missing: int) -> float:
     """The std of the noise on the sum that is left."""
     return sigma * clip * math.sqrt((participants - missing) / participants)
 
 
-@oracle("algorithm6_dropout", draws=200)
-def some_agents(sigma: float, clip: float, participants: int, missing: int) -> float | None:
+@oracle("algorithm6", "algorithm6_dropout", draws=200)
+def staying_agents(sigma: float, clip: float, participants: int, missing: int = 0) -> float | None:
     """The variances of those that stay, added up one by one."""
-    return _left(sigma, clip, participants, participants - missing)
+    if participants > 5000:
+        return None
+    each = sigma * sigma * clip * clip / participants
+    return math.sqrt(math.fsum([each] * (participants - missing)))
 
 
 # Theorem 11
@@ -240,43 +202,23 @@ def theorem11_agent(alpha: float, queries: int, sigma: float) -> float:
     return queries * alpha / (2.0 * sigma**2)
 
 
-def _counts(alpha: float, sigma: float, moves: tuple[float, ...]) -> float | None:
-    """Renyi divergence of noisy counts by quadrature in each coordinate that moves."""
-    if alpha * max(moves) / sigma > 200.0 or max(moves) < 1e-4 * sigma:
+def _counts(alpha: float, sigma: float, move: float, times: int) -> tuple[float, float] | None:
+    """So many Renyi integrals of a noisy count that moves."""
+    if alpha * move / sigma > 200.0 or move < 1e-4 * sigma:
         return None
-    total = 0.0
-    for move in moves:
-        shift = move / sigma
-        # the integrand is a normal density around alpha * shift
-        x = alpha * shift + np.linspace(-14.0, 14.0, 1401)
-        height = -0.5 * (alpha * (x - shift) ** 2 + (1.0 - alpha) * x * x)
-        width = math.log(float(x[1] - x[0])) - 0.5 * math.log(2.0 * math.pi)
-        total += float(np.logaddexp.reduce(height)) + width
-    return total / (alpha - 1.0)
-
-
-def _of_queries(value: float | None, queries: int, alpha: float) -> tuple[float, float] | None:
-    if value is None:
-        return None
-    room = 1e-12 * max(1.0, alpha) + 1e-12 / (alpha - 1.0)  # rounding of the logarithm
-    return queries * (value - room), queries * (value + room)
+    room = 1e-12 * alpha + 1e-12 / (alpha - 1.0)  # rounding of the logarithm
+    return truths.around(truths.normal_divergence(alpha, move / sigma), times, room)
 
 
 @oracle("theorem11_agent", draws=300)
 def agent_counts(alpha: float, queries: int, sigma: float) -> tuple[float, float] | None:
     """The Renyi integral of the one count that an agent's hard vote moves."""
-    return _of_queries(_counts(alpha, sigma, (1.0,)), queries, alpha)
+    return _counts(alpha, sigma, 1.0, queries)
 
 
 def theorem11_instance(alpha: float, queries: int, sigma: float) -> float:
     """Renyi divergence of all the noisy counts, exactly, where a vote may move."""
     return queries * alpha / sigma**2
-
-
-@oracle("theorem11_instance", draws=300)
-def instance_counts(alpha: float, queries: int, sigma: float) -> tuple[float, float] | None:
-    """The Renyi integrals of the two counts that a moved vote changes."""
-    return _of_queries(_counts(alpha, sigma, (1.0, 1.0)), queries, alpha)
 
 
 def theorem11_knn(alpha: float, queries: int, sigma: float, k: int) -> float:
@@ -289,12 +231,12 @@ def theorem11_knn_tight(alpha: float, queries: int, sigma: float, k: int) -> flo
     return queries * alpha / (k * sigma) ** 2
 
 
-@oracle("theorem11_knn", "theorem11_knn_tight", draws=300)
+@oracle("theorem11_instance", "theorem11_knn", "theorem11_knn_tight", draws=300)
 def neighbour_counts(
-    alpha: float, queries: int, sigma: float, k: int
+    alpha: float, queries: int, sigma: float, k: int = 1
 ) -> tuple[float, float] | None:
-    """The Renyi integrals of the two counts that a replaced neighbour changes by 1/k."""
-    return _of_queries(_counts(alpha, sigma, (1.0 / k, 1.0 / k)), queries, alpha)
+    """The Renyi integrals of the two counts that a replaced neighbour, or a moved vote, changes."""
+    return _counts(alpha, sigma, 1.0 / k, 2 * queries)
 
 
 # Lemma 12
@@ -335,8 +277,7 @@ def wrong_at_margin(margin: float, classes: int, delta: float, sigma: float) -> 
     z = np.linspace(-38.0, 38.0, 4001)
     # some other class is ahead: 1 - Phi^{C-1}, without cancellation
     ahead = -np.expm1((classes - 1) * log_ndtr(z + margin / sigma))
-    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    wrong = float(density @ ahead) * float(z[1] - z[0])
+    wrong = float(truths.normal_density(z) @ ahead) * float(z[1] - z[0])
     return Comparison(delta, wrong * (1.0 - 1e-11), wrong * (1.0 + 1e-11))
 
 
@@ -357,14 +298,10 @@ def lemma13(q: float, alpha: float, epsilon: float) -> float:
 def outcome_under_first(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
     """P = (1-q, q) and the two Q that are farthest from it, within eps at order 2 alpha both ways."""
     others = truths.partners(q, 2.0 * alpha, epsilon)
-    return truths.at_least(
-        max(truths.two_point_divergence(alpha, q, other) for other in others), alpha
-    )
+    return truths.attained(alpha, *((q, other) for other in others))
 
 
-def lemma13_proof(q: float, alpha: float, epsilon: float) -> float:
-    """As `lemma13`."""
-    return lemma13(q, alpha, epsilon)
+lemma13_proof = lemma13
 
 
 def lemma13_corrected_event(q: float, alpha: float, epsilon: float) -> float:
@@ -378,9 +315,7 @@ def lemma13_corrected_event(q: float, alpha: float, epsilon: float) -> float:
 def outcome_under_second(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
     """Q = (1-q, q) and the two P that are farthest from it, within eps at order 2 alpha both ways."""
     others = truths.partners(q, 2.0 * alpha, epsilon)
-    return truths.at_least(
-        max(truths.two_point_divergence(alpha, other, q) for other in others), alpha
-    )
+    return truths.attained(alpha, *((other, q) for other in others))
 
 
 def lemma13_corrected(q: float, alpha: float, epsilon: float) -> float:
@@ -392,13 +327,7 @@ def lemma13_corrected(q: float, alpha: float, epsilon: float) -> float:
 def outcome_under_both(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
     """One law is (1-q, q), the other misses with less: farthest within eps at order 2 alpha."""
     least = truths.partners(q, 2.0 * alpha, epsilon)[0]
-    return truths.at_least(
-        max(
-            truths.two_point_divergence(alpha, least, q),
-            truths.two_point_divergence(alpha, q, least),
-        ),
-        alpha,
-    )
+    return truths.attained(alpha, (least, q), (q, least))
 
 
 @proof("lemma13_corrected")
@@ -423,24 +352,10 @@ def theorem14(votes: Sequence[int], sigma: float, alpha: float) -> float:
 
 
 @oracle("theorem14", draws=400, within=1e-8)
-def one_agent_printed(
-    votes: Sequence[int], sigma: float, alpha: float
-) -> tuple[float, float] | None:
-    """Two labels' probabilities in closed form, more by quadrature; the worst with an agent more or less."""
-    if len(votes) > 2:
-        return one_agent(votes, sigma, alpha)
-    from scipy.special import log_ndtr
-
-    def logs(margin: float) -> Floats:
-        scaled = margin / (math.sqrt(2.0) * sigma)
-        return np.array([float(log_ndtr(scaled)), float(log_ndtr(-scaled))])
-
-    lead = votes[0] - votes[1]
-    law = logs(lead)
-    margins = [lead + 1, lead - 1]  # a vote more for one of them; a vote fewer is the same
-    value = max(truths.label_divergence(alpha, law, logs(margin)) for margin in margins)
-    room = 1e-9 * value + 1e-14 * alpha / (alpha - 1.0)
-    return value - room, value + room
+def agent_after(votes: Sequence[int], sigma: float, alpha: float) -> tuple[float, float] | None:
+    """All labels' probabilities, from these votes to all with one agent more or less."""
+    counts = tuple(map(float, votes))
+    return truths.worst_label_divergence(counts, truths.one_agent(counts), sigma, alpha, both=False)
 
 
 def _moved(votes: Sequence[float], sigma: float, margin: float) -> float:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-from dpacct.papers import truths
-from dpacct.papers.oracle import oracle
 from dpacct.pld import conversions
 
 
@@ -18,9 +16,3 @@ def proposition12(alpha: float, rho: float, delta: float) -> float:
     """Epsilon at this delta; at least 0."""
     epsilon = conversions.epsilon(rho * (alpha - 1.0), alpha - 1.0, math.log(delta))
     return max(0.0, epsilon)
-
-
-@oracle("proposition12", draws=1500)
-def two_points(alpha: float, rho: float, delta: float) -> tuple[float, float]:
-    """The best of many two-point pairs whose divergence is exactly rho: each is a mechanism."""
-    return truths.worst_epsilon(alpha, rho, delta)

@@ -6,16 +6,17 @@ Trade-off functions of Gaussian shifts, what subsampling makes of them, and thei
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct.papers import truths
+from dpacct.compose.sampled_renyi import fixed_size as c_p_renyi
 from dpacct.papers.oracle import oracle, proof
 from dpacct.pld import conversions
+from dpacct.pld.roots import decreasing
+
+__all__ = ["c_p", "c_p_renyi", "corollary5_4", "definition2_6", "theorem4_2"]
 
 
 # Definition 2.6
@@ -24,12 +25,6 @@ def definition2_6(mu: float, alpha: float) -> float:
     from scipy.special import ndtr, ndtri
 
     return float(ndtr(-ndtri(alpha) - mu))
-
-
-@oracle("definition2_6", draws=400)
-def threshold_test(mu: float, alpha: float) -> float:
-    """The error of the threshold test, by mpmath's error functions, 40 digits."""
-    return truths.error_two(mu, alpha)
 
 
 # Theorem 4.2
@@ -45,16 +40,7 @@ def theorem4_2(mu: float, rate: float, epsilon: float) -> float:
     return rate * conversions.gaussian_delta(mu, amplified(epsilon, rate))
 
 
-@oracle("theorem4_2", draws=300, within=1e-8)
-def one_sampled_step(mu: float, rate: float, epsilon: float) -> float | None:
-    """The positive part of ((1-p) N(0,1) + p N(mu,1)) - e^eps N(0,1), integrated from where it begins."""
-    return truths.sampled_profile(mu, rate, epsilon)
-
-
 # Eq. (13)
-_HALVE = 200
-
-
 def c_p(mu: float, rate: float, alpha: float) -> float:
     """The least type II error at type I error `alpha` for one sampled Gaussian step."""
     from scipy.special import ndtr
@@ -68,19 +54,8 @@ def c_p(mu: float, rate: float, alpha: float) -> float:
         return sampled(alpha)
     if alpha <= low:
         return fixed + low - alpha
-    inside, outside = 0.0, fixed  # the inverse: sampled falls from 1 to `low` on (0, fixed]
-    for _ in range(_HALVE):
-        middle = 0.5 * (inside + outside)
-        if middle in (inside, outside):
-            break
-        inside, outside = (middle, outside) if sampled(middle) > alpha else (inside, middle)
-    return outside
-
-
-@oracle("c_p", draws=120, within=2e-5)
-def hull(mu: float, rate: float, alpha: float) -> tuple[float, float]:
-    """The double conjugate as defined: the convex hull of min(f_p, its inverse) on a fine grid."""
-    return truths.envelope(mu, rate, alpha)
+    # the inverse: sampled falls from 1 to `low` on (0, fixed]
+    return decreasing(lambda x: (sampled(x), math.nan), alpha, 0.0, fixed)
 
 
 # Corollary 5.4
@@ -119,38 +94,6 @@ def limiting_moment() -> bool:
 
 
 # Theorem 4.2
-@cache
-def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    nodes, weights = np.polynomial.legendre.leggauss(16)
-    return nodes, weights
-
-
-def c_p_renyi(mu: float, rate: float, alpha: float) -> float:
-    """Renyi divergence of order `alpha` of one sampled step, replace-one."""
-    nodes, weights = _rule()
-    start, end = mu / 2.0, alpha * mu + 14.0
-    edges = np.linspace(start, end, 2 + int((end - start) * max(1.0, mu)))
-    half = (edges[1] - edges[0]) / 2.0
-    x = (edges[:-1, None] + half * (nodes + 1.0)).ravel()
-    log_weight = np.log(np.tile(weights * half, edges.size - 1)) - x * x / 2.0
-    log_weight -= math.log(2.0 * math.pi) / 2.0
-    with np.errstate(divide="ignore"):  # log(0) = -inf where rate is 1
-        loss = np.logaddexp(np.log1p(-rate), math.log(rate) + mu * x - mu * mu / 2.0)
-    top = log_weight + alpha * loss
-    highest = float(np.max(top))
-    if highest > 500.0:
-        return (highest + math.log(float(np.sum(np.exp(top - highest))))) / (alpha - 1.0)
-    near = np.minimum(loss, 30.0 / alpha)  # where powers of the ratio are close to 1
-    gain = np.exp(near) * np.expm1((alpha - 1.0) * near) + np.expm1((1.0 - alpha) * loss)
-    far = (
-        np.exp(top)
-        - np.exp(log_weight + loss)
-        + np.exp(log_weight) * np.expm1((1.0 - alpha) * loss)
-    )
-    parts = np.where(loss < 30.0 / alpha, np.exp(log_weight) * gain, far)
-    return math.log1p(float(np.sum(parts))) / (alpha - 1.0)
-
-
 @oracle("c_p_renyi", draws=100, within=1e-7)
 def renyi_fixed(mu: float, rate: float, alpha: float) -> tuple[float, float]:
     """The Renyi divergence of the dominating pair of a uniform sample, by the exact engine."""

@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
+from typing import TypeAlias
 
 import numpy as np
 
 import dpacct as dp
+from dpacct.compose import sampled_renyi
 from dpacct.compose.smallest_noise import POISSON, UNIFORM, Guarantee
 from dpacct.errors import OutsideDomain
 from dpacct.papers import truths
-from dpacct.papers.formulas import mironov2017, mironov2019, wang2018
+from dpacct.papers.formulas import mironov2017
 from dpacct.papers.oracle import Comparison, Floats, oracle, proof
-from dpacct.pld import conversions
-
+from dpacct.pld.roots import decreasing
 
 # Proposition 1
-def path(d: int) -> list[tuple[float, list[float]]]:
+Eigen: TypeAlias = list[tuple[float, list[float]]]
+
+
+def _pair(angle: float, wave: list[float]) -> tuple[float, list[float]]:
+    """The eigenvalue of a Laplacian on a line for that frequency, and its wave, normed."""
+    size = math.sqrt(math.fsum(x * x for x in wave))
+    return 2.0 - 2.0 * math.cos(angle), [x / size for x in wave]
+
+
+def path(d: int) -> Eigen:
     """Eigenpairs of a path's Laplacian (Neumann ends): cosines, the first of them constant."""
+    angles = [math.pi * k / d for k in range(d)]
+    return [_pair(angle, [math.cos(angle * (i + 0.5)) for i in range(d)]) for angle in angles]
+
+
+def cycle(d: int) -> Eigen:
+    """Eigenpairs of a cycle's Laplacian (periodic ends): a sine and a cosine for each frequency."""
     pairs = []
     for k in range(d):
-        wave = [math.cos(math.pi * k * (2 * i + 1) / (2 * d)) for i in range(d)]
-        size = math.sqrt(math.fsum(x * x for x in wave))
-        value = 2.0 - 2.0 * math.cos(math.pi * k / d)
-        pairs.append((value, [x / size for x in wave]))
+        turn, angle = math.sin if 2 * k > d else math.cos, 2.0 * math.pi * k / d
+        pairs.append(_pair(angle, [turn(angle * i) for i in range(d)]))
     return pairs
 
 
-def risk(
-    v: Sequence[float], sigma: float, nu: float, eigen: list[tuple[float, list[float]]]
-) -> float:
+def risk(v: Sequence[float], sigma: float, nu: float, eigen: Eigen) -> float:
     """Proposition 1's sum over eigenpairs (lambda_i, e_i): squared bias plus variance."""
     total = 0.0
     for value, vector in eigen:
@@ -69,18 +81,6 @@ def neumann_risk(v: Sequence[float], sigma: float, nu: float) -> float:
     return _risk("neumann", sigma, nu, v)
 
 
-def cycle(d: int) -> list[tuple[float, list[float]]]:
-    """Eigenpairs of a cycle's Laplacian (periodic ends): a sine and a cosine for each frequency."""
-    pairs = []
-    for k in range(d):
-        turn = math.sin if 2 * k > d else math.cos
-        wave = [turn(2.0 * math.pi * k * i / d) for i in range(d)]
-        size = math.sqrt(math.fsum(x * x for x in wave))
-        value = 2.0 - 2.0 * math.cos(2.0 * math.pi * k / d)
-        pairs.append((value, [x / size for x in wave]))
-    return pairs
-
-
 def proposition1_periodic(v: Sequence[float], sigma: float, nu: float) -> float:
     """The mean squared error; `nu` is the standard deviation of the noise."""
     return risk(v, sigma, nu, cycle(len(v)))
@@ -93,19 +93,11 @@ def periodic_risk(v: Sequence[float], sigma: float, nu: float) -> float:
 
 
 # Section 4 and Eq. (2)
-def periodic(v: Sequence[float], sigma: float) -> list[float]:
-    """Eq. (2) as computed: ifft(fft(v) / (1 - sigma fft(d))), d = [-2, 1, 0, ..., 0, 1]."""
-    import numpy as np
-
+def eq2(v: Sequence[float], sigma: float) -> float:
+    """First entry of ifft(fft(v) / (1 - sigma fft(d))), d = [-2, 1, 0, ..., 0, 1], as computed."""
     kernel = np.zeros(len(v))
     kernel[0], kernel[1], kernel[-1] = -2.0, 1.0, 1.0
-    smooth = np.fft.ifft(np.fft.fft(v) / (1.0 - sigma * np.fft.fft(kernel)))
-    return [float(x) for x in smooth.real]
-
-
-def eq2(v: Sequence[float], sigma: float) -> float:
-    """First entry of the smoothed vector."""
-    return periodic(v, sigma)[0]
+    return float(np.fft.ifft(np.fft.fft(v) / (1.0 - sigma * np.fft.fft(kernel)))[0].real)
 
 
 @oracle("eq2", draws=200)
@@ -115,9 +107,7 @@ def dirichlet(v: Sequence[float], sigma: float) -> float:
 
 
 # Eq. (2)
-def eq2_corrected(v: Sequence[float], sigma: float) -> float:
-    """First entry of the smoothed vector."""
-    return periodic(v, sigma)[0]
+eq2_corrected = eq2
 
 
 @oracle("eq2_corrected", draws=200, within=1e-7)
@@ -129,15 +119,7 @@ def periodic_ends(v: Sequence[float], sigma: float) -> tuple[float, float]:
 
 
 # Lemma 1
-def lemma1(alpha: float, rho: float, delta: float) -> float:
-    """Epsilon at this delta."""
-    return mironov2017.proposition3(alpha, rho, delta)
-
-
-@oracle("lemma1", draws=1500)
-def two_points(alpha: float, rho: float, delta: float) -> tuple[float, float]:
-    """The best of many two-point pairs whose divergence is exactly rho: each is a mechanism."""
-    return truths.worst_epsilon(alpha, rho, delta)
+lemma1 = mironov2017.proposition3
 
 
 # Lemma 2
@@ -156,27 +138,22 @@ def remark1(tau: float, nu2: float, alpha: float) -> float:
 @oracle("lemma2", draws=5000, within=1e-7)
 def by_a_fixed_size(tau: float, nu2: float, alpha: float) -> float:
     """Renyi divergence of the dominating pair C_tau under replace-one, by the exact engine."""
-    node = dp.WithoutReplacement(tau)(dp.Gaussian(sigma=nu2**0.5))
-    return float(node.rdp(alpha))
+    return float(dp.WithoutReplacement(tau)(dp.Gaussian(sigma=nu2**0.5)).rdp(alpha))
 
 
 # Theorem 1
-def _fixed(
-    guarantee: Guarantee,
-    epsilon: float,
-    delta: float,
-    tau: float,
-    clip: float,
-    steps: int,
-    lam: float,
-) -> float:
+Target: TypeAlias = tuple[float, float, float, int]
+"""epsilon, log(1/delta), tau and T."""
+
+
+def _fixed(theorem: Guarantee, lam: float, clip: float, target: Target) -> float:
     """nu by Eq. (3) or (4) at this lambda; raises `OutsideDomain` where a side condition fails."""
-    log_inverse = -math.log(delta)
-    x = guarantee.squared(lam, epsilon, log_inverse, tau, steps)
-    if x < guarantee.least:
-        message = f"lam must make nu^2/(4 G^2) at least {guarantee.least}, got {x:.6g} at {lam:.6g}"
+    epsilon, log_inverse, tau, steps = target
+    x = theorem.squared(lam, epsilon, log_inverse, tau, steps)
+    if x < theorem.least:
+        message = f"lam must make nu^2/(4 G^2) at least {theorem.least}, got {x:.6g} at {lam:.6g}"
         raise OutsideDomain(message, argument="lam")
-    if guarantee.slack(x, guarantee.alpha(lam, epsilon, log_inverse), tau) < 0.0:
+    if theorem.slack(x, theorem.alpha(lam, epsilon, log_inverse), tau) < 0.0:
         message = f"lam must meet the condition on alpha, got {lam:.6g}"
         raise OutsideDomain(message, argument="lam")
     return 2.0 * clip * math.sqrt(x)
@@ -184,24 +161,24 @@ def _fixed(
 
 def eq3(epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float) -> float:
     """nu, the standard deviation of the noise on the sum; `clip` = G, `steps` = T."""
-    return _fixed(UNIFORM, epsilon, delta, tau, clip, steps, lam)
+    return _fixed(UNIFORM, lam, clip, (epsilon, -math.log(delta), tau, steps))
 
 
-def _best(
-    guarantee: Guarantee, epsilon: float, delta: float, tau: float, clip: float, steps: int
-) -> float:
+def _best(theorem: Guarantee, clip: float, target: Target) -> float:
     """nu at the best lambda; raises `OutsideDomain`, with the smallest epsilon, where none fits."""
-    solution = guarantee.smallest(epsilon, -math.log(delta), tau, steps)
+    solution = theorem.smallest(*target)
     if solution is None:
-        least = guarantee.least_epsilon(-math.log(delta), tau, steps)
-        message = f"epsilon must be at least {least:.12g} for a lambda to exist, got {epsilon:.12g}"
+        least = theorem.least_epsilon(*target[1:])
+        message = (
+            f"epsilon must be at least {least:.12g} for a lambda to exist, got {target[0]:.12g}"
+        )
         raise OutsideDomain(message, argument="epsilon")
     return 2.0 * clip * math.sqrt(solution[0])
 
 
 def theorem1(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
     """nu, the standard deviation of the noise on the sum."""
-    return _best(UNIFORM, epsilon, delta, tau, clip, steps)
+    return _best(UNIFORM, clip, (epsilon, -math.log(delta), tau, steps))
 
 
 def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
@@ -212,11 +189,11 @@ def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
     for order, divergence in zip(orders, np.atleast_1d(divergences).tolist(), strict=True):
         log_delta = (order - 1.0) * (divergence - epsilon)
         if log_delta <= math.log(delta):
-            return Comparison(delta, *(2 * [math.exp(log_delta)]))
-    bound = node.delta(epsilon=epsilon, method="rdp")
-    if bound.value > delta:
-        bound = node.delta(epsilon=epsilon, method="exact")
-    return Comparison(delta, bound.value, bound.value)
+            return Comparison(delta, math.exp(log_delta), math.exp(log_delta))
+    true = node.delta(epsilon=epsilon, method="rdp").value
+    if true > delta:
+        true = node.delta(epsilon=epsilon, method="exact").value
+    return Comparison(delta, true, true)
 
 
 @oracle("eq3", "theorem1", draws=300, within=1e-6, claimed=True)
@@ -250,23 +227,15 @@ def _least_epsilon(constant: float, least: float, delta: float, tau: float, step
         at = int(np.argmax(room))
         return bool(room[at] >= 0.0), float(where[at])
 
-    def feasible(epsilon: float) -> bool:
+    def missing(epsilon: float) -> bool:
         solution, best = exists(epsilon, lam)
-        if solution:
-            return True
         near = best * np.geomspace(0.998, 1.0 / 0.998, 20_001)
-        return exists(epsilon, near[near < 1.0])[0]
+        return not (solution or exists(epsilon, near[near < 1.0])[0])
 
     high = 1.0
-    while not feasible(high):
+    while missing(high):
         high *= 2.0
-    low = 0.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if feasible(middle) else (middle, high)
-        if high - low < 1e-9 * high:
-            break
-    return high
+    return truths.last(missing, 0.0, high, 1e-9)
 
 
 @oracle("theorem1_least_epsilon", draws=12, within=1e-6)
@@ -299,21 +268,21 @@ def lemma3(tau: float, nu2: float, alpha: float) -> float:
     return 2.0 * tau * tau * alpha / nu2
 
 
-def lemma3_integer(tau: float, nu2: float, alpha: int) -> float:
-    """As `lemma3`."""
-    return lemma3(tau, nu2, alpha)
+lemma3_integer = lemma3
+
+
+def _accounted(rdp: Callable[[float], float], orders: Iterable[float], delta: float) -> float:
+    """The least epsilon over these orders, by Lemma 1."""
+    return min(lemma1(order, rdp(order), delta) for order in orders)
 
 
 def uniform(multiplier: float, tau: float, steps: int, delta: float) -> float:
     """Epsilon by Theorem 9 of Wang et al., whole orders, with rho(alpha) = alpha/(2 z^2)."""
-    return min(
-        conversions.mironov_epsilon(
-            steps * (order - 1) * wang2018.theorem9(order, tau, multiplier),
-            order - 1.0,
-            math.log(delta),
-        )
-        for order in range(2, 33)
-    )
+
+    def rdp(order: float) -> float:
+        return steps * sampled_renyi.theorem9(int(order), tau, multiplier)
+
+    return _accounted(rdp, range(2, 33), delta)
 
 
 @proof("lemma2", "lemma3_integer")
@@ -331,7 +300,7 @@ def constants_add_up() -> bool:
 # Theorem 2
 def eq4(epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float) -> float:
     """nu, the standard deviation of the noise on the sum."""
-    return _fixed(POISSON, epsilon, delta, tau, clip, steps, lam)
+    return _fixed(POISSON, lam, clip, (epsilon, -math.log(delta), tau, steps))
 
 
 @proof("eq3", "eq4")
@@ -350,7 +319,7 @@ def budget_is_split() -> bool:
 
 def theorem2(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
     """nu, the standard deviation of the noise on the sum."""
-    return _best(POISSON, epsilon, delta, tau, clip, steps)
+    return _best(POISSON, clip, (epsilon, -math.log(delta), tau, steps))
 
 
 def theorem2_corrected(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
@@ -379,14 +348,11 @@ _ORDERS = [1.0 + tenth / 10.0 for tenth in range(1, 100)] + [float(n) for n in r
 
 def poisson(multiplier: float, tau: float, steps: int, delta: float) -> float:
     """Epsilon by the exact Renyi divergence of the sampled Gaussian, sensitivity G."""
-    return min(
-        conversions.mironov_epsilon(
-            steps * (order - 1.0) * mironov2019.fractional(order, tau, multiplier),
-            order - 1.0,
-            math.log(delta),
-        )
-        for order in _ORDERS
-    )
+
+    def rdp(order: float) -> float:
+        return steps * sampled_renyi.any_order(order, tau, multiplier)
+
+    return _accounted(rdp, _ORDERS, delta)
 
 
 @oracle("theorem2_corrected", draws=150, within=1e-6, claimed=True, draw=_where_it_speaks)
@@ -411,17 +377,14 @@ def least_sampled(delta: float, tau: float, steps: int) -> float | None:
 
 
 # Proof of Theorem 2
-def theorem2_proof(tau: float, nu2: float, alpha: float) -> float:
-    """Lemma 3's bound, on the larger domain."""
-    return lemma3(tau, nu2, alpha)
+theorem2_proof = lemma3
 
 
 @oracle("theorem2_proof", draws=4000, within=1e-7)
 @oracle("lemma3", "lemma3_integer", draws=5000, within=1e-7)
 def by_coins(tau: float, nu2: float, alpha: float) -> float:
     """Renyi divergence of the Poisson-sampled Gaussian, the worse direction, by the exact engine."""
-    node = dp.Poisson(tau)(dp.Gaussian(sigma=nu2**0.5))
-    return float(node.rdp(alpha))
+    return float(dp.Poisson(tau)(dp.Gaussian(sigma=nu2**0.5)).rdp(alpha))
 
 
 # Eq. (5)
@@ -527,7 +490,8 @@ def largest_order(tau: float, nu2: float) -> float:
 # Appendix A
 def appendix_a(alpha: int, tau: float, sigma: float) -> float:
     """Renyi divergence of whole order `alpha`, at most; `sigma` = std / sensitivity."""
-    return wang2018.divergence(wang2018.log_terms(alpha, tau, sigma), alpha)
+    terms = sampled_renyi.theorem9_log_terms(alpha, tau, sigma)
+    return sampled_renyi.of_log_terms(terms, alpha)
 
 
 @oracle("appendix_a", draws=250, within=1e-7)
@@ -535,8 +499,7 @@ def dominating_pair(alpha: int, tau: float, sigma: float) -> float | None:
     """The dominating pair C_tau of the Gaussian under replace-one, by the exact engine."""
     if sigma < 0.05:
         return None
-    node = dp.WithoutReplacement(tau)(dp.Gaussian(sigma=sigma))
-    return float(node.rdp(alpha))
+    return float(dp.WithoutReplacement(tau)(dp.Gaussian(sigma=sigma)).rdp(alpha))
 
 
 # Lemma 4
@@ -605,9 +568,7 @@ def left_of_eq15(nu2: float) -> float:
         return float(exp(1 / mpf(nu2)))
 
 
-def eq15_corrected(nu2: float) -> float:
-    """The right side, 3.5/nu^2."""
-    return 3.5 / nu2
+eq15_corrected = eq15
 
 
 @oracle("eq15_corrected", draws=300)
@@ -641,15 +602,14 @@ def of_noise(
     theorem: Guarantee, nu: float, tau: float, clip: float, steps: int, delta: float
 ) -> float:
     """The smallest epsilon for which a theorem asks for no more noise than nu."""
-    log_inverse = -math.log(delta)
-    x = (0.5 * nu / clip) ** 2
+    log_inverse, x = -math.log(delta), (0.5 * nu / clip) ** 2
+
+    def least(epsilon: float) -> tuple[float, float]:
+        solution = theorem.smallest(epsilon, log_inverse, tau, steps)
+        return math.inf if solution is None else solution[0], math.nan
+
     low = theorem.least_epsilon(log_inverse, tau, steps)
-    high = 2.0 * low
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        solution = theorem.smallest(middle, log_inverse, tau, steps)
-        low, high = (low, middle) if solution is not None and solution[0] <= x else (middle, high)
-    return high
+    return decreasing(least, x, low, 2.0 * low)
 
 
 def uniform_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
@@ -662,22 +622,18 @@ def poisson_noise(nu: float, tau: float, clip: float, steps: int, delta: float) 
     return of_noise(POISSON, nu, tau, clip, steps, delta)
 
 
-def _ends(node: dp.Node, delta: float) -> tuple[float, float]:
-    answer = node.epsilon(delta=delta, method="exact")
-    assert answer.lower is not None and answer.upper is not None
-    return answer.lower, answer.upper
-
-
 def uniform_truth(multiplier: float, tau: float, steps: int, delta: float) -> tuple[float, float]:
     """Noise z G on a fixed-size sample under replace-one: sensitivity 2G."""
     base = dp.Gaussian(noise_multiplier=multiplier, clip=1)
-    return _ends(dp.WithoutReplacement(tau)(base) * steps, delta)
+    node = dp.WithoutReplacement(tau)(base) * steps
+    return truths.ends(node.epsilon(delta=delta, method="exact"))
 
 
 def poisson_truth(multiplier: float, tau: float, steps: int, delta: float) -> tuple[float, float]:
     """Noise z G on a Poisson sample under add/remove: sensitivity G."""
     base = dp.Gaussian(noise_multiplier=multiplier, clip=1)
-    return _ends(dp.Poisson(tau)(base) * steps, delta)
+    node = dp.Poisson(tau)(base) * steps
+    return truths.ends(node.epsilon(delta=delta, method="exact"))
 
 
 def uniform_noise_truth(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from random import Random
 
 import numpy as np
 
 import dpacct as dp
+from dpacct.compose.sampled_renyi import by_quadrature as sampled_renyi
 from dpacct.papers import truths
 from dpacct.papers.formulas import balle2018, canonne2020, dong2019
-from dpacct.papers.oracle import Comparison, Floats, oracle, proof
+from dpacct.papers.oracle import Comparison, oracle, proof
+from dpacct.pld.roots import minimum
 
 
 # Eq. (11)
@@ -129,51 +131,7 @@ def joined(clip: float, participants: int) -> float | None:
 
 
 # Theorem 2
-def eq16(alpha: float, rho: float, delta: float) -> float:
-    """Epsilon at this delta; at least 0."""
-    return canonne2020.proposition12(alpha, rho, delta)
-
-
-@oracle("eq16", draws=300)
-def converted(alpha: float, rho: float, delta: float) -> tuple[float, float]:
-    """As for the conversion it is: the best of many two-point pairs."""
-    return truths.worst_epsilon(alpha, rho, delta)
-
-
-# alpha times the ratio's distance from 1, below which powers are taken by their series
-_TINY = 1e-4
-
-
-def _squares(alpha: float, u: Floats) -> Floats:
-    """((1+u)^alpha - 1 - alpha u)/(alpha - 1) for small u, by its series."""
-    tail = 1.0 + (alpha - 3.0) / 4.0 * u * (1.0 + (alpha - 4.0) / 5.0 * u)
-    return np.asarray(alpha / 2.0 * u * u * (1.0 + (alpha - 2.0) / 3.0 * u * tail))
-
-
-def sampled_renyi(alpha: float, rate: float, sigma: float) -> float:
-    """(1/(alpha-1)) log E_{z ~ N(0, sigma^2)} [(1 - q + q mu_1(z)/mu_0(z))^alpha], mu_1 = N(1, sigma^2)."""
-    z = np.linspace(-13.0 * sigma, alpha + 13.0 * sigma, 512 + 24 * int(alpha / sigma))
-    log_weight = -z * z / (2.0 * sigma**2) + math.log(
-        float(z[1] - z[0]) / (sigma * math.sqrt(2.0 * math.pi))
-    )
-    with np.errstate(divide="ignore"):  # log(0) = -inf where the rate is 1
-        loss = np.logaddexp(np.log1p(-rate), math.log(rate) + (2.0 * z - 1.0) / (2.0 * sigma**2))
-    top = log_weight + alpha * loss
-    highest = float(np.max(top))
-    if highest > 500.0:
-        return (highest + math.log(float(np.sum(np.exp(top - highest))))) / (alpha - 1.0)
-    # the mean of the ratio is 1, which keeps the digits of a small divergence; dividing by alpha - 1
-    # inside the sum keeps those of an order next to 1
-    power = alpha - 1.0
-    near = np.minimum(loss, 30.0 / alpha)
-    close = np.exp(near) * np.expm1(power * near) / power - np.expm1(near)
-    hit = np.exp(log_weight + loss)
-    far = (np.exp(top) - hit) / power - (hit - np.exp(log_weight))
-    parts = np.where(loss < 30.0 / alpha, np.exp(log_weight) * close, far)
-    move = rate * np.expm1(np.minimum((2.0 * z - 1.0) / (2.0 * sigma**2), 700.0))
-    tiny = np.abs(move) < _TINY / alpha
-    parts = np.where(tiny, np.exp(log_weight) * _squares(alpha, np.where(tiny, move, 0.0)), parts)
-    return math.log1p(power * float(np.sum(parts))) / power
+eq16 = canonne2020.proposition12
 
 
 def eq17(alpha: float, rate: float, sigma: float, rounds: int) -> float:
@@ -207,28 +165,10 @@ def renyi(alpha: float, rate: float, sigma: float, rounds: int) -> tuple[float, 
     return rounds * (value - room), rounds * (value + room)
 
 
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-_LOWEST, _HIGHEST = 1e-2, 255.0  # orders minus 1
-_NARROW = 70
-
-
 def best_order(epsilon: Callable[[float], float]) -> float:
     """The smallest epsilon over the orders (1.01, 256]; it has one minimum."""
-    low, high = math.log(_LOWEST), math.log(_HIGHEST)
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    first, second = epsilon(1.0 + math.exp(left)), epsilon(1.0 + math.exp(right))
-    for _ in range(_NARROW):
-        if first < second:
-            high, right, second = right, left, first
-            left = high - _GOLDEN * (high - low)
-            first = epsilon(1.0 + math.exp(left))
-        else:
-            low, left, first = left, right, second
-            right = low + _GOLDEN * (high - low)
-            second = epsilon(1.0 + math.exp(right))
-        if high - low < 1e-5:
-            break
-    return min(first, second)
+    low, high = math.log(1e-2), math.log(255.0)
+    return minimum(lambda power: epsilon(1.0 + math.exp(min(high, max(low, power)))), low, high)
 
 
 def theorem2(rate: float, sigma: float, rounds: int, delta: float) -> float:
@@ -242,10 +182,7 @@ def theorem2_corrected(rate: float, sigma: float, rounds: int, delta: float) -> 
 
 
 def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
-    true = node.delta(epsilon=epsilon, method="exact")
-    lower = true.value if true.lower is None else true.lower
-    upper = true.value if true.upper is None else true.upper
-    return Comparison(delta, lower, upper)
+    return Comparison(delta, *truths.ends(node.delta(epsilon=epsilon, method="exact")))
 
 
 def _hit_often(rng: Random) -> dict[str, float | int]:
@@ -256,19 +193,19 @@ def _hit_often(rng: Random) -> dict[str, float | int]:
     return {"rate": rate, "sigma": rng.uniform(0.7, 3.0), "rounds": rounds, "delta": delta}
 
 
-@oracle("theorem2", "theorem2_corrected", draws=6, within=1e-6, claimed=True, draw=_hit_often)
+_few = partial(oracle, draws=6, within=1e-6, claimed=True, draw=_hit_often)
+
+
+@_few("theorem2", "theorem2_corrected")
 def sampled(
     epsilon: float, rate: float, sigma: float, rounds: int, delta: float
 ) -> Comparison | None:
     """The exact delta at the claimed epsilon, each client sampled by its own coin."""
-    if rate * rounds < 1.0:
-        return None
-    return _delivered(_poisson(rate, sigma, rounds), epsilon, delta)
+    node = _poisson(rate, sigma, rounds)
+    return _delivered(node, epsilon, delta) if rate * rounds >= 1.0 else None
 
 
-def theorem2_algorithm1(rate: float, sigma: float, rounds: int, delta: float) -> float:
-    """As `theorem2_corrected`."""
-    return theorem2_corrected(rate, sigma, rounds, delta)
+theorem2_algorithm1 = theorem2_corrected
 
 
 def theorem2_without_replacement(rate: float, sigma: float, rounds: int, delta: float) -> float:
@@ -284,21 +221,13 @@ def _algorithm1(rate: float, sigma: float, rounds: int) -> dp.Node:
     return dp.WithoutReplacement(rate)(dp.Gaussian(sigma=0.5 * sigma)) * rounds
 
 
-@oracle(
-    "theorem2_algorithm1",
-    "theorem2_without_replacement",
-    draws=6,
-    within=1e-6,
-    claimed=True,
-    draw=_hit_often,
-)
+@_few("theorem2_algorithm1", "theorem2_without_replacement")
 def without_replacement(
     epsilon: float, rate: float, sigma: float, rounds: int, delta: float
 ) -> Comparison | None:
     """The exact delta at the claimed epsilon for Algorithm 1: below, of data sets; above, of C_q."""
-    if rate * rounds < 1.0:
-        return None
-    return _delivered(_algorithm1(rate, sigma, rounds), epsilon, delta)
+    node = _algorithm1(rate, sigma, rounds)
+    return _delivered(node, epsilon, delta) if rate * rounds >= 1.0 else None
 
 
 # Proof of Theorem 4
@@ -353,14 +282,11 @@ def gaussian_step(
     log_delta = 0.5 * (t * spread) ** 2 - t * spread * bar
     if log_delta >= 0.0:
         return None
-    mu = 2.0 * smoothness * rho / (sigma * clip)
-    if mu > 25.0 or claimed > 60.0:
+    mu, rate = 2.0 * smoothness * rho / (sigma * clip), participants / samples
+    if mu > 25.0:
         return None
-    rate = participants / samples
-    true = truths.sampled_profile(mu, rate, min(claimed, 29.0)) if claimed < 29.0 else None
-    if true is None:
-        return None
-    return Comparison(rate * math.exp(log_delta), true * (1.0 - 1e-9), true * (1.0 + 1e-9))
+    true = truths.sampled_profile(mu, rate, claimed) if claimed < 29.0 else None
+    return None if true is None else Comparison(rate * math.exp(log_delta), true, true)
 
 
 def theorem4_corrected(sigma: float, rate: float, epsilon: float) -> float:
@@ -417,32 +343,18 @@ def lemma3(
     return first + 24.0 * steps**3 * eta**4 * smoothness**2 * shift
 
 
-def _noisy_flat(rng: object) -> dict[str, float | int]:
+def _noisy_flat(rng: Random) -> dict[str, float | int]:
     """Points with some of the gradients' causes absent, as the lemma allows."""
-    uniform = rng.uniform  # type: ignore[attr-defined]
-    steps, smoothness = int(uniform(2.0, 20.0)), uniform(0.5, 5.0)
-    eta = uniform(0.1, 1.0) / (10.0 * steps * smoothness)
-    rho, across, gradient = (uniform(0.0, 0.2) if uniform(0.0, 1.0) < 0.5 else 0.0 for _ in "123")
-    return {
-        "steps": steps,
-        "eta": eta,
-        "smoothness": smoothness,
-        "rho": rho,
-        "local": uniform(0.0, 5.0),
-        "across": across,
-        "gradient": gradient,
-    }
+    steps, smoothness = int(rng.uniform(2.0, 20.0)), rng.uniform(0.5, 5.0)
+    eta, local = rng.uniform(0.1, 1.0) / (10.0 * steps * smoothness), rng.uniform(0.0, 5.0)
+    rho, across, gradient = (rng.uniform(0.0, 0.2) if rng.random() < 0.5 else 0.0 for _ in range(3))
+    first: dict[str, float | int] = {"steps": steps, "eta": eta, "smoothness": smoothness}
+    return first | {"rho": rho, "local": local, "across": across, "gradient": gradient}
 
 
 @oracle("lemma3", draws=300, draw=_noisy_flat)
 def drift(
-    steps: int,
-    eta: float,
-    smoothness: float,
-    rho: float,
-    local: float,
-    across: float,
-    gradient: float,
+    steps: int, eta: float, local: float, gradient: float, **_rest: float
 ) -> tuple[float, float]:
     """Linear losses with slope g +- sigma_l by a coin: the second moment after K - 1 steps, added up."""
     mean, variance = 0.0, 0.0
@@ -539,18 +451,20 @@ def _log_tail(steps: int, epsilon: float, total: float, sign: float) -> float:
     )
 
 
+def _printed_delta(steps: int, epsilon: float, delta: float, slack: float, sign: float) -> float:
+    total = lemma5_epsilon(steps, epsilon, delta, slack)
+    tail = math.exp(_log_tail(steps, epsilon, total, sign))
+    return tail + _failures(steps, epsilon, total, delta)
+
+
 def lemma5(steps: int, epsilon: float, delta: float, slack: float) -> float:
     """delta' as printed."""
-    total = lemma5_epsilon(steps, epsilon, delta, slack)
-    tail = math.exp(_log_tail(steps, epsilon, total, -1.0))
-    return tail + _failures(steps, epsilon, total, delta)
+    return _printed_delta(steps, epsilon, delta, slack, -1.0)
 
 
 def lemma5_sign(steps: int, epsilon: float, delta: float, slack: float) -> float:
     """delta' with the sign of its first exponent repaired, and nothing else."""
-    total = lemma5_epsilon(steps, epsilon, delta, slack)
-    tail = math.exp(_log_tail(steps, epsilon, total, 1.0))
-    return tail + _failures(steps, epsilon, total, delta)
+    return _printed_delta(steps, epsilon, delta, slack, 1.0)
 
 
 @proof("lemma5_sign")
@@ -677,9 +591,8 @@ def kept_noise(d: int, k: int) -> float:
     for rank in range(1, k + 1):  # the rank-th largest exceeds x if at least rank of d do
         total += bdtrc(rank - 1, d, above)
     height = total * 2.0 * x
-    width = float(x[1])
-    simpson = height[0] + height[-1] + 4.0 * height[1::2].sum() + 2.0 * height[2:-1:2].sum()
-    return float(simpson) * width / 3.0
+    odd, even = height[1::2].sum(), height[2:-1:2].sum()  # Simpson's rule
+    return float(height[0] + height[-1] + 4.0 * odd + 2.0 * even) * float(x[1]) / 3.0
 
 
 _RATE, _SIGMA, _CLIENTS = 0.1, 0.95, 500  # Section 6.1: q, sigma, M; delta = 1/M
@@ -708,7 +621,5 @@ def spent(budget: float) -> float:
 
 def within_budget(budget: float) -> tuple[float, float]:
     """Both ends of Algorithm 1's epsilon, stated setting, after the rounds that the budget allows."""
-    node = _algorithm1(0.1, 0.95, rounds_within(budget))
-    answer = node.epsilon(delta="0.002", method="exact")
-    assert answer.lower is not None and answer.upper is not None
-    return answer.lower, answer.upper
+    answer = _algorithm1(0.1, 0.95, rounds_within(budget)).epsilon(delta="0.002", method="exact")
+    return truths.ends(answer)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
 import dpacct as dp
+from dpacct.compose.step_lattice import composed_delta
 from dpacct.errors import OutsideDomain
 from dpacct.papers import truths
 from dpacct.papers.formulas import dong2019, kairouz2015
 from dpacct.papers.oracle import Floats, oracle, proof
 from dpacct.pld import conversions
+from dpacct.pld.roots import decreasing
 
 
 # Lemma 3.3
@@ -42,9 +42,6 @@ def lemma3_4(mu1: float, mu2: float) -> float:
     return math.hypot(mu1, mu2)
 
 
-_WIDE = 14.0  # standard deviations: nothing of a normal density is left beyond
-
-
 @oracle("lemma3_4", draws=300, within=1e-8)
 def two_shifts(mu1: float, mu2: float) -> float | None:
     """The total variation of the two-dimensional pair, an integral over one coordinate, as a mu."""
@@ -52,11 +49,10 @@ def two_shifts(mu1: float, mu2: float) -> float | None:
 
     if mu1 + mu2 > 8.0 or mu2 < 1e-3:
         return None
-    x = np.linspace(-_WIDE, _WIDE + mu1, 4001)
-    density = np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
-    shifted = np.exp(-0.5 * (x - mu1) ** 2) / math.sqrt(2.0 * math.pi)
+    x = np.linspace(-14.0, 14.0 + mu1, 4001)
     bar = (0.5 * (mu1 * mu1 + mu2 * mu2) - mu1 * x) / mu2  # the other coordinate is above it
-    gain = float(np.sum(shifted * ndtr(mu2 - bar) - density * ndtr(-bar))) * float(x[1] - x[0])
+    shifted = truths.normal_density(x - mu1) * ndtr(mu2 - bar)
+    gain = float(np.sum(shifted - truths.normal_density(x) * ndtr(-bar))) * float(x[1] - x[0])
     return 2.0 * float(ndtri(0.5 + 0.5 * gain))
 
 
@@ -71,31 +67,14 @@ def definition3_6_corrected(mu: float, correlation: float) -> float:
     return math.erf(0.5 * mu / math.sqrt(1.0 + correlation))
 
 
-def _variation(shift: float) -> float:
-    """Half of the integral of |N(shift,1) - N(0,1)|, on either side of where they cross."""
-    middle = 0.5 * shift
-    return 0.5 * (
-        truths.integral(
-            lambda x: truths.normal_density(x) - truths.normal_density(x - shift), -_WIDE, middle
-        )
-        + truths.integral(
-            lambda x: truths.normal_density(x - shift) - truths.normal_density(x),
-            middle,
-            shift + _WIDE,
-        )
-    )
-
-
 @oracle("definition3_6", "definition3_6_corrected", draws=300, within=1e-7)
 def two_helpers(mu: float, correlation: float) -> float | None:
     """The joint density of the two helper models, along the direction in which its mean moves."""
     if mu < 1e-4:
         return None
-    if correlation == 1.0:  # one helper model twice
-        return _variation(mu)
     # their sum and difference are independent, and only the mean of the sum moves, by 2 mu
     deviation = math.sqrt(2.0 * (1.0 + correlation))
-    return _variation(2.0 * mu / deviation) if deviation > 1e-3 else None
+    return truths.hockey_stick(2.0 * mu / deviation, 0.0) if deviation > 1e-3 else None
 
 
 @proof("definition3_6_corrected")
@@ -128,10 +107,9 @@ def lemma3_7(mu: float, clients: int, alpha: float) -> float:
 
 
 @oracle("lemma3_7", draws=300)
-def averaged(mu: float, clients: int, alpha: float) -> tuple[float, float]:
+def averaged(mu: float, clients: int, alpha: float) -> float:
     """The test on the average of w_j and of the other clients' models, each with the same noise."""
-    value = truths.error_two(mu / math.sqrt(clients), alpha)
-    return value, value
+    return truths.error_two(mu / math.sqrt(clients), alpha)
 
 
 # Lemma 3.8
@@ -161,38 +139,30 @@ def lemma3_8_tight(mu: float, rate: float, epsilon: float) -> float:
 
 
 @oracle("lemma3_8_tight", draws=300, within=1e-8)
-def round_profile(mu: float, rate: float, epsilon: float) -> tuple[float, float] | None:
-    """Quadrature of the laws of (who took part, helper model): below, hidden; above, shown."""
-    cut, bar = epsilon / mu + 0.5 * mu, math.exp(min(epsilon, 700.0))
-    if epsilon > 30.0 or cut - mu > 6.0:
-        return None
-    shown = (
-        rate
-        * rate
-        * truths.integral(
-            lambda x: truths.normal_density(x - mu) - bar * truths.normal_density(x),
-            cut,
-            cut + _WIDE,
-        )
-    )
-    return shown * (1.0 - 1e-9), shown * (1.0 + 1e-9)
+def round_profile(mu: float, rate: float, epsilon: float) -> float | None:
+    """The hockey stick of the helper model by quadrature, where i and j both took part."""
+    both = truths.hockey_stick(mu, epsilon)
+    return None if both is None else rate * rate * both
 
 
 # Theorem 1
+def _telling(law: Sequence[float]) -> list[tuple[float, float]]:
+    """The outcomes of local training that are likelier under S, their probability under S and S'."""
+    whole = sum(law)
+    if whole == 0.0:
+        message = f"law must have a positive number in it, got {list(law)}"
+        raise OutsideDomain(message, argument="law")
+    return [(a / whole, b / whole) for a, b in zip(law, reversed(law), strict=True) if a > b]
+
+
 def _one_round(rate: float, law: Sequence[float]) -> list[tuple[float, float]]:
-    """The outcomes of g_{p,j} that are likelier under S, each with its probability under S and S'.
+    """The same of g_{p,j}.
 
     With alpha and beta the errors of the best test, 1 - alpha - beta of f_j grows by a - b with each such
     outcome, the most telling first; max(f_j, 1 - alpha - p^2) ends it at p^2.
     """
-    whole = sum(law)
-    if whole == 0.0:
-        raise OutsideDomain(
-            f"law must have a positive number in it, got {list(law)}", argument="law"
-        )
-    shares = [(a / whole, b / whole) for a, b in zip(law, reversed(law), strict=True) if a > b]
     room, outcomes = rate**2, []
-    for a, b in sorted(shares, key=lambda pair: pair[1] / pair[0]):
+    for a, b in sorted(_telling(law), key=lambda pair: pair[1] / pair[0]):
         part = min(1.0, room / (a - b))
         room -= part * (a - b)
         outcomes.append((part * a, part * b))
@@ -224,9 +194,9 @@ def theorem1(rate: float, rounds: int, law: Sequence[float]) -> float:
     return _tensor_power(_one_round(rate, law), rounds)
 
 
-def theorem1_corrected(rate: float, rounds: int) -> float:
-    """Total variation, for local training that hides nothing."""
-    return 1.0 - (1.0 - rate) ** rounds
+def theorem1_corrected(rate: float, rounds: int, law: Sequence[float]) -> float:
+    """Total variation of [(1-p) Id + p f_j] tensor-R; `law` of what one local training releases."""
+    return _tensor_power([(rate * a, rate * b) for a, b in _telling(law)], rounds)
 
 
 @cache
@@ -262,11 +232,10 @@ def _shown(rate: float, rounds: int, observers: int, law: Sequence[float]) -> fl
 
 
 @oracle("theorem1", draws=400)
-@oracle("theorem1_corrected", draws=60)
-def weak(rate: float, rounds: int, law: Sequence[float] = (1.0, 0.0)) -> tuple[float, float]:
+@oracle("theorem1_corrected", draws=200)
+def weak(rate: float, rounds: int, law: Sequence[float]) -> float:
     """Two clients, F = id, eta = 1/2: each of the 4^R outcomes of their coins."""
-    value = _shown(rate, rounds, 1, law)
-    return value, value
+    return _shown(rate, rounds, 1, law)
 
 
 @proof("theorem1", "theorem1_corrected")
@@ -293,21 +262,18 @@ def theorem1_strong(rate: float, clients: int, rounds: int, law: Sequence[float]
     return _tensor_power(_one_round(rate, law), (clients - 1) * rounds)
 
 
-def theorem1_strong_corrected(rate: float, clients: int, rounds: int) -> float:
-    """Total variation, for local training that hides nothing; `clients` plays no part."""
-    return theorem1_corrected(rate, rounds)
+def theorem1_strong_corrected(
+    rate: float, clients: int, rounds: int, law: Sequence[float]
+) -> float:
+    """As `theorem1_corrected`; `clients` plays no part."""
+    return theorem1_corrected(rate, rounds, law)
 
 
 @oracle("theorem1_strong", draws=400)
-@oracle("theorem1_strong_corrected", draws=60)
-def strong(
-    rate: float, clients: int, rounds: int, law: Sequence[float] = (1.0, 0.0)
-) -> tuple[float, float] | None:
+@oracle("theorem1_strong_corrected", draws=200)
+def strong(rate: float, clients: int, rounds: int, law: Sequence[float]) -> float | None:
     """All coins of all clients, F = id, eta = 1/2; what all but client j see together."""
-    if clients * rounds > 9:
-        return None
-    value = _shown(rate, rounds, clients - 1, law)
-    return value, value
+    return _shown(rate, rounds, clients - 1, law) if clients * rounds <= 9 else None
 
 
 def theorem1_gaussian(mu: float, rate: float, rounds: int, epsilon: float) -> float:
@@ -358,137 +324,29 @@ def coins_and_shifts(
 
 
 # Theorem 2
-_ABOVE = 1e-14  # probability of a composed loss beyond the lattice, which is added
-_POINTS = 2**16  # on each side of zero
-Complexes = NDArray[np.complex128]
-
-
-@dataclass(frozen=True)
-class Lattice:
-    """The law of one step's loss: its points, and its Fourier transform with the origin first."""
-
-    loss: Floats
-    spectrum: Complexes
-    steps: int
-
-    @property
-    def mesh(self) -> float:
-        """The distance of two points: each step's variance grows by a quarter of its square at most."""
-        return float(self.loss[1] - self.loss[0])
-
-
-_REACH = 8.5  # standard deviations of one step's noise that are kept
-
-
-def _step(rate: float, mu: float, mesh: float, top: int, half: int) -> Floats:
-    """The law of one loss under P at mesh * (-half..half-1); what lies above `top` is cut."""
-    from scipy.special import ndtr
-
-    loss = mesh * np.arange(top + 1)
-    # e^loss = 1 - rate + rate e^{mu x - mu^2/2}, on x > mu/2
-    x = np.log1p(np.expm1(np.minimum(loss, 700.0)) / rate) / mu + 0.5 * mu
-    base = -np.diff(ndtr(-x))
-    hit = -np.diff(ndtr(mu - x))
-    law = np.zeros(2 * half)
-    # losses of the positive branch have P-mass (1-rate) base + rate hit and Q-mass base; the
-    # mirrored ones have them the other way round
-    mixed = rate * hit + (1.0 - rate) * base
-    share = np.clip((mixed - base * np.exp(loss[:-1])) / -math.expm1(-mesh), 0.0, mixed)
-    law[half + 1 : half + top + 1] += share
-    law[half : half + top] += mixed - share
-    nearer = np.clip((base - mixed * np.exp(-loss[1:])) / -math.expm1(-mesh), 0.0, base)
-    law[half - np.arange(top)] += nearer
-    law[half - np.arange(1, top + 1)] += base - nearer
-    law[half - top] += float(ndtr(-x[-1]))
-    lost = rate * float(ndtr(mu - x[-1])) + (1.0 - rate) * float(ndtr(-x[-1]))
-    law[half] += max(0.0, 1.0 - lost - float(law.sum()))
-    return law
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf
-
-
-def _window(rate: float, mu: float, steps: int, client_rate: float, rounds: int) -> float:
-    """A loss that is exceeded with probability `_ABOVE` at most, by Chernoff; so is minus it."""
-    x = np.linspace(0.5 * mu, mu + _REACH, 4001)
-    loss = np.log1p(rate * np.expm1(np.minimum(mu * x - 0.5 * mu * mu, 700.0)))
-    base = np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) * float(x[1] - x[0])
-    ends = []
-    for s in np.geomspace(0.02, 200.0, 40).tolist():
-        with np.errstate(over="ignore"):
-            up = float(np.sum(base * np.exp(loss) * np.expm1(np.minimum(s * loss, 700.0))))
-            down = float(np.sum(base * np.expm1(-s * loss)))
-        log_step = math.log1p(max(up + down, 0.0)) * steps
-        log_round = float(np.logaddexp(_log(1.0 - client_rate), _log(client_rate) + log_step))
-        ends.append((rounds * log_round - math.log(_ABOVE)) / s)
-    return float(min(ends))
-
-
-def lattice(
-    rate: float,
-    mu: float,
-    steps: int,
-    client_rate: float,
-    rounds: int,
-    epsilon: float,
-    half: int = _POINTS,
-) -> Lattice:
-    """A lattice of 2 `half` points, wide enough for all rounds and for `epsilon`."""
-    highest = math.log1p(rate * math.expm1(min(700.0, mu * (0.5 * mu + _REACH))))
-    window = 1.01 * (max(epsilon, _window(rate, mu, steps, client_rate, rounds)) + highest)
-    mesh = window / half
-    law = _step(rate, mu, mesh, math.ceil(highest / mesh), half)
-    points = np.asarray(mesh * np.arange(-half, half), dtype=np.float64)
-    return Lattice(points, np.fft.rfft(np.fft.ifftshift(law)), steps)
-
-
-def composed_delta(
-    rate: float, mu: float, steps: int, client_rate: float, rounds: int, epsilon: float
-) -> float:
-    """Delta of `rounds` rounds, each of `steps` steps with probability `client_rate`; from above."""
-    law = lattice(rate, mu, steps, client_rate, rounds, epsilon)
-    spectrum = (1.0 - client_rate + client_rate * law.spectrum**steps) ** rounds
-    whole = np.fft.fftshift(np.fft.irfft(spectrum, 2 * _POINTS))
-    gain = law.loss - epsilon
-    above = gain > 0.0
-    kept = float(spectrum[0].real)
-    total = float(-np.sum(whole[above] * np.expm1(-gain[above]))) + max(0.0, 1.0 - kept)
-    return min(1.0, total + _ABOVE)
-
-
 def theorem2(rate: float, sigma: float, steps: int, epsilon: float) -> float:
     """Delta after `steps` = K R steps at `rate` = B/n; from above, to 1 part in 1000."""
     return composed_delta(rate, 1.0 / sigma, steps, 1.0, 1, epsilon)
 
 
-def _ends(lower: float | None, upper: float | None, floor: float) -> tuple[float, float] | None:
-    """Both ends, where they are large enough to be compared with a sum over a lattice."""
-    if lower is None or upper is None or lower < floor:
-        return None
-    return lower, upper
-
-
-_HITS = 4.0  # rate * steps: with fewer, but for a single step, the engine takes long
-
-
 def _few_steps(rng: Random) -> dict[str, float | int]:
-    """Points at which delta is neither 1 nor too small to be compared."""
+    """Points at which delta is neither 1 nor too small to be compared, and the engine is quick."""
     rate, sigma = 10 ** rng.uniform(-2.0, -0.3), rng.uniform(0.5, 3.0)
-    steps = rng.choice((1, math.ceil(rng.uniform(_HITS, 20.0 * _HITS) / rate)))
+    steps = rng.choice((1, math.ceil(rng.uniform(4.0, 80.0) / rate)))
     size = rate * math.sqrt(steps * math.expm1(sigma**-2))
     epsilon = 0.5 * size * size + size * rng.uniform(0.0, 4.0)
     return {"rate": rate, "sigma": sigma, "steps": steps, "epsilon": epsilon}
 
 
 @oracle("theorem2", draws=25, within=1e-6, draw=_few_steps)
+@oracle("theorem2_gdp", draws=150, within=1e-6)
 def composed(rate: float, sigma: float, steps: int, epsilon: float) -> tuple[float, float] | None:
     """Delta of the composed dominating pair, by the exact engine; below, that of a pair of data sets."""
     if steps > 1 and rate * steps < 0.3:
         return None
     node = dp.WithoutReplacement(rate)(dp.Gaussian(sigma=sigma)) * steps
-    answer = node.delta(epsilon=epsilon, method="exact")
-    return _ends(answer.lower, answer.upper, 1e-12)
+    lower, upper = truths.ends(node.delta(epsilon=epsilon, method="exact"))
+    return (lower, upper) if lower >= 1e-12 else None  # large enough for a sum over a lattice
 
 
 def theorem2_thinned(
@@ -496,12 +354,6 @@ def theorem2_thinned(
 ) -> float:
     """Delta towards one other client or all of them; from above, to 1 part in 1000."""
     return composed_delta(rate, 1.0 / sigma, local_steps, client_rate, rounds, epsilon)
-
-
-def _binomial(n: int, k: int, rate: float) -> float:
-    from scipy.special import bdtr
-
-    return float(bdtr(k, n, rate) - bdtr(k - 1, n, rate))
 
 
 def _few_rounds(rng: Random) -> dict[str, float | int]:
@@ -519,17 +371,15 @@ def thinned(
     """Given in how many rounds the client took part, the exact engine; the mean over that number."""
     if rounds > 300 or rate * local_steps < 1.0 < local_steps:
         return None
+    step = dp.WithoutReplacement(rate)(dp.Gaussian(sigma=sigma))
     lower, upper = 0.0, 0.0
-    for k in range(1, rounds + 1):
-        weight = _binomial(rounds, k, client_rate)
+    for k, weight in enumerate(truths.binomial(rounds, client_rate).tolist()[1:], 1):
         if weight < 1e-10:
             upper += weight
             continue
-        node = dp.WithoutReplacement(rate)(dp.Gaussian(sigma=sigma))
-        answer = (node * (local_steps * k)).delta(epsilon=epsilon, method="exact")
-        if answer.lower is None or answer.upper is None:
-            return None
-        lower, upper = lower + weight * answer.lower, upper + weight * answer.upper
+        answer = (step * (local_steps * k)).delta(epsilon=epsilon, method="exact")
+        below, above = truths.ends(answer)
+        lower, upper = lower + weight * below, upper + weight * above
     return (lower, upper) if lower > 1e-12 else None
 
 
@@ -542,12 +392,6 @@ def theorem2_gdp(rate: float, sigma: float, steps: int, epsilon: float) -> float
     """Delta of G_mu at `epsilon`, mu that of the limit; `steps` = K R."""
     mu = dong2019.corollary5_4(rate * math.sqrt(steps), sigma)
     return conversions.gaussian_delta(mu, epsilon)
-
-
-@oracle("theorem2_gdp", draws=150, within=1e-6)
-def realised(rate: float, sigma: float, steps: int, epsilon: float) -> tuple[float, float] | None:
-    """As `composed`: what a pair of data sets attains, and what bounds all of them."""
-    return composed(rate, sigma, steps, epsilon)
 
 
 def theorem2_strong(mu: float, clients: int) -> float:
@@ -607,22 +451,18 @@ def mean_ratio_examples(small: int, large: int) -> float:
     return mean_ratio_iterations(small, large) * small / large
 
 
-def _mu_of(epsilon: float) -> float:
-    from scipy.optimize import brentq
-
-    def gap(mu: float) -> float:
-        node = dp.Gaussian(sigma=1.0 / mu)
-        true = node.delta(epsilon=epsilon, method="exact")
-        return math.log(true.value) - math.log(1e-5)
-
-    return float(brentq(gap, epsilon / 30.0, 3.0 * math.sqrt(epsilon) + 1.0, xtol=1e-10))
-
-
 def equivalent_mu(
     batch: int, records: int, sigma: float, local_steps: int, rounds: int
 ) -> tuple[float, float]:
     """The mu whose Gaussian mechanism has the exact epsilon of K R steps at delta = 1e-5, both ends."""
     node = dp.WithoutReplacement(f"{batch}/{records}")(dp.Gaussian(sigma=sigma))
     answer = (node * (local_steps * rounds)).epsilon(delta="1e-5", method="exact")
-    assert answer.lower is not None and answer.upper is not None
-    return _mu_of(answer.lower), _mu_of(answer.upper)
+    lower, upper = truths.ends(answer)
+
+    def mu(epsilon: float) -> float:
+        def gap(mu: float) -> tuple[float, float]:  # falls as mu grows
+            return -conversions.gaussian_log_delta(mu, epsilon)[0], math.nan
+
+        return decreasing(gap, -math.log(1e-5), epsilon / 30.0, 3.0 * math.sqrt(epsilon) + 1.0)
+
+    return mu(lower), mu(upper)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from dpacct.papers import truths
-from dpacct.papers.oracle import Comparison, oracle
 from dpacct.shuffling.published import feldman2020_epsilon as theorem3_1
 
-__all__ = ["among", "clones", "counted", "delivered", "hidden", "theorem3_1"]
+__all__ = ["among", "clones", "hidden", "theorem3_1"]
 
 
 # Pair of clones
@@ -45,16 +43,3 @@ def among(epsilon: float, eps0: float, clients: int, clone: float) -> float:
 def clones(epsilon: float, eps0: float, clients: int) -> float:
     """Delta at epsilon after shuffling, at most."""
     return among(epsilon, eps0, clients, math.exp(-eps0))
-
-
-@oracle("clones", draws=300, within=1e-8)
-def counted(epsilon: float, eps0: float, clients: int) -> tuple[float, float] | None:
-    """Counts of shuffled randomised response on two and three answers: some mechanism leaks this."""
-    return truths.clones_leak(epsilon, eps0, clients)
-
-
-# Theorem 3.1
-@oracle("theorem3_1", draws=400, claimed=True, draw=truths.few_clients)
-def delivered(claimed: float, delta: float, clients: int, eps0: float) -> Comparison | None:
-    """The delta of shuffled randomised response at the claimed epsilon, beside the delta that was asked."""
-    return truths.shuffle_delivers(claimed, delta, clients, eps0)

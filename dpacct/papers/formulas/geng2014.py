@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import math
 
+from dpacct.mechanisms.laws import staircase
 from dpacct.papers import truths
 from dpacct.papers.oracle import Comparison, oracle, proof
 
-
 # Cost of the staircase
-def amplitude(lam: float, nu: float) -> float:
-    """Mean absolute value."""
-    b = math.exp(-lam)
-    height = -math.expm1(-lam) / (2.0 * (nu + b * (1.0 - nu)))
-    return (height * (nu * nu + b - b * nu * nu) + b) / -math.expm1(-lam)
+amplitude = staircase.mean_size
 
 
 @oracle("amplitude", draws=200, within=1e-8)
@@ -26,20 +22,12 @@ def pieces(lam: float, nu: float) -> float:
 
 
 # Optimal shape
-def best_nu(lam: float) -> float:
-    """The shape of least E|X|: 1/(1 + e^{lam/2})."""
-    return 1.0 / (1.0 + math.exp(0.5 * lam))
+best_nu = staircase.best_nu
 
 
 def least_amplitude(lam: float) -> float:
     """The least mean absolute value."""
     return math.exp(-0.5 * lam) / -math.expm1(-lam)
-
-
-@oracle("least_amplitude", draws=30, within=1e-8)
-def least_over_shapes(lam: float) -> float:
-    """The least E|X| over nu, golden section over sums of pieces."""
-    return truths.least_staircase_moment(lam, 1)[1]
 
 
 def least_variance(lam: float) -> float:
@@ -52,9 +40,8 @@ def least_variance(lam: float) -> float:
 @oracle("least_variance", draws=20, within=1e-8, claimed=True)
 def least_square_over_shapes(nu: float, lam: float) -> Comparison:
     """E X^2 at that nu beside its least value over nu."""
-    return Comparison(
-        truths.staircase_moment(lam, nu, 2), *(2 * [truths.least_staircase_moment(lam, 2)[1]])
-    )
+    least = truths.least_staircase_moment(lam, 2)[1]
+    return Comparison(truths.staircase_moment(lam, nu, 2), least, least)
 
 
 @proof("least_variance")

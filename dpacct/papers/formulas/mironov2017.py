@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from dpacct.papers import truths
-from dpacct.papers.oracle import oracle
 from dpacct.pld import conversions
 
 
@@ -13,9 +11,3 @@ from dpacct.pld import conversions
 def proposition3(alpha: float, rho: float, delta: float) -> float:
     """Epsilon at this delta."""
     return conversions.mironov_epsilon(rho * (alpha - 1.0), alpha - 1.0, math.log(delta))
-
-
-@oracle("proposition3", draws=1500)
-def two_points(alpha: float, rho: float, delta: float) -> tuple[float, float]:
-    """The best of many two-point pairs whose divergence is exactly rho: each is a mechanism."""
-    return truths.worst_epsilon(alpha, rho, delta)

@@ -50,12 +50,7 @@ def likely_outcome(
     """P = (1-q, q) and the farthest Q that both Renyi bounds admit, both ways."""
     near = [truths.partners(q, mu1, epsilon1), truths.partners(q, mu2, epsilon2)]
     low, high = max(near[0][0], near[1][0]), min(near[0][1], near[1][1])
-    return truths.at_least(
-        max(
-            truths.two_point_divergence(order, q, low), truths.two_point_divergence(order, q, high)
-        ),
-        order,
-    )
+    return truths.attained(order, (q, low), (q, high))
 
 
 # Theorem 6 with Propositions 7 and 8
@@ -91,22 +86,10 @@ def theorem23_corrected(order: float, beta: float, sigma: float) -> float:
 @oracle("theorem23", "theorem23_corrected", draws=1500, within=1e-9)
 def two_normal_laws(order: float, beta: float, sigma: float) -> tuple[float, float] | None:
     """The Renyi integral of two normal laws by quadrature, for neighbours with less and with more noise."""
-    worst, lost = 0.0, 0.0
-    for ratio in (math.exp(-beta), math.exp(beta)):
-        shift, spread = min(1.0, ratio), sigma * ratio
-        # p^a q^{1-a} is a Gaussian integrand of this precision and centre
-        precision = order / sigma**2 + (1.0 - order) / spread**2
-        if precision * sigma**2 < 1e-5 or sigma < 1e-3:
-            return None  # the integrand is a difference of two that are far larger
-        centre = (1.0 - order) * shift / spread**2 / precision
-        x = centre + np.linspace(-13.0, 13.0, 1301) / math.sqrt(precision)
-        log_p = -0.5 * np.square(x / sigma) - math.log(sigma)
-        log_q = -0.5 * np.square((x - shift) / spread) - math.log(spread)
-        heights = order * log_p + (1.0 - order) * log_q
-        peak = float(heights.max())
-        width = float(x[1] - x[0]) / math.sqrt(2.0 * math.pi)
-        moment = peak + math.log(float(np.exp(heights - peak).sum()) * width)
-        worst = max(worst, moment / (order - 1.0))
-        lost = max(lost, 1e-15 * order * float(np.abs(log_p).max() + np.abs(log_q).max()))
-    room = 1e-9 * worst + (1e-12 + lost) * order / (order - 1.0)
-    return worst - room, worst + room
+    sides = [
+        truths.normal_divergence(order, min(1.0, ratio) / sigma, ratio)
+        for ratio in (math.exp(-beta), math.exp(beta))
+    ]
+    if sigma < 1e-3 or not all(sides):
+        return None
+    return truths.around(max(filter(None, sides)), 1.0, 1e-12 * order / (order - 1.0))

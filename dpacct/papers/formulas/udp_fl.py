@@ -3,90 +3,58 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, lru_cache
 
 import numpy as np
 
 import dpacct as dp
+from dpacct.mechanisms.laws import staircase
 from dpacct.papers import truths
 from dpacct.papers.formulas import geng2014, girgis2021
 from dpacct.papers.oracle import Comparison, Floats, oracle, proof
-
+from dpacct.pld.roots import decreasing
 
 # Lemma 1
-def lemma1(lam: float) -> float:
-    """The least mean amplitude, sensitivity 1."""
-    return geng2014.least_amplitude(lam)
-
-
-@oracle("lemma1", draws=30, within=1e-8)
-def least_amplitude(lam: float) -> float:
-    """The least E|X| over nu, golden section over sums of pieces."""
-    return truths.least_staircase_moment(lam, 1)[1]
+lemma1 = geng2014.least_amplitude
 
 
 # Section 4.2 and Appendix A.4
-def renyi(alpha: float, lam: float, nu: float) -> float:
-    """The exact divergence of order alpha of the 1-D mechanism from itself shifted by 1."""
-    # The loss is lam or -lam where the levels differ and 0 where they agree, so with the mass
-    # `apart` where they differ, M - 1 = apart ((e^{a l} + e^{(1-a) l})/(1 + e^l) - 1).
-    inner = min(nu, 1.0 - nu)
-    height = -math.expm1(-lam) / (2.0 * (nu + math.exp(-lam) * (1.0 - nu)))
-    # mass of x in (0, 1) where the levels agree, as one has gone down and the other not yet up
-    same = abs(2.0 * nu - 1.0) * (math.exp(-lam) if nu < 0.5 else 1.0)
-    ends = (alpha - 1.0) * lam
-    low = math.exp(-alpha * lam)
-    weight = 0.5 + inner * height
-    if ends > 30.0:
-        rest = weight * low + height * same
-        return (ends + math.log(weight) + math.log1p(rest / weight * math.exp(-ends))) / (
-            alpha - 1.0
-        )
-    # less 1 = (1 + e^{-lam}) weight + same height, the total mass, so that small lam keeps digits
-    up = math.expm1(ends) + math.exp(-lam) * math.expm1((1.0 - alpha) * lam)
-    return math.log1p(weight * up) / (alpha - 1.0)
-
-
 def lam_of(alpha: float, gamma: float) -> float:
     """The lam at which the staircase with Lemma 1's nu is exactly (alpha, gamma)-RDP."""
-    low, high = 0.0, gamma
-    while renyi(alpha, high, geng2014.best_nu(high)) < gamma:
-        high *= 2.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (
-            (middle, high)
-            if renyi(alpha, middle, geng2014.best_nu(middle)) < gamma
-            else (low, middle)
-        )
-    return high
+
+    def missing(lam: float) -> tuple[float, float]:
+        return -staircase.renyi(alpha, lam, staircase.best_nu(lam)), math.nan
+
+    return decreasing(missing, -gamma, gamma)
 
 
 def optimal_nu(alpha: float, gamma: float) -> float:
     """E|X| at Lemma 1's nu, sensitivity 1."""
     lam = lam_of(alpha, gamma)
-    return geng2014.amplitude(lam, geng2014.best_nu(lam))
+    return staircase.mean_size(lam, staircase.best_nu(lam))
 
 
-def _lam(alpha: float, gamma: float, nu: float) -> float:
-    low, high = 0.0, 2.0 * gamma
-    while divergence_staircase(alpha, high, nu, 1.0) < gamma:
+def _lam(alpha: float, gamma: float, shape: Callable[[float], float]) -> float:
+    """The least lam at which the staircase of that shape costs gamma, by halving."""
+
+    def less(lam: float) -> bool:
+        return lam == 0.0 or divergence_staircase(alpha, lam, shape(lam), 1.0) < gamma
+
+    high = 2.0 * gamma
+    while less(high):
         high *= 2.0
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (
-            (low, middle)
-            if divergence_staircase(alpha, middle, nu, 1.0) >= gamma
-            else (middle, high)
-        )
-    return high
+    return truths.last(less, 0.0, high, 1e-9)
 
 
 @oracle("optimal_nu", draws=6, within=1e-4)
 def least_at_renyi(alpha: float, gamma: float) -> float:
     """The least E|X| over a grid of nu, each at the lam that makes it (alpha, gamma)-RDP."""
-    grid = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
-    return min(truths.staircase_moment(_lam(alpha, gamma, nu), nu, 1) for nu in grid)
+
+    def amplitude(nu: float) -> float:
+        return truths.staircase_moment(_lam(alpha, gamma, lambda _: nu), nu, 1)
+
+    return min(map(amplitude, (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)))
 
 
 # Section 4.2
@@ -108,19 +76,13 @@ def variance_gap_gaussian(alpha: float, gamma: float) -> float:
 
 @oracle("variance_gap_gaussian", draws=10, within=1e-6)
 def gap_to_gaussian(alpha: float, gamma: float) -> float:
-    """alpha/(2 gamma) less the variance of Lemma 1's staircase at the same divergence_staircase."""
-    low, high = 0.0, 2.0 * gamma
+    """alpha/(2 gamma) less the variance of Lemma 1's staircase at the same divergence."""
 
     def shape(lam: float) -> float:
         return 1.0 / (1.0 + math.exp(lam / 2.0))
 
-    while divergence_staircase(alpha, high, shape(high), 1.0) < gamma:
-        high *= 2.0
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        enough = divergence_staircase(alpha, middle, shape(middle), 1.0) >= gamma
-        low, high = (low, middle) if enough else (middle, high)
-    return alpha / (2.0 * gamma) - truths.staircase_moment(high, shape(high), 2)
+    lam = _lam(alpha, gamma, shape)
+    return alpha / (2.0 * gamma) - truths.staircase_moment(lam, shape(lam), 2)
 
 
 # Table 3
@@ -130,21 +92,13 @@ def table3_gaussian(alpha: float, sigma: float) -> float:
 
 
 @oracle("table3_gaussian", draws=200, within=1e-8)
-def gaussian_divergence(alpha: float, sigma: float) -> tuple[float, float]:
-    """The trapezoid rule on p^alpha q^(1-alpha), which is exact to rounding for such functions."""
-    shift = 1.0 / sigma
-    x = np.linspace(-12.0, 12.0, 1201) + alpha * shift
-    logs = -0.5 * (alpha * (x - shift) ** 2 + (1.0 - alpha) * x**2)
-    top = float(np.max(logs))
-    area = float(np.sum(np.exp(logs - top))) * 0.02 / math.sqrt(2.0 * math.pi)
-    value, room = (top + math.log(area)) / (alpha - 1.0), 1e-14 / (alpha - 1.0)
-    return value - room, value + room
+def gaussian_divergence(alpha: float, sigma: float) -> tuple[float, float] | None:
+    """The Renyi integral by the trapezoid rule, which is exact to rounding for such functions."""
+    return truths.around(truths.normal_divergence(alpha, 1.0 / sigma))
 
 
-# Theorem 1
-
-
-def bracket(alpha: float, lam: float, nu: float) -> float:
+# Theorems 1 and 2
+def theorem1(alpha: float, lam: float, nu: float) -> float:
     """Eq. (4) as printed, infinite where it exceeds the range of floats."""
     if (alpha - 1.0) * lam > 700.0:
         return math.inf
@@ -154,25 +108,17 @@ def bracket(alpha: float, lam: float, nu: float) -> float:
     return 0.5 * ends + (ends * (1.0 - nu) + abs(2.0 * nu - 1.0) * side) * factor
 
 
-def theorem1(alpha: float, lam: float, nu: float) -> float:
-    """The printed number."""
-    return bracket(alpha, lam, nu)
-
-
-# Theorem 2
-def theorem2(alpha: float, lam: float, nu: float) -> float:
-    """The printed number."""
-    return bracket(alpha, lam, nu)
+theorem2 = theorem1
 
 
 def theorem2_log(alpha: float, lam: float, nu: float) -> float:
     """Renyi divergence of order alpha, at most."""
-    return math.log(bracket(alpha, lam, nu)) / (alpha - 1.0)
+    return math.log(theorem1(alpha, lam, nu)) / (alpha - 1.0)
 
 
 def theorem2_corrected(alpha: float, lam: float, nu: float) -> float:
     """Renyi divergence of order alpha, sensitivity 1."""
-    return renyi(alpha, lam, nu)
+    return staircase.renyi(alpha, lam, nu)
 
 
 @lru_cache(maxsize=64)
@@ -210,14 +156,12 @@ def divergence_staircase(alpha: float, lam: float, nu: float, shift: float) -> f
     return (top + math.log(mean)) / s
 
 
-@oracle("theorem1", "theorem2", "theorem2_log", draws=800, within=1e-6)
-@oracle("theorem2_corrected", draws=800, within=1e-6)
+@oracle("theorem1", "theorem2_log", "theorem2_corrected", draws=800, within=1e-6)
 def worst(alpha: float, lam: float, nu: float) -> tuple[float, float]:
     """The densities integrated piece by piece, for shifts of the whole sensitivity and parts of it."""
     shifts = {1.0, 0.9, 0.5, nu, 1.0 - nu} - {0.0}
     best = max(divergence_staircase(alpha, lam, nu, shift) for shift in shifts)
-    room = 1e-15
-    return best - room, best + room
+    return best - 1e-15, best + 1e-15
 
 
 @proof("theorem2_corrected")
@@ -237,17 +181,17 @@ def total_mass() -> bool:
 # Section 4.2
 def multidim(alpha: float, lam: float, n: int) -> float:
     """The 1-D divergence, whatever n."""
-    return renyi(alpha, lam, 0.5)
+    return staircase.renyi(alpha, lam, 0.5)
 
 
 def multidim_corrected(alpha: float, lam: float, n: int) -> float:
     """Renyi divergence of order alpha, at most."""
-    return n * renyi(alpha, lam, 0.5)
+    return n * staircase.renyi(alpha, lam, 0.5)
 
 
 @oracle("multidim", "multidim_corrected", draws=400, within=1e-6)
 def split(alpha: float, lam: float, n: int) -> tuple[float, float]:
-    """n coordinates shifted by 1/n each: n times the 1-D divergence_staircase, piece by piece."""
+    """n coordinates shifted by 1/n each: n times the 1-D divergence, piece by piece."""
     total = n * divergence_staircase(alpha, lam, 0.5, 1.0 / n)
     room = n * 1e-15
     return total - room, total + room
@@ -263,7 +207,7 @@ def theorem3(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> f
 
 def theorem3_corrected(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
     """Sum of mean absolute values."""
-    return m * steps * sensitivity * geng2014.amplitude(lam, nu)
+    return m * steps * sensitivity * staircase.mean_size(lam, nu)
 
 
 @oracle("theorem3", "theorem3_corrected", draws=200, within=1e-8)
@@ -306,9 +250,7 @@ def moments_of_the_curve() -> bool:
 
 
 # Lemma 2
-def lemma2(alpha: int, epsilon: float, clients: int) -> float:
-    """As printed, gamma read as the clients' pure epsilon."""
-    return girgis2021.upper(alpha, epsilon, clients)
+lemma2 = lemma2_corrected = girgis2021.upper
 
 
 def lemma2_renyi_level(gamma: float, clients: int) -> float:
@@ -324,24 +266,8 @@ def at_renyi_level(gamma: float, clients: int) -> float | None:
     return truths.shuffled_divergence(2.0, epsilon, clients)
 
 
-def lemma2_corrected(alpha: int, epsilon: float, clients: int) -> float:
-    """Renyi divergence of whole order alpha, at most."""
-    return girgis2021.upper(alpha, epsilon, clients)
-
-
 # Lemma 3
-def lemma3(alpha: int, epsilon: float, clients: int) -> float:
-    """Renyi divergence of whole order alpha, at least, of shuffled randomised response."""
-    return girgis2021.lower(alpha, epsilon, clients)
-
-
-@oracle("lemma2", "lemma3", draws=600, within=1e-8)
-@oracle("lemma2_corrected", draws=200, within=1e-8, draw=truths.few_clients_at_order)
-def randomised_response(alpha: int, epsilon: float, clients: int) -> float | None:
-    """The count of ones among N randomised responses, one of them changed: exact sums."""
-    if epsilon < 1e-3:  # too little is left of the sums' digits
-        return None
-    return truths.shuffled_divergence(alpha, epsilon, clients)
+lemma3 = girgis2021.lower
 
 
 # Algorithm 3
@@ -359,8 +285,8 @@ def delivered(sigma: float, epsilon: float, delta: float, steps: int) -> Compari
     if not 1e-3 < math.sqrt(steps) / sigma < 1e3:
         return None
     node = dp.Gaussian(sigma=sigma) * steps
-    true = node.delta(epsilon=epsilon, method="balle_wang.theorem8")
-    return Comparison(delta, true.value, true.value)
+    true = node.delta(epsilon=epsilon, method="balle_wang.theorem8").value
+    return Comparison(delta, true, true)
 
 
 @proof("algorithm3_corrected")
@@ -388,13 +314,12 @@ def theorem6(alpha: float, gamma: float, sensitivity: float) -> float:
 @oracle("theorem6", draws=300, within=1e-7, claimed=True)
 def delivered_noises(sigma: float, alpha: float, gamma: float, sensitivity: float) -> Comparison:
     """The divergence at that noise, by the exact engine."""
-    node = dp.Gaussian(sigma=sigma / sensitivity)
-    true = float(node.rdp(alpha))
+    true = float(dp.Gaussian(sigma=sigma / sensitivity).rdp(alpha))
     return Comparison(gamma, true, true)
 
 
 # Theorem 7
-def laplace(alpha: float, lam: float) -> float:
+def theorem7(alpha: float, lam: float) -> float:
     """Divergence of the Laplace mechanism, lam = sensitivity / scale."""
     s = alpha - 1.0
     # the weights add up to 1, so small lam keeps its digits
@@ -404,11 +329,7 @@ def laplace(alpha: float, lam: float) -> float:
     return math.log1p(up * math.expm1(s * lam) + down * math.expm1(-alpha * lam)) / s
 
 
-def theorem7(alpha: float, lam: float) -> float:
-    """Divergence of order alpha."""
-    return laplace(alpha, lam)
-
-
+@oracle("theorem7", draws=500, within=1e-8)
 def laplace_divergence(alpha: float, lam: float) -> tuple[float, float]:
     """p^alpha q^(1-alpha) integrated by Gauss's rules: Laguerre beyond the modes, Legendre between."""
     tail_x, tail_w = np.polynomial.laguerre.laggauss(6)
@@ -430,12 +351,6 @@ def laplace_divergence(alpha: float, lam: float) -> tuple[float, float]:
     return value - room, value + room
 
 
-@oracle("theorem7", draws=500, within=1e-8)
-def one_coordinate(alpha: float, lam: float) -> tuple[float, float]:
-    """The integral of p^alpha q^(1-alpha), by Gauss's rules."""
-    return laplace_divergence(alpha, lam)
-
-
 @proof("theorem7")
 def three_pieces() -> bool:
     """The integral of p^alpha q^(1-alpha) for two Laplace densities, piece by piece."""
@@ -453,12 +368,12 @@ def three_pieces() -> bool:
 
 def theorem7_l2(alpha: float, lam: float, n: int) -> float:
     """The 1-D divergence, whatever n."""
-    return laplace(alpha, lam)
+    return theorem7(alpha, lam)
 
 
 def theorem7_l2_corrected(alpha: float, lam: float, n: int) -> float:
     """Divergence of order alpha, at most."""
-    return laplace(alpha, lam * math.sqrt(n))
+    return theorem7(alpha, lam * math.sqrt(n))
 
 
 @oracle("theorem7_l2", "theorem7_l2_corrected", draws=500, within=1e-8)
@@ -489,24 +404,14 @@ def lemma4(sigma: float) -> float:
 @oracle("lemma4", draws=50)
 def gaussian_amplitude(sigma: float) -> float:
     """The mean of |x| by quadrature."""
-    x = np.linspace(0.0, 40.0, 400_001)
-    values = x * np.exp(-0.5 * x * x)
-    step = float(x[1] - x[0])
-    # the end correction of Euler and Maclaurin: the integrand has slope 1 at 0
-    area = step * (float(np.sum(values)) - 0.5 * float(values[0])) + step * step / 12.0
-    return sigma * 2.0 * area / math.sqrt(2.0 * math.pi)
+    halves = truths.integral(lambda x: x * truths.normal_density(x), 0.0, 40.0)
+    return sigma * 2.0 * halves
 
 
 # Lemma 5
 def lemma5(sensitivity: float, b: float) -> float:
     """As printed."""
     return sensitivity / b
-
-
-@oracle("lemma5", draws=50)
-def laplace_amplitude_of(sensitivity: float, b: float) -> float:
-    """The mean of |x| for scale b, by mpmath's quadrature."""
-    return laplace_amplitude(b)
 
 
 def lemma5_corrected(b: float) -> float:
@@ -522,8 +427,8 @@ def _unit_laplace() -> float:
         return float(quad(lambda x: x * exp(-x), [0, 10, 60]))
 
 
-@oracle("lemma5_corrected", draws=50)
-def laplace_amplitude(b: float) -> float:
+@oracle("lemma5", "lemma5_corrected", draws=50)
+def laplace_amplitude(b: float, **_rest: float) -> float:
     """b times the mean of |x| at scale 1, by mpmath's quadrature."""
     return b * _unit_laplace()
 
@@ -548,8 +453,7 @@ def composed_gaussians(
     if not 1e-3 < mu < 1e3:
         return None
     node = dp.Gaussian(sigma=1.0 / mu)
-    true = node.epsilon(delta=delta, method="balle_wang.theorem8")
-    return true.value, math.inf
+    return node.epsilon(delta=delta, method="balle_wang.theorem8").value, math.inf
 
 
 # Theorem 8

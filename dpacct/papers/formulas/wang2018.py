@@ -2,71 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from functools import lru_cache
-
 import dpacct as dp
+from dpacct.compose import sampled_renyi
 from dpacct.papers.oracle import oracle
 
+
 # Theorem 9 and Appendix B.5
-_LARGE = 6.0  # above this exponent the refinement is larger than what it refines
-
-
-@lru_cache(maxsize=4096)
-def _log_moment(order: int, sigma: float) -> float:
-    """log B(order): the mean of (p_1/p_0 - 1)^order, which cancels and so needs digits."""
-    from mpmath import binomial, exp, fsum, log, mp, mpf
-
-    lost = order * (
-        1.0 + max(0.0, math.log10(sigma))
-    )  # B is of order sigma^-order, its terms 2^order
-    with mp.workdps(40 + int(lost)):
-        scale = 1 / (2 * mpf(sigma) ** 2)
-        terms = (
-            (-1) ** i * binomial(order, i) * exp(i * (i - 1) * scale) for i in range(order + 1)
-        )
-        return float(log(fsum(terms)))
-
-
 def theorem9(alpha: int, tau: float, sigma: float) -> float:
     """Renyi divergence of whole order `alpha`, at most; `sigma` = std / replace-one sensitivity."""
-    terms = log_terms(alpha, tau, sigma)
-    for j in range(3, alpha + 1):
-        if 0.5 * j * (j - 1) / sigma / sigma < _LARGE:
-            even = 2 * (j // 2), 2 * (j - j // 2)
-            moments = math.log(4.0) + 0.5 * sum(_log_moment(order, sigma) for order in even)
-            refined = j * math.log(tau) + math.log(math.comb(alpha, j)) + moments
-            terms[j - 2] = min(terms[j - 2], refined)
-    return divergence(terms, alpha)
-
-
-def log_terms(alpha: int, tau: float, sigma: float) -> list[float]:
-    """Logarithms of the terms j = 2..alpha of Theorem 9 as it is printed, without Appendix B.5.
-
-    The Gaussian's loss has no bound, so of its minima over e^{epsilon(infinity)} the 2 remains.
-    """
-    rho = 1.0 / sigma / sigma  # rho(2)
-    if rho < math.log(2.0):  # where 4(e^rho - 1) is the smaller one
-        second = math.log(4.0) + math.log(math.expm1(rho)) if rho > 0.0 else -math.inf
-    else:
-        second = math.log(2.0) + rho
-    others = (math.log(2.0) + 0.5 * j * (j - 1) * rho for j in range(3, alpha + 1))
-    return [
-        j * math.log(tau) + math.log(math.comb(alpha, j)) + factor
-        for j, factor in enumerate((second, *others), start=2)
-    ]
-
-
-def divergence(log_terms: Sequence[float], alpha: int) -> float:
-    """log(1 + the sum of the terms) / (alpha - 1); infinite where a term is too large for a double."""
-    top = max(log_terms)
-    if top == math.inf:
-        return math.inf
-    if top > 600.0:
-        scaled = math.fsum(math.exp(term - top) for term in log_terms) + math.exp(-top)
-        return (top + math.log(scaled)) / (alpha - 1)
-    return math.log1p(math.fsum(math.exp(term) for term in log_terms)) / (alpha - 1)
+    return sampled_renyi.theorem9(alpha, tau, sigma)
 
 
 @oracle("theorem9", draws=250, within=1e-7)
@@ -74,5 +18,4 @@ def without_replacement(alpha: int, tau: float, sigma: float) -> float | None:
     """The dominating pair C_tau of the Gaussian under replace-one, by the exact engine."""
     if sigma < 0.05:
         return None
-    node = dp.WithoutReplacement(tau)(dp.Gaussian(sigma=sigma))
-    return float(node.rdp(alpha))
+    return float(dp.WithoutReplacement(tau)(dp.Gaussian(sigma=sigma)).rdp(alpha))
