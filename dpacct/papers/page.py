@@ -62,6 +62,7 @@ _HEADINGS = {"", *SECTIONS, "Counter-example", "Reference values"}
 _KEYS = {"verdict", "evidence", "claims", "quantity", "use instead", "rests on", "outside"} | {
     *("also called", "computed to")
 }
+_COLUMNS = ("argument", "range", "drawn from", "meaning")
 _CELLS = re.compile(r"(?<!\\)\|")
 _POINT = re.compile(r"`([^`]*)`:? ?(.*)", re.DOTALL)
 
@@ -110,9 +111,17 @@ class Statement:
 
     id: str
     path: Path
-    header: Mapping[str, str]
     text: str = field(repr=False)
-    first: int = field(repr=False, default=1)  # the line on which the body begins
+    first: int = field(repr=False)  # the line on which the body begins
+    verdict: str  # one of `VERDICTS`
+    evidence: str  # one of `EVIDENCE`
+    side: Side  # what the printed value claims to be of the truth
+    quantity: str  # what the formula gives, in words and with its unit
+    accuracy: float  # the relative error of its value, where a numerical method computes it
+    corrected_by: str | None  # the id of what to use instead
+    relies_on: tuple[str, ...]  # the ids of the statements it rests on
+    refuses: tuple[Mapping[str, str], ...]  # points just outside the domain
+    also_called: str  # other words for it
 
     @property
     def paper(self) -> str:
@@ -123,46 +132,6 @@ class Statement:
     def name(self) -> str:
         """The name of the page and of its function: what stands after the dot."""
         return self.id.partition(".")[2]
-
-    @property
-    def verdict(self) -> str:
-        """One of `VERDICTS`."""
-        return self.header["verdict"]
-
-    @property
-    def evidence(self) -> str:
-        """One of `EVIDENCE`."""
-        return self.header["evidence"]
-
-    @property
-    def side(self) -> Side:
-        """What the printed value claims to be of the truth."""
-        return CLAIMS[self.header.get("claims", "")]
-
-    @property
-    def quantity(self) -> str:
-        """What the formula gives, in words and with its unit."""
-        return self.header.get("quantity", "")
-
-    @property
-    def accuracy(self) -> float:
-        """The relative error to which the formula's value is computed, where it needs a numerical method."""
-        return float(self.header.get("computed to", "0"))
-
-    @property
-    def corrected_by(self) -> str | None:
-        """The id of what to use instead."""
-        return self.header.get("use instead")
-
-    @property
-    def relies_on(self) -> tuple[str, ...]:
-        """The ids of the statements it rests on."""
-        return _listed(self.header.get("rests on", ""), ", ")
-
-    @property
-    def refuses(self) -> tuple[Mapping[str, str], ...]:
-        """Points just outside the domain."""
-        return tuple(point(text) for text in _listed(self.header.get("outside", ""), "; "))
 
     @property
     def printed_ok(self) -> bool:
@@ -196,7 +165,7 @@ class Statement:
             if not line.startswith("## "):
                 lines.append(line)
                 continue
-            parts[name] = (start, "\n".join(lines).strip())
+            parts[name] = (start, "\n".join(lines))
             name, start, lines = line[3:].strip(), index + 1, []
             if name not in _HEADINGS or (name and name in parts):
                 raise self.wrong(f"no section is called {name!r}, or there are two", index)
@@ -204,7 +173,7 @@ class Statement:
 
     def section(self, name: str) -> str:
         """The text of a section; nothing where there is none."""
-        return self.sections.get(name, (0, ""))[1]
+        return self.sections.get(name, (0, ""))[1].strip()
 
     @cached_property
     def claim(self) -> str:
@@ -220,27 +189,18 @@ class Statement:
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
         """The arguments of the formula."""
-        rows = self.table("", ("argument", "range", "drawn from", "meaning"))
-        return tuple(
-            Argument(r["argument"].strip("`"), r["range"], r["drawn from"], r["meaning"])
-            for _, r in rows
-        )
+        rows = (row for _, row in self.table("", _COLUMNS))
+        return tuple(Argument(name.strip("`"), *rest) for name, *rest in map(dict.values, rows))
 
     @cached_property
     def values(self) -> tuple[Reference, ...]:
         """The reference values."""
-        names = tuple(a.name for a in self.arguments)
+        names = [a.name for a in self.arguments]
         rows = self.table("Reference values", (*names, "formula", "truth", "within", "source"))
         return tuple(
-            Reference(
-                {name: r[name] for name in names},
-                r["formula"],
-                r["truth"],
-                r["within"],
-                r["source"],
-                line,
-            )
-            for line, r in rows
+            Reference(inputs, row["formula"], row["truth"], row["within"], row["source"], line)
+            for line, row in rows
+            for inputs in [{name: row[name] for name in names}]
         )
 
     @cached_property
@@ -258,16 +218,12 @@ class Statement:
     def table(self, section: str, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
         """The rows of a section's table with their lines in the file; empty columns may be left out."""
         start, text = self.sections.get(section, (0, ""))
-        rows: list[tuple[int, list[str]]] = []
-        for number, line in enumerate(self.text.split("\n")[start:], start) if text else ():
-            if line.startswith("## "):
-                break
-            if line.startswith("|"):
-                cells = _CELLS.split(line.strip()[1:-1])
-                rows.append((number, [c.strip().replace(r"\|", "|") for c in cells]))
-        if not rows:
-            return []
-        head = rows[0][1]
+        rows = [
+            (number, [c.strip().replace(r"\|", "|") for c in _CELLS.split(line.strip()[1:-1])])
+            for number, line in enumerate(text.split("\n"), start)
+            if line.startswith("|")
+        ]
+        head = rows[0][1] if rows else []
         if unknown := set(head) - set(columns):
             message = f"a table of {section or 'arguments'} has no column {sorted(unknown)}"
             raise self.wrong(message, rows[0][0])
@@ -330,17 +286,13 @@ class Statement:
             raise Unsupported(f"{self.id} states nothing that can be evaluated: {self.claim}")
         if not (self.is_answer or as_printed or self.verdict == "asymptotic"):
             other = f"; use {self.corrected_by}" if self.corrected_by else ""
-            message = (
-                f"{self.id} is {self.verdict} as printed{other} (--as-printed evaluates it anyway)"
-            )
+            message = f"{self.id} is {self.verdict} as printed{other}"
+            message += " (--as-printed evaluates it anyway)"
             raise Unsupported(message, argument="as_printed")
         value = float(self.formula(**self.checked(values)))
         if math.isnan(value):
             raise InvalidArgument(f"{self.id} is undefined at {dict(values)!r}")
         return value
-
-
-_COLUMNS = ("argument", "range", "drawn from", "meaning")
 
 
 def parse(text: str, id: str, path: Path) -> Statement:
@@ -349,12 +301,20 @@ def parse(text: str, id: str, path: Path) -> Statement:
     if unknown := header.keys() - _KEYS:
         message = f"the header has no key {sorted(unknown)}; keys are {sorted(_KEYS)}"
         raise PageError(f"{path}:2: {message}")
-    allowed = {"verdict": VERDICTS, "evidence": EVIDENCE, "claims": tuple(CLAIMS)}
-    for key, words in allowed.items():
+    for key, words in (("verdict", VERDICTS), ("evidence", EVIDENCE), ("claims", CLAIMS)):
         if header.get(key, "") not in words:
             message = f"{key} must be one of {', '.join(words)}, got {header.get(key)!r}"
             raise PageError(f"{path}:2: {message}")
-    return Statement(id, path, header, body, first)
+    return Statement(
+        *(id, path, body, first, header["verdict"], header["evidence"]),
+        side=CLAIMS[header.get("claims", "")],
+        quantity=header.get("quantity", ""),
+        accuracy=float(header.get("computed to", "0")),
+        corrected_by=header.get("use instead"),
+        relies_on=_listed(header.get("rests on", ""), ", "),
+        refuses=tuple(map(point, _listed(header.get("outside", ""), "; "))),
+        also_called=header.get("also called", ""),
+    )
 
 
 def header_of(text: str, path: Path) -> tuple[int, dict[str, str], str]:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from dpacct.errors import InvalidArgument
-from dpacct.papers.page import PageError, Statement, header_of, parse
+from dpacct.papers.page import Statement, header_of, parse
 
 PAGES = Path(__file__).parent / "pages"
 OTHERS = ("paper", "tables")
@@ -161,24 +161,3 @@ def _plain(text: str) -> str:
     """Letters and digits only, in small letters."""
     plain = text.lower().removeprefix("arxiv:").removesuffix(".txt").removesuffix(".pdf")
     return re.sub(r"[^a-z0-9]", "", plain)
-
-
-def problems() -> list[str]:
-    """What a test asks of the folder: pages listed once, ids that exist, everything readable."""
-    wrong = []
-    for key, paper in papers().items():
-        there = {p.stem for p in (PAGES / key).glob("*.md")} - set(OTHERS)
-        if there != set(paper.listed) or len(set(paper.listed)) < len(paper.listed):
-            odd = sorted(set(paper.listed) ^ there)
-            wrong.append(f"{PAGES / key / 'paper.md'}:1: not listed, or listed in vain: {odd}")
-    every_id = set(ids())
-    for s in statements():
-        linked = [other for other in (*s.relies_on, s.corrected_by) if other]
-        wrong += [
-            f"{s.path}:2: {other} is no statement" for other in linked if other not in every_id
-        ]
-        try:
-            _ = s.locus, s.claim, s.maths, s.values, s.witness, s.domain
-        except PageError as error:
-            wrong.append(str(error))
-    return wrong

@@ -137,7 +137,7 @@ def _fields(statement: Statement, paper: Paper) -> dict[str, str]:
     body = " ".join(statement.section(name) for name in SECTIONS)
     arguments = " ".join(f"{a.name} {a.meaning}" for a in statement.arguments)
     return {
-        "locus": f"{statement.locus} {statement.header.get('also called', '')}",
+        "locus": f"{statement.locus} {statement.also_called}",
         "name": " ".join([paper.key.replace("_", " "), *paper.names, paper.venue]),
         "id": _own_place(statement.name),
         "title": f"{paper.title} {paper.authors} {paper.year}",

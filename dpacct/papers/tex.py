@@ -10,42 +10,48 @@ import re
 from typing import TypeAlias
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[{}^_&']|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
+Piece: TypeAlias = tuple[str, str]
+"""The text, and what it is: ord, name, rel, bin, open, close, punct, space, frac or text."""
 
 
-def _pairs(names: str, signs: str) -> dict[str, str]:
-    return dict(zip(names.split(), signs.split(), strict=True))
+def _signs(kind: str, names: str, signs: str) -> dict[str, Piece]:
+    """Commands, or signs that are typed as they are, with what they become."""
+    pairs = zip(names.split(), signs.split(), strict=True)
+    typed = "=<>:+-*()[]"
+    return {name if name in typed else f"\\{name}": (sign, kind) for name, sign in pairs}
 
 
-def _words(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
-_LETTERS = _pairs(
-    "alpha beta gamma delta epsilon varepsilon eta theta lambda mu nu pi rho sigma tau phi varphi xi psi"
-    " omega kappa zeta chi ell Delta Phi Sigma Psi Omega Gamma Lambda nabla infty partial dots ldots cdots"
-    " sum prod int Pr emptyset",
-    "α β γ δ ε ε η θ λ μ ν π ρ σ τ φ φ ξ ψ ω κ ζ χ ℓ Δ Φ Σ Ψ Ω Γ Λ ∇ ∞ ∂ … … ⋯ Σ Π ∫ Pr ∅",
-)
-_RELATIONS = _pairs(
-    "= < > : le ge leq geq ne neq in sim approx iff to mid subset equiv",
-    "= < > : ≤ ≥ ≤ ≥ ≠ ≠ ∈ ∼ ≈ ⇔ → | ⊂ ≡",
-)
-_BINARY = _pairs(
-    "+ - * pm otimes circ bmod times cdot setminus cup cap", "+ − * ± ⊗ ∘ mod × · ∖ ∪ ∩"
-)
-_NAMES = _words("log ln exp min max arg tanh cosh sinh cos sin inf sup lim det")
-_OPEN = _pairs("( [ { lceil lfloor langle", "( [ { ⌈ ⌊ ⟨")
-_CLOSE = _pairs(") ] } rceil rfloor rangle", ") ] } ⌉ ⌋ ⟩")
-_SIZES = _words("left right big Big bigg Bigg bigl bigr Bigl Bigr displaystyle limits")
-_FONTS = _words("mathcal mathbf mathrm mathsf mathit operatorname texttt text mathbb")
-_BLACKBOARD = dict(zip("CENPRZ", "ℂ𝔼ℕℙℝℤ", strict=True))
-_ACCENTS = {
-    "tilde": "\u0303",
-    "hat": "\u0302",
-    "bar": "\u0304",
-    "overline": "\u0304",
-    "dot": "\u0307",
+_NAMES = "log ln exp min max arg tanh cosh sinh cos sin inf sup lim det"
+_SIGNS: dict[str, Piece] = {
+    **_signs(
+        "ord",
+        "alpha beta gamma delta epsilon varepsilon eta theta lambda mu nu pi rho sigma tau phi varphi xi psi"
+        " omega kappa zeta chi ell Delta Phi Sigma Psi Omega Gamma Lambda nabla infty partial dots ldots"
+        " cdots emptyset | _",
+        "α β γ δ ε ε η θ λ μ ν π ρ σ τ φ φ ξ ψ ω κ ζ χ ℓ Δ Φ Σ Ψ Ω Γ Λ ∇ ∞ ∂ … … ⋯ ∅ ‖ _",
+    ),
+    **_signs("name", f"sum prod int Pr {_NAMES}", f"Σ Π ∫ Pr {_NAMES}"),
+    **_signs(
+        "rel",
+        "= < > : le ge leq geq ne neq in sim approx iff to mid subset equiv",
+        "= < > : ≤ ≥ ≤ ≥ ≠ ≠ ∈ ∼ ≈ ⇔ → | ⊂ ≡",
+    ),
+    **_signs(
+        "bin", "+ - * pm otimes circ bmod times cdot setminus cup cap", "+ − * ± ⊗ ∘ mod × · ∖ ∪ ∩"
+    ),
+    **_signs("open", "( [ { lceil lfloor langle", "( [ { ⌈ ⌊ ⟨"),
+    **_signs("close", ") ] } rceil rfloor rangle", ") ] } ⌉ ⌋ ⟩"),
+    **dict.fromkeys(("\\ ", "&"), (" ", "space")),
+    **dict.fromkeys(("\\quad", "\\qquad"), ("  ", "space")),
+    "\\\\": ("; ", "space"),
+    **{sign: (sign, "punct") for sign in ",;"},
+    "'": ("′", "ord"),
 }
+_SIZES = " left right big Big bigg Bigg bigl bigr Bigl Bigr displaystyle limits "
+_FONTS = " mathcal mathbf mathrm mathsf mathit operatorname texttt text mathbb "
+_BLACKBOARD = dict(zip("CENPRZ", "ℂ𝔼ℕℙℝℤ", strict=True))
+_ACCENTS = {"tilde": "\u0303", "hat": "\u0302", "bar": "\u0304", "dot": "\u0307"}
+_ACCENTS["overline"] = _ACCENTS["bar"]
 _UP = dict(zip("0123456789+−()nitTKNkmdjabcx*'", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿⁱᵗᵀᴷᴺᵏᵐᵈʲᵃᵇᶜˣ*′", strict=True))
 _DOWN = dict(
     zip("0123456789+−()aehijklmnoprstuvxβγρφ", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩ", strict=True)
@@ -56,8 +62,6 @@ _ATOM = re.compile(
 
 # e^ε and √2 end where the next factor begins: e^ε δ, √2 c
 _LOOSE = re.compile(r"(?:\^[^\W\d_][₀-₉ᵢⱼₖ]*|√\w)$")
-Piece: TypeAlias = tuple[str, str]
-"""The text, and what it is: ord, name, rel, bin, open, close, punct, space, frac or text."""
 
 
 def unicode(latex: str) -> str:
@@ -119,40 +123,18 @@ class _Reader:
         return text
 
     def one(self, token: str) -> list[Piece]:
-        name = token[1:] if token.startswith("\\") and len(token) > 1 else token
-        escaped = token.startswith("\\")
+        """What a token and its arguments become."""
+        if token in _SIGNS:
+            return [_SIGNS[token]]
         if token.isspace() or token in ("\\,", "\\!", "\\;"):
             return []
-        if token in ("\\ ", "\\quad", "\\qquad", "&"):
-            return [("  " if "quad" in token else " ", "space")]
-        if token == "\\\\":
-            return [("; ", "space")]
         if token == "{":
             self.place -= 1
             return [(_join(self.argument()), "ord")]
-        if token == "\\|":
-            return [("‖", "ord")]
-        if token == "\\_":
-            return [("_", "ord")]
-        if name in _OPEN and (escaped or token in "(["):
-            return [(_OPEN[name], "open")]
-        if name in _CLOSE and (escaped or token in ")]"):
-            return [(_CLOSE[name], "close")]
-        if escaped and name in _LETTERS:
-            return [(_LETTERS[name], "name" if name in ("Pr", "sum", "prod", "int") else "ord")]
-        if name in _RELATIONS and escaped == (len(name) > 1):
-            return [(_RELATIONS[name], "rel")]
-        if name in _BINARY and escaped == (len(name) > 1):
-            return [(_BINARY[name], "bin")]
-        if token in ",;":
-            return [(token, "punct")]
-        if token == "'":
-            return [("′", "ord")]
-        if not escaped:
+        if not token.startswith("\\"):
             return [(token, "ord")]
-        if name in _NAMES:
-            return [(name, "name")]
-        if name in _SIZES:
+        name = token[1:]
+        if f" {name} " in _SIZES:
             if self.peek() == ".":
                 self.take()
             return []
@@ -166,7 +148,7 @@ class _Reader:
         if name in _ACCENTS:
             inner = _join(self.argument())
             return [(inner + _ACCENTS[name] if len(inner) == 1 else f"{name}({inner})", "ord")]
-        if name in _FONTS and self.peek() == "{":
+        if f" {name} " in _FONTS and self.peek() == "{":
             text = self.raw()
             if name in ("text", "texttt"):
                 parts = text.replace("\\_", "_").split("$")
@@ -174,16 +156,13 @@ class _Reader:
             if name == "mathbb":
                 return [("".join(_BLACKBOARD.get(c, c) for c in text), "ord")]
             return [(unicode(text), "name" if name == "operatorname" or len(text) > 1 else "ord")]
-        if name in _FONTS:
+        if f" {name} " in _FONTS:
             inner = _join(self.argument())
             return [(_BLACKBOARD.get(inner, inner) if name == "mathbb" else inner, "ord")]
         if name in ("begin", "end"):
-            kind = self.raw()
-            return (
-                [("{ " if name == "begin" else " }", "open" if name == "begin" else "close")]
-                if kind == "cases"
-                else []
-            )
+            cases = self.raw() == "cases"
+            brace = ("{ ", "open") if name == "begin" else (" }", "close")
+            return [brace] if cases else []
         raise ValueError(f"{token} is not a command that pages may use")
 
     def script(self, sign: str, pieces: list[Piece]) -> None:
@@ -218,35 +197,27 @@ def _join(pieces: list[Piece], tight: bool = False) -> str:
     text, before = "", "start"
     for index, (piece, kind) in enumerate(pieces):
         after = pieces[index + 1][1] if index + 1 < len(pieces) else "end"
-        if kind == "frac" and (
-            after in ("ord", "name", "open", "frac", "text") or before == "name"
-        ):
+        beside = after in ("ord", "name", "open", "frac", "text") or before == "name"
+        if kind == "frac" and beside:
             piece = f"({piece})"
         unary = kind == "bin" and before in ("start", "open", "rel", "bin", "punct", "space")
         spaced = kind in ("rel", "bin") and not unary and not (tight and piece not in ("∈", "mod"))
-        if piece == "·" or (kind == "bin" and unary):
-            spaced = False
-        if spaced:
+        if spaced and piece != "·":
             text = text.rstrip(" ") + f" {piece} "
         else:
-            name_before = before == "name" and kind in ("ord", "name") and not text.endswith(" ")
             # min_λ (a/b): the fraction is not an argument of the index
-            name_before |= before == "name" and kind == "frac" and not text[-1:].isascii()
-            product = (
-                kind in ("name", "frac")
-                and before in ("ord", "close", "frac")
-                and text[-1:] not in "(‖|/"
+            named = (kind in ("ord", "name") and not text.endswith(" ")) or (
+                kind == "frac" and not text[-1:].isascii()
             )
-            loose = (
-                kind in ("ord", "open", "frac", "text")
-                and _LOOSE.search(text)
-                and piece[0] not in "′,/"
-            )
+            product = kind in ("name", "frac") and before in ("ord", "close", "frac")
+            loose = kind in ("ord", "open", "frac", "text") and piece[0] not in "′,/"
             air = (
-                " "
-                if loose or name_before or product or (before == "frac" and kind in ("ord", "open"))
-                else ""
+                (before == "name" and named)
+                or (product and text[-1:] not in "(‖|/")
+                or (before == "frac" and kind in ("ord", "open"))
+                or (loose and _LOOSE.search(text))
             )
-            text += (air if text else "") + piece + (" " if kind == "punct" and not tight else "")
-        before = kind if not (kind == "bin" and unary) else "start"
+            text += (" " if air and text else "") + piece
+            text += " " if kind == "punct" and not tight else ""
+        before = "start" if unary else kind
     return text

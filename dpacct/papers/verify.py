@@ -112,50 +112,41 @@ def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) ->
 
 def missing(statement: Statement) -> list[str]:
     """What is missing for the statement's evidence and verdict: sentences, none if all is there."""
-    lacks = []
-    evidence, verdict = statement.evidence, statement.verdict
-    judged = statement.formula is not None and oracle_of(statement) is not None
-
-    def need(there: object, what: str) -> None:
-        if not there:
-            lacks.append(f"{statement.id} is {evidence}, {verdict}, and has no {what}")
-
+    evidence, verdict, other = statement.evidence, statement.verdict, statement.corrected_by
+    why, formula, open_ = statement.section("Why"), statement.formula, statement.printed_ok
+    ours, refuted = evidence in ("derived", "corrected"), evidence == "refuted"
+    needs: list[tuple[bool, object, str]] = [
+        (
+            ours or refuted or evidence == "searched",
+            formula and oracle_of(statement),
+            "independent oracle",
+        ),
+        (ours, len(statement.section("Derivation")) >= _LEAST, "derivation"),
+        (ours, statement.values, "reference value"),
+        (evidence == "proved", proofs_of(statement), "machine-checked proof"),
+        (refuted, statement.witness, "counter-example"),
+        (refuted, not open_, "verdict that says so"),
+        (verdict == "false", refuted, "refutation"),
+        (evidence == "asymptotic", verdict == "asymptotic", "verdict that says so"),
+        (not open_ or verdict == "holds-with-condition", why, "reason"),
+        (formula is None, len(why) >= _LEAST, "reason why nothing is evaluated"),
+        (
+            other in ids(),
+            other in ids() and get(str(other)).is_answer,
+            "correction that may be used",
+        ),
+    ]
+    for linked in (*statement.relies_on, *([other] if other else [])):
+        needs.append((True, linked in ids(), f"statement {linked} to refer to"))
     if evidence == "reproduced":
-        printed = [
-            cell for cell in cells(statement.paper) if cell.formula.__name__ == statement.name
-        ]
-        formula = statement.formula
-        need(printed and formula, "number in a table of the paper")
-        if formula is not None:
-            for cell in printed:
-                value = float(formula(**cell.arguments()))
-                what = f"{cell.printed} of {cell.table}, {cell.cell}, but {value!r}"
-                need(cell.matches(value), what)
-    if evidence in ("searched", "derived", "corrected"):
-        need(judged, "independent oracle")
-    if evidence in ("derived", "corrected"):
-        need(len(statement.section("Derivation")) >= _LEAST, "derivation")
-        need(statement.values, "reference value")
-    if evidence == "proved":
-        need(proofs_of(statement), "machine-checked proof")
-    if evidence == "refuted":
-        need(statement.witness, "counter-example")
-        need(judged, "independent oracle")
-        need(not statement.printed_ok, "verdict that says so")
-    if verdict == "false":
-        need(evidence == "refuted", "refutation")
-    if evidence == "asymptotic":
-        need(verdict == "asymptotic", "verdict that says so")
-    if not statement.printed_ok or verdict == "holds-with-condition":
-        need(statement.section("Why"), "reason")
-    if statement.formula is None:
-        need(len(statement.section("Why")) >= _LEAST, "reason why nothing is evaluated")
-    others = [other for other in (*statement.relies_on, statement.corrected_by) if other]
-    for other in others:
-        need(other in ids(), f"statement {other} to refer to")
-    if statement.corrected_by in ids():
-        need(get(str(statement.corrected_by)).is_answer, "correction that may be used")
-    return lacks
+        printed = [c for c in cells(statement.paper) if c.formula.__name__ == statement.name]
+        needs.append((True, printed and formula, "number in a table of the paper"))
+        for cell in printed:
+            value = float(formula(**cell.arguments())) if formula else math.nan
+            what = f"{cell.printed} of {cell.table}, {cell.cell}, but {value!r}"
+            needs.append((True, formula and cell.matches(value), what))
+    head = f"{statement.id} is {evidence}, {verdict}, and has no"
+    return [f"{head} {what}" for asked, there, what in needs if asked and not there]
 
 
 def close(value: float, wanted: float, within: float) -> bool:

@@ -31,7 +31,11 @@ def test_the_witness_of_theorem_1() -> None:
         == pytest.approx(theorem1(0.5, 2, [1.0, 0.0]))
         == pytest.approx(0.4375)
     )
-    assert plan.two_level() == pytest.approx(theorem1_corrected(0.5, 2, (1.0, 0.0))) == pytest.approx(0.75)
+    assert (
+        plan.two_level()
+        == pytest.approx(theorem1_corrected(0.5, 2, (1.0, 0.0)))
+        == pytest.approx(0.75)
+    )
     assert plan.last_sync() == pytest.approx(0.5, abs=1e-12)
     # with eta = 1 nothing is remembered, but a third client relays
     forgetful = SmallPlan(2, 2, 0.5, 1.0, 40.0, 0.0)

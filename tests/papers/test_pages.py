@@ -18,8 +18,21 @@ PATHS = sorted(registry.PAGES.glob("*/*.md"))
 HEADED = [path for path in PATHS if path.stem != "tables"]
 
 
-def test_the_folder_is_in_order() -> None:
-    assert registry.problems() == []
+def test_every_page_is_listed_once() -> None:
+    for key, paper in registry.papers().items():
+        path = registry.PAGES / key / "paper.md"
+        pages = [p.stem for p in path.parent.glob("*.md") if p.stem not in registry.OTHERS]
+        assert sorted(paper.listed) == sorted(pages), f"{path}:1: not listed, or listed in vain"
+        text = path.read_text(encoding="utf-8")
+        for s in registry.statements(key):
+            assert f"- [{s.locus}]({s.name}.md)\n" in text, f"{path}:1: not the title of {s.path}"
+
+
+@pytest.mark.parametrize("statement", ALL, ids=lambda s: s.id)
+def test_it_can_be_read_whole(statement: Statement) -> None:
+    _ = statement.claim, statement.values, statement.witness, statement.domain
+    for other in (*statement.relies_on, statement.corrected_by or statement.id):
+        assert other in registry.ids(), f"{statement.path}:2: {other} is no statement"
 
 
 @pytest.mark.parametrize("path", HEADED, ids=lambda p: f"{p.parent.name}.{p.stem}")
