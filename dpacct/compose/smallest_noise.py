@@ -40,6 +40,28 @@ class Guarantee:
         """Right side minus left side of the condition on alpha: it must not be negative."""
         return -2.0 / 3.0 * x * (math.log(tau * alpha) + math.log1p(x)) - (alpha - 1.0)
 
+    def admitted(
+        self, lam: float, epsilon: float, log_inverse: float, tau: float, steps: int
+    ) -> float:
+        """x at this lambda; raises `OutsideDomain` where a side condition fails."""
+        x = self.squared(lam, epsilon, log_inverse, tau, steps)
+        if x < self.least:
+            message = f"lam must make nu^2/(4 G^2) at least {self.least}, got {x:.6g} at {lam:.6g}"
+            raise OutsideDomain(message, argument="lam")
+        if self.slack(x, self.alpha(lam, epsilon, log_inverse), tau) < 0.0:
+            message = f"lam must meet the condition on alpha, got {lam:.6g}"
+            raise OutsideDomain(message, argument="lam")
+        return x
+
+    def best(self, epsilon: float, log_inverse: float, tau: float, steps: int) -> float:
+        """x at the best lambda; raises `OutsideDomain`, with the smallest epsilon, where none fits."""
+        solution = self.smallest(epsilon, log_inverse, tau, steps)
+        if solution is None:
+            least = self.least_epsilon(log_inverse, tau, steps)
+            message = f"epsilon must be at least {least:.12g} for a lambda to exist"
+            raise OutsideDomain(f"{message}, got {epsilon:.12g}", argument="epsilon")
+        return solution[0]
+
     def smallest(
         self, epsilon: float, log_inverse: float, tau: float, steps: int
     ) -> tuple[float, float] | None:

@@ -46,10 +46,9 @@ class Case:
     def at(self, point: Point) -> Judged | None:
         """What happens at a point; None outside the domain, or where the truth can't be told."""
         try:
-            values = self.statement.checked(point)
+            return self.judged(point, self.statement.checked(point))
         except DpacctError:
             return None
-        return self.judged(point, values)
 
     def judged(self, point: Point, values: Mapping[str, Plain]) -> Judged | None:
         """The same for a point whose values are known to lie in the domain."""
@@ -109,7 +108,7 @@ def search(case: Case, *, draws: int, seed: int, climbs: int = CLIMBS) -> Result
         if case.violated(judged):
             return Result(count, judged, True)
         best = sorted([*best, judged], key=lambda each: -each.excess)[: max(1, climbs)]
-    tops = list(best)
+    worst = best[0] if best else None
     for start in best[:climbs]:
         top, size = start, 1.0
         for _ in range(_STEPS):
@@ -122,8 +121,8 @@ def search(case: Case, *, draws: int, seed: int, climbs: int = CLIMBS) -> Result
                     top = judged
                     continue
             size *= 0.8
-        tops.append(top)
-    return Result(count, max(tops, key=lambda each: each.excess, default=None), False)
+        worst = top if worst is None or top.excess > worst.excess else worst
+    return Result(count, worst, False)
 
 
 def neighbour(case: Case, point: Point, rng: Random, size: float) -> Point:

@@ -7,6 +7,7 @@ A test follows the calls of both: none is common.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -68,7 +69,11 @@ def _relative(larger: float, smaller: float) -> float:
     return sign * (math.log(abs(larger)) - math.log(abs(smaller)))
 
 
-Judgement: TypeAlias = float | tuple[float, float] | Comparison | None
+Ends: TypeAlias = tuple[float, float]
+"""A number below the truth and one above it."""
+Drawn: TypeAlias = dict[str, float | int]
+"""A point of the domain, for oracles that are quick in a part of it only."""
+Judgement: TypeAlias = float | Ends | Comparison | None
 """The truth as a number or as two ends; a whole comparison; or None where it can't be told."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -135,6 +140,19 @@ def proof(*names: str) -> Callable[[Function], Function]:
         return prover
 
     return attach
+
+
+def vanish(*expressions: str) -> bool:
+    """Whether sympy makes each expression 0, whatever positive numbers its letters are.
+
+    >>> vanish("(a + b)**2 - a**2 - 2*a*b - b**2", "diff(log(x), x) - 1/x"), vanish("a - b")
+    (True, False)
+    """
+    from sympy import parse_expr, simplify, symbols
+
+    names = {name for text in expressions for name in re.findall(r"\b[A-Za-z_]\w*\b(?!\()", text)}
+    letters = {name: symbols(name, positive=True) for name in names}
+    return all(simplify(parse_expr(text, letters)) == 0 for text in expressions)
 
 
 def oracle_of(statement: Statement) -> Oracle | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpacct.papers.oracle import Comparison, oracle
+from dpacct.papers.oracle import Comparison, Drawn, Ends, oracle
 
 if TYPE_CHECKING:
     from dpacct import Answer
@@ -42,7 +42,7 @@ def last(
     return inside
 
 
-def ends(answer: Answer) -> tuple[float, float]:
+def ends(answer: Answer) -> Ends:
     """Both ends of an answer; its value in place of an end that it has not."""
     lower, value, upper = answer.lower, answer.value, answer.upper
     return value if lower is None else lower, value if upper is None else upper
@@ -73,7 +73,7 @@ def partners(p: float, alpha: float, rho: float) -> list[float]:
     return [1.0 / (1.0 + math.exp(-last(near, start, end))) for end in (-36.0, 36.0)]
 
 
-def attained(alpha: float, *pairs: tuple[float, float]) -> tuple[float, float]:
+def attained(alpha: float, *pairs: tuple[float, float]) -> Ends:
     """What one of these two-point pairs attains, less the rounding of a logarithm over alpha - 1."""
     value = max(two_point_divergence(alpha, p, q) for p, q in pairs)
     return value * (1.0 - 1e-9) - 1e-13 * alpha / (alpha - 1.0), math.inf
@@ -91,7 +91,7 @@ def _two_point_divergences(alpha: float, log_p: Floats, log_q: Floats) -> Floats
 @oracle("mironov2017.proposition3", "canonne2020.proposition12", draws=1500)
 @oracle("dp_fed_ls.lemma1", draws=1500)
 @oracle("dp_fedsam.eq16", "ae_dpfl.lemma9", draws=300)
-def worst_epsilon(alpha: float, rho: float, delta: float) -> tuple[float, float]:
+def worst_epsilon(alpha: float, rho: float, delta: float) -> Ends:
     """The best of many two-point pairs whose divergence is exactly rho: each is a mechanism."""
     shares = np.concatenate([np.geomspace(1e-6, 0.5, 90), 1.0 - np.geomspace(0.49, 1e-9, 90)])
     p = delta + (1.0 - delta) * shares
@@ -186,7 +186,7 @@ def one_moved(votes: Votes, weight: float) -> Iterator[Votes]:
 
 def worst_label_divergence(
     votes: Votes, others: Iterator[Votes], sigma: float, alpha: float, *, both: bool
-) -> tuple[float, float] | None:
+) -> Ends | None:
     """The largest divergence of the label released on these votes from that on others, and back if `both`."""
     if len(votes) > 2 and (max(votes) - min(votes) + 2.0) / sigma >= 45.0:
         return None  # some label's probability lies below the range of floats
@@ -199,6 +199,29 @@ def worst_label_divergence(
             worst = max(worst, label_divergence(alpha, theirs, base))
     room = 1e-7 * worst + 1e-14 * alpha / (alpha - 1.0)  # rounding, over alpha - 1
     return worst - room, worst + room
+
+
+# --- randomised response, composed
+
+
+@oracle("kairouz2015.theorem3_3", draws=150, within=1e-7)
+def coins_delta(step: float, failure: float, steps: int, epsilon: float) -> Ends | None:
+    """Delta of coins that may fail openly: over the number of lies, 40 digits."""
+    from mpmath import binomial, exp, expm1, fsum, log1p, mp, mpf
+
+    if steps > 2000:
+        return None
+    with mp.workdps(40):
+        true = 1 / (1 + exp(-mpf(step)))
+        lie, bar = 1 - true, exp(mpf(epsilon))
+        revealed = fsum(
+            binomial(steps, j)
+            * max(mpf(0), true ** (steps - j) * lie**j - bar * lie ** (steps - j) * true**j)
+            for j in range(steps // 2 + 1)
+        )
+        shown = -expm1(steps * log1p(-mpf(failure)))
+        value = float(shown + (1 - shown) * revealed)
+    return value * (1.0 - 1e-10), value * (1.0 + 1e-10)
 
 
 # --- shuffled randomised response
@@ -256,20 +279,20 @@ def shuffled_delta(epsilon: float, eps0: float, clients: int) -> float:
     return max(largest, more_answers(epsilon, eps0, clients)) if clients <= 60 else largest
 
 
-def exact_enough(delta: float) -> tuple[float, float] | None:
+def exact_enough(delta: float) -> Ends | None:
     """A delta that some mechanism attains, as a lower bound; None where the sums' rounding would be seen."""
     return (delta, math.inf) if delta > 1e-10 else None
 
 
 @oracle("feldman2020.clones", "feldman2022.clones", draws=300, within=1e-8)
-def clones_leak(epsilon: float, eps0: float, clients: int) -> tuple[float, float] | None:
+def clones_leak(epsilon: float, eps0: float, clients: int) -> Ends | None:
     """Counts of shuffled randomised response on two and three answers: some mechanism leaks this."""
     if clients > 300 or epsilon >= eps0:
         return None
     return exact_enough(shuffled_delta(epsilon, eps0, clients))
 
 
-def few_clients(rng: Random) -> dict[str, float | int]:
+def few_clients(rng: Random) -> Drawn:
     """Not many more clients than the condition asks for: there the bound has least to spare."""
     delta = 10.0 ** rng.uniform(-9.0, -0.05)
     eps0 = math.exp(rng.uniform(-4.0, 1.2))
@@ -307,7 +330,7 @@ def shuffled_divergence(alpha: float, epsilon: float, clients: int) -> float | N
     return max(both)
 
 
-def few_clients_at_order(rng: Random) -> dict[str, float | int]:
+def few_clients_at_order(rng: Random) -> Drawn:
     """Not many more clients than are asked for: there the bound has least to spare."""
     while True:
         alpha, epsilon = rng.randint(2, 6), math.exp(rng.uniform(-5.0, 0.2))
@@ -350,7 +373,7 @@ def staircase_moment(lam: float, nu: float, power: int) -> float:
     return float(np.sum(weight * part)) / mass
 
 
-def least_staircase_moment(lam: float, power: int) -> tuple[float, float]:
+def least_staircase_moment(lam: float, power: int) -> Ends:
     """(nu, moment) of the least moment over nu, by golden section on (0, 1)."""
     low, high = 0.0, 1.0
     for _ in range(60):
@@ -394,9 +417,7 @@ def normal_density(x: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi))
 
 
-def normal_divergence(
-    order: float, shift: float, spread: float = 1.0
-) -> tuple[float, float] | None:
+def normal_divergence(order: float, shift: float, spread: float = 1.0) -> Ends | None:
     """Renyi divergence of N(0,1) from N(shift, spread^2): the trapezoid rule, exact for such functions.
 
     With it the rounding of a logarithm over order - 1; None where the integrand has no centre.
@@ -414,9 +435,7 @@ def normal_divergence(
     return (peak + math.log(area)) / (order - 1.0), lost / (order - 1.0)
 
 
-def around(
-    value: tuple[float, float] | None, times: float = 1.0, more: float = 0.0
-) -> tuple[float, float] | None:
+def around(value: tuple[float, float] | None, times: float = 1.0, more: float = 0.0) -> Ends | None:
     """Both ends of so many times a value that is known with some room, and `more` of it."""
     return value and (times * (value[0] - value[1] - more), times * (value[0] + value[1] + more))
 
@@ -452,7 +471,7 @@ def _turns(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
 
 
 @oracle("dong2019.c_p", draws=120, within=2e-5)
-def envelope(mu: float, rate: float, alpha: float) -> tuple[float, float]:
+def envelope(mu: float, rate: float, alpha: float) -> Ends:
     """The double conjugate as defined: the convex hull of min(f_p, its inverse) on a fine grid."""
     from scipy.special import ndtr, ndtri
 

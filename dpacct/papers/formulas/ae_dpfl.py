@@ -9,7 +9,7 @@ import numpy as np
 
 from dpacct.papers import truths
 from dpacct.papers.formulas import dp_fed_ls, mironov2017, papernot2018
-from dpacct.papers.oracle import Comparison, oracle, proof
+from dpacct.papers.oracle import Comparison, Ends, oracle, proof, vanish
 from dpacct.pate import published
 from dpacct.pld import conversions
 
@@ -31,7 +31,7 @@ def lemma8_1_corrected(q: float, alpha: float, rho: float) -> float:
 
 
 @oracle("lemma8_1", "lemma8_1_lower", "lemma8_1_corrected", draws=300)
-def most_likely(q: float, alpha: float, rho: float) -> tuple[float, float]:
+def most_likely(q: float, alpha: float, rho: float) -> Ends:
     """The events of two-point mechanisms at that divergence, both ways: the least and most likely."""
     least, most = truths.partners(q, alpha, rho) if rho > 0.0 else (q, q)
     return most * (1.0 - 1e-10), least * (1.0 + 1e-10)  # some mechanism attains each end
@@ -109,7 +109,7 @@ def _distance(steps: int, rate: float, start: float, slope: float, smoothness: f
 
 
 @oracle("proposition10_c", draws=200)
-def beside_the_kink(steps: int, rate: float, slope: float) -> tuple[float, float]:
+def beside_the_kink(steps: int, rate: float, slope: float) -> Ends:
     """F = G|x|, or as smooth as that nearly is: the worst of several starts near the kink."""
     far = max(
         _distance(steps, rate, share * rate * slope, slope, 1e9 / rate)
@@ -124,7 +124,7 @@ def proposition10_c_corrected(steps: int, rate: float, slope: float, smoothness:
 
 
 @oracle("proposition10_c_corrected", draws=200)
-def bent(steps: int, rate: float, slope: float, smoothness: float) -> tuple[float, float]:
+def bent(steps: int, rate: float, slope: float, smoothness: float) -> Ends:
     """F' = clip(beta x, -G, G), both constants attained: the worst of many starts."""
     reach = slope / smoothness
     far = max(
@@ -137,10 +137,7 @@ def bent(steps: int, rate: float, slope: float, smoothness: float) -> tuple[floa
 @proof("proposition10_c_corrected")
 def mean_distance() -> bool:
     """The mean of k over k = 0, ..., E-1 is (E-1)/2."""
-    from sympy import simplify, summation, symbols
-
-    k, steps = symbols("k E", integer=True, positive=True)
-    return bool(simplify(summation(k, (k, 0, steps - 1)) / steps - (steps - 1) / 2) == 0)
+    return vanish("summation(k, (k, 0, E - 1))/E - (E - 1)/2")
 
 
 # Algorithm 3
@@ -150,9 +147,7 @@ def algorithm3(sigma: float, participants: int, dimension: int, epsilon: float) 
 
 
 @oracle("algorithm3", draws=300, within=1e-8)
-def joining(
-    sigma: float, participants: int, dimension: int, epsilon: float
-) -> tuple[float, float] | None:
+def joining(sigma: float, participants: int, dimension: int, epsilon: float) -> Ends | None:
     """An agent with update zero joins: the noise is divided by m + 1; the norm tells, exactly."""
     from scipy.special import gammaincc
 
@@ -202,7 +197,7 @@ def theorem11_agent(alpha: float, queries: int, sigma: float) -> float:
     return queries * alpha / (2.0 * sigma**2)
 
 
-def _counts(alpha: float, sigma: float, move: float, times: int) -> tuple[float, float] | None:
+def _counts(alpha: float, sigma: float, move: float, times: int) -> Ends | None:
     """So many Renyi integrals of a noisy count that moves."""
     if alpha * move / sigma > 200.0 or move < 1e-4 * sigma:
         return None
@@ -211,7 +206,7 @@ def _counts(alpha: float, sigma: float, move: float, times: int) -> tuple[float,
 
 
 @oracle("theorem11_agent", draws=300)
-def agent_counts(alpha: float, queries: int, sigma: float) -> tuple[float, float] | None:
+def agent_counts(alpha: float, queries: int, sigma: float) -> Ends | None:
     """The Renyi integral of the one count that an agent's hard vote moves."""
     return _counts(alpha, sigma, 1.0, queries)
 
@@ -232,9 +227,7 @@ def theorem11_knn_tight(alpha: float, queries: int, sigma: float, k: int) -> flo
 
 
 @oracle("theorem11_instance", "theorem11_knn", "theorem11_knn_tight", draws=300)
-def neighbour_counts(
-    alpha: float, queries: int, sigma: float, k: int = 1
-) -> tuple[float, float] | None:
+def neighbour_counts(alpha: float, queries: int, sigma: float, k: int = 1) -> Ends | None:
     """The Renyi integrals of the two counts that a replaced neighbour, or a moved vote, changes."""
     return _counts(alpha, sigma, 1.0 / k, 2 * queries)
 
@@ -252,7 +245,7 @@ def lemma12_union(votes: Sequence[float], sigma: float) -> float:
 
 
 @oracle("lemma12", "lemma12_union", draws=300, within=1e-9)
-def right_label(votes: Sequence[float], sigma: float) -> tuple[float, float]:
+def right_label(votes: Sequence[float], sigma: float) -> Ends:
     """The probability of the leader's label, by quadrature over its noise."""
     value = float(np.exp(np.max(truths.log_labels(tuple(sorted(votes)), sigma)[-1])))
     return value - 1e-13, value + 1e-13
@@ -295,7 +288,7 @@ def lemma13(q: float, alpha: float, epsilon: float) -> float:
 
 
 @oracle("lemma13", draws=300)
-def outcome_under_first(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
+def outcome_under_first(q: float, alpha: float, epsilon: float) -> Ends:
     """P = (1-q, q) and the two Q that are farthest from it, within eps at order 2 alpha both ways."""
     others = truths.partners(q, 2.0 * alpha, epsilon)
     return truths.attained(alpha, *((q, other) for other in others))
@@ -312,7 +305,7 @@ def lemma13_corrected_event(q: float, alpha: float, epsilon: float) -> float:
 
 
 @oracle("lemma13_proof", "lemma13_corrected_event", draws=300)
-def outcome_under_second(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
+def outcome_under_second(q: float, alpha: float, epsilon: float) -> Ends:
     """Q = (1-q, q) and the two P that are farthest from it, within eps at order 2 alpha both ways."""
     others = truths.partners(q, 2.0 * alpha, epsilon)
     return truths.attained(alpha, *((other, q) for other in others))
@@ -324,7 +317,7 @@ def lemma13_corrected(q: float, alpha: float, epsilon: float) -> float:
 
 
 @oracle("lemma13_corrected", draws=300)
-def outcome_under_both(q: float, alpha: float, epsilon: float) -> tuple[float, float]:
+def outcome_under_both(q: float, alpha: float, epsilon: float) -> Ends:
     """One law is (1-q, q), the other misses with less: farthest within eps at order 2 alpha."""
     least = truths.partners(q, 2.0 * alpha, epsilon)[0]
     return truths.attained(alpha, (least, q), (q, least))
@@ -333,12 +326,9 @@ def outcome_under_both(q: float, alpha: float, epsilon: float) -> tuple[float, f
 @proof("lemma13_corrected")
 def hoelder() -> bool:
     """The two exponents add up to 1, and give (p/q)^{2a-1} the power (a-1)/(2a-1)."""
-    from sympy import simplify, symbols
-
-    a = symbols("a", positive=True)
-    one, other = (a - 1) / (2 * a - 1), a / (2 * a - 1)
-    # the first factor is E_P (p/q)^{2a-1} = e^{(2a-1) D}, to the power `one`
-    return bool(simplify(one + other - 1) == 0 and simplify((2 * a - 1) * one - (a - 1)) == 0)
+    first, second = "(a - 1)/(2*a - 1)", "a/(2*a - 1)"
+    # the first factor is E_P (p/q)^{2a-1} = e^{(2a-1) D}, to the first power
+    return vanish(f"{first} + {second} - 1", f"(2*a - 1)*{first} - (a - 1)")
 
 
 # Theorem 14
@@ -352,7 +342,7 @@ def theorem14(votes: Sequence[int], sigma: float, alpha: float) -> float:
 
 
 @oracle("theorem14", draws=400, within=1e-8)
-def agent_after(votes: Sequence[int], sigma: float, alpha: float) -> tuple[float, float] | None:
+def agent_after(votes: Sequence[int], sigma: float, alpha: float) -> Ends | None:
     """All labels' probabilities, from these votes to all with one agent more or less."""
     counts = tuple(map(float, votes))
     return truths.worst_label_divergence(counts, truths.one_agent(counts), sigma, alpha, both=False)
@@ -370,7 +360,7 @@ def theorem14_corrected(votes: Sequence[int], sigma: float, alpha: float) -> flo
 
 
 @oracle("theorem14_corrected", draws=150, within=1e-6)
-def one_agent(votes: Sequence[int], sigma: float, alpha: float) -> tuple[float, float] | None:
+def one_agent(votes: Sequence[int], sigma: float, alpha: float) -> Ends | None:
     """All labels' probabilities by quadrature, for all votes with one agent more or less, both ways."""
     counts = tuple(map(float, votes))
     return truths.worst_label_divergence(counts, truths.one_agent(counts), sigma, alpha, both=True)
@@ -382,7 +372,7 @@ def theorem14_corrected_instance(votes: Sequence[int], sigma: float, alpha: floa
 
 
 @oracle("theorem14_corrected_instance", draws=150, within=1e-6)
-def one_vote(votes: Sequence[int], sigma: float, alpha: float) -> tuple[float, float] | None:
+def one_vote(votes: Sequence[int], sigma: float, alpha: float) -> Ends | None:
     """All labels' probabilities by quadrature, for all votes with one vote moved, both ways."""
     counts = tuple(map(float, votes))
     return truths.worst_label_divergence(
@@ -397,9 +387,7 @@ def theorem14_corrected_knn(neighbours: Sequence[int], k: int, sigma: float, alp
 
 
 @oracle("theorem14_corrected_knn", draws=120, within=1e-6)
-def one_neighbour(
-    neighbours: Sequence[int], k: int, sigma: float, alpha: float
-) -> tuple[float, float] | None:
+def one_neighbour(neighbours: Sequence[int], k: int, sigma: float, alpha: float) -> Ends | None:
     """All labels' probabilities by quadrature, for all votes with one k-th moved, both ways."""
     counts = tuple(count / k for count in neighbours)
     return truths.worst_label_divergence(
@@ -420,22 +408,16 @@ def log_inequality_corrected(x: float) -> float:
 
 @oracle("log_inequality", "log_inequality_corrected", draws=300)
 def logarithm(x: float) -> float:
-    """-log(1 - x), 30 digits."""
-    from mpmath import log1p, mp, mpf
-
-    with mp.workdps(30):
-        return float(-log1p(-mpf(x)))
+    """-log(1 - x)."""
+    return -math.log1p(-x)
 
 
 @proof("log_inequality_corrected")
 def below_the_second_root() -> bool:
     """f = 2x + log(1-x) is concave, 0 at 0 and positive at 0.7968: not negative between them."""
     from flint import arb, ctx
-    from sympy import diff, log, simplify, symbols
 
-    x = symbols("x")
-    f = 2 * x + log(1 - x)
-    concave = simplify(diff(f, x, 2) + 1 / (1 - x) ** 2) == 0
     ctx.prec = 120
     end = arb("0.7968")
-    return bool(concave and f.subs(x, 0) == 0 and 2 * end + (1 - end).log() > 0)
+    concave = vanish("diff(2*x + log(1 - x), x, 2) + 1/(1 - x)**2")
+    return bool(concave and 2 * end + (1 - end).log() > 0)

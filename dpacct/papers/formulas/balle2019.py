@@ -6,14 +6,14 @@ The four bounds are those of `dpacct shuffle`.
 from __future__ import annotations
 
 from dpacct.papers import truths
-from dpacct.papers.oracle import oracle
+from dpacct.papers.oracle import Ends, oracle
 from dpacct.shuffling.published import bennett, bennett_rr, hoeffding, hoeffding_rr
 
 __all__ = ["bennett", "bennett_rr", "counted", "counted_answers", "hoeffding", "hoeffding_rr"]
 
 
 @oracle("hoeffding", "bennett", draws=400, within=1e-8)
-def counted(eps0: float, epsilon: float, clients: int) -> tuple[float, float] | None:
+def counted(eps0: float, epsilon: float, clients: int) -> Ends | None:
     """Counts of shuffled randomised response on two and three answers: some mechanism leaks this."""
     if clients > truths.MOST_COUNTED:
         return None
@@ -21,9 +21,7 @@ def counted(eps0: float, epsilon: float, clients: int) -> tuple[float, float] | 
 
 
 @oracle("hoeffding_rr", "bennett_rr", draws=400, within=1e-8)
-def counted_answers(
-    eps0: float, epsilon: float, clients: int, answers: int
-) -> tuple[float, float] | None:
+def counted_answers(eps0: float, epsilon: float, clients: int, answers: int) -> Ends | None:
     """How many say 0 and how many 1 of k answers, enumerated; the count of ones for k = 2."""
     if clients > (truths.MOST_COUNTED if answers == 2 else 60):
         return None

@@ -12,7 +12,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.compose.sampled_renyi import fixed_size as c_p_renyi
-from dpacct.papers.oracle import oracle, proof
+from dpacct.papers.oracle import Ends, oracle, proof
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
 
@@ -95,7 +95,7 @@ def limiting_moment() -> bool:
 
 # Theorem 4.2
 @oracle("c_p_renyi", draws=100, within=1e-7)
-def renyi_fixed(mu: float, rate: float, alpha: float) -> tuple[float, float]:
+def renyi_fixed(mu: float, rate: float, alpha: float) -> Ends:
     """The Renyi divergence of the dominating pair of a uniform sample, by the exact engine."""
     node = dp.WithoutReplacement(rate)(dp.Gaussian(sigma=1.0 / mu))
     with np.errstate(over="ignore"):  # of terms that the engine then takes in logarithms

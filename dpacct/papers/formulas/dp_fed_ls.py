@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import dpacct as dp
 from dpacct.compose import sampled_renyi
-from dpacct.compose.smallest_noise import POISSON, UNIFORM, Guarantee
-from dpacct.errors import OutsideDomain
+from dpacct.compose.smallest_noise import POISSON, UNIFORM
 from dpacct.papers import truths
 from dpacct.papers.formulas import mironov2017
-from dpacct.papers.oracle import Comparison, Floats, oracle, proof
-from dpacct.pld.roots import decreasing
+from dpacct.papers.oracle import Comparison, Drawn, Ends, Floats, oracle, proof, vanish
 
 # Proposition 1
 Eigen: TypeAlias = list[tuple[float, list[float]]]
@@ -111,7 +109,7 @@ eq2_corrected = eq2
 
 
 @oracle("eq2_corrected", draws=200, within=1e-7)
-def periodic_ends(v: Sequence[float], sigma: float) -> tuple[float, float]:
+def periodic_ends(v: Sequence[float], sigma: float) -> Ends:
     """The cycle's matrix, solved; the first entry may cancel, so it has the error of the vector."""
     solution = float(np.linalg.solve(_matrix("periodic", sigma, len(v)), v)[0])
     room = 1e-13 * max(abs(x) for x in v)
@@ -142,43 +140,14 @@ def by_a_fixed_size(tau: float, nu2: float, alpha: float) -> float:
 
 
 # Theorem 1
-Target: TypeAlias = tuple[float, float, float, int]
-"""epsilon, log(1/delta), tau and T."""
-
-
-def _fixed(theorem: Guarantee, lam: float, clip: float, target: Target) -> float:
-    """nu by Eq. (3) or (4) at this lambda; raises `OutsideDomain` where a side condition fails."""
-    epsilon, log_inverse, tau, steps = target
-    x = theorem.squared(lam, epsilon, log_inverse, tau, steps)
-    if x < theorem.least:
-        message = f"lam must make nu^2/(4 G^2) at least {theorem.least}, got {x:.6g} at {lam:.6g}"
-        raise OutsideDomain(message, argument="lam")
-    if theorem.slack(x, theorem.alpha(lam, epsilon, log_inverse), tau) < 0.0:
-        message = f"lam must meet the condition on alpha, got {lam:.6g}"
-        raise OutsideDomain(message, argument="lam")
-    return 2.0 * clip * math.sqrt(x)
-
-
 def eq3(epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float) -> float:
     """nu, the standard deviation of the noise on the sum; `clip` = G, `steps` = T."""
-    return _fixed(UNIFORM, lam, clip, (epsilon, -math.log(delta), tau, steps))
-
-
-def _best(theorem: Guarantee, clip: float, target: Target) -> float:
-    """nu at the best lambda; raises `OutsideDomain`, with the smallest epsilon, where none fits."""
-    solution = theorem.smallest(*target)
-    if solution is None:
-        least = theorem.least_epsilon(*target[1:])
-        message = (
-            f"epsilon must be at least {least:.12g} for a lambda to exist, got {target[0]:.12g}"
-        )
-        raise OutsideDomain(message, argument="epsilon")
-    return 2.0 * clip * math.sqrt(solution[0])
+    return 2.0 * clip * math.sqrt(UNIFORM.admitted(lam, epsilon, -math.log(delta), tau, steps))
 
 
 def theorem1(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
     """nu, the standard deviation of the noise on the sum."""
-    return _best(UNIFORM, clip, (epsilon, -math.log(delta), tau, steps))
+    return 2.0 * clip * math.sqrt(UNIFORM.best(epsilon, -math.log(delta), tau, steps))
 
 
 def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
@@ -253,13 +222,8 @@ def sensitivity(clip: float, m: int) -> float:
 @oracle("sensitivity", draws=200)
 def exchanged(clip: float, m: int) -> float:
     """Two opposite updates, clipped as Algorithm 1 does, and the means they lead to."""
-    rest = [0.1 * clip] * (min(m, 100) - 1)
-
-    def clipped(v: float) -> float:
-        return v / max(1.0, abs(v) / clip)
-
-    first, second = ((sum(rest) + clipped(sign * 9.0 * clip)) / m for sign in (1.0, -1.0))
-    return first - second
+    first, second = (v / max(1.0, abs(v) / clip) for v in (9.0 * clip, -9.0 * clip))
+    return (first - second) / m
 
 
 # Lemma 3
@@ -288,38 +252,31 @@ def uniform(multiplier: float, tau: float, steps: int, delta: float) -> float:
 @proof("lemma2", "lemma3_integer")
 def constants_add_up() -> bool:
     """6 + 1 and 7/2 + 1/2 of tau^2 C(alpha, 2)/nu^2, over alpha - 1, are the printed constants."""
-    from sympy import Rational, simplify, symbols
-
-    tau, alpha, nu2 = symbols("tau alpha nu2", positive=True)
-    pairs = tau**2 * alpha * (alpha - 1) / 2 / nu2
-    uniform = (6 + 1) * pairs / (alpha - 1) - Rational(7, 2) * tau**2 * alpha / nu2
-    sampled = (Rational(7, 2) + Rational(1, 2)) * pairs / (alpha - 1) - 2 * tau**2 * alpha / nu2
-    return bool(simplify(uniform) == 0 and simplify(sampled) == 0)
+    pairs = "tau**2*alpha*(alpha - 1)/2/nu2"
+    return vanish(
+        f"(6 + 1)*{pairs}/(alpha - 1) - 7/2*tau**2*alpha/nu2",
+        f"(7/2 + 1/2)*{pairs}/(alpha - 1) - 2*tau**2*alpha/nu2",
+    )
 
 
 # Theorem 2
 def eq4(epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float) -> float:
     """nu, the standard deviation of the noise on the sum."""
-    return _fixed(POISSON, lam, clip, (epsilon, -math.log(delta), tau, steps))
+    return 2.0 * clip * math.sqrt(POISSON.admitted(lam, epsilon, -math.log(delta), tau, steps))
 
 
 @proof("eq3", "eq4")
 def budget_is_split() -> bool:
     """At the noise of Eq. (3) or (4), T rounds cost lambda eps and the conversion (1 - lambda) eps."""
-    from sympy import simplify, symbols
-
-    c, tau, steps, lam, eps, log_inverse, clip = symbols("c tau T lambda eps L G", positive=True)
-    alpha = log_inverse / ((1 - lam) * eps) + 1
-    # nu^2 as printed, with 4 c = 14 or 8
-    nu2 = (tau * clip / eps) ** 2 * 4 * c * steps / lam * (log_inverse / (1 - lam) + eps)
-    per_round = c * tau**2 * alpha / (nu2 / (4 * clip**2))
-    total = steps * per_round + log_inverse / (alpha - 1)
-    return bool(simplify(steps * per_round - lam * eps) == 0 and simplify(total - eps) == 0)
+    alpha = "(L/((1 - lam)*eps) + 1)"
+    nu2 = "((tau*G/eps)**2*4*c*T/lam*(L/(1 - lam) + eps))"  # as printed, with 4 c = 14 or 8
+    all_rounds = f"T*c*tau**2*{alpha}/({nu2}/(4*G**2))"
+    return vanish(f"{all_rounds} - lam*eps", f"{all_rounds} + L/({alpha} - 1) - eps")
 
 
 def theorem2(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
     """nu, the standard deviation of the noise on the sum."""
-    return _best(POISSON, clip, (epsilon, -math.log(delta), tau, steps))
+    return 2.0 * clip * math.sqrt(POISSON.best(epsilon, -math.log(delta), tau, steps))
 
 
 def theorem2_corrected(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
@@ -327,7 +284,7 @@ def theorem2_corrected(epsilon: float, delta: float, tau: float, clip: float, st
     return theorem2(epsilon, delta, tau, 0.5 * clip, steps)
 
 
-def _where_it_speaks(rng: Random) -> dict[str, float | int]:
+def _where_it_speaks(rng: Random) -> Drawn:
     """Targets for which a lambda exists; elsewhere Theorem 2 says nothing that could be judged."""
     while True:
         drawn = {
@@ -395,12 +352,9 @@ def eq5(nu2: float) -> float:
 
 @oracle("eq5", draws=300)
 def left_of_eq5(nu2: float) -> float:
-    """The left side, 30 digits."""
-    from mpmath import exp, expm1, mp, mpf
-
-    with mp.workdps(30):
-        x = 1 / mpf(nu2)
-        return float(min(4 * expm1(x), 2 * exp(x)))
+    """The left side."""
+    x = 1.0 / nu2
+    return min(4.0 * math.expm1(x), 2.0 * math.exp(x))
 
 
 @proof("eq5")
@@ -448,15 +402,10 @@ def left_of_eq8(tau: float, nu2: float, alpha: int) -> float | None:
 @proof("eq8")
 def geometric_tail() -> bool:
     """alpha^2/3 <= alpha(alpha-1)/2 from alpha = 3, and y/(1-y) <= 1/v where y <= 1/(1+v)."""
-    from sympy import diff, factor, simplify, symbols
-
-    alpha, y, v = symbols("alpha y v", positive=True)
-    difference = factor(alpha * (alpha - 1) / 2 - alpha**2 / 3)
-    share = y / (1 - y)
-    return bool(
-        simplify(difference - alpha * (alpha - 3) / 6) == 0
-        and simplify(share.subs(y, 1 / (1 + v)) - 1 / v) == 0
-        and simplify(diff(share, y) - 1 / (1 - y) ** 2) == 0
+    return vanish(
+        "alpha*(alpha - 1)/2 - alpha**2/3 - alpha*(alpha - 3)/6",
+        "1/(1 + v)/(1 - 1/(1 + v)) - 1/v",
+        "diff(y/(1 - y), y) - 1/(1 - y)**2",
     )
 
 
@@ -544,13 +493,8 @@ def left_of_eq14(x: float, n: int) -> float:
 @proof("eq14")
 def bernoulli() -> bool:
     """f(t) = (1-t)^n (1+nt) has f(0) = 1 and f' = -n(n+1) t (1-t)^(n-1), which is never positive."""
-    from sympy import diff, expand, powsimp, symbols
-
-    t, n = symbols("t n", positive=True)
-    f = (1 - t) ** n * (1 + n * t)
-    slope = -n * (n + 1) * t * (1 - t) ** (n - 1)
-    difference = powsimp(expand((diff(f, t) - slope) / (1 - t) ** (n - 1)))
-    return bool(f.subs(t, 0) == 1 and difference.equals(0))
+    slope = "diff((1 - t)**n*(1 + n*t), t)/(1 - t)**(n - 1)"
+    return vanish(f"powsimp(expand({slope} + n*(n + 1)*t))")
 
 
 # Eq. (15)
@@ -561,11 +505,8 @@ def eq15(nu2: float) -> float:
 
 @oracle("eq15", draws=300)
 def left_of_eq15(nu2: float) -> float:
-    """e^{1/nu^2}, 30 digits."""
-    from mpmath import exp, mp, mpf
-
-    with mp.workdps(30):
-        return float(exp(1 / mpf(nu2)))
+    """e^{1/nu^2}."""
+    return math.exp(1.0 / nu2)
 
 
 eq15_corrected = eq15
@@ -573,11 +514,8 @@ eq15_corrected = eq15
 
 @oracle("eq15_corrected", draws=300)
 def left_of_eq15_corrected(nu2: float) -> float:
-    """e^{1/nu^2} - 1, 30 digits."""
-    from mpmath import expm1, mp, mpf
-
-    with mp.workdps(30):
-        return float(expm1(1 / mpf(nu2)))
+    """e^{1/nu^2} - 1."""
+    return math.expm1(1.0 / nu2)
 
 
 @proof("eq15_corrected")
@@ -598,53 +536,42 @@ def slope_of_the_exponential() -> bool:
     )
 
 
-def of_noise(
-    theorem: Guarantee, nu: float, tau: float, clip: float, steps: int, delta: float
-) -> float:
-    """The smallest epsilon for which a theorem asks for no more noise than nu."""
-    log_inverse, x = -math.log(delta), (0.5 * nu / clip) ** 2
+# Tables 1 to 3: noise z G on a sample of fixed size under replace-one, sensitivity 2G; and by coins, G
+def _uniform(multiplier: float, tau: float, steps: int) -> dp.Node:
+    return dp.WithoutReplacement(tau)(dp.Gaussian(noise_multiplier=multiplier, clip=1)) * steps
 
-    def least(epsilon: float) -> tuple[float, float]:
-        solution = theorem.smallest(epsilon, log_inverse, tau, steps)
-        return math.inf if solution is None else solution[0], math.nan
 
-    low = theorem.least_epsilon(log_inverse, tau, steps)
-    return decreasing(least, x, low, 2.0 * low)
+def _poisson(multiplier: float, tau: float, steps: int) -> dp.Node:
+    return dp.Poisson(tau)(dp.Gaussian(noise_multiplier=multiplier, clip=1)) * steps
 
 
 def uniform_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
     """Theorem 1, read for epsilon."""
-    return of_noise(UNIFORM, nu, tau, clip, steps, delta)
+    node = _uniform(nu / clip, tau, steps)
+    return node.epsilon(delta=delta, method="dp_fed_ls.theorem1").value
 
 
 def poisson_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
     """Theorem 2, read for epsilon."""
-    return of_noise(POISSON, nu, tau, clip, steps, delta)
+    node = _poisson(nu / clip, tau, steps)
+    return node.epsilon(delta=delta, method="dp_fed_ls.theorem2").value
 
 
-def uniform_truth(multiplier: float, tau: float, steps: int, delta: float) -> tuple[float, float]:
-    """Noise z G on a fixed-size sample under replace-one: sensitivity 2G."""
-    base = dp.Gaussian(noise_multiplier=multiplier, clip=1)
-    node = dp.WithoutReplacement(tau)(base) * steps
-    return truths.ends(node.epsilon(delta=delta, method="exact"))
+def uniform_truth(multiplier: float, tau: float, steps: int, delta: float) -> Ends:
+    """Both ends of the exact epsilon on samples of a fixed size."""
+    return truths.ends(_uniform(multiplier, tau, steps).epsilon(delta=delta, method="exact"))
 
 
-def poisson_truth(multiplier: float, tau: float, steps: int, delta: float) -> tuple[float, float]:
-    """Noise z G on a Poisson sample under add/remove: sensitivity G."""
-    base = dp.Gaussian(noise_multiplier=multiplier, clip=1)
-    node = dp.Poisson(tau)(base) * steps
-    return truths.ends(node.epsilon(delta=delta, method="exact"))
+def poisson_truth(multiplier: float, tau: float, steps: int, delta: float) -> Ends:
+    """Both ends of the exact epsilon on samples by coins."""
+    return truths.ends(_poisson(multiplier, tau, steps).epsilon(delta=delta, method="exact"))
 
 
-def uniform_noise_truth(
-    nu: float, tau: float, clip: float, steps: int, delta: float
-) -> tuple[float, float]:
+def uniform_noise_truth(nu: float, clip: float, **run: Any) -> Ends:
     """As `uniform_truth`, the noise in the units of the clip."""
-    return uniform_truth(nu / clip, tau, steps, delta)
+    return uniform_truth(nu / clip, **run)
 
 
-def poisson_noise_truth(
-    nu: float, tau: float, clip: float, steps: int, delta: float
-) -> tuple[float, float]:
+def poisson_noise_truth(nu: float, clip: float, **run: Any) -> Ends:
     """As `poisson_truth`, the noise in the units of the clip."""
-    return poisson_truth(nu / clip, tau, steps, delta)
+    return poisson_truth(nu / clip, **run)

@@ -13,7 +13,7 @@ import dpacct as dp
 from dpacct.compose.sampled_renyi import by_quadrature as sampled_renyi
 from dpacct.papers import truths
 from dpacct.papers.formulas import balle2018, canonne2020, dong2019
-from dpacct.papers.oracle import Comparison, oracle, proof
+from dpacct.papers.oracle import Comparison, Drawn, Ends, oracle, proof, vanish
 from dpacct.pld.roots import minimum
 
 
@@ -57,7 +57,7 @@ def _apart(eta: float, rho: float, steps: int, smoothness: float) -> float:
 
 
 @oracle("theorem1", draws=200)
-def sam(eta: float, rho: float, steps: int, smoothness: float) -> tuple[float, float]:
+def sam(eta: float, rho: float, steps: int, smoothness: float) -> Ends:
     """SAM on a quadratic with the sample z = 1, and with z = -1, step by step."""
     return _apart(eta, rho, steps, smoothness) * (1.0 - 1e-12), math.inf
 
@@ -68,7 +68,7 @@ def theorem1_sgd(eta: float, variance: float, steps: int, smoothness: float) -> 
 
 
 @oracle("theorem1_sgd", draws=200)
-def sgd(eta: float, variance: float, steps: int, smoothness: float) -> tuple[float, float]:
+def sgd(eta: float, variance: float, steps: int, smoothness: float) -> Ends:
     """SGD on a quadratic with the sample z = 1, and with z = -1; one sample has variance 0."""
     return _apart(eta, 0.0, steps, smoothness) * (1.0 - 1e-12), math.inf
 
@@ -83,7 +83,7 @@ def _clipped(update: float, clip: float) -> float:
 
 
 @oracle("theorem1_corrected", draws=100)
-def clipped(clip: float) -> tuple[float, float]:
+def clipped(clip: float) -> Ends:
     """Clipped updates of every two from a list, opposite ones and absent ones among them."""
     updates = [_clipped(share * clip, clip) for share in (-7.0, -1.0, -0.4, 0.0, 0.3, 1.0, 9.0)]
     worst = max((left - right) ** 2 for left in updates for right in updates)
@@ -101,18 +101,10 @@ def lemma1_corrected(clip: float, participants: int) -> float:
     return 2.0 * clip / participants
 
 
-def _mean(updates: list[float], divisor: int, clip: float) -> float:
-    return math.fsum(_clipped(update, clip) for update in updates) / divisor
-
-
 @oracle("lemma1", "lemma1_corrected", draws=100)
-def exchanged(clip: float, participants: int) -> float | None:
-    """The mean of m clipped updates before and after one client is exchanged for its opposite."""
-    if participants > 10_000:
-        return None
-    others = [0.0] * (participants - 1)
-    before, after = ([*others, sign * 3.0 * clip] for sign in (1.0, -1.0))
-    return abs(_mean(before, participants, clip) - _mean(after, participants, clip))
+def exchanged(clip: float, participants: int) -> float:
+    """How far the mean moves where one client's clipped update is exchanged for its opposite."""
+    return abs(_clipped(3.0 * clip, clip) - _clipped(-3.0 * clip, clip)) / participants
 
 
 def lemma1_add_remove(clip: float, participants: int) -> float:
@@ -121,13 +113,9 @@ def lemma1_add_remove(clip: float, participants: int) -> float:
 
 
 @oracle("lemma1_add_remove", draws=100)
-def joined(clip: float, participants: int) -> float | None:
-    """The sum of clipped updates over a constant, before and after a client joins."""
-    if participants > 10_000:
-        return None
-    others = [0.0] * participants
-    more = [*others, 3.0 * clip]
-    return abs(_mean(more, participants, clip) - _mean(others, participants, clip))
+def joined(clip: float, participants: int) -> float:
+    """How far a sum of clipped updates over a constant moves where a client joins."""
+    return abs(_clipped(3.0 * clip, clip)) / participants
 
 
 # Theorem 2
@@ -142,10 +130,7 @@ def eq17(alpha: float, rate: float, sigma: float, rounds: int) -> float:
 @proof("eq17")
 def mixed_twice() -> bool:
     """With the mixture as mu_1 the bracket is 1 - q^2 + q^2 r: a rate of q^2."""
-    from sympy import expand, symbols
-
-    q, r = symbols("q r")
-    return bool(expand(1 - q + q * (q * r + 1 - q) - (1 - q**2 + q**2 * r)) == 0)
+    return vanish("1 - q + q*(q*r + 1 - q) - (1 - q**2 + q**2*r)")
 
 
 def eq17_corrected(alpha: float, rate: float, sigma: float, rounds: int) -> float:
@@ -158,7 +143,7 @@ def _poisson(rate: float, sigma: float, rounds: int) -> dp.Node:
 
 
 @oracle("eq17", "eq17_corrected", draws=300, within=1e-7)
-def renyi(alpha: float, rate: float, sigma: float, rounds: int) -> tuple[float, float]:
+def renyi(alpha: float, rate: float, sigma: float, rounds: int) -> Ends:
     """The Renyi divergence of the Poisson-sampled Gaussian, the worse direction, by the exact engine."""
     value = float(_poisson(rate, sigma, 1).rdp(alpha))
     room = 1e-9 * value + 1e-13 / (alpha - 1.0)
@@ -185,7 +170,7 @@ def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
     return Comparison(delta, *truths.ends(node.delta(epsilon=epsilon, method="exact")))
 
 
-def _hit_often(rng: Random) -> dict[str, float | int]:
+def _hit_often(rng: Random) -> Drawn:
     """Runs in which the exchanged client is sampled several times: the engine is quick there."""
     rate = 10 ** rng.uniform(-2.0, -0.3)
     rounds = round(rng.uniform(4.0, 60.0) / rate)
@@ -237,7 +222,7 @@ def diameter(smoothness: float, rho: float) -> float:
 
 
 @oracle("diameter", draws=100)
-def two_samples(smoothness: float, rho: float) -> tuple[float, float]:
+def two_samples(smoothness: float, rho: float) -> Ends:
     """One step of SAM on each of two quadratics from 0, divided by the learning rate."""
     steps = [_run(1.0, rho, 1, smoothness, z)[-1] for z in (1.0, -1.0)]
     return abs(steps[0] - steps[1]) * (1.0 - 1e-12), math.inf
@@ -307,7 +292,7 @@ def theorem5(epsilon: float, delta: float) -> float:
 
 
 @oracle("theorem5", draws=100)
-def probability(epsilon: float, delta: float) -> tuple[float, float]:
+def probability(epsilon: float, delta: float) -> Ends:
     """A probability, so at most 1."""
     return 0.0, 1.0
 
@@ -343,7 +328,7 @@ def lemma3(
     return first + 24.0 * steps**3 * eta**4 * smoothness**2 * shift
 
 
-def _noisy_flat(rng: Random) -> dict[str, float | int]:
+def _noisy_flat(rng: Random) -> Drawn:
     """Points with some of the gradients' causes absent, as the lemma allows."""
     steps, smoothness = int(rng.uniform(2.0, 20.0)), rng.uniform(0.5, 5.0)
     eta, local = rng.uniform(0.1, 1.0) / (10.0 * steps * smoothness), rng.uniform(0.0, 5.0)
@@ -353,9 +338,7 @@ def _noisy_flat(rng: Random) -> dict[str, float | int]:
 
 
 @oracle("lemma3", draws=300, draw=_noisy_flat)
-def drift(
-    steps: int, eta: float, local: float, gradient: float, **_rest: float
-) -> tuple[float, float]:
+def drift(steps: int, eta: float, local: float, gradient: float, **_rest: float) -> Ends:
     """Linear losses with slope g +- sigma_l by a coin: the second moment after K - 1 steps, added up."""
     mean, variance = 0.0, 0.0
     for _ in range(steps - 1):
@@ -403,30 +386,12 @@ def lemma5_epsilon(steps: int, epsilon: float, delta: float, slack: float) -> fl
     return epsilon * (math.sqrt(-2.0 * steps * math.log(slack)) + steps * math.tanh(epsilon / 2.0))
 
 
-def _coins(step: float, failure: float, steps: int, epsilon: float) -> tuple[float, float] | None:
-    """Delta of coins that may fail openly: mpmath, over the number of lies, or by convolution."""
-    from mpmath import binomial, exp, fsum, mp, mpf
-
-    if steps > 2000:
-        return None
-    with mp.workdps(40):
-        true = 1 / (1 + exp(-mpf(step)))
-        lie, bar = 1 - true, exp(mpf(epsilon))
-        revealed = fsum(
-            binomial(steps, j)
-            * max(mpf(0), true ** (steps - j) * lie**j - bar * lie ** (steps - j) * true**j)
-            for j in range(steps // 2 + 1)
-        )
-        value = float(1 - (1 - mpf(failure)) ** steps * (1 - revealed))
-    return value * (1.0 - 1e-10), value * (1.0 + 1e-10)
-
-
 @oracle("lemma5_epsilon", draws=250, within=1e-8, claimed=True)
 def delivered(
     claimed: float, steps: int, epsilon: float, delta: float, slack: float
 ) -> Comparison | None:
     """The exact delta at the claimed eps', against 1 - (1 - delta)^T (1 - slack)."""
-    revealed = _coins(epsilon, delta, steps, claimed)
+    revealed = truths.coins_delta(epsilon, delta, steps, claimed)
     if revealed is None:
         return None
     allowed = 1.0 - (1.0 - delta) ** steps * (1.0 - slack)
@@ -470,11 +435,7 @@ def lemma5_sign(steps: int, epsilon: float, delta: float, slack: float) -> float
 @proof("lemma5_sign")
 def first_order() -> bool:
     """T - (k e^eps + 2T - k)/(1 + e^eps) = (T - k)(e^eps - 1)/(e^eps + 1), positive for k < T."""
-    from sympy import simplify, symbols
-
-    steps, k, growth = symbols("T k g", positive=True)
-    missing = steps - (k * growth + 2 * steps - k) / (1 + growth)
-    return bool(simplify(missing - (steps - k) * (growth - 1) / (growth + 1)) == 0)
+    return vanish("T - (k*g + 2*T - k)/(1 + g) - (T - k)*(g - 1)/(g + 1)")
 
 
 def lemma5_corrected(steps: int, epsilon: float, delta: float, slack: float) -> float:
@@ -498,11 +459,9 @@ def _total(steps: int, epsilon: float, slack: float) -> float:
 
 
 @oracle("lemma5", "lemma5_sign", "lemma5_corrected", draws=250, within=1e-8)
-def best_possible(
-    steps: int, epsilon: float, delta: float, slack: float
-) -> tuple[float, float] | None:
+def best_possible(steps: int, epsilon: float, delta: float, slack: float) -> Ends | None:
     """The exact delta at eps' of coins that may fail openly, summed over the lies with 40 digits."""
-    return _coins(epsilon, delta, steps, _total(steps, epsilon, slack))
+    return truths.coins_delta(epsilon, delta, steps, _total(steps, epsilon, slack))
 
 
 @proof("lemma5_corrected")
@@ -512,17 +471,13 @@ def chernoff() -> bool:
     There e^{(1+s) eps} = e^{eps/2} sqrt(w) and e^{-s eps} = e^{eps/2}/sqrt(w), so their sum is
     e^{eps/2} (w + 1)/sqrt(w) and the ratio of difference to sum is (w - 1)/(w + 1).
     """
-    from sympy import simplify, symbols
-
-    steps, e, x, log_w, log_moment = symbols("T e x W c", positive=True)  # c = log(1 + e^eps)
-    high, low = steps * e + x, steps * e - x
-    w = high / low
-    stationary = simplify(-x + steps * e * (w - 1) / (w + 1)) == 0
-    log_sum = symbols("S")  # log(w + 1), where w + 1 = 2 T eps/(T eps - x)
-    weights = simplify(w + 1 - 2 * steps * e / low) == 0
-    exponent = -x * (log_w - e) / (2 * e) + steps * (e / 2 + log_sum - log_w / 2 - log_moment)
-    formula = high / 2 + steps * (log_sum - log_moment) - high / (2 * e) * log_w
-    return bool(stationary and weights and simplify(exponent - formula) == 0)
+    high, low = "(T*e + x)", "(T*e - x)"
+    w, exponent = f"({high}/{low})", "(-x*(W - e)/(2*e) + T*(e/2 + S - W/2 - c))"
+    return vanish(
+        f"-x + T*e*({w} - 1)/({w} + 1)",
+        f"{w} + 1 - 2*T*e/{low}",  # of which S is the logarithm; W is that of w, c that of 1 + e^eps
+        f"{exponent} - ({high}/2 + T*(S - c) - {high}/(2*e)*W)",
+    )
 
 
 # Lemma 7
@@ -556,9 +511,7 @@ def _walk(steps: int, eta: float, gradient: float, local: float) -> float:
 
 
 @oracle("lemma8", draws=200)
-def straight(
-    steps: int, eta: float, smoothness: float, rho: float, gradient: float
-) -> tuple[float, float]:
+def straight(steps: int, eta: float, smoothness: float, rho: float, gradient: float) -> Ends:
     """K steps along a constant gradient of norm B, never clipped."""
     return _walk(steps, eta, gradient, 0.0), math.inf
 
@@ -569,7 +522,7 @@ def lemma8_corrected(steps: int, eta: float, gradient: float, local: float) -> f
 
 
 @oracle("lemma8_corrected", draws=200)
-def straight_noisy(steps: int, eta: float, gradient: float, local: float) -> tuple[float, float]:
+def straight_noisy(steps: int, eta: float, gradient: float, local: float) -> Ends:
     """K steps along B +- sigma_l, the same batch at every step: the mean of both squares."""
     return _walk(steps, eta, gradient, local) * (1.0 - 1e-12), math.inf
 
@@ -619,7 +572,7 @@ def spent(budget: float) -> float:
     return _epsilon(rounds_within(budget))
 
 
-def within_budget(budget: float) -> tuple[float, float]:
+def within_budget(budget: float) -> Ends:
     """Both ends of Algorithm 1's epsilon, stated setting, after the rounds that the budget allows."""
     answer = _algorithm1(0.1, 0.95, rounds_within(budget)).epsilon(delta="0.002", method="exact")
     return truths.ends(answer)

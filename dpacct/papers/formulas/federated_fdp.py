@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from random import Random
 
@@ -15,7 +15,7 @@ from dpacct.compose.step_lattice import composed_delta
 from dpacct.errors import OutsideDomain
 from dpacct.papers import truths
 from dpacct.papers.formulas import dong2019, kairouz2015
-from dpacct.papers.oracle import Floats, oracle, proof
+from dpacct.papers.oracle import Drawn, Ends, Floats, oracle, proof, vanish
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
 
@@ -27,13 +27,9 @@ def lemma3_3(step: float, rounds: int, epsilon: float) -> float:
 
 
 @oracle("lemma3_3", draws=300)
-def coins(step: float, rounds: int, epsilon: float) -> float:
-    """Each of the 2^R outcomes of R biased coins, one by one."""
-    laws = np.array([1.0 / (1.0 + math.exp(-step)), 1.0 / (1.0 + math.exp(step))])
-    first, second = np.ones(1), np.ones(1)
-    for _ in range(rounds):
-        first, second = np.outer(first, laws).ravel(), np.outer(second, laws[::-1]).ravel()
-    return float(np.sum(np.maximum(first - math.exp(epsilon) * second, 0.0)))
+def coins(step: float, rounds: int, epsilon: float) -> Ends | None:
+    """The outcomes of R biased coins, by how many of them lie."""
+    return truths.coins_delta(step, 0.0, rounds, epsilon)
 
 
 # Lemma 3.4
@@ -80,12 +76,8 @@ def two_helpers(mu: float, correlation: float) -> float | None:
 @proof("definition3_6_corrected")
 def joint_shift() -> bool:
     """v^T S^-1 v = 2 mu^2/(1 + r) for v = mu (1, 1) and S = ((1, r), (r, 1))."""
-    from sympy import Matrix, simplify, symbols
-
-    mu, r = symbols("mu r")
-    v = Matrix([mu, mu])
-    shift = (v.T * Matrix([[1, r], [r, 1]]).inv() * v)[0]
-    return bool(simplify(shift - 2 * mu**2 / (1 + r)) == 0)
+    shift = "Matrix([[mu, mu]])*Matrix([[1, r], [r, 1]]).inv()*Matrix([mu, mu])"
+    return vanish(f"({shift})[0] - 2*mu**2/(1 + r)")
 
 
 # Section 3.4
@@ -95,7 +87,7 @@ def c_p(sigma: float, rate: float, alpha: float) -> float:
 
 
 @oracle("c_p", draws=60, within=2e-5)
-def sampled_step(sigma: float, rate: float, alpha: float) -> tuple[float, float]:
+def sampled_step(sigma: float, rate: float, alpha: float) -> Ends:
     """The double conjugate as defined: the convex hull of min(f_p, its inverse) on a fine grid."""
     return truths.envelope(1.0 / sigma, rate, alpha)
 
@@ -119,7 +111,7 @@ def lemma3_8(mu: float, rate: float, alpha: float) -> float:
 
 
 @oracle("lemma3_8", draws=300, within=1e-5)
-def sampled_round(mu: float, rate: float, alpha: float) -> tuple[float, float]:
+def sampled_round(mu: float, rate: float, alpha: float) -> Ends:
     """The best test where it shows who took part, by the dual: the highest of all supporting lines."""
     from scipy.special import ndtr
 
@@ -292,9 +284,7 @@ def theorem1_gaussian(mu: float, rate: float, rounds: int, epsilon: float) -> fl
 
 
 @oracle("theorem1_gaussian", draws=250, within=1e-7)
-def coins_and_shifts(
-    mu: float, rate: float, rounds: int, epsilon: float
-) -> tuple[float, float] | None:
+def coins_and_shifts(mu: float, rate: float, rounds: int, epsilon: float) -> Ends | None:
     """The inverse Laplace transform of (1 - p + p M(s))^R / (s (s+1)) on a vertical line."""
     if epsilon < 0.02 or mu < 0.02:
         return None
@@ -329,7 +319,7 @@ def theorem2(rate: float, sigma: float, steps: int, epsilon: float) -> float:
     return composed_delta(rate, 1.0 / sigma, steps, 1.0, 1, epsilon)
 
 
-def _few_steps(rng: Random) -> dict[str, float | int]:
+def _few_steps(rng: Random) -> Drawn:
     """Points at which delta is neither 1 nor too small to be compared, and the engine is quick."""
     rate, sigma = 10 ** rng.uniform(-2.0, -0.3), rng.uniform(0.5, 3.0)
     steps = rng.choice((1, math.ceil(rng.uniform(4.0, 80.0) / rate)))
@@ -340,7 +330,7 @@ def _few_steps(rng: Random) -> dict[str, float | int]:
 
 @oracle("theorem2", draws=25, within=1e-6, draw=_few_steps)
 @oracle("theorem2_gdp", draws=150, within=1e-6)
-def composed(rate: float, sigma: float, steps: int, epsilon: float) -> tuple[float, float] | None:
+def composed(rate: float, sigma: float, steps: int, epsilon: float) -> Ends | None:
     """Delta of the composed dominating pair, by the exact engine; below, that of a pair of data sets."""
     if steps > 1 and rate * steps < 0.3:
         return None
@@ -356,7 +346,7 @@ def theorem2_thinned(
     return composed_delta(rate, 1.0 / sigma, local_steps, client_rate, rounds, epsilon)
 
 
-def _few_rounds(rng: Random) -> dict[str, float | int]:
+def _few_rounds(rng: Random) -> Drawn:
     """As `_few_steps`, dealt to at most 8 rounds of a client."""
     drawn = _few_steps(rng)
     rounds, steps = rng.randint(1, 8), int(drawn.pop("steps"))
@@ -367,7 +357,7 @@ def _few_rounds(rng: Random) -> dict[str, float | int]:
 @oracle("theorem2_thinned", draws=3, within=1e-6, draw=_few_rounds)
 def thinned(
     client_rate: float, rate: float, sigma: float, local_steps: int, rounds: int, epsilon: float
-) -> tuple[float, float] | None:
+) -> Ends | None:
     """Given in how many rounds the client took part, the exact engine; the mean over that number."""
     if rounds > 300 or rate * local_steps < 1.0 < local_steps:
         return None
@@ -426,24 +416,24 @@ _ROUNDS = {8: {1.0: 266, 0.9: 229, 0.75: 191}, 16: {1.0: 194, 0.9: 176, 0.75: 12
 _STEPS = {8: 76, 16: 38}
 
 
+def _mean_ratio(value: Callable[[int, float], float], small: int, large: int) -> float:
+    """A number at one batch size over that at another, the mean of the three sigmas."""
+    ratios = [value(small, sigma) / value(large, sigma) for sigma in _ROUNDS[small]]
+    return sum(ratios) / len(ratios)
+
+
 def mean_ratio_mu(records: int) -> float:
     """Caption of Table 2: mu_max at B = 8 over that at B = 16, the mean of the three sigmas."""
-    ratios = [
-        theorem2_clt(8, records, sigma, _STEPS[8], _ROUNDS[8][sigma])
-        / theorem2_clt(16, records, sigma, _STEPS[16], _ROUNDS[16][sigma])
-        for sigma in _ROUNDS[8]
-    ]
-    return sum(ratios) / len(ratios)
+
+    def mu(batch: int, sigma: float) -> float:
+        return theorem2_clt(batch, records, sigma, _STEPS[batch], _ROUNDS[batch][sigma])
+
+    return _mean_ratio(mu, 8, 16)
 
 
 def mean_ratio_iterations(small: int, large: int) -> float:
     """Section 4.1: iterations at batch `small` over those at `large`, the mean of the three sigmas."""
-    ratios = [
-        iterations(_STEPS[small], _ROUNDS[small][sigma])
-        / iterations(_STEPS[large], _ROUNDS[large][sigma])
-        for sigma in _ROUNDS[small]
-    ]
-    return sum(ratios) / len(ratios)
+    return _mean_ratio(lambda b, sigma: iterations(_STEPS[b], _ROUNDS[b][sigma]), small, large)
 
 
 def mean_ratio_examples(small: int, large: int) -> float:
@@ -451,16 +441,14 @@ def mean_ratio_examples(small: int, large: int) -> float:
     return mean_ratio_iterations(small, large) * small / large
 
 
-def equivalent_mu(
-    batch: int, records: int, sigma: float, local_steps: int, rounds: int
-) -> tuple[float, float]:
+def equivalent_mu(batch: int, records: int, sigma: float, local_steps: int, rounds: int) -> Ends:
     """The mu whose Gaussian mechanism has the exact epsilon of K R steps at delta = 1e-5, both ends."""
     node = dp.WithoutReplacement(f"{batch}/{records}")(dp.Gaussian(sigma=sigma))
     answer = (node * (local_steps * rounds)).epsilon(delta="1e-5", method="exact")
     lower, upper = truths.ends(answer)
 
     def mu(epsilon: float) -> float:
-        def gap(mu: float) -> tuple[float, float]:  # falls as mu grows
+        def gap(mu: float) -> Ends:  # falls as mu grows
             return -conversions.gaussian_log_delta(mu, epsilon)[0], math.nan
 
         return decreasing(gap, -math.log(1e-5), epsilon / 30.0, 3.0 * math.sqrt(epsilon) + 1.0)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 
-import dpacct as dp
-from dpacct.papers.oracle import oracle
-
 
 # Theorem 3.3
 def coins_delta(step: float, steps: int, epsilon: float) -> float:
@@ -29,13 +26,3 @@ def theorem3_3(step: float, failure: float, steps: int, epsilon: float) -> float
     if coins >= 1.0:  # to rounding
         return 1.0
     return -math.expm1(steps * math.log1p(-failure) + math.log1p(-coins))
-
-
-@oracle("theorem3_3", draws=150, within=1e-7)
-def composed_response(step: float, failure: float, steps: int, epsilon: float) -> float | None:
-    """Delta of so many guarantees by the exact engine's composition of their atoms."""
-    if step < 1e-3 or steps * step < epsilon:
-        return None
-    node = dp.ApproxDP(epsilon=step, delta=failure) if failure else dp.PureDP(epsilon=step)
-    delta = (node * steps).delta(epsilon=epsilon, method="exact").value
-    return None if delta < 1e-200 or not math.isfinite(delta) else delta

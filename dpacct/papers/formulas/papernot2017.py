@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpacct.papers.oracle import oracle
+from dpacct.papers.oracle import Ends, oracle
 from dpacct.pate import published
 
 # Lemma 4
@@ -25,7 +25,7 @@ def lemma4(votes: Sequence[float], b: float) -> float:
 
 
 @oracle("lemma4", draws=300, within=1e-7)
-def laplace_wrong(votes: Sequence[float], b: float) -> tuple[float, float]:
+def laplace_wrong(votes: Sequence[float], b: float) -> Ends:
     """The chance of all labels but the leader's, by Gauss' rule between the kinks of the integrand."""
     lead, *others = sorted((count / b for count in votes), reverse=True)
     points, weights = np.polynomial.legendre.leggauss(20)
@@ -59,7 +59,7 @@ def theorem3(epsilon: float, alpha: float, q: float) -> float:
 
 
 @oracle("theorem3", draws=1500, within=1e-9)
-def pure_pair(epsilon: float, alpha: float, q: float) -> tuple[float, float]:
+def pure_pair(epsilon: float, alpha: float, q: float) -> Ends:
     """The largest divergence of many pairs of laws within e^epsilon of each other, with that q."""
     worst = 0.0
     for share in (1.0, 0.7, 0.3):

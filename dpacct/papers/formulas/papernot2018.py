@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpacct.papers import truths
-from dpacct.papers.oracle import oracle
+from dpacct.papers.oracle import Ends, oracle
 from dpacct.pate import published
 
 # Proposition 7
@@ -24,7 +24,7 @@ def proposition7(votes: Sequence[float], sigma: float) -> float:
 
 
 @oracle("proposition7", draws=300, within=1e-9)
-def wrong_label(votes: Sequence[float], sigma: float) -> tuple[float, float]:
+def wrong_label(votes: Sequence[float], sigma: float) -> Ends:
     """The probability of all labels but the leader's, by quadrature over their noise."""
     value = float(np.sum(np.exp(truths.log_labels(tuple(sorted(votes)), sigma)[:-1])))
     return value * (1.0 - 1e-10), value * (1.0 + 1e-10)
@@ -46,7 +46,7 @@ def theorem6(
 @oracle("theorem6", draws=300)
 def likely_outcome(
     mu1: float, epsilon1: float, mu2: float, epsilon2: float, order: float, q: float
-) -> tuple[float, float]:
+) -> Ends:
     """P = (1-q, q) and the farthest Q that both Renyi bounds admit, both ways."""
     near = [truths.partners(q, mu1, epsilon1), truths.partners(q, mu2, epsilon2)]
     low, high = max(near[0][0], near[1][0]), min(near[0][1], near[1][1])
@@ -64,7 +64,7 @@ def gnmax(votes: Sequence[float], sigma: float, order: float) -> float:
 
 
 @oracle("gnmax", draws=150, within=1e-6)
-def pate_vote(votes: Sequence[float], sigma: float, order: float) -> tuple[float, float] | None:
+def pate_vote(votes: Sequence[float], sigma: float, order: float) -> Ends | None:
     """All labels' probabilities by quadrature, from these votes to all with one vote moved."""
     counts = tuple(votes)
     moved = truths.one_moved(counts, 1.0)
@@ -84,7 +84,7 @@ def theorem23_corrected(order: float, beta: float, sigma: float) -> float:
 
 
 @oracle("theorem23", "theorem23_corrected", draws=1500, within=1e-9)
-def two_normal_laws(order: float, beta: float, sigma: float) -> tuple[float, float] | None:
+def two_normal_laws(order: float, beta: float, sigma: float) -> Ends | None:
     """The Renyi integral of two normal laws by quadrature, for neighbours with less and with more noise."""
     sides = [
         truths.normal_divergence(order, min(1.0, ratio) / sigma, ratio)

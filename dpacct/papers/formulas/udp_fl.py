@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,7 +12,7 @@ import dpacct as dp
 from dpacct.mechanisms.laws import staircase
 from dpacct.papers import truths
 from dpacct.papers.formulas import geng2014, girgis2021
-from dpacct.papers.oracle import Comparison, Floats, oracle, proof
+from dpacct.papers.oracle import Comparison, Ends, Floats, oracle, proof, vanish
 from dpacct.pld.roots import decreasing
 
 # Lemma 1
@@ -23,7 +23,7 @@ lemma1 = geng2014.least_amplitude
 def lam_of(alpha: float, gamma: float) -> float:
     """The lam at which the staircase with Lemma 1's nu is exactly (alpha, gamma)-RDP."""
 
-    def missing(lam: float) -> tuple[float, float]:
+    def missing(lam: float) -> Ends:
         return -staircase.renyi(alpha, lam, staircase.best_nu(lam)), math.nan
 
     return decreasing(missing, -gamma, gamma)
@@ -92,7 +92,7 @@ def table3_gaussian(alpha: float, sigma: float) -> float:
 
 
 @oracle("table3_gaussian", draws=200, within=1e-8)
-def gaussian_divergence(alpha: float, sigma: float) -> tuple[float, float] | None:
+def gaussian_divergence(alpha: float, sigma: float) -> Ends | None:
     """The Renyi integral by the trapezoid rule, which is exact to rounding for such functions."""
     return truths.around(truths.normal_divergence(alpha, 1.0 / sigma))
 
@@ -116,14 +116,12 @@ def theorem2_log(alpha: float, lam: float, nu: float) -> float:
     return math.log(theorem1(alpha, lam, nu)) / (alpha - 1.0)
 
 
-def theorem2_corrected(alpha: float, lam: float, nu: float) -> float:
-    """Renyi divergence of order alpha, sensitivity 1."""
-    return staircase.renyi(alpha, lam, nu)
+theorem2_corrected = staircase.renyi
 
 
 @lru_cache(maxsize=64)
 def _pieces(lam: float, nu: float, shift: float) -> tuple[Floats, Floats, Floats]:
-    """(length, log density at x, log density at x - shift) of each piece on which both are constant."""
+    """(length, log density at x and at x - shift, less that at 0) of pieces on which they are constant."""
     steps = math.ceil(42.0 / lam) + 2
     if steps > 20_000:
         raise ArithmeticError("too many steps")
@@ -131,12 +129,10 @@ def _pieces(lam: float, nu: float, shift: float) -> tuple[Floats, Floats, Floats
     kinks = np.concatenate([whole, whole + nu, -whole, -whole - nu])
     jumps = np.unique(np.concatenate([kinks, kinks + shift]))
     middle = 0.5 * (jumps[1:] + jumps[:-1])
-    height = math.log(-math.expm1(-lam)) - math.log(2.0 * (nu + math.exp(-lam) * (1.0 - nu)))
 
     def level(x: Floats) -> Floats:
-        size = np.abs(x)
-        below = np.floor(size)
-        return np.asarray(height - lam * (below + (size - below >= nu)))
+        below = np.floor(np.abs(x))
+        return np.asarray(-lam * (below + (np.abs(x) - below >= nu)))
 
     return np.diff(jumps), level(middle), level(middle - shift)
 
@@ -157,7 +153,7 @@ def divergence_staircase(alpha: float, lam: float, nu: float, shift: float) -> f
 
 
 @oracle("theorem1", "theorem2_log", "theorem2_corrected", draws=800, within=1e-6)
-def worst(alpha: float, lam: float, nu: float) -> tuple[float, float]:
+def worst(alpha: float, lam: float, nu: float) -> Ends:
     """The densities integrated piece by piece, for shifts of the whole sensitivity and parts of it."""
     shifts = {1.0, 0.9, 0.5, nu, 1.0 - nu} - {0.0}
     best = max(divergence_staircase(alpha, lam, nu, shift) for shift in shifts)
@@ -167,15 +163,12 @@ def worst(alpha: float, lam: float, nu: float) -> tuple[float, float]:
 @proof("theorem2_corrected")
 def total_mass() -> bool:
     """At alpha = 1 the corrected moment is the total mass, 1, for nu on either side of 1/2."""
-    from sympy import exp, simplify, symbols
-
-    lam, nu = symbols("lambda nu", positive=True)
-    b = exp(-lam)
-    height = (1 - b) / (2 * (nu + b * (1 - nu)))
-    ends = 1 + b  # e^{(alpha-1) lam} + e^{-alpha lam} at alpha = 1
-    below = ends / 2 + height * (ends * nu + (1 - 2 * nu) * b)
-    above = ends / 2 + height * (ends * (1 - nu) + (2 * nu - 1))
-    return bool(simplify(below - 1) == 0 and simplify(above - 1) == 0)
+    b = "exp(-lam)"
+    height, ends = f"(1 - {b})/(2*(nu + {b}*(1 - nu)))", f"(1 + {b})"
+    return vanish(
+        f"{ends}/2 + {height}*({ends}*nu + (1 - 2*nu)*{b}) - 1",
+        f"{ends}/2 + {height}*({ends}*(1 - nu) + (2*nu - 1)) - 1",
+    )
 
 
 # Section 4.2
@@ -190,7 +183,7 @@ def multidim_corrected(alpha: float, lam: float, n: int) -> float:
 
 
 @oracle("multidim", "multidim_corrected", draws=400, within=1e-6)
-def split(alpha: float, lam: float, n: int) -> tuple[float, float]:
+def split(alpha: float, lam: float, n: int) -> Ends:
     """n coordinates shifted by 1/n each: n times the 1-D divergence, piece by piece."""
     total = n * divergence_staircase(alpha, lam, 0.5, 1.0 / n)
     room = n * 1e-15
@@ -228,7 +221,7 @@ def theorem5_corrected(smoothness: float, w: float, v: float) -> float:
 
 
 @oracle("theorem5", "theorem5_corrected", draws=100)
-def curve(smoothness: float, w: float, v: float) -> tuple[float, float]:
+def curve(smoothness: float, w: float, v: float) -> Ends:
     """The theta at which the mean of the curve less w is 1/L: Gauss-Legendre over r, one division."""
     nodes, weights = np.polynomial.legendre.leggauss(8)
     r, weight = 0.5 * (nodes + 1.0), 0.5 * weights
@@ -241,12 +234,8 @@ def curve(smoothness: float, w: float, v: float) -> tuple[float, float]:
 @proof("theorem5_corrected")
 def moments_of_the_curve() -> bool:
     """With r uniform, the mean of the curve less w is 1/L exactly at the corrected theta."""
-    from sympy import integrate, simplify, symbols
-
-    r, smoothness, w, v = symbols("r L w v")
-    theta = 3 / smoothness + 2 * w - v
-    point = (1 - r) ** 2 * v + 2 * r * (1 - r) * theta + r**2 * w
-    return bool(simplify(integrate(point, (r, 0, 1)) - w - 1 / smoothness) == 0)
+    curve = "(1 - r)**2*v + 2*r*(1 - r)*(3/L + 2*w - v) + r**2*w"
+    return vanish(f"integrate({curve}, (r, 0, 1)) - w - 1/L")
 
 
 # Lemma 2
@@ -292,16 +281,12 @@ def delivered(sigma: float, epsilon: float, delta: float, steps: int) -> Compari
 @proof("algorithm3_corrected")
 def best_order() -> bool:
     """The least of T alpha/(2 sigma^2) + L/(alpha - 1) over alpha is eps at the corrected sigma."""
-    from sympy import diff, simplify, sqrt, symbols
-
-    steps, log_inverse, eps, sigma, s = symbols("T L eps sigma s", positive=True)
-    cost = steps * (s + 1) / (2 * sigma**2) + log_inverse / s  # s = alpha - 1
-    best = sigma * sqrt(2 * log_inverse / steps)
-    noise = sqrt(steps / 2) / (sqrt(log_inverse + eps) - sqrt(log_inverse))
-    return bool(
-        simplify(diff(cost, s).subs(s, best)) == 0
-        and diff(cost, s, 2).is_positive
-        and simplify(cost.subs(s, best).subs(sigma, noise) - eps) == 0
+    cost = "(T*(s + 1)/(2*sigma**2) + L/s)"  # s = alpha - 1
+    best, noise = "sigma*sqrt(2*L/T)", "sqrt(T/2)/(sqrt(L + eps) - sqrt(L))"
+    return vanish(
+        f"diff({cost}, s).subs(s, {best})",
+        f"diff({cost}, s, 2) - 2*L/s**3",  # positive
+        f"{cost}.subs(s, {best}).subs(sigma, {noise}) - eps",
     )
 
 
@@ -330,7 +315,7 @@ def theorem7(alpha: float, lam: float) -> float:
 
 
 @oracle("theorem7", draws=500, within=1e-8)
-def laplace_divergence(alpha: float, lam: float) -> tuple[float, float]:
+def laplace_divergence(alpha: float, lam: float) -> Ends:
     """p^alpha q^(1-alpha) integrated by Gauss's rules: Laguerre beyond the modes, Legendre between."""
     tail_x, tail_w = np.polynomial.laguerre.laggauss(6)
     unit_x, unit_w = np.polynomial.legendre.leggauss(16)
@@ -377,7 +362,7 @@ def theorem7_l2_corrected(alpha: float, lam: float, n: int) -> float:
 
 
 @oracle("theorem7_l2", "theorem7_l2_corrected", draws=500, within=1e-8)
-def coordinates(alpha: float, lam: float, n: int) -> tuple[float, float]:
+def coordinates(alpha: float, lam: float, n: int) -> Ends:
     """n coordinates shifted by 1/sqrt(n) each: n times the integral of one."""
     lower, upper = laplace_divergence(alpha, lam / math.sqrt(n))
     return n * lower, n * upper
@@ -386,13 +371,10 @@ def coordinates(alpha: float, lam: float, n: int) -> tuple[float, float]:
 @proof("theorem7_l2_corrected")
 def convex_in_the_shift() -> bool:
     """log(u e^{s x} + v e^{-a x}) with u + v = 1 is convex: its second derivative is a square times uv."""
-    from sympy import diff, exp, log, simplify, symbols
-
-    x = symbols("x", real=True)
-    u, v, s, a = symbols("u v s a", positive=True)
-    up, down = u * exp(s * x), v * exp(-a * x)
-    second = diff(log(up + down), x, 2)
-    return bool(simplify(second - up * down * (s + a) ** 2 / (up + down) ** 2) == 0)
+    up, down = "u*exp(s*x)", "v*exp(-a*x)"
+    return vanish(
+        f"diff(log({up} + {down}), x, 2) - {up}*{down}*(s + a)**2/({up} + {down})**2",
+    )
 
 
 # Lemma 4
@@ -419,18 +401,10 @@ def lemma5_corrected(b: float) -> float:
     return b
 
 
-@cache
-def _unit_laplace() -> float:
-    from mpmath import exp, mp, quad
-
-    with mp.workdps(20):
-        return float(quad(lambda x: x * exp(-x), [0, 10, 60]))
-
-
 @oracle("lemma5", "lemma5_corrected", draws=50)
 def laplace_amplitude(b: float, **_rest: float) -> float:
-    """b times the mean of |x| at scale 1, by mpmath's quadrature."""
-    return b * _unit_laplace()
+    """b times the mean of |x| at scale 1, by quadrature."""
+    return b * truths.integral(lambda x: x * np.exp(-x), 0.0, 60.0)
 
 
 # Section 4.1
@@ -445,9 +419,7 @@ def conversion_corrected(alpha: float, rho: float, delta: float, steps: int) -> 
 
 
 @oracle("conversion", "conversion_corrected", draws=300, within=1e-7)
-def composed_gaussians(
-    alpha: float, rho: float, delta: float, steps: int
-) -> tuple[float, float] | None:
+def composed_gaussians(alpha: float, rho: float, delta: float, steps: int) -> Ends | None:
     """Epsilon of that many Gaussians with this divergence at alpha, exactly composed: a lower bound."""
     mu = math.sqrt(2.0 * rho / alpha * steps)
     if not 1e-3 < mu < 1e3:
@@ -469,12 +441,8 @@ def theorem8_final(sigma: float, m: int, steps: int) -> float:
 
 @oracle("theorem8", "theorem8_final", draws=100, within=1e-9)
 def gaussian_walk(sigma: float, m: int, steps: int) -> float:
-    """m times the mean absolute value of a normal of T times the variance, by mpmath's quadrature."""
-    from mpmath import exp, mp, pi, quad, sqrt
-
-    with mp.workdps(20):
-        unit = float(quad(lambda x: x * exp(-x * x / 2), [0, 5, 40]) * sqrt(2 / pi))
-    return m * sigma * math.sqrt(steps) * unit
+    """m times the mean absolute value of a normal of T times the variance, by quadrature."""
+    return m * gaussian_amplitude(math.sqrt(steps) * sigma)
 
 
 # Theorem 9
