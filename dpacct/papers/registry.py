@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -80,11 +81,8 @@ def get(name: str) -> Statement:
         if path.is_file():
             return parse(path.read_text(encoding="utf-8"), name, path)
     close = difflib.get_close_matches(name, ids(), n=3, cutoff=0.5)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    message = (
-        f"id must be that of a theorem (dpacct theorems list shows all), got {name[:60]!r}{hint}"
-    )
-    raise UnknownName(message, tuple(close))
+    told = "id must be that of a theorem (dpacct theorems list shows all)"
+    raise UnknownName(f"{told}, got {name[:60]!r}{_hint(close)}", tuple(close))
 
 
 @cache
@@ -113,15 +111,17 @@ def named(name: str) -> Paper:
     if len(meant) == 1:
         return meant[0]
     if meant:
-        keys = tuple(p.key for p in meant)
+        keys = [p.key for p in meant]
         message = f"{name[:60]!r} may mean {', '.join(keys)}"
-        raise UnknownName(message, keys, argument="paper")
-    close = tuple(difflib.get_close_matches(name, papers(), n=1))
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    message = (
-        f"paper must be one of {', '.join(papers())}, or a name of one, got {name[:40]!r}{hint}"
-    )
-    raise UnknownName(message, close, argument="paper")
+    else:
+        keys = difflib.get_close_matches(name, papers(), n=1)
+        told = f"paper must be one of {', '.join(papers())}, or a name of one"
+        message = f"{told}, got {name[:40]!r}{_hint(keys)}"
+    raise UnknownName(message, tuple(keys), argument="paper")
+
+
+def _hint(close: Sequence[str]) -> str:
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def select(names: tuple[str, ...] = ()) -> list[Statement]:

@@ -29,7 +29,9 @@ def rendered(statement: Statement, width: int = 100, *, latex: bool = False) -> 
     lines += [f"{statement.verdict.upper()} ({statement.evidence}){instead}", ""]
     lines += [*prose(statement.claim, width, formula), ""]
     if statement.maths:
-        lines += [*_displayed(formula(statement.maths), width), ""]
+        shown, rest = f"    {formula(statement.maths)}", "      "
+        lines += textwrap.wrap(shown, width - 4, subsequent_indent=rest, break_long_words=False)
+        lines.append("")
     if statement.quantity:
         gives = f"Gives: {statement.quantity}{_SIDES[statement.side]}."
         lines += textwrap.wrap(gives, width, subsequent_indent="  ")
@@ -51,13 +53,6 @@ def rendered(statement: Statement, width: int = 100, *, latex: bool = False) -> 
         head = (*names, "formula", "truth", "source")
         lines += ["", "Reference values", *table(rows, head)]
     return lines
-
-
-def _displayed(text: str, width: int) -> list[str]:
-    first, rest = "    ", "      "
-    return textwrap.wrap(
-        text, width - 4, initial_indent=first, subsequent_indent=rest, break_long_words=False
-    )
 
 
 def prose(text: str, width: int, formula: Callable[[str], str] = unicode) -> list[str]:

@@ -62,30 +62,24 @@ def cells(paper: str | None = None) -> Iterator[Cell]:
     keys = registry.papers() if paper is None else [registry.named(paper).key]
     for key in keys:
         path = registry.PAGES / key / "tables.md"
-        if path.is_file():
-            module = vars(import_module(f"dpacct.papers.formulas.{key}"))
-            for section in path.read_text(encoding="utf-8").split("\n## ")[1:]:
-                title = section.partition("\n")[0]
-                how = _HOW.search(section)
-                if how is None:
-                    raise PageError(
-                        f"{path}: {title} does not say by which function it is computed"
-                    )
-                lines = [line[1:-1].split("|") for line in section.split("\n") if line[:1] == "|"]
-                rows = [[part.strip() for part in line] for line in lines]
-                note = " ".join(section.rpartition("|\n")[2].split())
-                truth = module[how[2]] if how[2] else None
-                quantity = rows[0][-1].removeprefix("printed: ")
-                if quantity == rows[0][-1]:
-                    raise PageError(
-                        f"{path}: {title} does not say `printed: QUANTITY` of its numbers"
-                    )
-                for row in rows[2:]:
-                    inputs = dict(zip(rows[0][1:-1], row[1:-1], strict=True))
-                    yield Cell(
-                        *(key, title.partition(":")[0], row[0], inputs, row[-1], quantity),
-                        *(module[how[1]], truth, note),
-                    )
+        if not path.is_file():
+            continue
+        module = vars(import_module(f"dpacct.papers.formulas.{key}"))
+        for section in path.read_text(encoding="utf-8").split("\n## ")[1:]:
+            title, how = section.partition("\n")[0], _HOW.search(section)
+            lines = [line[1:-1].split("|") for line in section.split("\n") if line[:1] == "|"]
+            head, _, *rows = [[part.strip() for part in line] for line in lines]
+            if how is None:
+                raise PageError(f"{path}: {title} does not say by which function it is computed")
+            if not head[-1].startswith("printed: "):
+                raise PageError(f"{path}: {title} does not say `printed: QUANTITY` of its numbers")
+            truth, note = module.get(how[2]), " ".join(section.rpartition("|\n")[2].split())
+            for row in rows:
+                inputs = dict(zip(head[1:-1], row[1:-1], strict=True))
+                yield Cell(
+                    *(key, title.partition(":")[0], row[0], inputs, row[-1], head[-1][9:]),
+                    *(module[how[1]], truth, note),
+                )
 
 
 def _number(text: str) -> float | int:

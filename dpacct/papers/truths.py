@@ -139,29 +139,20 @@ def log_labels(votes: tuple[float, ...], sigma: float) -> Floats:
 
 def label_divergence(alpha: float, log_p: Floats, log_q: Floats) -> float:
     """Renyi divergence, exact to rounding also where it is tiny: sum of q (r^a - 1 - a (r - 1))."""
-    lead = int(np.argmax(log_p))
-    excess = 0.0
-    moved = 0.0
-    for index in range(log_p.size):
-        if index == lead:
-            continue
-        p, q = math.exp(log_p[index]), math.exp(log_q[index])
-        power = alpha * log_p[index] + (1.0 - alpha) * log_q[index]
-        if power > 600.0:
-            return float(power) / (alpha - 1.0)
-        excess += math.exp(power) - q - alpha * (p - q)
-        moved -= p - q
-    q = math.exp(log_q[lead])
-    if q == 0.0 or (alpha * log_p[lead] + (1.0 - alpha) * log_q[lead]) > 600.0:
-        return float(alpha * log_p[lead] + (1.0 - alpha) * log_q[lead]) / (alpha - 1.0)
-    x = moved / q
-    if abs(alpha * x) < 1e-5:
-        lead_excess = 0.5 * alpha * (alpha - 1.0) * x * x * (1.0 + (alpha - 2.0) * x / 3.0)
-    elif abs(x) < 0.5:
-        lead_excess = math.expm1(alpha * math.log1p(x)) - alpha * x
-    else:
-        lead_excess = math.exp(alpha * (log_p[lead] - log_q[lead])) - 1.0 - alpha * x
-    return math.log1p(max(0.0, excess + q * lead_excess)) / (alpha - 1.0)
+    power = alpha * log_p + (1.0 - alpha) * log_q
+    if power.max() > 600.0:
+        return float(power.max()) / (alpha - 1.0)
+    p, q, lead = np.exp(log_p), np.exp(log_q), int(np.argmax(log_p))
+    moved = p - q
+    moved[lead] = 0.0
+    moved[lead] = -moved.sum()  # what the others lose, without cancelling
+    with np.errstate(all="ignore"):
+        x = moved / q
+        tiny = 0.5 * alpha * (alpha - 1.0) * x * x * (1.0 + (alpha - 2.0) * x / 3.0)
+        small = np.expm1(alpha * np.log1p(x)) - alpha * x
+        near = q * np.where(np.abs(alpha * x) < 1e-5, tiny, small)
+    excess = np.where(np.abs(x) < 0.5, near, np.exp(power) - q - alpha * moved)
+    return math.log1p(max(0.0, float(excess.sum()))) / (alpha - 1.0)
 
 
 def one_agent(votes: Votes) -> Iterator[Votes]:
@@ -435,9 +426,9 @@ def normal_divergence(order: float, shift: float, spread: float = 1.0) -> Ends |
     return (peak + math.log(area)) / (order - 1.0), lost / (order - 1.0)
 
 
-def around(value: tuple[float, float] | None, times: float = 1.0, more: float = 0.0) -> Ends | None:
+def around(value: Ends, times: float = 1.0, more: float = 0.0) -> Ends:
     """Both ends of so many times a value that is known with some room, and `more` of it."""
-    return value and (times * (value[0] - value[1] - more), times * (value[0] + value[1] + more))
+    return times * (value[0] - value[1] - more), times * (value[0] + value[1] + more)
 
 
 def hockey_stick(mu: float, epsilon: float) -> float | None:
@@ -466,26 +457,18 @@ def sampled_profile(mu: float, rate: float, epsilon: float) -> float | None:
     return integral(gap, cut, middle) + integral(gap, middle, cut + 40.0 * scale)
 
 
-def _turns(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
 @oracle("dong2019.c_p", draws=120, within=2e-5)
 def envelope(mu: float, rate: float, alpha: float) -> Ends:
     """The double conjugate as defined: the convex hull of min(f_p, its inverse) on a fine grid."""
     from scipy.special import ndtr, ndtri
 
+    from dpacct.mechanisms.laws.knots import hull
+
     u = ndtr(np.linspace(-9.0, 9.0, 8_001))
     sampled = rate * ndtr(-ndtri(u) - mu) + (1.0 - rate) * (1.0 - u)
     # the inverse is the mirror image of the curve; all points of both, and the hull below them
-    across = np.concatenate([u, sampled, [0.0, 1.0]])
-    up = np.concatenate([sampled, u, [1.0, 0.0]])
-    order = np.argsort(across, kind="stable")
-    hull: list[tuple[float, float]] = []
-    for point in zip(across[order].tolist(), up[order].tolist(), strict=True):
-        while len(hull) > 1 and _turns(hull[-2], hull[-1], point) <= 0.0:
-            hull.pop()
-        hull.append(point)
-    x, y = np.array(hull).T
+    across = np.concatenate([u, sampled, [0.0, 1.0]]).tolist()
+    up = np.concatenate([sampled, u, [1.0, 0.0]]).tolist()
+    x, y = np.array(hull(list(zip(across, up, strict=True)))).T
     value = float(np.interp(alpha, x, y))
     return value - 1e-7, value + 1e-15

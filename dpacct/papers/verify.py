@@ -55,19 +55,17 @@ def values(statement: Statement) -> list[str]:
             if not close(value, float(row.formula), row.tolerance):
                 wrong.append(f"{at} the formula gives {value!r}, not {row.formula}")
         if row.truth and judge is not None:
-            compared, true = (
-                judge.compare(statement, statement.checked(row.inputs)),
-                float(row.truth),
-            )
+            true, point = float(row.truth), statement.checked(row.inputs)
+            compared = judge.compare(statement, point)
             room = max(row.tolerance, judge.within) * abs(true) + 1e-300
             if compared is None or not compared.lower - room <= true <= compared.upper + room:
                 wrong.append(f"{at} the truth is {compared}, not {row.truth}")
-    for point in statement.refuses:
+    for outside in statement.refuses:
         try:
-            statement.checked(point)
+            statement.checked(outside)
         except OutsideDomain:
             continue
-        wrong.append(f"{statement.path}:2: {shown(point)} is accepted, and should lie outside")
+        wrong.append(f"{statement.path}:2: {shown(outside)} is accepted, and should lie outside")
     return wrong
 
 

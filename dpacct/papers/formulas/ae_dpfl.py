@@ -88,9 +88,8 @@ def proposition10_b(rate: float, slope: float) -> float:
 @oracle("proposition10_b", draws=50)
 def on_the_kink(rate: float, slope: float) -> float:
     """f_1 = G|x| and f_2 = -G|x| at 0, one step with subgradient G each; F = 0 has gradient 0."""
-    moves = [-rate * slope, -rate * slope]
-    update = sum(moves) / len(moves)
-    return abs(-update / rate)
+    update = (-rate * slope - rate * slope) / 2.0
+    return abs(update) / rate
 
 
 def proposition10_c(steps: int, rate: float, slope: float) -> float:
@@ -202,7 +201,8 @@ def _counts(alpha: float, sigma: float, move: float, times: int) -> Ends | None:
     if alpha * move / sigma > 200.0 or move < 1e-4 * sigma:
         return None
     room = 1e-12 * alpha + 1e-12 / (alpha - 1.0)  # rounding of the logarithm
-    return truths.around(truths.normal_divergence(alpha, move / sigma), times, room)
+    one = truths.normal_divergence(alpha, move / sigma)
+    return one and truths.around(one, times, room)
 
 
 @oracle("theorem11_agent", draws=300)

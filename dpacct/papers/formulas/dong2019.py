@@ -12,6 +12,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.compose.sampled_renyi import fixed_size as c_p_renyi
+from dpacct.papers import truths
 from dpacct.papers.oracle import Ends, oracle, proof
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
@@ -100,5 +101,4 @@ def renyi_fixed(mu: float, rate: float, alpha: float) -> Ends:
     node = dp.WithoutReplacement(rate)(dp.Gaussian(sigma=1.0 / mu))
     with np.errstate(over="ignore"):  # of terms that the engine then takes in logarithms
         value = float(node.rdp(alpha))
-    room = 1e-9 * value + 1e-13 / (alpha - 1.0)
-    return value - room, value + room
+    return truths.around((value, 1e-9 * value + 1e-13 / (alpha - 1.0)))

@@ -287,16 +287,12 @@ def theorem2_corrected(epsilon: float, delta: float, tau: float, clip: float, st
 def _where_it_speaks(rng: Random) -> Drawn:
     """Targets for which a lambda exists; elsewhere Theorem 2 says nothing that could be judged."""
     while True:
-        drawn = {
-            "epsilon": 10.0 ** rng.uniform(-0.5, 2.0),
-            "delta": 10.0 ** rng.uniform(-9.0, -0.5),
-            "tau": 10.0 ** rng.uniform(-3.5, -0.3),
-            "clip": 10.0 ** rng.uniform(-2.0, 2.0),
-            "steps": int(10.0 ** rng.uniform(0.0, 4.0)),
-        }
-        asked = -math.log(drawn["delta"]), drawn["tau"], int(drawn["steps"])
-        if POISSON.smallest(drawn["epsilon"], *asked) is not None:
-            return drawn
+        epsilon, delta = 10.0 ** rng.uniform(-0.5, 2.0), 10.0 ** rng.uniform(-9.0, -0.5)
+        tau, clip = 10.0 ** rng.uniform(-3.5, -0.3), 10.0 ** rng.uniform(-2.0, 2.0)
+        steps = int(10.0 ** rng.uniform(0.0, 4.0))
+        if POISSON.smallest(epsilon, -math.log(delta), tau, steps) is not None:
+            first: Drawn = {"epsilon": epsilon, "delta": delta}
+            return first | {"tau": tau, "clip": clip, "steps": steps}
 
 
 # What Opacus and TensorFlow Privacy optimise over; whole orders alone miss six of the eight numbers.

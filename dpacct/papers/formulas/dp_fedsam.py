@@ -146,8 +146,7 @@ def _poisson(rate: float, sigma: float, rounds: int) -> dp.Node:
 def renyi(alpha: float, rate: float, sigma: float, rounds: int) -> Ends:
     """The Renyi divergence of the Poisson-sampled Gaussian, the worse direction, by the exact engine."""
     value = float(_poisson(rate, sigma, 1).rdp(alpha))
-    room = 1e-9 * value + 1e-13 / (alpha - 1.0)
-    return rounds * (value - room), rounds * (value + room)
+    return truths.around((value, 1e-9 * value + 1e-13 / (alpha - 1.0)), rounds)
 
 
 def best_order(epsilon: Callable[[float], float]) -> float:

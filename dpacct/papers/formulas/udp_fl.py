@@ -94,7 +94,8 @@ def table3_gaussian(alpha: float, sigma: float) -> float:
 @oracle("table3_gaussian", draws=200, within=1e-8)
 def gaussian_divergence(alpha: float, sigma: float) -> Ends | None:
     """The Renyi integral by the trapezoid rule, which is exact to rounding for such functions."""
-    return truths.around(truths.normal_divergence(alpha, 1.0 / sigma))
+    value = truths.normal_divergence(alpha, 1.0 / sigma)
+    return value and truths.around(value)
 
 
 # Theorems 1 and 2
@@ -185,9 +186,7 @@ def multidim_corrected(alpha: float, lam: float, n: int) -> float:
 @oracle("multidim", "multidim_corrected", draws=400, within=1e-6)
 def split(alpha: float, lam: float, n: int) -> Ends:
     """n coordinates shifted by 1/n each: n times the 1-D divergence, piece by piece."""
-    total = n * divergence_staircase(alpha, lam, 0.5, 1.0 / n)
-    room = n * 1e-15
-    return total - room, total + room
+    return truths.around((divergence_staircase(alpha, lam, 0.5, 1.0 / n), 1e-15), n)
 
 
 # Theorem 3
@@ -332,8 +331,7 @@ def laplace_divergence(alpha: float, lam: float) -> Ends:
     weights = np.concatenate([np.tile(half * unit_w, panels), tail_w, tail_w])
     top = float(np.max(logs))
     total = float(weights @ np.exp(logs - top)) / 2.0
-    value, room = (top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)
-    return value - room, value + room
+    return truths.around(((top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)))
 
 
 @proof("theorem7")
