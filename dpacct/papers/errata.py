@@ -21,7 +21,8 @@ def page() -> str:
     for key, paper in papers().items():
         wrong = [s for s in statements(key) if s.verdict in _FALSE]
         if wrong:
-            parts += [f"## {paper.short}: {paper.title}", f"{paper.authors}. {_venue(paper)}"]
+            where = f"{paper.venue}, {paper.year}" if paper.venue else paper.year
+            parts += [f"## {paper.short}: {paper.title}", f"{paper.authors}. {where}."]
             parts += [part for s in wrong for part in _finding(s, paper)]
     return "\n\n".join(parts)
 
@@ -42,10 +43,6 @@ def _finding(statement: Statement, paper: Paper) -> Iterator[str]:
         if correct.maths and correct.maths != statement.maths:
             yield f"$${correct.maths}$$"
     yield f"*Cite this finding:*\n\n```bibtex\n{_bibtex(statement, paper)}\n```"
-
-
-def _venue(paper: Paper) -> str:
-    return f"{paper.venue}, {paper.year}." if paper.venue else f"{paper.year}."
 
 
 def _bibtex(statement: Statement, paper: Paper) -> str:

@@ -18,13 +18,9 @@ from dpacct.pld.stable import TooFine
 
 Point: TypeAlias = Mapping[str, Value]
 """Exact arguments, as the domain draws them."""
-# Of the draws: a sixth lies on the boundary, the best few are climbed from.
-CLIMBS = 4
-_STEPS = 24
-# A counter-example that only just is one convinces nobody: simple points may keep a tenth of the excess.
-_KEEP = 0.1
-# Points judged while shrinking, at most; most take fewer than fifty.
-_TRIES = 400
+CLIMBS, _STEPS = 4, 24  # a sixth of the draws lies on the boundary, the best few are climbed from
+_KEEP = 0.1  # of the excess: a counter-example that only just is one convinces nobody
+_TRIES = 400  # points judged while shrinking, at most; most take fewer than fifty
 
 
 @dataclass(frozen=True)

@@ -63,22 +63,17 @@ class Range:
         kind = Integer if self.whole else Real
         return kind(lower, upper, self.closed, typical=self.typical)
 
-    def check(
-        self, name: str, value: object, interval: Interval, error: type[DpacctError]
-    ) -> Value:
+    def check(self, name: str, value: object, interval: Interval) -> Value:
         """A number, or a list of as many as are asked for (`[6, 0, 0]` or `6,0,0`), made exact."""
         if self.many is None:
-            return interval.check(name, value, error=error)
+            return interval.check(name, value, error=OutsideDomain)
         parts = re.split(r"\s*,\s*", value.strip(" []")) if isinstance(value, str) else value
         least, most = self.many
         if not isinstance(parts, list | tuple) or not least <= len(parts) <= most:
-            message = (
-                f"{name} must be {least} to {most} numbers such as [6, 0, 0], got {shown(value)}"
-            )
-            raise InvalidArgument(message, argument=name)
-        return tuple(
-            interval.check(f"{name}[{i}]", part, error=error) for i, part in enumerate(parts)
-        )
+            told = f"{name} must be {least} to {most} numbers such as [6, 0, 0]"
+            raise InvalidArgument(f"{told}, got {shown(value)}", argument=name)
+        named = ((f"{name}[{i}]", part) for i, part in enumerate(parts))
+        return tuple(interval.check(place, part, error=OutsideDomain) for place, part in named)
 
     def draw(self, rng: Random, interval: Interval, boundary: bool) -> Value:
         """A value; lists are short, and at the boundary as short as may be."""
@@ -125,7 +120,7 @@ class Domain:
             each = self.ranges[name]
             interval = each.at(checked, self.functions)
             try:
-                checked[name] = each.check(name, values[name], interval, OutsideDomain)
+                checked[name] = each.check(name, values[name], interval)
             except DpacctError as wrong:
                 if not each.dependent:
                     raise
@@ -164,14 +159,9 @@ def parse(written: str, drawn: str = "") -> Range:
     ends = _halves(inside)
     for end in ends:
         _code(end)
-    return Range(
-        written,
-        bool(whole),
-        ends,
-        _CLOSED[left + right],
-        (typical[0], typical[1]) if typical else None,
-        (int(least), int(most)) if least else None,
-    )
+    window = (typical[0], typical[1]) if typical else None
+    many = (int(least), int(most)) if least else None
+    return Range(written, bool(whole), ends, _CLOSED[left + right], window, many)
 
 
 def _halves(inside: str) -> tuple[str, str]:

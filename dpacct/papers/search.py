@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dpacct.papers.page import SECTIONS, Statement
-from dpacct.papers.registry import Paper, UnknownName, get, ids, papers, statements
+from dpacct.papers.registry import UnknownName, get, ids, papers, statements
 
 _KINDS = (
     *("theorem", "lemma", "proposition", "definition", "corollary", "remark", "algorithm", "eq"),
@@ -49,7 +49,6 @@ _LONG = {
     "sgd": "gradient descent",
     "rr": "randomised response",
 }
-_WEIGHTS = {"locus": 8.0, "name": 7.0, "id": 6.0, "title": 4.0, "claim": 4.0, "body": 1.0}
 _CORRECTED = 0.9  # of what matches equally well, the printed statement comes first
 _NEAR = 0.95  # a score within this share of the best may be meant as well
 
@@ -126,24 +125,21 @@ def meant(words: str) -> Statement:
 
 def _weights(statement: Statement) -> dict[str, float]:
     """What each word of a page is worth."""
+    paper = papers()[statement.paper]
+    body = [statement.section(name) for name in SECTIONS]
+    body += [f"{a.name} {a.meaning}" for a in statement.arguments]
     sums: dict[str, float] = {}
-    for name, words in _fields(statement, papers()[statement.paper]).items():
+    for worth, words in (
+        (8.0, f"{statement.locus} {statement.also_called}"),
+        (7.0, " ".join([paper.key.replace("_", " "), *paper.names, paper.venue])),
+        (6.0, _own_place(statement.name)),
+        (4.0, f"{paper.title} {paper.authors} {paper.year}"),
+        (4.0, f"{statement.claim} {statement.quantity}"),
+        (1.0, " ".join(body)),
+    ):
         for word in set(tokens(words)):
-            sums[word] = sums.get(word, 0.0) + _WEIGHTS[name]
+            sums[word] = sums.get(word, 0.0) + worth
     return sums
-
-
-def _fields(statement: Statement, paper: Paper) -> dict[str, str]:
-    body = " ".join(statement.section(name) for name in SECTIONS)
-    arguments = " ".join(f"{a.name} {a.meaning}" for a in statement.arguments)
-    return {
-        "locus": f"{statement.locus} {statement.also_called}",
-        "name": " ".join([paper.key.replace("_", " "), *paper.names, paper.venue]),
-        "id": _own_place(statement.name),
-        "title": f"{paper.title} {paper.authors} {paper.year}",
-        "claim": f"{statement.claim} {statement.quantity}",
-        "body": f"{body} {arguments}",
-    }
 
 
 def _own_place(name: str) -> str:

@@ -371,28 +371,25 @@ def theorem14_corrected_instance(votes: Sequence[int], sigma: float, alpha: floa
     return published.voting_rdp(_moved(votes, sigma, 2.0), alpha, sigma, math.sqrt(2.0))
 
 
-@oracle("theorem14_corrected_instance", draws=150, within=1e-6)
-def one_vote(votes: Sequence[int], sigma: float, alpha: float) -> Ends | None:
-    """All labels' probabilities by quadrature, for all votes with one vote moved, both ways."""
-    counts = tuple(map(float, votes))
-    return truths.worst_label_divergence(
-        counts, truths.one_moved(counts, 1.0), sigma, alpha, both=True
-    )
-
-
 def theorem14_corrected_knn(neighbours: Sequence[int], k: int, sigma: float, alpha: float) -> float:
     """Renyi divergence of one released label; `neighbours` of each class among all agents' k."""
     votes = tuple(count / k for count in neighbours)
     return published.voting_rdp(_moved(votes, sigma, 2.0 / k), alpha, sigma, math.sqrt(2.0) / k)
 
 
+@oracle("theorem14_corrected_instance", draws=150, within=1e-6)
 @oracle("theorem14_corrected_knn", draws=120, within=1e-6)
-def one_neighbour(neighbours: Sequence[int], k: int, sigma: float, alpha: float) -> Ends | None:
-    """All labels' probabilities by quadrature, for all votes with one k-th moved, both ways."""
-    counts = tuple(count / k for count in neighbours)
-    return truths.worst_label_divergence(
-        counts, truths.one_moved(counts, 1.0 / k), sigma, alpha, both=True
-    )
+def one_moved(
+    sigma: float,
+    alpha: float,
+    votes: Sequence[int] = (),
+    neighbours: Sequence[int] = (),
+    k: int = 1,
+) -> Ends | None:
+    """All labels' probabilities by quadrature, for all votes with one, or its k-th, moved, both ways."""
+    counts = tuple(count / k for count in (*votes, *neighbours))
+    moved = truths.one_moved(counts, 1.0 / k)
+    return truths.worst_label_divergence(counts, moved, sigma, alpha, both=True)
 
 
 # Proof of Theorem 14

@@ -15,16 +15,15 @@ __all__ = ["bennett", "bennett_rr", "counted", "counted_answers", "hoeffding", "
 @oracle("hoeffding", "bennett", draws=400, within=1e-8)
 def counted(eps0: float, epsilon: float, clients: int) -> Ends | None:
     """Counts of shuffled randomised response on two and three answers: some mechanism leaks this."""
-    if clients > truths.MOST_COUNTED:
-        return None
-    return truths.exact_enough(truths.shuffled_delta(epsilon, eps0, clients))
+    few = clients <= truths.MOST_COUNTED
+    return truths.exact_enough(truths.shuffled_delta(epsilon, eps0, clients)) if few else None
 
 
 @oracle("hoeffding_rr", "bennett_rr", draws=400, within=1e-8)
 def counted_answers(eps0: float, epsilon: float, clients: int, answers: int) -> Ends | None:
     """How many say 0 and how many 1 of k answers, enumerated; the count of ones for k = 2."""
-    if clients > (truths.MOST_COUNTED if answers == 2 else 60):
-        return None
-    if answers == 2:
+    if answers == 2 and clients <= truths.MOST_COUNTED:
         return truths.exact_enough(truths.two_answers(epsilon, eps0, clients))
+    if answers == 2 or clients > 60:
+        return None
     return truths.exact_enough(truths.more_answers(epsilon, eps0, clients, answers))

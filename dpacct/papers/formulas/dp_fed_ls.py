@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any, TypeAlias
 
@@ -235,18 +235,10 @@ def lemma3(tau: float, nu2: float, alpha: float) -> float:
 lemma3_integer = lemma3
 
 
-def _accounted(rdp: Callable[[float], float], orders: Iterable[float], delta: float) -> float:
-    """The least epsilon over these orders, by Lemma 1."""
-    return min(lemma1(order, rdp(order), delta) for order in orders)
-
-
 def uniform(multiplier: float, tau: float, steps: int, delta: float) -> float:
     """Epsilon by Theorem 9 of Wang et al., whole orders, with rho(alpha) = alpha/(2 z^2)."""
-
-    def rdp(order: float) -> float:
-        return steps * sampled_renyi.theorem9(int(order), tau, multiplier)
-
-    return _accounted(rdp, range(2, 33), delta)
+    costs = ((a, steps * sampled_renyi.theorem9(a, tau, multiplier)) for a in range(2, 33))
+    return min(lemma1(order, cost, delta) for order, cost in costs)
 
 
 @proof("lemma2", "lemma3_integer")
@@ -301,11 +293,8 @@ _ORDERS = [1.0 + tenth / 10.0 for tenth in range(1, 100)] + [float(n) for n in r
 
 def poisson(multiplier: float, tau: float, steps: int, delta: float) -> float:
     """Epsilon by the exact Renyi divergence of the sampled Gaussian, sensitivity G."""
-
-    def rdp(order: float) -> float:
-        return steps * sampled_renyi.any_order(order, tau, multiplier)
-
-    return _accounted(rdp, _ORDERS, delta)
+    costs = ((a, steps * sampled_renyi.any_order(a, tau, multiplier)) for a in _ORDERS)
+    return min(lemma1(order, cost, delta) for order, cost in costs)
 
 
 @oracle("theorem2_corrected", draws=150, within=1e-6, claimed=True, draw=_where_it_speaks)
@@ -361,15 +350,9 @@ def minimum() -> bool:
     ctx.prec = 120
     end = arb(100) / 67  # x = 1/nu^2 at nu^2 = 0.67
     split = arb("0.7")
-
-    def first(x: arb) -> arb:
-        return 4 * x.expm1() - 6 * x
-
-    def second(x: arb) -> arb:
-        return 2 * x.exp() - 6 * x
-
-    # both differences are convex: at most their larger end; the first is 0 at x = 0
-    return bool(first(split) < 0 and second(split) < 0 and second(end) < 0)
+    # both less 6x are convex: at most their larger end; the first is 0 at x = 0
+    first = 4 * split.expm1() < 6 * split
+    return bool(first and all(2 * x.exp() < 6 * x for x in (split, end)))
 
 
 # Eq. (6)-(8)
@@ -387,12 +370,10 @@ def left_of_eq8(tau: float, nu2: float, alpha: int) -> float | None:
         return None
     with mp.workdps(30):
         t, v = mpf(tau), mpf(nu2)
-        return float(
-            fsum(
-                t**j * binomial(alpha, j) * 2 * exp(j * (j - 1) / (2 * v))
-                for j in range(3, alpha + 1)
-            )
+        terms = (
+            binomial(alpha, j) * exp(j * (j - 1) / (2 * v)) * t**j for j in range(3, alpha + 1)
         )
+        return float(2 * fsum(terms))
 
 
 @proof("eq8")

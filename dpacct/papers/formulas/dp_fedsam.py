@@ -51,26 +51,16 @@ def _run(eta: float, rho: float, steps: int, smoothness: float, centre: float) -
     return way
 
 
-def _apart(eta: float, rho: float, steps: int, smoothness: float) -> float:
-    ends = [_run(eta, rho, steps, smoothness, z)[-1] for z in (1.0, -1.0)]
-    return (ends[0] - ends[1]) ** 2
-
-
-@oracle("theorem1", draws=200)
-def sam(eta: float, rho: float, steps: int, smoothness: float) -> Ends:
-    """SAM on a quadratic with the sample z = 1, and with z = -1, step by step."""
-    return _apart(eta, rho, steps, smoothness) * (1.0 - 1e-12), math.inf
+@oracle("theorem1", "theorem1_sgd", draws=200)
+def apart(eta: float, steps: int, smoothness: float, rho: float = 0.0, **_rest: float) -> Ends:
+    """SAM, or SGD, on a quadratic with the sample z = 1, and with z = -1; one sample has variance 0."""
+    first, second = (_run(eta, rho, steps, smoothness, z)[-1] for z in (1.0, -1.0))
+    return (first - second) ** 2 * (1.0 - 1e-12), math.inf
 
 
 def theorem1_sgd(eta: float, variance: float, steps: int, smoothness: float) -> float:
     """The printed bound; `variance` = sigma_l^2, `steps` = K."""
     return 6.0 * eta**2 * variance * steps / (1.0 - 3.0 * steps * (eta * smoothness) ** 2)
-
-
-@oracle("theorem1_sgd", draws=200)
-def sgd(eta: float, variance: float, steps: int, smoothness: float) -> Ends:
-    """SGD on a quadratic with the sample z = 1, and with z = -1; one sample has variance 0."""
-    return _apart(eta, 0.0, steps, smoothness) * (1.0 - 1e-12), math.inf
 
 
 def theorem1_corrected(clip: float) -> float:
@@ -107,9 +97,7 @@ def exchanged(clip: float, participants: int) -> float:
     return abs(_clipped(3.0 * clip, clip) - _clipped(-3.0 * clip, clip)) / participants
 
 
-def lemma1_add_remove(clip: float, participants: int) -> float:
-    """The sensitivity under add/remove, `participants` = the constant m."""
-    return clip / participants
+lemma1_add_remove = lemma1
 
 
 @oracle("lemma1_add_remove", draws=100)
@@ -499,31 +487,21 @@ def lemma8(steps: int, eta: float, smoothness: float, rho: float, gradient: floa
     return 3.0 * steps * eta**2 * ((smoothness * rho) ** 2 + gradient**2)
 
 
-def _walk(steps: int, eta: float, gradient: float, local: float) -> float:
-    ends = []
+@oracle("lemma8", "lemma8_corrected", draws=200)
+def straight(steps: int, eta: float, gradient: float, local: float = 0.0, **_rest: float) -> Ends:
+    """K steps along B +- sigma_l, the same batch at every step, never clipped: the mean of both squares."""
+    squares = []
     for noise in (local, -local):
         w = 0.0
         for _ in range(steps):
             w -= eta * (gradient + noise)
-        ends.append(w * w)
-    return sum(ends) / len(ends)
-
-
-@oracle("lemma8", draws=200)
-def straight(steps: int, eta: float, smoothness: float, rho: float, gradient: float) -> Ends:
-    """K steps along a constant gradient of norm B, never clipped."""
-    return _walk(steps, eta, gradient, 0.0), math.inf
+        squares.append(w * w)
+    return sum(squares) / 2.0 * (1.0 - 1e-12), math.inf
 
 
 def lemma8_corrected(steps: int, eta: float, gradient: float, local: float) -> float:
     """The bound; `gradient` = B, `local` = sigma_l."""
     return (steps * eta) ** 2 * (gradient**2 + local**2)
-
-
-@oracle("lemma8_corrected", draws=200)
-def straight_noisy(steps: int, eta: float, gradient: float, local: float) -> Ends:
-    """K steps along B +- sigma_l, the same batch at every step: the mean of both squares."""
-    return _walk(steps, eta, gradient, local) * (1.0 - 1e-12), math.inf
 
 
 # Eq. (24)
@@ -547,11 +525,11 @@ def kept_noise(d: int, k: int) -> float:
     return float(height[0] + height[-1] + 4.0 * odd + 2.0 * even) * float(x[1]) / 3.0
 
 
-_RATE, _SIGMA, _CLIENTS = 0.1, 0.95, 500  # Section 6.1: q, sigma, M; delta = 1/M
+_SETTING = (0.1, 0.95)  # Section 6.1: q and sigma; M = 500 clients and delta = 1/M
 
 
 def _epsilon(rounds: int) -> float:
-    return theorem2_corrected(_RATE, _SIGMA, rounds, 1.0 / _CLIENTS)
+    return theorem2_corrected(*_SETTING, rounds, 1.0 / 500)
 
 
 @cache
@@ -573,5 +551,5 @@ def spent(budget: float) -> float:
 
 def within_budget(budget: float) -> Ends:
     """Both ends of Algorithm 1's epsilon, stated setting, after the rounds that the budget allows."""
-    answer = _algorithm1(0.1, 0.95, rounds_within(budget)).epsilon(delta="0.002", method="exact")
+    answer = _algorithm1(*_SETTING, rounds_within(budget)).epsilon(delta="0.002", method="exact")
     return truths.ends(answer)

@@ -233,20 +233,17 @@ def weak(rate: float, rounds: int, law: Sequence[float]) -> float:
 @proof("theorem1", "theorem1_corrected")
 def two_rounds() -> bool:
     """R = 2, two clients: the truth exceeds the printed bound by p^2 (1-p)^2, and not the corrected."""
-    from sympy import expand, symbols
-
-    p = symbols("p")
-    truth = sum(
-        p ** sum(coins) * (1 - p) ** (4 - sum(coins))
+    # coins of j and of i in round 1, then in round 2; the server keeps what j gave
+    seen = [
+        coins
         for coins in itertools.product((0, 1), repeat=4)
-        # coins of j and of i in round 1, then in round 2; the server keeps what j gave
         if (coins[0] and (coins[1] or coins[3])) or (coins[2] and coins[3])
+    ]
+    truth = " + ".join(f"p**{sum(coins)}*(1 - p)**{4 - sum(coins)}" for coins in seen)
+    return vanish(
+        f"{truth} - (1 - (1 - p**2)**2) - p**2*(1 - p)**2",
+        f"1 - (1 - p)**2 - ({truth}) - 2*p*(1 - p)**2",
     )
-    printed = 1 - (1 - p**2) ** 2
-    corrected = 1 - (1 - p) ** 2
-    beyond = expand(truth - printed - p**2 * (1 - p) ** 2)
-    within = expand(corrected - truth - 2 * p * (1 - p) ** 2)
-    return bool(beyond == 0 and within == 0)
 
 
 def theorem1_strong(rate: float, clients: int, rounds: int, law: Sequence[float]) -> float:

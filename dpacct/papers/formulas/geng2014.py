@@ -11,6 +11,7 @@ from dpacct.mechanisms.laws import staircase
 from dpacct.papers import truths
 from dpacct.papers.oracle import Comparison, oracle, proof, vanish
 
+
 # Cost of the staircase
 amplitude = staircase.mean_size
 

@@ -14,9 +14,8 @@ import numpy as np
 from dpacct.papers.oracle import Ends, oracle
 from dpacct.pate import published
 
+
 # Lemma 4
-
-
 def lemma4(votes: Sequence[float], b: float) -> float:
     """The probability that noise of scale b on each count changes the winner, at most."""
     first, *others = sorted(votes, reverse=True)
@@ -51,8 +50,6 @@ def laplace_wrong(votes: Sequence[float], b: float) -> Ends:
 
 
 # Theorem 3
-
-
 def theorem3(epsilon: float, alpha: float, q: float) -> float:
     """Renyi divergence of order alpha from these data to a neighbour, at most."""
     return published.likely_outcome(math.log(q), alpha, epsilon)

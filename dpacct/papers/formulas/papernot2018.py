@@ -14,9 +14,8 @@ from dpacct.papers import truths
 from dpacct.papers.oracle import Ends, oracle
 from dpacct.pate import published
 
+
 # Proposition 7
-
-
 def proposition7(votes: Sequence[float], sigma: float) -> float:
     """The probability that noise of std `sigma` on each count changes the winner, at most."""
     first, *others = sorted(votes, reverse=True)
@@ -54,8 +53,6 @@ def likely_outcome(
 
 
 # Theorem 6 with Propositions 7 and 8
-
-
 def gnmax(votes: Sequence[float], sigma: float, order: float) -> float:
     """Renyi divergence from these votes to those with one vote moved, at most."""
     first, *others = sorted(votes, reverse=True)

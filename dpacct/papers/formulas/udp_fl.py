@@ -15,6 +15,7 @@ from dpacct.papers.formulas import geng2014, girgis2021
 from dpacct.papers.oracle import Comparison, Ends, Floats, oracle, proof, vanish
 from dpacct.pld.roots import decreasing
 
+
 # Lemma 1
 lemma1 = geng2014.least_amplitude
 
@@ -313,9 +314,10 @@ def theorem7(alpha: float, lam: float) -> float:
     return math.log1p(up * math.expm1(s * lam) + down * math.expm1(-alpha * lam)) / s
 
 
-@oracle("theorem7", draws=500, within=1e-8)
-def laplace_divergence(alpha: float, lam: float) -> Ends:
-    """p^alpha q^(1-alpha) integrated by Gauss's rules: Laguerre beyond the modes, Legendre between."""
+@oracle("theorem7", "theorem7_l2", "theorem7_l2_corrected", draws=500, within=1e-8)
+def laplace_divergence(alpha: float, lam: float, n: int = 1) -> Ends:
+    """Of n coordinates that move by lam/sqrt(n) each, by Gauss and Laguerre (beyond the modes), Legendre."""
+    lam /= math.sqrt(n)
     tail_x, tail_w = np.polynomial.laguerre.laggauss(6)
     unit_x, unit_w = np.polynomial.legendre.leggauss(16)
     panels = math.ceil(lam * (2.0 * alpha - 1.0) / 6.0) + 1
@@ -331,7 +333,7 @@ def laplace_divergence(alpha: float, lam: float) -> Ends:
     weights = np.concatenate([np.tile(half * unit_w, panels), tail_w, tail_w])
     top = float(np.max(logs))
     total = float(weights @ np.exp(logs - top)) / 2.0
-    return truths.around(((top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)))
+    return truths.around(((top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)), n)
 
 
 @proof("theorem7")
@@ -357,13 +359,6 @@ def theorem7_l2(alpha: float, lam: float, n: int) -> float:
 def theorem7_l2_corrected(alpha: float, lam: float, n: int) -> float:
     """Divergence of order alpha, at most."""
     return theorem7(alpha, lam * math.sqrt(n))
-
-
-@oracle("theorem7_l2", "theorem7_l2_corrected", draws=500, within=1e-8)
-def coordinates(alpha: float, lam: float, n: int) -> Ends:
-    """n coordinates shifted by 1/sqrt(n) each: n times the integral of one."""
-    lower, upper = laplace_divergence(alpha, lam / math.sqrt(n))
-    return n * lower, n * upper
 
 
 @proof("theorem7_l2_corrected")
