@@ -70,15 +70,12 @@ def unicode(latex: str) -> str:
     >>> unicode(r"\rho+\log\left(1-\tfrac1\alpha\right)-\frac{\log\delta+\log\alpha}{\alpha-1}")
     'ρ + log(1 − 1/α) − (log δ + log α)/(α − 1)'
     """
-    return _Reader(_TOKEN.findall(latex)).whole()
+    return _join(_Reader(_TOKEN.findall(latex)).row()).strip()
 
 
 class _Reader:
     def __init__(self, tokens: list[str]) -> None:
         self.tokens, self.place = tokens, 0
-
-    def whole(self) -> str:
-        return _join(self.row()).strip()
 
     def peek(self) -> str:
         return self.tokens[self.place] if self.place < len(self.tokens) else ""

@@ -381,13 +381,14 @@ def least_staircase_moment(lam: float, power: int) -> Ends:
 
 
 @oracle("dong2019.definition2_6", draws=400)
-def error_two(mu: float, alpha: float) -> float:
-    """Type II error of the test x > cut of N(0,1) against N(mu,1), by mpmath's error functions, 40 digits."""
+def error_two(mu: float, alpha: float) -> float | None:
+    """Type II error of the test x > cut of N(0,1) against N(mu,1), 40 digits; None where it underflows."""
     from mpmath import erfc, erfinv, mp, mpf, sqrt
 
     with mp.workdps(40):
         cut = -sqrt(2) * erfinv(2 * mpf(alpha) - 1)
-        return float(erfc((mpf(mu) - cut) / sqrt(2)) / 2)
+        error = erfc((mpf(mu) - cut) / sqrt(2)) / 2
+    return float(error) if error > 1e-300 else None
 
 
 @cache

@@ -99,7 +99,7 @@ def lemma3_7(mu: float, clients: int, alpha: float) -> float:
 
 
 @oracle("lemma3_7", draws=300)
-def averaged(mu: float, clients: int, alpha: float) -> float:
+def averaged(mu: float, clients: int, alpha: float) -> float | None:
     """The test on the average of w_j and of the other clients' models, each with the same noise."""
     return truths.error_two(mu / math.sqrt(clients), alpha)
 

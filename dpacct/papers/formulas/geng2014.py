@@ -11,7 +11,6 @@ from dpacct.mechanisms.laws import staircase
 from dpacct.papers import truths
 from dpacct.papers.oracle import Comparison, oracle, proof, vanish
 
-
 # Cost of the staircase
 amplitude = staircase.mean_size
 

@@ -15,7 +15,6 @@ from dpacct.papers.formulas import geng2014, girgis2021
 from dpacct.papers.oracle import Comparison, Ends, Floats, oracle, proof, vanish
 from dpacct.pld.roots import decreasing
 
-
 # Lemma 1
 lemma1 = geng2014.least_amplitude
 
