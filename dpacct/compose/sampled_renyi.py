@@ -65,7 +65,8 @@ def any_order(alpha: float, rate: float, sigma: float) -> float:
         return whole_order(int(alpha), rate, sigma)
     log_q, log_not = math.log(rate), math.log1p(-rate)
     cut = 0.5 + sigma * sigma * (log_not - log_q)
-    series: dict[float, list[float]] = {1.0: [], -1.0: []}
+    positive: list[float] = []
+    negative: list[float] = []
     log_binomial, sign, largest, k = 0.0, 1.0, -math.inf, 0
     while True:
         j = alpha - k
@@ -77,7 +78,7 @@ def any_order(alpha: float, rate: float, sigma: float) -> float:
             + float(log_ndtr(way * (cut - m) / sigma))
             for m, way in ((k, 1.0), (j, -1.0))
         ]
-        series[sign] += pair
+        (positive if sign > 0.0 else negative).extend(pair)
         largest = max(largest, *pair)
         if k > alpha and max(pair) < max(largest, 0.0) + _LEAST:
             break
@@ -85,8 +86,8 @@ def any_order(alpha: float, rate: float, sigma: float) -> float:
         log_binomial += math.log(abs(j)) - math.log(k + 1)
         sign = sign if j > 0.0 else -sign
         k += 1
-    top = _log_sum(series[1.0])
-    bottom = _log_sum(series[-1.0]) if series[-1.0] else -math.inf
+    top = _log_sum(positive)
+    bottom = _log_sum(negative) if negative else -math.inf
     return max(0.0, top + math.log1p(-math.exp(bottom - top))) / (alpha - 1.0)
 
 

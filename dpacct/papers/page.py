@@ -110,6 +110,8 @@ class Statement:
     """
 
     id: str
+    paper: str  # its key: what stands before the dot of the id
+    name: str  # of the page and of its function: what stands after the dot
     path: Path
     text: str = field(repr=False)
     first: int = field(repr=False)  # the line on which the body begins
@@ -122,16 +124,6 @@ class Statement:
     relies_on: tuple[str, ...]  # the ids of the statements it rests on
     refuses: tuple[Mapping[str, str], ...]  # points just outside the domain
     also_called: str  # other words for it
-
-    @property
-    def paper(self) -> str:
-        """The key of the paper: what stands before the dot of the id."""
-        return self.id.partition(".")[0]
-
-    @property
-    def name(self) -> str:
-        """The name of the page and of its function: what stands after the dot."""
-        return self.id.partition(".")[2]
 
     @property
     def printed_ok(self) -> bool:
@@ -305,8 +297,9 @@ def parse(text: str, id: str, path: Path) -> Statement:
         if header.get(key, "") not in words:
             message = f"{key} must be one of {', '.join(words)}, got {header.get(key)!r}"
             raise PageError(f"{path}:2: {message}")
+    paper, _, name = id.partition(".")
     return Statement(
-        *(id, path, body, first, header["verdict"], header["evidence"]),
+        *(id, paper, name, path, body, first, header["verdict"], header["evidence"]),
         side=CLAIMS[header.get("claims", "")],
         quantity=header.get("quantity", ""),
         accuracy=float(header.get("computed to", "0")),

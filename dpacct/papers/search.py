@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from dpacct.papers.page import SECTIONS, Statement
 from dpacct.papers.registry import UnknownName, get, ids, papers, statements
@@ -85,6 +86,7 @@ def search(query: str, limit: int = 10) -> list[Hit]:
     wanted = [group for group in map(tokens, dict.fromkeys(pieces)) if group]
     weights = [(statement, _weights(statement)) for statement in statements()]
     seen = Counter(word for _, held in weights for word in held)
+    wanted = [[_nearest(word, seen) for word in group] for group in wanted]
     hits = []
     for statement, held in weights:
         # a word counts by itself, or by what it is short for
@@ -149,6 +151,12 @@ def _own_place(name: str) -> str:
     if number and (not rest or rest.isdigit()):
         return f"{number[1]} {number[2]}{'.' + rest if rest else ''}"
     return (rest if number else name).replace("_", " ")
+
+
+def _nearest(word: str, known: Counter[str]) -> str:
+    """The word, or the one that it is a misspelling of."""
+    unknown = word.isalpha() and word not in known
+    return next(iter(get_close_matches(word, known, 1, 0.8)), word) if unknown else word
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -118,6 +118,14 @@ def _grid() -> Floats:
     return np.linspace(-38.0, 38.0, 381)
 
 
+@lru_cache(maxsize=2048)
+def _log_behind(margin: float) -> Floats:
+    """Log of how likely a count that lies so far behind, in noises, stays there: by the leader's noise."""
+    from scipy.special import log_ndtr
+
+    return np.asarray(log_ndtr(_grid() + margin))
+
+
 def log_labels(votes: tuple[float, ...], sigma: float) -> Floats:
     """Log of the probability that each class wins, noise of std sigma on each count."""
     from scipy.special import log_ndtr
@@ -125,16 +133,12 @@ def log_labels(votes: tuple[float, ...], sigma: float) -> Floats:
     if len(votes) == 2:
         margin = (votes[0] - votes[1]) / (math.sqrt(2.0) * sigma)
         return np.asarray(log_ndtr(np.array([margin, -margin])))
-    z = _grid()
-    width = math.log(float(z[1] - z[0])) - 0.5 * math.log(2.0 * math.pi)
-    logs = []
+    z, logs = _grid(), []
     for index, base in enumerate(votes):
-        height = -0.5 * z * z
-        for other, count in enumerate(votes):
-            if other != index:
-                height = height + log_ndtr(z + (base - count) / sigma)
-        logs.append(float(np.logaddexp.reduce(height)) + width)
-    return np.array(logs)
+        others = (*votes[:index], *votes[index + 1 :])
+        height = sum((_log_behind((base - count) / sigma) for count in others), -0.5 * z * z)
+        logs.append(np.logaddexp.reduce(height))
+    return np.array(logs) + math.log(float(z[1] - z[0]) / math.sqrt(2.0 * math.pi))
 
 
 def label_divergence(alpha: float, log_p: Floats, log_q: Floats) -> float:

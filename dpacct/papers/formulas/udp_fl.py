@@ -22,11 +22,8 @@ lemma1 = geng2014.least_amplitude
 # Section 4.2 and Appendix A.4
 def lam_of(alpha: float, gamma: float) -> float:
     """The lam at which the staircase with Lemma 1's nu is exactly (alpha, gamma)-RDP."""
-
-    def missing(lam: float) -> Ends:
-        return -staircase.renyi(alpha, lam, staircase.best_nu(lam)), math.nan
-
-    return decreasing(missing, -gamma, gamma)
+    renyi, nu = staircase.renyi, staircase.best_nu
+    return decreasing(lambda lam: (-renyi(alpha, lam, nu(lam)), math.nan), -gamma, gamma)
 
 
 def optimal_nu(alpha: float, gamma: float) -> float:
