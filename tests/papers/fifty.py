@@ -25,7 +25,7 @@ from mpmath import exp, log, mpf, pi, quad, sqrt
 
 from dpacct.papers.page import Reference, Statement
 from dpacct.papers.registry import statements
-from tests.papers.fifty_truths import TRUTHS, cdf, density, fixed_size
+from tests.papers.fifty_truths import TRUTHS, cdf, density, fixed_size, least
 
 CITED = "tests/papers/fifty.py"
 DIGITS = 50
@@ -301,12 +301,7 @@ def best_epsilon(cost: Callable[[Any], Any], delta: Any) -> Any:
             rest = (log(1 / delta) + (alpha - 1) * log(1 - 1 / alpha) - log(alpha)) / (alpha - 1)
             return cost(alpha) + rest
 
-        low, high = log(mpf("0.01")), log(mpf(255))
-        golden = (sqrt(5) - 1) / 2
-        for _ in range(32):
-            one, two = high - golden * (high - low), low + golden * (high - low)
-            low, high = (low, two) if epsilon(one) < epsilon(two) else (one, high)
-        return epsilon((low + high) / 2)
+        return least(epsilon, log(mpf("0.01")), log(mpf(255)), 30)
 
 
 @printed("dp_fedsam.theorem2")
