@@ -232,7 +232,9 @@ def lemma3(tau: float, nu2: float, alpha: float) -> float:
     return 2.0 * tau * tau * alpha / nu2
 
 
-lemma3_integer = lemma3
+def lemma3_integer(tau: float, nu2: float, alpha: int) -> float:
+    """As `lemma3`."""
+    return lemma3(tau, nu2, alpha)
 
 
 def uniform(multiplier: float, tau: float, steps: int, delta: float) -> float:
@@ -524,14 +526,12 @@ def _poisson(multiplier: float, tau: float, steps: int) -> dp.Node:
 
 def uniform_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
     """Theorem 1, read for epsilon."""
-    node = _uniform(nu / clip, tau, steps)
-    return node.epsilon(delta=delta, method="dp_fed_ls.theorem1").value
+    return _uniform(nu / clip, tau, steps).epsilon(delta=delta, method="dp_fed_ls.theorem1").value
 
 
 def poisson_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
     """Theorem 2, read for epsilon."""
-    node = _poisson(nu / clip, tau, steps)
-    return node.epsilon(delta=delta, method="dp_fed_ls.theorem2").value
+    return _poisson(nu / clip, tau, steps).epsilon(delta=delta, method="dp_fed_ls.theorem2").value
 
 
 def uniform_truth(multiplier: float, tau: float, steps: int, delta: float) -> Ends:

@@ -215,17 +215,18 @@ def _apart(law: Sequence[float], releases: int) -> float:
     return 0.5 * float(np.abs(first - second).sum())
 
 
-def _shown(rate: float, rounds: int, observers: int, law: Sequence[float]) -> float:
+def _shown(rate: float, rounds: int, observers: int, law: Sequence[float]) -> Ends:
     """The mean over all coins: they tell nothing about S, and are known to who looks on."""
     counts = _shown_by_heads(rounds, observers)
     coins = len(counts) - 1
     weights = [rate**k * (1.0 - rate) ** (coins - k) for k in range(coins + 1)]
-    return float(weights @ counts @ [_apart(law, n) for n in range(rounds + 1)])
+    variation = float(weights @ counts @ [_apart(law, n) for n in range(rounds + 1)])
+    return truths.around((variation, 1e-14))  # rounding of what two near laws differ by
 
 
 @oracle("theorem1", draws=400)
 @oracle("theorem1_corrected", draws=200)
-def weak(rate: float, rounds: int, law: Sequence[float]) -> float:
+def weak(rate: float, rounds: int, law: Sequence[float]) -> Ends:
     """Two clients, F = id, eta = 1/2: each of the 4^R outcomes of their coins."""
     return _shown(rate, rounds, 1, law)
 
@@ -260,7 +261,7 @@ def theorem1_strong_corrected(
 
 @oracle("theorem1_strong", draws=400)
 @oracle("theorem1_strong_corrected", draws=200)
-def strong(rate: float, clients: int, rounds: int, law: Sequence[float]) -> float | None:
+def strong(rate: float, clients: int, rounds: int, law: Sequence[float]) -> Ends | None:
     """All coins of all clients, F = id, eta = 1/2; what all but client j see together."""
     return _shown(rate, rounds, clients - 1, law) if clients * rounds <= 9 else None
 
