@@ -200,7 +200,7 @@ def _counts(alpha: float, sigma: float, move: float, times: int) -> Ends | None:
     """So many Renyi integrals of a noisy count that moves."""
     if alpha * move / sigma > 200.0 or move < 1e-4 * sigma:
         return None
-    room = 1e-12 * alpha + 1e-12 / (alpha - 1.0)  # rounding of the logarithm
+    room = 5e-13 * (alpha + 1.0 / (alpha - 1.0))  # rounding of the logarithm
     one = truths.normal_divergence(alpha, move / sigma)
     return one and truths.around(one, times, room)
 
