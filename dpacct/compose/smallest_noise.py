@@ -100,8 +100,8 @@ class Guarantee:
         while not feasible(high):
             high *= 2.0
             if high > 1e12:
-                told = f"tau must leave an order above 1 at some epsilon, got {tau:.6g}"
-                raise OutsideDomain(told, argument="tau")
+                message = f"tau must leave an order above 1 at some epsilon, got {tau:.6g}"
+                raise OutsideDomain(message, argument="tau")
         low = 0.5 * high
         while feasible(low):
             low, high = 0.5 * low, low

@@ -70,8 +70,8 @@ class Range:
         parts = re.split(r"\s*,\s*", value.strip(" []")) if isinstance(value, str) else value
         least, most = self.many
         if not isinstance(parts, list | tuple) or not least <= len(parts) <= most:
-            told = f"{name} must be {least} to {most} numbers such as [6, 0, 0]"
-            raise InvalidArgument(f"{told}, got {shown(value)}", argument=name)
+            expected = f"{name} must be {least} to {most} numbers such as [6, 0, 0]"
+            raise InvalidArgument(f"{expected}, got {shown(value)}", argument=name)
         named = ((f"{name}[{i}]", part) for i, part in enumerate(parts))
         return tuple(interval.check(place, part, error=OutsideDomain) for place, part in named)
 

@@ -81,8 +81,8 @@ def get(name: str) -> Statement:
         if path.is_file():
             return parse(path.read_text(encoding="utf-8"), name, path)
     close = difflib.get_close_matches(name, ids(), n=3, cutoff=0.5)
-    told = "id must be that of a theorem (dpacct theorems list shows all)"
-    raise UnknownName(f"{told}, got {name[:60]!r}{_hint(close)}", tuple(close))
+    expected = "id must be that of a theorem (dpacct theorems list shows all)"
+    raise UnknownName(f"{expected}, got {name[:60]!r}{_hint(close)}", tuple(close))
 
 
 @cache
@@ -115,8 +115,8 @@ def named(name: str) -> Paper:
         message = f"{name[:60]!r} may mean {', '.join(keys)}"
     else:
         keys = difflib.get_close_matches(name, papers(), n=1)
-        told = f"paper must be one of {', '.join(papers())}, or a name of one"
-        message = f"{told}, got {name[:40]!r}{_hint(keys)}"
+        expected = f"paper must be one of {', '.join(papers())}, or a name of one"
+        message = f"{expected}, got {name[:40]!r}{_hint(keys)}"
     raise UnknownName(message, tuple(keys), argument="paper")
 
 

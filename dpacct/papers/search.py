@@ -153,10 +153,10 @@ def _own_place(name: str) -> str:
     return (rest if number else name).replace("_", " ")
 
 
-def _nearest(word: str, known: Counter[str]) -> str:
+def _nearest(word: str, words: Counter[str]) -> str:
     """The word, or the one that it is a misspelling of."""
-    unknown = word.isalpha() and word not in known
-    return next(iter(get_close_matches(word, known, 1, 0.8)), word) if unknown else word
+    misspelt = word.isalpha() and word not in words
+    return next(iter(get_close_matches(word, words, 1, 0.8)), word) if misspelt else word
 
 
 def _plain(text: str) -> str:

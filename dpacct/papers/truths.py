@@ -252,10 +252,10 @@ def more_answers(epsilon: float, eps0: float, clients: int, answers: int = 3) ->
     for said, chance in enumerate(answered.tolist()):
         ones = binomial(said, 0.5) * chance
         at = np.arange(said + 1)
-        for table, zero, one in ((p, honest, lie), (q, lie, honest)):
-            table[said + 1 - at, at] += zero * ones
-            table[said - at, at + 1] += one * ones
-            table[said - at, at] += (1.0 - zero - one) * ones
+        for table, says_0, says_1 in ((p, honest, lie), (q, lie, honest)):
+            table[said + 1 - at, at] += says_0 * ones
+            table[said - at, at + 1] += says_1 * ones
+            table[said - at, at] += (1.0 - says_0 - says_1) * ones
     return _positive(p, q, epsilon)
 
 
@@ -372,11 +372,11 @@ def least_staircase_moment(lam: float, power: int) -> Ends:
     """(nu, moment) of the least moment over nu, by golden section on (0, 1)."""
     low, high = 0.0, 1.0
     for _ in range(60):
-        one, two = low + 0.382 * (high - low), high - 0.382 * (high - low)
-        if staircase_moment(lam, one, power) < staircase_moment(lam, two, power):
-            high = two
+        left, right = low + 0.382 * (high - low), high - 0.382 * (high - low)
+        if staircase_moment(lam, left, power) < staircase_moment(lam, right, power):
+            high = right
         else:
-            low = one
+            low = left
     nu = 0.5 * (low + high)
     return nu, staircase_moment(lam, nu, power)
 

@@ -53,8 +53,8 @@ def both_answers(alpha: float, first: float, second: float) -> float:
         for epsilon in (first, second):
             p = 1 / (1 + exp(-mpf(epsilon)))
             laws.append(((p, 1 - p), (1 - p, p)))
-        one, two = laws
-        terms = [(x * y) ** a * (u * v) ** (1 - a) for x, u in one for y, v in two]
+        coin, other = laws
+        terms = [(x * y) ** a * (u * v) ** (1 - a) for x, u in coin for y, v in other]
         return float(log(fsum(terms)) / (a - 1))
 
 
@@ -201,8 +201,8 @@ def _counts(alpha: float, sigma: float, move: float, times: int) -> Ends | None:
     if alpha * move / sigma > 200.0 or move < 1e-4 * sigma:
         return None
     room = 5e-13 * (alpha + 1.0 / (alpha - 1.0))  # rounding of the logarithm
-    one = truths.normal_divergence(alpha, move / sigma)
-    return one and truths.around(one, times, room)
+    count = truths.normal_divergence(alpha, move / sigma)
+    return count and truths.around(count, times, room)
 
 
 @oracle("theorem11_agent", draws=300)
