@@ -9,10 +9,7 @@ import click
 from dpacct.cli.command import Command, File
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import write_file, write_json
-from dpacct.declare.domain import (
-    Text,
-    did_you_mean,
-)
+from dpacct.declare.domain import Text, did_you_mean
 from dpacct.declare.number import shown
 from dpacct.declare.record import Parameter, Several, Usage
 

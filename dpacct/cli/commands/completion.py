@@ -5,9 +5,7 @@ from __future__ import annotations
 import click
 
 from dpacct.cli.command import Command
-from dpacct.declare.domain import (
-    Word,
-)
+from dpacct.declare.domain import Word
 from dpacct.declare.record import Parameter
 
 

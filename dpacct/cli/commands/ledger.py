@@ -10,10 +10,7 @@ import click
 from dpacct.cli.command import Command
 from dpacct.cli.failure import ExitStatus
 from dpacct.cli.output import write_json, write_lines
-from dpacct.declare.domain import (
-    Text,
-    one_of,
-)
+from dpacct.declare.domain import Text, one_of
 from dpacct.declare.number import shown
 from dpacct.declare.record import Parameter, Several, Usage
 from dpacct.errors import AssumptionViolated, LedgerDamaged

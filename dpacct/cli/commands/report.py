@@ -18,12 +18,7 @@ from dpacct.cli.question import METHOD, QUIET
 from dpacct.cli.stated_plan import MissingKey, read_stated
 from dpacct.cli.toml_file import file_name
 from dpacct.cli.words import PlanFile
-from dpacct.declare.domain import (
-    PURE_DELTA,
-    Text,
-    Word,
-    one_of,
-)
+from dpacct.declare.domain import PURE_DELTA, Text, Word, one_of
 from dpacct.declare.number import text
 from dpacct.declare.record import Exclusive, Parameter
 from dpacct.declare.words import Meaning

@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.cli.command import Command
 from dpacct.cli.question import DETAILS, QUIET
-from dpacct.cli.screens import (
-    Screen,
-    alternatives,
-    of_delta,
-    of_eps0,
-    of_epsilon,
-    short,
-    target,
-)
-from dpacct.declare.domain import (
-    RATE,
-    Integer,
-    Real,
-    Word,
-)
+from dpacct.cli.screens import Screen, alternatives, of_delta, of_eps0, of_epsilon, short, target
+from dpacct.declare.domain import RATE, Integer, Real, Word
 from dpacct.declare.record import Parameter, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import NotCertified, OutsideDomain

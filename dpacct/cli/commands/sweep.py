@@ -16,13 +16,7 @@ from dpacct.cli.output import note, write_file, write_json
 from dpacct.cli.picture import PICTURES, writable
 from dpacct.cli.progress import Progress
 from dpacct.cli.sweep_file import Asking, files_of, read_sweep
-from dpacct.declare.domain import (
-    Flag,
-    Integer,
-    Text,
-    Word,
-    did_you_mean,
-)
+from dpacct.declare.domain import Flag, Integer, Text, Word, did_you_mean
 from dpacct.declare.record import Parameter, Several, Usage
 from dpacct.errors import DpacctError
 from dpacct.sweep.grid import Grid, Row, Table

@@ -11,11 +11,7 @@ import click
 from dpacct.cli.command import Command
 from dpacct.cli.output import write_lines
 from dpacct.cli.text import aligned
-from dpacct.declare.domain import (
-    Flag,
-    Text,
-    Word,
-)
+from dpacct.declare.domain import Flag, Text, Word
 from dpacct.declare.record import Parameter
 
 if TYPE_CHECKING:

@@ -13,11 +13,7 @@ import click
 
 from dpacct.cli.command import Command
 from dpacct.cli.output import write_json, write_lines
-from dpacct.declare.domain import (
-    Flag,
-    Text,
-    one_of,
-)
+from dpacct.declare.domain import Flag, Text, one_of
 from dpacct.declare.number import NotANumber, number, shown
 from dpacct.declare.record import Parameter, Several, Usage
 from dpacct.errors import InvalidArgument

@@ -11,16 +11,7 @@ from dpacct.declare.number import exact
 from dpacct.report.plots.chart import Line
 from dpacct.report.plots.draw import figure, log_axis, plain
 from dpacct.report.plots.kinds import span_of
-from dpacct.report.plots.style import (
-    FAINT,
-    INK,
-    PAGE,
-    SIZE,
-    look_of,
-    method_name,
-    plot_line,
-    style,
-)
+from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, look_of, method_name, plot_line, style
 from dpacct.report.rounding import down, listed, near, up
 from dpacct.vocabulary import Strength
 
