@@ -220,6 +220,8 @@ def certainty(answer: Answer, what: str) -> str:
         return KNOWN[Strength.ESTIMATE]
     said = KNOWN[answer.strength]
     ends = list(text.bracket(answer, 12))
+    if answer.lower is None and answer.strength >= Strength.CONVERGED:
+        return f"{said}: at most that"
     if not ends or answer.lower is None:
         return said
     said = said.partition(";")[0]

@@ -15,7 +15,8 @@ from dpacct.cli.command import Command, File
 from dpacct.cli.failure import SCHEMA
 from dpacct.cli.output import must_be_finite, note, write_json, write_lines
 from dpacct.cli.question import QUIET
-from dpacct.cli.text import aligned, grade, relation, rounded, safe_number, short
+from dpacct.cli.screens import of_epsilon
+from dpacct.cli.text import aligned, grade, relation, rounded, safe_number
 from dpacct.declare.domain import POSITIVE, SEED, Flag, Integer, Real, Word
 from dpacct.declare.record import Parameter, Usage
 from dpacct.declare.words import COUNT, Target
@@ -334,10 +335,7 @@ def _as_json(cost: VotingCost, top: int) -> dict[str, Any]:
 def _lines_of(cost: VotingCost, top: int) -> list[str]:
     """The answers, every method, the costliest queries."""
     votes = cost.votes
-    lines = [
-        f"{votes.queries} queries, {votes.classes} classes: {cost.aggregator}",
-        f"epsilon at delta {short(cost.delta)}",
-    ]
+    lines = _first(cost.data_independent, cost.delta, cost.aggregator, votes)
     rows = [
         ("whatever the votes are", *_cells(cost.data_independent), "both ways, adaptive queries"),
         ("for these votes, bound", *_cells(cost.data_dependent), _BOTH),
@@ -356,10 +354,26 @@ def _lines_of(cost: VotingCost, top: int) -> list[str]:
         lines.append(f"  expected answers: {cost.answered:.6g} of {votes.queries}")
     if top:
         lines += ["", *_costliest(cost, top)]
-    lines += [f"  {assumption.text}" for assumption in cost.data_dependent.assumptions]
+    lines += _trusts(cost.data_dependent, cost.data_independent)
     if cost.why:
         lines.append(f"  exact: {cost.why}")
     return [*lines, f"  PRIVATE: {SECRET}"]
+
+
+def _first(answer: Answer, delta: Fraction, aggregator: Aggregator, votes: Votes) -> list[str]:
+    """The epsilon that may be published, what it is of, and what must be true."""
+    screen = replace(
+        of_epsilon(answer, delta),
+        plan=f"{votes.queries:,} queries, {votes.classes:,} classes: {aggregator}",
+        trust=[assumption.text for assumption in answer.assumptions],
+    )
+    return [*screen.lines(), ""]
+
+
+def _trusts(of_votes: Answer, beside: Answer) -> list[str]:
+    """What a number computed from the votes assumes beyond what the first one does."""
+    more = [each.text for each in of_votes.assumptions if each not in beside.assumptions]
+    return [f"  for these votes: {text}" for text in more]
 
 
 def _cells(answer: Answer) -> tuple[str, str]:
@@ -411,10 +425,8 @@ def _sanitized_lines(
     aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, whatever: Answer
 ) -> list[str]:
     """What may be published, and how it was made."""
-    lines = [
-        f"{votes.queries} queries, {votes.classes} classes: {aggregator}",
-        f"epsilon at delta {short(delta)}",
-    ]
+    lead = min((sanitized.answer, whatever), key=float)
+    lines = _first(lead, delta, aggregator, votes)
     lines += aligned(
         ("cost", "epsilon", "grade"),
         [
@@ -426,7 +438,7 @@ def _sanitized_lines(
         f"  the release: order {sanitized.order:.6g}, beta {sanitized.beta:.6g}, noise {sanitized.noise:.6g}"
         f" smooth sensitivities; its own Renyi cost {sanitized.publication:.6g} is included",
     ]
-    lines += [f"  {assumption.text}" for assumption in sanitized.answer.assumptions]
+    lines += _trusts(sanitized.answer, lead)
     if float(sanitized.answer) >= float(whatever):
         lines.append("  nothing is gained by it here: publish the data-independent epsilon")
     return lines
