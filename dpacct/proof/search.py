@@ -219,12 +219,6 @@ def propose_rules(
     return rules, most
 
 
-def saddle_epsilon(laws: FloatLaws, log_delta: float) -> float:
-    """The epsilon at which the saddle point's estimate of delta is the one asked for."""
-    with searching():
-        return saddle_for_log_delta(laws, log_delta).saddle_epsilon
-
-
 def count_nodes(
     height: float, step: float, aim: Aim, deficit: Callable[[Floats], Floats]
 ) -> tuple[int, int]:
