@@ -25,7 +25,7 @@ def proved_anew(claim: Claim) -> bool:
         if claim.relation == AT_MOST and direction.at_most(epsilon, bound):
             return True
         for width in _WIDTHS:
-            low, high = (found := direction.enclose(epsilon, width)).lower, found.upper
+            low, high = (enclosure := direction.enclose(epsilon, width)).lower, enclosure.upper
             holds = {AT_MOST: high <= bound, MORE: low > bound, AT_LEAST: low >= bound}
             fails = {AT_MOST: low > bound, MORE: high <= bound, AT_LEAST: high < bound}
             if holds[claim.relation] or fails[claim.relation]:

@@ -49,7 +49,7 @@ def certificate(
     }
 
 
-def check(told: Any, *, independent: bool = False) -> list[tuple[str, bool]]:
+def check(contents: Any, *, independent: bool = False) -> list[tuple[str, bool]]:
     """Each statement of a certificate and whether it holds; raises `InvalidArgument` if malformed.
 
     The interval is proven when all of them hold. Raises `NotCertified` where the check would take
@@ -57,66 +57,66 @@ def check(told: Any, *, independent: bool = False) -> list[tuple[str, bool]]:
     proved anew from its plan, by a search. `independent`: by two nested integrals (`independent.py`) instead.
     """
     if (
-        not isinstance(told, Mapping)
-        or told.get("kind") != KIND
-        or told.get("schema") not in (1, 2)
+        not isinstance(contents, Mapping)
+        or contents.get("kind") != KIND
+        or contents.get("schema") not in (1, 2)
     ):
         raise InvalidArgument(
             f"not a certificate of schema {SCHEMA} or 1: expected kind {KIND!r}",
             argument="certificate",
         )
-    if set(told) != _FIELDS or told["quantity"] not in QUANTITIES:
+    if set(contents) != _FIELDS or contents["quantity"] not in QUANTITIES:
         raise InvalidArgument(
             f"a certificate must have {', '.join(sorted(_FIELDS))} and nothing else, and a quantity"
             f" among {', '.join(QUANTITIES)}",
             argument="certificate",
         )
     if (
-        not isinstance(told["question"], Mapping)
-        or set(told["question"]) != QUESTIONS[told["quantity"]]
+        not isinstance(contents["question"], Mapping)
+        or set(contents["question"]) != QUESTIONS[contents["quantity"]]
     ):
-        asked = ", ".join(sorted(QUESTIONS[told["quantity"]]))
+        asked = ", ".join(sorted(QUESTIONS[contents["quantity"]]))
         raise InvalidArgument(
             f"the certificate's question must have {asked}", argument="certificate"
         )
-    if not isinstance(told["claims"], list) or len(told["claims"]) > MOST_CLAIMS:
+    if not isinstance(contents["claims"], list) or len(contents["claims"]) > MOST_CLAIMS:
         raise InvalidArgument(
             f"a certificate's claims must be a list of at most {MOST_CLAIMS}",
             argument="certificate",
         )
-    name = told["question"].get("parameter", "steps")
+    name = contents["question"].get("parameter", "steps")
     if not (isinstance(name, str) and name.isidentifier()):
         raise InvalidArgument("a certificate's parameter must be a name", argument="certificate")
-    claims = [Claim.from_json(fields) for fields in told["claims"]]
+    claims = [Claim.from_json(fields) for fields in contents["claims"]]
     if independent:
-        found = [_independently(claim) for claim in claims]
+        statements = [_independently(claim) for claim in claims]
     else:
         with allowance(CHECKED):
-            found = [_again(claim, old=told["schema"] == 1) for claim in claims]
-    for end, complete in _ends(told, claims):
-        found.append((f"the claims give the {end} end {told[end]}", complete))
-    return found
+            statements = [_again(claim, old=contents["schema"] == 1) for claim in claims]
+    for end, complete in _ends(contents, claims):
+        statements.append((f"the claims give the {end} end {contents[end]}", complete))
+    return statements
 
 
-def about(told: Mapping[str, Any]) -> list[str]:
+def about(contents: Mapping[str, Any]) -> list[str]:
     """What a certificate is about, a line each: the interval, the question, the plans, the adjacency.
 
     Plans are written anew, for a file may hold any text; raises `InvalidArgument`.
     """
-    question = dict(told["question"])
+    question = dict(contents["question"])
     plans = [
         from_json(question.pop(name)).to_json() for name in ("meets", "fails") if name in question
     ]
-    named = question.pop("parameter", told["quantity"])
+    named = question.pop("parameter", contents["quantity"])
     if plans:
         more = f"safe end: {question.pop('safe_end')}"
         stated = [f"meets the target: {plans[0]}", f"does not: {plans[1]}", more]
     else:
-        stated = [f"plan: {from_json(claim['plan']).to_json()}" for claim in told["claims"][:1]]
+        stated = [f"plan: {from_json(claim['plan']).to_json()}" for claim in contents["claims"][:1]]
     asked = ", ".join(f"{name} {value}" for name, value in question.items())
-    stated_for = {str(Adjacency.parse(claim["adjacency"])) for claim in told["claims"]}
+    stated_for = {str(Adjacency.parse(claim["adjacency"])) for claim in contents["claims"]}
     return [
-        f"{named} between {told['lower']} and {told['upper']}",
+        f"{named} between {contents['lower']} and {contents['upper']}",
         f"at: {asked}",
         *stated,
         f"adjacency: {', '.join(sorted(stated_for))}",
@@ -156,15 +156,15 @@ def _independently(claim: Claim) -> tuple[str, bool]:
     return _sentence(claim, how), is_within is (claim.relation == AT_MOST)
 
 
-def _ends(told: Mapping[str, Any], claims: Sequence[Claim]) -> list[tuple[str, bool]]:
+def _ends(contents: Mapping[str, Any], claims: Sequence[Claim]) -> list[tuple[str, bool]]:
     """Whether the claims imply the upper and the lower end."""
-    question = told["question"]
-    lower, upper = number(told["lower"]), number(told["upper"])
+    question = contents["question"]
+    lower, upper = number(contents["lower"]), number(contents["upper"])
     if len({claim.adjacency for claim in claims}) != 1:
         return [("upper", False), ("lower", False)]
-    if told["quantity"] != "parameter":
+    if contents["quantity"] != "parameter":
         one_plan = len({claim.plan for claim in claims}) == 1
-        if told["quantity"] == "delta":
+        if contents["quantity"] == "delta":
             epsilon = number(question["epsilon"])
             above = _bounded(claims, epsilon, upper)
             below = _reached(claims, epsilon, lower)
@@ -192,9 +192,12 @@ def _stated(question: Mapping[str, Any], safe: Fraction, unsafe: Fraction) -> bo
     """Whether the two plans are one plan, with the parameter at the safe and at the other end."""
     meets, fails = str(question["meets"]), str(question["fails"])
     if question["parameter"] == "steps":  # one step is not written as a repetition
-        told = [list(from_json(one).releases()) for one in (meets, fails)]
-        steps = [[leaf.to_json() for leaf, _ in one] for one in told]
-        return steps[0] == steps[1] and [[n for _, n in one] for one in told] == [[safe], [unsafe]]
+        releases = [list(from_json(run).releases()) for run in (meets, fails)]
+        steps = [[leaf.to_json() for leaf, _ in run] for run in releases]
+        return steps[0] == steps[1] and [[n for _, n in run] for run in releases] == [
+            [safe],
+            [unsafe],
+        ]
     try:
         pairs = list(_differences(json.loads(meets), json.loads(fails)))
     except (ValueError, RecursionError):

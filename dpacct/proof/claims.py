@@ -92,16 +92,16 @@ class Claim:
     def from_json(cls, fields: dict[str, Any]) -> Claim:
         """Read what `to_json` wrote; raises `InvalidArgument`."""
         if not isinstance(fields, dict) or set(fields) != set(_KINDS):
-            told = f"a certificate's claim must have {', '.join(_KINDS)} and nothing else"
-            raise InvalidArgument(told, argument="certificate")
+            message = f"a certificate's claim must have {', '.join(_KINDS)} and nothing else"
+            raise InvalidArgument(message, argument="certificate")
         for name, kind in _KINDS.items():
             if type(fields[name]) is not kind:
-                told = f"{name} of a certificate's claim must be {_SAID[kind]}"
-                raise InvalidArgument(told, argument="certificate")
-        for name, known in (("side", ("upper", "lower")), ("relation", RELATIONS)):
-            if fields[name] not in known:
-                told = f"{name} of a certificate's claim must be one of {', '.join(known)}"
-                raise InvalidArgument(told, argument="certificate")
+                message = f"{name} of a certificate's claim must be {_SAID[kind]}"
+                raise InvalidArgument(message, argument="certificate")
+        for name, allowed in (("side", ("upper", "lower")), ("relation", RELATIONS)):
+            if fields[name] not in allowed:
+                message = f"{name} of a certificate's claim must be one of {', '.join(allowed)}"
+                raise InvalidArgument(message, argument="certificate")
         return cls(**fields)
 
     def holds(self) -> bool:
@@ -111,7 +111,9 @@ class Claim:
             return False
         bound = number(self.bound)
         try:
-            found, terms = _prove(directions[self.direction], number(self.epsilon), self.evidence)
+            enclosure, terms = _prove(
+                directions[self.direction], number(self.epsilon), self.evidence
+            )
         except TooCostly:
             raise
         except (*_BROKEN, NotCertified, Unsupported):
@@ -119,8 +121,8 @@ class Claim:
         if not self._told(terms):
             return False
         if self.relation == AT_MOST:
-            return found.upper <= bound
-        return found.lower > bound if self.relation == MORE else found.lower >= bound
+            return enclosure.upper <= bound
+        return enclosure.lower > bound if self.relation == MORE else enclosure.lower >= bound
 
     def _told(self, terms: dict[str, arb]) -> bool:
         """Whether the sum and the error terms that are written down are those of the proof."""

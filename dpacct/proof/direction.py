@@ -293,11 +293,11 @@ class Direction:
         0: the saddle's, where a closed form of many steps is cheap to read again, or where neither a hill nor
         atoms spoil it; or the fast engine's. 1: the saddle's, between the engine's ends. 2: one of these.
         """
-        guess, excess = self._saddle(log_target)
+        guess, near = self._saddle(log_target)
         if self.closed:
             will_do = any(count > 1 for _, count in self.laws)
         else:
-            will_do = excess < _LEVEL and not any(law.spaced for law, _ in self.laws)
+            will_do = near and not any(law.spaced for law, _ in self.laws)
         if will_do and guess > 0.0:
             return 0, guess
         solved = self._asked(lambda engine: engine.epsilon(log_target))
@@ -309,25 +309,25 @@ class Direction:
             return 1, guess
         return 2, solved.lower if guess <= solved.lower else solved.upper
 
-    def _saddle(self, log_target: float) -> tuple[float, float]:
-        """The epsilon whose own saddle has this log delta, and how much higher its line is; or nan."""
+    def _saddle(self, log_target: float) -> tuple[float, bool]:
+        """The epsilon whose own saddle has this log delta, or nan, and whether no hill is beside it."""
         try:
             with np.errstate(all="ignore"):
                 total = saddle_for_log_delta(self._float_laws, log_target)
                 epsilon = total.saddle_epsilon
-                return epsilon, total.height(epsilon) - log_target
+                return epsilon, total.height(epsilon) - log_target < _LEVEL
         except _GIVES_UP:
-            return math.nan, math.nan
+            return math.nan, False
 
     def float_lower(self, log_target: float) -> float:
         """The lower end of the fast engine's epsilon; nan where it has none."""
-        found = self._asked(lambda engine: engine.epsilon(log_target))
-        return math.nan if found is None else found.lower
+        solved = self._asked(lambda engine: engine.epsilon(log_target))
+        return math.nan if solved is None else solved.lower
 
     def float_log_delta(self, epsilon: float) -> float:
         """The fast engine's log delta, or nan."""
-        found = self._asked(lambda engine: engine.log_delta(epsilon))
-        return math.nan if found is None else found.value
+        solved = self._asked(lambda engine: engine.log_delta(epsilon))
+        return math.nan if solved is None else solved.value
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
         """About -d log delta/d epsilon."""
@@ -335,8 +335,8 @@ class Direction:
             rise = 1e-4  # downwards, for delta may end a little above
             ends = [self.enclose(Fraction(epsilon * x), 1e-7) for x in (1.0 - rise, 1.0)]
             high, low = (ln(end.lower) if end.lower > 0 else -math.inf for end in ends)
-            found = (high - low) / (epsilon * rise)
-            return found if 0.0 < found < math.inf else 1.0 / max(epsilon, 1e-300)
+            slope = (high - low) / (epsilon * rise)
+            return slope if 0.0 < slope < math.inf else 1.0 / max(epsilon, 1e-300)
         try:
             with allowance(math.inf if self._split is None else _SHORT):
                 return self._seeker(Fraction(epsilon), log_target).total.c
@@ -355,10 +355,10 @@ class Direction:
             return True
         if self.closed or self._lattice is not None:
             return False  # which is cheap enough
-        found = tilt_for_bound(self._float_laws, self.laws, float(epsilon), ln(target))
-        if found is None:
+        proposal = tilt_for_bound(self._float_laws, self.laws, float(epsilon), ln(target))
+        if proposal is None:
             return False
-        c, rules, bits = found
+        c, rules, bits = proposal
         with precision(bits):
             if not chernoff(self.laws, rules, arb(c), ball(epsilon)) <= ball(target):
                 return False
@@ -373,10 +373,10 @@ class Direction:
 
 def _to_split(laws: Laws) -> int | None:
     """The law whose far draws are the rarest; None where no law has any."""
-    found = [
+    hits = [
         (count * law.rate, k) for k, (law, count) in enumerate(laws) if law.splittable and count > 1
     ]
-    return min(found)[1] if found else None
+    return min(hits)[1] if hits else None
 
 
 def _on_lattice(laws: Laws) -> LatticeSeeker | None:

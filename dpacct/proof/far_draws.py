@@ -127,26 +127,26 @@ class FarDraws:
 
     def terms(self, epsilon: arb) -> Terms:
         """Each line's sum and errors, and what is left out, at this epsilon."""
-        told = {}
+        terms = {}
         for far, line in self.lines.items():
             ways = self.split.ways(far)
             for name, value in line.terms(epsilon).items():
-                told[f"{far} far: {name}"] = ways * value
+                terms[f"{far} far: {name}"] = ways * value
         for name, (c, log_size) in self._bounds.items():
-            told[name] = ((log_size - c * epsilon).exp() * payoff_peak(c)).upper()
-        told["given up"] = self.split.given_up()
-        told["too much"] = self.split.too_much()
-        return told
+            terms[name] = ((log_size - c * epsilon).exp() * payoff_peak(c)).upper()
+        terms["given up"] = self.split.given_up()
+        terms["too much"] = self.split.too_much()
+        return terms
 
     def delta(self, epsilon: arb, terms: Terms | None = None) -> arb:
         """An enclosure of the value at one epsilon."""
         terms = terms or self.terms(epsilon)
         low, high = -terms["too much"], terms["given up"]
         for far in self.lines:
-            one = {name: terms[f"{far} far: {name}"] for name in _OF_A_LINE}
-            top = one["sum"] + disc(one["tail"])
+            line_terms = {name: terms[f"{far} far: {name}"] for name in _OF_A_LINE}
+            top = line_terms["sum"] + disc(line_terms["tail"])
             high += top
-            low += top - (one["aliasing above"] + one["aliasing below"]).upper()
+            low += top - (line_terms["aliasing above"] + line_terms["aliasing below"]).upper()
         high += sum((terms[name] for name in self._bounds), arb(0))
         return arb(high.upper()).union(arb(low.lower()))
 
@@ -159,18 +159,18 @@ def from_evidence(laws: Laws, evidence: Mapping[str, Any]) -> FarDraws:
     demand(whole(evidence["which"], 0, len(laws) - 1), "a law that the plan has not")
     split = Split(laws, evidence["which"], Window(**evidence["window"]))
 
-    def read(told: Mapping[str, Any]) -> tuple[float, Rules]:
-        demand(positive(told["c"]), "a tilt that is not positive")
-        return told["c"], rules_from_json(told["rules"])
+    def read(row: Mapping[str, Any]) -> tuple[float, Rules]:
+        demand(positive(row["c"]), "a tilt that is not positive")
+        return row["c"], rules_from_json(row["rules"])
 
     lines, bounds = {}, {}
-    for told in evidence["lines"]:
-        contour, rules = Contour(**told["contour"]), rules_from_json(told["rules"])
+    for row in evidence["lines"]:
+        contour, rules = Contour(**row["contour"]), rules_from_json(row["rules"])
         spend(line_cost(size(rules), contour.count, len(rules), ctx.prec))
-        far = told["far"]
+        far = row["far"]
         demand(whole(far, 0) and far not in lines, "this number of far draws")
         lines[far] = Line(prepared(split.pieces(far), rules, arb(contour.c)), contour)
-    for told in evidence["bounds"]:
-        demand(whole(told["far"], 0), "this number of far draws")
-        bounds[told["far"]] = read(told)
+    for row in evidence["bounds"]:
+        demand(whole(row["far"], 0), "this number of far draws")
+        bounds[row["far"]] = read(row)
     return FarDraws(split, lines, bounds, read(evidence["rest"]))

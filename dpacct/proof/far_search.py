@@ -112,9 +112,9 @@ class Terms:
     def all(self, log_delta: float, nats: float) -> tuple[list[_Term], list[_Term]]:
         """Terms that need a line, and terms that a bound settles."""
         lines, bounds = [], []
-        found = self._tops(nats)
-        for far, c, height in found:
-            if height < log_delta - nats - 3.0 - math.log(1.0 + len(found)):
+        tops = self._tops(nats)
+        for far, c, height in tops:
+            if height < log_delta - nats - 3.0 - math.log(1.0 + len(tops)):
                 bounds.append(_Term(far, c, height, 0.0, 0.0, 0.0, 0.0))
             else:
                 lines.append(self._line(far, c, height, log_delta, nats))
@@ -224,29 +224,31 @@ class FarSeeker:
 
     def choose(self, aim: Aim, log_delta: float | None) -> list[_Choice]:
         """The windows with the least work."""
-        known = -700.0 if log_delta is None else log_delta
-        told = log_delta is not None
+        expected = -700.0 if log_delta is None else log_delta
+        stated = log_delta is not None
         splits: list[Terms] = []
         for _ in range(3):
-            splits = list(self._splits(aim, known))
+            splits = list(self._splits(aim, expected))
             # each is a bound of delta, so the least is the best
             peak = min((terms.peak(aim.nats) for terms in splits), default=math.inf) - 2.0
             # but a bound says nothing of how far below it the truth is
-            if abs(peak - known) < _FAR_OFF or (peak > known and told):
+            if abs(peak - expected) < _FAR_OFF or (peak > expected and stated):
                 break
-            known = peak if math.isfinite(peak) else known
-        found: list[tuple[float, int, _Choice]] = []
+            expected = peak if math.isfinite(peak) else expected
+        choices: list[tuple[float, int, _Choice]] = []
         for k, terms in enumerate(splits):
-            lines, bounds = terms.all(known, aim.nats)
-            work = sum(one.work for one in lines) if lines else math.inf
+            lines, bounds = terms.all(expected, aim.nats)
+            work = sum(term.work for term in lines) if lines else math.inf
             if work < math.inf:
-                found.append((work, k, _Choice(terms, lines, bounds, known)))
-        return [choice for _, _, choice in sorted(found)[:_MOST_TRIED]]
+                choices.append((work, k, _Choice(terms, lines, bounds, expected)))
+        return [choice for _, _, choice in sorted(choices)[:_MOST_TRIED]]
 
     def _splits(self, aim: Aim, target: float) -> Iterator[Terms]:
         """Windows of many kinds, each in floats."""
         law, count = self.laws[self.which]
-        others = [one for k, one in enumerate(self.float_laws) if k != self.which]
+        others = [
+            law_and_count for k, law_and_count in enumerate(self.float_laws) if k != self.which
+        ]
         for width in _WIDTHS:
             end = _end(law, count, width, target - aim.nats - 2.0)
             for share in _SHARES:
@@ -267,11 +269,13 @@ class FarSeeker:
                 yield Terms(Split(self.laws, self.which, window), floats, others, aim.epsilon)
 
 
-def _wanted(terms: Terms, one: _Term, nats: float, log_delta: float) -> Wanted:
-    cancelled = max(0.0, one.height - float(log_payoff_peak(np.array([one.c]))[0]) - log_delta)
+def _wanted(terms: Terms, term: _Term, nats: float, log_delta: float) -> Wanted:
+    cancelled = max(0.0, term.height - float(log_payoff_peak(np.array([term.c]))[0]) - log_delta)
     count = terms.count
     total = nats + cancelled + math.log(count) + 3.0
-    return Wanted(one.c, max(one.c - one.down, 1e-3 * one.c), one.c + one.up, total, count, nats)
+    return Wanted(
+        term.c, max(term.c - term.down, 1e-3 * term.c), term.c + term.up, total, count, nats
+    )
 
 
 def _proposed(choice: _Choice, aim: Aim) -> tuple[Evidence, FarDraws]:
@@ -297,9 +301,9 @@ def _proposed(choice: _Choice, aim: Aim) -> tuple[Evidence, FarDraws]:
         at = Vertical(term.c, term.step, term.up, term.down, height)
         wanted = _wanted(terms, term, aim.nats, aim.log_delta)
         pieces = split.pieces(term.far)
-        found = fitted(pieces, wanted, aim, at, spare=_SPARE, less=False)
-        bits, built[term.far] = max(bits, found.bits), found.line
-        lines.append({"far": term.far, **found.to_json()})
+        fit = fitted(pieces, wanted, aim, at, spare=_SPARE, less=False)
+        bits, built[term.far] = max(bits, fit.bits), fit.line
+        lines.append({"far": term.far, **fit.to_json()})
     evidence = {
         "form": FORM,
         "which": split.which,

@@ -58,7 +58,7 @@ class FloatLaw:
                 hills = np.linspace(*self._ends, 2 + int(steep * self._ends[1] / 10.0))
                 # in order, each once; np.unique would import numpy.ma
                 used = np.array(sorted({*np.geomspace(*self._ends, 5).tolist(), *hills.tolist()}))
-            parts = [self._atoms, *(self._panels(*one, used) for one in self._views)]
+            parts = [self._atoms, *(self._panels(view, level, used) for view, level in self._views)]
             losses, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
             self._nodes = losses, weights
         return self._nodes
@@ -164,7 +164,7 @@ class Totals:
     @classmethod
     def of(cls, laws: FloatLaws, c: float) -> Totals:
         """Those of a product of moment functions."""
-        parts = [[count * one for one in law.cumulants(c)] for law, count in laws]
+        parts = [[count * cumulant for cumulant in law.cumulants(c)] for law, count in laws]
         return cls(c, *(sum(column) for column in zip(*parts, strict=True)))
 
     @property

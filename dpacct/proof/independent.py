@@ -101,12 +101,12 @@ def _moment(laws: Parts, s: acb, tolerance: float) -> acb:
     """prod M_i(s)^{T_i}."""
     total = acb(1)
     for law, count, parts in laws:
-        one = sum((mass * (s * loss).exp() for loss, mass in law.atoms), acb(0))
-        one += sum((_integral(part, s, tolerance / count * 1e-6) for part in parts), acb(0))
-        if one.real > 0 or one.imag > 0 or one.imag < 0:
-            total *= (count * one.log()).exp()
+        moment = sum((mass * (s * loss).exp() for loss, mass in law.atoms), acb(0))
+        moment += sum((_integral(part, s, tolerance / count * 1e-6) for part in parts), acb(0))
+        if moment.real > 0 or moment.imag > 0 or moment.imag < 0:
+            total *= (count * moment.log()).exp()
         else:  # a power of a box around 0, or around the cut of the logarithm: by its size
-            total *= spread(abs(one).upper() ** count)
+            total *= spread(abs(moment).upper() ** count)
     return total
 
 
@@ -127,8 +127,8 @@ def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
         )  # which has poles: not there, nor in wide boxes
         return _moment(laws, s, tolerance) * kernel if s.real > c / 4 else _NOTHING
 
-    found = acb.integral(line, acb(0), acb(tau), rel_tol=tolerance, abs_tol=goal, eval_limit=_MOST)
-    return disc(tail) + found.real / arb.pi()
+    kept = acb.integral(line, acb(0), acb(tau), rel_tol=tolerance, abs_tol=goal, eval_limit=_MOST)
+    return disc(tail) + kept.real / arb.pi()
 
 
 def within(laws: Laws, epsilon: Fraction, bound: Fraction, c: float) -> bool | None:
@@ -139,7 +139,7 @@ def within(laws: Laws, epsilon: Fraction, bound: Fraction, c: float) -> bool | N
         target = ball(bound) - (1 - kept)
         if sum((count * law.ceiling() for law, count in stated), arb(0)) <= e:
             return True if target >= 0 else False if target < 0 else None
-        parts = [(law, count, [_cut(one, y) for one in law.branches]) for law, count in stated]
+        parts = [(law, n, [_cut(branch, y) for branch in law.branches]) for law, n in stated]
         peak = (y * y.log() - (1 + y) * (1 + y).log() - y * e).exp()
         if _moment(parts, acb(y), _TOLERANCES[0]).real * peak <= target:
             return True

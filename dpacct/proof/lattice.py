@@ -61,8 +61,8 @@ def places(steps: Sequence[tuple[Step, int]]) -> Places | None:
     laws = [(step.law().atoms, count) for step, count in steps]
     units = [unit_of(step.stated, step.numbers) if step.rate == 1 else None for step, _ in steps]
     if len(laws) == 1 and len(laws[0][0]) == 2:  # any two losses
-        (one, other), count = sorted(laws[0][0], key=lambda point: float(point[0])), laws[0][1]
-        return Places(count * one[0], other[0] - one[0], ((((0, one[1]), (1, other[1])), count),))
+        (low, high), count = sorted(laws[0][0], key=lambda point: float(point[0])), laws[0][1]
+        return Places(count * low[0], high[0] - low[0], ((((0, low[1]), (1, high[1])), count),))
     if len(laws) == 1 and len(laws[0][0]) == 3 and steps[0][0].symmetric:  # x, -x and 0
         ((x, up), (_, down), (_, level)), count = laws[0]
         return Places(-count * x, x, ((((0, down), (1, level), (2, up)), count),))
@@ -79,11 +79,11 @@ def places(steps: Sequence[tuple[Step, int]]) -> Places | None:
     if stride == 0:  # each law has one loss
         return None
     base = sum(low * count for low, (_, count) in zip(lows, laws, strict=True))
-    found = tuple(
+    rows_by_place = tuple(
         (tuple(((j - low) // stride, mass) for j, mass in row), count)
         for row, low, (_, count) in zip(rows, lows, laws, strict=True)
     )
-    return Places(ball(base * common), ball(stride * common), found)
+    return Places(ball(base * common), ball(stride * common), rows_by_place)
 
 
 def _over(units: Sequence[Fraction]) -> int:
@@ -92,10 +92,10 @@ def _over(units: Sequence[Fraction]) -> int:
 
 def _index(loss: arb, unit: arb) -> int:
     """The whole number of units that a loss is: by its statement one, so the only one in the ball."""
-    found = (loss / unit).unique_fmpz()
-    if found is None:
+    index = (loss / unit).unique_fmpz()
+    if index is None:
         raise NotCertified("a loss is not told from its neighbours: the value is withheld")
-    return int(found)
+    return int(index)
 
 
 class Lattice:
@@ -185,7 +185,7 @@ class Lattice:
 
 def kept(steps: Sequence[tuple[Step, int]]) -> arb:
     """P-mass of the finite losses of a composition."""
-    found = arb(1)
+    mass = arb(1)
     for step, count in steps:
-        found *= (1 - step.law().infinite) ** count
-    return found
+        mass *= (1 - step.law().infinite) ** count
+    return mass

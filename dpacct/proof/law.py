@@ -206,11 +206,11 @@ class Law:
 
     def ceiling(self) -> arb:
         """The largest finite loss, possibly +infinity."""
-        losses = [loss for loss, _ in self.atoms] + [one.largest() for one in self.branches]
-        found = losses[0]
+        losses = [loss for loss, _ in self.atoms] + [branch.largest() for branch in self.branches]
+        largest = losses[0]
         for loss in losses[1:]:
-            found = loss if loss > found else found if loss <= found else loss.max(found)
-        return found
+            largest = loss if loss > largest else largest if loss <= largest else loss.max(largest)
+        return largest
 
     def top(self) -> arb:
         """P-mass of the atoms at the largest loss; a lower bound of it is enough."""
@@ -232,9 +232,9 @@ def remove(base: Law, rate: arb) -> Law:
     atoms = [((rate * x.expm1()).log1p(), m * (-x).exp()) for x, m in base.atoms]
     if not base.lost.is_zero():  # outcomes that P misses are merely unlikely under the mixture
         atoms.append(((-rate).log1p(), base.lost))
-    found = tuple((x, m * x.exp()) for x, m in atoms)
+    p_atoms = tuple((x, m * x.exp()) for x, m in atoms)
     branches = tuple(replace(branch, rate=rate) for branch in base.branches)
-    return Law(found, branches, rate * base.infinite)
+    return Law(p_atoms, branches, rate * base.infinite)
 
 
 def add(base: Law, rate: arb) -> Law:

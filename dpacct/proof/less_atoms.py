@@ -22,33 +22,33 @@ class LessAtoms(Line):
     """One law, repeated."""
 
     def _fill(self) -> list[acb]:
-        one, count = self._only()
+        moments, count = self._only()
         h, n = arb(self.contour.step), self.contour.count
         table = []
-        for whole, atoms in zip(one.row(h, n), one.atom_row(h, n), strict=True):
+        for whole, atoms in zip(moments.row(h, n), moments.atom_row(h, n), strict=True):
             fewer = atoms ** (count - 1)
             table.append(whole**count - fewer * (atoms + count * (whole - atoms)))
         return table
 
     def _only(self) -> tuple[Moments, int]:
-        one, count = self.steps[0]
-        if len(self.steps) > 1 or not isinstance(one, Moments):
+        moments, count = self.steps[0]
+        if len(self.steps) > 1 or not isinstance(moments, Moments):
             raise Unsound("point masses are taken out of one repeated law only")
-        return one, count
+        return moments, count
 
     def _tail_factor(self) -> arb:
         """Eq. (15): (1/pi) binom(T, 2) (A + V/tau)^{T-2} V^2/(3 tau^3)."""
-        one, count = self._only()
+        moments, count = self._only()
         tau = self.contour.count * arb(self.contour.step)
-        v = one.variation()
+        v = moments.variation()
         pairs = arb(count) * (count - 1) / 2
-        base = one.atoms_at_c() + v / tau
+        base = moments.atoms_at_c() + v / tau
         return (pairs * base ** (count - 2) * v * v / (3 * tau**3 * arb.pi())).upper()
 
     def closed(self, epsilon: arb) -> arb:
         """delta of A^T and of T A^{T-1} C, eq. (16)."""
-        one, count = self._only()
-        law, atoms = one.law, one.law.atoms
+        moments, count = self._only()
+        law, atoms = moments.law, moments.law.atoms
         total = sum((mass * stick(epsilon - loss) for loss, mass in folded(atoms, count)), arb(0))
         for loss, mass in folded(atoms, count - 1):
             e = epsilon - loss

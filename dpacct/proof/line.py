@@ -77,11 +77,11 @@ def payoff_peak(y: arb) -> arb:
 
 def rotations(turn: acb, count: int) -> list[acb]:
     """turn^k, k = 0 .. count, each a product of two halves: in a chain the boxes would widen with each."""
-    found = [acb(1), turn]
+    turns = [acb(1), turn]
     for k in range(2, count + 1):
-        half = found[k // 2]
-        found.append(half * found[k - k // 2])
-    return found
+        half = turns[k // 2]
+        turns.append(half * turns[k - k // 2])
+    return turns
 
 
 def power(moment: acb, count: int) -> acb:

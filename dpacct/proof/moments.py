@@ -107,11 +107,11 @@ class Moments:
         self.losses = [acb(loss) for loss, _ in law.atoms]
         self.log_weights = [acb(mass.log()) for _, mass in law.atoms]
         self._frequency = arb(0)
-        for branch, one in zip(law.branches, rule.branches, strict=True):
-            if isinstance(one.nodes, LineRule):
-                self._line(branch, one.nodes)
+        for branch, chosen in zip(law.branches, rule.branches, strict=True):
+            if isinstance(chosen.nodes, LineRule):
+                self._line(branch, chosen.nodes)
             else:
-                self._panels(branch, one.nodes)
+                self._panels(branch, chosen.nodes)
         self._tilted = self._weights(c)
         self.at_c = self._moment(c, self._tilted)
 
@@ -146,13 +146,13 @@ class Moments:
     def slack(self, y: arb) -> tuple[arb, arb]:
         """(relative, absolute) error of all rules at a real tilt y."""
         relative, absolute = arb(0), arb(0)
-        for branch, one in zip(self.law.branches, self.rule.branches, strict=True):
-            if isinstance(one.nodes, LineRule):
-                more, flat = self.step_error(branch, one.nodes, y)
+        for branch, chosen in zip(self.law.branches, self.rule.branches, strict=True):
+            if isinstance(chosen.nodes, LineRule):
+                more, flat = self.step_error(branch, chosen.nodes, y)
                 relative += more
-                absolute += flat + self.cut(branch, one.nodes, y)
+                absolute += flat + self.cut(branch, chosen.nodes, y)
             else:
-                absolute += self.panel_error(branch, one.nodes, y)
+                absolute += self.panel_error(branch, chosen.nodes, y)
         return relative, absolute
 
     def step_error(self, branch: Branch, rule: LineRule, y: arb) -> tuple[arb, arb]:
@@ -230,18 +230,18 @@ class Moments:
         rows = [a * b for leap in leaps for a, b in zip(self._tilted, leap, strict=True)]
         left = acb_mat(giants, len(powers), rows)
         right = acb_mat(babies, len(powers), [a for column in columns for a in column])
-        found = (left * right.transpose()).entries()[: count + 1]
-        return [acb(self.at_c), *(value + error for value in found[1:])]
+        sums = (left * right.transpose()).entries()[: count + 1]
+        return [acb(self.at_c), *(value + error for value in sums[1:])]
 
     # --- point masses
 
     def atom_row(self, step: arb, count: int) -> list[acb]:
         """The part of the point masses alone, exactly."""
-        found = []
+        values = []
         for k in range(count + 1):
             s = acb(self.c, k * step)
-            found.append(sum((mass * (s * loss).exp() for loss, mass in self.law.atoms), acb(0)))
-        return found
+            values.append(sum((mass * (s * loss).exp() for loss, mass in self.law.atoms), acb(0)))
+        return values
 
     def atoms_at_c(self) -> arb:
         """Tilted mass of the atoms: their share of M(c), not normalised."""
@@ -250,9 +250,9 @@ class Moments:
     def variation(self) -> arb:
         """Bound of the total variation of the tilted density of the loss, unnormalised, eq. (17)."""
         total = arb(0)
-        for branch, one in zip(self.law.branches, self.rule.branches, strict=True):
+        for branch, chosen in zip(self.law.branches, self.rule.branches, strict=True):
             demand(branch.start is not None, "the variation of a density on the whole axis")
-            end = branch.end if branch.end is not None else one.cells[-1].points()[-1]
+            end = branch.end if branch.end is not None else chosen.cells[-1].points()[-1]
             assert branch.start is not None
             total += _variation(branch, self._kappa(branch), (branch.start, end))
         return total.upper()
@@ -265,33 +265,33 @@ class Moments:
 
     def deficit(self, t: arb) -> arb:
         """Lower bound of -log|M(c + it')/M(c)|, t' >= t: the better of eq. (7) and eq. (8)."""
-        found = self.layers.deficit(t)
+        bound = self.layers.deficit(t)
         if self.rule.damped:
             damped = self.damped(t)
-            found = damped if damped > found else found
-        return found
+            bound = damped if damped > bound else bound
+        return bound
 
     def float_deficit(self, t: Floats) -> Floats:
         """`deficit` in floats, for the search."""
-        found = self.layers.float_deficit(t)
+        bound = self.layers.float_deficit(t)
         if self.rule.damped:
             masses, angles, outside = self._damping
             turned = np.exp(-np.multiply.outer(t, np.array([float(a) for a in angles])))
             sizes = turned @ np.array([float(m) for m in masses]) + float(outside)
             damped = -np.log(sizes / float(self.at_c.lower())) - 1e-9
-            found = np.maximum(found, np.nan_to_num(damped, nan=0.0))
-        return found
+            bound = np.maximum(bound, np.nan_to_num(damped, nan=0.0))
+        return bound
 
     @cached_property
     def layers(self) -> Layers:
         """Uniform layers below the tilted density of the loss, each branch's by itself."""
         masses: list[arb] = []
         widths: list[arb] = []
-        for branch, one in zip(self.law.branches, self.rule.branches, strict=True):
-            for grid in one.cells:
-                found = layers(*self.staircase(branch, grid))
-                masses += found.masses
-                widths += found.widths
+        for branch, chosen in zip(self.law.branches, self.rule.branches, strict=True):
+            for grid in chosen.cells:
+                pieces = layers(*self.staircase(branch, grid))
+                masses += pieces.masses
+                widths += pieces.widths
         return Layers(tuple(masses), tuple(widths))
 
     def staircase(self, branch: Branch, grid: Grid) -> tuple[list[arb], list[arb]]:
@@ -375,19 +375,19 @@ def cell_tops(values: Sequence[arb]) -> list[arb]:
     It lies below the chords of both neighbouring cells, drawn on: below the one that rises up to a place,
     below the one that falls from there on. Any place is valid, that where they meet the best.
     """
-    found = []
+    tops = []
     for before, left, right, after in zip(values, values[1:], values[2:], values[3:], strict=False):
         up, down = left - before, right - after
         if up <= 0:
-            found.append(left)
+            tops.append(left)
         elif down <= 0:
-            found.append(right)
+            tops.append(right)
         elif up > 0 and down > 0:
             place = arb(min(max(float(((right - left + down) / (up + down)).mid()), 0.0), 1.0))
-            found.append(larger(left + up * place, right + down * (1 - place)))
+            tops.append(larger(left + up * place, right + down * (1 - place)))
         else:
-            found.append(left + larger(up, arb(0)))
-    return found
+            tops.append(left + larger(up, arb(0)))
+    return tops
 
 
 def _variation(branch: Branch, kappa: arb, ends: tuple[arb, arb]) -> arb:
@@ -406,12 +406,12 @@ def _variation(branch: Branch, kappa: arb, ends: tuple[arb, arb]) -> arb:
     for j in range(_VARIATION_CELLS):
         # the slope of the concave part lies between the chords beside the cell, that of log r at its ends
         sums = [a + b for a in (slopes[j], slopes[j + 2]) for b in (turns[j], turns[j + 1])]
-        if all(one > 0 for one in sums) or all(one < 0 for one in sums):
+        if all(slope > 0 for slope in sums) or all(slope < 0 for slope in sums):
             total += abs(sizes[j + 1] - sizes[j])  # monotone
             continue
         steep = arb(0)
-        for one in sums:
-            steep = larger(steep, abs(one))
+        for slope in sums:
+            steep = larger(steep, abs(slope))
         total += larger(sizes[j], sizes[j + 1]) * (steep * step).exp() * steep * step
     if branch.end is None:  # beyond, W - z falls at least as fast as by its last chord
         demand(bool(-slopes[-2] - larger(kappa, arb(0)) > 0), "a density that may rise again")
@@ -424,11 +424,11 @@ def _powers(base: list[acb], count: int) -> list[list[acb]]:
     Multiplying a box by a rotation widens it by up to sqrt 2, so a chain of k products would widen
     its boxes exponentially; with halves the factor is a power of k.
     """
-    found = [[acb(1)] * len(base), base]
+    powers = [[acb(1)] * len(base), base]
     for k in range(2, count):
-        half = found[k // 2]
-        found.append([a * b for a, b in zip(half, found[k - k // 2], strict=True)])
-    return found[:count]
+        half = powers[k // 2]
+        powers.append([a * b for a, b in zip(half, powers[k - k // 2], strict=True)])
+    return powers[:count]
 
 
 class NormalMoments:
@@ -445,8 +445,8 @@ class NormalMoments:
 
     def row(self, step: arb, count: int) -> list[acb]:
         """M(c + i k step), k = 0 .. count."""
-        found = [acb(self.c, k * step) for k in range(count + 1)]
-        return [(self._square * s * (s + 1) / 2).exp() for s in found]
+        points = [acb(self.c, k * step) for k in range(count + 1)]
+        return [(self._square * s * (s + 1) / 2).exp() for s in points]
 
     def deficit(self, t: arb) -> arb:
         """-log |M(c + it')/M(c)| for t' >= t."""

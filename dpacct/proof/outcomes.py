@@ -48,10 +48,10 @@ def folded(points: Sequence[Point], count: int) -> list[Point]:
 
 def _powers(mass: arb, count: int) -> list[arb]:
     """mass^k/k!, k = 0 .. count."""
-    found = [arb(1)]
+    powers = [arb(1)]
     for k in range(1, count + 1):
-        found.append(found[-1] * mass / k)
-    return found
+        powers.append(powers[-1] * mass / k)
+    return powers
 
 
 def _shares(points: Sequence[Point], count: int) -> list[Point]:
@@ -89,11 +89,11 @@ class Composition:
 
     def __init__(self, laws: Sequence[tuple[Sequence[Point], int]]) -> None:
         points: list[Point] = [(arb(0), arb(1))]
-        for one, count in laws:
-            more = folded(one, count)
+        for atoms, count in laws:
+            more = folded(atoms, count)
             if len(points) * len(more) > MOST_POINTS:
-                told = f"the plan has more than {MOST_POINTS} outcomes: the value is withheld"
-                raise NotCertified(told)
+                message = f"the plan has more than {MOST_POINTS} outcomes: the value is withheld"
+                raise NotCertified(message)
             spend(sum_cost(len(points) * len(more), ctx.prec))
             points = [(x + y, p * m) for x, p in points for y, m in more]
         points.sort(key=lambda point: -float(point[0].mid()))

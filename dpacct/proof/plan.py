@@ -88,7 +88,7 @@ def _sigma_squared(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
 
 def _gaussian(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
     mu_squared = 1 / _sigma_squared(fields, adjacency)
-    return Base(*(Step(stated.gaussian, (one,)) for one in (mu_squared, mu_squared / 4)))
+    return Base(*(Step(stated.gaussian, (number,)) for number in (mu_squared, mu_squared / 4)))
 
 
 def _b(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
@@ -100,7 +100,7 @@ def _b(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
 
 def _laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
     b = _b(fields, adjacency)
-    return Base(*(Step(stated.laplace, (one,)) for one in (b, 2 * b)))
+    return Base(*(Step(stated.laplace, (number,)) for number in (b, 2 * b)))
 
 
 def _alike(pair: Step) -> Base:
@@ -135,7 +135,7 @@ def _discrete_laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
     scale = _number(fields, "scale")
     shift = _number(fields, "sensitivity") if "sensitivity" in fields else Fraction(1)
     half = Fraction(max(1, int(shift) // 2))
-    return Base(*(Step(stated.discrete_laplace, (scale, one)) for one in (shift, half)))
+    return Base(*(Step(stated.discrete_laplace, (scale, moved)) for moved in (shift, half)))
 
 
 def _exponential(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
@@ -146,14 +146,14 @@ def _exponential(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
 
 def _tables(fields: Mapping[str, Any], adjacency: Adjacency) -> Tables:
     if adjacency is Adjacency.REPLACE_ONE:
-        told = "method 'certified' has no proof for tables of which either may be with the unit"
-        raise Unsupported(told, argument="method")
+        message = "method 'certified' has no proof for tables of which either may be with the unit"
+        raise Unsupported(message, argument="method")
     if len(fields["p"]) > _MOST_ROWS:
-        told = f"method 'certified' takes tables of at most {_MOST_ROWS} rows"
-        raise Unsupported(told, argument="method")
+        message = f"method 'certified' takes tables of at most {_MOST_ROWS} rows"
+        raise Unsupported(message, argument="method")
     rows = [_number({"p": x}, "p") for name in ("p", "q") for x in fields[name]]
     half = len(rows) // 2
-    p, q = (sum(one, Fraction(0)) for one in (rows[:half], rows[half:]))
+    p, q = (sum(masses, Fraction(0)) for masses in (rows[:half], rows[half:]))
     return Tables((*(x / p for x in rows[:half]), *(x / q for x in rows[half:])))
 
 
@@ -171,8 +171,8 @@ class Tables:
 
     def poisson(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
         """One release on a Poisson sample."""
-        one = Step(stated.table, self.numbers, rate=rate)
-        return BallPairs((replace(one, sampled=remove), replace(one, sampled=add)))
+        step = Step(stated.table, self.numbers, rate=rate)
+        return BallPairs((replace(step, sampled=remove), replace(step, sampled=add)))
 
     def uniform(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
         """Never asked: a sample of fixed size is exchanged, which `_tables` refuses."""
@@ -208,8 +208,8 @@ def pairs(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
             return base.poisson(rate, adjacency)
         if kind == "without-replacement":
             return base.uniform(rate, adjacency)
-    told = f"method 'certified' has no proof for a release of kind {kind!r}"
-    raise Unsupported(told, argument="method")
+    message = f"method 'certified' has no proof for a release of kind {kind!r}"
+    raise Unsupported(message, argument="method")
 
 
 @dataclass(frozen=True)
@@ -222,24 +222,24 @@ class Sides:
 
 def read_plan(node: Node, adjacency: Adjacency) -> Sides:
     """The plan's laws, plain Gaussians merged into one."""
-    found = [(pairs(leaf.to_dict(), adjacency), count) for leaf, count in node.releases()]
-    for (leaf, count), (one, _) in zip(node.releases(), found, strict=True):
-        first = one.upper[0]
+    leaves = [(pairs(leaf.to_dict(), adjacency), count) for leaf, count in node.releases()]
+    for (leaf, count), (pair, _) in zip(node.releases(), leaves, strict=True):
+        first = pair.upper[0]
         if first.stated is not stated.bounded_range:
             continue
-        if len(found) == count == 1 and first.sampled is not exchange:
+        if len(leaves) == count == 1 and first.sampled is not exchange:
             # at each epsilon one choice attains the bound
-            return Sides(_directions([(one.upper, 1)]), None)
+            return Sides(_directions([(pair.upper, 1)]), None)
         if count > 1 and first.rate == 1:
-            told = "method 'certified' has no proof for choices that may depend on earlier ones"
-            raise Unsupported(f"{told}: {leaf!r:.80} repeated", argument="method")
-    upper = _directions([(one.upper, count) for one, count in found])
+            message = "method 'certified' has no proof for choices that may depend on earlier ones"
+            raise Unsupported(f"{message}: {leaf!r:.80} repeated", argument="method")
+    upper = _directions([(pair.upper, count) for pair, count in leaves])
     if any(_failing_beside_noise(laws) for laws in upper):
-        told = "method 'certified' has no proof for open failures beside noise"
-        raise Unsupported(told, argument="method")
-    if all(one.lower is None for one, _ in found):
+        message = "method 'certified' has no proof for open failures beside noise"
+        raise Unsupported(message, argument="method")
+    if all(pair.lower is None for pair, _ in leaves):
         return Sides(upper, None)
-    return Sides(upper, _directions([(one.lower or one.upper, count) for one, count in found]))
+    return Sides(upper, _directions([(pair.lower or pair.upper, count) for pair, count in leaves]))
 
 
 def _failing_beside_noise(laws: Laws) -> bool:
@@ -249,7 +249,7 @@ def _failing_beside_noise(laws: Laws) -> bool:
 
 
 def _directions(steps: Sequence[tuple[tuple[Step, ...], int]]) -> tuple[Laws, ...]:
-    found = []
+    directions = []
     for k in range(max(len(laws) for laws, _ in steps)):
         merged: dict[Step, int] = {}
         mu_squared = Fraction(0)
@@ -261,5 +261,5 @@ def _directions(steps: Sequence[tuple[tuple[Step, ...], int]]) -> tuple[Laws, ..
                 merged[law] = merged.get(law, 0) + count
         if mu_squared:
             merged[Step(stated.gaussian, (mu_squared,))] = 1
-        found.append(tuple(merged.items()))
-    return tuple(found)
+        directions.append(tuple(merged.items()))
+    return tuple(directions)

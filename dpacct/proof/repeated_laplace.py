@@ -36,8 +36,8 @@ def _summed(count: int, last: int, b: Fraction, bits: int) -> list[arb]:
         ways = -(count - last) * arb(count).bin(last)
         risen = [ways * w[n] / (n - count) for n in range(count)]
         whole = (count * log_a + (count - 1) * above).exp() / (u - 1)
-        found = whole * arb_series(risen, prec=size)
-        return [found[n] for n in range(count)]
+        series = whole * arb_series(risen, prec=size)
+        return [series[n] for n in range(count)]
     finally:
         ctx.cap = before
 
@@ -57,8 +57,8 @@ def residues(count: int, b: Fraction, epsilon: arb) -> arb:
     first, last = (int(end.ceil().fmpz()) - 1 for end in (edge.lower(), edge.upper()))
     value: arb | None = None
     for j in range(max(first, 0), max(min(last, count - 1), 0) + 1):
-        one = _reading(count, j, b, highest)
-        value = one if value is None else value.union(one)
+        reading = _reading(count, j, b, highest)
+        value = reading if value is None else value.union(reading)
     assert value is not None
     return value if highest > 0 else value.union(arb(0))
 

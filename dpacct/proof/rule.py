@@ -115,8 +115,10 @@ class Rule:
     @property
     def size(self) -> int:
         """Terms and cells."""
-        cells = [*self.damped, *(grid for one in self.branches for grid in one.cells)]
-        return sum(one.nodes.size for one in self.branches) + sum(grid.count for grid in cells)
+        cells = [*self.damped, *(grid for branch in self.branches for grid in branch.cells)]
+        return sum(branch.nodes.size for branch in self.branches) + sum(
+            grid.count for grid in cells
+        )
 
     def fits(self, branches: Sequence[Branch]) -> bool:
         """Whether every branch has nodes of its kind, from its start on, and cells within its ends."""
@@ -128,10 +130,10 @@ class Rule:
     def from_json(cls, fields: dict[str, Any]) -> Rule:
         """Read what `dataclasses.asdict` wrote; raises where that is no rule."""
         branches = []
-        for told in fields["branches"]:
-            kind = LineRule if "shift" in told["nodes"] else PanelRule
-            cells = tuple(Grid(**cells) for cells in told["cells"])
-            branches.append(BranchRule(kind(**told["nodes"]), cells))
+        for row in fields["branches"]:
+            kind = LineRule if "shift" in row["nodes"] else PanelRule
+            cells = tuple(Grid(**cells) for cells in row["cells"])
+            branches.append(BranchRule(kind(**row["nodes"]), cells))
         damped = tuple(Grid(**cells) for cells in fields["damped"])
         return cls(tuple(branches), fields["lift"], damped)
 
@@ -152,7 +154,7 @@ def _fits(branch: Branch, rule: BranchRule) -> bool:
 
 def has_panels(rule: Rule | None) -> bool:
     """Whether some branch is cut into panels, whose error grows with the frequency."""
-    return rule is not None and any(isinstance(one.nodes, PanelRule) for one in rule.branches)
+    return rule is not None and any(isinstance(branch.nodes, PanelRule) for branch in rule.branches)
 
 
 Rules = Sequence[Rule | None]

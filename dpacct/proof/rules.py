@@ -112,14 +112,14 @@ def propose_rule(law: Step | Part, wanted: Wanted) -> tuple[Rule | None, float]:
     window = law.window if isinstance(law, Part) else None
     stated: Law = law.law()
     views = [View(branch, window) for branch in stated.branches]
-    found = [_branch_rule(view, wanted) for view in views]
-    lift = max((nats for _, nats in found), default=0.0)
+    chosen = [_branch_rule(view, wanted) for view in views]
+    lift = max((nats for _, nats in chosen), default=0.0)
     shift, damped = 0.0, []
     if views and all(view.start is None for view in views):
         for view in views:
             shift, grid = _damping(view, wanted)
             damped += [grid] if grid is not None else []
-    return Rule(tuple(rule for rule, _ in found), shift if damped else 0.0, tuple(damped)), lift
+    return Rule(tuple(rule for rule, _ in chosen), shift if damped else 0.0, tuple(damped)), lift
 
 
 def _branch_rule(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
@@ -217,11 +217,11 @@ def segments(view: View, x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -
         if ends and start < ends[-1][1] + 0.01:  # cells may not overlap
             start = ends.pop()[0]
         ends.append((start, end))
-    found = []
+    grids = []
     for start, end in ends:
         count = min(max(_CELLS, math.ceil((end - start) / 0.35)), 4 * _CELLS)
-        found.append(view.grid(start, end, count))
-    return tuple(found[:4])
+        grids.append(view.grid(start, end, count))
+    return tuple(grids[:4])
 
 
 def _damping(view: View, wanted: Wanted) -> tuple[float, Grid | None]:

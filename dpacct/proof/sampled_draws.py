@@ -67,9 +67,9 @@ class Spaced:
         return cls(lam, q, top, gap, atoms, -(-lam).expm1() / 2, tuple(smooth))
 
 
-def _fitted(step: Spaced, one: Smooth, bits: int) -> tuple[arb_poly, arb, arb] | None:
+def _fitted(step: Spaced, piece: Smooth, bits: int) -> tuple[arb_poly, arb, arb] | None:
     """(polynomial around the middle, half width, relative error), eq. (28); None: too far from one."""
-    middle, half = (one.low + one.high) / 2, (one.high - one.low) / 2
+    middle, half = (piece.low + piece.high) / 2, (piece.high - piece.low) / 2
     grown = (middle.expm1() + step.rate) / step.rate  # e^x there
     reach = (_CLOSE * step.rate * grown * (-middle).exp()).log1p()
     ratio = half / reach
@@ -83,23 +83,23 @@ def _fitted(step: Spaced, one: Smooth, bits: int) -> tuple[arb_poly, arb, arb] |
         y = arb_series([middle, 1], prec=degree + 1)
         base = ((y.exp() - 1) / step.rate + 1).log()
         scale = (-step.lam / 2).exp() / (4 * step.rate)
-        series = scale * (one.power * y - 3 * base / 2).exp()
-        found = arb_poly([series[m] for m in range(degree + 1)])
+        series = scale * (piece.power * y - 3 * base / 2).exp()
+        polynomial = arb_poly([series[m] for m in range(degree + 1)])
     finally:
         ctx.cap = before
-    size = (one.power * (middle + reach)).exp() * ((1 - _CLOSE) * grown) ** (-arb(3) / 2)
-    least = (one.power * one.low - 3 * step.lam / 2).exp()
+    size = (piece.power * (middle + reach)).exp() * ((1 - _CLOSE) * grown) ** (-arb(3) / 2)
+    least = (piece.power * piece.low - 3 * step.lam / 2).exp()
     error = size * ratio ** (degree + 1) / (1 - ratio) / least
-    return (found, half, error.upper()) if error < 1 else None
+    return (polynomial, half, error.upper()) if error < 1 else None
 
 
 def _ends(step: Spaced, bits: int) -> tuple[list[arb_poly], arb] | None:
     """The transform between the atoms is the sum over n of e^{s (top - n gap)} beta_n(1/s)/s."""
-    found = [arb_poly([]) for _ in step.atoms]
+    ends_by_place = [arb_poly([]) for _ in step.atoms]
     worst = arb(0)
-    pieces = sorted(step.smooth, key=lambda one: one.mirrored)
-    for n, one in enumerate(pieces):
-        fit = _fitted(step, one, bits)
+    pieces = sorted(step.smooth, key=lambda piece: piece.mirrored)
+    for n, piece in enumerate(pieces):
+        fit = _fitted(step, piece, bits)
         if fit is None:
             return None
         shape, half, error = fit
@@ -108,14 +108,14 @@ def _ends(step: Spaced, bits: int) -> tuple[list[arb_poly], arb] | None:
         sign = 1
         while shape.degree() >= 0:
             ends = shape(half), shape(-half)
-            upper, lower = (ends[1], ends[0]) if one.mirrored else ends
+            upper, lower = (ends[1], ends[0]) if piece.mirrored else ends
             above.append(sign * upper)
             below.append(-sign * lower)
             shape = shape.derivative()
-            sign = 1 if one.mirrored else -sign
-        found[n] += arb_poly(above)
-        found[n + 1] += arb_poly(below)
-    return found, worst
+            sign = 1 if piece.mirrored else -sign
+        ends_by_place[n] += arb_poly(above)
+        ends_by_place[n + 1] += arb_poly(below)
+    return ends_by_place, worst
 
 
 def _powers(ends: Sequence[arb_poly]) -> Iterator[list[arb_poly]]:
@@ -143,21 +143,21 @@ def _sticks(d: arb, count: int) -> list[arb]:
     powers = [arb(1)]
     for p in range(1, count + 1):
         powers.append(powers[-1] * d / p)
-    found = [powers[count] * (-d).hypgeom_1f1(arb(1), arb(count + 1))]
+    values = [powers[count] * (-d).hypgeom_1f1(arb(1), arb(count + 1))]
     for p in range(count - 1, 0, -1):
-        found.append(powers[p] - found[-1])
-    return found[::-1]
+        values.append(powers[p] - values[-1])
+    return values[::-1]
 
 
 def _lattice(atoms: Sequence[arb], count: int, last: int) -> list[arb]:
     """Coefficients of (sum_n atoms_n x^n)^count up to x^last."""
-    found = [atoms[0] ** count]
+    masses = [atoms[0] ** count]
     for j in range(1, min(last, count * (len(atoms) - 1)) + 1):
         total = arb(0)
         for i in range(1, min(j, len(atoms) - 1) + 1):
-            total += (i * count - j + i) * atoms[i] * found[j - i]
-        found.append(total / (j * atoms[0]))
-    return found
+            total += (i * count - j + i) * atoms[i] * masses[j - i]
+        masses.append(total / (j * atoms[0]))
+    return masses
 
 
 def tilt(step: Spaced, count: int, epsilon: float) -> tuple[float, float]:

@@ -68,8 +68,8 @@ def searching() -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except (ArithmeticError, MemoryError, ValueError, IndexError) as error:
-        told = "no contour was found for a proof: the value is withheld"
-        raise NotCertified(told) from error
+        message = "no contour was found for a proof: the value is withheld"
+        raise NotCertified(message) from error
 
 
 class Seeker:
@@ -152,9 +152,9 @@ class Seeker:
         most = max(count for _, count in laws)
         inner = nats + cancelled + math.log(most) + 3.0
         wanted = Wanted(c, max(c - down, 1e-3 * c) if down else c, c + up, inner, most, nats)
-        found = fitted(laws, wanted, aim, Vertical(c, step, up, down, height))
-        form = "contour less atoms" if isinstance(found.line, LessAtoms) else "contour"
-        return {"form": form, "bits": found.bits, **found.to_json()}, found.line
+        fit = fitted(laws, wanted, aim, Vertical(c, step, up, down, height))
+        form = "contour less atoms" if isinstance(fit.line, LessAtoms) else "contour"
+        return {"form": form, "bits": fit.bits, **fit.to_json()}, fit.line
 
 
 @dataclass(frozen=True)

@@ -61,11 +61,11 @@ class Plan:
 
     def half(self, side: str) -> Plan:
         """The plan with its dominating pairs only, or its realised ones only, in the place of both."""
-        found = copy.copy(self)
+        half = copy.copy(self)
         if side == "lower" and self.lower is not None:
-            found.upper, found.side = self.lower, "lower"
-        found.lower = None
-        return found
+            half.upper, half.side = self.lower, "lower"
+        half.lower = None
+        return half
 
     def _claim(
         self, side: str, k: int, direction: Direction, epsilon: Fraction, relation: str, bound: str
@@ -92,13 +92,13 @@ class Plan:
     def delta(self, epsilon: Fraction, width: float) -> Certified:
         """The least delta at epsilon, enclosed; raises `NotCertified`."""
         digits = max(3, math.ceil(-math.log10(width))) + 6
-        found = self._largest("upper", self.upper, epsilon, width, digits)
+        above = self._largest("upper", self.upper, epsilon, width, digits)
         if self.lower is not None:
             below = self._largest("lower", self.lower, epsilon, width, digits)
             lower = [claim for claim in below.claims if claim.relation == AT_LEAST]
-            upper = [claim for claim in found.claims if claim.relation == AT_MOST]
-            return Certified(below.lower, found.upper, upper + lower)
-        return found
+            upper = [claim for claim in above.claims if claim.relation == AT_MOST]
+            return Certified(below.lower, above.upper, upper + lower)
+        return above
 
     def _largest(
         self, side: str, directions: list[Direction], epsilon: Fraction, width: float, digits: int
@@ -125,17 +125,17 @@ class Plan:
     def meets(self, epsilon: Fraction, target: Fraction) -> tuple[bool | None, list[Claim]]:
         """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
         if all(direction.decide(epsilon, target) for direction in self.upper):
-            told = exact_text(target)
+            bound = exact_text(target)
             return True, [
-                self._claim(self.side, k, d, epsilon, AT_MOST, told)
+                self._claim(self.side, k, d, epsilon, AT_MOST, bound)
                 for k, d in enumerate(self.upper)
             ]
         directions = self.upper if self.lower is None else self.lower
         for k, direction in enumerate(directions):
             if direction.decide(epsilon, target) is False:
                 side = self.side if self.lower is None else "lower"
-                told = exact_text(target)
-                return False, [self._claim(side, k, direction, epsilon, MORE, told)]
+                bound = exact_text(target)
+                return False, [self._claim(side, k, direction, epsilon, MORE, bound)]
         return None, []
 
     # --- epsilon
@@ -175,17 +175,17 @@ class Plan:
             ends = _crossing(directions[k], [*first, max(guess, float(high))], target, width)
             if ends[1] > high:  # a guess may be larger, and the answer smaller
                 (low, high), leader = ends, k
-        told = exact_text(target)
+        bound = exact_text(target)
         claims = []
         for k, direction in enumerate(directions):
             # what was decided there is not asked again
             if decided.get(k) != high and not direction.decide(high, target):
                 raise NotCertified(f"epsilon {float(high):.6g} could not be proven sufficient")
-            claims.append(self._claim(side, k, direction, high, AT_MOST, told))
+            claims.append(self._claim(side, k, direction, high, AT_MOST, bound))
         if leader is not None:
             if directions[leader].decide(low, target) is not False:
                 raise NotCertified(f"epsilon {float(low):.6g} could not be proven insufficient")
-            claims.append(self._claim(side, leader, directions[leader], low, MORE, told))
+            claims.append(self._claim(side, leader, directions[leader], low, MORE, bound))
         return Certified(low, high, claims)
 
 
@@ -239,7 +239,7 @@ def _crossing_near(
         fine = min(1e-2, slope * float(x) * width / 8.0)
         for _ in range(_MANY if direction.closed else _NEWTON):
             try:
-                found = direction.enclose(x, fine, log_target)
+                enclosure = direction.enclose(x, fine, log_target)
             except NotCertified:
                 # where large losses are rare the engine has but a bracket, whose end may be out of reach
                 retreat = direction.float_lower(log_target)
@@ -250,7 +250,7 @@ def _crossing_near(
                 continue
             if previous is None:
                 slope = direction.steepness(slope)
-            middle = (found.lower + found.upper) / 2
+            middle = (enclosure.lower + enclosure.upper) / 2
             gap = _log_ratio(middle, target)
             if abs(gap) <= fine:
                 break
@@ -335,8 +335,8 @@ def _boundary(
     for _ in range(_NEWTON):
         # delta at the middle is cheaper than two ends that are both on one side
         if slope:
-            found = build(x).delta(epsilon, abs(slope) * width / 50.0)
-            gap = _log_ratio((found.lower + found.upper) / 2, target)
+            certified = build(x).delta(epsilon, abs(slope) * width / 50.0)
+            gap = _log_ratio((certified.lower + certified.upper) / 2, target)
             x = _short(x * (1 - Fraction(gap / slope)), width * 1e-2)
         low, high = _short(x * (1 - half), width), _short(x * (1 + half), width)
         if low <= 0:

@@ -80,12 +80,12 @@ class SplitFloats:
         with np.errstate(all="ignore"):
             log_mass = self.log_w + self.log_near + (c + 1.0) * self.log_r - log_near
             mass = np.exp(np.minimum(log_mass, 0.0))
-        found = []
-        for one in t.tolist():
-            turn = one * self.log_r
+        decays = []
+        for frequency in t.tolist():
+            turn = frequency * self.log_r
             real, imaginary = (mass * (1.0 - np.cos(turn))).sum(), (mass * np.sin(turn)).sum()
-            found.append(max(0.0, float(real - 0.5 * imaginary * imaginary)))
-        return np.array(found)
+            decays.append(max(0.0, float(real - 0.5 * imaginary * imaginary)))
+        return np.array(decays)
 
 
 def _log_sum(values: Floats) -> Floats:
