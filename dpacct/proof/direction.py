@@ -26,6 +26,7 @@ from .line import Line, Terms
 from .plan import Laws
 from .rule import rules_to_json
 from .search import Seeker, tilt_for_bound
+from .step import Step
 from .whole import (
     FEW_OUTCOMES,
     chernoff,
@@ -44,6 +45,7 @@ _MOST_BITS = 200_000  # of a closed form
 _DROWNED = 12.0  # nats by which less is expected where a value drowned in its errors
 _VALLEY = 40.0  # nats above delta at the saddle: a valley lies between near and far draws
 _LEVEL = 12.0  # nats above delta at a saddle beside which there is no hill
+_MANY_HITS = 8
 _SHORT = 0.15  # seconds that a line may take before a split is looked for
 _GIVES_UP = ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError
 """What floats may raise where they know no answer."""
@@ -297,7 +299,7 @@ class Direction:
         if self.closed:
             will_do = any(count > 1 for _, count in self.laws)
         else:
-            will_do = near and not any(law.spaced for law, _ in self.laws)
+            will_do = near and all(_often(law, count) for law, count in self.laws)
         if will_do and guess > 0.0:
             return 0, guess
         solved = self._asked(lambda engine: engine.epsilon(log_target))
@@ -369,6 +371,11 @@ class Direction:
             "rules": rules_to_json(rules),
         }
         return True
+
+
+def _often(law: Step, count: int) -> bool:
+    """Whether a law has no atoms to speak of, and is hit so often that a saddle is near the truth."""
+    return not law.spaced and (law.rate == 1 or count * law.rate >= _MANY_HITS)
 
 
 def _to_split(laws: Laws) -> int | None:
