@@ -42,6 +42,11 @@ def caught() -> Iterator[list[dict[str, Any]]]:
         _caught.reset(token)
 
 
+def collecting() -> bool:
+    """Whether another command runs this one, and takes its answer with all that stands beside it."""
+    return _caught.get() is not None
+
+
 def collected(command: str, answer: Answer, notes: Sequence[str]) -> bool:
     """Hand the answer to the command that runs this one, if any; True if it must not be printed."""
     bodies = _caught.get()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dpacct.cli import output
 from dpacct.cli.command import Command
 from dpacct.cli.question import DETAILS, QUIET
 from dpacct.cli.screens import Screen, alternatives, of_delta, of_eps0, of_epsilon, short, target
@@ -19,6 +20,7 @@ from dpacct.errors import NotCertified, OutsideDomain
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.shuffling.shuffle import Shuffle
+    from dpacct.tree import Node
 
 
 class Shuffling(Command):
@@ -120,7 +122,12 @@ class Shuffling(Command):
     def _answer(self, eps0: Fraction, question: dict[str, Fraction]) -> Answer:
         from dpacct.shuffling.shuffle import Shuffle
 
-        answer, others = _asked(Shuffle(eps0=eps0, **self._shuffle()), self.rounds, question)
+        shuffle = Shuffle(eps0=eps0, **self._shuffle())
+        # the first screen of one shuffle shows no other bound: they take as long as the answer
+        alone = self.rounds == 1 and not (self.as_json or self.details or output.collecting())
+        if alone:
+            return _ask(shuffle, question, "auto")
+        answer, others = _asked(shuffle, self.rounds, question)
         return replace(answer, alternatives=tuple(others))
 
     def _show(self, screen: Screen) -> None:
@@ -137,6 +144,12 @@ class Shuffling(Command):
         ).show("shuffle", as_json=self.as_json, quiet=self.quiet, details=self.details)
 
 
+def _ask(plan: Node, question: dict[str, Fraction], method: str) -> Answer:
+    if "delta" in question:
+        return plan.epsilon(delta=question["delta"], method=method)
+    return plan.delta(epsilon=question["epsilon"], method=method)
+
+
 def _asked(
     shuffle: Shuffle, rounds: int, question: dict[str, Fraction]
 ) -> tuple[Answer, list[Answer]]:
@@ -147,9 +160,7 @@ def _asked(
     node = shuffle * rounds
 
     def ask(method: str) -> Answer:
-        if "delta" in question:
-            return node.epsilon(delta=question["delta"], method=method)
-        return node.delta(epsilon=question["epsilon"], method=method)
+        return _ask(node, question, method)
 
     if rounds == 1:
         answer = ask("auto")
