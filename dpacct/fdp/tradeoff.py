@@ -122,8 +122,8 @@ class TradeOff(ABC):
         import numpy as np
 
         array = np.asarray(alpha, dtype=np.float64)
-        for one in array.ravel().tolist():
-            ALPHA.check("alpha", one)
+        for error in array.ravel().tolist():
+            ALPHA.check("alpha", error)
         found = np.clip(self._values(array.ravel()), 0.0, 1.0 - array.ravel())
         return float(found[0]) if array.ndim == 0 else np.reshape(found, array.shape)
 
@@ -148,8 +148,8 @@ class TradeOff(ABC):
         import numpy as np
 
         array = np.asarray(epsilons, dtype=np.float64)
-        for one in array.ravel().tolist():
-            EPSILON.check("epsilon", one)
+        for bound in array.ravel().tolist():
+            EPSILON.check("epsilon", bound)
         found = np.clip(self._profile(array.ravel()), 0.0, 1.0)
         return float(found[0]) if array.ndim == 0 else np.reshape(found, array.shape)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -61,13 +62,14 @@ class Refused(Unsupported):
         self.event = event
 
 
-class Translated(NamedTuple):
+@dataclass(frozen=True)
+class Translated:
     """A plan, or None for nothing released; `open` where something is released without noise."""
 
     plan: Node | None = None
     open: bool = False
 
-    def __add__(self, other: Translated) -> Translated:  # type: ignore[override]
+    def __add__(self, other: Translated) -> Translated:
         both = [part.plan for part in (self, other) if part.plan is not None]
         joined = sum(both[1:], start=both[0]) if both else None
         return Translated(joined, self.open or other.open)

@@ -154,7 +154,7 @@ def composed(
     looked = [(*least_renyi(side, log_delta), side) for side in granted]
     slow = False  # lattices of many queries: only the side that leads is asked from below
     # the costliest first: a side that is known to cost less needs no second look
-    for bound, c, side in sorted(looked, key=lambda one: -one[0]):
+    for bound, c, side in sorted(looked, key=lambda asked: -asked[0]):
         tilts, least = [c] * (bound < math.inf), bound
         if bound > uppers[side.name]:
             if not bound < math.inf or side.start.size <= _MOST_HULLS:

@@ -121,7 +121,7 @@ class Exact:
                 ends[i] = self.screening.between(top, low, high)
             own = self.screening.joined(part.top, own)
         for low, high in ends:
-            pairs = [box_pair(*one) for one in zip(own, low, high, strict=True)]
+            pairs = [box_pair(*box) for box in zip(own, low, high, strict=True)]
             size = max(p.size for p, _ in pairs)
             p, q = (np.full((rows, size), -np.inf) for _ in range(2))
             for i, (ours, theirs) in enumerate(pairs):

@@ -154,15 +154,15 @@ class GaussianNoise(Noise):
             below = parts * (counts[rows, :1] - counts[rows])
             place = offsets[None, None, :] + below[:, :, None]
             shifted = (place, place - shift, place + shift)
-            z = [one / (parts * sigma) for one in shifted]
+            z = [places / (parts * sigma) for places in shifted]
             size = int(offsets[-1]) + parts * widest + shift + 1 - first
             if size < _TABLE:
                 table = log_ndtr(np.arange(first, first + size) / (parts * sigma))
-                cumulated = [table[one - first] for one in shifted]
+                cumulated = [table[places - first] for places in shifted]
             else:
-                cumulated = [log_ndtr(one) for one in z]
+                cumulated = [log_ndtr(deviations) for deviations in z]
             scale = math.log(sigma * math.sqrt(2.0 * math.pi))
-            density = [-0.5 * np.square(one) - scale for one in z]
+            density = [-0.5 * np.square(deviations) - scale for deviations in z]
             yield Nodes(
                 rows,
                 (density[0], density[1], density[2]),
@@ -201,8 +201,8 @@ class LaplaceNoise(Noise):
         return {"papernot2017.theorem3": np.minimum(bound, plain)}
 
     def data_independent(self, orders: Floats, level: Level) -> Floats:
-        one = Laplace(b=self.b / level.step)
-        return level.changed * np.asarray(one.rdp(orders), dtype=np.float64)
+        each = Laplace(b=self.b / level.step).rdp(orders)
+        return level.changed * np.asarray(each, dtype=np.float64)
 
     def reach(self, step: int) -> float:
         return _reach(self.b)
@@ -226,8 +226,8 @@ class LaplaceNoise(Noise):
             t = (edges[:-1, None] + half[:, None] * (1.0 + points[None, :])).ravel()
             log_weights = np.log(half[:, None] * weights[None, :]).ravel()
             z = [(t[None, :] - (votes + move)[:, None]) / b for move in (0.0, step, -step)]
-            density = [-np.abs(one)[None] - math.log(2.0 * b) for one in z]
-            cumulated = [_log_laplace_cdf(one)[None] for one in z]
+            density = [-np.abs(scales)[None] - math.log(2.0 * b) for scales in z]
+            cumulated = [_log_laplace_cdf(scales)[None] for scales in z]
             yield Nodes(
                 np.array([row]),
                 (density[0], density[1], density[2]),

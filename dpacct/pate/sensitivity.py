@@ -170,7 +170,7 @@ def reach(steps: Steps, margins: Floats, distance: int) -> tuple[Floats, Floats]
         low = np.maximum(near + taken, _filled(near, taken) + taken)
     # one margin may stand for those of all other classes
     more = math.log((steps.classes - 1) / margins.shape[1])
-    lowest, highest = (np.minimum(noise.log_mismatch(one) + more, 0.0) for one in (low, high))
+    lowest, highest = (np.minimum(noise.log_mismatch(ends) + more, 0.0) for ends in (low, high))
     crossed = high.min(axis=1) <= 0.0
     return lowest, np.where(crossed, 0.0, highest)
 

@@ -124,14 +124,14 @@ def checked(given: ArrayLike, argument: str, *, columns: int = 2, whole: bool = 
     return kept
 
 
-def _table(given: ArrayLike, argument: str) -> NDArray[Any]:
+def _table(given: Any, argument: str) -> NDArray[Any]:
     """Two dimensions of numbers, from whatever was given."""
-    rows = given if isinstance(given, np.ndarray) else list(given)  # type: ignore[arg-type]
+    rows = given if isinstance(given, np.ndarray) else list(given)
     if not isinstance(rows, np.ndarray):
         width: int | None = None
         for number, row in enumerate(rows, 1):
             try:
-                size = len(row)  # type: ignore[arg-type]
+                size = len(row)
             except TypeError:
                 told = f"{argument} must be rows of numbers, got {shown(row)} for row {number}"
                 raise InvalidArgument(told, argument=argument) from None

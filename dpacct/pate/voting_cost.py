@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,7 +134,7 @@ def voting_cost(
     tell("bounds")
     histograms = Histograms.of(votes.counts, baseline, level.shares)
     bounds = Bounds(histograms, level, aggregator.noise, screening)
-    least, order = _optimised(lambda orders: bounds.total(orders), log_delta)
+    least, order = _optimised(bounds.total, log_delta)
     start = replace(plain, tree=None, seconds=0.0, strength=Strength.BOUND, side=Side.UPPER)
 
     def answer(epsilon: float, method: str, basis: tuple[str, ...]) -> Answer:
@@ -156,13 +156,11 @@ def voting_cost(
     whatever, _ = _optimised(lambda orders: votes.queries * bounds.plain(orders), log_delta)
     lines = [Line("data-independent, Renyi", answer(whatever, "rdp", (CONVERSION,)))]
     for name in names:
-        epsilon, _ = _optimised(lambda orders, name=name: bounds.total(orders, name), log_delta)  # type: ignore[misc]
+        epsilon, _ = _optimised(partial(bounds.total, theorem=name), log_delta)
         lines.append(Line(f"{name}, either way", answer(epsilon, name, (name, CONVERSION))))
         if name in ONE_WAY and screening is None:
-            epsilon, _ = _optimised(
-                lambda orders, name=name: bounds.total(orders, name, one_way=True),  # type: ignore[misc]
-                log_delta,
-            )
+            forward = partial(bounds.total, theorem=name, one_way=True)
+            epsilon, _ = _optimised(forward, log_delta)
             lines.append(Line(name, answer(epsilon, name, (name, CONVERSION)), one_way=True))
     found, why, each = None, "it was not asked for", None
     if exact is not False:

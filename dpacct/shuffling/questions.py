@@ -206,12 +206,12 @@ def profile(
     """See `Shuffle.profile`."""
     resolve_adjacency(shuffle, adjacency)
     array = np.atleast_1d(np.asarray(epsilons))
-    asked = [EPSILON.check("epsilon", one) for one in array.ravel().tolist()]
+    asked = [EPSILON.check("epsilon", value) for value in array.ravel().tolist()]
     binary = inputs_of(shuffle)
     if binary is None:
-        found = [float(shuffle.delta(epsilon=one)) for one in asked]
+        found = [float(shuffle.delta(epsilon=at)) for at in asked]
     else:
-        logs = [binary.log_delta(float(one), _PROFILE_BUDGET)[1] for one in asked]
+        logs = [binary.log_delta(float(at), _PROFILE_BUDGET)[1] for at in asked]
         found = [min(1.0, math.nextafter(math.exp(log), 1.0)) for log in logs]
     return np.reshape(np.array(found), array.shape)
 
