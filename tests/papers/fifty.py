@@ -293,8 +293,8 @@ def one_step(rate: Any, sigma: Any, steps: int, epsilon: Any) -> Any:
 
 
 def best_epsilon(cost: Callable[[Any], Any], delta: Any) -> Any:
-    """Eq. (16) at the best order: flat at its minimum, so 18 digits of the integral are enough."""
-    with mp.workdps(18):
+    """Eq. (16) at the best order: flat at its minimum, so 15 digits of the integral are enough."""
+    with mp.workdps(15):
 
         def epsilon(log_power: Any) -> Any:
             alpha = 1 + exp(log_power)
