@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 
 import pytest
 
@@ -73,3 +74,8 @@ def test_a_search_asks_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(time, clock, lambda: pytest.fail("a verdict depends on a clock"))
     assert search(case, draws=20, seed=7) == undisturbed
     assert examine(get("dp_fed_ls.eq15"), seed=3) == refuted
+
+
+def test_a_truth_below_the_range_of_floats_is_not_judged() -> None:
+    """1e-313 beside 0 is rounding, not a counter-example."""
+    assert case_of("dong2019.definition2_6").at({"mu": 37, "alpha": Fraction(4, 5)}) is None
