@@ -154,7 +154,10 @@ class Plan:
         self, side: str, directions: list[Direction], target: Fraction, width: float
     ) -> Certified:
         guesses = [_start(direction, target) for direction in directions]
-        sure = max((guess for doubt, guess in guesses if not doubt), default=0.0)
+        doubtful = [guess for doubt, guess in guesses if doubt == 1]
+        sure = max(
+            (guess for doubt, guess in guesses if not doubt), default=min(doubtful, default=0.0)
+        )
         guesses = [(0 if d == 1 and guess < 2.0 * sure else d, guess) for d, guess in guesses]
         # the largest comes first; of doubtful ones the least
         order = sorted(

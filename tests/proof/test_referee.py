@@ -33,11 +33,11 @@ def test_most_plans_are_proved() -> None:
     assert sum("lower" in row for row in often) >= 0.99 * len(often)
 
 
-@pytest.mark.parametrize("k", [*range(7, referee.PLANS, 97), 496])
+@pytest.mark.parametrize("k", [*range(7, referee.PLANS, 97), 496, 562])
 def test_a_plan_again(k: int) -> None:
     """The proof is made anew and overlaps the stored one; today's engine is not at odds with it.
 
-    496: the engine has a bracket only, and its lower end is a bad start.
+    496 and 562: the engine has brackets only; one end is a bad start, and one direction a bad judge.
     """
     row, one = ROWS[k], referee.case(k)
     if "withheld" in row:
