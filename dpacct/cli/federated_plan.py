@@ -83,8 +83,8 @@ def algorithms() -> tuple[str, ...]:
 @cache
 def settings() -> dict[str, Parameter[Any]]:
     """What a plan of any of them is given: the usual settings, and those that one alone declares."""
-    own = [each for kind in kinds().values() for each in kind.settings.items()]
-    return {name: each.optional() for name, each in {**_USUAL, **dict(own)}.items()}
+    declared = [each for kind in kinds().values() for each in kind.settings.items()]
+    return {name: each.optional() for name, each in {**_USUAL, **dict(declared)}.items()}
 
 
 @cache
@@ -96,8 +96,8 @@ def domains() -> dict[str, Domain[Any]]:
 
 def takes(algorithm: str) -> tuple[list[str], list[str]]:
     """(what must be given, what may be), but for the noise and its target."""
-    given = inspect.signature(kinds()[algorithm]).parameters.values()
-    named = [each for each in given if each.name not in NOISE]
+    accepted = inspect.signature(kinds()[algorithm]).parameters.values()
+    named = [each for each in accepted if each.name not in NOISE]
     needs = [each.name for each in named if each.default is each.empty]
     return needs, [each.name for each in named if each.name not in needs]
 
@@ -173,12 +173,12 @@ def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, 
         got = " and ".join(map(dashed, ways)) or "none of them"
         raise Exclusive(f"{message}, got {got}", argument="--sigma")
     way, value = ways[0], settings[ways[0]]
-    given = inspect.signature(kind).parameters
-    if "sigma" in given:  # sensitivity 2C: one record is exchanged
+    accepted = inspect.signature(kind).parameters
+    if "sigma" in accepted:  # sensitivity 2C: one record is exchanged
         return {"sigma": Fraction(1) if way == "epsilon" else value / (1 + (way != "sigma"))}
     if way == "epsilon":
         return {"noise_multiplier": Fraction(1)}
-    usual = given["sampling"].default if "sampling" in given else ""
+    usual = accepted["sampling"].default if "sampling" in accepted else ""
     uniform = settings.get("sampling", usual) == "uniform"
     return {"noise_multiplier": value * (1 + uniform) if way == "sigma" else value}
 

@@ -125,16 +125,16 @@ class About(Record):
         return {name: value for name, value in self.given.items() if value}
 
     @classmethod
-    def of_table(cls, told: Mapping[str, Any], place: str = "[report]") -> Self:
+    def of_table(cls, table: Mapping[str, Any], place: str = "[report]") -> Self:
         """The texts of a table; raises `InvalidArgument` for a key or a word that is not known."""
-        for key in told:
+        for key in table:
             if key not in cls.parameters:
                 message = (
                     f"{place}: unknown key {shown(key)}{did_you_mean(str(key), cls.parameters)}"
                 )
                 raise InvalidArgument(message, argument=str(key))
         try:
-            return cls.read(told, lambda name: f"{place}: {name}")
+            return cls.read(table, lambda name: f"{place}: {name}")
         except InvalidArgument as wrong:
             wrong.argument = (wrong.argument or "").rpartition(": ")[2]
             raise
