@@ -17,7 +17,7 @@ import numpy as np
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.published import log_sum
 from dpacct.pate.screening import Screening
-from dpacct.pate.sensitivity import NEGLIGIBLE, Places, Steps, reach
+from dpacct.pate.sensitivity import Places, Steps, reach, smoothed
 from dpacct.pld.stable import Floats
 
 _BEYOND = 10.0  # deviations of the threshold's noise
@@ -129,23 +129,14 @@ def smooth_sensitivity(
     margins = histograms.margins.astype(np.float64)
     top, table = histograms.top, known.local[known.least :]
     windows = _Windows(table)
-    most = float(table.max())
-    ceiling = float(count.sum()) * most
-    best, full, distance = 0.0, 0.0, 0
-    active = np.arange(count.size)
-    while math.exp(-beta * distance) * ceiling > max(best, NEGLIGIBLE * ceiling):
+
+    def local(active: Places, distance: int) -> Floats:
         low, high = (known.steps.at(end) for end in reach(known.steps, margins[active], distance))
         far = float(distance * known.steps.level.step)
         first, last = (known.row(top[active] + far * way) - known.least for way in (-1.0, 1.0))
-        each = windows.largest(first, last, low, high)
-        best = max(best, math.exp(-beta * distance) * (full + float(count[active] @ each)))
-        done = each >= most
-        full += most * float(count[active[done]].sum())
-        active = active[~done]
-        if not active.size:
-            return best
-        distance += 1
-    return max(best, math.exp(-beta * distance) * ceiling)
+        return windows.largest(first, last, low, high)
+
+    return smoothed(local, count, beta, float(table.max()))[0]
 
 
 class _Windows:

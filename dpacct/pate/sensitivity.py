@@ -9,6 +9,7 @@ from the steps that its q can lie in (docs/theory/voting.md).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,8 +21,7 @@ from dpacct.pate.noise import Noise
 from dpacct.pld.stable import Floats
 
 _LOWEST = -2000.0
-NEGLIGIBLE = 1e-9
-"""Of the largest sensitivity: what lies farther is not followed, but added."""
+_NEGLIGIBLE = 1e-9  # of the largest sensitivity: what lies farther is not followed, but added
 _MANY = 200_000
 _BEND = 64.0  # below e^-64 steps grow in proportion to log q
 
@@ -122,23 +122,36 @@ def smooth_sensitivity(
 ) -> tuple[float, int]:
     """The largest e^{-beta t} times the local sensitivity of the sum of costs t neighbours away; and that t.
 
-    The search ends where nothing farther can matter by more than a billionth, which is added. Of very many
-    queries only q is followed, as if all margins were equal: that reaches a little farther.
+    Of very many queries only q is followed, as if all margins were equal: that reaches a little farther.
     """
     margins: Floats = histograms.margins.astype(np.float64)
     # by what is public: which way is taken must not depend on the votes
     if float(count.sum()) * margins.shape[1] > _MANY:
         near = steps.noise.log_mismatch(margins - steps.level.margin)
         margins = steps.alike(near)
-    most = float(steps.local.max())
+
+    def local(active: Places, distance: int) -> Floats:
+        return steps.largest(*reach(steps, margins[active], distance))
+
+    return smoothed(local, count, beta, float(steps.local.max()))
+
+
+def smoothed(
+    local: Callable[[Places, int], Floats], count: Floats, beta: float, most: float
+) -> tuple[float, int]:
+    """The largest e^{-beta t} of so many queries' local sensitivities t neighbours away, and that t.
+
+    `local(queries, t)` never falls with t, and no query's is above `most`. The search ends where nothing
+    farther can matter by more than a billionth, which is added.
+    """
     ceiling = float(count.sum()) * most
     best, where, distance = 0.0, 0, 0
     full, active = 0.0, np.arange(count.size)
-    while math.exp(-beta * distance) * ceiling > max(best, NEGLIGIBLE * ceiling):
-        each = steps.largest(*reach(steps, margins[active], distance))
-        found = math.exp(-beta * distance) * (full + float(count[active] @ each))
-        if found > best:
-            best, where = found, distance
+    while math.exp(-beta * distance) * ceiling > max(best, _NEGLIGIBLE * ceiling):
+        each = local(active, distance)
+        total = math.exp(-beta * distance) * (full + float(count[active] @ each))
+        if total > best:
+            best, where = total, distance
         # what reaches the largest of all stays there
         done = each >= most
         full += most * float(count[active[done]].sum())
