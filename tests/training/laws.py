@@ -196,6 +196,15 @@ def clip_law(scheme: str = "poisson") -> None:
     close(released @ direction, clients * noise.clip, noise.variance**0.5)
 
 
+def pull_back_law() -> None:
+    """DP-Fed's local model stays in the ball at every step: no update is longer than the clip."""
+    prepared = system("dp_fed_ls")
+    run, engine = begun(prepared)
+    (task,) = run.tasks(engine, TRAIN, 1, [0, 1, 2])
+    updates = engine.hosts[0].answer(task).rows["update"]
+    assert np.linalg.norm(updates, axis=1).max() <= run.plan.noise["update"].clip * (1 + 1e-5)
+
+
 def record_clip_law() -> None:
     """One record moves a client's summed gradient by at most its clip, in the noise's own norm."""
     import torch

@@ -15,6 +15,8 @@ import torch
 
 import dpacct as dp
 from dpacct_training import sampling
+from dpacct_training.algorithms.dp_fed import DPFed
+from dpacct_training.algorithms.fedavg import FedAvg
 from dpacct_training.keys import Child, Keys
 from dpacct_training.models.linear import Linear
 from dpacct_training.noise import Gaussian, Noise
@@ -133,6 +135,42 @@ def clip_of_the_sum(patch: Patch) -> None:
         return np.concatenate([whole, np.zeros((len(rows) - 1, rows.shape[1]))])
 
     patch.setattr(Noise, "bound", summed)
+
+
+def clip_after_the_noise(patch: Patch) -> None:
+    """Rows are let through; what is bounded is the noisy sum."""
+    no_clip(patch)
+
+    def late(self: Noise, total: Any, *rest: Any) -> Any:
+        return bound(self, total_add(self, total, *rest)[None])[0]
+
+    patch.setattr(Noise, "add", late)
+
+
+def clients_do_not_clip(patch: Patch) -> None:
+    """They add their share to a row that they only say was clipped."""
+    hidden = Site.hidden
+
+    def unclipped(self: Site, field: str, rows: Any) -> Any:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(Noise, "bound", lambda self, rows: rows)
+            return hidden(self, field, rows)
+
+    patch.setattr(Site, "hidden", unclipped)
+
+
+def weights_by_samples(patch: Patch) -> None:
+    """A client counts as often as it says that it has samples."""
+
+    def weighted(self: Noise, rows: Any) -> Any:
+        return bound(self, rows) * (1 + np.arange(len(rows))[:, None] % 3)
+
+    patch.setattr(Noise, "bound", weighted)
+
+
+def no_pull_back(patch: Patch) -> None:
+    """Local steps run free; only the server clips."""
+    patch.setattr(DPFed, "update", FedAvg.update)
 
 
 def largest_norm(patch: Patch) -> None:
@@ -257,6 +295,10 @@ PLANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
     (denominator_off_by_two_percent, laws.denominator_law),
     (no_clip, laws.clip_law),
     (clip_of_the_sum, laws.clip_law),
+    (clip_after_the_noise, laws.clip_law),
+    (clients_do_not_clip, lambda: laws.residual_law("shares")),
+    (weights_by_samples, laws.clip_law),
+    (no_pull_back, laws.pull_back_law),
     (largest_norm, laws.clip_law),
     (clients_are_believed, laws.clip_law),
     (records_not_bounded, laws.record_clip_law),
@@ -275,6 +317,10 @@ PLANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
 
 def name(plant: tuple[Callable[[Patch], None], Callable[[], None]]) -> str:
     return plant[0].__name__.replace("_", " ")
+
+
+def test_without_a_bug_the_ball_holds() -> None:
+    laws.pull_back_law()
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=name)

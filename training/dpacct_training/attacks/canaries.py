@@ -194,7 +194,9 @@ def _heard(
     def of_client(world: int, run: Run, before: Arrays, released: Arrays) -> None:
         clip = run.algorithm.mechanisms(plan, before)[UPDATE].clip
         total = released[UPDATE] * float(plan.denominator) / clip
-        scores[world] += _evidence(directions @ total, float(plan.cohort.rate), total.std())
+        planned = plan.noise[UPDATE].at(1.0).variance ** 0.5
+        std = min(planned, float(total.std()))
+        scores[world] += _evidence(directions @ total, float(plan.cohort.rate), std)
 
     def of_record(world: int, run: Run, before: Arrays, released: Arrays) -> None:
         if len(released["model"]):  # a step goes against the gradient
@@ -211,7 +213,7 @@ def _heard(
 def _evidence(heard: Vector, rate: float, std: float) -> Vector:
     """Log-likelihood ratio of each canary's presence in this sum, of which it would be a unit.
 
-    `std` is measured, so that less noise than was planned is made the most of.
+    `std` is what was planned or, where it is less, what was measured: such a bug is made the most of.
     """
     likely = (heard - 0.5) / max(std, 1e-6) ** 2
     evidence: Vector = likely

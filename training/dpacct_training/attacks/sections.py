@@ -24,8 +24,8 @@ _PIXELS = 40  # height and width of an image on the paper
 
 
 def percent(share: float) -> str:
-    """As in "12.3 %"."""
-    return f"{100 * share:.3g} %"
+    """As in "12.3 %"; a hundred-thousandth at the least."""
+    return f"{round(100 * share, 3):.4g} %"
 
 
 def rows(result: Result) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -47,14 +47,7 @@ def rows(result: Result) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
                 for r in result.rates
             ]
         case Inversion():
-            head = (
-                "seen",
-                "error of a pixel",
-                "dB",
-                "mean image",
-                "told from the others",
-                "surely",
-            )
+            head = ("seen", "error", "dB", "mean image", "picked", "at least")
             return (*head, "proven at most", "guessing"), [
                 (
                     each.seen,
