@@ -341,7 +341,10 @@ class Even:
         height = min(8.0, 0.97 * math.pi / self.branch.steep)
         above = self._above
         if above is None:
-            above = self._above = self._raised(values, height * self._HEIGHTS)
+            peak = values.max(axis=1, keepdims=True)
+            live = np.flatnonzero((values > peak - _NEGLIGIBLE - 10.0).any(axis=0))
+            x = self.x[max(live[0] - 1, 0) : live[-1] + 2]
+            above = self._above = self._raised(x, height * self._HEIGHTS)
         step = self._step(values, above, tilts, frequency, height * self._HEIGHTS)
         return self._at(values, scale, step, 0.0)
 
@@ -350,8 +353,11 @@ class Even:
         if Even(self.branch, c).x.size > self.x.size:  # made for smaller tilts
             return Even(self.branch, c).damped(c, frequency)
         values, heights = self._values(tilts), np.array([2.0 * shift])
-        step = 0.5 * self._step(values, self._raised(values, heights), tilts, 0.0, heights)
-        return self._at(values, max(1.0, c), step, shift)
+        # beside the axis 1 - r + r e^l is less, and a steep tilt of a reversed law grows and reaches farther
+        step = 0.5 * self._step(values, self._raised(self.x, heights), tilts, 0.0, heights)
+        loss, log_q = self.branch.at(self.x + 1j * self.branch.sign * shift)
+        reached = np.maximum(values, (log_q + (1.0 + c) * loss).real)
+        return self._at(reached, max(1.0, c), step, shift)
 
     def _values(self, tilts: Floats) -> Floats:
         values: Floats = np.multiply.outer(tilts, self.loss)
@@ -368,11 +374,8 @@ class Even:
         loss, log_q = self.branch.at(x + 1j * self.branch.sign * shift if shift else x)
         return loss, log_q + loss + math.log(step)
 
-    def _raised(self, values: Floats, heights: Floats) -> tuple[Floats, Floats, Floats]:
+    def _raised(self, x: Floats, heights: Floats) -> tuple[Floats, Floats, Floats]:
         """Log of the size of P's density, real and imaginary part of the loss, at heights above the axis."""
-        peak = values.max(axis=1, keepdims=True)
-        live = np.flatnonzero((values > peak - _NEGLIGIBLE - 10.0).any(axis=0))
-        x = self.x[max(live[0] - 1, 0) : live[-1] + 2]
         loss, log_q = self.branch.at(x + 1j * heights[:, None])
         return (log_q + loss).real, loss.real, np.abs(loss.imag)
 

@@ -102,7 +102,7 @@ class Saddle:
                 self._prepare(c)
                 break
             except TooFine:
-                if c < 1e-12:
+                if not c >= 1e-12:
                     raise
                 c *= 0.25
         self.start = c
