@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpacct.errors import Unsupported
 from dpacct.pld import brackets, contour
+from dpacct.pld.interval import Interval
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
 from dpacct.pld.outcomes import outcomes
@@ -52,29 +53,6 @@ def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
 def _mixing(log_value: float) -> float:
     """What a log probability is off by, as a sum or a difference with open failures, and as a float."""
     return _MIXED + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
-
-
-@dataclass(frozen=True)
-class Solved:
-    """A value with the ends it lies between; `resolved` is False where the ends are mere bounds.
-
-    `tilt`: where it was read, for a similar question; 0 where nothing is known.
-    """
-
-    value: float
-    lower: float
-    upper: float
-    resolved: bool = True
-    tilt: float = 0.0
-
-
-def _between(found: contour.Solved) -> Solved:
-    """A log probability with its relative error."""
-    value = min(found.value, 0.0)
-    if value == -math.inf:
-        return Solved(value, value, value)
-    upper = min(0.0, value + math.log1p(found.error))
-    return Solved(value, value + math.log1p(-found.error), upper, tilt=found.tilt)
 
 
 @dataclass(frozen=True)
@@ -122,42 +100,43 @@ class Direction:
 
     # -- log delta -----------------------------------------------------------------------------
 
-    def _finite_log_delta(self, epsilon: float) -> Solved:
+    def _finite_log_delta(self, epsilon: float) -> Interval:
         """Of the finite losses."""
         solved = contour.log_delta(self.parts, epsilon, self.tilt)
         if solved.error < _USABLE:
-            return _between(solved)
-        upper = min(0.0, solved.above, contour.chernoff(self.parts, epsilon))
+            return solved
+        above = 0.0 if solved.resolved else min(0.0, solved.upper)
+        upper = min(above, contour.chernoff(self.parts, epsilon))
         if upper >= _LEAST_LOG:  # else it is below all floats, as surely as by any method
             upper = min(upper, contour.basic(self.parts, epsilon))
         lower = min(upper, contour.least(self.parts, epsilon))
-        return Solved(upper, lower, upper, resolved=upper - lower < _USABLE)
+        return Interval(upper, lower, upper, resolved=upper - lower < _USABLE)
 
-    def log_delta(self, epsilon: float) -> Solved:
+    def log_delta(self, epsilon: float) -> Interval:
         """log delta, by what resolves it."""
         if self.rare is not None:
             found = self.rare.log_delta(epsilon)
             if found is not None:
-                return Solved(*found)
+                return Interval(*found)
             return self._touched(epsilon, self.rare.log_touched)
         solved = self._finite_log_delta(epsilon)
         if not solved.resolved and self.low_sampling is not None:
             found = self.low_sampling.log_delta(epsilon)
-            return solved if found is None else Solved(*found)
+            return solved if found is None else Interval(*found)
         if self.log_kept == 0.0:
             return solved
         value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
-        return Solved(
+        return Interval(
             value, lower - _mixing(lower), upper + _mixing(upper), solved.resolved, solved.tilt
         )
 
-    def _touched(self, epsilon: float, most: float) -> Solved:
+    def _touched(self, epsilon: float, most: float) -> Interval:
         """By contours, and never above the probability that a record is touched at all."""
         solved = self._finite_log_delta(epsilon)
         if solved.upper <= most:
             return solved
         lower, value = min(solved.lower, most), min(solved.value, most)
-        return Solved(value, lower, most, solved.resolved, solved.tilt)
+        return Interval(value, lower, most, solved.resolved, solved.tilt)
 
     def _mixed(self, log_finite: float) -> float:
         if self.log_kept == 0.0:
@@ -178,7 +157,7 @@ class Direction:
 
     # -- epsilon ----------------------------------------------------------------------------
 
-    def epsilon(self, log_target: float) -> Solved:
+    def epsilon(self, log_target: float) -> Interval:
         """The least epsilon >= 0 with log delta at most the target."""
         if self.log_kept == 0.0:
             return self._epsilon(log_target)
@@ -186,28 +165,27 @@ class Direction:
         target = math.exp(log_target)
         excess, slack = target - self.failing, _mixing(log_target) * (target + self.failing)
         if excess <= -slack:
-            return Solved(math.inf, math.inf, math.inf)
+            return Interval(math.inf, math.inf, math.inf)
         lower = self._epsilon(math.log(excess + slack))
         if excess <= slack:
-            return Solved(lower.upper, lower.lower, math.inf, resolved=False)
+            return Interval(lower.upper, lower.lower, math.inf, resolved=False)
         upper = self._epsilon(math.log(excess - slack))
         value = self._epsilon(math.log(excess))
-        return Solved(value.value, lower.lower, upper.upper, value.resolved)
+        return Interval(value.value, lower.lower, upper.upper, value.resolved)
 
-    def _epsilon(self, log_target: float) -> Solved:
+    def _epsilon(self, log_target: float) -> Interval:
         """For the finite losses."""
         if self.rare is not None and (rare := self.rare.epsilon(log_target)) is not None:
-            return Solved(*rare)
+            return Interval(*rare)
         found = contour.epsilon(self.parts, log_target)
-        if found.error < _ROUGH * max(found.value, 1e-300) or found == contour.Solved(0.0, 0.0):
-            lower = max(0.0, found.value - found.error)
-            return Solved(found.value, lower, found.value + found.error, tilt=found.tilt)
+        if found.error < _ROUGH * max(found.value, 1e-300) or found.upper == 0.0:
+            return replace(found, lower=max(0.0, found.lower))
         if self.rare is None and self.low_sampling is not None:
             low = self.low_sampling.epsilon(log_target)
             if low is not None:
-                return Solved(*low)
+                return Interval(*low)
         lower, upper = contour.epsilon_bounds(self.parts, log_target)
-        return Solved(upper, lower, upper, resolved=upper == 0.0)
+        return Interval(upper, lower, upper, resolved=upper == 0.0)
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""

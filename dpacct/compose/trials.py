@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dpacct.compose.composition import Composition, Solved
+from dpacct.compose.composition import Composition
 from dpacct.compose.routes import ROUTES
+from dpacct.pld.interval import Interval
 from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency
@@ -87,7 +88,7 @@ class Trials:
             self.tilts[self.leading] = found
         return best
 
-    def one_direction(self, node: Node) -> Solved:
+    def one_direction(self, node: Node) -> Interval:
         """Log delta in the leading direction alone; `realised` then says whether data sets have it."""
         plan = self._plan(node, self.tilts)
         self.realised = plan.lower is None

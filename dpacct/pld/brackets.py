@@ -1,4 +1,4 @@
-"""Brackets of delta and epsilon for any composition: grids refined until an answer is narrow enough."""
+"""Intervals of delta and epsilon for any composition: grids refined until an answer is narrow enough."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from .compose import (
     window,
     with_alone,
 )
+from .interval import Interval
 from .layout import TAILS, Layouts
 from .outcomes import Outcomes, outcomes
 from .pieces import Sources, ever
@@ -43,21 +44,6 @@ _WASTED, _SHORT, _COARSENED = 4.0, 1 << 14, 4
 _FULL, _SPARE = 0.7, 0.8
 # log of what cutting tails may cost where the lattice itself is exact
 _EXACT = -36.0
-
-
-@dataclass(frozen=True)
-class Bracket:
-    """Ends that the truth lies between; `wide` where the lattice could not be made fine enough."""
-
-    lower: float
-    upper: float
-    wide: bool = False
-
-    def larger(self, other: Bracket) -> Bracket:
-        """The bracket of the larger of two numbers."""
-        return Bracket(
-            max(self.lower, other.lower), max(self.upper, other.upper), self.wide or other.wide
-        )
 
 
 @dataclass(frozen=True)
@@ -114,9 +100,9 @@ class Search:
         """Another question of the same composition: laws that are fine enough for it are kept."""
         self._question = question
 
-    def bracket(self) -> Bracket:
+    def bracket(self) -> Interval:
         """The narrowest of a few attempts."""
-        best, factor = Bracket(-math.inf, math.inf, True), 1.0
+        best, factor = Interval.between(-math.inf, math.inf, False), 1.0
         for _ in range(4):
             try:
                 pair, wide = self.compositions(factor)
@@ -127,7 +113,7 @@ class Search:
             lower, upper = self._question.read(*pair)
             lower, upper = max(lower, best.lower), min(upper, best.upper)
             excess = self._question.met(lower, upper)
-            best = Bracket(lower, upper, excess > 1.0)
+            best = Interval.between(lower, upper, excess <= 1.0)
             if excess <= 1.0 or wide or not self._work.again:
                 break
             factor *= min(0.5, max(0.02, 0.7 / excess))
@@ -139,7 +125,7 @@ class Search:
                 break
         return best
 
-    def beyond(self, epsilon: float) -> Bracket | None:
+    def beyond(self, epsilon: float) -> Interval | None:
         """The mass at infinity, where epsilon is above all finite losses; None where it is not."""
         uppers, lowers = self._lattices.build()
         if sum(count * float(law.losses[-1]) for law, count in uppers) > epsilon:
@@ -150,7 +136,7 @@ class Search:
             layouts = self._lattices.layouts
             if sum(layout.count * layout.source.span(_NEVER)[1] for layout in layouts) > epsilon:
                 return None
-        return Bracket(low - 1e-13, min(high + 1e-13, 0.0))
+        return Interval.between(low - 1e-13, min(high + 1e-13, 0.0))
 
     def compositions(self, factor: float) -> tuple[tuple[Composed, Composed], bool]:
         """(upper, lower) compositions; True where they are as fine as memory allows."""
@@ -253,12 +239,14 @@ def infinite_mass(sources: Sources) -> float:
     return ever((source.infinite, n) for source, n in sources)
 
 
-def log_delta(sources: Sources, epsilon: float, width: float = 1e-4) -> Bracket:
+def log_delta(sources: Sources, epsilon: float, width: float = 1e-4) -> Interval:
     """log delta at any real epsilon, to a relative width of delta."""
     listed = outcomes(sources)
     if listed is not None:
         below, above = listed
-        return Bracket(below.log_delta(epsilon, upper=False), above.log_delta(epsilon, upper=True))
+        return Interval.between(
+            below.log_delta(epsilon, upper=False), above.log_delta(epsilon, upper=True)
+        )
     search = Search(sources, _at_epsilon(epsilon, width))
     return search.beyond(epsilon) or search.bracket()
 
@@ -328,7 +316,7 @@ def log_profile(sources: Sources, epsilons: Floats, width: float = 1e-4) -> Floa
 
 def epsilon(
     sources: Sources, log_target: float, width: float = 1e-4, floor: float = 0.0
-) -> Bracket:
+) -> Interval:
     """The least epsilon >= floor with log delta at most the target; width relative to epsilon - floor."""
     infinite = infinite_mass(sources)
     excess, slack = 0.0, 0.0
@@ -337,7 +325,7 @@ def epsilon(
         slack = (_OPEN + 4e-16 * abs(log_target)) * (target + infinite)
         excess = target - infinite
         if excess <= -slack:
-            return Bracket(math.inf, math.inf)
+            return Interval.between(math.inf, math.inf)
     listed = outcomes(sources)
     if listed is not None:
         found = _among(listed, log_target, floor)
@@ -350,8 +338,8 @@ def epsilon(
         except TooFine:
             if not (floor <= 0.0 and _tells_little(sources, log_target)):
                 raise
-            found = Bracket(0.0, 0.0)
-    return Bracket(found.lower, math.inf, found.wide) if excess < slack else found
+            found = Interval.between(0.0, 0.0)
+    return Interval.between(found.lower, math.inf, found.resolved) if excess < slack else found
 
 
 def _tells_little(sources: Sources, log_target: float) -> bool:
@@ -417,14 +405,14 @@ def _at_delta(log_target: float, width: float, floor: float) -> Question:
     return Question(aimed, log_width, read, met, aim, log_target, width)
 
 
-def _among(listed: tuple[Outcomes, Outcomes], log_target: float, floor: float) -> Bracket:
+def _among(listed: tuple[Outcomes, Outcomes], log_target: float, floor: float) -> Interval:
     """The least epsilon >= floor at which laws of points have log delta of at most the target."""
     ends = []
     for points, up in zip(listed, (False, True), strict=True):
         start, slope = points.about(log_target, floor)
         read = partial(points.log_delta, upper=up)
         ends.append(root(read, log_target, start, floor, slope, _NEAREST, up=up))
-    return Bracket(min(ends), ends[1])
+    return Interval.between(min(ends), ends[1])
 
 
 # -- where a reading meets a target ---------------------------------------------------------------

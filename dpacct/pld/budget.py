@@ -1,6 +1,6 @@
 """How much memory and work one question may take: arrays and loops of a grid are bounded by these.
 
-A plan that would need more gets the bracket that was reached, and `Bracket.wide` says so; where there is
+A plan that would need more gets the bracket that was reached, and `Interval.resolved` says so; where there is
 none, one sentence. Work is counted in cells and places, so the same question always gets the same answer.
 `metered` counts all that is done within a block, tables of contours too, for whoever has to decide by it.
 """

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import roots
+from .interval import Interval
 from .lines import FLOOR, Line, confirmed, line_for
 from .loss import gaussian
 from .moments import Part, Summand, prepare
@@ -34,25 +34,7 @@ _SHARED = 1e-10  # nor is a worse one on the line of another epsilon
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
 
 
-@dataclass(frozen=True)
-class Solved:
-    """A log delta or an epsilon with its error; `error` inf: not resolved. `tilt`: where it was read.
-
-    `above`: what a log delta is at most, where that is all that was asked for.
-    """
-
-    value: float
-    error: float
-    tilt: float = 0.0
-    above: float = math.inf
-
-    @property
-    def resolved(self) -> bool:
-        """Whether there is an answer."""
-        return self.error < math.inf
-
-
-_UNRESOLVED = Solved(math.nan, math.inf)
+_UNRESOLVED = Interval.about(math.nan, math.inf)
 
 
 def merged(parts: Iterable[Part]) -> list[Part]:
@@ -151,7 +133,7 @@ def least(parts: Iterable[Part], eps: float) -> float:
         with suppress(TooFine):
             found = _one_step(law, eps)
             if found.error < 1.0:
-                best = max(best, found.value + math.log1p(-found.error))
+                best = max(best, found.lower)
         try:
             rest = rest + n * prepare(law, -1.0, 0.0).log_moments(-_BACK)
         except TooFine:
@@ -185,7 +167,7 @@ def epsilon_bounds(parts: Iterable[Part], log_target: float) -> tuple[float, flo
 
 
 @quiet()
-def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Solved:
+def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
     """log of E[(1 - e^{eps - L})_+] of the sum of independent losses, infinite mass left out.
 
     Where rare large losses lead the tilt, those that are together below e^-45 of delta are put at infinity.
@@ -199,7 +181,7 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Solved:
     if law is not None:
         return _one_step(law, eps)
     if eps >= sum(n * law.range[1] for law, n in laws):
-        return Solved(-math.inf, 0.0)
+        return Interval.about(-math.inf, 0.0)
     found, about = _log_delta(laws, eps, tilt)
     for _ in range(3):  # what is too rare to matter depends on delta, of which the cut tells more
         if found.resolved or math.isnan(about):
@@ -215,12 +197,12 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Solved:
     return found
 
 
-def _one_step(law: Summand, eps: float) -> Solved:
+def _one_step(law: Summand, eps: float) -> Interval:
     if law.inner is not None:
         found = log_delta(law.inner.parts, eps)
-        return replace(found, value=found.value + math.log(law.inner.rate), above=math.inf)
+        return found.moved(math.log(law.inner.rate))
     values, errors = one_step(law, np.array([eps]))
-    return Solved(float(values[0]), float(errors[0]))
+    return Interval.of_log(float(values[0]), float(errors[0]))
 
 
 @quiet()
@@ -239,7 +221,7 @@ def one_step(law: Summand, epsilons: Floats) -> tuple[Floats, Floats]:
     return logs, errors
 
 
-def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Solved, float]:
+def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Interval, float]:
     """The reading, and the saddle point's estimate."""
     found, about, _ = _with_line(laws, eps, tilt)
     return found, about
@@ -247,7 +229,7 @@ def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Solved,
 
 def _with_line(
     laws: list[Part], eps: float, tilt: float = 0.0
-) -> tuple[Solved, float, Line | None]:
+) -> tuple[Interval, float, Line | None]:
     """The same, and the line that it was read on."""
     about = math.nan
     try:
@@ -259,12 +241,12 @@ def _with_line(
         if about < _LEAST - 100.0 and saddle.plan.nodes > FEW:
             c, rest = total.c, math.log1p(total.c)
             bound = total.log_moment + c * (math.log(c) - rest - eps) - rest
-            return Solved(math.nan, math.inf, c, bound + 1e-3), math.nan, None
+            return Interval(math.nan, -math.inf, bound + 1e-3, False, c), math.nan, None
         line = line_for(saddle, total, eps)
         if line is not None and not (total.skewed and not confirmed(saddle, line, eps)):
             value, _, error = line.read(eps)
             if error < _USABLE:
-                return Solved(min(value, 0.0), error, total.c), about, line
+                return Interval.of_log(min(value, 0.0), error, total.c), about, line
     except _FAILED:
         pass
     return _UNRESOLVED, about, None
@@ -300,7 +282,7 @@ def log_deltas(parts: Iterable[Part], epsilons: Floats) -> tuple[Floats, Floats]
                 t.c,
                 eps + (2.5 * math.sqrt(t.curvature) if line.closed is None else 3.0 / t.c),
             )
-        values[k], errors[k] = found.value if found.resolved else min(found.above, 0.0), found.error
+        values[k], errors[k] = found.value if found.resolved else min(found.upper, 0.0), found.error
     return np.minimum(values, 0.0), errors
 
 
@@ -321,7 +303,7 @@ def _felt(cut: list[Part], c: float) -> bool:
 
 
 @quiet()
-def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Solved:
+def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Interval:
     """The epsilon >= floor at which log delta, infinite mass left out, is the target; floor if less there.
 
     >>> found = epsilon([(gaussian(1.0), 1)], math.log(0.126936737507))
@@ -333,7 +315,7 @@ def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Sol
     if found.resolved:
         return found
     if basic(laws, floor) <= log_target:  # so little happens that it is met without any loss
-        return Solved(floor, 0.0)
+        return Interval.about(floor, 0.0)
     try:
         cut = _cut(laws, log_target)
     except TooFine:
@@ -345,10 +327,10 @@ def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Sol
     return _by_readings(laws, log_target, floor, found.value)
 
 
-def _by_readings(laws: list[Part], log_target: float, floor: float, at: float) -> Solved:
+def _by_readings(laws: list[Part], log_target: float, floor: float, at: float) -> Interval:
     """Secants through readings of delta from an epsilon that a line came to and did not confirm."""
     if not (math.isfinite(at) and at > floor):
-        return Solved(at, math.inf)
+        return Interval.about(at, math.inf)
     behind, before = at * (1.0 + 1e-6), log_delta(laws, at * (1.0 + 1e-6))
     for _ in range(6):
         reading = log_delta(laws, at)
@@ -358,15 +340,17 @@ def _by_readings(laws: list[Part], log_target: float, floor: float, at: float) -
         if not slope < 0.0:
             break
         if abs(gap) <= max(1e-13, 0.02 * reading.error):
-            return Solved(at, (abs(gap) + reading.error) / -slope + FLOOR * at, reading.tilt)
+            return Interval.about(
+                at, (abs(gap) + reading.error) / -slope + FLOOR * at, reading.tilt
+            )
         behind, before, at = at, reading, max(floor, at + gap / slope)
-    return Solved(at, math.inf)
+    return Interval.about(at, math.inf)
 
 
-def _epsilon(laws: list[Part], log_target: float, floor: float) -> Solved:
+def _epsilon(laws: list[Part], log_target: float, floor: float) -> Interval:
     near = _near_top(laws, log_target)
     if near is not None:
-        return near if near.value > floor else Solved(floor, 0.0)
+        return near if near.value > floor else Interval.about(floor, 0.0)
     law = _single(laws)
     if law is not None:
         return _one_step_epsilon(law, log_target, floor)
@@ -376,7 +360,7 @@ def _epsilon(laws: list[Part], log_target: float, floor: float) -> Solved:
         return _UNRESOLVED
 
 
-def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Solved:
+def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Interval:
     if law.inner is not None:
         return epsilon(law.inner.parts, log_target - math.log(law.inner.rate), floor)
 
@@ -388,13 +372,13 @@ def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Solved:
 
     value = roots.decreasing(read, log_target, floor, law.range[1])
     if value == floor:
-        return Solved(floor, 0.0)
+        return Interval.about(floor, 0.0)
     _, slope = read(value)
     error = 1e-13 / -slope if slope < 0.0 else 0.0
-    return Solved(value, error + 1e-12 * abs(value))
+    return Interval.about(value, error + 1e-12 * abs(value))
 
 
-def _near_top(laws: list[Part], log_target: float) -> Solved | None:
+def _near_top(laws: list[Part], log_target: float) -> Interval | None:
     """delta(eps) >= p (1 - e^{eps - x}), x the largest loss and p its mass: for tiny deltas all there is."""
     top = log_p = 0.0
     for law, n in laws:
@@ -408,10 +392,10 @@ def _near_top(laws: list[Part], log_target: float) -> Solved | None:
     low = top + math.log1p(-math.exp(log_target - log_p))
     if top - low > 1e-10 * top:
         return None
-    return Solved(0.5 * (low + top), 0.5 * (top - low) + 4e-16 * top)
+    return Interval.about(0.5 * (low + top), 0.5 * (top - low) + 4e-16 * top)
 
 
-def _on_lines(laws: list[Part], log_target: float, floor: float) -> Solved:
+def _on_lines(laws: list[Part], log_target: float, floor: float) -> Interval:
     """Newton on lines through saddles that are corrected until a line is good at the answer."""
     c = guess(laws, log_target)
     saddle, aim = Saddle(laws, c), log_target
@@ -437,7 +421,7 @@ def _on_lines(laws: list[Part], log_target: float, floor: float) -> Solved:
     return _on_atoms(saddle, line, max(floor, total.saddle_epsilon), log_target, floor)
 
 
-def _newton(saddle: Saddle, line: Line, log_target: float, floor: float) -> Solved | None:
+def _newton(saddle: Saddle, line: Line, log_target: float, floor: float) -> Interval | None:
     """Newton along one line; None if it leaves the region that the line is good for."""
     total = line.total
     value, width, previous = total.saddle_epsilon, math.sqrt(total.curvature), math.inf
@@ -453,14 +437,14 @@ def _newton(saddle: Saddle, line: Line, log_target: float, floor: float) -> Solv
         if gap <= max(1e-13, 0.02 * error) or (abs(move) >= 0.5 * previous and gap < 1e-9):
             value += move
             if error > _USABLE or (total.skewed and not confirmed(saddle, line, value)):
-                return Solved(value, math.inf)
+                return Interval.about(value, math.inf)
             error = (error + gap) / -slope + FLOOR * abs(value)
-            return Solved(max(floor, value), error, total.c)
+            return Interval.about(max(floor, value), error, total.c)
         previous, value = abs(move), value + move
     return None
 
 
-def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: float) -> Solved:
+def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: float) -> Interval:
     """Root where point masses make kinks: Newton in a bracket, on new lines where the last is far away."""
     low, high = floor, sum(n * law.range[1] for law, n in saddle.parts)
     made: Callable[[float], Line | None] = lambda eps: line_for(  # noqa: E731
@@ -487,14 +471,14 @@ def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: f
                     if not abs(move) <= 1e-9 * abs(value) + error / -slope:
                         break
                     error = error / -slope + 4e-16 * abs(new)
-                    return Solved(max(floor, new), error, line.total.c)
+                    return Interval.about(max(floor, new), error, line.total.c)
                 new = value  # once more, on a line of its own
             elif not low < new < high:
                 new = 0.5 * (low + high) if high < math.inf else 2.0 * low + 1e-3 / line.total.c
                 if low == floor and high - floor < 1e-3 / line.total.c:
                     new = floor
             if new == floor and value == floor:
-                return Solved(floor, 0.0)
+                return Interval.about(floor, 0.0)
         elif value == at:
             break
         if not usable or abs(new - at) > near or (new == value != at):

@@ -45,7 +45,7 @@ def test_gaussians_compose_to_one(mu: float, count: int, epsilon: float) -> None
     exact = log_delta(mu * math.sqrt(count), epsilon)
     found = brackets.log_delta([(normal(mu), float(count))], epsilon)
     assert found.lower <= exact <= found.upper
-    assert found.upper - found.lower <= 1e-4 and not found.wide
+    assert found.upper - found.lower <= 1e-4 and found.resolved
 
 
 @pytest.mark.parametrize(("width", "target"), [(1e-4, -11.5), (1e-6, -11.5), (1e-4, -138.2)])
@@ -243,7 +243,7 @@ def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(brackets, "most_places", lambda laws: 1 << 10)
     monkeypatch.setattr(brackets, "MOST_SPARSE", 1 << 10)
     found = brackets.epsilon([(normal(0.001), 1e6)], math.log(1e-5), 1e-4)
-    assert found.wide
+    assert not found.resolved
     assert log_delta(1.0, found.lower) >= math.log(1e-5) >= log_delta(1.0, found.upper)
     run = dp.Poisson("0.01")(dp.Gaussian(sigma=10)) * 10**6
     answer = run.epsilon(delta=1e-5, method="lattice")

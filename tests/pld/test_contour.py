@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.pld import contour
+from dpacct.pld.interval import Interval
 from dpacct.pld.loss import LossDistribution, between, gaussian
 from dpacct.pld.moments import prepare
 
@@ -49,7 +50,7 @@ def directions(row: Row) -> list[list[tuple[LossDistribution, float]]]:
 
 def worst_epsilon(ways: list[list[tuple[LossDistribution, float]]], log_delta: float) -> Any:
     """The larger direction; None where a direction that may be the larger one is refused."""
-    best: contour.Solved | None = None
+    best: Interval | None = None
     for way in ways:
         if best is not None and (
             sum(n * law.range[1] for law, n in way) <= best.value
@@ -189,6 +190,30 @@ def test_gaussian_sums_against_the_closed_form(mu: float) -> None:
         assert found.resolved
         condition = 1e-15 * (1.0 + eps / float(m) ** 2 * eps)
         assert abs(found.value - float(mpmath.log(truth))) <= 2.0 * found.error + condition
+
+
+def test_two_steps_next_to_the_largest_loss() -> None:
+    """The damped rule ended where the tilted law does on the axis: epsilon was 1e-9 too small."""
+    law, rate = gaussian(1.0).sampled(0.0625).reversed(), mpmath.mpf("0.0625")
+    found = contour.epsilon([(law, 2)], -8.0)
+
+    def place(loss: Any) -> Any:
+        return mpmath.log((mpmath.exp(-loss) - 1 + rate) / rate) + 0.5
+
+    def profile(loss: Any) -> Any:  # of one step
+        if loss >= -mpmath.log(1 - rate):
+            return mpmath.mpf(0)
+        x = place(loss)
+        lost = (1 - rate) * mpmath.ncdf(x) + rate * mpmath.ncdf(x - 1)
+        return mpmath.ncdf(x) - mpmath.exp(loss) * lost
+
+    def both(x: Any) -> Any:
+        loss = -mpmath.log(1 - rate + rate * mpmath.exp(x - 0.5))
+        return mpmath.npdf(x) * profile(found.value - loss)
+
+    last = place(found.value + mpmath.log(1 - rate))
+    truth = mpmath.log(mpmath.quad(both, [-12, *(last - 0.5 * k for k in range(10, -1, -1))]))
+    assert float(truth) == pytest.approx(-8.0, abs=1e-11)
 
 
 @given(

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from dpacct.compose.composition import Composition, Direction, Solved
+from dpacct.compose.composition import Composition, Direction
+from dpacct.pld.interval import Interval
 from dpacct.vocabulary import Side, Strength
 
 from .lattice import Lattice, narrowed
@@ -30,12 +31,13 @@ class Exact(Route):
         if not plan.has_contour:
             return Lattice().epsilon(plan, log_delta)
 
-        def worst(directions: list[Direction]) -> Solved:
-            best: Solved | None = None
+        def worst(directions: list[Direction]) -> Interval:
+            best: Interval | None = None
             for direction in directions:
                 if best is not None and direction.surely_below(log_delta, best.lower):
                     continue
-                best = _larger(best, direction.epsilon(log_delta))
+                found = direction.epsilon(log_delta)
+                best = found if best is None else best.larger(found)
             assert best is not None
             return best
 
@@ -48,12 +50,13 @@ class Exact(Route):
         if not plan.has_contour:
             return Lattice().log_delta(plan, epsilon)
 
-        def worst(directions: list[Direction]) -> Solved:
-            best: Solved | None = None
+        def worst(directions: list[Direction]) -> Interval:
+            best: Interval | None = None
             for direction in directions:
                 if best is not None and direction.surely_below(best.lower, epsilon):
                     continue
-                best = _larger(best, direction.log_delta(epsilon))
+                found = direction.log_delta(epsilon)
+                best = found if best is None else best.larger(found)
             assert best is not None
             return best
 
@@ -64,7 +67,7 @@ class Exact(Route):
         return _lesser(found, lambda: CANONNE.log_delta(plan, epsilon)) if plan.loose else found
 
     def _finding(
-        self, plan: Composition, worst: Callable[[list[Direction]], Solved], relative: bool
+        self, plan: Composition, worst: Callable[[list[Direction]], Interval], relative: bool
     ) -> tuple[Finding, bool]:
         upper = worst(plan.upper)
         lower = upper if plan.lower is None else worst(plan.lower)
@@ -93,23 +96,8 @@ def _lesser(found: Finding, moments: Callable[[], Finding]) -> Finding:
     return replace(found, value=upper, upper=upper, strength=Strength.BOUND, basis=basis)
 
 
-def _error(solved: Solved, relative: bool) -> float:
+def _error(solved: Interval, relative: bool) -> float:
     if solved.value == solved.lower == solved.upper:
         return 0.0
     half = 0.5 * (solved.upper - solved.lower)
     return half / solved.value if relative and solved.value > 0.0 else half
-
-
-def _larger(one: Solved | None, other: Solved) -> Solved:
-    """The larger of two answers; its ends are those of the maximum."""
-    if one is None:
-        return other
-    first, second = (one, other) if one.value >= other.value else (other, one)
-    if second.upper == -math.inf:
-        return first
-    return Solved(
-        first.value,
-        min(first.value, max(first.lower, second.lower)),
-        max(first.upper, second.upper),
-        first.resolved and (second.resolved or second.upper <= first.lower),
-    )

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from dpacct.compose.composition import Composition, Direction
 from dpacct.errors import NotCertified, Unsupported
 from dpacct.pld import brackets
-from dpacct.pld.brackets import Bracket
 from dpacct.pld.budget import MEMORY, WORK
+from dpacct.pld.interval import Interval
 from dpacct.pld.nested import merged
 from dpacct.pld.pieces import Sources
 from dpacct.pld.stable import TooFine
@@ -27,7 +27,7 @@ _UNSPANNED = (
     "value is withheld; method='rdp' has an upper bound at any size, and a larger delta or fewer steps "
     "need a shorter lattice"
 )
-Ask = Callable[[Direction, Bracket | None], Bracket | None]
+Ask = Callable[[Direction, Interval | None], Interval | None]
 WIDTH = 1e-4
 """Relative width of the bracket that is aimed at."""
 # relative width up to which an answer counts as converged: the same as of the exact route
@@ -51,7 +51,7 @@ class Lattice(Route):
     name = "lattice"
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
-        def ask(way: Direction, best: Bracket | None) -> Bracket | None:
+        def ask(way: Direction, best: Interval | None) -> Interval | None:
             if best is not None and (
                 _largest(way) <= best.lower or _below(way, log_delta, best.lower)
             ):
@@ -61,7 +61,7 @@ class Lattice(Route):
         return self._finding(plan, ask, log_scale=False)
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        def ask(way: Direction, best: Bracket | None) -> Bracket | None:
+        def ask(way: Direction, best: Interval | None) -> Interval | None:
             if best is not None and _below(way, best.lower, epsilon):
                 return None
             return brackets.log_delta(sources(way), epsilon, self.width)
@@ -97,9 +97,9 @@ class Lattice(Route):
         )
 
 
-def _worst(directions: list[Direction], ask: Ask) -> Bracket:
+def _worst(directions: list[Direction], ask: Ask) -> Interval:
     """The bracket of the largest; a direction that a cheap bound shows to be below it is left out."""
-    best: Bracket | None = None
+    best: Interval | None = None
     for direction in directions:
         found = ask(direction, best)
         if found is not None:
