@@ -26,7 +26,6 @@ from .line import Line, Terms
 from .plan import Laws
 from .rule import rules_to_json
 from .search import Seeker, tilt_for_bound
-from .step import Step
 from .whole import (
     FEW_OUTCOMES,
     chernoff,
@@ -44,8 +43,6 @@ _EDGE_BITS = 256
 _MOST_BITS = 200_000  # of a closed form
 _DROWNED = 12.0  # nats by which less is expected where a value drowned in its errors
 _VALLEY = 40.0  # nats above delta at the saddle: a valley lies between near and far draws
-_LEVEL = 12.0  # nats above delta at a saddle beside which there is no hill
-_MANY_HITS = 8
 _SHORT = 0.15  # seconds that a line may take before a split is looked for
 _GIVES_UP = ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError
 """What floats may raise where they know no answer."""
@@ -292,34 +289,28 @@ class Direction:
     def float_epsilon(self, log_target: float) -> tuple[int, float]:
         """About epsilon at this log delta, where the search starts, behind how doubtful that is.
 
-        0: the saddle's, where a closed form of many steps is cheap to read again, or where neither a hill nor
-        atoms spoil it; or the fast engine's. 1: the saddle's, between the engine's ends. 2: one of these.
+        0: the fast engine's, or the saddle's of many steps with a closed form, which is cheap to read again.
+        1: the saddle's, between the ends that the engine has. 2: one of these ends.
         """
-        guess, near = self._saddle(log_target)
-        if self.closed:
-            will_do = any(count > 1 for _, count in self.laws)
-        else:
-            will_do = near and all(_often(law, count) for law, count in self.laws)
-        if will_do and guess > 0.0:
+        repeated = self.closed and any(count > 1 for _, count in self.laws)
+        guess = self._saddle_epsilon(log_target) if repeated else math.nan
+        if guess > 0.0:
             return 0, guess
         solved = self._asked(lambda engine: engine.epsilon(log_target))
-        if solved is None:
-            return 1, guess
-        if solved.resolved:
+        if solved is not None and solved.resolved:
             return 0, solved.value
-        if solved.lower < guess < solved.upper:
+        guess = self._saddle_epsilon(log_target)
+        if solved is None or solved.lower < guess < solved.upper:
             return 1, guess
         return 2, solved.lower if guess <= solved.lower else solved.upper
 
-    def _saddle(self, log_target: float) -> tuple[float, bool]:
-        """The epsilon whose own saddle has this log delta, or nan, and whether no hill is beside it."""
+    def _saddle_epsilon(self, log_target: float) -> float:
+        """The epsilon whose own saddle has this log delta, or nan."""
         try:
             with np.errstate(all="ignore"):
-                total = saddle_for_log_delta(self._float_laws, log_target)
-                epsilon = total.saddle_epsilon
-                return epsilon, total.height(epsilon) - log_target < _LEVEL
+                return saddle_for_log_delta(self._float_laws, log_target).saddle_epsilon
         except _GIVES_UP:
-            return math.nan, False
+            return math.nan
 
     def float_lower(self, log_target: float) -> float:
         """The lower end of the fast engine's epsilon; nan where it has none."""
@@ -371,11 +362,6 @@ class Direction:
             "rules": rules_to_json(rules),
         }
         return True
-
-
-def _often(law: Step, count: int) -> bool:
-    """Whether a law has no atoms to speak of, and is hit so often that a saddle is near the truth."""
-    return not law.spaced and (law.rate == 1 or count * law.rate >= _MANY_HITS)
 
 
 def _to_split(laws: Laws) -> int | None:
