@@ -120,8 +120,8 @@ MECHANISMS = (
     ),
 )
 SAMPLERS: tuple[type[Sampler] | None, ...] = (None, dp.WithoutReplacement, dp.Poisson)
-ON_A_LATTICE = ("participation",)
-"""Samplers whose pairs have no moments: seconds a question, and laws of their own."""
+LAWS_OF_THEIR_OWN = ("participation", "records-per-user")
+"""Samplers that take seconds a question, or more than a rate: plans of theirs are among the composites."""
 
 COMPOSITES: Mapping[str, Node] = {
     "votes": dp.GNMax(sigma=20, level="agent"),

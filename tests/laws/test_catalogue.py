@@ -15,9 +15,9 @@ from dpacct.vocabulary import Adjacency
 from tests.laws.brought import Brought
 from tests.laws.catalogue import (
     CELLS,
+    LAWS_OF_THEIR_OWN,
     MECHANISMS,
     OFFERED,
-    ON_A_LATTICE,
     SAMPLERS,
     Combination,
     Drawn,
@@ -47,7 +47,7 @@ def test_every_form_of_custom_is_in_the_catalogue() -> None:
 
 def test_every_sampler_is_in_the_catalogue() -> None:
     kinds = {kind for kind in leaves(Sampler) if not inspect.isabstract(kind)}
-    assert {kind.kind for kind in kinds - set(SAMPLERS)} == set(ON_A_LATTICE)
+    assert {kind.kind for kind in kinds - set(SAMPLERS)} == set(LAWS_OF_THEIR_OWN)
 
 
 def test_every_required_parameter_is_drawn() -> None:
