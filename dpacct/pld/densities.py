@@ -156,6 +156,18 @@ class Densities(Source):
         kept = np.isfinite(slices.low) & np.isfinite(slices.high) & (slices.log_p > log_mass)
         return float(slices.low[kept].min()), float(slices.high[kept].max())
 
+    @property
+    def ceiling(self) -> float:
+        """The largest loss of any slice, as near as nodes tell."""
+        return self.span(-math.inf)[1]
+
+    @property
+    def least(self) -> float:
+        """The smallest loss of any slice, as near as nodes tell; -inf where P misses a part of Q."""
+        slices = self._table[0]
+        lost = np.isneginf(slices.log_p) & (slices.log_q > -math.inf)
+        return -math.inf if lost.any() else self.span(-math.inf)[0]
+
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """Slices whose losses stay within two thirds of the distance between edges."""
         _, whole_p, whole_q = self._table
