@@ -1,7 +1,4 @@
-"""Dong, Roth, Su. Gaussian Differential Privacy. 2019 (J. R. Stat. Soc. B 2022).
-
-Trade-off functions of Gaussian shifts, what subsampling makes of them, and their central limit.
-"""
+"""Dong, Roth, Su. Gaussian Differential Privacy. 2019 (J. R. Stat. Soc. B 2022)."""
 
 from __future__ import annotations
 

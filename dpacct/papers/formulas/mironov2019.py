@@ -1,7 +1,4 @@
-"""Mironov, Talwar, Zhang. Renyi Differential Privacy of the Sampled Gaussian Mechanism. 2019.
-
-Section 3.3: the sum of whole orders, and the two series of all others.
-"""
+"""Mironov, Talwar, Zhang. Renyi Differential Privacy of the Sampled Gaussian Mechanism. 2019."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -445,9 +445,9 @@ def theorem9_final(b: float, m: int, steps: int) -> float:
     return 2.0 * m * b * steps * (math.comb(2 * steps, steps) / (1 << (2 * steps)))
 
 
-@oracle("theorem9", "theorem9_final", draws=40, within=1e-9)
-def laplace_walk(b: float, m: int, steps: int) -> float:
-    """m times E|sum of T Laplace draws| from its characteristic function, by mpmath's quadrature."""
+@cache
+def _walk(steps: int) -> float:
+    """E|sum of T Laplace draws| at scale 1, from its characteristic function, by mpmath's quadrature."""
     from mpmath import mp, pi, quad
 
     with mp.workdps(25):
@@ -456,4 +456,10 @@ def laplace_walk(b: float, m: int, steps: int) -> float:
         area = quad(lambda t: (1 - (1 + t * t) ** (-steps)) / t**2, points)
         tail = 1 / mp.mpf(points[-1])  # beyond, 1 - phi is 1 to far below rounding of the result
         rest = quad(lambda t: (1 + t * t) ** (-steps) / t**2, [points[-1], mp.inf])
-        return float(m * b * 2 / pi * (area + tail - rest))
+        return float(2 / pi * (area + tail - rest))
+
+
+@oracle("theorem9", "theorem9_final", draws=40, within=1e-9)
+def laplace_walk(b: float, m: int, steps: int) -> float:
+    """m b times the mean distance of T steps at scale 1."""
+    return m * b * _walk(steps)
