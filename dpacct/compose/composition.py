@@ -198,12 +198,13 @@ class Direction:
     # -- curves ------------------------------------------------------------------------------
 
     def log_profile(
-        self, epsilons: Floats, tolerance: float, faint: float
+        self, epsilons: Floats, tolerance: float, faint: float, floor: Floats
     ) -> tuple[Floats, Floats]:
         """Log delta at rising epsilons, and how far the upper end is above it: at most about the tolerance.
 
-        From readings at few epsilons, where these tell; else from grids. Of what is surely below `faint`
-        there is a bound, as far as one is cheap.
+        From readings at few epsilons, where these tell; else from grids. Of what is surely below `faint`,
+        or below the `floor` that another direction sets at each epsilon, there is a bound, as far as one
+        is cheap.
         """
         values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
         last, bound = self._fades(epsilons, faint)
@@ -211,7 +212,10 @@ class Direction:
         values[:last], errors[:last] = self._profile(epsilons[:last], tolerance)
         rough = np.isinf(errors)
         errors[rough] = 0.0
-        rough &= values > faint
+        rough &= values > np.maximum(faint, floor)
+        for k in np.flatnonzero(rough & (floor > -math.inf)).tolist():
+            values[k] = min(values[k], self.chernoff(float(epsilons[k])))
+            rough[k] = values[k] > floor[k]
         if rough.any():
             # where no grid spans the losses, the bound stays
             with suppress(TooFine):
@@ -219,12 +223,17 @@ class Direction:
                 values[rough], errors[rough] = np.minimum(values[rough], ends), missed
         return values, errors
 
+    def chernoff(self, epsilon: float) -> float:
+        """Chernoff's bound on log delta; 0 where there is none."""
+        bounded = self.has_contour and self.log_kept == 0.0
+        return contour.chernoff(self.parts, epsilon) if bounded else 0.0
+
     def _fades(self, epsilons: Floats, faint: float) -> tuple[int, float]:
         """From which of the rising epsilons on Chernoff's bound is below this, and the bound there."""
         first, last, bound = 0, epsilons.size, -math.inf
-        while self.has_contour and self.log_kept == 0.0 and first < last:
+        while first < last:
             middle = (first + last) // 2
-            found = contour.chernoff(self.parts, float(epsilons[middle]))
+            found = self.chernoff(float(epsilons[middle]))
             if found < faint:
                 last, bound = middle, found
             else:

@@ -214,8 +214,10 @@ def log_profile(
         return np.minimum(values + errors, 0.0)
     rising, place = np.unique(epsilons, return_inverse=True)
     best = np.full(rising.shape, -np.inf)
-    for direction in plan.upper:
-        values, errors = direction.log_profile(rising, tolerance, faint)
+    # the larger direction first: the other need not be resolved where it is surely below it
+    middle = float(rising[rising.size // 2]) if rising.size else 0.0
+    for direction in sorted(plan.upper, key=lambda way: -way.chernoff(middle)):
+        values, errors = direction.log_profile(rising, tolerance, faint, best)
         best = np.maximum(best, values + np.log1p(np.minimum(errors, 1.0)))
     # a bound at a smaller epsilon holds at a larger one
     return np.asarray(np.minimum(np.minimum.accumulate(best), 0.0)[place])

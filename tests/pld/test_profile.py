@@ -10,6 +10,7 @@ import pytest
 import dpacct as dp
 from dpacct.compose.composition import Composition
 from dpacct.pld.atoms import power
+from dpacct.pld.budget import metered
 from dpacct.pld.nested import merged
 from dpacct.pld.outcomes import outcomes
 from dpacct.pld.profile import Profile, Route
@@ -164,3 +165,15 @@ def test_listed_outcomes_say_what_they_say_of_one_epsilon(plan: dp.Node) -> None
             assert np.all(together >= np.array(exact))
             near = np.array(alone) > -30.0
             assert np.allclose(together[near], np.array(alone)[near], rtol=0, atol=1e-9)
+
+
+def test_a_direction_that_cannot_lead_needs_no_grid() -> None:
+    """Close below its largest loss, 4 log(4/3), the smaller direction is on no contour."""
+    run = dp.Poisson("0.25")(dp.Gaussian(sigma=2)) * 4
+    epsilons = np.array([1.145390625, 4.0 * math.log(4.0 / 3.0) - 1e-3])
+    with metered() as work:
+        deltas = run.profile(epsilons)
+    assert work.spent < 1.0
+    for epsilon, delta in zip(epsilons.tolist(), deltas.tolist(), strict=True):
+        truth = run.delta(epsilon=epsilon, method="exact").value
+        assert truth * (1.0 - 1e-12) <= delta <= truth * (1.0 + 1e-9)
