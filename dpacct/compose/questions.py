@@ -228,7 +228,7 @@ def tradeoff(
     node: Node, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
 ) -> float | NDArray[np.floating[Any]]:
     """See `Node.tradeoff`."""
-    from dpacct.compose.tradeoff import curve
+    from dpacct.compose.tradeoff import MANY, curve
 
     array = _checked("alpha", alpha, Real(0, 1, "both"))
     plan = Composition(node, resolve_adjacency(node, adjacency))
@@ -241,7 +241,8 @@ def tradeoff(
             "largest": [direction.largest for direction in plan.upper],
         }
     faint = _UNSEEN + math.log(float(array[array > 0.0].min(initial=1.0)))
-    values = curve(lambda e: log_profile(plan, e, _CURVE_TOLERANCE, faint), array.ravel(), **about)
+    tolerance = _CURVE_TOLERANCE if array.size > MANY else 0.0  # few are read one by one
+    values = curve(lambda e: log_profile(plan, e, tolerance, faint), array.ravel(), **about)
     values = values.reshape(array.shape)
     return float(values) if values.ndim == 0 else values
 

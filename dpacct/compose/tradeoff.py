@@ -21,7 +21,7 @@ _COARSE = 64
 _ROUNDS = 10
 _KINKED_ROUNDS = 18
 # more alphas than this share the epsilons of so many of them
-_MANY = 128
+MANY = 128
 # parts of each gap between epsilons that are looked at then
 _BETWEEN = 5
 # alphas of one block, and lines beside the best ones of its ends that are looked at too
@@ -86,7 +86,7 @@ def curve(
     def refined(alphas: Floats) -> tuple[Floats, Floats, Floats]:
         return _refined(log_profile, alphas, corners, scale=scale, kinked=kinked)
 
-    if alpha.size > _MANY:
+    if alpha.size > MANY:
         few = _representatives(alpha)
         epsilons, log_delta, _ = refined(few)
         if not kinked:  # between two representatives the best epsilon lies between theirs
@@ -104,9 +104,9 @@ def curve(
 def _representatives(alpha: Floats) -> Floats:
     """Some of the alphas, by rank and by size."""
     ordered = np.unique(alpha)
-    ranks = np.unique(np.linspace(0, ordered.size - 1, _MANY).astype(int))
+    ranks = np.unique(np.linspace(0, ordered.size - 1, MANY).astype(int))
     positive = ordered[ordered > 0.0]
-    sizes = np.searchsorted(positive, np.geomspace(positive[0], positive[-1], _MANY))
+    sizes = np.searchsorted(positive, np.geomspace(positive[0], positive[-1], MANY))
     return np.union1d(ordered[ranks], positive[np.minimum(sizes, positive.size - 1)])
 
 

@@ -96,7 +96,10 @@ class Profile:
         self._panels: list[Panel] = []
 
     def __call__(self, epsilons: Floats, tolerance: float) -> tuple[Floats, Floats]:
-        """Upper ends at these, and errors of about the tolerance; inf where no reading resolves."""
+        """Upper ends at these, and errors of about the tolerance; inf where no reading resolves.
+
+        At a tolerance of 0 each is read by itself.
+        """
         x, inverse = np.unique(np.asarray(epsilons, float), return_inverse=True)
         values, errors = np.full(x.shape, math.nan), np.zeros(x.shape)
         if not x.size:
@@ -126,7 +129,7 @@ class Profile:
             few = np.searchsorted(asked, high) - np.searchsorted(asked, low) <= _POINTS + 1
             if self._spent > _LONG:
                 values[part], errors[part] = self._chords(x[part]), math.inf
-            elif self._every or few:
+            elif self._every or few or not tolerance:
                 values[part], errors[part] = self._at(x[part])
                 self._alone = np.union1d(self._alone, x[part])
             elif cut in (first, last):  # all in one half

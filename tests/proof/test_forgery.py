@@ -28,7 +28,7 @@ MADE = {
     "damped": (dp.Poisson(0.1)(dp.Gaussian(sigma=1)) * 5, "2"),
     "panels": (dp.WithoutReplacement(0.05)(dp.Gaussian(sigma=1)) * 200, "1"),
     "point masses": (dp.Poisson(0.1)(dp.Laplace(b=1)) * 300, "2"),
-    "far draws": (dp.Poisson("1e-4")(dp.Gaussian(sigma="0.5")) * 4, "3"),
+    "far draws": (dp.Poisson("1e-4")(dp.Gaussian(sigma="0.5")) * 100, "3"),
 }
 NO_PROOF = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NotCertified)
 

@@ -16,7 +16,7 @@ from dpacct.report.plots.chart import Axis, Band, Chart, Line
 from dpacct.report.words import Branch, branches, phrase
 from dpacct.shuffling.shuffle import Shuffle
 from dpacct.vocabulary import Strength
-from tests.core.plans import plans
+from tests.plans import plans
 
 
 def size(branch: Branch) -> int:

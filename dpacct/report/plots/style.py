@@ -89,7 +89,7 @@ LINES: dict[Strength, Any] = {
     Strength.REFUTED: (0, (1.2, 1.6)),
 }
 """Solid: the true value. Dash-dotted: a bound. Dotted: a paper's formula. Dashed: an estimate."""
-_FONTS = "'DejaVu Sans', Verdana, Helvetica, sans-serif"  # Verdana is as wide as DejaVu Sans
+FONTS = "'DejaVu Sans', Verdana, Helvetica, sans-serif"  # Verdana is as wide as DejaVu Sans
 _DARK = {  # the paper, the ink and the shades of a picture on a dark page; lines keep their colours
     "#ffffff": "#15191e",
     INK: "#e6e9ec",
@@ -265,7 +265,7 @@ def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
             figure.set_layout_engine("none")
         figure.savefig(out, format=suffix[1:], metadata=about)
     if suffix == ".svg":
-        return dark(out.getvalue().decode().replace("'DejaVu Sans'", _FONTS)).encode()
+        return dark(out.getvalue().decode().replace("'DejaVu Sans'", FONTS)).encode()
     return out.getvalue()
 
 

@@ -7,10 +7,12 @@ dashed line is an estimate, or what is compared with.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from dpacct.report.plots.style import FONTS, INK, dark
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def svg(chart: Chart, *, standalone: bool = False) -> str:
         return [(across(x), upward(y)) for x, y in drawable]
 
     lines = [places(values) for values in ys]
-    space = '<svg xmlns="http://www.w3.org/2000/svg" color="#222222" ' if standalone else "<svg "
+    space = '<svg xmlns="http://www.w3.org/2000/svg" ' if standalone else "<svg "
     parts = [
         f'{space}viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}" role="img" '
         f'aria-label="{escape(chart.title)}" font-family="inherit" font-size="13" '
@@ -66,7 +68,18 @@ def svg(chart: Chart, *, standalone: bool = False) -> str:
             y += 18
     for mark in chart.marks:
         parts += _mark(across(mark.x), upward(mark.y), escape(mark.text))
-    return "\n".join([*parts, "</svg>"])
+    picture = "\n".join([*parts, "</svg>"])
+    return _alone(picture) if standalone else picture
+
+
+def _alone(picture: str) -> str:
+    """As a file: a ground, ink and letters of its own, in place of those of a page."""
+    ground = f'<rect width="{_WIDTH:.0f}" height="{_HEIGHT:.0f}" fill="#ffffff"/>'
+    end = picture.index(">") + 1
+    picture = f"{picture[:end]}\n{ground}{picture[end:]}"
+    picture = re.sub(r"var\(--[\w-]+, (#\w+)\)", r"\1", picture)
+    picture = picture.replace("currentColor", INK).replace('"inherit"', f'"{FONTS}"')
+    return dark(picture)
 
 
 def _fits(axis: Axis, value: float) -> bool:

@@ -22,7 +22,7 @@ from dpacct.sampling.poisson import Poisson
 from dpacct.tree import Compose, Node, Repeat, composed, repeated, resolve_adjacency
 from dpacct.tree.facts import MAX_DEPTH
 from dpacct.vocabulary import Adjacency, Unit
-from tests.core.plans import plans
+from tests.plans import plans
 from tests.work import calls
 
 A, B, C = Gaussian(sigma=1), Laplace(b=2), PureDP(epsilon="0.1")

@@ -1,6 +1,6 @@
 """The pictures of docs/pictures.md and docs/sweep.md: made by the command that stands under each.
 
-`python -m tests.plots.doc_pictures` makes them all again.
+`python -m tests.report.plots.doc_pictures` makes them all again.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.poisson import Poisson
 from dpacct.tree.node import READERS, Leaf
 from dpacct.vocabulary import Adjacency
-from tests.core.plans import mechanisms
+from tests.plans import mechanisms
 
 ONE_EACH: list[Mechanism] = [
     Gaussian(sigma=1.1),

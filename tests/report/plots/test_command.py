@@ -10,7 +10,7 @@ import pytest
 import dpacct as dp
 from dpacct.cli.commands.curve import KINDS
 from tests.cli.runner import line
-from tests.plots.charts import STEP
+from tests.report.plots.charts import STEP
 
 THEOREM_1 = "curve --rate 0.05 --steps 30 --sampling uniform --kind noise --delta 1000^-1.1"
 PLAN = "--sigma 1.1 --rate 0.01 --steps 1000"

@@ -24,7 +24,7 @@ from dpacct.sampling.sampled import Sampler
 from dpacct.tree import Node, from_json
 from dpacct.tree.node import Leaf
 from dpacct.vocabulary import Adjacency
-from tests.core.plans import gaussians, mechanisms, rates
+from tests.plans import gaussians, mechanisms, rates
 
 SAMPLERS: list[type[Sampler]] = [Poisson, WithoutReplacement]
 samplers = st.sampled_from(SAMPLERS)

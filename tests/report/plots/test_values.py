@@ -11,7 +11,7 @@ from mpmath import exp, mp, mpf, ncdf
 import dpacct as dp
 from dpacct.report.plots.draw import draw
 from dpacct.report.plots.kinds import profile, rdp, tradeoff
-from tests.plots.charts import KINDS, RUN, STEP, chart, with_noise
+from tests.report.plots.charts import KINDS, RUN, STEP, chart, with_noise
 
 SIGMA = 2
 GAUSSIAN = dp.Gaussian(sigma=SIGMA)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.report.rounding import compared_to, down, more_or_less, near, percent, up
-from tests.plots.charts import RUN, STEP, chart, with_noise
+from tests.report.plots.charts import RUN, STEP, chart, with_noise
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from dpacct.report.plots.draw import draw
 from dpacct.report.plots.style import COLUMN, LINES, LOOKS, METHOD_LOOKS, SIZE, style
 from dpacct.vocabulary import Strength
-from tests.plots.charts import KINDS, chart
+from tests.report.plots.charts import KINDS, chart
 
 # Machado, Oliveira and Fernandes 2009, table 1, severity 1.0: what a dichromat sees, in linear RGB.
 EYES = {

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dpacct.report.plots.chart import Axis, Chart, Line
 from dpacct.report.plots.terminal import text_plot
 from tests.cli.runner import line
-from tests.plots.charts import KINDS, chart
+from tests.report.plots.charts import KINDS, chart
 
 PLAN = "curve --sigma 1.1 --rate 0.01 --steps 1000 --points 9"
 

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import dpacct as dp
 from dpacct.auditing.bounds import Curve
-from tests.audit.laws_of_counts import Counted, drawn
+from tests.auditing.laws_of_counts import Counted, drawn
 
 A = dp.auditing
 mp.mp.dps = 50

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.plots.doc_pictures import FOLDER, PAGES, Picture, pictures, title
+from tests.report.plots.doc_pictures import FOLDER, PAGES, Picture, pictures, title
 from tests.structure.project import ROOT
 
 
 @pytest.mark.parametrize("picture", pictures(), ids=lambda p: p.file)
 def test_a_picture_is_up_to_date(picture: Picture, tmp_path: Path) -> None:
     assert picture.finding(tmp_path) == title(FOLDER / picture.file), (
-        "python -m tests.plots.doc_pictures makes them again"
+        "python -m tests.report.plots.doc_pictures makes them again"
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 import dpacct as dp
 from dpacct.report.plots.draw import draw
 from dpacct.report.plots.style import FORMATS, save, to_bytes
-from tests.plots.charts import KINDS, chart
+from tests.report.plots.charts import KINDS, chart
 
 BEGINS = {".svg": b"<?xml", ".pdf": b"%PDF", ".png": b"\x89PNG"}
 

@@ -13,7 +13,7 @@ from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.poisson import Poisson
 from dpacct.tree import Node, from_dict, from_json
-from tests.core.plans import plans
+from tests.plans import plans
 
 RUN = Poisson(0.01)(Gaussian(sigma=1.1)) * 1000
 SAVED = {
