@@ -62,8 +62,8 @@ class Risk:
         >>> f"{dp.Risk(dp.PureDP(epsilon=1)).advantage().upper:.6f}"
         '0.462117'
         """
-        found = self.node.delta(epsilon=0, adjacency=self.adjacency, method="exact")
-        return replace(found, quantity="advantage", log_value=None)
+        answer = self.node.delta(epsilon=0, adjacency=self.adjacency, method="exact")
+        return replace(answer, quantity="advantage", log_value=None)
 
     def true_positive_rate(self, false_positive_rate: Number) -> Answer:
         """Upper bound of the true positive rate of any attack with this false positive rate."""
@@ -76,20 +76,20 @@ class Risk:
         >>> f"{dp.Risk(dp.Gaussian(sigma=2)).reconstruction(0.01).upper:.5f}"
         '0.03390'
         """
-        found = self._beyond(baseline, "baseline", "reconstruction")
-        return replace(found, basis=(*found.basis, _RECONSTRUCTION))
+        result = self._beyond(baseline, "baseline", "reconstruction")
+        return replace(result, basis=(*result.basis, _RECONSTRUCTION))
 
     def precision(self, false_positive_rate: Number, prior: Number = Fraction(1, 2)) -> Answer:
         """Upper bound of the posterior probability that a record which an attack points at is a member."""
         rate = PROBABILITY.check("false_positive_rate", false_positive_rate)
         p = float(PROBABILITY.check("prior", prior))
-        found = self.true_positive_rate(rate)
+        result = self.true_positive_rate(rate)
 
         def posterior(hits: float) -> float:
             return p * hits / (p * hits + (1.0 - p) * float(rate))
 
-        value = math.nextafter(posterior(float(found)), 1.0)
-        return replace(found, quantity="precision", value=value, upper=value)
+        value = math.nextafter(posterior(float(result)), 1.0)
+        return replace(result, quantity="precision", value=value, upper=value)
 
     def accuracy(self, prior: Number = Fraction(1, 2)) -> Answer:
         """Largest accuracy (1 - Bayes risk) in telling members, each with this prior probability.
@@ -101,22 +101,22 @@ class Risk:
         p = PROBABILITY.check("prior", prior)
         odds = (1 - p) / p
         distance = abs(math.log(odds.numerator) - math.log(odds.denominator))
-        found = self.node.delta(epsilon=distance, adjacency=self.adjacency, method="exact")
+        answer = self.node.delta(epsilon=distance, adjacency=self.adjacency, method="exact")
         least = float(min(p, 1 - p))
 
         def right(delta: float | None) -> float | None:
             return None if delta is None else 1.0 - least * (1.0 - delta)
 
-        lower, upper = right(found.lower), right(found.upper)
-        value = right(found.value)
+        lower, upper = right(answer.lower), right(answer.upper)
+        value = right(answer.value)
         assert value is not None
         return replace(
-            found,
+            answer,
             quantity="accuracy",
             value=value,
             lower=None if lower is None else math.nextafter(lower, 0.0),
             upper=None if upper is None else math.nextafter(upper, 1.0),
-            basis=(*found.basis, _BAYES),
+            basis=(*answer.basis, _BAYES),
             log_value=None,
         )
 
@@ -168,19 +168,19 @@ def calibrate_risk(
     build = making_plans(build)
     hits = PROBABILITY.check("true_positive_rate", true_positive_rate)
     alarms = PROBABILITY.check("false_positive_rate", false_positive_rate)
-    told = f"no {name} keeps the true positive rate within {float(hits):g}"
+    message = f"no {name} keeps the true positive rate within {float(hits):g}"
     if hits <= alarms:
-        told += f": a false positive rate of {float(alarms):g} is attained by guessing"
-        raise Unreachable(told, argument="true_positive_rate")
+        message += f": a false positive rate of {float(alarms):g} is attained by guessing"
+        raise Unreachable(message, argument="true_positive_rate")
 
     def excess(noise: float) -> float:
-        found = float(Risk(build(noise)).true_positive_rate(alarms))
-        return math.log(found / float(hits))
+        value = float(Risk(build(noise)).true_positive_rate(alarms))
+        return math.log(value / float(hits))
 
     low, high = bounds or (_LEAST, _MOST)
     safe, unsafe = real(excess, low, high, width=1e-9)
     if safe is None:
-        raise Unreachable(told, argument="true_positive_rate")
+        raise Unreachable(message, argument="true_positive_rate")
     witness = Risk(build(safe)).true_positive_rate(alarms)
     upward = unsafe is None or safe >= unsafe
     return replace(

@@ -43,23 +43,23 @@ PROOF = FOLDER / "certificate.json"
 def prove() -> None:
     """Write the certificate. Its contour is found by a search in floats, so it is kept."""
     run = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * STEPS
-    told = certified.epsilon(run, delta="1e-5").certificate
-    PROOF.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    certificate = certified.epsilon(run, delta="1e-5").certificate
+    PROOF.write_text(json.dumps(certificate, indent=1) + "\n", encoding="utf-8")
     claim.cache_clear()
 
 
 @cache
 def claim() -> dict[str, Any]:
     """The certificate's claim that delta is at most 1e-5 at the upper end of epsilon."""
-    told = json.loads(PROOF.read_text(encoding="utf-8"))
-    found = (c for c in told["claims"] if c["relation"] == "at most" and "sum" in c["terms"])
-    return max(found, key=lambda c: ball(c["terms"]["sum"])[0])
+    document = json.loads(PROOF.read_text(encoding="utf-8"))
+    results = (c for c in document["claims"] if c["relation"] == "at most" and "sum" in c["terms"])
+    return max(results, key=lambda c: ball(c["terms"]["sum"])[0])
 
 
 def ball(text: str) -> tuple[float, float]:
     """Middle and radius."""
-    found = BALL.fullmatch(text)
-    return (float(found[1]), float(found[2])) if found else (float(text), 0.0)
+    match = BALL.fullmatch(text)
+    return (float(match[1]), float(match[2])) if match else (float(text), 0.0)
 
 
 def points() -> list[Row]:
@@ -135,8 +135,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             colour = style.GREEN if k == 0 else style.VERMILION
             if size > floor:
                 right.barh(k, size, left=floor, color=colour, height=0.6)
-            told = words.near(size, 2) + ("" if size > floor else ", far left of this axis")
-            right.text(2 * max(size, floor), k, told, va="center")
+            value = words.near(size, 2) + ("" if size > floor else ", far left of this axis")
+            right.text(2 * max(size, floor), k, value, va="center")
         right.set_yticks(range(len(shown)), list(reversed(shown)))
         right.set_xscale("log")
         right.set_xlim(floor, 1e-8)

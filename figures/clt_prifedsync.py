@@ -57,9 +57,9 @@ def row(point: Row) -> Row:
     sigma = str(point["sigma"])
     mu = theorem2_clt(batch, records, float(sigma), 1, steps)
     step = dp.WithoutReplacement(Fraction(batch, records))(dp.Gaussian(sigma=sigma))
-    told = (step * steps).epsilon(delta=DELTA, method="exact")
+    answer = (step * steps).epsilon(delta=DELTA, method="exact")
     limit = dp.Gaussian(sigma=1 / mu).epsilon(delta=DELTA)
-    return {**point, "mu": mu, "limit": limit.value, "lower": told.lower, "upper": told.upper}
+    return {**point, "mu": mu, "limit": limit.value, "lower": answer.lower, "upper": answer.upper}
 
 
 def draw(rows: Sequence[Row]) -> tuple[Figure, str]:

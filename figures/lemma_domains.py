@@ -88,11 +88,11 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             x = np.geomspace(least, VARIANCES[-1], 200)
             y = np.array([largest_order(v) for v in x]) - 1
             ax.plot([least, *x], [ORDERS[0] - 1, *y], color=style.INK, linewidth=1.6)
-            for at, told in (
+            for at, value in (
                 ((x[90], 0.45 * y[90]), "holds"),
                 ((1.6, 6.0), "outside its domain"),
             ):
-                words_on = ax.text(*at, told, ha="center", color=style.INK)
+                words_on = ax.text(*at, value, ha="center", color=style.INK)
                 words_on.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
             ax.set_xscale("log")
             ax.set_yscale("log")

@@ -101,8 +101,8 @@ def row(point: Row) -> Row:
 
 def lines(rows: Sequence[Row], sampling: str, route: str, column: str) -> tuple[list, list]:
     """The promises and a column along one line."""
-    found = [r for r in rows if r["sampling"] == sampling and r["route"] == route]
-    return [r["promised"] for r in found], [r[column] for r in found]
+    results = [r for r in rows if r["sampling"] == sampling and r["route"] == route]
+    return [r["promised"] for r in results], [r[column] for r in results]
 
 
 def draw(rows: Sequence[Row]) -> tuple[Figure, str]:

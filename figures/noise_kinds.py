@@ -72,8 +72,8 @@ def noise(kind: str, level: float) -> float:
     tried = np.linspace(0.02, 0.98, 25)
     start = int(np.argmin([spent(float(nu)) for nu in tried]))
     ends = tried[max(start - 1, 0)], tried[min(start + 1, len(tried) - 1)]
-    found = minimize_scalar(spent, bounds=ends, method="bounded", options={"xatol": 1e-9})
-    return float(found.fun)
+    result = minimize_scalar(spent, bounds=ends, method="bounded", options={"xatol": 1e-9})
+    return float(result.fun)
 
 
 def stairs(eps0: float, nu: float | None) -> float:
@@ -93,16 +93,16 @@ def solved(rdp: Callable[[float], float], level: float, low: float, high: float)
     """The scale at which a divergence that falls with it meets the level."""
     from scipy.optimize import brentq
 
-    found = brentq(
+    result = brentq(
         lambda t: math.log(rdp(math.exp(t)) / level), math.log(low), math.log(high), xtol=1e-12
     )
-    return math.exp(float(found))
+    return math.exp(float(result))
 
 
 def column(rows: Sequence[Row], panel: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """One line."""
-    found = [(r["at"], r["value"]) for r in rows if (r["panel"], r["kind"]) == (panel, kind)]
-    x, y = zip(*found, strict=True)
+    results = [(r["at"], r["value"]) for r in rows if (r["panel"], r["kind"]) == (panel, kind)]
+    x, y = zip(*results, strict=True)
     return np.array(x), np.array(y)
 
 

@@ -65,9 +65,9 @@ def points() -> list[Row]:
 def row(point: Row) -> Row:
     """Seconds of processor time, and the answer over the truth, minus one."""
     peer, case = str(point["accountant"]), str(point["case"])
-    found = measured()[peer, case]
-    gap = float(found["values"][0]) / truths()[case] - 1
-    return {**point, "seconds": found["seconds"], "gap": gap}
+    entry = measured()[peer, case]
+    gap = float(entry["values"][0]) / truths()[case] - 1
+    return {**point, "seconds": entry["seconds"], "gap": gap}
 
 
 def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
@@ -96,10 +96,10 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     with style.style():
         for (peer, name), look in zip(NAMES.items(), style.LOOKS, strict=True):
             for below in (False, True):
-                found = [r for r in of(peer) if (float(r["gap"]) < -NOISE) == below]
+                results = [r for r in of(peer) if (float(r["gap"]) < -NOISE) == below]
                 ax.plot(
-                    [r["seconds"] for r in found],
-                    [max(abs(float(r["gap"])), FLOOR) for r in found],
+                    [r["seconds"] for r in results],
+                    [max(abs(float(r["gap"])), FLOOR) for r in results],
                     linestyle="",
                     marker=look.marker,
                     color=look.colour,

@@ -47,8 +47,8 @@ def row(point: Row) -> Row:
     asked = noises()[tuple(point.values())]
     if math.isnan(asked):
         return {**point, "lower": math.nan, "upper": math.nan}
-    told = plan(str(sampling), asked).epsilon(delta=DELTA, method="exact")
-    return {**point, "lower": told.lower, "upper": told.upper}
+    answer = plan(str(sampling), asked).epsilon(delta=DELTA, method="exact")
+    return {**point, "lower": answer.lower, "upper": answer.upper}
 
 
 def at(rows: Sequence[Row], route: str, column: str, promised: float) -> float:

@@ -52,7 +52,7 @@ class Record:
         if self.prepare is not None:
             self.prepare()
         self.file(".csv").write_text(
-            to_csv([self.row(one) for one in self.points()]), encoding="utf-8"
+            to_csv([self.row(point) for point in self.points()]), encoding="utf-8"
         )
 
     def table(self) -> list[Row]:
@@ -68,8 +68,8 @@ class Record:
 
     def mark(self) -> str:
         """The fingerprint of the script and its table."""
-        told = b"\0".join(self.file(suffix).read_bytes() for suffix in (".py", ".csv"))
-        return f"{self.name}.py, {self.name}.csv: sha256 {hashlib.sha256(told).hexdigest()[:32]}"
+        result = b"\0".join(self.file(suffix).read_bytes() for suffix in (".py", ".csv"))
+        return f"{self.name}.py, {self.name}.csv: sha256 {hashlib.sha256(result).hexdigest()[:32]}"
 
 
 def signed(picture: str, title: str, mark: str) -> str:

@@ -60,8 +60,8 @@ def row(point: Row) -> Row:
     shuffle = Shuffle(eps0=eps0, clients=n)
     if name == TRUTH:
         return {**point, "epsilon": max(b.epsilon(math.log(DELTA)) for b in lower_bounds(shuffle))}
-    found = [b.epsilon(math.log(DELTA)) for b in upper_bounds(shuffle) if b.name == name]
-    return {**point, "epsilon": found[0] if found and found[0] < eps0 else math.nan}
+    results = [b.epsilon(math.log(DELTA)) for b in upper_bounds(shuffle) if b.name == name]
+    return {**point, "epsilon": results[0] if results and results[0] < eps0 else math.nan}
 
 
 def printed(eps0: float, clients: int) -> float:

@@ -84,8 +84,8 @@ def two_classes(first: int, second: int, sigma: int) -> float:
 
 def line(rows: Sequence[Row], sigma: int, route: str) -> tuple[np.ndarray, np.ndarray]:
     """One line by margin."""
-    found = [r for r in rows if (r["sigma"], r["route"]) == (sigma, route)]
-    return np.array([r["margin"] for r in found]), np.array([r["divergence"] for r in found])
+    results = [r for r in rows if (r["sigma"], r["route"]) == (sigma, route)]
+    return np.array([r["margin"] for r in results]), np.array([r["divergence"] for r in results])
 
 
 def draw(rows: Sequence[Row]) -> tuple[Figure, str]:

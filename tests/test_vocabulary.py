@@ -28,9 +28,9 @@ def test_every_word_reads_back(kind: type[Adjacency]) -> None:
 def test_what_is_no_word_is_refused_in_one_sentence(bad: object) -> None:
     with pytest.raises(InvalidArgument) as caught:
         Adjacency.parse(bad)
-    told = str(caught.value)
-    assert told.startswith("adjacency must be add-remove, replace-one or zero-out, got ")
-    assert len(told) < 150 and "\n" not in told
+    message = str(caught.value)
+    assert message.startswith("adjacency must be add-remove, replace-one or zero-out, got ")
+    assert len(message) < 150 and "\n" not in message
     assert caught.value.argument == "adjacency"
 
 

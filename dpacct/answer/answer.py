@@ -95,10 +95,10 @@ class Answer:
         low = -math.inf if self.lower is None else self.lower
         high = math.inf if self.upper is None else self.upper
         if not low <= self.value <= high:
-            told = (
+            message = (
                 f"lower <= value <= upper must hold, got {self.lower}, {self.value}, {self.upper}"
             )
-            raise InvalidArgument(told, argument="value")
+            raise InvalidArgument(message, argument="value")
         for end, sides in (
             ("lower", (Side.TWO_SIDED, Side.LOWER)),
             ("upper", (Side.TWO_SIDED, Side.UPPER)),
@@ -110,8 +110,8 @@ class Answer:
         if self.strength is Strength.REFUTED:
             raise InvalidArgument("a refuted number is never an answer", argument="strength")
         if self.safe_end not in ("upper", "lower"):
-            told = f"safe_end must be 'upper' or 'lower', got {self.safe_end!r}"
-            raise InvalidArgument(told, argument="safe_end")
+            message = f"safe_end must be 'upper' or 'lower', got {self.safe_end!r}"
+            raise InvalidArgument(message, argument="safe_end")
         for key in self.extra:
             if key in RESERVED:
                 raise InvalidArgument(
@@ -220,7 +220,7 @@ class Answer:
         "inf" or "-inf", which `float` reads. A plan made of a function is null. Keys of `extra` stand
         beside the others; the alternatives carry their own bracket and time.
         """
-        told: dict[str, Any] = {
+        results: dict[str, Any] = {
             "schema": SCHEMA,
             "quantity": self.quantity,
             **self._numbers(),
@@ -235,16 +235,16 @@ class Answer:
                 for other in self.alternatives
             ],
         }
-        return told | {key: _json(value) for key, value in self.extra.items()}
+        return results | {key: _json(value) for key, value in self.extra.items()}
 
     def _numbers(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        results: dict[str, Any] = {
             "value": _json(self.value),
             "lower": _json(self.lower),
             "upper": _json(self.upper),
         }
-        told |= {"side": str(self.side), "strength": str(self.strength), "method": self.method}
-        return told if self.log_value is None else told | {"log_value": _json(self.log_value)}
+        results |= {"side": str(self.side), "strength": str(self.strength), "method": self.method}
+        return results if self.log_value is None else results | {"log_value": _json(self.log_value)}
 
 
 def _end(other: Any) -> Any:

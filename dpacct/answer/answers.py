@@ -75,8 +75,8 @@ class Answers(Sequence["Answer"]):
 
     def __getitem__(self, index: Any) -> Any:
         """One answer in reading order, or several of them."""
-        found = self._answers[index]
-        return Answers(found) if isinstance(index, slice) else found
+        entry = self._answers[index]
+        return Answers(entry) if isinstance(index, slice) else entry
 
     def __repr__(self) -> str:
         return "\n".join(map(str, self._answers))

@@ -168,8 +168,10 @@ class Boundary(Question):
 
         guess = self.compute(plan, adjacency, self.quick(plan, adjacency))
         if guess.side is not Side.TWO_SIDED:
-            told = f"no {self.quantity} that can be asked about misses the target, or is known to"
-            raise NotCertified(told, argument=self.quantity)
+            message = (
+                f"no {self.quantity} that can be asked about misses the target, or is known to"
+            )
+            raise NotCertified(message, argument=self.quantity)
         about: dict[str, Any] = {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -180,8 +182,8 @@ class Boundary(Question):
         if not self.whole:
             return certified.parameter(plan, guess=guess.value, digits=digits, **about)
         if guess.safe_end == "upper":
-            told = "whole numbers are proved where privacy falls with them, and here it grows"
-            raise Unsupported(told, argument="method")
+            message = "whole numbers are proved where privacy falls with them, and here it grows"
+            raise Unsupported(message, argument="method")
         return certified.whole_parameter(plan, guess=int(guess), **about)
 
     def compute(
@@ -238,8 +240,8 @@ def ask(
     allowed = MOST_EFFORT.check("effort", effort)
     proves = method == "certified" or digits is not None
     if proves and method not in ("auto", "certified"):
-        told = f"digits must be left out, or method be certified, got method {method!r:.60}"
-        raise InvalidArgument(told, argument="digits")
+        message = f"digits must be left out, or method be certified, got method {method!r:.60}"
+        raise InvalidArgument(message, argument="digits")
     if digits is None and (sharper := question.sharper(plan, word, method)) is not None:
         return sharper
     if not proves and method != "auto":
@@ -258,8 +260,8 @@ def ask(
     else:
         seconds = time.perf_counter() - started
         return replace(proven.answer, certificate=proven.certificate, seconds=seconds)
-    found = question.compute(plan, word, question.quick(plan, word))
-    return replace(found, notes=notes, seconds=time.perf_counter() - started)
+    result = question.compute(plan, word, question.quick(plan, word))
+    return replace(result, notes=notes, seconds=time.perf_counter() - started)
 
 
 def listed(values: Any) -> tuple[list[Any], tuple[int, ...]] | None:

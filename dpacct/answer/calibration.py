@@ -80,11 +80,11 @@ def search(
     trials = Search(build, *target, method, adjacency, low, high, integer)
     safe, unsafe, missed = trials.boundary()
     if safe is None:
-        told = (
+        message = (
             f"no {name} from {low:g} to {high:g} meets epsilon {target[0]:g} at "
             f"delta {math.exp(target[1]):.6g}"
         )
-        raise Unreachable(told, argument=name)
+        raise Unreachable(message, argument=name)
     witness = trials.answer(safe)
     # at an edge of the search all of it is safe, and the boundary is somewhere beyond
     upward = safe >= unsafe if unsafe is not None else safe < high
@@ -207,7 +207,7 @@ def noise_multiplier(
         noise = Gaussian(sigma=sigma)
         return (noise if sampler is None else sampler(rate)(noise)) * count
 
-    found = calibrate(
+    calibrated = calibrate(
         plan,
         epsilon=epsilon,
         delta=delta,
@@ -217,7 +217,7 @@ def noise_multiplier(
         name="noise_multiplier",
     )
     # a clipped sum moves by one clip or by two, so that this is exact
-    return found.adjacency.clip_factor * float(found)
+    return calibrated.adjacency.clip_factor * float(calibrated)
 
 
 def _called(name: str) -> str:

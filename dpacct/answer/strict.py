@@ -34,8 +34,8 @@ def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]
             with np.errstate(all="call", under="ignore", call=_withhold):
                 return question(*args, **kwargs)
         except (ArithmeticError, MemoryError) as error:
-            told = "its numbers are beyond the reach of doubles and of this engine"
-            raise NotCertified(f"the answer is withheld: {told}") from error
+            message = "its numbers are beyond the reach of doubles and of this engine"
+            raise NotCertified(f"the answer is withheld: {message}") from error
 
     return asked
 

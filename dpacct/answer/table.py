@@ -123,15 +123,15 @@ def table(
         target = text(number(question.given[asked]))
         row: dict[str, Any] = {"plan": name, asked: target, "method": way, "error": ""}
         try:
-            found = ask(question, named[name], method=way, effort=effort, adjacency=adjacency)
+            result = ask(question, named[name], method=way, effort=effort, adjacency=adjacency)
         except DpacctError as error:
             row["error"] = str(error)
         else:
-            row |= {end: getattr(found, end) for end in _ENDS}
+            row |= {end: getattr(result, end) for end in _ENDS}
             row |= {
-                "method": found.method,
-                "side": str(found.side),
-                "strength": str(found.strength),
+                "method": result.method,
+                "side": str(result.side),
+                "strength": str(result.strength),
             }
         for column, cells in columns.items():
             cells.append(row.get(column))

@@ -241,7 +241,7 @@ def audit(
         raise Exclusive(f"shares are for thresholds = ranks, not for {how}", argument="shares")
     looks = _looks(made, design, how, numbers, lost, 1.0 - sure, seed)
     values = [look.values(lost, 1.0 - (1.0 - sure) / len(looks), seed) for look in looks]
-    found = []
+    results = []
     for method in values[0]:
         if method == "gdp" and lost == 0.0:  # no mu is a finite epsilon
             continue
@@ -252,9 +252,9 @@ def audit(
         kind, assumed, basis = _KNOWN[design, method]
         if how == "guesses":
             assumed = (*assumed, _COUNTED)
-        found.append(AuditBound(method, value, mu, kind, basis, assumed, looks[best].counts))
+        results.append(AuditBound(method, value, mu, kind, basis, assumed, looks[best].counts))
     said = _said(how, numbers, len(looks))
-    result = Audit(design, said, lost, sure, made, tuple(looks), tuple(found))
+    result = Audit(design, said, lost, sure, made, tuple(looks), tuple(results))
     return result if against is None else _beside(result, against, adjacency)
 
 
@@ -269,13 +269,13 @@ def _scores(
     if guesses is None and scores_in is not None and included is not None and scores_out is None:
         return Scores.read(scores_in, included)
     if guesses is None or included is None or scores_in is not None or scores_out is not None:
-        told = "audit takes scores_in and scores_out, or scores_in and included, or guesses and included"
-        raise Usage(told, argument="scores_in")
+        message = "audit takes scores_in and scores_out, or scores_in and included, or guesses and included"
+        raise Usage(message, argument="scores_in")
     made = Scores.read(guesses, included, "guesses")
     odd = np.setdiff1d(made.values, (-1.0, 0.0, 1.0))
     if odd.size:
-        told = f"guesses must be 1 (in), -1 (out) or 0 (no guess), got {odd[0]:g}"
-        raise InvalidArgument(told, argument="guesses")
+        message = f"guesses must be 1 (in), -1 (out) or 0 (no guess), got {odd[0]:g}"
+        raise InvalidArgument(message, argument="guesses")
     return made
 
 
@@ -286,8 +286,8 @@ def _thresholds(said: str | float | Sequence[float], guessed: bool) -> tuple[str
         return ("guesses", []) if guessed and how == "ranks" else (how, [])
     numbers = np.atleast_1d(np.asarray(said, dtype=np.float64)).tolist()
     if not numbers or not all(math.isfinite(number) for number in numbers):
-        told = f"thresholds must be {THRESHOLDS.words}, or finite numbers, got {shown(said)}"
-        raise InvalidArgument(told, argument="thresholds")
+        message = f"thresholds must be {THRESHOLDS.words}, or finite numbers, got {shown(said)}"
+        raise InvalidArgument(message, argument="thresholds")
     return "fixed", numbers
 
 
@@ -315,10 +315,10 @@ def _looks(
     if how == "held-out":
         return scores.guessed_held_out(made, delta, error, seed)
     if how == "simultaneous":
-        told = (
+        message = (
             "thresholds = simultaneous needs design = two-worlds: its band is of independent runs"
         )
-        raise Exclusive(told, argument="thresholds")
+        raise Exclusive(message, argument="thresholds")
     return scores.guessed_at(made, numbers) if numbers else scores.guessed_as_said(made)
 
 

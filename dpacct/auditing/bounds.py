@@ -52,8 +52,8 @@ def _in_order(**counts: int) -> None:
         COUNT.check(name, count)
     if sorted(counts.values()) != [*counts.values()]:
         listed = ", ".join(map(str, counts.values()))
-        told = f"{' <= '.join(counts)} must hold, got {listed}"
-        raise InvalidArgument(told, argument=next(iter(counts)))
+        message = f"{' <= '.join(counts)} must hold, got {listed}"
+        raise InvalidArgument(message, argument=next(iter(counts)))
 
 
 def largest(refuted: Callable[[float], bool]) -> float:

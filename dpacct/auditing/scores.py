@@ -108,21 +108,23 @@ class Scores:
         """Checked: no NaN, flags 0 or 1, and of each kind at least one. Raises `InvalidArgument`."""
         scores, flags = _column(values, name), _column(included, "included")
         if scores.size != flags.size:
-            told = f"{name} and included must be equally long, got {scores.size} and {flags.size}"
-            raise InvalidArgument(told, argument="included")
+            message = (
+                f"{name} and included must be equally long, got {scores.size} and {flags.size}"
+            )
+            raise InvalidArgument(message, argument="included")
         odd = np.flatnonzero((flags != 0.0) & (flags != 1.0))
         if odd.size:
-            told = f"included must be 0 or 1, got {flags[odd[0]]:g} in row {odd[0] + 1}"
-            raise InvalidArgument(told, argument="included")
+            message = f"included must be 0 or 1, got {flags[odd[0]]:g} in row {odd[0] + 1}"
+            raise InvalidArgument(message, argument="included")
         missing = np.flatnonzero(np.isnan(scores))
         if missing.size:
-            told = f"{name} must be numbers, got nan in row {missing[0] + 1}"
-            raise InvalidArgument(told, argument=name)
+            message = f"{name} must be numbers, got nan in row {missing[0] + 1}"
+            raise InvalidArgument(message, argument=name)
         inside = flags == 1.0
         if inside.all() or not inside.any():
             lacking = "left out" if inside.all() else "included"
-            told = f"{name} must be of canaries of both kinds, and none was {lacking}"
-            raise InvalidArgument(told, argument=name)
+            message = f"{name} must be of canaries of both kinds, and none was {lacking}"
+            raise InvalidArgument(message, argument=name)
         return Scores(scores, inside)
 
     @staticmethod
@@ -150,27 +152,27 @@ class Scores:
         parts = np.array_split(order, 2)
         first, second = (Scores(self.values[part], self.included[part]) for part in parts)
         if 0 in first.sizes + second.sizes:
-            told = "thresholds = held-out needs more scores: a half of them is of one kind only"
-            raise InvalidArgument(told, argument="thresholds")
+            message = "thresholds = held-out needs more scores: a half of them is of one kind only"
+            raise InvalidArgument(message, argument="thresholds")
         return first, second
 
     def fair(self) -> None:
         """Raise `AssumptionViolated` where the coins of one run cannot have been fair (Hoeffding)."""
         size, inside = self.included.size, self.sizes[0]
         if abs(inside - 0.5 * size) > math.sqrt(0.5 * size * math.log(2.0 / _FAIR)):
-            told = f"{inside} of {size} canaries were included, which fair coins do not do"
-            raise AssumptionViolated(f"{told}, and one run needs", argument="included")
+            message = f"{inside} of {size} canaries were included, which fair coins do not do"
+            raise AssumptionViolated(f"{message}, and one run needs", argument="included")
 
 
 def _column(values: ArrayLike, name: str) -> Floats:
     try:
         column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        told = f"{name} must be an array of numbers, got {shown(values)}"
-        raise InvalidArgument(told, argument=name) from None
+        message = f"{name} must be an array of numbers, got {shown(values)}"
+        raise InvalidArgument(message, argument=name) from None
     if column.ndim != 1 or column.size == 0:
-        told = f"{name} must be a list of one number or more, got the shape {column.shape}"
-        raise InvalidArgument(told, argument=name)
+        message = f"{name} must be a list of one number or more, got the shape {column.shape}"
+        raise InvalidArgument(message, argument=name)
     return column
 
 
@@ -193,8 +195,8 @@ def at_ranks(scores: Scores, shares: Sequence[float], error: float) -> list[Rate
     ]
     looks = [(side, rank) for side, rank in looks if rank > 0]
     if not looks:
-        told = f"shares must leave a score beyond the threshold, got {max(shares):g} of {ins} and {outs}"
-        raise InvalidArgument(told, argument="shares")
+        message = f"shares must leave a score beyond the threshold, got {max(shares):g} of {ins} and {outs}"
+        raise InvalidArgument(message, argument="shares")
     sure, rates = 1.0 - 0.5 * error / len(looks), []
     for side, rank in looks:
         others = np.sort(side.values[~side.included])
@@ -300,15 +302,15 @@ def read_csv(path: str, score: str = "score", included: str = "included") -> tup
             heading, *lines = file.read().splitlines() or [""]
     except (OSError, ValueError) as wrong:
         why = wrong.strerror if isinstance(wrong, OSError) else "not a text in UTF-8"
-        told = f"scores cannot be read from {shown(path)}: {str(why).lower()}"
-        raise InvalidArgument(told, argument="scores") from None
+        message = f"scores cannot be read from {shown(path)}: {str(why).lower()}"
+        raise InvalidArgument(message, argument="scores") from None
     names = [name.strip() for name in heading.split(",")]
     guesses = score == "score" and score not in names and "guess" in names
     wanted = ["guess" if guesses else score, included]
     for name in wanted:
         if name not in names:
-            told = f"scores must have the columns {' and '.join(wanted)}, got {heading[:60]!r}"
-            raise InvalidArgument(told + did_you_mean(name, names), argument="scores")
+            message = f"scores must have the columns {' and '.join(wanted)}, got {heading[:60]!r}"
+            raise InvalidArgument(message + did_you_mean(name, names), argument="scores")
     table = _table(lines, [names.index(name) for name in wanted])
     return Scores.read(table[:, 0], table[:, 1], wanted[0]), guesses
 
@@ -327,7 +329,7 @@ def _table(lines: list[str], columns: list[int]) -> Floats:
                 try:
                     float(cell)
                 except ValueError:
-                    told = f"scores must be numbers with commas between them, got {shown(cell)}"
-                    told += f" in line {number}"
-                    raise InvalidArgument(told, argument="scores") from None
+                    message = f"scores must be numbers with commas between them, got {shown(cell)}"
+                    message += f" in line {number}"
+                    raise InvalidArgument(message, argument="scores") from None
         raise

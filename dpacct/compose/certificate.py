@@ -52,11 +52,11 @@ class Certificate:
                 text = file.read(_LONGEST + 1)
             contents = json.loads(text) if len(text) <= _LONGEST else None
         except (OSError, ValueError, RecursionError) as error:
-            told = f"certificate must be a file of JSON, got {shown(str(path))}"
-            raise InvalidArgument(told, argument="certificate") from error
+            message = f"certificate must be a file of JSON, got {shown(str(path))}"
+            raise InvalidArgument(message, argument="certificate") from error
         if not isinstance(contents, dict):
-            told = f"certificate must be a file with one JSON object, got {shown(str(path))}"
-            raise InvalidArgument(told, argument="certificate")
+            message = f"certificate must be a file with one JSON object, got {shown(str(path))}"
+            raise InvalidArgument(message, argument="certificate")
         return cls(contents)
 
     def check(self, independent: bool = False) -> tuple[Statement, ...]:
@@ -98,12 +98,12 @@ def certificate(
     from dpacct.compose import certified
 
     if (delta is None) == (epsilon is None):
-        told = "delta or epsilon must be given, and not both"
-        raise InvalidArgument(told, argument="delta")
+        message = "delta or epsilon must be given, and not both"
+        raise InvalidArgument(message, argument="delta")
     if delta is not None:
-        found = certified.epsilon(node, delta=delta, adjacency=adjacency, digits=digits)
+        answer = certified.epsilon(node, delta=delta, adjacency=adjacency, digits=digits)
     else:
         assert epsilon is not None
-        found = certified.delta(node, epsilon=epsilon, adjacency=adjacency, digits=digits)
-    contents: dict[str, Any] = json.loads(json.dumps(found.certificate))  # as it is read
+        answer = certified.delta(node, epsilon=epsilon, adjacency=adjacency, digits=digits)
+    contents: dict[str, Any] = json.loads(json.dumps(answer.certificate))  # as it is read
     return Certificate(contents)

@@ -78,9 +78,9 @@ class Direction:
     @cached_property
     def parts(self) -> list[Part]:
         """What contours take; none where some law is only known in pieces."""
-        found = [(source.distribution, n) for source, n in self.sources]
-        parts = [(law, n) for law, n in found if law is not None]
-        return parts if len(parts) == len(found) else []
+        results = [(source.distribution, n) for source, n in self.sources]
+        parts = [(law, n) for law, n in results if law is not None]
+        return parts if len(parts) == len(results) else []
 
     @property
     def has_contour(self) -> bool:
@@ -115,14 +115,14 @@ class Direction:
     def log_delta(self, epsilon: float) -> Interval:
         """log delta, by what resolves it."""
         if self.rare is not None:
-            found = self.rare.log_delta(epsilon)
-            if found is not None:
-                return Interval(*found)
+            log_delta = self.rare.log_delta(epsilon)
+            if log_delta is not None:
+                return Interval(*log_delta)
             return self._touched(epsilon, self.rare.log_touched)
         solved = self._finite_log_delta(epsilon)
         if not solved.resolved and self.low_sampling is not None:
-            found = self.low_sampling.log_delta(epsilon)
-            return solved if found is None else Interval(*found)
+            log_delta = self.low_sampling.log_delta(epsilon)
+            return solved if log_delta is None else Interval(*log_delta)
         if self.log_kept == 0.0:
             return solved
         value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
@@ -177,9 +177,9 @@ class Direction:
         """For the finite losses."""
         if self.rare is not None and (rare := self.rare.epsilon(log_target)) is not None:
             return Interval(*rare)
-        found = contour.epsilon(self.parts, log_target)
-        if found.error < _ROUGH * max(found.value, 1e-300) or found.upper == 0.0:
-            return replace(found, lower=max(0.0, found.lower))
+        answer = contour.epsilon(self.parts, log_target)
+        if answer.error < _ROUGH * max(answer.value, 1e-300) or answer.upper == 0.0:
+            return replace(answer, lower=max(0.0, answer.lower))
         if self.rare is None and self.low_sampling is not None:
             low = self.low_sampling.epsilon(log_target)
             if low is not None:
@@ -233,9 +233,9 @@ class Direction:
         first, last, bound = 0, epsilons.size, -math.inf
         while first < last:
             middle = (first + last) // 2
-            found = self.chernoff(float(epsilons[middle]))
-            if found < faint:
-                last, bound = middle, found
+            result = self.chernoff(float(epsilons[middle]))
+            if result < faint:
+                last, bound = middle, result
             else:
                 first = middle + 1
         return last, bound
@@ -276,9 +276,9 @@ class Direction:
             return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
         values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
         for k, epsilon in enumerate(epsilons.tolist()):
-            found = low.log_delta(epsilon)
-            if found is not None:
-                values[k] = found[2]
+            log_delta = low.log_delta(epsilon)
+            if log_delta is not None:
+                values[k] = log_delta[2]
             else:
                 values[k], errors[k] = low.bound(epsilon), math.inf
         return values, errors
@@ -332,15 +332,15 @@ class Composition:
 
     def _directions(self, sides: Sequence[tuple[Ways, int]]) -> list[Direction]:
         most = max((len(ways) for ways, _ in sides), default=1)
-        found = []
+        results = []
         for k in range(most):
             counts: dict[Source, int] = {}
             for ways, count in sides:
                 source = ways[k % len(ways)]
                 counts[source] = counts.get(source, 0) + count
             sources = [(source, float(n)) for source, n in counts.items()]
-            found.append(Direction(sources, self._tilts.get(k, 0.0)))
-        return found
+            results.append(Direction(sources, self._tilts.get(k, 0.0)))
+        return results
 
     @cached_property
     def upper(self) -> list[Direction]:
@@ -389,8 +389,8 @@ class Composition:
         if len(self.releases) != 1 or self.releases[0][1] != 1:
             return None
         promises = getattr(self.releases[0][0], "promises", ())
-        found = [epsilon for epsilon, at in promises if at <= delta]
-        return math.nextafter(float(min(found)), math.inf) if found else None
+        results = [epsilon for epsilon, at in promises if at <= delta]
+        return math.nextafter(float(min(results)), math.inf) if results else None
 
     # -- moments ---------------------------------------------------------------------------------
 
@@ -410,17 +410,17 @@ class Composition:
 
     def renyi_at(self, orders: Floats) -> Floats:
         """`renyi` at each order; many of them share the rules by which moments are summed."""
-        found = np.full(orders.shape, math.nan)
+        result = np.full(orders.shape, math.nan)
         if orders.size > _MANY:
             with np.errstate(all="ignore"):  # what is no number is asked for once more below
                 for group in _near_each_other(orders):
                     tilts = orders[group] - 1.0
                     with suppress(TooFine):
                         ends = [log_moments(way, tilts) / tilts for way in self.moments]
-                        found[group] = np.max(ends, axis=0)
-        for missing in np.flatnonzero(~np.isfinite(found)).tolist():
-            found[missing] = self.renyi(float(orders[missing]))
-        return found
+                        result[group] = np.max(ends, axis=0)
+        for missing in np.flatnonzero(~np.isfinite(result)).tolist():
+            result[missing] = self.renyi(float(orders[missing]))
+        return result
 
     def _divergence(self, way: list[tuple[Moments, int]], order: float) -> float:
         s = order - 1.0

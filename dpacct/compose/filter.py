@@ -83,15 +83,15 @@ class Filter:
         self.unit = Unit.parse(unit, argument="unit")
         self.failures = kept_failures(failures, self.delta)
         if orders is not None and expecting is not None:
-            told = "a filter takes either orders or expecting, got both"
-            raise InvalidArgument(told, argument="orders")
+            message = "a filter takes either orders or expecting, got both"
+            raise InvalidArgument(message, argument="orders")
         self.orders = checked_orders(orders)
         if expecting is not None:
             self.orders = (self._best_order(checked_plan(expecting)),)
         self._budgets = tuple(self._budget(order, len(self.orders)) for order in self.orders)
         if max(self._budgets) <= 0.0:
-            told = f"epsilon = {text(self.epsilon)} leaves no budget at any of the orders"
-            raise InvalidArgument(f"{told} {list(self.orders)}", argument="epsilon")
+            message = f"epsilon = {text(self.epsilon)} leaves no budget at any of the orders"
+            raise InvalidArgument(f"{message} {list(self.orders)}", argument="epsilon")
         self._spent: Cost = nothing(self.orders)
         self.plan: Node | None = None
 
@@ -119,8 +119,8 @@ class Filter:
             best: float = min(grid, key=price)
             low, high, points = best / 1.5, best * 1.5, 41
         if not math.isfinite(price(best)):
-            told = f"expecting must be a plan of finite Renyi DP, got {shown(plan)}"
-            raise InvalidArgument(told, argument="expecting")
+            message = f"expecting must be a plan of finite Renyi DP, got {shown(plan)}"
+            raise InvalidArgument(message, argument="expecting")
         return 1.0 + best
 
     def _share(self, spent: Cost) -> float:
@@ -155,11 +155,11 @@ class Filter:
         """Record a release, before it is made; raises `BudgetExceeded` if it does not fit."""
         after = self._after(self._spent, {node: 1})
         if self._share(after) > 1.0:
-            told = "this release must fit into what is left of the budget of epsilon = "
-            told += f"{text(self.epsilon)}, {1.0 - self.spent():.3g} of it, got {shown(node)}"
+            message = "this release must fit into what is left of the budget of epsilon = "
+            message += f"{text(self.epsilon)}, {1.0 - self.spent():.3g} of it, got {shown(node)}"
             if max(after.failures) > self.failures * _ROUNDED:
-                told += f" (failures keeps {text(self.failures)} of delta for open failures)"
-            raise BudgetExceeded(told, argument="plan")
+                message += f" (failures keeps {text(self.failures)} of delta for open failures)"
+            raise BudgetExceeded(message, argument="plan")
         self._spent = after
         self.plan = node if self.plan is None else self.plan + node
 
@@ -189,7 +189,7 @@ class Filter:
         value = float(self.epsilon)
         value = value if value >= self.epsilon else math.nextafter(value, math.inf)
         rule = "each release is recorded with spend before it is made, and none that is refused is"
-        told = () if self.plan is None else self.plan.assumptions(self.adjacency)
+        results = () if self.plan is None else self.plan.assumptions(self.adjacency)
         return Answer(
             quantity="epsilon",
             value=value,
@@ -198,7 +198,7 @@ class Filter:
             strength=Strength.BOUND,
             method="renyi-filter",
             basis=(_FELDMAN_ZRNIC, *((_WHITEHOUSE,) if self.failures else ()), _CONVERSION),
-            assumptions=(Assumption(rule), *told),
+            assumptions=(Assumption(rule), *results),
             adjacency=self.adjacency,
             unit=self.unit,
             tree=self.plan,

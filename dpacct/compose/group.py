@@ -108,8 +108,8 @@ class Group(Profiled, kind="group"):
     def __init__(self, plan: Node, *, size: int, adjacency: Adjacency | str | None = None) -> None:
         given: object = plan
         if not isinstance(given, Node):
-            told = f"a group must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
-            raise InvalidArgument(told, argument="plan")
+            message = f"a group must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
+            raise InvalidArgument(message, argument="plan")
         object.__setattr__(self, "size", SIZE.check("size", size))
         object.__setattr__(self, "node", plan if adjacency is None else plan.under(adjacency))
         known = self.node.facts
@@ -137,13 +137,13 @@ class Group(Profiled, kind="group"):
         """What its releases amount to for the group, where that is known of all; else itself."""
         if self.size == 1:
             return dict(self.node.gathered)
-        found: dict[Leaf, int] = {}
+        results: dict[Leaf, int] = {}
         for leaf, count in self.node.releases():
             grouped = leaf.grouped(self.size)
             if grouped is None:
                 return {self: 1}
-            found[grouped] = found.get(grouped, 0) + count
-        return found
+            results[grouped] = results.get(grouped, 0) + count
+        return results
 
     def grouped(self, size: int) -> Group:
         """A group of groups."""
@@ -210,8 +210,8 @@ class Group(Profiled, kind="group"):
         while last[-1][0] > log_target:
             low, high, step = high, high + step, 1.3 * step
             if high > 600.0 * self.size:
-                told = f"no epsilon gives the group of {self.size} this delta by its profile"
-                raise Unsupported(told, argument="delta")
+                message = f"no epsilon gives the group of {self.size} this delta by its profile"
+                raise Unsupported(message, argument="delta")
             read(high)
         return roots.decreasing(read, log_target, low, high) * (1.0 + 1e-9)
 

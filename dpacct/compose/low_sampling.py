@@ -74,8 +74,8 @@ class LowSampling:
         """None where some law is of another kind, hits are many, or there is just one release."""
         if not 0 < len(laws) <= _MOST_LAWS or (len(laws) == 1 and laws[0][1] == 1.0):
             return None
-        found = [(_counted(law), n) for law, n in laws]
-        sampled = [(law, n) for law, n in found if law is not None]
+        results = [(_counted(law), n) for law, n in laws]
+        sampled = [(law, n) for law, n in results if law is not None]
         if len(sampled) < len(laws):
             return None
         ways = {law.reversed for law, _ in sampled}

@@ -76,8 +76,12 @@ class Odometer:
         """Record a release; raises `BudgetExceeded` for more open failures than are kept for."""
         total = self._spent + cost(checked_plan(node), self.orders, self.adjacency)
         if max(total.failures) > self.failures * _ROUNDED:
-            told = f"open failures must add up to at most {text(self.failures)} (the part of delta "
-            raise BudgetExceeded(f"{told}that failures keeps), got {shown(node)}", argument="plan")
+            message = (
+                f"open failures must add up to at most {text(self.failures)} (the part of delta "
+            )
+            raise BudgetExceeded(
+                f"{message}that failures keeps), got {shown(node)}", argument="plan"
+            )
         self._spent = total
         self.plan = node if self.plan is None else self.plan + node
 
@@ -93,7 +97,7 @@ class Odometer:
         if self.plan is not None:
             value = max(reading(moments) for moments in self._spent.log_moments) * (1.0 + 1e-13)
         rule = "each release is recorded with spend, in the order in which they were made"
-        told = () if self.plan is None else self.plan.assumptions(self.adjacency)
+        results = () if self.plan is None else self.plan.assumptions(self.adjacency)
         return Answer(
             quantity="epsilon",
             value=value,
@@ -102,7 +106,7 @@ class Odometer:
             strength=Strength.BOUND,
             method="renyi-odometer",
             basis=_BASIS,
-            assumptions=(Assumption(rule), *told),
+            assumptions=(Assumption(rule), *results),
             adjacency=self.adjacency,
             unit=self.unit,
             tree=self.plan,

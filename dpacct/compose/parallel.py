@@ -57,15 +57,15 @@ class Parallel(Profiled, kind="parallel"):
         for plan in plans:
             given: object = plan
             if not isinstance(given, Node):
-                told = f"the parts must be plans such as Gaussian(sigma=1), got {shown(given)}"
-                raise InvalidArgument(told, argument="plan")
+                message = f"the parts must be plans such as Gaussian(sigma=1), got {shown(given)}"
+                raise InvalidArgument(message, argument="plan")
         if not plans:
             raise InvalidArgument("the parts must be one or more plans, got none", argument="plan")
         parts = tuple(plan if adjacency is None else plan.under(adjacency) for plan in plans)
         words = {resolve_adjacency(plan) for plan in parts}
         if len(words) > 1:
-            told = f"adjacency must be the same in all parts, got {', '.join(sorted(words))}"
-            raise InvalidArgument(told, argument="adjacency")
+            message = f"adjacency must be the same in all parts, got {', '.join(sorted(words))}"
+            raise InvalidArgument(message, argument="adjacency")
         object.__setattr__(self, "parts", parts)
         know(self, reduce(Facts.join, (part.facts for part in parts)).above())
         self._checked(words.pop())
@@ -82,9 +82,9 @@ class Parallel(Profiled, kind="parallel"):
 
     def _checked(self, adjacency: Adjacency) -> Adjacency:
         if adjacency is Adjacency.REPLACE_ONE:
-            told = "parallel composition holds under add-remove and zero-out, got replace-one: "
+            message = "parallel composition holds under add-remove and zero-out, got replace-one: "
             raise Unsupported(
-                f"{told}a unit may move from one part to another", argument="adjacency"
+                f"{message}a unit may move from one part to another", argument="adjacency"
             )
         return adjacency
 

@@ -151,11 +151,11 @@ def rdp(
     plan = Composition(node, resolve_adjacency(node, adjacency))
     orders = _checked("order", order, ORDER)
     try:
-        found = plan.renyi_at(orders.ravel())
+        result = plan.renyi_at(orders.ravel())
     except TooFine:
-        told = f"order must be within the reach of the plan's quadrature, got {orders.max():g}"
-        raise OutsideDomain(told, argument="order") from None
-    values = np.array(found).reshape(orders.shape)
+        message = f"order must be within the reach of the plan's quadrature, got {orders.max():g}"
+        raise OutsideDomain(message, argument="order") from None
+    values = np.array(result).reshape(orders.shape)
     return float(values) if values.ndim == 0 else values
 
 

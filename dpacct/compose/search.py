@@ -42,15 +42,15 @@ def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
     """`build`, with what it makes checked; raises `InvalidArgument` for what is no plan."""
     given: object = build
     if not callable(given):
-        told = f"build must be a function that makes a plan from a number, got {shown(given)}"
-        raise InvalidArgument(told, argument="build")
+        message = f"build must be a function that makes a plan from a number, got {shown(given)}"
+        raise InvalidArgument(message, argument="build")
 
     def made(number: float) -> Node:
         plan: object = build(number)
         if not isinstance(plan, Node):
-            told = "build must make a plan, such as dp.Gaussian(sigma=1)"
+            message = "build must make a plan, such as dp.Gaussian(sigma=1)"
             raise InvalidArgument(
-                f"{told}: of {float(number):g} it made {shown(plan)}", argument="build"
+                f"{message}: of {float(number):g} it made {shown(plan)}", argument="build"
             )
         return plan
 
@@ -76,15 +76,15 @@ class Search:
     def boundary(self) -> Boundary:
         """The boundary of where the target is met."""
         try:
-            found = self._boundary()
+            result = self._boundary()
         except (OutsideDomain, TooFine):  # a trial farther out than the mechanisms can be stated
             self.low, self.high = self._last_inside(self.low), self._last_inside(self.high)
-            found = self._boundary()
-        if found.missed is not None or found.safe is None or found.unsafe is None:
-            return found
-        if self.answer(found.safe).side is not Side.TWO_SIDED:
-            return found
-        return found._replace(missed=self._surely_missed(found.safe, found.unsafe))
+            result = self._boundary()
+        if result.missed is not None or result.safe is None or result.unsafe is None:
+            return result
+        if self.answer(result.safe).side is not Side.TWO_SIDED:
+            return result
+        return result._replace(missed=self._surely_missed(result.safe, result.unsafe))
 
     def answer(self, x: float) -> Answer:
         """Delta of the plan of this value, by its safe end."""
@@ -235,10 +235,10 @@ class Search:
             # where another direction turns out to lead, the excess jumps, and the slope with it
             if arrives and value <= 0.0 <= past / half < 1.5:
                 beyond = following * math.exp(-past - half)
-                found = trials.one_direction(self.build(beyond))
-                if found.upper <= self.log_delta:
+                result = trials.one_direction(self.build(beyond))
+                if result.upper <= self.log_delta:
                     return None
-                sure = trials.realised and found.lower > self.log_delta
+                sure = trials.realised and result.lower > self.log_delta
                 return Boundary(following, beyond, beyond if sure else None)
             x = following
         return None
@@ -253,11 +253,11 @@ class Search:
         for x in trials:
             if not self.low <= x <= self.high:
                 break
-            found = self.answer(x)
-            if found.lower is not None and found.lower > 0.0:
-                if math.log(found.lower) > self.log_delta:
+            result = self.answer(x)
+            if result.lower is not None and result.lower > 0.0:
+                if math.log(result.lower) > self.log_delta:
                     return x
-                if found.strength < Strength.CONVERGED:
+                if result.strength < Strength.CONVERGED:
                     break
         return None
 

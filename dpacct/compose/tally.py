@@ -104,8 +104,8 @@ def checked_orders(orders: Sequence[Number] | None) -> tuple[float, ...]:
     if orders is None:
         return ORDERS
     if isinstance(orders, str) or not isinstance(orders, Sequence) or not orders:
-        told = f"orders must be a list of numbers above 1, got {shown(orders)}"
-        raise InvalidArgument(told, argument="orders")
+        message = f"orders must be a list of numbers above 1, got {shown(orders)}"
+        raise InvalidArgument(message, argument="orders")
     return tuple(sorted({float(ORDER.check("orders", order)) for order in orders}))
 
 
@@ -113,8 +113,8 @@ def kept_failures(failures: Number, delta: Fraction) -> Fraction:
     """The part of delta kept for open failures; raises `InvalidArgument` unless in [0, delta)."""
     part = exact(failures)
     if part is None or not 0 <= part < delta * (1 - Fraction(1, 10**6)):
-        told = f"failures must be a number of at least 0 and below delta, got {shown(failures)}"
-        raise InvalidArgument(told, argument="failures")
+        message = f"failures must be a number of at least 0 and below delta, got {shown(failures)}"
+        raise InvalidArgument(message, argument="failures")
     return part
 
 
@@ -122,5 +122,5 @@ def checked_plan(node: object) -> Node:
     """A plan, or one sentence."""
     if isinstance(node, Node):
         return node
-    told = f"what is spent must be a plan such as Gaussian(sigma=1), got {shown(node)}"
-    raise InvalidArgument(told, argument="plan")
+    message = f"what is spent must be a plan such as Gaussian(sigma=1), got {shown(node)}"
+    raise InvalidArgument(message, argument="plan")

@@ -83,9 +83,9 @@ class Trials:
                 return math.nan
             if value > best:
                 best, self.leading = value, k
-                found = tilt
+                result = tilt
         if math.isfinite(best):
-            self.tilts[self.leading] = found
+            self.tilts[self.leading] = result
         return best
 
     def one_direction(self, node: Node) -> Interval:

@@ -92,10 +92,10 @@ def _end(value: Endpoint) -> Fraction | float | Bound:
     """An endpoint as written, made exact; the infinities stay floats."""
     if isinstance(value, Bound) or (isinstance(value, float) and math.isinf(value)):
         return value
-    found = exact(value)
-    if found is None:
+    result = exact(value)
+    if result is None:
         raise InvalidArgument(f"an endpoint must be a number, got {shown(value)}")
-    return found
+    return result
 
 
 class _Interval(Domain[T_co]):
@@ -213,10 +213,10 @@ class Real(_Interval[Fraction]):
         Raises `InvalidArgument` for what is not a finite real number, `error` for one out of range.
         """
         try:
-            found = number(value)
+            result = number(value)
         except NotANumber as wrong:
             raise self.refusal(name, value, str(wrong)) from None
-        return self._inside(name, value, found, error)
+        return self._inside(name, value, result, error)
 
     def draw(self, rng: Random, part: Part = "inside") -> Fraction:
         """A value for tests; "boundary" is a closed end, or a hair inside an open one.
@@ -233,17 +233,17 @@ class Real(_Interval[Fraction]):
                 share = hug if kind == 1 else 1 - hug
             return low + (high - low) * share
         hair = min(Fraction(1), high - low) / 10**12
-        found: list[Fraction] = []
+        results: list[Fraction] = []
         ends = (self.lower, 1, self.closed_left), (self.upper, -1, self.closed_right)
         for end, inward, closed in ends:
             if isinstance(end, Fraction) and part == "boundary":
-                found.append(end if closed else end + inward * hair)
+                results.append(end if closed else end + inward * hair)
             elif isinstance(end, Fraction):
-                found += [end - inward * hair, end - inward * rng.randint(1, 10**6)]
-                found += [] if closed else [end]
-        if not found:
+                results += [end - inward * hair, end - inward * rng.randint(1, 10**6)]
+                results += [] if closed else [end]
+        if not results:
             raise self._no(part)
-        return rng.choice(found)
+        return rng.choice(results)
 
     def strategy(self) -> SearchStrategy[Fraction]:
         """A Hypothesis strategy of values inside the domain, closed ends included."""
@@ -294,12 +294,12 @@ class Integer(_Interval[int]):
         if type(value) is int and value in self._surely:
             return value
         try:
-            found = number(value)
+            result = number(value)
         except NotANumber as wrong:
             raise self.refusal(name, value, str(wrong)) from None
-        if found.denominator != 1 or not isinstance(value, str | numbers.Integral):
+        if result.denominator != 1 or not isinstance(value, str | numbers.Integral):
             raise self.refusal(name, value)
-        return int(self._inside(name, value, found, error))
+        return int(self._inside(name, value, result, error))
 
     def _plain_range(self) -> range:
         """Whole numbers that need no second look (every plan has many, at every trial of a search)."""
@@ -330,11 +330,11 @@ class Integer(_Interval[int]):
             offset = rng.randint(0, span) if uniform else int((span + 1) ** rng.random()) - 1
             return low + min(offset, span)
         step = 0 if part == "boundary" else rng.choice([1, rng.randint(1, 10**6)])
-        found = [low - step] if isinstance(self.lower, Fraction) else []
-        found += [high + step] if isinstance(self.upper, Fraction) else []
-        if not found:
+        results = [low - step] if isinstance(self.lower, Fraction) else []
+        results += [high + step] if isinstance(self.upper, Fraction) else []
+        if not results:
             raise self._no(part)
-        return rng.choice(found)
+        return rng.choice(results)
 
     def strategy(self) -> SearchStrategy[int]:
         """A Hypothesis strategy of whole numbers inside the domain."""
@@ -464,8 +464,8 @@ class Where:
                 ends = [str(e) for e in (domain.lower, domain.upper) if isinstance(e, Bound)]
                 if not ends:
                     raise
-                told = f"{wrong.message} (where the end is {' and '.join(ends)})"
-                raise type(wrong)(told, argument=name) from None
+                message = f"{wrong.message} (where the end is {' and '.join(ends)})"
+                raise type(wrong)(message, argument=name) from None
         return {name: checked[name] for name in self.domains}
 
     def draw(self, rng: Random, part: Part = "inside") -> dict[str, Fraction | int]:

@@ -256,11 +256,11 @@ def shown(value: object, limit: int = 60) -> str:
     try:
         plain = isinstance(value, numbers.Number)
         plain = plain or (isinstance(value, str) and bool(_LITERAL.fullmatch(value)))
-        told = str(value) if plain else repr(value)
+        result = str(value) if plain else repr(value)
     except Exception:  # a value whose repr fails must not hide the message it belongs to
-        told = f"a {type(value).__name__}"
-    told = " ".join(told.split())
-    return told if len(told) <= limit else told[: limit - 3] + "..."
+        result = f"a {type(value).__name__}"
+    result = " ".join(result.split())
+    return result if len(result) <= limit else result[: limit - 3] + "..."
 
 
 # --- as floats

@@ -262,8 +262,8 @@ class Record:
         names = [name for name, parameter in self.parameters.items() if not parameter.kw_only]
         if len(first) > len(names) or names[0] in values:
             takes = f"takes {names[0]} by position" if names else "takes nothing by position"
-            told = f"{type(self).__name__} {takes}, and the others by name"
-            raise InvalidArgument(told, argument=next(iter(self.parameters), None))
+            message = f"{type(self).__name__} {takes}, and the others by name"
+            raise InvalidArgument(message, argument=next(iter(self.parameters), None))
         return {**dict(zip(names, first, strict=False)), **values}
 
     def _check_combination(self, given: frozenset[str], values: Iterable[str], call: Call) -> None:
@@ -283,10 +283,10 @@ class Record:
             name = next(name for name in self.parameters if name in needed - given)
             raise self.parameters[name].domain.refusal(name, None)
         leading = self._groups[0].leading(self.parameters)
-        told = f"{who} takes {self.offer()}, got {self._got(given, leading)}"
+        message = f"{who} takes {self.offer()}, got {self._got(given, leading)}"
         stray = [name for name in self.parameters if name in given and name not in leading]
         several = len(given & {*leading}) > 1 or not given
-        raise InvalidArgument(told, argument=leading[0] if several or not stray else stray[0])
+        raise InvalidArgument(message, argument=leading[0] if several or not stray else stray[0])
 
     def _refusal(self, given: frozenset[str], call: Call) -> InvalidArgument:
         """Too much, too little, or what does not go together: one sentence, made from `ways`."""
@@ -303,12 +303,12 @@ class Record:
                     culprit = second if first in leading and second not in leading else first
                     ways = [[n for n in means if n in (need or may)] for need, may in group.ways]
                     offer = one_of([" with ".join(map(call, names)) for names in ways])
-                    told = f"{call(first)} and {call(second)} do not go together: give {offer}"
-                    return Exclusive(told, argument=call(culprit))
+                    text = f"{call(first)} and {call(second)} do not go together: give {offer}"
+                    return Exclusive(text, argument=call(culprit))
         needed = next(need for need, allowed in group.ways if {*typed} <= allowed)
         lacking = next(name for name in means if name in needed and name not in given)
-        told = f"{call(typed[0])} needs {call(lacking)} ({means[lacking].means})"
-        return Usage(told, argument=call(lacking))
+        text = f"{call(typed[0])} needs {call(lacking)} ({means[lacking].means})"
+        return Usage(text, argument=call(lacking))
 
     def _got(self, given: frozenset[str], leading: list[str]) -> str:
         if not given:

@@ -68,17 +68,17 @@ class Steps(Record):
         rate = self.rate
         if self.batch_size is not None and self.dataset_size is not None:
             if self.batch_size > self.dataset_size:
-                told = f"{call('batch_size')} must be at most {call('dataset_size')}"
-                told += f" ({self.dataset_size}), got {self.batch_size}"
-                raise InvalidArgument(told, argument=call("batch_size"))
+                message = f"{call('batch_size')} must be at most {call('dataset_size')}"
+                message += f" ({self.dataset_size}), got {self.batch_size}"
+                raise InvalidArgument(message, argument=call("batch_size"))
             rate = Fraction(self.batch_size, self.dataset_size)
         if self.sampling == "none" and rate is not None:
-            told = f"{call('sampling')} none contradicts a sampling rate; leave one of them out"
-            raise Exclusive(told, argument=call("sampling"))
+            message = f"{call('sampling')} none contradicts a sampling rate; leave one of them out"
+            raise Exclusive(message, argument=call("sampling"))
         if self.sampling not in (None, "none") and rate is None:
-            told = f"{call('sampling')} {self.sampling} needs {call('rate')}, or"
-            told += f" {call('batch_size')} and {call('dataset_size')}"
-            raise Usage(told, argument=call("rate"))
+            message = f"{call('sampling')} {self.sampling} needs {call('rate')}, or"
+            message += f" {call('batch_size')} and {call('dataset_size')}"
+            raise Usage(message, argument=call("rate"))
         return rate
 
     @property
@@ -96,16 +96,16 @@ class Steps(Record):
         if self.epochs is None:
             if rate is None:
                 return 1
-            told = f"give the number of steps with {call('steps')}, or with {call('epochs')}"
-            raise Usage(told, argument=call("steps"))
+            message = f"give the number of steps with {call('steps')}, or with {call('epochs')}"
+            raise Usage(message, argument=call("steps"))
         if rate is None:
-            told = f"{call('epochs')} needs a sampling rate to become steps: {call('rate')}, or"
-            told += f" {call('batch_size')} and {call('dataset_size')}"
-            raise Usage(told, argument=call("epochs"))
+            message = f"{call('epochs')} needs a sampling rate to become steps: {call('rate')}, or"
+            message += f" {call('batch_size')} and {call('dataset_size')}"
+            raise Usage(message, argument=call("epochs"))
         count = -(-self.epochs * self.batches // 1) if self.batches else -(-self.epochs // rate)
         if count > 10**15:
-            told = f"{call('epochs')} must come to at most 1e15 steps, got {float(count):.4g}"
-            raise InvalidArgument(told, argument=call("epochs"))
+            message = f"{call('epochs')} must come to at most 1e15 steps, got {float(count):.4g}"
+            raise InvalidArgument(message, argument=call("epochs"))
         return int(count)
 
     def note(self) -> str:
@@ -113,12 +113,10 @@ class Steps(Record):
         if self.epochs is None:
             return ""
         count, passes = self.count(str), text(self.epochs)
-        told = f"{passes} epoch{'' if passes == '1' else 's'} are {count} steps"
+        message = f"{passes} epoch{'' if passes == '1' else 's'} are {count} steps"
         if self.batches is not None:
-            return (
-                f"{told}: a data loader takes {self.batches} batches of {self.batch_size} in each"
-            )
-        return f"{told}, 1 / rate in each"
+            return f"{message}: a data loader takes {self.batches} batches of {self.batch_size} in each"
+        return f"{message}, 1 / rate in each"
 
 
 class Meaning(Record):

@@ -60,8 +60,8 @@ class GaussianTradeOff(TradeOff):
 
     def _profile(self, epsilons: Floats) -> Floats:
         def above(sizes: Floats) -> Floats:
-            found = [gaussian_log_delta(float(self.mu), e) for e in sizes.tolist()]
-            return np.exp([value + math.log1p(min(error, 1.0)) for value, error in found])
+            results = [gaussian_log_delta(float(self.mu), e) for e in sizes.tolist()]
+            return np.exp([value + math.log1p(min(error, 1.0)) for value, error in results])
 
         return mirrored(above, epsilons)
 
@@ -145,12 +145,14 @@ def conjugated_twice(function: Callable[[float], float]) -> TradeOff:
     values = [min(called(function, a, "tradeoff"), 1.0 - a) for a in _GRID.tolist()]
     for a, before, after in zip(_GRID[1:].tolist(), values, values[1:], strict=False):
         if not 0.0 <= after <= before + ROUNDING:
-            told = "tradeoff must fall from at most 1 to 0 and never rise, got "
-            raise InvalidArgument(f"{told}{after!r} at {a:g} after {before!r}", argument="tradeoff")
+            message = "tradeoff must fall from at most 1 to 0 and never rise, got "
+            raise InvalidArgument(
+                f"{message}{after!r} at {a:g} after {before!r}", argument="tradeoff"
+            )
     steps = [*zip(_GRID[:-1].tolist(), values[1:], strict=True)]
-    found = through(steps)
-    assert isinstance(found, PolygonTradeOff)
-    return PolygonTradeOff(found.polygon, found.node, side=Side.LOWER)
+    result = through(steps)
+    assert isinstance(result, PolygonTradeOff)
+    return PolygonTradeOff(result.polygon, result.node, side=Side.LOWER)
 
 
 class NumericTradeOff(TradeOff):
@@ -251,8 +253,8 @@ class PlanTradeOff(ByProfile):
 
         given: object = plan
         if not isinstance(given, Node):
-            told = f"a trade-off function must be of a plan such as Gaussian(sigma=1), got {plan!r:.60}"
-            raise InvalidArgument(told, argument="plan")
+            message = f"a trade-off function must be of a plan such as Gaussian(sigma=1), got {plan!r:.60}"
+            raise InvalidArgument(message, argument="plan")
         self.plan = plan
         self.adjacency: Adjacency = resolve_adjacency(plan, adjacency)
         self._composed = Composition(plan, self.adjacency)

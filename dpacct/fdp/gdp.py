@@ -47,8 +47,8 @@ def _delta(mu: float, epsilons: Floats) -> Floats:
 
     first, second = 0.5 * mu - epsilons / mu, -0.5 * mu - epsilons / mu
     high, low = np.exp(log_ndtr(first)), np.exp(epsilons + log_ndtr(second))
-    found: Floats = np.maximum(high - low, 0.0) - 4e-16 * (high + low)
-    return found
+    value: Floats = np.maximum(high - low, 0.0) - 4e-16 * (high + low)
+    return value
 
 
 def _misses(mu: float, epsilons: Floats, deltas: Floats) -> NDArray[np.bool_]:
@@ -75,8 +75,10 @@ def _least(epsilons: Floats, deltas: Floats) -> float:
     while bool(_misses(high, epsilons, deltas).any()):
         low, high = high, 2.0 * high
         if high > 1e6:
-            told = "no mu-GDP holds for a mechanism that fails openly; give a slack that covers it"
-            raise Unsupported(told, argument="slack")
+            message = (
+                "no mu-GDP holds for a mechanism that fails openly; give a slack that covers it"
+            )
+            raise Unsupported(message, argument="slack")
     while high - low > _WIDTH * high:
         middle = 0.5 * (low + high)
         missed = bool(_misses(middle, epsilons, deltas).any())
@@ -90,10 +92,10 @@ def _last(function: TradeOff, slack: float) -> float:
     if slack == 0.0:
         if largest < 690.0:
             return max(largest, 1e-9)
-        told = (
+        message = (
             "mu-GDP of losses without end (or beyond 690) needs a slack, by which delta may exceed "
         )
-        raise Unsupported(f"{told}that of G_mu: give slack=1e-12, or so", argument="slack")
+        raise Unsupported(f"{message}that of G_mu: give slack=1e-12, or so", argument="slack")
 
     def over(epsilon: float) -> bool:
         return float(function._profile(np.array([epsilon]))[0]) > slack
@@ -102,8 +104,10 @@ def _last(function: TradeOff, slack: float) -> float:
     while over(high):
         low, high = high, 1.5 * high
         if high > 690.0:
-            told = "slack must be above delta at epsilon = 690, where a grid of doubles ends, got "
-            raise Unsupported(f"{told}{slack:g}", argument="slack")
+            message = (
+                "slack must be above delta at epsilon = 690, where a grid of doubles ends, got "
+            )
+            raise Unsupported(f"{message}{slack:g}", argument="slack")
     while high - low > 0.02 * high:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if over(middle) else (low, middle)

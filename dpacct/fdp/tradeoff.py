@@ -124,8 +124,8 @@ class TradeOff(ABC):
         array = np.asarray(alpha, dtype=np.float64)
         for error in array.ravel().tolist():
             ALPHA.check("alpha", error)
-        found = np.clip(self._values(array.ravel()), 0.0, 1.0 - array.ravel())
-        return float(found[0]) if array.ndim == 0 else np.reshape(found, array.shape)
+        result = np.clip(self._values(array.ravel()), 0.0, 1.0 - array.ravel())
+        return float(result[0]) if array.ndim == 0 else np.reshape(result, array.shape)
 
     @abstractmethod
     def _values(self, alpha: Floats) -> Floats:
@@ -150,8 +150,8 @@ class TradeOff(ABC):
         array = np.asarray(epsilons, dtype=np.float64)
         for bound in array.ravel().tolist():
             EPSILON.check("epsilon", bound)
-        found = np.clip(self._profile(array.ravel()), 0.0, 1.0)
-        return float(found[0]) if array.ndim == 0 else np.reshape(found, array.shape)
+        result = np.clip(self._profile(array.ravel()), 0.0, 1.0)
+        return float(result[0]) if array.ndim == 0 else np.reshape(result, array.shape)
 
     def epsilon(self, *, delta: Number) -> Answer:
         """The smallest epsilon at this delta; see `Node.epsilon`."""
@@ -235,8 +235,8 @@ class TradeOff(ABC):
 def _checked(other: object) -> TradeOff:
     if isinstance(other, TradeOff):
         return other
-    told = f"a trade-off function must be combined with another, got {shown(other)}"
-    raise InvalidArgument(told, argument="other")
+    message = f"a trade-off function must be combined with another, got {shown(other)}"
+    raise InvalidArgument(message, argument="other")
 
 
 def mirrored(function: Callable[[Floats], Floats], epsilons: Floats) -> Floats:

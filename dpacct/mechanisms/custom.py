@@ -62,11 +62,11 @@ class Custom(Mechanism):
         forms = [name for name in _FORMS if given.get(name) is not None]
         if len(forms) != 1:
             got = " and ".join(forms) or "none of them"
-            told = f"Custom takes exactly one of {', '.join(_FORMS)}, got {got}"
-            raise InvalidArgument(told, argument=forms[0] if forms else "rdp")
+            message = f"Custom takes exactly one of {', '.join(_FORMS)}, got {got}"
+            raise InvalidArgument(message, argument=forms[0] if forms else "rdp")
         for other in set(given) - {*_FORMS} - set(_BESIDE if forms == ["densities"] else ()):
-            told = f"Custom({forms[0]}=...) takes no {other}"
-            raise InvalidArgument(told, argument=other)
+            message = f"Custom({forms[0]}=...) takes no {other}"
+            raise InvalidArgument(message, argument=other)
         file, name = _FORMS[forms[0]]
         chosen: type[Custom] = getattr(import_module(f"dpacct.mechanisms.{file}"), name)
         made: Custom = object.__new__(chosen)
@@ -115,8 +115,8 @@ class Custom(Mechanism):
 
 def unsaved(what: str) -> Unsupported:
     """The refusal to save a function."""
-    told = f"a Custom made of a function cannot be saved: give its {what} as a list of numbers"
-    return Unsupported(told, argument="plan")
+    text = f"a Custom made of a function cannot be saved: give its {what} as a list of numbers"
+    return Unsupported(text, argument="plan")
 
 
 def failure(wrong: Exception) -> str:
@@ -140,8 +140,8 @@ def called(function: Callable[[float], float], at: float, name: str) -> float:
     except OverflowError:
         return math.inf
     except Exception as wrong:  # whatever a function of the user's may raise
-        told = f"{name} must be a function of one number, and fails at {at:g}: {failure(wrong)}"
-        raise InvalidArgument(told, argument=name) from None
+        message = f"{name} must be a function of one number, and fails at {at:g}: {failure(wrong)}"
+        raise InvalidArgument(message, argument=name) from None
     if math.isnan(value):
         raise InvalidArgument(
             f"{name} must be a number everywhere, got nan at {at:g}", argument=name
@@ -151,17 +151,17 @@ def called(function: Callable[[float], float], at: float, name: str) -> float:
 
 def pairs_of_numbers(points: object, name: str) -> list[tuple[float, float]]:
     """A list of pairs of finite numbers; raises `InvalidArgument`."""
-    found = []
+    results = []
     for row in listed(points) or []:
         try:
             first, second = (float(cell) for cell in row)
         except (TypeError, ValueError):
             first = second = math.nan
         if not (math.isfinite(first) and math.isfinite(second)):
-            told = f"{name} must be a list of pairs of finite numbers, got the row {shown(row)}"
-            raise InvalidArgument(told, argument=name)
-        found.append((first, second))
-    if not found:
-        told = f"{name} must be a function or a list of pairs of numbers, got {shown(points)}"
-        raise InvalidArgument(told, argument=name)
-    return found
+            message = f"{name} must be a list of pairs of finite numbers, got the row {shown(row)}"
+            raise InvalidArgument(message, argument=name)
+        results.append((first, second))
+    if not results:
+        message = f"{name} must be a function or a list of pairs of numbers, got {shown(points)}"
+        raise InvalidArgument(message, argument=name)
+    return results

@@ -18,14 +18,18 @@ def read_profile(path: str | Path) -> list[tuple[float, float]]:
     """(epsilon, delta) by line; raises `InvalidArgument`, naming the line, for what is no profile."""
     rows = [(number, *_pair(path, number, cells)) for number, cells in _lines(path)]
     if not rows:
-        told = f"path must be a file with lines of epsilon,delta, and {shown(str(path))} has none"
-        raise InvalidArgument(told, argument="path")
+        message = (
+            f"path must be a file with lines of epsilon,delta, and {shown(str(path))} has none"
+        )
+        raise InvalidArgument(message, argument="path")
     rows.sort(key=lambda row: row[1])
     for (before, e0, d0), (number, e1, d1) in pairwise(rows):
         if d1 > d0 or (e1 == e0 and d1 != d0):
-            told = f"line {number} of {path} must not have a larger delta than line {before}, got "
+            message = (
+                f"line {number} of {path} must not have a larger delta than line {before}, got "
+            )
             raise InvalidArgument(
-                f"{told}{d1:g} at epsilon {e1:g} after {d0:g} at {e0:g}", argument="path"
+                f"{message}{d1:g} at epsilon {e1:g} after {d0:g} at {e0:g}", argument="path"
             )
     return [(epsilon, delta) for _, epsilon, delta in rows]
 
@@ -39,24 +43,26 @@ def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
         mark = next((one for one in ";\t" if one in first and "," not in first), ",")
         rows = [*enumerate(csv.reader(text.splitlines(), delimiter=mark), 1)]
     except (OSError, UnicodeDecodeError, TypeError, ValueError, csv.Error) as wrong:
-        told = f"path must be a readable file of epsilon,delta, got {shown(path)}: "
-        raise InvalidArgument(f"{told}{shown(str(wrong))}", argument="path") from None
-    found = [(number, [cell.strip() for cell in row]) for number, row in rows]
-    found = [(number, row) for number, row in found if any(row) and not row[0].startswith("#")]
-    if found and not any(_NUMBER.fullmatch(cell) for cell in found[0][1]):
-        heading = [cell.lower() for cell in found.pop(0)[1]]
+        message = f"path must be a readable file of epsilon,delta, got {shown(path)}: "
+        raise InvalidArgument(f"{message}{shown(str(wrong))}", argument="path") from None
+    results = [(number, [cell.strip() for cell in row]) for number, row in rows]
+    results = [(number, row) for number, row in results if any(row) and not row[0].startswith("#")]
+    if results and not any(_NUMBER.fullmatch(cell) for cell in results[0][1]):
+        heading = [cell.lower() for cell in results.pop(0)[1]]
         if "delta" in heading[0] or any("eps" in cell for cell in heading[1:]):
-            told = f"the columns of {path} must be epsilon and delta, in this order, got {shown(heading)}"
-            raise InvalidArgument(told, argument="path")
-    return found
+            message = f"the columns of {path} must be epsilon and delta, in this order, got {shown(heading)}"
+            raise InvalidArgument(message, argument="path")
+    return results
 
 
 def _pair(path: str | Path, number: int, cells: list[str]) -> tuple[float, float]:
     if len(cells) != 2 or not all(map(_NUMBER.fullmatch, cells)):
-        told = f"line {number} of {path} must be two numbers, epsilon and delta, got {shown(cells)}"
-        raise InvalidArgument(told, argument="path")
+        message = (
+            f"line {number} of {path} must be two numbers, epsilon and delta, got {shown(cells)}"
+        )
+        raise InvalidArgument(message, argument="path")
     epsilon, delta = map(float, cells)
     if not (0.0 <= epsilon < math.inf and 0.0 <= delta <= 1.0):
-        told = f"line {number} of {path} must have epsilon >= 0 and delta in [0, 1], got {shown(cells)}"
-        raise InvalidArgument(told, argument="path")
+        message = f"line {number} of {path} must have epsilon >= 0 and delta in [0, 1], got {shown(cells)}"
+        raise InvalidArgument(message, argument="path")
     return epsilon, delta

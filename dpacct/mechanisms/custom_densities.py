@@ -41,16 +41,18 @@ class _Log:
                 np.float64, casting="same_kind" if given.dtype.kind == "c" else "unsafe"
             )
         except Exception as wrong:  # whatever a function of the user's may raise
-            told = f"{self.name} of the densities must be a function of an array, and fails: "
-            raise InvalidArgument(f"{told}{failure(wrong)}", argument="densities") from None
+            message = f"{self.name} of the densities must be a function of an array, and fails: "
+            raise InvalidArgument(f"{message}{failure(wrong)}", argument="densities") from None
         if values.shape != x.shape:
-            told = f"{self.name} of the densities must give an array of the shape it is called with"
-            raise InvalidArgument(f"{told}, got {values.shape}", argument="densities")
+            message = (
+                f"{self.name} of the densities must give an array of the shape it is called with"
+            )
+            raise InvalidArgument(f"{message}, got {values.shape}", argument="densities")
         wrong_one = ~(np.isfinite(values) & (values >= 0.0))
         if wrong_one.any():
             at, got = float(x[wrong_one][0]), float(values[wrong_one][0])
-            told = f"{self.name} of the densities must be finite and at least 0, got {got!r}"
-            raise InvalidArgument(f"{told} at {at:g}", argument="densities")
+            message = f"{self.name} of the densities must be finite and at least 0, got {got!r}"
+            raise InvalidArgument(f"{message} at {at:g}", argument="densities")
         with np.errstate(divide="ignore"):
             return np.log(values)
 
@@ -81,19 +83,21 @@ class CustomDensities(Custom, kind="custom-densities"):
             and len(densities) == 2
             and all(map(callable, densities))
         ):
-            told = f"densities must be two functions of an array, (p, q), got {shown(densities)}"
-            raise InvalidArgument(told, argument="densities")
+            message = f"densities must be two functions of an array, (p, q), got {shown(densities)}"
+            raise InvalidArgument(message, argument="densities")
         numbers = [exact(x) for x in listed(breaks) or []]
         ends = [float(x) for x in numbers if x is not None]
         if len(ends) < 2 or len(ends) < len(numbers) or any(b <= a for a, b in pairwise(ends)):
-            told = "breaks must be two or more increasing numbers, from where both densities begin "
+            message = (
+                "breaks must be two or more increasing numbers, from where both densities begin "
+            )
             raise InvalidArgument(
-                f"{told}to where both end, got {shown(breaks)}", argument="breaks"
+                f"{message}to where both end, got {shown(breaks)}", argument="breaks"
             )
         told_so: object = symmetric
         if not isinstance(told_so, bool):
-            told = f"symmetric must be True or False, got {shown(symmetric)}"
-            raise InvalidArgument(told, argument="symmetric")
+            message = f"symmetric must be True or False, got {shown(symmetric)}"
+            raise InvalidArgument(message, argument="symmetric")
         for name, value in (("p", densities[0]), ("q", densities[1])):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "breaks", tuple(ends))
@@ -117,23 +121,27 @@ class CustomDensities(Custom, kind="custom-densities"):
                 totals[i] += float((part * half) @ weights @ np.ones(half.size))
         for name, total in (("p", totals[0]), ("q", totals[1])):
             if not abs(total - 1.0) < _TOTAL:
-                told = f"{name} of the densities must integrate to 1 within {_TOTAL:g} between the "
-                told += "breaks, which name every kink and leave nothing out"
-                raise InvalidArgument(f"{told}, got {float(total)!r}", argument="densities")
+                message = (
+                    f"{name} of the densities must integrate to 1 within {_TOTAL:g} between the "
+                )
+                message += "breaks, which name every kink and leave nothing out"
+                raise InvalidArgument(f"{message}, got {float(total)!r}", argument="densities")
         if totals[4] > 1.0 - 1e-12:
-            told = "densities must differ, got two that are the same: nothing would be released"
-            raise InvalidArgument(told, argument="densities")
+            message = "densities must differ, got two that are the same: nothing would be released"
+            raise InvalidArgument(message, argument="densities")
         if totals[4] <= 0.0:
-            told = "densities must overlap, got none at all: every outcome would tell the two apart"
-            raise InvalidArgument(told, argument="densities")
+            message = (
+                "densities must overlap, got none at all: every outcome would tell the two apart"
+            )
+            raise InvalidArgument(message, argument="densities")
         if self.symmetric and not math.isclose(totals[2], totals[3], rel_tol=1e-3, abs_tol=1e-4):
-            told = (
+            message = (
                 "symmetric must be False for densities whose two directions differ, and they do: "
             )
-            told += (
+            message += (
                 f"delta({math.log(2):.3f}) is {totals[2]:.6g} one way and {totals[3]:.6g} the other"
             )
-            raise InvalidArgument(told, argument="symmetric")
+            raise InvalidArgument(message, argument="symmetric")
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """The densities, cut into pieces for grids."""

@@ -56,13 +56,15 @@ class CustomProfile(Custom, kind="custom-profile"):
         points = self._read(function) if function else _grid("profile", profile)
         for epsilon, delta in points:
             if not (0.0 <= epsilon <= _LARGEST and 0.0 <= delta <= 1.0):
-                told = f"profile must have epsilon in [0, {_LARGEST:g}] and delta in [0, 1], got "
-                raise InvalidArgument(f"{told}({epsilon!r}, {delta!r})", argument="profile")
+                message = (
+                    f"profile must have epsilon in [0, {_LARGEST:g}] and delta in [0, 1], got "
+                )
+                raise InvalidArgument(f"{message}({epsilon!r}, {delta!r})", argument="profile")
         if min(delta for _, delta in points) == 1.0:
-            told = (
+            message = (
                 "profile must have a delta below 1 somewhere, got 1 everywhere: nothing is promised"
             )
-            raise InvalidArgument(told, argument="profile")
+            raise InvalidArgument(message, argument="profile")
         self._check(points, convex=function is not None)
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "function", function)
@@ -93,19 +95,19 @@ class CustomProfile(Custom, kind="custom-profile"):
         """
         for (e0, d0), (e1, d1) in pairwise(points):
             if d1 > d0 * (1.0 + _ROUNDING) + 1e-15:
-                told = f"profile must never rise with epsilon, got {d1!r} at {e1:g} after {d0!r}"
-                raise InvalidArgument(f"{told} at {e0:g}", argument="profile")
+                message = f"profile must never rise with epsilon, got {d1!r} at {e1:g} after {d0!r}"
+                raise InvalidArgument(f"{message} at {e0:g}", argument="profile")
         if not convex:
             return
         for (e0, d0), (e1, d1), (e2, d2) in zip(points, points[1:], points[2:], strict=False):
             near, far = math.expm1(e1 - e0), math.expm1(e2 - e0)
             chord = d0 + (d2 - d0) * near / far
             if d1 > chord + 1e-9 * d0 + 1e-14:
-                told = (
+                message = (
                     "profile must be convex in e^epsilon, as every mechanism's is, got more than "
                 )
-                told += f"the chord allows at {e1:g} (points may be given as a list instead)"
-                raise InvalidArgument(told, argument="profile")
+                message += f"the chord allows at {e1:g} (points may be given as a list instead)"
+                raise InvalidArgument(message, argument="profile")
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """The pair whose profile is the lowest chain of chords through the points."""
@@ -159,11 +161,11 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
             points = _grid("tradeoff", tradeoff)
         for alpha, beta in points:
             if not (0.0 <= alpha <= 1.0 and -_ROUNDING <= beta <= 1.0 - alpha + _ROUNDING):
-                told = "tradeoff must have alpha in [0, 1] and f(alpha) in [0, 1 - alpha], got "
-                raise InvalidArgument(f"{told}({alpha!r}, {beta!r})", argument="tradeoff")
+                message = "tradeoff must have alpha in [0, 1] and f(alpha) in [0, 1 - alpha], got "
+                raise InvalidArgument(f"{message}({alpha!r}, {beta!r})", argument="tradeoff")
         if max(beta for _, beta in points) <= 0.0:
-            told = "tradeoff must be above 0 somewhere, got 0 everywhere: nothing is promised"
-            raise InvalidArgument(told, argument="tradeoff")
+            message = "tradeoff must be above 0 somewhere, got 0 everywhere: nothing is promised"
+            raise InvalidArgument(message, argument="tradeoff")
         self._check(points, convex=function is not None)
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "function", function)
@@ -173,22 +175,22 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
         """Refuse what no pair has: rising, or (of a function) not convex."""
         for (a0, b0), (a1, b1) in pairwise(points):
             if b1 > b0 + _ROUNDING:
-                told = f"tradeoff must never rise with alpha, got {b1!r} at {a1:g} after {b0!r}"
-                raise InvalidArgument(f"{told} at {a0:g}", argument="tradeoff")
+                message = f"tradeoff must never rise with alpha, got {b1!r} at {a1:g} after {b0!r}"
+                raise InvalidArgument(f"{message} at {a0:g}", argument="tradeoff")
         if not convex:
             return
         for (a0, b0), (a1, b1), (a2, b2) in zip(points, points[1:], points[2:], strict=False):
             chord = b0 + (b2 - b0) * (a1 - a0) / (a2 - a0)
             if b1 > chord + 1e-9:
-                told = f"tradeoff must be convex, got {b1!r} at {a1:g}, above the chord there"
-                raise InvalidArgument(f"{told} ({shown(chord)})", argument="tradeoff")
+                message = f"tradeoff must be convex, got {b1!r} at {a1:g}, above the chord there"
+                raise InvalidArgument(f"{message} ({shown(chord)})", argument="tradeoff")
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """That what was brought is true; of points, also between them."""
-        told = f"the {self.what} that was given holds under {adjacency}"
+        message = f"the {self.what} that was given holds under {adjacency}"
         if self.function is None:
-            told = f"the least type II error is on or above the lines through the points under {adjacency}"
-        return (Assumption(told),)
+            message = f"the least type II error is on or above the lines through the points under {adjacency}"
+        return (Assumption(message),)
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """The pair of the lowest trade-off function that the points allow, made symmetric."""

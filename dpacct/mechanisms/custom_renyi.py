@@ -59,8 +59,8 @@ class CustomRenyi(Custom, kind="custom-renyi"):
     ) -> None:
         form, function = ("rdp", rdp) if rdp is not None else ("moment", moment)
         if not callable(function):
-            told = f"{form} must be a function of one number, got {shown(function)}"
-            raise InvalidArgument(told, argument=form)
+            message = f"{form} must be a function of one number, got {shown(function)}"
+            raise InvalidArgument(message, argument=form)
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "form", form)
         object.__setattr__(self, "_seen", [])
@@ -68,16 +68,16 @@ class CustomRenyi(Custom, kind="custom-renyi"):
             if not self._at(order) < math.inf:
                 break
         if not self._seen[0][1] < math.inf:
-            told = f"{form} must be finite at order {_TRIED[0]:g}, got inf: nothing is promised"
-            raise InvalidArgument(told, argument=form)
+            message = f"{form} must be finite at order {_TRIED[0]:g}, got inf: nothing is promised"
+            raise InvalidArgument(message, argument=form)
 
     def _at(self, order: float) -> float:
         """Renyi DP at this order, checked against what it was at others."""
         value = self._read(order)
-        told = f"{self.form} must give a Renyi divergence"
+        message = f"{self.form} must give a Renyi divergence"
         if value < 0.0:
             raise InvalidArgument(
-                f"{told} of at least 0, got {value!r} at order {order:g}", argument=self.form
+                f"{message} of at least 0, got {value!r} at order {order:g}", argument=self.form
             )
         place = bisect_left(self._seen, (order, value))
         before, after = self._seen[max(0, place - 2) : place], self._seen[place : place + 2]
@@ -85,14 +85,14 @@ class CustomRenyi(Custom, kind="custom-renyi"):
             if at_two < at_one - _slack(one, at_one):
                 got = f"got {at_two!r} at order {two:g} after {at_one!r} at {one:g}"
                 raise InvalidArgument(
-                    f"{told} that never falls with the order, {got}", argument=self.form
+                    f"{message} that never falls with the order, {got}", argument=self.form
                 )
         near = [*before, (order, value), *after]
         for triple in zip(near, near[1:], near[2:], strict=False):
             if not _is_convex(*triple):
-                told = f"{self.form} must make (order - 1) * rdp convex in the order"
+                message = f"{self.form} must make (order - 1) * rdp convex in the order"
                 raise InvalidArgument(
-                    f"{told}, which fails at order {triple[1][0]:g}", argument=self.form
+                    f"{message}, which fails at order {triple[1][0]:g}", argument=self.form
                 )
         if value < math.inf and not (after and after[0][0] == order):
             self._seen.insert(place, (order, value))
@@ -106,14 +106,16 @@ class CustomRenyi(Custom, kind="custom-renyi"):
         s = order - 1.0
         value = called(self.function, s, "moment")
         if not value >= 1.0 - _ROUNDING:
-            told = f"moment must be at least 1 (it is E[e^(sL)], L a privacy loss), got {value!r}"
-            raise InvalidArgument(f"{told} at s = {s:g}", argument="moment")
+            message = (
+                f"moment must be at least 1 (it is E[e^(sL)], L a privacy loss), got {value!r}"
+            )
+            raise InvalidArgument(f"{message} at s = {s:g}", argument="moment")
         return math.log(max(1.0, value)) / s if value < math.inf else math.inf
 
     def pair(self, adjacency: Adjacency) -> NoReturn:
         """There is none: raises `Unsupported`."""
-        told = f"{self!r} has no dominating pair: use only method='rdp'"
-        raise Unsupported(told, argument="method")
+        message = f"{self!r} has no dominating pair: use only method='rdp'"
+        raise Unsupported(message, argument="method")
 
     def renyi(
         self, orders: NDArray[np.floating[Any]], adjacency: Adjacency
@@ -127,8 +129,10 @@ class CustomRenyi(Custom, kind="custom-renyi"):
         """Amplification by sampling needs more than moments: raises `Unsupported`."""
         if sampler.rate == 1:
             return self
-        told = f"{self!r} cannot be amplified by sampling: moments alone give no bound for a sample"
-        raise Unsupported(told, argument="plan")
+        message = (
+            f"{self!r} cannot be amplified by sampling: moments alone give no bound for a sample"
+        )
+        raise Unsupported(message, argument="plan")
 
     def saved(self) -> Fields:
         """There is nothing to save: raises `Unsupported`."""

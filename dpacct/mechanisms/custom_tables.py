@@ -27,22 +27,22 @@ def _probabilities(name: str, given: object) -> tuple[Fraction, ...]:
     """Exact probabilities that sum to 1 within 1e-9, made to sum to 1."""
     rows = listed(given)
     if not rows:
-        told = f"{name} of the tables must be a list of probabilities, got {shown(given)}"
-        raise InvalidArgument(told, argument="tables")
+        message = f"{name} of the tables must be a list of probabilities, got {shown(given)}"
+        raise InvalidArgument(message, argument="tables")
     numbers = [exact(one) for one in rows]
     for one, number in zip(rows, numbers, strict=True):
         if number is None or not 0 <= number <= 1:
-            told = f"{name} of the tables must be probabilities in [0, 1], got {shown(one)}"
-            raise InvalidArgument(told, argument="tables")
+            message = f"{name} of the tables must be probabilities in [0, 1], got {shown(one)}"
+            raise InvalidArgument(message, argument="tables")
         if 0 < number < _LEAST:
-            told = f"{name} of the tables must be probabilities of 0 or at least 1e-300, got "
-            raise InvalidArgument(f"{told}{shown(one)}", argument="tables")
-    found = [number for number in numbers if number is not None]
-    total = sum(found, Fraction(0))
+            message = f"{name} of the tables must be probabilities of 0 or at least 1e-300, got "
+            raise InvalidArgument(f"{message}{shown(one)}", argument="tables")
+    results = [number for number in numbers if number is not None]
+    total = sum(results, Fraction(0))
     if abs(total - 1) > _SUM:
-        told = f"{name} of the tables must sum to 1 within 1e-9, got a sum of {float(total)!r}"
-        raise InvalidArgument(told, argument="tables")
-    return tuple(found) if total == 1 else tuple(number / total for number in found)
+        message = f"{name} of the tables must sum to 1 within 1e-9, got a sum of {float(total)!r}"
+        raise InvalidArgument(message, argument="tables")
+    return tuple(results) if total == 1 else tuple(number / total for number in results)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -60,17 +60,17 @@ class CustomTables(Custom, kind="custom-tables"):
     def __init__(self, *, tables: Sequence[Sequence[Number]]) -> None:
         both = listed(tables)
         if both is None or len(both) != 2:
-            told = f"tables must be two lists of probabilities, (p, q), got {shown(tables)}"
-            raise InvalidArgument(told, argument="tables")
+            message = f"tables must be two lists of probabilities, (p, q), got {shown(tables)}"
+            raise InvalidArgument(message, argument="tables")
         p, q = _probabilities("p", both[0]), _probabilities("q", both[1])
         if len(p) != len(q):
-            told = f"tables must be two lists of equal length, got {len(p)} and {len(q)} numbers"
-            raise InvalidArgument(told, argument="tables")
+            message = f"tables must be two lists of equal length, got {len(p)} and {len(q)} numbers"
+            raise InvalidArgument(message, argument="tables")
         if not any(a and b for a, b in zip(p, q, strict=True)):
-            told = (
+            message = (
                 "tables must have an outcome that both p and q can yield, got none: every outcome"
             )
-            raise InvalidArgument(f"{told} would tell the two apart", argument="tables")
+            raise InvalidArgument(f"{message} would tell the two apart", argument="tables")
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
 

@@ -48,8 +48,8 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
         ratio = self.scale / self.sensitivity
         if ratio >= Fraction("0.05"):
             return None
-        told = "scale / sensitivity must be at least 0.05, got "
-        return InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
+        text = "scale / sensitivity must be at least 0.05, got "
+        return InvalidArgument(f"{text}{literal(ratio)}", argument="scale")
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """The noise against itself moved by the sensitivity."""
@@ -60,8 +60,8 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
-        told = f"one whole number is released, of sensitivity {self.sensitivity} under {adjacency}"
-        return (Assumption(told),)
+        text = f"one whole number is released, of sensitivity {self.sensitivity} under {adjacency}"
+        return (Assumption(text),)
 
     def sample(
         self, size: int | tuple[int, ...] | None = None, *, rng: object = None

@@ -59,8 +59,8 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         ratio = self.scale / self.sensitivity
         if Fraction("0.002") <= ratio <= 10**6:
             return None
-        told = "scale / sensitivity must be a number from 0.002 to 1e6, got "
-        return InvalidArgument(f"{told}{literal(ratio)}", argument="scale")
+        text = "scale / sensitivity must be a number from 0.002 to 1e6, got "
+        return InvalidArgument(f"{text}{literal(ratio)}", argument="scale")
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """Sensitivity / scale."""
@@ -76,8 +76,8 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
-        told = f"one whole number is released, of sensitivity {self.sensitivity} under {adjacency}"
-        return (Assumption(told),)
+        text = f"one whole number is released, of sensitivity {self.sensitivity} under {adjacency}"
+        return (Assumption(text),)
 
     def sample(
         self, size: int | tuple[int, ...] | None = None, *, rng: object = None

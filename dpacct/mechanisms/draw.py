@@ -29,8 +29,8 @@ def generator(rng: object) -> np.random.Generator:
         return np.random.default_rng(rng)
     if isinstance(rng, np.random.Generator):
         return rng
-    told = f"rng must be a numpy Generator, a seed >= 0, or None, got {shown(rng)}"
-    raise InvalidArgument(told, argument="rng")
+    message = f"rng must be a numpy Generator, a seed >= 0, or None, got {shown(rng)}"
+    raise InvalidArgument(message, argument="rng")
 
 
 def shape(size: object) -> Shape:
@@ -39,8 +39,8 @@ def shape(size: object) -> Shape:
     whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in parts)
     if size is None or whole:
         return cast("Shape", size)
-    told = f"size must be a whole number >= 0, a tuple of them, or None, got {shown(size)}"
-    raise InvalidArgument(told, argument="size")
+    message = f"size must be a whole number >= 0, a tuple of them, or None, got {shown(size)}"
+    raise InvalidArgument(message, argument="size")
 
 
 def normal(scale: float, size: object, rng: object) -> NDArray[np.floating[Any]]:

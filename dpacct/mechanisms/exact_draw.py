@@ -39,8 +39,8 @@ def below(rng: object) -> Below:
     take = getattr(rng, "bytes", None)
     if take is not None and hasattr(rng, "bit_generator"):
         return lambda n: _by_rejection(take, n)
-    told = "rng must be a seed >= 0, a random.Random, a numpy Generator, or None"
-    raise InvalidArgument(f"{told}, got {shown(rng)}", argument="rng")
+    message = "rng must be a seed >= 0, a random.Random, a numpy Generator, or None"
+    raise InvalidArgument(f"{message}, got {shown(rng)}", argument="rng")
 
 
 def _by_rejection(take: Callable[[int], bytes], n: int) -> int:

@@ -143,11 +143,11 @@ class Gaussian(_Normal, kind="gaussian"):
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
         if self.sigma is not None:
-            told = f"sigma is in units of the l2 sensitivity under {adjacency}"
+            text = f"sigma is in units of the l2 sensitivity under {adjacency}"
         else:
             times = "" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} * "
-            told = f"the l2 sensitivity under {adjacency} is {times}clip: each unit is clipped once"
-        return (Assumption(told),)
+            text = f"the l2 sensitivity under {adjacency} is {times}clip: each unit is clipped once"
+        return (Assumption(text),)
 
 
 _PRECISION = Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False)
@@ -172,8 +172,8 @@ class GaussianStatistic(_Normal, kind="gaussian-statistic"):
     def _complaint(self) -> InvalidArgument | None:
         if self.per_sensitivity + self.per_clip:
             return None
-        told = "per_sensitivity + per_clip must be positive, got 0"
-        return InvalidArgument(told, argument="per_sensitivity")
+        text = "per_sensitivity + per_clip must be positive, got 0"
+        return InvalidArgument(text, argument="per_sensitivity")
 
     def precision(self) -> tuple[Fraction, Fraction]:
         """(a, b) of 1/sigma^2 = a + b * clip_factor^2."""
@@ -195,13 +195,13 @@ def normal_pair(sigma: float) -> Pair:
     from dpacct.pld.pieces import Cut
 
     if not 1e-100 <= sigma <= 1e100:
-        told = f"sigma must be in [1e-100, 1e100], got {sigma:g}"
-        raise OutsideDomain(told, argument="sigma")
+        message = f"sigma must be in [1e-100, 1e100], got {sigma:g}"
+        raise OutsideDomain(message, argument="sigma")
 
     def check() -> None:
         if not 1e-2 <= sigma <= 1e15:
-            told = f"sigma of a sampled release must be in [0.01, 1e15], got {sigma:g}"
-            raise OutsideDomain(told, argument="sigma")
+            message = f"sigma of a sampled release must be in [0.01, 1e15], got {sigma:g}"
+            raise OutsideDomain(message, argument="sigma")
 
     return Pair(
         (Cut(gaussian(1.0 / sigma)),),

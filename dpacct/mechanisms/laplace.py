@@ -88,8 +88,8 @@ class Laplace(Mechanism, kind="laplace"):
         if self.b is not None:
             return (Assumption(f"b is in units of the l1 sensitivity under {adjacency}"),)
         times = "" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} * "
-        told = f"the l1 sensitivity under {adjacency} is {times}clip: each unit is clipped once"
-        return (Assumption(told),)
+        text = f"the l1 sensitivity under {adjacency} is {times}clip: each unit is clipped once"
+        return (Assumption(text),)
 
 
 def _pair(b: float) -> Pair:

@@ -115,8 +115,8 @@ class ZCDP(_Opaque, kind="zcdp"):
 
     def pair(self, adjacency: Adjacency) -> NoReturn:
         """There is none: raises `Unsupported`."""
-        told = f"{self!r} bounds Renyi DP and has no dominating pair: use only method='rdp'"
-        raise Unsupported(told, argument="method")
+        message = f"{self!r} bounds Renyi DP and has no dominating pair: use only method='rdp'"
+        raise Unsupported(message, argument="method")
 
     def renyi(
         self, orders: NDArray[np.floating[Any]], adjacency: Adjacency
@@ -132,5 +132,7 @@ class ZCDP(_Opaque, kind="zcdp"):
         """Amplification by sampling needs more than rho: raises `Unsupported`."""
         if sampler.rate == 1:
             return self
-        told = f"{self!r} cannot be amplified by sampling: zCDP alone gives no bound for a sample"
-        raise Unsupported(told, argument="plan")
+        message = (
+            f"{self!r} cannot be amplified by sampling: zCDP alone gives no bound for a sample"
+        )
+        raise Unsupported(message, argument="plan")

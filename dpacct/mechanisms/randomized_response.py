@@ -79,8 +79,8 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
 
         true, k = np.asarray(answers), int(self.k)
         if true.dtype.kind not in "iu" or (true.size and not 0 <= true.min() <= true.max() < k):
-            told = f"answers must be whole numbers in [0, {k - 1}], got {shown(answers)}"
-            raise InvalidArgument(told, argument="answers")
+            message = f"answers must be whole numbers in [0, {k - 1}], got {shown(answers)}"
+            raise InvalidArgument(message, argument="answers")
         uniform, honest = below(rng), honesty(self.eps0, k)
         drawn = [
             one if enclosed_coin(honest, uniform) else (one + 1 + uniform(k - 1)) % k

@@ -73,8 +73,8 @@ class Staircase(Mechanism, kind="staircase"):
     def _complaint(self) -> InvalidArgument | None:
         if self.clip is None or self.eps0 <= 250:  # a move may be two clips
             return None
-        told = "eps0 must be a number above 0 and at most 250 where clip is given"
-        return InvalidArgument(f"{told}, got {text(self.eps0)}", argument="eps0")
+        message = "eps0 must be a number above 0 and at most 250 where clip is given"
+        return InvalidArgument(f"{message}, got {text(self.eps0)}", argument="eps0")
 
     def _steps(self, adjacency: Adjacency) -> int:
         """The sensitivity in step widths."""
@@ -112,14 +112,16 @@ class Staircase(Mechanism, kind="staircase"):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, and that a single number is released."""
-        told = (
+        message = (
             f"noise of a step width of one sensitivity (under {adjacency}) is added to one number"
         )
         if self.clip is not None:
             moves = "one clip" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} clips"
-            told = "noise of a step width of one clip is added to one number, which a unit moves by at most "
-            told += f"{moves} (under {adjacency})"
-        return (Assumption(told),)
+            message = (
+                "noise of a step width of one clip is added to one number, which a unit moves "
+            )
+            message += f"by at most {moves} (under {adjacency})"
+        return (Assumption(message),)
 
     def sample(
         self, size: int | tuple[int, ...] | None = None, *, rng: object = None

@@ -98,10 +98,10 @@ class Aggregator(Record, Node):
         '0.926342'
         """
         count = int(QUERIES.check("queries", queries))
-        found = self.noise.plan(self.neighbouring, count)
+        result = self.noise.plan(self.neighbouring, count)
         if self.screening is not None:
-            found = found + self.screening.plan(self.neighbouring, count)
-        return found.under(self.neighbouring.adjacency, unit=self.neighbouring.unit)
+            result = result + self.screening.plan(self.neighbouring, count)
+        return result.under(self.neighbouring.adjacency, unit=self.neighbouring.unit)
 
     def on(self, votes: Votes | ArrayLike, *, baseline: ArrayLike | None = None) -> Voted:
         """The labels of these queries, as a plan: it composes with whatever else is released.
@@ -220,20 +220,20 @@ class Aggregator(Record, Node):
         loose = given.counts.sum(axis=1) % self.neighbours != 0
         if loose.any():
             row = int(np.argmax(loose))
-            told = f"votes must count {self.neighbours} neighbours of each voter, so a multiple of that a row"
-            got = f"got {int(given.counts[row].sum())} in row {row + 1}"
-            raise InvalidArgument(f"{told}; {got}", argument="votes")
+            message = f"votes must count {self.neighbours} neighbours of each voter, so a multiple of that"
+            got = f"a row; got {int(given.counts[row].sum())} in row {row + 1}"
+            raise InvalidArgument(f"{message} {got}", argument="votes")
         if baseline is None:
             return given, None
         if self.screening is None:
-            told = "baseline needs a threshold: it is what interactive screening compares the votes with"
-            raise InvalidArgument(told, argument="baseline")
+            message = "baseline needs a threshold: it is what interactive screening compares the votes with"
+            raise InvalidArgument(message, argument="baseline")
         expected: Floats = checked(baseline, "baseline", whole=False)
         if expected.shape != given.counts.shape:
-            told = "baseline must have a row for each query and a column for each class, got"
+            message = "baseline must have a row for each query and a column for each class, got"
             shape = " x ".join(map(str, expected.shape))
             wanted = " x ".join(map(str, given.counts.shape))
-            raise InvalidArgument(f"{told} {shape} for {wanted}", argument="baseline")
+            raise InvalidArgument(f"{message} {shape} for {wanted}", argument="baseline")
         return given, expected
 
 
@@ -267,8 +267,8 @@ class GNMax(Aggregator, kind="gnmax"):
         lone, other = "threshold", "threshold_sigma"
         if self.threshold is None:
             lone, other = other, lone
-        told = f"threshold and threshold_sigma must be given together, got {lone} alone"
-        return InvalidArgument(told, argument=other)
+        message = f"threshold and threshold_sigma must be given together, got {lone} alone"
+        return InvalidArgument(message, argument=other)
 
     @property
     def noise(self) -> Noise:

@@ -62,10 +62,10 @@ class Bounds:
 
     def plain(self, orders: Floats) -> Floats:
         """One query's cost whatever the votes are, at each order."""
-        found = self.noise.data_independent(orders, self.level)
+        result = self.noise.data_independent(orders, self.level)
         if self.screening is not None:
-            found = found + self.screening.data_independent(orders, self.level)
-        return np.asarray(found)
+            result = result + self.screening.data_independent(orders, self.level)
+        return np.asarray(result)
 
     def table(self, kinds: Kinds, orders: Floats, theorem: str | None = None) -> Floats:
         """Bounds of each kind of query (row) at each order, by one theorem or the best of all."""
@@ -80,18 +80,18 @@ class Bounds:
     def total(self, orders: Floats, theorem: str | None = None, *, one_way: bool = False) -> Floats:
         """The sum over all queries, at each order; `one_way`: from the votes to their neighbours only."""
         kinds = self._own if one_way else self._near
-        found = np.zeros(orders.size)
+        values = np.zeros(orders.size)
         for part in kinds.parts(max(1, _CELLS // orders.size)):
-            found += part.count @ self.table(part, orders, theorem)
-        return found
+            values += part.count @ self.table(part, orders, theorem)
+        return values
 
     def each(self, order: float) -> Floats:
         """Every query's bound at one order, either way."""
-        found = np.empty(self.histograms.counts.shape[0])
+        result = np.empty(self.histograms.counts.shape[0])
         orders = np.array([order])
         values = [self.table(part, orders)[:, 0] for part in self._near.parts(_CELLS)]
-        found[:] = np.concatenate(values)[self._near.which]
-        return found
+        result[:] = np.concatenate(values)[self._near.which]
+        return result
 
     @property
     def theorems(self) -> tuple[str, ...]:

@@ -73,8 +73,8 @@ class Neighbours:
 
     def _moments(self, c: float) -> Floats:
         """log M of each neighbour, in order."""
-        found = self.every.log_moments(np.array([c]))[:, 0]
-        return np.asarray(np.where(self.endless, np.inf, found)[self.order])
+        entry = self.every.log_moments(np.array([c]))[:, 0]
+        return np.asarray(np.where(self.endless, np.inf, entry)[self.order])
 
     def log_moments(self, tilts: Floats) -> Floats:
         """log of the largest moment of each query's neighbours, added up, at each tilt."""
@@ -83,9 +83,9 @@ class Neighbours:
     def divergences(self, order: float) -> Floats:
         """The largest Renyi divergence of each query; 0 where it has no neighbour of the sort."""
         most = np.maximum.reduceat(self._moments(order - 1.0), self.start)
-        found = np.zeros(self.queries)
-        found[self.row[self.order][self.start]] = most / (order - 1.0)
-        return found
+        values = np.zeros(self.queries)
+        values[self.row[self.order][self.start]] = most / (order - 1.0)
+        return values
 
     def worst(self, c: float) -> tuple[Stack, float]:
         """The one neighbour of each query that tells most at a tilt, and the sum of the largest log M."""
@@ -142,8 +142,8 @@ def divergences(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
     [[4.585070545]]
     """
     stack, endless = _losses(log_p, log_q)
-    found = stack.log_moments(orders - 1.0) / (orders - 1.0)
-    return np.asarray(np.where(endless[:, None], np.inf, np.maximum(found, 0.0)))
+    value = stack.log_moments(orders - 1.0) / (orders - 1.0)
+    return np.asarray(np.where(endless[:, None], np.inf, np.maximum(value, 0.0)))
 
 
 def composed(
@@ -163,8 +163,8 @@ def composed(
                 least = min(bound, sum(_solved(stack, log_delta, tilts[-1])[:2]))
             uppers[side.name] = max(uppers[side.name], least)
         if side in sides and least > (max(uppers.values()) * (1.0 - 1e-9) if slow else lower):
-            found, slow = _least(side, tilts, log_delta)
-            lower = max(lower, found)
+            value, slow = _least(side, tilts, log_delta)
+            lower = max(lower, value)
     for side in sides:
         if side not in granted:
             lower = max(lower, _least(side, [least_renyi(side, log_delta)[1]], log_delta)[0])
@@ -187,9 +187,9 @@ def composed_delta(
     # from below it is enough to ask one choice of neighbours: that of the order which seems to tell most
     chosen = [side.worst(_tilt(side.worst(_START)[0], epsilon))[0] for side in sides]
     leading = max(chosen, key=lambda stack: _above(stack, epsilon))
-    found = contour.log_delta([(leading, 1.0)], epsilon)
-    if found.resolved:
-        return min(found.value - 2.0 * found.error, upper), upper
+    log_delta = contour.log_delta([(leading, 1.0)], epsilon)
+    if log_delta.resolved:
+        return min(log_delta.value - 2.0 * log_delta.error, upper), upper
     if leading.count.size > _BRACKETED:
         return -math.inf, upper
     with suppress(TooFine):
@@ -199,9 +199,9 @@ def composed_delta(
 
 def _above(stack: Stack, epsilon: float) -> float:
     """An upper end of a composition's log delta; of few queries on a lattice."""
-    found = contour.log_delta([(stack, 1.0)], epsilon)
-    if found.resolved:
-        value = found.value + 2.0 * found.error
+    log_delta = contour.log_delta([(stack, 1.0)], epsilon)
+    if log_delta.resolved:
+        value = log_delta.value + 2.0 * log_delta.error
         return float(np.logaddexp(value, math.log(stack.infinite + 1e-320)))
     return compose(stack, _tilt(stack, epsilon), points_for(stack)).log_delta(epsilon)
 
@@ -230,8 +230,8 @@ def least_renyi(side: Neighbours, log_delta: float) -> tuple[float, float]:
     for _ in range(4):
         c = stack.best_tilt(log_delta, c)
         expected = stack.renyi_epsilon(c, log_delta)
-        found, stack = bound(c)
-        if found <= expected * (1.0 + 1e-6) or not math.isfinite(found):
+        value, stack = bound(c)
+        if value <= expected * (1.0 + 1e-6) or not math.isfinite(value):
             break
     else:  # the least lies between two choices, where the largest of both has a kink
         for step in (0.2, 0.1, 0.05, 0.025, 0.0125):
@@ -280,9 +280,9 @@ def _solved(
     queries = float(stack.count.sum())
     if queries == 1.0 or queries > _FEWEST:
         parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
-        found = contour.epsilon(parts, math.log(target))
-        if found.resolved:
-            return found.value, found.error, found.tilt
+        answer = contour.epsilon(parts, math.log(target))
+        if answer.resolved:
+            return answer.value, answer.error, answer.tilt
     fine = compose(stack, tilt, points_for(stack)).epsilon(log_delta)
     if upper:
         return fine, 0.0, 0.0

@@ -91,27 +91,27 @@ class Exact:
             yield from self._spread(part)
             return
         alike = part.residual is None
-        found = laws(part.counts, self.level, self.noise, alike=alike)
-        own, other = found.own, found.other
+        result = laws(part.counts, self.level, self.noise, alike=alike)
+        own, other = result.own, result.other
         if self.screening is not None:
             residual = part.residual if part.residual is not None else part.counts.astype(float)
             own = self.screening.joined(part.top, own)
             other = self.screening.joined(
-                self.screening.neighbours(residual, found.moves, self.level), other
+                self.screening.neighbours(residual, result.moves, self.level), other
             )
-        for chosen in _changes(found.moves, self.level):
-            rows, theirs = found.moves.row[chosen], other[chosen]
+        for chosen in _changes(result.moves, self.level):
+            rows, theirs = result.moves.row[chosen], other[chosen]
             mine = own[rows]
             yield Side("from", rows, mine, theirs)
             yield Side("to", rows, theirs, mine)
 
     def _spread(self, part: Histograms) -> Iterator[Side]:
         """Agents that join, and that leave: the pair of the box that the law stays in, either way."""
-        found = laws(part.counts, self.level, self.noise, alike=False, negative=True)
-        rows, own = part.counts.shape[0], found.own
+        result = laws(part.counts, self.level, self.noise, alike=False, negative=True)
+        rows, own = part.counts.shape[0], result.own
         joined, left = (
-            found.other[chosen].reshape(rows, -1, part.counts.shape[1])
-            for chosen in _changes(found.moves, self.level)
+            result.other[chosen].reshape(rows, -1, part.counts.shape[1])
+            for chosen in _changes(result.moves, self.level)
         )
         ends = list(boxes(own, joined, left))
         if self.screening is not None:
@@ -137,8 +137,8 @@ class Exact:
             names = [side.name for side in sides]
             table = np.zeros((len(sides), places.size, orders.size))
             for place, side in enumerate(sides):
-                found = divergences(side.log_p, side.log_q, orders)
-                np.maximum.at(table[place], side.row - int(places[0]), found)
+                result = divergences(side.log_p, side.log_q, orders)
+                np.maximum.at(table[place], side.row - int(places[0]), result)
             parts.append(table)
         return names, np.concatenate(parts, axis=1)
 
@@ -154,10 +154,10 @@ class Exact:
         if rest is None and count.size <= MOST_COMPOSED:
             sides = self.collected(count)
             uppers = sides if granted is self else granted.collected(count)
-            lower, found = composed(sides, uppers, log_delta)
+            lower, value = composed(sides, uppers, log_delta)
             shown = np.max([side.divergences(order) for side in sides], axis=0)
-            lower = min(lower, max(found.values()))
-            return ExactCost(lower, max(found.values()), found["from"], shown)
+            lower = min(lower, max(value.values()))
+            return ExactCost(lower, max(value.values()), value["from"], shown)
         orders = around(order)
         names, table = granted.renyi(orders)
         others = 0.0 if rest is None else rest(orders)

@@ -34,8 +34,8 @@ class Level:
 
     def __post_init__(self) -> None:
         if self.name not in LEVELS:
-            told = f"level must be agent or instance, got {self.name!r}"
-            raise InvalidArgument(told, argument="level")
+            message = f"level must be agent or instance, got {self.name!r}"
+            raise InvalidArgument(message, argument="level")
         NEIGHBOURS.check("neighbours", self.shares)
 
     @property

@@ -82,12 +82,12 @@ class PerQuery:
     def rows(self, places: Iterable[int]) -> list[dict[str, float | int | None]]:
         """Some rows, by the names of `COLUMNS`; queries count from 1."""
         columns = [getattr(self, name) for name in COLUMNS[1:]]
-        found: list[dict[str, float | int | None]] = []
+        results: list[dict[str, float | int | None]] = []
         for place in places:
             values = [column[place].item() for column in columns]
             known = [None if value != value else value for value in values]
-            found.append(dict(zip(COLUMNS, [int(place) + 1, *known], strict=True)))
-        return found
+            results.append(dict(zip(COLUMNS, [int(place) + 1, *known], strict=True)))
+        return results
 
     def write_csv(self, target: str | Path | TextIO) -> None:
         """All rows as CSV, with a heading."""
@@ -109,13 +109,13 @@ def _within_reach(aggregator: Aggregator, ready: Histograms) -> None:
     reach = aggregator.noise.reach(aggregator.neighbouring.step)
     if widest > reach:
         far = int(np.argmax(ready.margins[:, -1])) + 1
-        told = f"margins must be at most {reach:.6g} shares of a vote to integrate this noise"
-        told = (
-            f"{told}, query {far} has {widest}"
+        message = f"margins must be at most {reach:.6g} shares of a vote to integrate this noise"
+        message = (
+            f"{message}, query {far} has {widest}"
             if reach >= 0.0
             else "the noise is too small to integrate"
         )
-        raise OutsideDomain(told, argument="votes")
+        raise OutsideDomain(message, argument="votes")
 
 
 def exact_renyi(

@@ -93,8 +93,8 @@ def sanitized(
         chosen = float(ORDER.check("order", order))
     decay = _SHARE * 0.5 / chosen if beta is None else float(POSITIVE.check("beta", beta))
     if 2.0 * chosen * decay >= 1.0:
-        told = f"beta must be below 1/(2 order) = {0.5 / chosen:.6g}, got {decay:.6g}"
-        raise InvalidArgument(told, argument="beta")
+        message = f"beta must be below 1/(2 order) = {0.5 / chosen:.6g}, got {decay:.6g}"
+        raise InvalidArgument(message, argument="beta")
     raised = float(ndtri(float(CONFIDENCE.check("confidence", confidence))))
     spread = _default_noise(chosen, decay, raised, log_delta)
     if noise is not None:

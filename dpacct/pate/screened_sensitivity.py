@@ -106,20 +106,20 @@ class ScreenedSteps:
             order * yes[1] - (order - 1.0) * yes[0], order * yes[2] - (order - 1.0) * yes[1]
         )
         silent = np.full(answer.shape, -(order - 1.0) * no[2])
-        found = log_sum(silent, passes + (order - 1.0) * answer)
-        return np.asarray(np.maximum(found, 0.0) * (1.0 + 1e-12) + 2e-15) / (order - 1.0)
+        result = log_sum(silent, passes + (order - 1.0) * answer)
+        return np.asarray(np.maximum(result, 0.0) * (1.0 + 1e-12) + 2e-15) / (order - 1.0)
 
     @cached_property
     def local(self) -> Floats:
         """Of each: the most by which a neighbour's cost differs."""
         up, down = self.steps.reached
         away = math.ceil(self.steps.level.step / self.width)
-        found = np.zeros(self.cost.shape)
+        result = np.zeros(self.cost.shape)
         for move in range(-away, away + 1):
             other = np.clip(np.arange(self.rows) + move, self.least, self.rows - 1)
             more, less = self.cost[other][:, up], self.cost[other][:, down]
-            found = np.maximum(found, np.maximum(more - self.cost, self.cost - less))
-        return found
+            result = np.maximum(result, np.maximum(more - self.cost, self.cost - less))
+        return result
 
 
 def smooth_sensitivity(
@@ -150,7 +150,7 @@ class _Windows:
 
     def largest(self, first: Places, last: Places, low: Places, high: Places) -> Floats:
         """For each: rows first to last, columns low to high, all included."""
-        final, found = self._tail.shape[0] - 1, np.empty(first.shape)
+        final, result = self._tail.shape[0] - 1, np.empty(first.shape)
         head, tail = first == 0, (first > 0) & (last == final)
         cases = [(head, self._head, last), (tail, self._tail, first)]
         lengths = np.where(head | tail, 0, last - first + 1)
@@ -158,8 +158,8 @@ class _Windows:
             cases.append((lengths == length, self._of(length), first))
         for chosen, table, row in cases:
             if chosen.any():
-                found[chosen] = _between(table, row[chosen], low[chosen], high[chosen])
-        return found
+                result[chosen] = _between(table, row[chosen], low[chosen], high[chosen])
+        return result
 
     def _of(self, length: int) -> Floats:
         while self._length < length:
@@ -172,13 +172,13 @@ def _between(table: Floats, row: Places, first: Places, last: Places) -> Floats:
     """The largest entry of each row between two columns, both included."""
     rows, row = np.unique(row, return_inverse=True)
     level = np.log2(last - first + 1.0).astype(int)
-    found, width = np.empty(first.shape), table[rows]
+    result, width = np.empty(first.shape), table[rows]
     for each in range(int(level.max()) + 1):
         chosen = level == each
         if chosen.any():
-            found[chosen] = np.maximum(
+            result[chosen] = np.maximum(
                 width[row[chosen], first[chosen]], width[row[chosen], last[chosen] - 2**each + 1]
             )
         if width.shape[1] > 2**each:
             width = np.maximum(width[:, : -(2**each)], width[:, 2**each :])
-    return found
+    return result

@@ -70,9 +70,9 @@ class Steps:
         others = math.log(self.classes - 1)
         half = math.log(0.5)
         margin = self.noise.margin_of(np.minimum(log_q - others, half))
-        found = np.minimum(self.noise.log_tail(margin - shares) + others, 0.0)
+        result = np.minimum(self.noise.log_tail(margin - shares) + others, 0.0)
         # beyond an even chance each: anything above, and for what lies below this is low enough
-        return np.asarray(np.where((log_q - others >= half) & (shares > 0.0), 0.0, found))
+        return np.asarray(np.where((log_q - others >= half) & (shares > 0.0), 0.0, result))
 
     def alike(self, log_q: Floats) -> Floats:
         """One margin for each q, which C - 1 classes would all have (at the votes, not at a neighbour)."""
@@ -99,22 +99,22 @@ class Steps:
     @cached_property
     def _largest(self) -> list[Floats]:
         """Running maxima of `local` over windows of 1, 2, 4, ... steps."""
-        found = [self.local]
-        while 2 ** len(found) <= self.local.size:
-            width = 2 ** (len(found) - 1)
-            found.append(np.maximum(found[-1][:-width], found[-1][width:]))
-        return found
+        results = [self.local]
+        while 2 ** len(results) <= self.local.size:
+            width = 2 ** (len(results) - 1)
+            results.append(np.maximum(results[-1][:-width], results[-1][width:]))
+        return results
 
     def largest(self, low: Floats, high: Floats) -> Floats:
         """The largest local sensitivity at any q between two log q's."""
         first, last = self.at(low), self.at(high)
         level = np.log2(last - first + 1.0).astype(int)
-        found = np.empty(first.shape)
+        result = np.empty(first.shape)
         for each in np.unique(level).tolist():
             rows = level == each
             table = self._largest[each]
-            found[rows] = np.maximum(table[first[rows]], table[last[rows] - 2**each + 1])
-        return found
+            result[rows] = np.maximum(table[first[rows]], table[last[rows] - 2**each + 1])
+        return result
 
 
 def smooth_sensitivity(

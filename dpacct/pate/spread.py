@@ -76,8 +76,8 @@ def corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
         while len(points) > 1 and _turns_up(points[-2], points[-1], (a, b)):
             points.pop()
         points.append((a, b))
-    found = np.array(points)
-    return np.diff(found[:, 0]), np.diff(found[:, 1])
+    values = np.array(points)
+    return np.diff(values[:, 0]), np.diff(values[:, 1])
 
 
 def _turns_up(

@@ -172,7 +172,7 @@ def _convolved(
 
 def _outside(lattice: Stack, low: float, high: float) -> float:
     """Chernoff's bound of the tilted mass outside [low, high], of the lattice's own laws."""
-    whole, found = _log_moment(lattice, 0.0), 0.0
+    whole, value = _log_moment(lattice, 0.0), 0.0
     real = lattice.masses > -math.inf
     for sign, edge in ((1.0, high), (-1.0, low)):
         farthest = np.where(real, sign * lattice.rows, -math.inf).max(axis=1)
@@ -184,8 +184,8 @@ def _outside(lattice: Stack, low: float, high: float) -> float:
             worse = worse + 1 if trial >= best and best < 0.0 else 0
             best = min(best, trial)
             x *= 1.5
-        found += math.exp(best)
-    return found
+        value += math.exp(best)
+    return value
 
 
 def _log(values: Floats) -> Floats:

@@ -75,10 +75,10 @@ class Voted(Leaf, kind="voted"):
         widest, reach = int(kinds.margins.max()), known.noise.reach(level.step)
         if first.size > MOST_COMPOSED or widest > reach:
             got = f"{first.size} different queries and a margin of {widest} shares of a vote"
-            told = (
+            message = (
                 f"votes in a plan must be at most {MOST_COMPOSED} different queries, with margins"
             )
-            raise Unsupported(f"{told} up to {reach:g}, got {got}", argument="votes")
+            raise Unsupported(f"{message} up to {reach:g}, got {got}", argument="votes")
         exact = Exact(kinds, level, known.noise, known.screening)
         sides = exact.collected(count.astype(np.float64))
         if level.proven:
@@ -148,10 +148,10 @@ class Voted(Leaf, kind="voted"):
 
     def in_sample(self, sampler: Any) -> Leaf:
         """A sample of other voters or records would have had other votes: raises `Unsupported`."""
-        told = (
+        message = (
             f"{self!r} cannot run on a sample: its votes are given, and a sample's would be others"
         )
-        raise Unsupported(told, argument="plan")
+        raise Unsupported(message, argument="plan")
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """Whose votes may change, and that no query depended on another's label."""
@@ -168,10 +168,10 @@ class Voted(Leaf, kind="voted"):
 
     def fields(self) -> Fields:
         """The aggregator, and the votes as they are: whoever reads the plan reads them."""
-        told: Fields = {"of": nested(self.aggregator), "votes": self.votes.counts.tolist()}
+        results: Fields = {"of": nested(self.aggregator), "votes": self.votes.counts.tolist()}
         if self.baseline is not None:
-            told["baseline"] = [[text(Fraction(x)) for x in row] for row in self.baseline]
-        return told
+            results["baseline"] = [[text(Fraction(x)) for x in row] for row in self.baseline]
+        return results
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Voted:
@@ -181,8 +181,8 @@ class Voted(Leaf, kind="voted"):
         aggregator, rows = read(take(fields, "of")), take(fields, "votes")
         baseline = fields.pop("baseline", None)
         if not isinstance(aggregator, Aggregator):
-            told = f"a voted node must be of gnmax or lnmax, got {shown(aggregator)}"
-            raise InvalidArgument(told, argument="plan")
+            message = f"a voted node must be of gnmax or lnmax, got {shown(aggregator)}"
+            raise InvalidArgument(message, argument="plan")
         if baseline is not None:
             baseline = [[float(THRESHOLD.check("baseline", x)) for x in row] for row in baseline]
         return aggregator.on(rows, baseline=baseline)

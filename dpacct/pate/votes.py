@@ -60,8 +60,8 @@ class Votes:
         given = checked(labels, "labels", columns=1)
         if int(given.max()) >= classes:
             row = int(np.argmax(given.max(axis=1) >= classes))
-            told = f"labels must be from 0 to {classes - 1}, got {int(given[row].max())}"
-            raise InvalidArgument(f"{told} in row {row + 1}", argument="labels")
+            message = f"labels must be from 0 to {classes - 1}, got {int(given[row].max())}"
+            raise InvalidArgument(f"{message} in row {row + 1}", argument="labels")
         rows = np.arange(given.shape[0])[:, None]
         counts = np.bincount(
             (rows * classes + given).ravel(), minlength=given.shape[0] * classes
@@ -102,8 +102,8 @@ def checked(given: ArrayLike, argument: str, *, columns: int = 2, whole: bool = 
     if table.shape[0] == 0 or table.size == 0:
         raise InvalidArgument(f"{argument} must have at least one row, got none", argument=argument)
     if table.shape[1] < columns:
-        told = f"{argument} must have at least two classes (columns), got {table.shape[1]}"
-        raise InvalidArgument(told, argument=argument)
+        message = f"{argument} must have at least two classes (columns), got {table.shape[1]}"
+        raise InvalidArgument(message, argument=argument)
     bad = ~np.isfinite(table)
     if whole:
         with np.errstate(invalid="ignore"):
@@ -111,8 +111,8 @@ def checked(given: ArrayLike, argument: str, *, columns: int = 2, whole: bool = 
     if bad.any():
         row, column = (int(place) for place in np.argwhere(bad)[0])
         kind = f"whole numbers from 0 to 2^{MOST_VOTES.bit_length() - 1}" if whole else "finite"
-        told = f"{argument} must be {kind}, got {float(table[row, column]):.6g}"
-        raise InvalidArgument(f"{told} in row {row + 1}, column {column + 1}", argument=argument)
+        message = f"{argument} must be {kind}, got {float(table[row, column]):.6g}"
+        raise InvalidArgument(f"{message} in row {row + 1}, column {column + 1}", argument=argument)
     if whole and columns > 1 and not table.any(axis=1).all():
         row = int(np.argmin(table.any(axis=1))) + 1
         raise InvalidArgument(
@@ -133,22 +133,22 @@ def _table(given: Any, argument: str) -> NDArray[Any]:
             try:
                 size = len(row)
             except TypeError:
-                told = f"{argument} must be rows of numbers, got {shown(row)} for row {number}"
-                raise InvalidArgument(told, argument=argument) from None
+                message = f"{argument} must be rows of numbers, got {shown(row)} for row {number}"
+                raise InvalidArgument(message, argument=argument) from None
             width = size if width is None else width
             if size != width:
-                told = f"{argument} must have as many columns in each row: row 1 has {width}"
-                raise InvalidArgument(f"{told}, row {number} has {size}", argument=argument)
+                message = f"{argument} must have as many columns in each row: row 1 has {width}"
+                raise InvalidArgument(f"{message}, row {number} has {size}", argument=argument)
     try:
         table = np.asarray(rows)
         if table.dtype.kind not in "iuf":
             raise ValueError(table.dtype.name)
     except (TypeError, ValueError):
-        told = f"{argument} must be numbers, got {shown(given)}"
-        raise InvalidArgument(told, argument=argument) from None
+        message = f"{argument} must be numbers, got {shown(given)}"
+        raise InvalidArgument(message, argument=argument) from None
     if table.ndim == 1 and table.size == 0:
         return table.reshape(0, 0)
     if table.ndim != 2:
-        told = f"{argument} must have two dimensions, queries and classes, got {table.ndim}"
-        raise InvalidArgument(told, argument=argument)
+        message = f"{argument} must have two dimensions, queries and classes, got {table.ndim}"
+        raise InvalidArgument(message, argument=argument)
     return table

@@ -38,24 +38,26 @@ def _from_npy(data: bytes, path: str | Path, argument: str) -> Any:
     try:
         return np.load(BytesIO(data), allow_pickle=False)
     except (ValueError, EOFError, MemoryError, OSError):
-        told = (
+        message = (
             f"{argument} must be a NumPy array of numbers, and {shown(Path(path).name)} holds none"
         )
-        raise InvalidArgument(told, argument=argument) from None
+        raise InvalidArgument(message, argument=argument) from None
 
 
 def _from_text(data: bytes, path: str | Path, argument: str, whole: bool) -> Any:
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        told = f"{argument} must be a .npy file or text in UTF-8, and {shown(Path(path).name)} is"
-        raise InvalidArgument(f"{told} neither", argument=argument) from None
+        message = (
+            f"{argument} must be a .npy file or text in UTF-8, and {shown(Path(path).name)} is"
+        )
+        raise InvalidArgument(f"{message} neither", argument=argument) from None
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     skip = lines.index(first) + 1 if first and _is_heading(first) else 0
     body = lines[skip:]
     if not any(line.strip() and not line.startswith("#") for line in body):
-        told = f"{argument} must have at least one row, and {shown(Path(path).name)} has none"
-        raise InvalidArgument(told, argument=argument)
+        message = f"{argument} must have at least one row, and {shown(Path(path).name)} has none"
+        raise InvalidArgument(message, argument=argument)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -91,18 +93,20 @@ def _line_by_line(lines: list[str], skip: int, argument: str, whole: bool) -> An
         for cell in cells:
             value = _number(cell)
             if value is None:
-                told = f"{argument} must be numbers with commas between them"
+                result = f"{argument} must be numbers with commas between them"
                 raise InvalidArgument(
-                    f"{told}, got {shown(cell)} in line {number}", argument=argument
+                    f"{result}, got {shown(cell)} in line {number}", argument=argument
                 )
             row.append(value)
         if rows and len(row) != len(rows[0]):
-            told = f"{argument} must have as many columns in each row: the first has {len(rows[0])}"
-            raise InvalidArgument(f"{told}, line {number} has {len(row)}", argument=argument)
+            result = (
+                f"{argument} must have as many columns in each row: the first has {len(rows[0])}"
+            )
+            raise InvalidArgument(f"{result}, line {number} has {len(row)}", argument=argument)
         try:
             checked([row], argument, columns=min(len(row), 2), whole=whole)
         except InvalidArgument as wrong:
-            told = wrong.message.replace("in row 1", f"in line {number}")
-            raise InvalidArgument(told, argument=argument) from None
+            result = wrong.message.replace("in row 1", f"in line {number}")
+            raise InvalidArgument(result, argument=argument) from None
         rows.append(row)
     return rows

@@ -162,7 +162,7 @@ def voting_cost(
             forward = partial(bounds.total, theorem=name, one_way=True)
             epsilon, _ = _optimised(forward, log_delta)
             lines.append(Line(name, answer(epsilon, name, (name, CONVERSION)), one_way=True))
-    found, why, each = None, "it was not asked for", None
+    outcome, why, each = None, "it was not asked for", None
     if exact is not False:
         tell("exact laws")
         most = None if exact is True else int(exact)
@@ -175,10 +175,10 @@ def voting_cost(
             composed = result.lower is not None
             basis = (EXACT,) if composed else (EXACT, *names, CONVERSION)
             basis = basis if level.proven else (*basis, SPREAD)
-            found = answer(result.upper, "exact" if composed else "exact-rdp", basis)
+            outcome = answer(result.upper, "exact" if composed else "exact-rdp", basis)
             if composed:
-                found = replace(found, lower=result.lower, side=Side.TWO_SIDED)
-            one_way = answer(result.one_way, found.method, basis)
+                outcome = replace(outcome, lower=result.lower, side=Side.TWO_SIDED)
+            one_way = answer(result.one_way, outcome.method, basis)
             lines.append(Line("exact", one_way, one_way=True))
     answered = float(votes.queries)
     if screening is not None:
@@ -189,7 +189,7 @@ def voting_cost(
         known,
         plain,
         bound,
-        found,
+        outcome,
         why,
         tuple(lines),
         answered,
@@ -227,8 +227,8 @@ def _exact(
     kinds = bounds.histograms.rows(first)
     near = noise.reach(bounds.level.step) >= kinds.margins[:, -1]
     if not near.any():
-        told = "the noise is too small beside the margins to integrate"
-        return None, told, None
+        text = "the noise is too small beside the margins to integrate"
+        return None, text, None
     chosen = np.flatnonzero(near)
     work = _work(kinds, bounds.level, _COMPOSED)[chosen].sum()
     few = chosen.size == first.size <= MOST_COMPOSED
@@ -245,15 +245,15 @@ def _exact(
         others = bounds.histograms.rows(np.flatnonzero(left[which]))
         rest = Bounds(others, bounds.level, bounds.noise, bounds.screening).total
     exact = Exact(kinds.rows(chosen), bounds.level, bounds.noise, bounds.screening)
-    found = exact.cost(count[chosen].astype(np.float64), delta, order, rest)
+    result = exact.cost(count[chosen].astype(np.float64), delta, order, rest)
     values = np.full(first.size, np.nan)
-    values[chosen] = found.renyi
+    values[chosen] = result.renyi
     why = ""
     if rest is not None:
         why = f"exact for {chosen.size} of {first.size} kinds of query, bounds for the others"
     elif count.size > MOST_COMPOSED:
         why = "exact Renyi divergences, added"
-    return found, why, values[which]
+    return result, why, values[which]
 
 
 def _work(kinds: Histograms, level: Level, divergence: float) -> Floats:

@@ -146,10 +146,10 @@ class Search:
         spill = self._lattices.spill(uppers, total.saddle_epsilon)
         pair = []
         for laws, own in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
-            found = compose(laws, own, window(laws, own, self._tail), spill)
-            pair.append(found)
+            result = compose(laws, own, window(laws, own, self._tail), spill)
+            pair.append(result)
             # few frequencies cost their products, which are bounded by themselves
-            places = 0 if found.spectrum.sparse else found.spectrum.length
+            places = 0 if result.spectrum.sparse else result.spectrum.length
             self._work.transformed(len(laws), places)
         return (pair[0], pair[1]), wide
 
@@ -202,8 +202,8 @@ class Search:
 
 def _most(pair: tuple[Laws, Laws], total: Sum, places: float) -> float:
     """Places of a window, at most, that memory and time allow."""
-    found = [terms(laws, total, places) for laws in pair]
-    if all(one is not None and one <= MOST_TERMS for one in found):
+    results = [terms(laws, total, places) for laws in pair]
+    if all(one is not None and one <= MOST_TERMS for one in results):
         return MOST_SPARSE
     return most_places(len(pair[0]))
 
@@ -328,18 +328,18 @@ def epsilon(
             return Interval.between(math.inf, math.inf)
     listed = outcomes(sources)
     if listed is not None:
-        found = _among(listed, log_target, floor)
+        result = _among(listed, log_target, floor)
     elif infinite > 0.0 and excess <= slack:
         # so little is left that no grid tells: above it, an epsilon at which more is
-        found = epsilon(sources, math.log(infinite + 2.0 * slack), width, floor)
+        result = epsilon(sources, math.log(infinite + 2.0 * slack), width, floor)
     else:
         try:
-            found = Search(sources, _at_delta(log_target, width, floor)).bracket()
+            result = Search(sources, _at_delta(log_target, width, floor)).bracket()
         except TooFine:
             if not (floor <= 0.0 and _tells_little(sources, log_target)):
                 raise
-            found = Interval.between(0.0, 0.0)
-    return Interval.between(found.lower, math.inf, found.resolved) if excess < slack else found
+            result = Interval.between(0.0, 0.0)
+    return Interval.between(result.lower, math.inf, result.resolved) if excess < slack else result
 
 
 def _tells_little(sources: Sources, log_target: float) -> bool:

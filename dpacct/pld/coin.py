@@ -135,8 +135,8 @@ class Round:
         for law, count in self.parts:
             still = float(np.exp(law.log_q[law.losses == 0.0]).sum())
             silent += count * math.log(still) if still else -math.inf
-        found: Floats = np.log(np.array([1.0 - self.rate + self.rate * math.exp(silent)]))
-        return found
+        result: Floats = np.log(np.array([1.0 - self.rate + self.rate * math.exp(silent)]))
+        return result
 
     @property
     def log_p(self) -> Floats:
@@ -170,10 +170,10 @@ class Round:
 
     def _run(self, eps: float) -> float:
         """delta of what runs."""
-        found = contour.log_delta(self.parts, eps)
-        if not found.error < _UNKNOWN:
+        log_delta = contour.log_delta(self.parts, eps)
+        if not log_delta.error < _UNKNOWN:
             raise TooFine
-        return math.exp(found.value)
+        return math.exp(log_delta.value)
 
     def truncated(self, log_tail: float) -> LossDistribution:
         """Not known in closed form: raises `TooFine`."""

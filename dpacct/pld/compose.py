@@ -398,8 +398,8 @@ class Composed:
         finite += margin if upper else -margin
         rest = self.infinite * (1.0 + (_INFINITE if upper else -_INFINITE))
         rest += self.alone.ends(epsilon)[upper]
-        found = _with(finite, rest)
-        return min(found + (4e-16 if upper else -4e-16) * (1.0 + abs(found)), 0.0)
+        result = _with(finite, rest)
+        return min(result + (4e-16 if upper else -4e-16) * (1.0 + abs(result)), 0.0)
 
     def _summed(self, epsilon: float, upper: bool) -> float:
         """The weighted sum of masses above epsilon, rounded up or down."""

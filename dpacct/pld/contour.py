@@ -131,9 +131,9 @@ def least(parts: Iterable[Part], eps: float) -> float:
     best, rest = -math.inf, _BACK * eps
     for law, n in parts:
         with suppress(TooFine):
-            found = _one_step(law, eps)
-            if found.error < 1.0:
-                best = max(best, found.lower)
+            result = _one_step(law, eps)
+            if result.error < 1.0:
+                best = max(best, result.lower)
         try:
             rest = rest + n * prepare(law, -1.0, 0.0).log_moments(-_BACK)
         except TooFine:
@@ -158,8 +158,8 @@ def epsilon_bounds(parts: Iterable[Part], log_target: float) -> tuple[float, flo
     lower = 0.0
     for law, _ in laws:
         with suppress(*_FAILED):
-            found = _epsilon([(law, 1.0)], log_target, 0.0)
-            lower = max(lower, found.value - found.error if found.resolved else 0.0)
+            result = _epsilon([(law, 1.0)], log_target, 0.0)
+            lower = max(lower, result.value - result.error if result.resolved else 0.0)
     return min(lower, upper), upper
 
 
@@ -182,9 +182,9 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
         return _one_step(law, eps)
     if eps >= sum(n * law.range[1] for law, n in laws):
         return Interval.about(-math.inf, 0.0)
-    found, about = _log_delta(laws, eps, tilt)
+    result, about = _log_delta(laws, eps, tilt)
     for _ in range(3):  # what is too rare to matter depends on delta, of which the cut tells more
-        if found.resolved or math.isnan(about):
+        if result.resolved or math.isnan(about):
             break
         try:
             cut = _cut(laws, about)
@@ -192,15 +192,15 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
             break
         again, below = _log_delta(cut, eps)
         if again.resolved and not _felt(cut, again.tilt):
-            found = again
+            result = again
         about = below if below < about - 1.0 else math.nan
-    return found
+    return result
 
 
 def _one_step(law: Summand, eps: float) -> Interval:
     if law.inner is not None:
-        found = log_delta(law.inner.parts, eps)
-        return found.moved(math.log(law.inner.rate))
+        result = log_delta(law.inner.parts, eps)
+        return result.moved(math.log(law.inner.rate))
     values, errors = one_step(law, np.array([eps]))
     return Interval.of_log(float(values[0]), float(errors[0]))
 
@@ -209,8 +209,8 @@ def _one_step(law: Summand, eps: float) -> Interval:
 def one_step(law: Summand, epsilons: Floats) -> tuple[Floats, Floats]:
     """log delta of one step at each of an array, and its error; -inf where delta is below all floats."""
     if law.inner is not None:
-        found = [_one_step(law, eps) for eps in epsilons.tolist()]
-        return np.array([one.value for one in found]), np.array([one.error for one in found])
+        results = [_one_step(law, eps) for eps in epsilons.tolist()]
+        return np.array([one.value for one in results]), np.array([one.error for one in results])
     # next to the largest loss the rounding of epsilon itself moves delta
     asked = np.concatenate((epsilons, epsilons + 1e-12 * np.abs(epsilons)))
     values, moved = np.split(law.profile(asked)[0], 2)
@@ -223,8 +223,8 @@ def one_step(law: Summand, epsilons: Floats) -> tuple[Floats, Floats]:
 
 def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Interval, float]:
     """The reading, and the saddle point's estimate."""
-    found, about, _ = _with_line(laws, eps, tilt)
-    return found, about
+    value, about, _ = _with_line(laws, eps, tilt)
+    return value, about
 
 
 def _with_line(
@@ -273,7 +273,7 @@ def log_deltas(parts: Iterable[Part], epsilons: Floats) -> tuple[Floats, Floats]
             values[k], _, errors[k] = line.read(eps)
             if errors[k] < _SHARED:
                 continue
-        found, _, line = _with_line(laws, eps, tilt)
+        value, _, line = _with_line(laws, eps, tilt)
         if line is None:
             tilt = 0.0
         else:
@@ -282,7 +282,7 @@ def log_deltas(parts: Iterable[Part], epsilons: Floats) -> tuple[Floats, Floats]
                 t.c,
                 eps + (2.5 * math.sqrt(t.curvature) if line.closed is None else 3.0 / t.c),
             )
-        values[k], errors[k] = found.value if found.resolved else min(found.upper, 0.0), found.error
+        values[k], errors[k] = value.value if value.resolved else min(value.upper, 0.0), value.error
     return np.minimum(values, 0.0), errors
 
 
@@ -311,20 +311,20 @@ def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Int
     1.0
     """
     laws = merged(parts)
-    found = _epsilon(laws, log_target, floor)
-    if found.resolved:
-        return found
+    result = _epsilon(laws, log_target, floor)
+    if result.resolved:
+        return result
     if basic(laws, floor) <= log_target:  # so little happens that it is met without any loss
         return Interval.about(floor, 0.0)
     try:
         cut = _cut(laws, log_target)
     except TooFine:
-        return _by_readings(laws, log_target, floor, found.value)
+        return _by_readings(laws, log_target, floor, result.value)
     if any(a is not b for (a, _), (b, _) in zip(cut, laws, strict=True)):
         again = _epsilon(cut, log_target, floor)
         if again.resolved and not _felt(cut, again.tilt):
             return again
-    return _by_readings(laws, log_target, floor, found.value)
+    return _by_readings(laws, log_target, floor, result.value)
 
 
 def _by_readings(laws: list[Part], log_target: float, floor: float, at: float) -> Interval:

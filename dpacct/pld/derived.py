@@ -108,12 +108,12 @@ class Sampled(Derived):
 
         E_Q[(1 - r + r e^L)^{1+s}] <= (1 - r + r M(s)^{1/(1+s)})^{1+s}.
         """
-        found = super().log_moments(tilts)
+        result = super().log_moments(tilts)
         with suppress(stable.TooFine), stable.quiet():
             order = 1.0 + tilts
             root = math.log(self.rate) + self.base.log_moments(tilts) / order
-            found = np.fmin(found, order * np.logaddexp(math.log1p(-self.rate), root))
-        return found
+            result = np.fmin(result, order * np.logaddexp(math.log1p(-self.rate), root))
+        return result
 
     def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
         """By the base's moments at larger tilts: a loss above 0 is less than the base's it comes from.

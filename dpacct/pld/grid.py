@@ -131,10 +131,10 @@ class Grid:
     @cached_property
     def halves(self) -> Floats:
         """Nodes, and the middles between them."""
-        found = np.empty(2 * self.count - 1)
-        found[::2] = self.nodes
-        found[1::2] = self.nodes[:-1] + 0.5 * self.spacings
-        return found
+        result = np.empty(2 * self.count - 1)
+        result[::2] = self.nodes
+        result[1::2] = self.nodes[:-1] + 0.5 * self.spacings
+        return result
 
     def position(self, losses: Floats) -> Floats:
         """Where losses lie, in steps; infinite losses stay so."""

@@ -105,13 +105,13 @@ def whole_laws(sources: Sources, spacing: float, high: float) -> tuple[Whole, Wh
         uppers.append((upper, layout.count))
         lowers.append((lower, layout.count))
     limit = min(float(law.losses[-1]) for law, _ in (*uppers, *lowers)) + rest - 1e-12
-    found = []
+    results = []
     for laws, upper_side in ((uppers, True), (lowers, False)):
         losses, masses, infinite = _stitched(laws, high, upper_side)
         alone = decided(laws, None)
         side = _upper if upper_side else _lower
-        found.append(side(losses, masses, infinite, alone, limit))
-    return found[0], found[1]
+        results.append(side(losses, masses, infinite, alone, limit))
+    return results[0], results[1]
 
 
 def _grade(layouts: Sequence[Layout], high: float, step: float) -> None:
@@ -181,8 +181,8 @@ def _stitched(laws: Laws, high: float, upper: bool) -> tuple[Floats, Floats, flo
 def _centres(laws: Laws, high: float) -> list[Sum]:
     """Tilts from below -1 (so that Q's mass is covered) to where losses up to `high` are centred."""
     middle = tilted_sum(laws, 0.0)
-    found, total = [middle], middle
-    while total.mean < high and len(found) < _MOST and _log_mass(total) > _FAR:
+    results, total = [middle], middle
+    while total.mean < high and len(results) < _MOST and _log_mass(total) > _FAR:
         further = _next(laws, total, 1.0)
         if further is None:
             break
@@ -195,7 +195,7 @@ def _centres(laws: Laws, high: float) -> list[Sum]:
             low, far = (nearer.c, far) if nearer.mean < high else (low, nearer.c)
             further = nearer if nearer.mean >= high else further
         total = further
-        found.append(total)
+        results.append(total)
     lowest = window(laws, tilted_sum(laws, -1.0), _TAIL).low
     total, count = middle, 0
     while (total.c > -1.0 or total.mean > lowest) and count < _FEW:
@@ -203,8 +203,8 @@ def _centres(laws: Laws, high: float) -> list[Sum]:
         if lower is None:
             break
         total, count = lower, count + 1
-        found.insert(0, total)
-    return found
+        results.insert(0, total)
+    return results
 
 
 def _log_mass(total: Sum) -> float:

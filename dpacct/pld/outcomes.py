@@ -123,8 +123,8 @@ def _summed(logs: Floats, errors: Floats) -> tuple[Floats, Floats]:
     size = np.where(np.isfinite(total), np.abs(total), 0.0)
     own = np.logaddexp(logs + np.log(errors), total + np.log(_UNIT * (1.0 + size)))
     some = np.isfinite(total)
-    found = np.logaddexp.accumulate(own[::-1])[::-1] - np.where(some, total, 0.0)
-    return total, np.where(some, np.exp(found), 0.0)
+    value = np.logaddexp.accumulate(own[::-1])[::-1] - np.where(some, total, 0.0)
+    return total, np.where(some, np.exp(value), 0.0)
 
 
 def outcomes(sources: Sources) -> tuple[Outcomes, Outcomes] | None:
@@ -164,15 +164,15 @@ class Listed(Source):
             power = _power(one, count)
             total = power if total is None else _product(total, power)
         assert total is not None
-        found = _together(total)
+        result = _together(total)
         return Pieces(
-            found.log_p,
-            found.loss,
-            found.low,
-            found.high,
-            found.slack,
-            found.unsure,
-            found.slip,
+            result.log_p,
+            result.loss,
+            result.low,
+            result.high,
+            result.slack,
+            result.unsure,
+            result.slip,
             self.infinite,
             self.lost,
         )

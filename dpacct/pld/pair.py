@@ -93,10 +93,10 @@ def _second_moment(source: Source) -> float:
         losses = law.losses - (kept - math.log1p(-law.lost))
         return float(np.exp(law.log_p - kept) @ np.square(losses))
     try:
-        found = prepare(law, 0.0, 1.0).cumulants(0.0)
+        result = prepare(law, 0.0, 1.0).cumulants(0.0)
     except TooFine:  # next to the largest loss there is at most its share of P
         return -math.expm1(-source.ceiling) * source.ceiling**2
-    return found.variance + found.mean**2
+    return result.variance + result.mean**2
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,8 @@ class Pair:
         source = self.ways[0]
         mu = source.of.gaussian if isinstance(source, Cut) and len(self.ways) == 1 else None
         if not isinstance(source, Cut) or mu is None:
-            told = "records of a user are sampled for Gaussian noise alone, and this plan has other noise"
-            raise Unsupported(told, argument="plan")
+            message = "records of a user are sampled for Gaussian noise alone, and this plan has other noise"
+            raise Unsupported(message, argument="plan")
         weights = (
             (j, math.comb(records, j) * rate**j * (1.0 - rate) ** (records - j))
             for j in range(records + 1)
@@ -212,8 +212,8 @@ class Pair:
     def _exchanged(self, rate: float, realised: Callable[[float], Ways]) -> Pairs:
         """C_rate above, what is realised below."""
         if len(self.ways) > 1:
-            told = "a sample under replace-one needs a plan whose pair is its own mirror image"
-            raise Unsupported(f"{told}, and this one's is not", argument="plan")
+            message = "a sample under replace-one needs a plan whose pair is its own mirror image"
+            raise Unsupported(f"{message}, and this one's is not", argument="plan")
         lower = realised(rate)
         self._checked()
         basis = (*self.basis, FIXED_SIZE) if self.fixed_basis is None else self.fixed_basis
@@ -230,14 +230,14 @@ class Pair:
 
 def composed(sides: Sequence[tuple[Ways, int]]) -> Ways:
     """One source per direction of the composition of (ways, count)."""
-    found: list[Source] = []
+    results: list[Source] = []
     for k in range(max(len(ways) for ways, _ in sides)):
         merged: dict[Source, int] = {}
         for ways, count in sides:
             source = ways[k % len(ways)]
             merged[source] = merged.get(source, 0) + count
-        found.append(nested(list(merged.items())))
-    return tuple(found)
+        results.append(nested(list(merged.items())))
+    return tuple(results)
 
 
 # -- pairs of finitely many outcomes that are their own mirror images --------------------------------
@@ -271,8 +271,8 @@ def guarantee(epsilon: float, delta: float = 0.0) -> LossDistribution:
     Raises `OutsideDomain` where e^-epsilon leaves the range of floats.
     """
     if epsilon > _LARGEST:
-        told = f"epsilon of a release must be at most {_LARGEST:g}, got {epsilon:g}"
-        raise OutsideDomain(told, argument="epsilon")
+        message = f"epsilon of a release must be at most {_LARGEST:g}, got {epsilon:g}"
+        raise OutsideDomain(message, argument="epsilon")
     shrink = math.exp(-epsilon)
     if epsilon == 0.0:
         return symmetric([0.0], [0.5 * (1.0 - delta)], delta)

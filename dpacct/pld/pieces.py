@@ -138,8 +138,8 @@ class Pieces:
 
         def share(before: Floats, after: Floats) -> Floats:
             with quiet():
-                found = rate * np.exp(before - after)
-            return np.where(np.isfinite(found), np.minimum(found, 1.0), 1.0)
+                value = rate * np.exp(before - after)
+            return np.where(np.isfinite(value), np.minimum(value, 1.0), 1.0)
 
         with quiet():
             ends = np.where(np.isfinite(high), share(self.high, high), share(self.low, low))

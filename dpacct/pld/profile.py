@@ -81,8 +81,8 @@ class Panel(NamedTuple):
 
     def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Values and errors, as of `Read`."""
-        found = _interpolated(self.nodes, self.values, epsilons)
-        return found, np.full(epsilons.shape, self.charged)
+        result = _interpolated(self.nodes, self.values, epsilons)
+        return result, np.full(epsilons.shape, self.charged)
 
 
 class Profile:
@@ -137,8 +137,8 @@ class Profile:
                 panels.append((*ends, first, last))
             elif len(self._known) > most:
                 values[part] = self._chords(x[part])
-            elif (found := self._panel(low, high, x[part], tolerance)) is not None:
-                values[part], errors[part] = found
+            elif (result := self._panel(low, high, x[part], tolerance)) is not None:
+                values[part], errors[part] = result
             else:
                 panels += [(low, middle, first, cut), (middle, high, cut, last)]
         return values, errors

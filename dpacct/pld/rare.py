@@ -347,9 +347,9 @@ def expanded(laws: Counted, epsilon: float) -> tuple[Expansion, Reading]:
     if few is not None and reading is not None and reading.slope > 0.4 * few.tilt:
         return few, reading
     bulk = by_lines(laws, epsilon)
-    found = _good(bulk, epsilon, 3e-10)
-    if bulk is not None and found is not None:
-        return bulk, found
+    result = _good(bulk, epsilon, 3e-10)
+    if bulk is not None and result is not None:
+        return bulk, result
     if wide is not None:
         few, reading = wide, _good(wide, epsilon, 3e-10)
         if reading is not None:
@@ -424,22 +424,22 @@ class Question:
         if not self.reverse and any(1.05 * epsilon >= law.largest for law, _ in self.laws):
             raise Unresolved  # sums of largest losses, which have mass by themselves, are kinks
         if abs(epsilon - self._at) <= self._near and self._made is not None:
-            found = self._reading(self._made, epsilon)
-            if found.error < 3e-10:
-                return found
+            result = self._reading(self._made, epsilon)
+            if result.error < 3e-10:
+                return result
         with np.errstate(all="ignore"):
             if self.reverse:
                 self._made = line = backwards(self.laws, epsilon)
-                found = self._reading(line, epsilon)
+                result = self._reading(line, epsilon)
                 self._near = 0.5 / line.width
             else:
-                self._made, found = expanded(self.laws, epsilon)
+                self._made, result = expanded(self.laws, epsilon)
                 contours = self._made.contours
                 self._near = (
                     min(0.5 / line.width for line in contours) if contours else 0.01 * epsilon
                 )
         self._at = epsilon
-        return found
+        return result
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
         """Whether delta(epsilon) is shown to be below e^log_target; raises nothing."""
@@ -510,10 +510,10 @@ class Question:
             )
             c = _TILTS / max(best, spread)
             bounds = (Sum(tuple(parts)).log_moments(c) + log_peak(c) - 1.0 - log_target) / c
-            found = float(np.fmin.reduce(bounds))
-            if not found > 1.02 * best:
+            value = float(np.fmin.reduce(bounds))
+            if not value > 1.02 * best:
                 break
-            best = found
+            best = value
         return best
 
     def solve(self, log_target: float, guess: float | None = None) -> tuple[float, float, float]:

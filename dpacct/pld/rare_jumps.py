@@ -88,15 +88,15 @@ def gauss_rule(parts: Sequence[tuple[Cumulants, float]], size: int) -> Rule:
             )
         )
     alpha, beta = _recurrence(moments, size)
-    found = []
+    results = []
     for n in (len(alpha), max(len(alpha) - 2, 1)):
         off = np.sqrt(np.array(beta[1:n]))
         x, vectors = np.linalg.eigh(
             np.diag(np.array(alpha[:n])) + np.diag(off, 1) + np.diag(off, -1)
         )
         with np.errstate(divide="ignore"):
-            found += [mean + deviation * scale * x, 2.0 * np.log(np.abs(vectors[0]))]
-    return Rule(*found)
+            results += [mean + deviation * scale * x, 2.0 * np.log(np.abs(vectors[0]))]
+    return Rule(*results)
 
 
 def _recurrence(moments: list[np.longdouble], size: int) -> tuple[list[float], list[float]]:

@@ -396,11 +396,11 @@ def lines(total: Sum, y: float, guess: float, negligible: float) -> tuple[list[L
         raise Unresolved
     for parts, exponent in itertools.product((1, 2, 4), (tilt, guess)):
         places = [valley(near, 1.0 + exponent) for near, _ in total.finer(exponent, exponent).parts]
-        found = [place for place in places if place is not None]
-        if not found:
+        results = [place for place in places if place is not None]
+        if not results:
             continue
         try:
-            return _telescope(total, y, guess, min(found), parts, negligible)
+            return _telescope(total, y, guess, min(results), parts, negligible)
         except Unresolved:
             continue
     raise Unresolved

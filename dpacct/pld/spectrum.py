@@ -108,7 +108,7 @@ def transform(
     Angles are reduced as whole numbers, and sums are pairwise. So the error, the second array, is so many
     units of rounding of the sum of sizes (Higham 2002, section 4.2; eight more for each term).
     """
-    found, error = np.zeros(frequencies, dtype=np.complex128), np.zeros(frequencies)
+    values, error = np.zeros(frequencies, dtype=np.complex128), np.zeros(frequencies)
     units = 2.0**-53 * (math.log2(places.size + 2.0) + 16.0)
     reduced = places % length
     per = max(1, _CHUNK // max(places.size, 1))
@@ -118,10 +118,10 @@ def transform(
         half = (math.pi / length) * turns
         sine, cosine = np.sin(half), np.cos(half)
         tilted = weights * sine
-        found.real[k] = -2.0 * (tilted * sine).sum(axis=1)
-        found.imag[k] = -2.0 * (tilted * cosine).sum(axis=1)
+        values.real[k] = -2.0 * (tilted * sine).sum(axis=1)
+        values.imag[k] = -2.0 * (tilted * cosine).sum(axis=1)
         error[k] = (4.0 * units) * np.abs(tilted).sum(axis=1)
-    return found, error
+    return values, error
 
 
 UNIT = 2.0**-53

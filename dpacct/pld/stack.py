@@ -122,14 +122,14 @@ class Stack:
         M - 1 = E[e^{cL} - 1 - cL] + c E[e^{-L} - 1 + L], whose terms are all positive.
         """
         p, paid = self._paid
-        found = _risen(p, self.masses, c * self.rows).sum(axis=1) + c * paid
-        large = ~(found < _HUGE)
-        found = np.log1p(np.maximum(found, 0.0))
+        result = _risen(p, self.masses, c * self.rows).sum(axis=1) + c * paid
+        large = ~(result < _HUGE)
+        result = np.log1p(np.maximum(result, 0.0))
         if large.any():
             tilted = self.masses[large] + c * self.rows[large]
             peak = tilted.max(axis=1)
-            found[large] = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
-        return np.asarray(found)
+            result[large] = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
+        return np.asarray(result)
 
     def renyi_epsilon(self, c: float, log_delta: float) -> float:
         """Epsilon by the Renyi divergence of order 1 + c."""
@@ -209,8 +209,10 @@ class StackMoments:
         return np.asarray(self.stack.count * (w * gap * gap).sum(axis=1))
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
-        found = [self.cumulants(c) for c in cs.tolist()]
-        log_moment, mean, variance = np.array([(f.log_moment, f.mean, f.variance) for f in found]).T
+        results = [self.cumulants(c) for c in cs.tolist()]
+        log_moment, mean, variance = np.array(
+            [(f.log_moment, f.mean, f.variance) for f in results]
+        ).T
         return log_moment, mean, variance
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:

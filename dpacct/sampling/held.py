@@ -37,13 +37,13 @@ class HeldSample:
         """What runs on the sample; a plan, once here."""
         given: object = node
         if not isinstance(given, Node):
-            told = f"a sample must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
-            raise InvalidArgument(told, argument="plan")
+            message = f"a sample must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
+            raise InvalidArgument(message, argument="plan")
         if self.name in names_within(node):
-            told = (
+            message = (
                 f"the sample {self.name!r} is already held there, and cannot be drawn from itself"
             )
-            raise InvalidArgument(told, argument="plan")
+            raise InvalidArgument(message, argument="plan")
         return OnHeld(self.sampler, self.name, node)
 
 
@@ -58,8 +58,8 @@ class OnHeld(Node, kind="held"):
     def __post_init__(self) -> None:
         """What a sample fixes, as for every sampler."""
         if not isinstance(self.name, str) or not self.name:
-            told = f"name of a sample must be text that is not empty, got {shown(self.name)}"
-            raise InvalidArgument(told, argument="name")
+            message = f"name of a sample must be text that is not empty, got {shown(self.name)}"
+            raise InvalidArgument(message, argument="name")
         own = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
         know(self, self.node.facts.join(own).above())
 
@@ -80,8 +80,8 @@ class OnHeld(Node, kind="held"):
         inner = read(take(fields, "of"))
         name = take(fields, "name")
         if not isinstance(inner, OnSample):
-            told = f"a held sample must hold a sampler, got {shown(inner)}"
-            raise InvalidArgument(told, argument="plan")
+            message = f"a held sample must hold a sampler, got {shown(inner)}"
+            raise InvalidArgument(message, argument="plan")
         return HeldSample(inner.sampler, name)(inner.node)
 
 
@@ -104,8 +104,8 @@ class HeldUse(Leaf):
         """All uses of held samples in `node` as one release per sample, beside the rest."""
         here, inside = _scopes(node)
         for name in sorted(here & inside):
-            told = f"the sample {name!r} is used inside another sample and outside it"
-            raise InvalidArgument(told, argument="plan")
+            message = f"the sample {name!r} is used inside another sample and outside it"
+            raise InvalidArgument(message, argument="plan")
         uses: dict[str, tuple[Sampler, list[Node]]] = {}
         counts: dict[Leaf, int] = {}
         for leaf, count in gathered:
@@ -114,8 +114,8 @@ class HeldUse(Leaf):
                 continue
             sampler, nodes = uses.setdefault(leaf.name, (leaf.sampler, []))
             if sampler != leaf.sampler:
-                told = f"the sample {leaf.name!r} must be drawn in one way, got {sampler!r}"
-                raise InvalidArgument(f"{told} and {leaf.sampler!r}", argument="plan")
+                message = f"the sample {leaf.name!r} must be drawn in one way, got {sampler!r}"
+                raise InvalidArgument(f"{message} and {leaf.sampler!r}", argument="plan")
             nodes.append(leaf.node * count)
         for sampler, nodes in uses.values():
             for leaf, count in Sampled(sampler, composed(*nodes)).releases():
@@ -153,8 +153,8 @@ def _parts(node: Node) -> Iterator[Node]:
 
 def names_within(node: Node) -> set[str]:
     """Names of the held samples used anywhere in a plan."""
-    found = {node.name} if isinstance(node, OnHeld) else set()
-    return found.union(*(names_within(part) for part in _parts(node)))
+    results = {node.name} if isinstance(node, OnHeld) else set()
+    return results.union(*(names_within(part) for part in _parts(node)))
 
 
 def _scopes(node: Node) -> tuple[set[str], set[str]]:

@@ -43,11 +43,11 @@ class Poisson(Sampler, kind="poisson"):
         """A sample of fixed size changes its size with the unit's coin: its pair does not cover that."""
         super().check_inner(leaf)
         if leaf.fixed_adjacency is Adjacency.REPLACE_ONE:
-            told = f"Poisson around {shown(leaf)} has no known pair: the unit's coin changes the number"
-            told += (
+            message = f"Poisson around {shown(leaf)} has no known pair: the unit's coin changes the number"
+            message += (
                 " of units, which the sample inside takes as fixed; Participation(rate) is a coin"
             )
-            raise Unsupported(f"{told} that is not the unit's own", argument="plan")
+            raise Unsupported(f"{message} that is not the unit's own", argument="plan")
 
     def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """The mixture with weight `rate` on the differing unit being sampled."""

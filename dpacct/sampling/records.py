@@ -45,8 +45,9 @@ class RecordsPerUser(Sampler, kind="records-per-user"):
 
     def check_inner(self, leaf: object) -> None:
         """Several kinds of noise on one sample have no pair here."""
-        told = "records of a user are sampled for Gaussian noise alone: of other plans the pair is not known"
-        raise Unsupported(told, argument="plan")
+        message = "records of a user are sampled for Gaussian noise alone: "
+        message += "of other plans the pair is not known"
+        raise Unsupported(message, argument="plan")
 
     def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """The mixture over how many of the records are in the sample."""

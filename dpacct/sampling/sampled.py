@@ -70,8 +70,10 @@ class Sampler(Record, ABC):
         """The plan on a sample that is drawn once, and held while all of it runs."""
         given: object = node
         if not isinstance(given, Node):
-            told = f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
-            raise InvalidArgument(told, argument="plan")
+            message = (
+                f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
+            )
+            raise InvalidArgument(message, argument="plan")
         return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)
 
     def draw(self, name: str) -> HeldSample:
@@ -111,8 +113,8 @@ class Sampler(Record, ABC):
     def check_inner(self, leaf: Leaf) -> None:
         """Raise `Unsupported` for a leaf that may not run, beside others, on a sample of this kind."""
         if not leaf.has_pairs:
-            told = f"{leaf!r} cannot be amplified by sampling: it has no dominating pair"
-            raise Unsupported(told, argument="plan")
+            message = f"{leaf!r} cannot be amplified by sampling: it has no dominating pair"
+            raise Unsupported(message, argument="plan")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(literal, self.given.values()))})"
@@ -128,8 +130,8 @@ class OnSample(Node):
         """One release, unless nothing is left out of the sample."""
         inner = self.node.facts
         if inner.group > 1:
-            told = f"a group of {inner.group} is in no sample as a whole: make the group of the samples"
-            raise Unsupported(told, argument="plan")
+            message = f"a group of {inner.group} is in no sample as a whole: make the group of the samples"
+            raise Unsupported(message, argument="plan")
         total = inner.total if self.sampler.rate == 1 else 1
         own = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
         know(self, inner._replace(total=total).join(own).above())

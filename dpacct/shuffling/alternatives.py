@@ -23,15 +23,15 @@ def over_rounds(shuffle: Shuffle, rounds: int, question: Mapping[str, Fraction])
     node, eps0 = shuffle * rounds, float(shuffle.eps0)
     alone = LocalRandomizer(eps0=eps0) * rounds
     delta, epsilon = question.get("delta"), question.get("epsilon")
-    found = []
+    results = []
     if delta is not None:
-        found.append(_renamed(alone.epsilon(delta=delta, adjacency="replace-one"), node))
+        results.append(_renamed(alone.epsilon(delta=delta, adjacency="replace-one"), node))
         started = time.perf_counter()
         value = None
         if shuffle.rate == 1:
             value = girgis_epsilon(eps0, int(shuffle.clients), rounds, ln(delta))
         if value is not None:
-            found.append(
+            results.append(
                 Answer(
                     quantity="epsilon",
                     value=value * (1.0 + 1e-12),
@@ -47,8 +47,8 @@ def over_rounds(shuffle: Shuffle, rounds: int, question: Mapping[str, Fraction])
                 )
             )
     elif epsilon is not None:
-        found.append(_renamed(alone.delta(epsilon=epsilon, adjacency="replace-one"), node))
-    return found
+        results.append(_renamed(alone.delta(epsilon=epsilon, adjacency="replace-one"), node))
+    return results
 
 
 def _renamed(answer: Answer, node: Node) -> Answer:

@@ -24,12 +24,12 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 def _stirling_remainders() -> Floats:
     """log k! - log(sqrt(2 pi k) (k/e)^k) for k = 1..15, from whole factorials; 0 stands for k = 0."""
-    found = [0.0]
+    results = [0.0]
     for k in range(1, 16):
         # k! e^k / k^k is near sqrt(2 pi k): a log of a moderate number, so nothing cancels
         moderate = float(Fraction(math.factorial(k), k**k)) * math.exp(k)
-        found.append(math.log(moderate / math.sqrt(2.0 * math.pi * k)))
-    return np.array(found)
+        results.append(math.log(moderate / math.sqrt(2.0 * math.pi * k)))
+    return np.array(results)
 
 
 _SMALL = _stirling_remainders()
@@ -85,8 +85,8 @@ def log_pmf(k: Floats, n: int, p: Fraction) -> Floats:
         - 0.5 * (_LOG_2PI + np.log(inner) + np.log1p(-inner / n) if n > 1 else 0.0)
     )
     none, all_of = n * _log(1 - p), n * _log(p)
-    found = np.where(k == 0.0, none, np.where(k == n, all_of, middle))
-    return np.asarray(np.where((k < 0.0) | (k > n), -np.inf, found))
+    result = np.where(k == 0.0, none, np.where(k == n, all_of, middle))
+    return np.asarray(np.where((k < 0.0) | (k > n), -np.inf, result))
 
 
 def log_pmf_half(k: Floats, n: Floats) -> Floats:
@@ -100,8 +100,8 @@ def log_pmf_half(k: Floats, n: Floats) -> Floats:
         - _both_deviances(np.minimum(np.abs(inner - 0.5 * n) / (0.5 * trials), 1.0), trials)
         - 0.5 * (_LOG_2PI + np.log(inner) + np.log(left / trials))
     )
-    found = np.where((k == 0.0) | (k == n), -n * math.log(2.0), middle)
-    return np.asarray(np.where((k < 0.0) | (k > n), -np.inf, found))
+    result = np.where((k == 0.0) | (k == n), -n * math.log(2.0), middle)
+    return np.asarray(np.where((k < 0.0) | (k > n), -np.inf, result))
 
 
 def _both_deviances(v: Floats, n: Floats) -> Floats:

@@ -85,8 +85,8 @@ def _of_epsilon(name: str, basis: str, at: Callable[[float], float | None], eps0
     """From a formula for epsilon at a delta, None outside its domain; without it eps0 holds."""
 
     def epsilon(log_target: float) -> float:
-        found = at(math.exp(log_target)) if _TINY < log_target < 0.0 else None
-        return eps0 if found is None else min(eps0, found * _SAFE)
+        result = at(math.exp(log_target)) if _TINY < log_target < 0.0 else None
+        return eps0 if result is None else min(eps0, result * _SAFE)
 
     def log_delta(wanted: float) -> float:
         if wanted >= eps0:
@@ -109,8 +109,8 @@ def girgis_epsilon(eps0: float, clients: int, rounds: int, log_delta: float) -> 
         if clients <= published.girgis_fewest(alpha, eps0):
             break
         moment = rounds * (alpha - 1) * published.girgis_divergence(alpha, eps0, clients)
-        found = conversions.epsilon(moment, alpha - 1.0, log_delta)
-        best = found if best is None else min(best, found)
+        answer = conversions.epsilon(moment, alpha - 1.0, log_delta)
+        best = answer if best is None else min(best, answer)
     return None if best is None else max(best, 0.0)
 
 

@@ -34,31 +34,31 @@ def _levels(trials: int, chance: Fraction, *, above: bool) -> list[Level]:
     """The window of a count, then what is below it and (if asked) above it, level by level."""
     first, last = reach(trials, chance)
     share, mean = float(chance), float(trials * chance)
-    found: list[Level] = [(float(first), float(last), 0.0)]
+    results: list[Level] = [(float(first), float(last), 0.0)]
     end = first
     for i in range(_LEVELS):
         if end <= 0:
             break
         start = 0 if i == _LEVELS - 1 else math.floor(_SHRINK * end)
-        found.append((float(start), float(end), _log_beyond(mean - end, trials, share)))
+        results.append((float(start), float(end), _log_beyond(mean - end, trials, share)))
         end = start
     end = last
     while above and end < trials:
         stop = min(trials, math.ceil(end / _SHRINK))
-        found.append((float(end), float(stop), _log_beyond(end - mean, trials, share)))
+        results.append((float(end), float(stop), _log_beyond(end - mean, trials, share)))
         end = stop
-    return found
+    return results
 
 
 def _deviations(messages: float) -> list[float]:
     """Standard deviations of the ones among the messages at which a level begins; from the window's end."""
     third = -LOG_CUT / 3.0
     wide = third + math.sqrt(third * third - 0.5 * messages * LOG_CUT)
-    found, at = [], 2.0 * wide / math.sqrt(messages)
+    results, at = [], 2.0 * wide / math.sqrt(messages)
     while at * math.sqrt(messages) < messages:
-        found.append(at)
+        results.append(at)
         at *= _SPREAD
-    return found
+    return results
 
 
 def leftover(letters: Letters) -> tuple[Floats, Floats]:

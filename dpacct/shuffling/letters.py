@@ -205,7 +205,7 @@ def _with_others(
     chance = min(
         max(chance * (1 - 4 * _PART if upper else 1 + 4 * _PART), Fraction(0)), Fraction(1)
     )
-    found: list[tuple[Floats, ...]] = []
+    results: list[tuple[Floats, ...]] = []
     for weight, m_low, m_high in zip(weights.tolist(), low.tolist(), high.tolist(), strict=True):
         if weight == 0.0:
             continue
@@ -222,8 +222,8 @@ def _with_others(
         rest = np.maximum((m_high if upper else m_low) * -1.0 + n - others, 0.0)
         beside = others + letters.rest_weight * rest
         size = others.size
-        found.append((weight * masses, np.full(size, m_low), np.full(size, m_high), beside))
-    masses, lows, highs, besides = (np.concatenate(column) for column in zip(*found, strict=True))
+        results.append((weight * masses, np.full(size, m_low), np.full(size, m_high), beside))
+    masses, lows, highs, besides = (np.concatenate(column) for column in zip(*results, strict=True))
     # each entry leaves out two tails of the others' number
     left = log_left + math.log(3.0)
     return _mixed(letters, upper, masses, lows, highs, besides, left, rounding + 1e-8)

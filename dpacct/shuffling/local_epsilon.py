@@ -68,20 +68,20 @@ def largest_eps0(
         source = ShuffleSource(letters(eps0), upper=True)
         return brackets.epsilon([(source, float(times))], log_delta).upper <= float(target)
 
-    found = _largest(meets_once, float(target), _MOST, _STEP)
-    if found is not None and times > 1:  # more rounds never allow more
-        found = _largest(meets, float(target) / times, found, _COARSE_STEP)
-    if found is None:
-        told = f"no eps0 above {_LEAST:g} is known to meet epsilon {float(target):g} at delta "
-        raise Unreachable(f"{told}{float(failure):g}", argument="epsilon")
-    best = Shuffle(eps0=found, clients=clients, k=k, rate=rate)
+    result = _largest(meets_once, float(target), _MOST, _STEP)
+    if result is not None and times > 1:  # more rounds never allow more
+        result = _largest(meets, float(target) / times, result, _COARSE_STEP)
+    if result is None:
+        message = f"no eps0 above {_LEAST:g} is known to meet epsilon {float(target):g} at delta "
+        raise Unreachable(f"{message}{float(failure):g}", argument="epsilon")
+    best = Shuffle(eps0=result, clients=clients, k=k, rate=rate)
     method, basis = ("balle2019.blanket", BLANKET) if k else ("feldman2022.clones", GENERIC)
     if times == 1 and inputs_of(best) is not None:
         method, basis = "count", COUNTED
     return Answer(
         quantity="eps0",
-        value=found,
-        lower=found,
+        value=result,
+        lower=result,
         side=Side.LOWER,
         strength=Strength.BOUND,
         method=method,

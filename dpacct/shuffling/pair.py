@@ -40,13 +40,13 @@ class ShufflePair(Pair):
                 seen = ShuffleSource(Count(letters.clients, letters.eps0), upper=False)
                 remove = sampled(seen, rate)
                 return remove, backwards(remove)
-            found = [] if least is None else [ShuffleSource(least, upper=False)]
+            results = [] if least is None else [ShuffleSource(least, upper=False)]
             ways = () if count is None else (count, count.reverse)
-            return (*found, *(ShuffleSource(way, upper=False) for way in ways))
+            return (*results, *(ShuffleSource(way, upper=False) for way in ways))
 
         return cls((ShuffleSource(letters, upper=True),), basis, below=below)
 
     def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
         """A sample of unknown size is no shuffle of this many: raises `Unsupported`."""
-        told = "a shuffle has a fixed number of clients: clients that take part by their own coins are "
-        raise Unsupported(f"{told}Shuffle(..., rate=q)", argument="plan")
+        message = "a shuffle has a fixed number of clients: clients that take part by their own coins are "
+        raise Unsupported(f"{message}Shuffle(..., rate=q)", argument="plan")

@@ -43,25 +43,25 @@ def upper_bounds(shuffle: Shuffle) -> list[Bound]:
     """Every upper bound that may apply, the counted ones first; the last always does."""
     n, eps0, rate = int(shuffle.clients), float(shuffle.eps0), float(shuffle.rate)
     answers = int(shuffle.k or 0)
-    found = [bounds.numeric(Letters(n, eps0, answers, rate), upper=True)]
+    results = [bounds.numeric(Letters(n, eps0, answers, rate), upper=True)]
     if answers:
-        found.append(bounds.numeric(Letters(n, eps0, 0, rate), upper=True))
+        results.append(bounds.numeric(Letters(n, eps0, 0, rate), upper=True))
     if rate == 1.0:
-        found.append(bounds.numeric(Letters(n, eps0, clones=True), upper=True))
-        found += bounds.closed_forms(eps0, n, answers)
-    return [*found, bounds.local(eps0)]
+        results.append(bounds.numeric(Letters(n, eps0, clones=True), upper=True))
+        results += bounds.closed_forms(eps0, n, answers)
+    return [*results, bounds.local(eps0)]
 
 
 def lower_bounds(shuffle: Shuffle) -> list[Bound]:
     """What shuffled randomised response leaks at least."""
     n, eps0, rate = int(shuffle.clients), float(shuffle.eps0), float(shuffle.rate)
     answers = int(shuffle.k or 0)
-    found = []
+    results = []
     if answers != 2:
-        found.append(bounds.numeric(Letters(n, eps0, answers, rate, realised=True), upper=False))
+        results.append(bounds.numeric(Letters(n, eps0, answers, rate, realised=True), upper=False))
     if answers in (0, 2):
-        found.append(_counted(Count(n, eps0, rate)))
-    return found
+        results.append(_counted(Count(n, eps0, rate)))
+    return results
 
 
 def _counted(count: Count) -> Bound:
@@ -120,15 +120,15 @@ def _every(
     useless: Callable[[float], bool],
 ) -> list[Answer]:
     """Each upper bound that says more than the randomiser alone, the smallest first, and that one."""
-    found = []
+    results = []
     for bound in upper_bounds(shuffle):
         started = time.perf_counter()
         value = ask(bound)
         if bound.name == "local" or not useless(value):
-            found.append(
+            results.append(
                 _answer(shuffle, quantity, value, 0.0, bound, adjacency, started, side=Side.UPPER)
             )
-    return sorted(found, key=lambda answer: answer.value)
+    return sorted(results, key=lambda answer: answer.value)
 
 
 def _ask(
@@ -209,11 +209,11 @@ def profile(
     asked = [EPSILON.check("epsilon", value) for value in array.ravel().tolist()]
     binary = inputs_of(shuffle)
     if binary is None:
-        found = [float(shuffle.delta(epsilon=at)) for at in asked]
+        results = [float(shuffle.delta(epsilon=at)) for at in asked]
     else:
         logs = [binary.log_delta(float(at), _PROFILE_BUDGET)[1] for at in asked]
-        found = [min(1.0, math.nextafter(math.exp(log), 1.0)) for log in logs]
-    return np.reshape(np.array(found), array.shape)
+        results = [min(1.0, math.nextafter(math.exp(log), 1.0)) for log in logs]
+    return np.reshape(np.array(results), array.shape)
 
 
 def compare(shuffle: Shuffle, **question: Any) -> list[Answer]:

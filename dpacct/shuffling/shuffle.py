@@ -72,11 +72,11 @@ class Shuffle(Mechanism, kind="shuffle"):
         """
         eps0 = randomizer.pure_epsilon(Adjacency.REPLACE_ONE)
         if eps0 is None:
-            told = (
+            message = (
                 f"a shuffled randomizer must be purely eps0-DP, got {randomizer!r}: amplification by "
                 "shuffling takes its largest privacy loss, and a Renyi or (eps, delta) guarantee bounds none"
             )
-            raise OutsideDomain(told, argument="randomizer")
+            raise OutsideDomain(message, argument="randomizer")
         return Shuffle(eps0=eps0, clients=clients, k=getattr(randomizer, "k", None), rate=rate)
 
     def pair(self, adjacency: Adjacency) -> ShufflePair:
@@ -98,13 +98,13 @@ class Shuffle(Mechanism, kind="shuffle"):
         kind = (
             f"randomised response on {self.k} answers" if self.k else "one and the same randomiser"
         )
-        told = [
+        results = [
             f"every client's message is made by {kind}, eps0-DP in its value, with coins of its own",
             "the shuffler drops who sent what, permutes uniformly, and colludes with nobody",
         ]
         if self.rate < 1:
-            told.append("whether a client takes part is its own coin, and stays secret")
-        return tuple(map(Assumption, told))
+            results.append("whether a client takes part is its own coin, and stays secret")
+        return tuple(map(Assumption, results))
 
     # --- questions: one shuffle has sharper answers than a composition of one
 

@@ -95,12 +95,12 @@ class Tilted:
         best, least = np.full(here.size, -np.inf), np.full(here.size, -np.inf)
         beyond = self._log_growth - np.logaddexp(0.0, self._nodes[here] * self._log_kappa)
         for gap in (self._gap[here], self._gap[here] + 1.0):
-            found = weight * (size * (turned * np.exp(-1j * theta * gap[:, None])).real).sum(axis=1)
+            value = weight * (size * (turned * np.exp(-1j * theta * gap[:, None])).real).sum(axis=1)
             unit = self.log_scale[here] - gap * self._log_kappa
-            found -= np.exp(np.minimum(beyond - unit, 700.0))
+            value -= np.exp(np.minimum(beyond - unit, 700.0))
             with np.errstate(divide="ignore"):
-                best = np.maximum(best, unit + np.log(np.maximum(found + doubt, 0.0)))
-                least = np.maximum(least, unit + np.log(np.maximum(found - doubt, 0.0)))
+                best = np.maximum(best, unit + np.log(np.maximum(value + doubt, 0.0)))
+                least = np.maximum(least, unit + np.log(np.maximum(value - doubt, 0.0)))
         off = self._rounding[here]
         return least - off, np.minimum(best, self.log_scale[here]) + off
 

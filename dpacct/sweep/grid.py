@@ -41,16 +41,18 @@ class Axis:
         if not self.values:
             raise InvalidArgument(f"axis {self.name} must have a value", argument=self.name)
         if len(self.values) > MOST_POINTS:
-            told = (
+            message = (
                 f"axis {self.name} must have at most {MOST_POINTS} values, got {len(self.values)}"
             )
-            raise InvalidArgument(told, argument=self.name)
+            raise InvalidArgument(message, argument=self.name)
 
     def numbers(self) -> tuple[float, ...] | None:
         """The values as floats; None where one of them is a word."""
-        found = [exact(value) for value in self.values]
+        results = [exact(value) for value in self.values]
         return (
-            None if None in found else tuple(float(value) for value in found if value is not None)
+            None
+            if None in results
+            else tuple(float(value) for value in results if value is not None)
         )
 
 
@@ -81,14 +83,14 @@ def spread(
     if scale not in SCALES:
         raise InvalidArgument(f"axis {name}: scale must be linear or log, got {scale[:40]!r}")
     if not 2 <= points <= MOST_POINTS:
-        told = f"axis {name}: points must be from 2 to {MOST_POINTS}, got {points}"
-        raise InvalidArgument(told, argument=name)
+        message = f"axis {name}: points must be from 2 to {MOST_POINTS}, got {points}"
+        raise InvalidArgument(message, argument=name)
     if start == stop:
         raise InvalidArgument(f"axis {name}: from and to must differ, got {text(start)} twice")
     if scale == "log":
         if min(start, stop) <= 0:
-            told = f"axis {name}: both ends of a log scale must be above 0, got {text(min(start, stop))}"
-            raise InvalidArgument(told, argument=name)
+            message = f"axis {name}: both ends of a log scale must be above 0, got {text(min(start, stop))}"
+            raise InvalidArgument(message, argument=name)
         inner = [_between(start, stop, i / (points - 1)) for i in range(1, points - 1)]
     else:
         inner = [start + (stop - start) * i / (points - 1) for i in range(1, points - 1)]
@@ -134,13 +136,13 @@ class Grid:
         names = {axis.name for axis in self.axes}
         for name, count in Counter(name for group in self.tied for name in group).items():
             if name not in names or count > 1:
-                told = f"tied must name axes, each once, got {name[:40]!r}"
-                raise InvalidArgument(told, argument="tied")
+                message = f"tied must name axes, each once, got {name[:40]!r}"
+                raise InvalidArgument(message, argument="tied")
         for side in self.sides:
             _check(side)
         if self.size > MOST_ROWS:
-            told = f"a sweep must have at most {MOST_ROWS} rows, got {self.size}"
-            raise InvalidArgument(told, argument="axes")
+            message = f"a sweep must have at most {MOST_ROWS} rows, got {self.size}"
+            raise InvalidArgument(message, argument="axes")
 
     @property
     def size(self) -> int:
@@ -165,15 +167,15 @@ class Grid:
         >>> tied.size, tied.point(0), tied.point(1)
         (2, ('1', 'x'), ('2', 'y'))
         """
-        found: dict[str, str] = {}
+        results: dict[str, str] = {}
         for side in reversed(self.sides):
             row, place = divmod(row, len(side[0].values))
-            found |= {axis.name: axis.values[place] for axis in side}
-        return tuple(found[axis.name] for axis in self.axes)
+            results |= {axis.name: axis.values[place] for axis in side}
+        return tuple(results[axis.name] for axis in self.axes)
 
     def fingerprint(self, version: str, *files: bytes) -> str:
         """What tells this grid, answered by this version from these files, from every other."""
-        told = [
+        results = [
             version,
             self.command,
             self.fixed,
@@ -182,7 +184,7 @@ class Grid:
             self.tied,
             [hashlib.sha256(file).hexdigest() for file in files],
         ]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(results).encode()).hexdigest()
 
 
 def _check(side: tuple[Axis, ...]) -> None:
@@ -190,14 +192,14 @@ def _check(side: tuple[Axis, ...]) -> None:
     name = " and ".join(axis.name for axis in side)
     sizes = [len(axis.values) for axis in side]
     if len(set(sizes)) > 1:
-        told = f"axes that are tied must have as many values as each other: {name} have"
-        told += f" {' and '.join(map(str, sizes))}"
-        raise InvalidArgument(told, argument=side[0].name)
+        message = f"axes that are tied must have as many values as each other: {name} have"
+        message += f" {' and '.join(map(str, sizes))}"
+        raise InvalidArgument(message, argument=side[0].name)
     counts = Counter(zip(*(axis.values for axis in side), strict=True))
     twice = next((", ".join(values) for values, count in counts.items() if count > 1), None)
     if twice is not None:
-        told = f"axis {name} must have each value once, got {twice[:40]!r} twice"
-        raise InvalidArgument(told, argument=side[0].name)
+        message = f"axis {name} must have each value once, got {twice[:40]!r} twice"
+        raise InvalidArgument(message, argument=side[0].name)
 
 
 # --- rows

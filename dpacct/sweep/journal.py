@@ -38,8 +38,8 @@ class Journal:
         self._file = os.open(path, flags, 0o644)
         try:
             if not lock_descriptor(self._file, blocking=False):  # let go when the file is closed
-                told = f"another sweep is writing {path.name} at this moment"
-                raise InvalidArgument(told, argument="output")
+                message = f"another sweep is writing {path.name} at this moment"
+                raise InvalidArgument(message, argument="output")
             if restart:
                 os.ftruncate(self._file, 0)
             self.rows = self._read()
@@ -72,11 +72,11 @@ class Journal:
             data += block
         if not data.startswith(self._head):
             if data and not self._head.startswith(data):
-                told = (
+                message = (
                     f"{self.path.name} belongs to another sweep, or to another version of dpacct;"
                     " --restart discards it"
                 )
-                raise InvalidArgument(told, argument="output")
+                raise InvalidArgument(message, argument="output")
             os.ftruncate(self._file, 0)
             self._write(self._head)
             return {}
@@ -84,24 +84,24 @@ class Journal:
             self._write(b"\n")  # so that the next row does not grow onto a line that was cut off
         rows = {}
         for line in data[len(self._head) :].splitlines():
-            found = _row(line)
-            if found is not None:
-                rows[found[0]] = found[1]
+            result = _row(line)
+            if result is not None:
+                rows[result[0]] = result[1]
         return rows
 
 
 def _line(number: int, row: Row) -> bytes:
-    told = json.dumps([number, row.to_list()], separators=(",", ":")).encode()
-    return b"%08x %s\n" % (zlib.crc32(told), told)
+    result = json.dumps([number, row.to_list()], separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(result), result)
 
 
 def _row(line: bytes) -> tuple[int, Row] | None:
     """The row in a line; None for a line that does not pass its checksum."""
-    checksum, _, told = line.partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(told):
+    checksum, _, value = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(value):
         return None
     try:
-        number, row = json.loads(told)
+        number, row = json.loads(value)
         return int(number), Row.from_list(row)
     except (ValueError, TypeError):
         return None

@@ -16,8 +16,8 @@ _Word = TypeVar("_Word", Adjacency, Unit)
 def _agree(name: str, one: _Word | None, other: _Word | None) -> _Word | None:
     """The one value that both allow."""
     if one is not None and other is not None and one is not other:
-        told = f"{name} must be the same throughout a plan, got both {one} and {other}"
-        raise InvalidArgument(told, argument=name)
+        message = f"{name} must be the same throughout a plan, got both {one} and {other}"
+        raise InvalidArgument(message, argument=name)
     return one if other is None else other
 
 
@@ -51,6 +51,6 @@ class Facts(NamedTuple):
         _agree("adjacency", self.declared, self.fixed)
         STEPS.check("steps", self.total)
         if self.depth > MAX_DEPTH:
-            told = f"a plan must be at most {MAX_DEPTH} levels deep, got {self.depth}"
-            raise InvalidArgument(told, argument="plan")
+            message = f"a plan must be at most {MAX_DEPTH} levels deep, got {self.depth}"
+            raise InvalidArgument(message, argument="plan")
         return self

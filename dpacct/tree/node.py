@@ -106,8 +106,8 @@ class Node(ABC):
         for leaf, _ in self.gathered:
             together = getattr(leaf, "together", None)
             if together is not None:
-                found: tuple[tuple[Leaf, int], ...] = together(self.gathered, self)
-                return found
+                result: tuple[tuple[Leaf, int], ...] = together(self.gathered, self)
+                return result
         return self.gathered
 
     def releases(self) -> tuple[tuple[Leaf, int], ...]:
@@ -137,13 +137,13 @@ class Node(ABC):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """What an answer about this plan takes on trust."""
-        told = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]
-        return tuple(dict.fromkeys(assumption for some in told for assumption in some))
+        results = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]
+        return tuple(dict.fromkeys(assumption for some in results for assumption in some))
 
     def citations(self) -> tuple[str, ...]:
         """Where the plan's mechanisms and samplers come from."""
-        told = [leaf.citations() for leaf, _ in self.releases()]
-        return tuple(dict.fromkeys(citation for some in told for citation in some))
+        results = [leaf.citations() for leaf, _ in self.releases()]
+        return tuple(dict.fromkeys(citation for some in results for citation in some))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON values; numbers are exact text. `from_dict` reads it back."""
@@ -361,6 +361,6 @@ def resolve_adjacency(node: Node, adjacency: Adjacency | str | None = None) -> A
     asked = Adjacency.parse(adjacency, argument="adjacency")
     for needed, why in ((known.declared, "the plan declares"), (known.fixed, "its sampling needs")):
         if needed is not None and needed is not asked:
-            told = f"adjacency must be {needed}, which {why}, got {asked}"
-            raise InvalidArgument(told, argument="adjacency")
+            message = f"adjacency must be {needed}, which {why}, got {asked}"
+            raise InvalidArgument(message, argument="adjacency")
     return asked

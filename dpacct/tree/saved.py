@@ -92,12 +92,12 @@ def from_json(text: str | bytes) -> Node:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object's keys, each given once."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise _wrong(f"a key of a plan must be given once, got {shown(twice)} twice")
-    return found
+    return result
 
 
 def _collect() -> None:

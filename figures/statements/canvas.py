@@ -40,9 +40,9 @@ class Scale:
             return steps(self.low, self.high)
         first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
         every = max(1, math.ceil((last - first + 1) / 6))
-        found = [10.0**k for k in range(first, last + 1, every)]
-        if len(found) >= 3:
-            return found
+        results = [10.0**k for k in range(first, last + 1, every)]
+        if len(results) >= 3:
+            return results
         fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
         inside = [value for value in fine if self.low <= value <= self.high]
         return inside if len(inside) >= 3 else steps(self.low, self.high)
@@ -201,12 +201,12 @@ def runs(
     flags: Sequence[bool], x: Sequence[float], middle: Callable[[float, float], float]
 ) -> list[tuple[float, float]]:
     """The stretches in which all flags are up, to half-way to their neighbours."""
-    found = []
+    results = []
     begin: float | None = None
     for i, flag in enumerate(flags):
         if flag and begin is None:
             begin = x[i] if i == 0 else middle(x[i - 1], x[i])
         if begin is not None and (not flag or i == len(flags) - 1):
-            found.append((begin, x[i] if flag else middle(x[i - 1], x[i])))
+            results.append((begin, x[i] if flag else middle(x[i - 1], x[i])))
             begin = None
-    return found
+    return results

@@ -121,18 +121,18 @@ def finding(row: Row, statement: Statement, *, delivered: bool) -> str:
         digits += 1
     x = words.near(float(row["x"]))
     claimed, true = (words.near(value, digits) for value in (float(row["claimed"]), end))
-    told = f"promises {claimed} and delivers {how}{true}"
+    text = f"promises {claimed} and delivers {how}{true}"
     if not delivered:
-        told = f"says {claimed} where {how}{true} is true"
-    return f"{'At' if statement.witness else 'Closest at'} {row['argument']} = {x} it {told}"
+        text = f"says {claimed} where {how}{true} is true"
+    return f"{'At' if statement.witness else 'Closest at'} {row['argument']} = {x} it {text}"
 
 
 def spoken_of(rows: Sequence[Row], statement: Statement) -> Row:
     """The counter-example, or else where the claim is nearest to the truth."""
 
     def apart(row: Row) -> float:
-        told = (float(row[name]) for name in ("claimed", "lower", "upper"))
-        return abs(Comparison(*told).excess(statement.side))
+        results = (float(row[name]) for name in ("claimed", "lower", "upper"))
+        return abs(Comparison(*results).excess(statement.side))
 
     if statement.witness is not None:
         return min(rows, key=lambda r: abs(float(r["x"]) - float(r["at"])))

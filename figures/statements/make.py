@@ -35,8 +35,8 @@ def rows(sweep: Sweep) -> list[Row]:
 def pictures(table: Sequence[Row]) -> dict[Path, str]:
     """Every picture by where it lies."""
     return {
-        PICTURES / f"{name}.svg": draw(list(found))
-        for name, found in groupby(table, key=lambda row: str(row["id"]))
+        PICTURES / f"{name}.svg": draw(list(value))
+        for name, value in groupby(table, key=lambda row: str(row["id"]))
     }
 
 
@@ -44,7 +44,9 @@ def main(compute: bool) -> None:
     """Compute the table (or take it as it lies there), and draw all."""
     began = time.process_time()
     if compute:
-        TABLE.write_text(to_csv([row for one in sweeps() for row in rows(one)]), encoding="utf-8")
+        TABLE.write_text(
+            to_csv([row for sweep in sweeps() for row in rows(sweep)]), encoding="utf-8"
+        )
     drawn = pictures(from_csv(TABLE.read_text(encoding="utf-8")))
     PICTURES.mkdir(exist_ok=True)
     for old in set(PICTURES.glob("*.svg")) - set(drawn):

@@ -109,22 +109,26 @@ def told(statement: Statement, values: Values) -> Comparison | None:
     """Claim and truth, or None outside the domain and where nothing can be told."""
     try:
         point = statement.checked(folded(values))
-        found = must_judge(statement).compare(statement, point)
+        comparison = must_judge(statement).compare(statement, point)
     except (DpacctError, ArithmeticError, ValueError):
         return None
-    if found is None or not math.isfinite(found.claimed) or not math.isfinite(found.lower):
+    if (
+        comparison is None
+        or not math.isfinite(comparison.claimed)
+        or not math.isfinite(comparison.lower)
+    ):
         return None
-    return found
+    return comparison
 
 
 def along(statement: Statement, argument: str, base: Values) -> tuple[Seen, ...]:
     """The statement at values of one argument, the others as they are stored."""
-    found = []
+    results = []
     for x in values_of(statement, argument, base[argument]):
         comparison = told(statement, {**base, argument: x})
         if comparison is not None:
-            found.append(Seen(float(x), comparison))
-    return tuple(found)
+            results.append(Seen(float(x), comparison))
+    return tuple(results)
 
 
 def values_of(statement: Statement, argument: str, at: float) -> list[float] | list[int]:
@@ -190,6 +194,6 @@ def differs(sweep: Sweep) -> bool:
 def sweeps() -> Iterator[Sweep]:
     """One for every statement that has something to show."""
     for statement in statements():
-        found = best(statement)
-        if found is not None:
-            yield found
+        result = best(statement)
+        if result is not None:
+            yield result

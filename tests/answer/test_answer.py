@@ -147,7 +147,7 @@ def test_a_single_end_is_rounded_outward(end: float) -> None:
 
 
 def test_json_has_the_keys_of_the_contract() -> None:
-    told = answer(
+    document = answer(
         basis=("a.theorem1",),
         assumptions=(Assumption("fresh noise"),),
         tree=Gaussian(sigma="1.1") * 10,
@@ -155,11 +155,11 @@ def test_json_has_the_keys_of_the_contract() -> None:
         alternatives=(answer(value=1.7, lower=None, upper=1.7, side="upper", method="rdp"),),
         extra={"noise_multiplier": 1.1},
     ).to_dict()
-    assert list(told) == [*CONTRACT, "noise_multiplier"]
-    assert told["schema"] == 1
-    assert told["assumptions"] == ["fresh noise [declared]"]
-    assert from_dict(told["plan"]) == Gaussian(sigma="1.1") * 10
-    other = told["alternatives"][0]
+    assert list(document) == [*CONTRACT, "noise_multiplier"]
+    assert document["schema"] == 1
+    assert document["assumptions"] == ["fresh noise [declared]"]
+    assert from_dict(document["plan"]) == Gaussian(sigma="1.1") * 10
+    other = document["alternatives"][0]
     assert {"method", "value", "side", "strength", "lower", "upper", "seconds"} <= set(other)
     assert (other["method"], other["value"], other["lower"]) == ("rdp", 1.7, None)
     assert set(CONTRACT) | {"command", "error"} <= RESERVED
@@ -176,8 +176,8 @@ def test_json_is_valid_for_every_number(
     low = None if lower is None else min(lower, value)
     high = None if upper is None else max(upper, value)
     made = answer(value=value, lower=low, upper=high, side="none")
-    told = json.loads(json.dumps(made.to_dict(), allow_nan=False))
-    assert float(told["value"]) == value
-    assert told["lower"] is None if low is None else float(told["lower"]) == low
-    assert told["upper"] is None if high is None else float(told["upper"]) == high
+    document = json.loads(json.dumps(made.to_dict(), allow_nan=False))
+    assert float(document["value"]) == value
+    assert document["lower"] is None if low is None else float(document["lower"]) == low
+    assert document["upper"] is None if high is None else float(document["upper"]) == high
     assert str(made)

@@ -15,8 +15,8 @@ from dpacct.pld.stable import TooFine
 @pytest.mark.parametrize("rate", [1e-170])
 def test_more_hits_allowed_than_there_are(rate: float) -> None:
     """All of the delta is one hit in ten steps, of probability below 1e-5: any noise will do."""
-    found = dp.noise_multiplier(epsilon=1, delta=1e-5, sample_rate=rate, steps=10)
-    assert found == pytest.approx(
+    noise = dp.noise_multiplier(epsilon=1, delta=1e-5, sample_rate=rate, steps=10)
+    assert noise == pytest.approx(
         0.01, rel=1e-9
     )  # the least that sampled Gaussians are defined for
 
@@ -27,9 +27,9 @@ def test_epsilon_far_above_what_one_unit_of_noise_loses() -> None:
     def delta(sigma: float) -> float:
         return float((dp.Poisson(1e-3)(dp.Gaussian(sigma=sigma)) * 2).delta(epsilon=50))
 
-    found = dp.noise_multiplier(epsilon=50, delta=1e-5, sample_rate=1e-3, steps=2)
-    assert 0.1 < found < 0.2
-    assert delta(found) <= 1e-5 < delta(found * (1 - 1e-8))
+    noise = dp.noise_multiplier(epsilon=50, delta=1e-5, sample_rate=1e-3, steps=2)
+    assert 0.1 < noise < 0.2
+    assert delta(noise) <= 1e-5 < delta(noise * (1 - 1e-8))
 
 
 def test_rare_hits_far_up_have_the_narrower_of_two_brackets() -> None:
@@ -70,22 +70,22 @@ def test_a_search_through_bounds_ends_where_the_answer_is_within_them() -> None:
     def plan(sigma: float) -> dp.Node:
         return dp.Poisson(1.467e-6)(dp.Gaussian(sigma=sigma)) * 12_235_866
 
-    found = dp.calibrate(plan, epsilon=0.2043, delta=9.606e-10, name="sigma")
-    again = plan(float(found)).delta(epsilon=0.2043, method="exact")
+    calibrated = dp.calibrate(plan, epsilon=0.2043, delta=9.606e-10, name="sigma")
+    again = plan(float(calibrated)).delta(epsilon=0.2043, method="exact")
     assert again.upper is not None and again.upper <= 9.606e-10 * (1 + 1e-12)
 
 
 def test_the_edge_of_a_search_is_no_boundary() -> None:
     """All steps that may be asked about are allowed; how many would be too many is not known."""
-    found = dp.calibrate(
+    calibrated = dp.calibrate(
         lambda n: dp.Poisson(1e-7)(dp.Gaussian(sigma=18)) * int(n),
         epsilon=18,
         delta=1e-150,
         integer=True,
         name="steps",
     )
-    assert (found.value, found.lower, found.upper) == (1e15, 1e15, None)
-    assert found.side is dp.Side.LOWER and found.safe_end == "lower"
+    assert (calibrated.value, calibrated.lower, calibrated.upper) == (1e15, 1e15, None)
+    assert calibrated.side is dp.Side.LOWER and calibrated.safe_end == "lower"
     noise = dp.calibrate(lambda s: dp.Gaussian(sigma=s), epsilon=9, delta=0.9, bounds=(5, 50))
     assert (noise.value, noise.lower, noise.upper) == (5, None, 5)
 

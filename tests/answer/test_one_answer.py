@@ -139,15 +139,15 @@ def test_noise_and_steps(sampling: str, method: str) -> None:
     sampler, sampled, _ = SAMPLINGS[sampling]
     words = f"{sampled} --eps 2 --delta 1e-5 --method {method} --json".split()
 
-    told = run("noise", *words, "--steps", "40").json
-    found = dp.calibrate(
+    document = run("noise", *words, "--steps", "40").json
+    calibrated = dp.calibrate(
         lambda sigma: sampler(dp.Gaussian(sigma=sigma)) * 40,
         epsilon=2,
         delta=1e-5,
         method=method,
         name="sigma",
     )
-    same(told, found)
+    same(document, calibrated)
     multiplier = dp.noise_multiplier(
         epsilon=2,
         delta=1e-5,
@@ -156,10 +156,10 @@ def test_noise_and_steps(sampling: str, method: str) -> None:
         sampling=sampling,
         method=method,
     )
-    assert told["noise_multiplier"] == multiplier
+    assert document["noise_multiplier"] == multiplier
 
-    told = run("steps", *words, "--sigma", "3").json
-    found = dp.calibrate(
+    document = run("steps", *words, "--sigma", "3").json
+    calibrated = dp.calibrate(
         lambda count: sampler(dp.Gaussian(sigma=3)) * int(count),
         epsilon=2,
         delta=1e-5,
@@ -167,15 +167,15 @@ def test_noise_and_steps(sampling: str, method: str) -> None:
         integer=True,
         name="steps",
     )
-    same(told, found)
+    same(document, calibrated)
 
 
 @pytest.mark.parametrize("kind", [*noises()])
 def test_the_noise_of_every_mechanism(kind: str) -> None:
     """Its words on the command line are its parameters in Python, also where its noise is sought."""
     made = noises()[kind]
-    told = run("noise", *f"--mechanism {kind} --eps 2 --delta 1e-5 --method exact --json".split())
-    found = dp.calibrate(
+    output = run("noise", *f"--mechanism {kind} --eps 2 --delta 1e-5 --method exact --json".split())
+    calibrated = dp.calibrate(
         lambda size: made(**{made.sought: size}),
         epsilon=2,
         delta=1e-5,
@@ -183,7 +183,7 @@ def test_the_noise_of_every_mechanism(kind: str) -> None:
         bounds=made.between,
         name=made.sought,
     )
-    same(told.json, found)
+    same(output.json, calibrated)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "gaussian-clip", "randomized-response"])
@@ -192,23 +192,25 @@ def test_every_method_and_what_attacks_achieve(kind: str) -> None:
     assert flags is not None
     plan, noise = make() * STEPS, [*flags.split(), "--steps", str(STEPS)]
     for quantity, words in (("delta", "1e-6"), ("epsilon", "0.7")):
-        told = run("compare", *noise, f"--{quantity}", words, "--json").json["answers"]
-        found = plan.compare(**{quantity: words})
-        for row, answer in zip(told, found, strict=True):
+        result = run("compare", *noise, f"--{quantity}", words, "--json").json["answers"]
+        comparison = plan.compare(**{quantity: words})
+        for row, answer in zip(result, comparison, strict=True):
             same(row, answer)
-    told = run(
+    result = run(
         "risk", *noise, "--prior", "0.1", "--fpr", "0.01", "--baseline", "1e-3", "--json"
     ).json
     risk = dp.Risk(plan)
-    same(told["advantage"], risk.advantage())
-    same(told["accuracy"], risk.accuracy("0.1"))
-    same(told["reconstruction"], risk.reconstruction("1e-3"))
-    (rate,) = told["rates"]
+    same(result["advantage"], risk.advantage())
+    same(result["accuracy"], risk.accuracy("0.1"))
+    same(result["reconstruction"], risk.reconstruction("1e-3"))
+    (rate,) = result["rates"]
     same(rate["true_positive_rate"], risk.true_positive_rate("0.01"))
     same(rate["precision"], risk.precision("0.01", "0.1"))
 
 
 def test_no_command_has_methods_or_an_effort_of_its_own() -> None:
     """What is asked without a method is what Python's auto answers, also by risk's way to a noise."""
-    told = run("noise", "--mechanism", "laplace", "--eps", "2", "--delta", "1e-5", "--json").json
-    same(told, dp.calibrate(lambda b: dp.Laplace(b), epsilon=2, delta=1e-5, name="b"))
+    document = run(
+        "noise", "--mechanism", "laplace", "--eps", "2", "--delta", "1e-5", "--json"
+    ).json
+    same(document, dp.calibrate(lambda b: dp.Laplace(b), epsilon=2, delta=1e-5, name="b"))

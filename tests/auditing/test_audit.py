@@ -70,18 +70,18 @@ def coins(seed: int, size: int = 2000) -> tuple[np.random.Generator, NDArray[np.
 def test_scores_of_the_plans_own_pair_raise_no_alarm(name: str, how: dict[str, Any]) -> None:
     plan, draw = RUNS[name]
     rng, inside = coins(1)
-    found = dp.audit(draw(rng, inside), included=inside, delta=DELTA, against=plan, **how)
-    assert found.proven is not None and not found.alarm
-    assert 0.0 <= found.epsilon <= float(found.proven)
-    assert found.adjacency == "add-remove"
+    result = dp.audit(draw(rng, inside), included=inside, delta=DELTA, against=plan, **how)
+    assert result.proven is not None and not result.alarm
+    assert 0.0 <= result.epsilon <= float(result.proven)
+    assert result.adjacency == "add-remove"
 
 
 @pytest.mark.parametrize("how", HOW, ids=str)
 def test_a_third_of_the_noise_is_noticed(how: dict[str, Any]) -> None:
     rng, inside = coins(2)
     scores = gaussian(3.0)(rng, inside) / (3.0 if "thresholds" in how else 1.0)
-    found = dp.audit(scores, included=inside, delta=DELTA, against=dp.Gaussian(sigma=3), **how)
-    assert found.alarm and found.findings
+    result = dp.audit(scores, included=inside, delta=DELTA, against=dp.Gaussian(sigma=3), **how)
+    assert result.alarm and result.findings
 
 
 @pytest.mark.parametrize("how", [HOW[2], HOW[3], HOW[4]], ids=str)
@@ -91,10 +91,10 @@ def test_the_stated_confidence_is_kept(how: dict[str, Any]) -> None:
     wrong, audits = 0, 20
     for seed in range(audits):
         rng, inside = coins(seed, 300)
-        found = dp.audit(
+        result = dp.audit(
             gaussian(1.0)(rng, inside), included=inside, delta=DELTA, confidence=0.8, **how
         )
-        wrong += found.epsilon > truth or (found["gdp"].mu or 0.0) > 1.0
+        wrong += result.epsilon > truth or (result["gdp"].mu or 0.0) > 1.0
     assert wrong <= binom.isf(1e-6, audits, 0.2)
 
 
@@ -165,7 +165,7 @@ def test_what_is_held_out_is_not_what_was_chosen_on(design: str) -> None:
 def test_a_curve_finds_what_one_epsilon_does_not() -> None:
     rng, inside = coins(11, 20_000)
     for design, mu in (("two-worlds", 1.3), ("one-run", 1.6)):
-        found = dp.audit(
+        result = dp.audit(
             gaussian(mu)(rng, inside),
             included=inside,
             delta=DELTA,
@@ -173,8 +173,8 @@ def test_a_curve_finds_what_one_epsilon_does_not() -> None:
             shares=(0.1,),
             against=dp.Gaussian(sigma=1),
         )
-        assert found.epsilon < float(found.proven or 0.0) and len(found.findings) == 1
-        assert ("error rates" if found.points else "right guesses") in found.findings[0]
+        assert result.epsilon < float(result.proven or 0.0) and len(result.findings) == 1
+        assert ("error rates" if result.points else "right guesses") in result.findings[0]
 
 
 @pytest.mark.parametrize("how", HOW, ids=str)
@@ -222,17 +222,17 @@ def test_guesses_are_scores_at_a_threshold() -> None:
 
 def test_points_lie_above_the_curve_and_mu_below() -> None:
     rng, inside = coins(6, 10_000)
-    found = dp.audit(gaussian(1.0)(rng, inside), included=inside, delta=DELTA, design="two-worlds")
-    assert all(b > ndtr(-ndtri(a) - 1.0) for a, b in found.points)
-    assert 0.85 < (found["gdp"].mu or 0.0) < 1.0
-    assert found["gdp"].epsilon > found["clopper-pearson"].epsilon > 1.5
-    assert [bound.kind for bound in found.bounds] == [
+    result = dp.audit(gaussian(1.0)(rng, inside), included=inside, delta=DELTA, design="two-worlds")
+    assert all(b > ndtr(-ndtri(a) - 1.0) for a, b in result.points)
+    assert 0.85 < (result["gdp"].mu or 0.0) < 1.0
+    assert result["gdp"].epsilon > result["clopper-pearson"].epsilon > 1.5
+    assert [bound.kind for bound in result.bounds] == [
         "confidence",
         "confidence",
         "credible",
         "estimate",
     ]
-    assert found["clopper-pearson"].epsilon < found["zanella-beguelin"].epsilon
+    assert result["clopper-pearson"].epsilon < result["zanella-beguelin"].epsilon
 
 
 def test_a_large_file_of_scores_takes_little_work() -> None:
@@ -255,8 +255,8 @@ def test_a_pure_guarantee_is_compared_at_delta_0() -> None:
 def test_a_replace_one_plan_is_asked_under_its_adjacency() -> None:
     rng, inside = coins(9)
     plan = dp.WithoutReplacement("0.5")(dp.Gaussian(sigma=1))
-    found = dp.audit(gaussian(0.2)(rng, inside), included=inside, delta=DELTA, against=plan)
-    assert found.adjacency == "replace-one" and not found.alarm
+    result = dp.audit(gaussian(0.2)(rng, inside), included=inside, delta=DELTA, against=plan)
+    assert result.adjacency == "replace-one" and not result.alarm
 
 
 @pytest.mark.parametrize("thresholds", ["ranks", "held-out", 0.5])
@@ -267,9 +267,9 @@ def test_the_order_of_equal_scores_tells_nothing(order: int, design: str, thresh
     inside = (np.arange(1000) < 500)[::order]
     for scores in (np.zeros(1000), np.round(np.random.default_rng(0).random(1000))):
         how = {"design": design, "thresholds": thresholds}
-        found = dp.audit(scores, included=inside, delta=DELTA, **how)
-        assert found.epsilon < 0.05
-        assert max(bound.epsilon for bound in found.bounds) < 0.25
+        result = dp.audit(scores, included=inside, delta=DELTA, **how)
+        assert result.epsilon < 0.05
+        assert max(bound.epsilon for bound in result.bounds) < 0.25
 
 
 @pytest.mark.parametrize(
@@ -341,23 +341,23 @@ def test_nonsense_is_refused(how: dict[str, Any], told: str) -> None:
 def test_unfair_coins_are_no_single_run() -> None:
     with pytest.raises(dp.AssumptionViolated, match="10 of 1000 canaries were included"):
         dp.audit(np.zeros(1000), included=np.arange(1000) < 10, delta=DELTA)
-    found = dp.audit(
+    result = dp.audit(
         np.zeros(1000), included=np.arange(1000) < 10, delta=DELTA, design="two-worlds"
     )
-    assert found.epsilon == 0.0
+    assert result.epsilon == 0.0
     with pytest.raises(dp.InvalidArgument, match="method must be one of clopper-pearson"):
-        found["one-run"]
+        result["one-run"]
 
 
 def test_it_says_what_it_found() -> None:
     rng, inside = coins(2)
-    found = dp.audit(
+    result = dp.audit(
         gaussian(3.0)(rng, inside), included=inside, delta=DELTA, against=dp.Gaussian(sigma=3)
     )
-    assert str(found).startswith(
-        f"epsilon at least {found.epsilon:.4g} at delta 1e-05 (confidence 0.95, 2000"
+    assert str(result).startswith(
+        f"epsilon at least {result.epsilon:.4g} at delta 1e-05 (confidence 0.95, 2000"
     )
-    assert "one-run shows an epsilon of at least" in str(found)
-    body = found.to_dict()
-    assert body["alarm"] and body["epsilon"] == found.epsilon and body["proven"]["strength"]
+    assert "one-run shows an epsilon of at least" in str(result)
+    body = result.to_dict()
+    assert body["alarm"] and body["epsilon"] == result.epsilon and body["proven"]["strength"]
     assert body["included"] + body["left_out"] == 2000

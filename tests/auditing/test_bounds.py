@@ -115,8 +115,8 @@ def test_the_one_run_chance_at_50_digits(delta: float) -> None:
             law = binomial(guesses, epsilon)
             beta = mp.fsum(law[right:])
             wanted = beta + canaries * mp.mpf(delta) * beta * (1 - beta) / (right * law[right])
-            found = A.one_run_p_value(canaries, guesses, right, epsilon, delta)
-            assert found == pytest.approx(float(min(mp.mpf(1), wanted)), rel=1e-9)
+            result = A.one_run_p_value(canaries, guesses, right, epsilon, delta)
+            assert result == pytest.approx(float(min(mp.mpf(1), wanted)), rel=1e-9)
 
 
 def test_beyond_floats_the_delta_term_is_safe() -> None:
@@ -125,8 +125,8 @@ def test_beyond_floats_the_delta_term_is_safe() -> None:
     beta = mp.fsum(binomial(canaries, 0.0)[right:])
     mass = mp.binomial(canaries, right) / mp.mpf(2) ** canaries
     wanted = float(canaries * delta * beta / (right * mass))
-    found = A.one_run_p_value(canaries, canaries, right, 0, delta)
-    assert wanted <= found <= 1.01 * wanted
+    result = A.one_run_p_value(canaries, canaries, right, 0, delta)
+    assert wanted <= result <= 1.01 * wanted
 
 
 def test_the_delta_term_is_below_the_printed_one() -> None:
@@ -214,8 +214,8 @@ def test_the_recursion_is_the_best_of_a_linear_program(
         A_eq=np.ones((1, k.size)),
         b_eq=[1.0],
     )
-    found = A.one_run_f_p_value(curve, canaries, guesses, right)
-    assert found == pytest.approx(-best.fun, rel=1e-5)
+    result = A.one_run_f_p_value(curve, canaries, guesses, right)
+    assert result == pytest.approx(-best.fun, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -235,9 +235,9 @@ def test_the_recursion_at_50_digits(mu: float, canaries: int, guesses: int, righ
                 return True
         return False
 
-    found = A.one_run_f_p_value(Curve.gaussian(mu), canaries, guesses, right)
-    assert refuted(mp.mpf(found) * (1 + mp.mpf("1e-3")))
-    assert not refuted(mp.mpf(found) * (1 - mp.mpf("1e-3")))
+    result = A.one_run_f_p_value(Curve.gaussian(mu), canaries, guesses, right)
+    assert refuted(mp.mpf(result) * (1 + mp.mpf("1e-3")))
+    assert not refuted(mp.mpf(result) * (1 - mp.mpf("1e-3")))
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 4.0])

@@ -24,28 +24,28 @@ def plan(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("design", ["one-run", "two-worlds"])
 def test_python_and_the_command_line_agree(design: str, plan: str) -> None:
-    told = run("audit", SCORES, "--against", plan, "--design", design, "--json")
-    found = dp.audit(
+    output = run("audit", SCORES, "--against", plan, "--design", design, "--json")
+    result = dp.audit(
         TABLE[:, 0],
         included=TABLE[:, 1],
         delta="1e-6",
         design=design,
         against=dp.Gaussian(sigma=50),
     )
-    body = told.json
-    assert told.code == 5 and found.alarm and body["alarm"] and body["command"] == "audit"
-    assert [each["epsilon"] for each in body["bounds"]] == [b.epsilon for b in found.bounds]
-    assert body["epsilon"] == found.epsilon and body["findings"] == [*found.findings]
-    assert body["proven"]["upper"] == found.proven.upper if found.proven else False
+    body = output.json
+    assert output.code == 5 and result.alarm and body["alarm"] and body["command"] == "audit"
+    assert [each["epsilon"] for each in body["bounds"]] == [b.epsilon for b in result.bounds]
+    assert body["epsilon"] == result.epsilon and body["findings"] == [*result.findings]
+    assert body["proven"]["upper"] == result.proven.upper if result.proven else False
     assert body["plan"] == dp.Gaussian(sigma=50).to_dict()
 
 
 def test_words_state_confidence_assumptions_and_the_alarm(plan: str) -> None:
-    told = run("audit", SCORES, "--against", plan)
-    assert told.code == 5
-    assert told.stdout.startswith("epsilon is at least 0.")
+    output = run("audit", SCORES, "--against", plan)
+    assert output.code == 5
+    assert output.stdout.startswith("epsilon is at least 0.")
     for words in ("with 95 % confidence", "one-run", "an estimate", "fair coin", "ALARM", "proved"):
-        assert words in told.stdout
+        assert words in output.stdout
     quiet = run("audit", SCORES, "--delta", "1e-5")
     assert quiet.code == 0 and "ALARM" not in quiet.stdout and "proved" not in quiet.stdout
     assert "no contradiction" not in quiet.stdout
@@ -54,8 +54,8 @@ def test_words_state_confidence_assumptions_and_the_alarm(plan: str) -> None:
 def test_what_is_not_contradicted_is_not_proven(tmp_path: Path) -> None:
     path = tmp_path / "weak.toml"
     path.write_text("[[step]]\nsigma = 0.5\n", encoding="utf-8")
-    told = run("audit", SCORES, "--against", str(path))
-    assert told.code == 0 and "no contradiction was found; that proves nothing" in told.stdout
+    output = run("audit", SCORES, "--against", str(path))
+    assert output.code == 0 and "no contradiction was found; that proves nothing" in output.stdout
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_what_is_not_contradicted_is_not_proven(tmp_path: Path) -> None:
 )
 def test_a_picture(suffix: str, design: str, plan: str, tmp_path: Path) -> None:
     path = tmp_path / f"audit{suffix}"
-    told = run("audit", SCORES, "--against", plan, "--design", design, "--save", str(path))
-    assert told.code == 5 and path.stat().st_size > 1000
+    output = run("audit", SCORES, "--against", plan, "--design", design, "--save", str(path))
+    assert output.code == 5 and path.stat().st_size > 1000
     if suffix == ".csv":
         table = np.genfromtxt(path, delimiter=",", names=True)
         assert table.dtype.names == ("alpha", "reached", "shown", "proven")
@@ -77,9 +77,9 @@ def test_guesses_and_columns_of_other_names(tmp_path: Path) -> None:
     guesses = np.where(TABLE[:, 0] > 0.75, 1, -1)
     rows = "".join(f"{g:g},{i:g},x\n" for g, i in zip(guesses, TABLE[:, 1], strict=True))
     path.write_text("guess, member,name\n" + rows, encoding="utf-8")
-    told = run("audit", str(path), "--included", "member", "--json")
+    output = run("audit", str(path), "--included", "member", "--json")
     same = run("audit", SCORES, "--thresholds", "0.75", "--json")
-    assert told.json["epsilon"] == same.json["epsilon"] > 0
+    assert output.json["epsilon"] == same.json["epsilon"] > 0
 
 
 def refusal(told: Run) -> str:
@@ -140,5 +140,5 @@ def test_bad_words(words: list[str], told: str) -> None:
 def test_unfair_coins_exit_with_6(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("score,included\n" + "1,1\n" * 300 + "0,0\n" * 3, encoding="utf-8")
-    told = run("audit", str(path))
-    assert told.code == 6 and "300 of 303 canaries were included" in told.stderr
+    output = run("audit", str(path))
+    assert output.code == 6 and "300 of 303 canaries were included" in output.stderr

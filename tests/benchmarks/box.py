@@ -77,11 +77,11 @@ def draw(rng: random.Random) -> Plan:
 def plans(count: int, seed: int, rare: bool) -> Iterator[Plan]:
     """``count`` plans of one of the two kinds."""
     rng = random.Random(seed)
-    found = 0
-    while found < count:
+    value = 0
+    while value < count:
         plan = draw(rng)
         if plan.rare == rare:
-            found += 1
+            value += 1
             yield plan
 
 

@@ -36,20 +36,20 @@ def proven(question: Question) -> list[tuple[str, str]]:
             sample_rate=part.rate,
             steps=part.count,
         )
-        found = certified.parameter(
+        result = certified.parameter(
             lambda sigma: dp.Poisson(part.rate)(dp.Gaussian(sigma=sigma)) * part.count,
             guess=guess,
             epsilon=epsilon,
             delta=question.target_delta,
             name="sigma",
         )
-        told = f"dp.noise_multiplier(epsilon={epsilon}, delta={question.target_delta!r}, ...)"
-        return [(told, str(found.certificate["lower"]))]
+        text = f"dp.noise_multiplier(epsilon={epsilon}, delta={question.target_delta!r}, ...)"
+        return [(text, str(result.certificate["lower"]))]
     node = plan(question)
     if question.want == "epsilon":
         answer = certified.epsilon(node, delta=question.target_delta)
-        told = f"({node}).epsilon(delta={question.target_delta!r})"
-        return [(told, str(answer.certificate["lower"]))]
+        text = f"({node}).epsilon(delta={question.target_delta!r})"
+        return [(text, str(answer.certificate["lower"]))]
     asked = question.epsilons
     if question.want == "profile":
         asked = tuple(question.epsilons[k] for k in PROFILE_PROBES)
@@ -64,12 +64,12 @@ def proven(question: Question) -> list[tuple[str, str]]:
 
 def main() -> None:
     """Prove all of them and write the file."""
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for case in cases():
-        found = proven(case.question)
-        told[case.id] = {"asked": [a for a, _ in found], "lower": [low for _, low in found]}
-        print(case.id, *(low for _, low in found), flush=True)
-    body = {"made_by": "tests/benchmarks/make_lowers.py", "values": told}
+        result = proven(case.question)
+        results[case.id] = {"asked": [a for a, _ in result], "lower": [low for _, low in result]}
+        print(case.id, *(low for _, low in result), flush=True)
+    body = {"made_by": "tests/benchmarks/make_lowers.py", "values": results}
     LOWERS.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
 
 

@@ -90,13 +90,13 @@ def cell(row: Row | None) -> str:
 def workload(name: str, results: Row) -> str:
     """The table of one workload: a line per peer, a column per case, the truth first."""
     chosen = [case for case in cases() if case.workload == name]
-    found = {(row["case"], row["peer"]): row for row in results["rows"]}
-    chosen = [case for case in chosen if any((case.id, peer) in found for peer in PEERS)]
+    entries = {(row["case"], row["peer"]): row for row in results["rows"]}
+    chosen = [case for case in chosen if any((case.id, peer) in entries for peer in PEERS)]
     known = truths()
     exact = [" ".join(f"{value:.10g}" for value in known.get(case.id, [])) for case in chosen]
     body = [["*truth*", *exact]]
     for peer in PEERS:
-        line = [cell(found.get((case.id, peer))) for case in chosen]
+        line = [cell(entries.get((case.id, peer))) for case in chosen]
         if any(text != "–" for text in line):
             body.append([f"`{peer}`", *line])
     return table(["", *(case.name for case in chosen)], body)

@@ -54,8 +54,8 @@ def gaussian_moment(part: Part, remove: bool, c: float) -> LogMoment:
     def log_moment(z: Array) -> Array:
         # M - 1 keeps its digits where M is nearly 1; log M is multiplied by up to 10^7 steps.
         mass = np.exp(weight) * np.expm1(likelihood * (z + 1 if remove else -z))
-        found: Array = np.log1p(mass.sum(axis=0))
-        return found
+        result: Array = np.log1p(mass.sum(axis=0))
+        return result
 
     return log_moment
 
@@ -66,8 +66,8 @@ def laplace_moment(part: Part, remove: bool, c: float) -> LogMoment:
 
     def log_moment(z: Array) -> Array:
         up, down = np.exp(lam * z), np.exp(-lam * (z + 1))
-        found: Array = np.log((up + down) / 2 + (up - down) / (2 * (2 * z + 1)))
-        return found
+        result: Array = np.log((up + down) / 2 + (up - down) / (2 * (2 * z + 1)))
+        return result
 
     return log_moment
 
@@ -199,26 +199,26 @@ def answer(case: Case) -> list[float]:
         def at(sigma: float) -> tuple[Part, ...]:
             return (replace(part, parameter=sigma),)
 
-        found = root(
+        result = root(
             lambda sigma: log_delta(at(sigma), epsilon) - target,
             lambda sigma: shape(at(sigma), epsilon) - target,
             0.4,
             3.0,
         )
-        plan = at(found)
+        plan = at(result)
     else:
         plan, part = question.plan, question.plan[0]
         hint = HINTS.get(case.id)
-        found = root(
+        result = root(
             lambda epsilon: log_delta(plan, epsilon) - target,
             lambda epsilon: epsilon - hint if hint else shape(plan, epsilon) - target,
             0.02,
             0.99 * part.count * part.parameter if part.mechanism == "pure" else 200.0,
         )
-        epsilon = found
+        epsilon = result
     if worse(plan, epsilon) > target + 1e-7:
         raise ArithmeticError(f"{case.id}: the add direction is the worse one")
-    return [found]
+    return [result]
 
 
 def main() -> None:

@@ -48,13 +48,13 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """The versions of everything that took part."""
-    found = {}
+    results = {}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            results[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = "missing"
-    return found
+            results[name] = "missing"
+    return results
 
 
 def commit() -> str:
@@ -102,18 +102,18 @@ def run(
     effort = QUICK if quick else FULL
     effort = effort if limit is None else replace(effort, limit=limit)
     workers = [Worker(name) for name in names]
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     try:
         for case in cases():
             if case.workload not in workloads or (quick and not case.quick):
                 continue
             for row in rows(case, workers, effort):
                 print(show(judged(row, known.get(case.id))), flush=True)
-                found.append(row)
+                results.append(row)
     finally:
         for worker in workers:
             worker.stop()
-    return found
+    return results
 
 
 def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

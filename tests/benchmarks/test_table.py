@@ -22,7 +22,7 @@ def test_the_page_is_up_to_date(path: Path) -> None:
 
 def test_every_block_is_on_the_page() -> None:
     page = make_table.PAGE.read_text(encoding="utf-8")
-    assert {found[2] for found in make_table.BLOCK.finditer(page)} == set(make_table.BLOCKS)
+    assert {item[2] for item in make_table.BLOCK.finditer(page)} == set(make_table.BLOCKS)
 
 
 def test_every_case_was_run_and_has_a_truth() -> None:

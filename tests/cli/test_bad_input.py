@@ -68,18 +68,18 @@ def test_a_bad_value(option: str, value: str) -> None:
     assert option in failed.stderr
     assert re.search(r"must be|needs a value|--epochs must", failed.stderr)
 
-    told = run(*words, "--json")
-    assert told.code == 2 and told.stderr == ""
-    error = told.json["error"]
-    assert told.json["schema"] == 1 and error["code"] == 2
+    output = run(*words, "--json")
+    assert output.code == 2 and output.stderr == ""
+    error = output.json["error"]
+    assert output.json["schema"] == 1 and error["code"] == 2
     assert error["argument"] == option and error["message"] in failed.stderr
 
 
 def test_a_delta_below_floats_is_answered_as_in_python() -> None:
     run_of = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
     asked = EPS.replace("1e-5", "1e-400") + " --method exact"
-    told = line(asked + " --json").json
-    assert told["value"] == run_of.epsilon(delta="1e-400", method="exact").value
+    document = line(asked + " --json").json
+    assert document["value"] == run_of.epsilon(delta="1e-400", method="exact").value
     assert "at delta 1e-400\n" in line(asked).stdout
 
 
@@ -138,8 +138,8 @@ def test_both_neither_or_unknown(command: str, option: str) -> None:
     assert failed.code == 2
     is_one_sentence(failed)
     assert option in failed.stderr or command.startswith(UNIFORM)
-    told = line(command + " --json")
-    assert told.code == 2 and told.json["error"]["argument"] == option
+    output = line(command + " --json")
+    assert output.code == 2 and output.json["error"]["argument"] == option
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_an_unreachable_target(command: str) -> None:
     failed = line(command)
     assert failed.code == 4
     is_one_sentence(failed)
-    told = line(command + " --json").json["error"]
-    assert told["code"] == 4 and told["kind"] == "unreachable"
+    entry = line(command + " --json").json["error"]
+    assert entry["code"] == 4 and entry["kind"] == "unreachable"
 
 
 def test_stray_words() -> None:

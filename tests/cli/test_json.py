@@ -135,8 +135,8 @@ def test_an_internal_error_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "ZeroDivisionError: float division by zero" in failed.stderr
     assert "report" in failed.stderr and "DPACCT_DEBUG=1" in failed.stderr
     assert failed.stderr.count("\n") == 1
-    told = line("eps --sigma 1 --delta 1e-5 --json").json["error"]
-    assert (told["code"], told["kind"], told["argument"]) == (1, "internal", None)
+    entry = line("eps --sigma 1 --delta 1e-5 --json").json["error"]
+    assert (entry["code"], entry["kind"], entry["argument"]) == (1, "internal", None)
     monkeypatch.setenv("DPACCT_DEBUG", "1")
     assert "Traceback" in line("eps --sigma 1 --delta 1e-5").stderr
 
@@ -199,15 +199,15 @@ def test_answers_within_an_object(command: str) -> None:
 def intervals(data: Any) -> list[dict[str, Any]]:
     """Each object in it that has two ends."""
     if isinstance(data, list):
-        return [found for item in data for found in intervals(item)]
+        return [interval for item in data for interval in intervals(item)]
     if not isinstance(data, dict):
         return []
     here = [data] if {"lower", "upper"} <= set(data) else []
-    return here + [found for item in data.values() for found in intervals(item)]
+    return here + [interval for item in data.values() for interval in intervals(item)]
 
 
 def test_a_gap_beyond_floats_is_null() -> None:
     """The exact delta is the smallest float, so the estimate's distance to it is none."""
-    told = line("compare --mechanism laplace --b 7 --steps 3 --eps 0.7 --json").json["answers"]
-    assert told[0]["value"] <= 5e-324 and told[-1]["method"] == "clt"
-    assert told[-1]["gap"] is None and told[0]["gap"] == 0
+    entry = line("compare --mechanism laplace --b 7 --steps 3 --eps 0.7 --json").json["answers"]
+    assert entry[0]["value"] <= 5e-324 and entry[-1]["method"] == "clt"
+    assert entry[-1]["gap"] is None and entry[0]["gap"] == 0

@@ -78,8 +78,8 @@ def test_without_any_file_lock_one_sentence(command: str, tmp_path: Path) -> Non
         shutil.copy(file, tmp_path)
     done = started("-c", WITHOUT_POSIX, "dpacct.cli.main", *command.format(tmp_path).split())
     assert done.returncode == 2 and done.stdout == b""
-    told = done.stderr.decode()
-    assert told.startswith("error: ") and told.count("\n") == 1 and "fcntl" in told, told
+    result = done.stderr.decode()
+    assert result.startswith("error: ") and result.count("\n") == 1 and "fcntl" in result, result
 
 
 STEP = """

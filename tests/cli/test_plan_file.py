@@ -152,10 +152,12 @@ def test_a_bad_file(compose: Ask, text: str | bytes, says: str) -> None:
 )
 def test_a_step_takes_what_its_mechanism_declares(compose: Ask, keys: str, node: dp.Node) -> None:
     twice = "" if "epochs" in keys else "repeat = 2"
-    told = compose(f"adjacency = 'replace-one'\ndelta = 1e-5\n[[step]]\n{keys}\n{twice}", "--json")
+    result = compose(
+        f"adjacency = 'replace-one'\ndelta = 1e-5\n[[step]]\n{keys}\n{twice}", "--json"
+    )
     plan = (node * 2 if twice else node).under("replace-one")
-    assert dp.from_dict(told.json["plan"]) == plan
-    assert told.json["value"] == plan.epsilon(1e-5).value
+    assert dp.from_dict(result.json["plan"]) == plan
+    assert result.json["value"] == plan.epsilon(1e-5).value
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -36,10 +36,12 @@ def test_a_certificate_is_written_and_verified(words: str, tmp_path: Path) -> No
     assert "adjacency: add-remove" in about
     assert '"rate": "0.01"' in about
 
-    told = json.loads(path.read_text(encoding="utf-8"))
-    told["claims"][0]["evidence"]["bits"] = 8
-    told["claims"][0]["bound"] = "1e-9" if told["claims"][0]["relation"] == "at most" else "0.9"
-    path.write_text(json.dumps(told), encoding="utf-8")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["claims"][0]["evidence"]["bits"] = 8
+    document["claims"][0]["bound"] = (
+        "1e-9" if document["claims"][0]["relation"] == "at most" else "0.9"
+    )
+    path.write_text(json.dumps(document), encoding="utf-8")
     broken = line(f"verify --certificate {path}")
     assert broken.code == 8
     assert "FAILS" in broken.stdout

@@ -104,9 +104,9 @@ def test_the_steps_that_are_printed_are_within_the_budget() -> None:
 
 
 def test_a_delta_below_the_floats_is_a_power_of_ten() -> None:
-    told = line("delta --sigma 1 --rate 0.01 --steps 1000 --eps 200")
-    assert told.code == 0
-    assert told.stdout.startswith("delta 10^-")
+    output = line("delta --sigma 1 --rate 0.01 --steps 1000 --eps 200")
+    assert output.code == 0
+    assert output.stdout.startswith("delta 10^-")
     assert (
         line("delta --sigma 1 --rate 0.01 --steps 1000 --eps 200 --json").json["log_value"] < -700
     )
@@ -114,8 +114,8 @@ def test_a_delta_below_the_floats_is_a_power_of_ten() -> None:
 
 def test_epochs_are_those_of_a_data_loader_and_it_is_said() -> None:
     sizes = "--sigma 1 --batch-size 256 --dataset-size 60000 --delta 1e-5 --method exact"
-    told = line(f"eps {sizes} --epochs 3")
-    assert "3 epochs are 705 steps: a data loader takes 235 batches of 256 in each" in told.stdout
+    output = line(f"eps {sizes} --epochs 3")
+    assert "3 epochs are 705 steps: a data loader takes 235 batches of 256 in each" in output.stdout
     assert line(f"eps {sizes} --epochs 3 -q").stdout == line(f"eps {sizes} --steps 705 -q").stdout
     assert line(f"eps {sizes} --epochs 3 --json").json["notes"]
     assert "705" in line(f"eps {sizes} --epochs 3 --quiet").stderr
@@ -134,8 +134,8 @@ def test_a_plan_is_saved_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     sizes = "--batch-size 30 --dataset-size 1000 --epochs 2 --unit client"
     asked = f"eps --sigma 1.1 {sizes} --delta 1e-5 --quiet"
-    told = line(f"{asked} --save {path}")
-    assert told.code == 0 and line(f"compose {path} --quiet").stdout == told.stdout
+    output = line(f"{asked} --save {path}")
+    assert output.code == 0 and line(f"compose {path} --quiet").stdout == output.stdout
     line(f"noise --eps 2 --delta 1e-5 {sizes} --quiet --save {path}")
     assert 2 * (1 - 1e-9) <= line(f"compose {path} --json").json["upper"] <= 2 * (1 + 1e-9)
 

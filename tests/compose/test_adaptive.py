@@ -166,10 +166,10 @@ def test_open_failures_have_their_own_part() -> None:
 def test_the_guarantee_says_what_it_is() -> None:
     budget = dp.Filter(epsilon="0.1", delta=1e-6, orders=[200.5])
     budget.spend(dp.Gaussian(sigma=1000))
-    told = budget.guarantee()
-    assert (told.value, str(told.side), str(told.strength)) == (0.1, "upper", "bound")
-    assert any("Feldman" in line for line in told.basis)
-    assert told.tree == dp.Gaussian(sigma=1000)
+    result = budget.guarantee()
+    assert (result.value, str(result.side), str(result.strength)) == (0.1, "upper", "bound")
+    assert any("Feldman" in line for line in result.basis)
+    assert result.tree == dp.Gaussian(sigma=1000)
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def test_groups_and_parts_compose_as_their_plans_do() -> None:
     assert exact <= float(pair.epsilon(1e-5, method="exact"))
     both = dp.Parallel(dp.Gaussian(sigma=2) * 2, dp.Gaussian(sigma=5)) + noise
     worst = (dp.Gaussian(sigma=2) * 2 + noise).epsilon(1e-5, method="exact")
-    found = both.epsilon(1e-5, method="exact")
-    assert worst.lower * (1 - 1e-9) <= found.upper <= worst.upper * (1 + 3e-3)
-    assert found.lower <= worst.upper and "one part only" in " ".join(found.basis)
+    answer = both.epsilon(1e-5, method="exact")
+    assert worst.lower * (1 - 1e-9) <= answer.upper <= worst.upper * (1 + 3e-3)
+    assert answer.lower <= worst.upper and "one part only" in " ".join(answer.basis)
     sampled = dp.Poisson("0.5")(dp.Parallel(dp.Gaussian(sigma=2), dp.Laplace(b=20)))
     alone = dp.Poisson("0.5")(dp.Gaussian(sigma=2)).epsilon(1e-5, method="exact")
     assert alone.lower <= sampled.epsilon(1e-5, method="exact").upper <= alone.upper * (1 + 3e-3)
@@ -81,9 +81,9 @@ def test_disjoint_parts_cost_as_much_as_the_worst() -> None:
     together = dp.Parallel(*parts)
     for delta in (1e-2, 1e-9):
         answers = [part.epsilon(delta=delta) for part in parts]
-        found = together.epsilon(delta=delta)
-        assert found.value == max(answer.value for answer in answers)
-        assert found.upper == max(answer.upper for answer in answers)
+        result = together.epsilon(delta=delta)
+        assert result.value == max(answer.value for answer in answers)
+        assert result.upper == max(answer.upper for answer in answers)
     assert together.delta(epsilon=1).value == max(p.delta(epsilon=1).value for p in parts)
     assert any("one part only" in str(line) for line in together.delta(epsilon=1).assumptions)
 

@@ -80,9 +80,9 @@ def test_strategies_stay_inside(data: st.DataObject, domain: Real | Integer) -> 
 def test_junk_is_refused_in_one_sentence(domain: Real | Integer, junk: object) -> None:
     with pytest.raises(InvalidArgument) as caught:
         domain.check("sigma", junk, error=OutsideDomain)
-    told = str(caught.value)
-    assert told.startswith(f"sigma must be {domain.words}, got ")
-    assert "\n" not in told and len(told) < 160
+    message = str(caught.value)
+    assert message.startswith(f"sigma must be {domain.words}, got ")
+    assert "\n" not in message and len(message) < 160
 
 
 def test_descriptions() -> None:
@@ -109,9 +109,9 @@ def test_delta_may_lie_below_the_range_of_floats() -> None:
 
 @pytest.mark.parametrize("value", [1, 10**15, "1000", "1e6", np.int32(7), np.uint64(7)])
 def test_steps_that_are_whole(value: object) -> None:
-    found = STEPS.check("steps", value)
-    assert type(found) is int
-    assert found == int(float(value))  # type: ignore[arg-type]
+    checks = STEPS.check("steps", value)
+    assert type(checks) is int
+    assert checks == int(float(value))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [2.0, np.float64(2), 2.5, "2.5", Fraction(2), 0, -1, 10**15 + 1])
@@ -165,8 +165,8 @@ SHUFFLE = Where(
 
 
 def test_where_describes_itself() -> None:
-    told = "eps0 in (0, log(n/(16 log(2/delta)))), n in [1000, 1000000], delta in (1e-12, 0.01)"
-    assert str(SHUFFLE) == told
+    text = "eps0 in (0, log(n/(16 log(2/delta)))), n in [1000, 1000000], delta in (1e-12, 0.01)"
+    assert str(SHUFFLE) == text
 
 
 @given(rngs)

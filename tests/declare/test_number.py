@@ -55,9 +55,9 @@ def test_what_is_no_number_is_none_with_little_work(junk: object) -> None:
 
 @given(finite)
 def test_a_float_is_its_shortest_decimal(value: float) -> None:
-    found = exact(value)
-    assert found == Fraction(repr(value))
-    assert float(found) == value
+    result = exact(value)
+    assert result == Fraction(repr(value))
+    assert float(result) == value
 
 
 @given(st.fractions() | finite.map(exact) | st.decimals(allow_nan=False, allow_infinity=False))
@@ -108,8 +108,8 @@ def test_shown_never_fails_and_stays_short() -> None:
             raise RuntimeError
 
     for value in (Broken(), 10**5000, "a\nb" * 100, Fraction(1, 10**5000), np.arange(1000)):
-        told = shown(value)
-        assert len(told) <= 60 and "\n" not in told
+        result = shown(value)
+        assert len(result) <= 60 and "\n" not in result
 
 
 def test_what_python_and_the_command_line_once_read_differently() -> None:

@@ -149,6 +149,6 @@ dp.ZCDP(1).rho = 2
     path = tmp_path / "typed.py"
     path.write_text(source, encoding="utf-8")
     words = [sys.executable, "-m", "mypy", "--follow-imports=silent", str(path)]
-    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    lines = [int(line.split(":")[1]) for line in told.splitlines() if ": error:" in line]
-    assert lines == [9, 10, 11, 12], told
+    stdout = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    lines = [int(line.split(":")[1]) for line in stdout.splitlines() if ": error:" in line]
+    assert lines == [9, 10, 11, 12], stdout

@@ -54,12 +54,12 @@ class Site:
     @cached_property
     def pages(self) -> dict[str, Seen]:
         """Every page by its place in the site."""
-        found = {}
+        results = {}
         for path in sorted(self.folder.rglob("*.html")):
             seen = Seen()
             seen.feed(path.read_text(encoding="utf-8"))
-            found[path.relative_to(self.folder).as_posix()] = seen
-        return found
+            results[path.relative_to(self.folder).as_posix()] = seen
+        return results
 
 
 def build(folder: Path) -> Site:

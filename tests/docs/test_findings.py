@@ -39,8 +39,8 @@ def table(paper: str) -> list[dict[str, Any]]:
 )
 def test_rows_of_printed_tables(name: str, paper: str, part: str) -> None:
     says, (low, high) = ROWS[name]
-    found = [r for r in table(paper) if f"{r['table']}, {r['cell']}".endswith(part)]
-    (row,) = found
+    results = [r for r in table(paper) if f"{r['table']}, {r['cell']}".endswith(part)]
+    (row,) = results
     assert float(says) == row["printed"]
     digits = 1 if high > 10 else 2
     assert 0 <= row["exact"]["lower"] - low < 10**-digits, "rounded down"
@@ -50,9 +50,9 @@ def test_rows_of_printed_tables(name: str, paper: str, part: str) -> None:
 def test_the_shuffled_row() -> None:
     says, (true,) = ROWS["UDP-FL, Lemma 2, 100 clients with ε₀ = 2"]
     drawn = from_csv((ROOT / "figures" / "shuffle_bounds.csv").read_text(encoding="utf-8"))
-    found = {r["bound"]: r["epsilon"] for r in drawn if (r["eps0"], r["clients"]) == (2, 100)}
-    assert float(says) == pytest.approx(float(found["udp_fl.lemma2"]), abs=5e-4)
-    assert 0 <= float(found["truth, at least"]) - true < 0.01
+    results = {r["bound"]: r["epsilon"] for r in drawn if (r["eps0"], r["clients"]) == (2, 100)}
+    assert float(says) == pytest.approx(float(results["udp_fl.lemma2"]), abs=5e-4)
+    assert 0 <= float(results["truth, at least"]) - true < 0.01
 
 
 def test_the_voting_row() -> None:
@@ -62,9 +62,9 @@ def test_the_voting_row() -> None:
     assert statement.witness and judge
     values = statement.checked(statement.witness[0])
     assert values == {"votes": (6, 0), "sigma": 1.0, "alpha": 6.0}
-    told = judge.compare(statement, values)
-    assert told
-    assert (told.claimed, told.lower) == pytest.approx((float(says), true), abs=5e-4)
+    comparison = judge.compare(statement, values)
+    assert comparison
+    assert (comparison.claimed, comparison.lower) == pytest.approx((float(says), true), abs=5e-4)
 
 
 def test_each_row_is_tried() -> None:

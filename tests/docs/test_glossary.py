@@ -19,8 +19,8 @@ def test_each_term_stands_once() -> None:
 
 def test_words_of_answers_are_explained() -> None:
     words = [*Strength, *Unit, *Adjacency, *Side, *PROTECTS]
-    told = {str(word) for word in words} - {"refuted", "none"}
-    assert not [word for word in told if word not in PAGE]
+    value = {str(word) for word in words} - {"refuted", "none"}
+    assert not [word for word in value if word not in PAGE]
     shown = {text.split()[0].strip(",:;") for text in KNOWN.values()} - {"an", "as"}
     assert shown == {"proved", "computed"} and all(f"| {word} |" in PAGE for word in shown)
 

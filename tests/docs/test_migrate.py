@@ -29,20 +29,20 @@ def measured(peer: str) -> float:
 
 def test_the_table_side_by_side() -> None:
     text = (MIGRATE / "README.md").read_text(encoding="utf-8")
-    told = dict(re.findall(r"^\| ([^|]+) \| `[^|]*` \| ([\d.]+) \|$", text, flags=re.M))
-    assert set(told) == set(PEERS)
+    result = dict(re.findall(r"^\| ([^|]+) \| `[^|]*` \| ([\d.]+) \|$", text, flags=re.M))
+    assert set(result) == set(PEERS)
     for name, peer in PEERS.items():
-        digits = len(told[name].partition(".")[2])
-        assert float(told[name]) == pytest.approx(measured(peer), abs=0.5001 * 10**-digits), name
+        digits = len(result[name].partition(".")[2])
+        assert float(result[name]) == pytest.approx(measured(peer), abs=0.5001 * 10**-digits), name
 
 
 def test_numbers_of_peers_beside_our_code() -> None:
     """In comments of the blocks, where the code of another library can't run."""
-    found = {
+    results = {
         ("prv-accountant.md", "prv"): r"upper end ([\d.]+)",
         ("autodp.md", "autodp_rdp"): r"autodp's RDP: ([\d.]+)",
     }
-    for (page, peer), pattern in found.items():
+    for (page, peer), pattern in results.items():
         said = re.search(pattern, (MIGRATE / page).read_text(encoding="utf-8"))
         assert said
         assert float(said[1]) == pytest.approx(measured(peer), abs=1e-3)

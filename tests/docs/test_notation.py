@@ -26,7 +26,7 @@ def test_every_flag_is_an_option() -> None:
     root = Root("dpacct")
     above = click.Context(root)
     commands = [root.get_command(above, name) for name in root.list_commands(above)]
-    known = {opt for one in commands if one for p in one.params for opt in p.opts}
+    known = {opt for command in commands if command for p in command.params for opt in p.opts}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", PAGE))
     assert len(named) > 15
     assert not named - known
@@ -53,8 +53,8 @@ def test_every_key_of_a_plan_is_saved_under_that_name() -> None:
 def test_columns_of_curves(kind: str) -> None:
     (row,) = (r for r in ROWS if f"curve --kind {kind}" in r[2])
     column = CODE.findall(row[3])[0].removeprefix("columns.")
-    told = json.loads(console.run(f"dpacct curve --sigma 1 --kind {kind} --json"))
-    assert column in told["columns"]
+    document = json.loads(console.run(f"dpacct curve --sigma 1 --kind {kind} --json"))
+    assert column in document["columns"]
 
 
 def test_keys_and_attributes_of_an_answer() -> None:
@@ -64,8 +64,8 @@ def test_keys_and_attributes_of_an_answer() -> None:
     for _, code, keys, _ in words:
         names = [name for name in CODE.findall(code) if name.startswith(".")]
         assert all(hasattr(answer, name[1:]) for name in names)
-        told = [key for key in CODE.findall(keys) if not key.startswith("-")]
-        assert set(told) <= set(answer.to_dict())
+        results = [key for key in CODE.findall(keys) if not key.startswith("-")]
+        assert set(results) <= set(answer.to_dict())
 
 
 def test_constructors_and_calls() -> None:

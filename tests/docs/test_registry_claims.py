@@ -14,8 +14,8 @@ from tests.structure.project import ROOT
 @cache
 def listed() -> list[dict[str, Any]]:
     """`dpacct theorems list --json`."""
-    found: list[dict[str, Any]] = line("theorems list --json").json
-    return found
+    document: list[dict[str, Any]] = line("theorems list --json").json
+    return document
 
 
 def page(name: str) -> str:

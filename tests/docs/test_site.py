@@ -75,11 +75,11 @@ def test_every_statement_is_listed(site: Site) -> None:
 
 def test_lines_break_where_a_reader_would(site: Site) -> None:
     """A theorem's id at its dots and underscores, so that tables of them fit; a flag nowhere."""
-    told = (site.folder / "theorems/index.html").read_text(encoding="utf-8")
-    assert ">ae_<wbr>dpfl.<wbr>theorem14_<wbr>corrected</a>" in told
-    told = (site.folder / "notation.html").read_text(encoding="utf-8")
-    assert '<code class="short">--delta</code>' in told
-    assert not re.search(r'<code class="short">[^<]{25,}', told)
+    text = (site.folder / "theorems/index.html").read_text(encoding="utf-8")
+    assert ">ae_<wbr>dpfl.<wbr>theorem14_<wbr>corrected</a>" in text
+    text = (site.folder / "notation.html").read_text(encoding="utf-8")
+    assert '<code class="short">--delta</code>' in text
+    assert not re.search(r'<code class="short">[^<]{25,}', text)
 
 
 def test_formulas_are_mathml(site: Site) -> None:
@@ -89,7 +89,7 @@ def test_formulas_are_mathml(site: Site) -> None:
     assert not [name for name, text in texts.items() if 'class="arithmatex"' in text]
     code = re.compile(r"<(pre|code|script|math)\b.*?</\1>|<[^>]*>", re.DOTALL)
     left = {n: re.findall(r"\$|\\[a-zA-Z]+", code.sub("", text)) for n, text in texts.items()}
-    assert not {name: found[:5] for name, found in left.items() if found}
+    assert not {name: value[:5] for name, value in left.items() if value}
 
 
 def test_it_can_be_searched_from_disk(site: Site) -> None:

@@ -34,10 +34,10 @@ def polygons(draw: st.DrawFn) -> Corners:
     top, last = (draw(st.just(1.0) | st.floats(0.3, 1)) for _ in "xy")
     inner = draw(st.lists(st.tuples(unit, unit), min_size=1, max_size=5))
     points = [(last * a, b * min(top * (1 - a), 1 - last * a)) for a, b in inner if a < 0.999]
-    found = hull([(0.0, top), *points, (last, 0.0)])
-    assume(max(b for a, b in found if a > 0) > 1e-6)
-    assume(all(b0 - b1 > 1e-9 and a1 - a0 > 1e-9 for (a0, b0), (a1, b1) in pairwise(found)))
-    return found
+    result = hull([(0.0, top), *points, (last, 0.0)])
+    assume(max(b for a, b in result if a > 0) > 1e-6)
+    assume(all(b0 - b1 > 1e-9 and a1 - a0 > 1e-9 for (a0, b0), (a1, b1) in pairwise(result)))
+    return result
 
 
 def value(corners: Corners, alpha: np.ndarray) -> np.ndarray:
@@ -95,10 +95,10 @@ def test_combinations(one: Corners, other: Corners, weight: float) -> None:
     # the profile of the larger: every alpha is below it, and it is no more than either's
     fine = np.linspace(0, 1, 2001)
     lines = 1 - np.maximum(value(one, fine), value(other, fine))
-    found = f.maximum(g).profile(EPSILONS)
+    result = f.maximum(g).profile(EPSILONS)
     both = np.array([profile(one, EPSILONS), profile(other, EPSILONS)])
-    assert (found >= (lines - np.multiply.outer(np.exp(EPSILONS), fine)).max(axis=1) - 1e-12).all()
-    assert (found <= both.min(axis=0) + 1e-12).all()
+    assert (result >= (lines - np.multiply.outer(np.exp(EPSILONS), fine)).max(axis=1) - 1e-12).all()
+    assert (result <= both.min(axis=0) + 1e-12).all()
     assert np.allclose(f.minimum(g).profile(EPSILONS), both.max(axis=0), rtol=0, atol=1e-12)
     mixed = weight * both[0] + (1 - weight) * both[1]
     assert np.allclose(f.mixed(g, weight).profile(EPSILONS), mixed, rtol=0, atol=1e-12)

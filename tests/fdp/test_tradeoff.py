@@ -88,10 +88,10 @@ def test_the_engine_s_answer_is_no_less(name: str) -> None:
     """What is composed is at least what the function says of one release."""
     f = FORMS[name]
     for epsilon in (0.2, 1.0):
-        told = f.delta(epsilon=epsilon)
+        answer = f.delta(epsilon=epsilon)
         if name != "hull":  # whose inverse is larger, and holds as well
-            assert told.upper >= float(f.profile(epsilon)) - 1e-3
-        assert told.upper <= float(f.profile(epsilon)) * 1.02 + 1e-3
+            assert answer.upper >= float(f.profile(epsilon)) - 1e-3
+        assert answer.upper <= float(f.profile(epsilon)) * 1.02 + 1e-3
 
 
 def test_gaussian_is_closed_form() -> None:
@@ -115,10 +115,10 @@ def test_approximate_dp_is_closed_form(eps: float, delta: float, alpha: float) -
 
 
 def test_tensor_of_gaussians_is_gaussian() -> None:
-    found = np.asarray(F.gaussian(3).tensor(F.gaussian(4))(ALPHAS))
+    values = np.asarray(F.gaussian(3).tensor(F.gaussian(4))(ALPHAS))
     truth = np.asarray(F.gaussian(5)(ALPHAS))
-    assert (found <= truth + 1e-12).all()
-    np.testing.assert_allclose(found, truth, rtol=1e-3, atol=1e-9)
+    assert (values <= truth + 1e-12).all()
+    np.testing.assert_allclose(values, truth, rtol=1e-3, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -129,19 +129,19 @@ def test_tensor_is_the_best_test_on_all_outcomes(parts: tuple[float, ...]) -> No
     f = F.pure(parts[0])
     for epsilon in parts[1:]:
         f = f.tensor(F.pure(epsilon))
-    found = np.asarray(f(ALPHAS))
-    assert (found <= truth + 1e-9).all()
-    np.testing.assert_allclose(found, truth, atol=2e-3)
+    values = np.asarray(f(ALPHAS))
+    assert (values <= truth + 1e-9).all()
+    np.testing.assert_allclose(values, truth, atol=2e-3)
 
 
 def test_a_mixture_by_a_seen_coin_is_a_table() -> None:
     """With probability 0.3 one response, else another, and the coin is among the outcomes."""
     one, other = response(2.0), response(0.5)
     p, q = (np.concatenate((0.3 * a, 0.7 * b)) for a, b in zip(one, other, strict=True))
-    found = np.asarray(F.pure(2).mixed(F.pure("0.5"), "0.3")(ALPHAS))
+    values = np.asarray(F.pure(2).mixed(F.pure("0.5"), "0.3")(ALPHAS))
     truth = neyman_pearson(p, q)(ALPHAS)
-    assert (found <= truth + 1e-9).all()
-    np.testing.assert_allclose(found, truth, atol=2e-3)
+    assert (values <= truth + 1e-9).all()
+    np.testing.assert_allclose(values, truth, atol=2e-3)
 
 
 def test_lemma_3_8_and_what_is_exact() -> None:
@@ -186,8 +186,8 @@ def test_sampling_from_the_definition() -> None:
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_a_group_of_gaussians_is_gaussian(size: int) -> None:
     mu = 0.4
-    found = np.asarray(F.gaussian(mu).group(size)(ALPHAS))
-    np.testing.assert_allclose(found, np.asarray(F.gaussian(mu * size)(ALPHAS)), rtol=1e-9)
+    values = np.asarray(F.gaussian(mu).group(size)(ALPHAS))
+    np.testing.assert_allclose(values, np.asarray(F.gaussian(mu * size)(ALPHAS)), rtol=1e-9)
 
 
 def test_a_group_of_pure_dp_is_no_more_than_k_epsilon() -> None:

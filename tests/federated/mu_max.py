@@ -46,11 +46,11 @@ def answers(run: PrintedRun) -> tuple[float, Answer, Answer]:
 @cache
 def rows() -> list[tuple[str, ...]]:
     """One row per printed mu_max, numbers to ten digits."""
-    found = []
+    results = []
     for run in printed_runs():
         plan, (limit, exact, two) = run.plan, answers(run)
         numbers = (run.mu, limit, exact.lower, exact.upper, two.lower, two.upper)
-        found.append(
+        results.append(
             (
                 run.table,
                 f"{float(plan.client_rate):g}",
@@ -60,7 +60,7 @@ def rows() -> list[tuple[str, ...]]:
                 *(f"{number:.10g}" for number in numbers if number is not None),
             )
         )
-    return found
+    return results
 
 
 def as_csv(table: list[tuple[str, ...]]) -> str:

@@ -80,12 +80,12 @@ class NoisySGD:
     def deltas(self, epsilons: Floats, size: int = 1 << 16) -> tuple[Floats, Floats]:
         """(lower, upper) of delta at each epsilon >= 0, as far as deltas above 1e-9 can be told."""
         _, half = self._reach()
-        found = []
+        results = []
         for points in (size // 2, size):
             losses, masses = self._sum(points, half)
             excess = np.maximum(-np.expm1(np.minimum(epsilons[:, None] - losses, 0.0)), 0.0)
-            found.append(excess @ masses)
-        coarse, fine = found
+            results.append(excess @ masses)
+        coarse, fine = results
         apart = np.maximum(coarse - fine, 0.0)
         return fine - apart - _ROUNDING, fine + _ROUNDING
 
@@ -104,9 +104,9 @@ class NoisySGD:
 
 def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
     """By squaring: several times faster than a complex power."""
-    found = np.ones_like(base)
+    result = np.ones_like(base)
     while times:
         if times & 1:
-            found = found * base
+            result = result * base
         base, times = base * base, times >> 1
-    return found
+    return result

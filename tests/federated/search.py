@@ -100,13 +100,13 @@ def gaussian(draws: int, seed: int = SEED) -> dict[str, Any]:
         plan, epsilon = gaussian_plan(rng)
         mu = math.sqrt(plan.local_steps) / float(plan.sigma)
         truth = theorem1_gaussian(mu, float(plan.client_rate), plan.rounds, epsilon)
-        found = plan.tree().delta(epsilon=epsilon, method="exact")
-        assert found.lower is not None and found.upper is not None
+        answer = plan.tree().delta(epsilon=epsilon, method="exact")
+        assert answer.lower is not None and answer.upper is not None
         room = 1e-10 * truth + 1e-300
-        missed += not found.lower - room <= truth <= found.upper + room
-        converged += str(found.strength) == "converged"
+        missed += not answer.lower - room <= truth <= answer.upper + room
+        converged += str(answer.strength) == "converged"
         if truth > 1e-200:
-            widest = max(widest, (found.upper - found.lower) / truth)
+            widest = max(widest, (answer.upper - answer.lower) / truth)
     return {
         "draws": draws,
         "missed": missed,
@@ -146,7 +146,9 @@ def contour(truth: NoisySGD, epsilon: float) -> tuple[float, float] | None:
 
     law = loss.gaussian(1.0 / truth.sigma).sampled(truth.rate)
     rounds = [Round(((way, float(truth.steps)),), truth.coin) for way in (law.mirrored(), law)]
-    upper, lower = (pld_contour.log_delta([(one, float(truth.rounds))], epsilon) for one in rounds)
+    upper, lower = (
+        pld_contour.log_delta([(item, float(truth.rounds))], epsilon) for item in rounds
+    )
     if not upper.resolved or not lower.resolved:
         return None
     return math.exp(lower.value) * (1.0 - lower.error), math.exp(upper.value) * (1.0 + upper.error)
@@ -158,14 +160,14 @@ def noisy_sgd(draws: int, seed: int = SEED) -> dict[str, Any]:
     missed, left, judged, farthest, unsure = 0, 0, 0, 0.0, []
     while judged < draws:
         _, truth, epsilon = noisy_plan(rng)
-        found = contour(truth, epsilon)
-        if found is None:
+        result = contour(truth, epsilon)
+        if result is None:
             left += 1
             continue
         judged += 1
         low, high = (float(end[0]) for end in truth.deltas(np.array([epsilon])))
-        missed += not (low <= found[1] and found[0] <= high)
-        farthest = max(farthest, found[1] / high)
+        missed += not (low <= result[1] and result[0] <= high)
+        farthest = max(farthest, result[1] / high)
         unsure.append((high - low) / high)
     return {
         "draws": draws,
@@ -185,11 +187,11 @@ def bracketed(draws: int, seed: int = SEED) -> dict[str, Any]:
         if contour(truth, epsilon) is not None:
             continue
         judged += 1
-        found = plan.tree().delta(epsilon=epsilon, method="exact")
-        assert found.lower is not None and found.upper is not None
+        answer = plan.tree().delta(epsilon=epsilon, method="exact")
+        assert answer.lower is not None and answer.upper is not None
         low, high = (float(end[0]) for end in truth.deltas(np.array([epsilon])))
-        missed += not (low <= found.upper and found.lower <= high)
-        widest = max(widest, found.upper / high)
+        missed += not (low <= answer.upper and answer.lower <= high)
+        widest = max(widest, answer.upper / high)
     return {"draws": draws, "missed": missed, "most_above_truth": float(f"{widest:.6g}")}
 
 
@@ -223,10 +225,10 @@ def main() -> None:
     given = parser.parse_args()
     stored = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
     for name in given.parts:
-        found = PARTS[name](given.draws or DRAWS[name])
-        print(name, json.dumps(found))
+        result = PARTS[name](given.draws or DRAWS[name])
+        print(name, json.dumps(result))
         if given.draws is None:
-            stored |= {"seed": SEED, name: found}
+            stored |= {"seed": SEED, name: result}
             STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 

@@ -43,9 +43,9 @@ def test_table_2_of_dp_fed_ls(z: Any, poisson: Any, uniform: Any) -> None:
     true, accountant, shown = poisson
     rows = list(DPFed(**given).rows(delta=delta))
     assert rows[0].answer.value == pytest.approx(true, rel=1e-9)
-    found = printed(rows)["mironov2019"].printed
-    assert found is not None and found.value == pytest.approx(accountant, rel=1e-10)
-    assert f"{found.value:.2f}" == str(shown) and found.holds
+    result = printed(rows)["mironov2019"].printed
+    assert result is not None and result.value == pytest.approx(accountant, rel=1e-10)
+    assert f"{result.value:.2f}" == str(shown) and result.holds
     ends, accountant, shown = uniform
     rows = list(DPFed(**given, sampling="uniform").rows(delta=delta))
     assert rows[0].answer.lower == pytest.approx(ends[0], abs=1e-3)
@@ -91,17 +91,17 @@ def test_dp_fedsam() -> None:
     exact = rows[0].answer
     assert exact.lower == pytest.approx(36.984131762673, rel=1e-9)
     assert exact.upper == pytest.approx(43.164543579482, rel=1e-9)
-    found = printed(rows)
+    output = printed(rows)
     wrong = {
         "dp_fedsam.theorem2": 0.7280163,
         "dp_fedsam.theorem2_algorithm1": 8.513165508,
     }
     for theorem, value in wrong.items():
-        row = found[theorem]
+        row = output[theorem]
         assert row.printed is not None and row.printed.value == pytest.approx(value, rel=1e-6)
         assert row.printed.status == "refuted" and row.answer == exact
         assert value < exact.lower  # type: ignore[operator]
-    right = found["dp_fedsam.theorem2_without_replacement"]
+    right = output["dp_fedsam.theorem2_without_replacement"]
     assert right.name == "paper-corrected"
     assert right.answer.value == pytest.approx(48.808191372187, rel=1e-8)
     assert right.answer.value > exact.upper  # type: ignore[operator]
@@ -199,7 +199,7 @@ def test_laws(
     assert plan.sensitivity.startswith("2C" if uniform else "C ")
     assert float(plan.sigma) == pytest.approx(multiplier / (2 if uniform else 1), rel=1e-12)
     assert plan.promises() and all(
-        any(promise in str(told) for told in exact.answer.assumptions)
+        any(promise in str(assumption) for assumption in exact.answer.assumptions)
         for promise in plan.promises()
     )
     for row in others:
@@ -213,11 +213,11 @@ def test_laws(
 @pytest.mark.parametrize("kind", CLIENT_LEVEL)
 def test_noise_for_a_target(kind: type[DPFed]) -> None:
     plan = kind(clients=1000, client_rate="0.1", rounds=100, noise_multiplier=1)
-    found = plan.sigma_for(epsilon=2, delta="1e-5")
-    quiet = plan.with_sigma(float(found))
+    result = plan.sigma_for(epsilon=2, delta="1e-5")
+    quiet = plan.with_sigma(float(result))
     assert float(quiet.epsilon(delta="1e-5")) <= 2.0
-    assert float(plan.with_sigma(float(found) * 0.999).epsilon(delta="1e-5")) > 2.0
-    assert float(quiet.sigma) == pytest.approx(float(found), rel=1e-12)
+    assert float(plan.with_sigma(float(result) * 0.999).epsilon(delta="1e-5")) > 2.0
+    assert float(quiet.sigma) == pytest.approx(float(result), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ def _counted(
         if weight < 1e-13:
             high += weight
             continue
-        found = contour.log_delta([(law, float(steps * k))], epsilon)
-        low += weight * math.exp(found.value) * (1.0 - found.error)
-        high += weight * math.exp(found.value) * (1.0 + found.error)
+        log_delta = contour.log_delta([(law, float(steps * k))], epsilon)
+        low += weight * math.exp(log_delta.value) * (1.0 - log_delta.error)
+        high += weight * math.exp(log_delta.value) * (1.0 + log_delta.error)
     return low, high
 
 
@@ -64,11 +64,11 @@ def test_rounds_are_counted(rate: float, law: LossDistribution, steps: int, roun
     epsilon = contour.epsilon(run, math.log(1e-5))
     assert epsilon.error < 5e-9 * epsilon.value
     for e in (0.0, 0.2 * epsilon.value, epsilon.value):
-        found = contour.log_delta(run, e)
-        assert found.error < 5e-9
+        log_delta = contour.log_delta(run, e)
+        assert log_delta.error < 5e-9
         low, high = _counted(law, steps, rate, rounds, e)
-        assert math.exp(found.value) * (1.0 - found.error) <= high * (1 + 1e-9)
-        assert math.exp(found.value) * (1.0 + found.error) >= low * (1 - 1e-9)
+        assert math.exp(log_delta.value) * (1.0 - log_delta.error) <= high * (1 + 1e-9)
+        assert math.exp(log_delta.value) * (1.0 + log_delta.error) >= low * (1 - 1e-9)
         if e > 0.0:  # there the rounds without coins are sharp, too
             assert high - low < 2e-8 * high
 
@@ -87,9 +87,9 @@ def test_gaussian_rounds_in_closed_form(rate: float, mu: float, rounds: int, pla
     epsilon = 0.01 + place * mu * (1.0 + mu)
     run = dp.Participation(rate)(dp.Gaussian(sigma=1.0 / mu)) * rounds
     truth = theorem1_gaussian(mu, rate, rounds, epsilon)
-    found = run.delta(epsilon=epsilon, method="exact")
-    assert found.upper is not None and found.lower is not None
-    assert found.lower * (1 - 1e-8) <= truth <= found.upper * (1 + 1e-8)
+    answer = run.delta(epsilon=epsilon, method="exact")
+    assert answer.upper is not None and answer.lower is not None
+    assert answer.lower * (1 - 1e-8) <= truth <= answer.upper * (1 + 1e-8)
 
 
 def test_lattice_says_the_same() -> None:
@@ -106,14 +106,14 @@ def test_moments_are_those_of_a_mixture(c: float) -> None:
     inner = symmetric(1.0, 0.05)
     moments = prepare(Round(((inner, 30.0),), 0.2), c / 2.0, 2.0 * c)
     log_moment = 30.0 * prepare(inner, c, c).cumulants(c).log_moment
-    found = moments.cumulants(c)
-    assert found.log_moment == pytest.approx(math.log(0.8 + 0.2 * math.exp(log_moment)), rel=1e-12)
+    result = moments.cumulants(c)
+    assert result.log_moment == pytest.approx(math.log(0.8 + 0.2 * math.exp(log_moment)), rel=1e-12)
     # mean and variance are the derivatives
     h = 1e-4 * c
     at = [moments.cumulants(c + k * h).log_moment for k in (-1, 0, 1)]
-    assert found.mean == pytest.approx((at[2] - at[0]) / (2 * h), rel=1e-6)
-    assert found.variance == pytest.approx((at[2] - 2 * at[1] + at[0]) / h**2, rel=1e-3)
-    assert moments.log_moments(np.array([c]))[0] == pytest.approx(found.log_moment, rel=1e-12)
+    assert result.mean == pytest.approx((at[2] - at[0]) / (2 * h), rel=1e-6)
+    assert result.variance == pytest.approx((at[2] - 2 * at[1] + at[0]) / h**2, rel=1e-3)
+    assert moments.log_moments(np.array([c]))[0] == pytest.approx(result.log_moment, rel=1e-12)
 
 
 def test_silence_has_a_mass() -> None:
@@ -134,9 +134,9 @@ def test_a_displacement_of_the_gaussian_round() -> None:
         return 0.6 + 0.4 * complex(np.exp(1.5 * 0.49 * s * (s + 1)))
 
     mean = moments.cumulants(c).mean
-    for one, found in zip(z.tolist(), np.exp(moments.log_ratio(c, z)).tolist(), strict=True):
+    for one, value in zip(z.tolist(), np.exp(moments.log_ratio(c, z)).tolist(), strict=True):
         truth = moment(c + one) / moment(c) * np.exp(-one * mean)
-        assert abs(found - truth) < 1e-13
+        assert abs(value - truth) < 1e-13
     # second order: next to c the logarithm is the variance's, to its last digits
     tiny = moments.log_ratio(c, np.array([1e-6j]))[0]
     assert tiny.real == pytest.approx(-0.5e-12 * moments.cumulants(c).variance, rel=1e-6)

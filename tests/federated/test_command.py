@@ -25,7 +25,7 @@ def routes(done: Run) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_the_contracts_json() -> None:
     done = line(f"{PRIFEDSYNC} --sigma 1 --json")
-    found = routes(done)
+    result = routes(done)
     body = done.json
     assert body["mu_clt"] == pytest.approx(3.9155582525601, rel=1e-10)
     assert (body["unit"], body["adjacency"]) == ("record", "replace-one")
@@ -34,19 +34,19 @@ def test_the_contracts_json() -> None:
         (name, notion)
         for name in ("clt", "exact", "two-level", "paper")
         for notion in ("weak", "strong")
-    } <= set(found)
+    } <= set(result)
     for route in body["routes"]:
         assert set(route["epsilon"]) >= ANSWER
         assert route["epsilon"]["strength"] != "refuted"
-    assert found["exact", "weak"]["epsilon"]["upper"] == pytest.approx(22.2765590954343, rel=1e-9)
-    two = found["two-level", "strong"]["epsilon"]
+    assert result["exact", "weak"]["epsilon"]["upper"] == pytest.approx(22.2765590954343, rel=1e-9)
+    two = result["two-level", "strong"]["epsilon"]
     assert two["upper"] == pytest.approx(14.5237655291328, rel=1e-9)
     assert {key: body[key] for key in ("value", "lower", "upper")} == {
         key: two[key] for key in ("value", "lower", "upper")
     }
-    weak = found["two-level", "weak"]["epsilon"]
+    weak = result["two-level", "weak"]["epsilon"]
     assert (weak["value"], weak["upper"]) == (two["value"], two["upper"])
-    assert found["clt", "weak"]["epsilon"]["strength"] == "estimate"
+    assert result["clt", "weak"]["epsilon"]["strength"] == "estimate"
     paper = [r for r in body["routes"] if r["name"] == "paper"]
     assert {r["printed"]["theorem"] for r in paper} == {
         "federated_fdp.theorem1",
@@ -71,9 +71,9 @@ def test_sigma_is_std_over_2c_and_a_multiplier_std_over_c() -> None:
 
 def test_a_target_instead_of_noise() -> None:
     done = line(f"{PRIFEDSYNC} --eps 8 --json")
-    found = routes(done)
+    result = routes(done)
     assert done.json["quantity"] == "sigma" and done.json["epsilon"] == 8.0
-    sigma = found["two-level", "weak"]["sigma"]
+    sigma = result["two-level", "weak"]["sigma"]
     assert sigma["noise_multiplier"] == pytest.approx(2 * sigma["upper"], rel=1e-12)
     spent = float(line(f"{PRIFEDSYNC} --sigma {sigma['upper']!r} --quiet").stdout)
     assert 7.999 < spent <= 8.0
@@ -111,8 +111,8 @@ def test_every_algorithm_says_whose_data_it_protects() -> None:
 
 
 def test_secret_participation() -> None:
-    found = routes(line(f"{PRIFEDSYNC} --sigma 1 --participation secret --json"))
-    epsilon = found["two-level", "weak"]["epsilon"]
+    result = routes(line(f"{PRIFEDSYNC} --sigma 1 --participation secret --json"))
+    epsilon = result["two-level", "weak"]["epsilon"]
     assert (epsilon["lower"], epsilon["side"]) == (None, "upper")
     assert epsilon["upper"] == pytest.approx(14.5237655291328, rel=1e-9)
 
@@ -164,9 +164,9 @@ def test_nonsense_is_one_sentence(words: str, named: str) -> None:
     assert done.code == 2 and not done.stdout
     assert done.stderr.count("\n") == 1
     assert named == "PLAN" or named in done.stderr
-    told = line(f"{words} --json")
-    assert told.code == 2 and told.json["error"]["code"] == 2
-    assert told.json["error"]["argument"] == named
+    output = line(f"{words} --json")
+    assert output.code == 2 and output.json["error"]["code"] == 2
+    assert output.json["error"]["argument"] == named
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,9 @@ def test_the_stored_table_is_todays() -> None:
 
 
 def test_the_page_shows_it() -> None:
-    found = mu_max.block().search(mu_max.PAGE.read_text(encoding="utf-8"))
-    assert found is not None
-    assert found.group(1).strip() == mu_max.as_markdown(mu_max.rows()).strip()
+    result = mu_max.block().search(mu_max.PAGE.read_text(encoding="utf-8"))
+    assert result is not None
+    assert result.group(1).strip() == mu_max.as_markdown(mu_max.rows()).strip()
 
 
 def test_the_limit_is_above_the_truth_in_every_row_and_the_coin_below_both() -> None:

@@ -53,8 +53,8 @@ def test_no_coin_is_plain_composition() -> None:
     step = dp.WithoutReplacement(Fraction(16, 600))(dp.Gaussian(sigma=1))
     assert one.tree().equivalent(step * (38 * 194))
     assert one.tree().equivalent(one.exact())
-    found = rows(one)
-    assert found["two-level", "weak"].answer.upper == found["exact", "weak"].answer.upper
+    result = rows(one)
+    assert result["two-level", "weak"].answer.upper == result["exact", "weak"].answer.upper
 
 
 def test_one_round_is_a_share_of_its_delta() -> None:
@@ -77,10 +77,10 @@ def test_one_round_is_a_share_of_its_delta() -> None:
 def test_one_round_of_few_hits_is_asked_of_its_steps() -> None:
     """Where the coin's own contour is poor, p delta_f still is what it is; the noise for it, too."""
     one = plan(rounds=1, local_steps=30, batch_size=6, client_rate="0.02", sigma=3)
-    found = one.strong(delta="1e-5")
+    answer = one.strong(delta="1e-5")
     inner = one.local().epsilon(delta="5e-4")
-    assert (found.lower, found.upper) == (inner.lower, inner.upper)
-    assert found.tree == one.tree()
+    assert (answer.lower, answer.upper) == (inner.lower, inner.upper)
+    assert answer.tree == one.tree()
     sigma = float(one.sigma_for(epsilon="0.2", delta="1e-5"))
     assert float(one.with_sigma(sigma).strong(delta="1e-5")) <= 0.2
     assert float(one.with_sigma(0.99 * sigma).strong(delta="1e-5")) > 0.2
@@ -98,8 +98,8 @@ def test_one_round_of_few_hits_is_asked_of_its_steps() -> None:
     ],
 )
 def test_more_of_it_costs_more(name: str, values: tuple[object, ...]) -> None:
-    found = [upper(plan(**{name: value})) for value in values]
-    assert found == sorted(found) and len(set(found)) == len(found)
+    results = [upper(plan(**{name: value})) for value in values]
+    assert results == sorted(results) and len(set(results)) == len(results)
 
 
 @settings(max_examples=5)
@@ -112,8 +112,8 @@ def test_more_of_it_costs_more(name: str, values: tuple[object, ...]) -> None:
 )
 def test_laws_of_every_row(rate: str, rounds: int, sigma: str, clients: int, delta: str) -> None:
     one = plan(client_rate=rate, rounds=rounds, sigma=sigma, clients=clients)
-    found = list(one.rows(delta=delta))
-    by_name = {(row.name, row.notion): row.answer for row in found if row.printed is None}
+    result = list(one.rows(delta=delta))
+    by_name = {(row.name, row.notion): row.answer for row in result if row.printed is None}
     # one release serves all helper models: strong costs what weak does
     two, full = by_name["two-level", "strong"], by_name["exact", "weak"]
     weak = by_name["two-level", "weak"]
@@ -122,7 +122,7 @@ def test_laws_of_every_row(rate: str, rounds: int, sigma: str, clients: int, del
     assert by_name["exact", "weak"] == by_name["exact", "strong"]
     assert float(two) <= float(full) * (1 + 1e-9)
     assert two.lower <= float(two)
-    for row in found:
+    for row in result:
         assert row.answer.unit is dp.Unit.RECORD
         assert row.answer.adjacency is dp.Adjacency.REPLACE_ONE
         assert row.answer.strength is not dp.Strength.REFUTED
@@ -132,7 +132,7 @@ def test_laws_of_every_row(rate: str, rounds: int, sigma: str, clients: int, del
     limit = by_name["clt", "weak"]
     assert (limit.strength, limit.side) == (dp.Strength.ESTIMATE, dp.Side.NONE)
     # what is false as printed is said to be, whatever it happens to give here
-    status = {row.printed.theorem: row.printed.status for row in found if row.printed}
+    status = {row.printed.theorem: row.printed.status for row in result if row.printed}
     assert status["federated_fdp.theorem2_gdp"] == "refuted"
     assert status["federated_fdp.theorem1"] == ("published" if rate == "1" else "refuted")
 
@@ -180,21 +180,21 @@ def _tail(x: float) -> float:
 
 
 def test_theorem_1_holds_without_a_coin_and_pays_for_each_observer() -> None:
-    found = rows(plan(client_rate=1, rounds=10, clients=5))
-    weak, strong = found["paper", "weak"], found["paper", "strong"]
+    result = rows(plan(client_rate=1, rounds=10, clients=5))
+    weak, strong = result["paper", "weak"], result["paper", "strong"]
     assert weak.printed is not None and weak.printed.holds
     assert strong.printed is not None and strong.printed.holds
     assert weak.answer.strength is dp.Strength.PUBLISHED
     assert float(weak.answer) == pytest.approx(weak.printed.value, rel=1e-6)
     assert float(strong.answer) == strong.printed.value
-    assert float(strong.answer) > 1.5 * float(found["two-level", "strong"].answer)
+    assert float(strong.answer) > 1.5 * float(result["two-level", "strong"].answer)
 
 
 def test_a_secret_coin_is_not_relied_upon() -> None:
     public, secret = plan(), plan(participation="secret")
     one, other = public.strong(delta="1e-5"), secret.strong(delta="1e-5")
     assert one.upper == other.upper and other.lower is None and other.side is dp.Side.UPPER
-    assert any("secret" in str(told) for told in other.assumptions)
+    assert any("secret" in str(assumption) for assumption in other.assumptions)
     assert plan(participation="secret", client_rate=1).strong(delta="1e-5").lower is not None
 
 
@@ -208,8 +208,8 @@ def test_the_last_sync_spares_a_little() -> None:
 
 def test_noise_for_a_target_meets_it_and_less_does_not() -> None:
     one = plan()
-    found = one.sigma_for(epsilon=8, delta="1e-5")
-    sigma = float(found)
+    result = one.sigma_for(epsilon=8, delta="1e-5")
+    sigma = float(result)
     assert float(one.with_sigma(sigma).strong(delta="1e-5")) <= 8.0
     assert float(one.with_sigma(sigma * 0.999).strong(delta="1e-5")) > 8.0
     by = {row.name: float(row.answer) for row in one.sigma_rows(epsilon=8, delta="1e-5")}

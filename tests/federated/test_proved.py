@@ -30,25 +30,25 @@ def plan(**changed: Any) -> PriFedSync:
 
 
 def whole(one: PriFedSync, ask: Any, epsilon: float) -> bool:
-    found: bool = ask(
+    result: bool = ask(
         lambda k: one.local() * k, one.client_rate, one.rounds, Fraction(epsilon), DELTA
     )
-    return found
+    return result
 
 
 def test_a_proof_holds_at_the_closed_form_and_no_lower() -> None:
     """Whole batches: delta is `theorem1_gaussian`, so the epsilon of a proof can be checked by it."""
     one = plan()
-    found = one.strong(delta=DELTA, prove=True)
-    assert found.strength is dp.Strength.PROVED and found.side is dp.Side.TWO_SIDED
-    assert found.lower is not None and found.upper is not None
-    assert found.upper - found.lower < 1e-7 * found.upper
+    answer = one.strong(delta=DELTA, prove=True)
+    assert answer.strength is dp.Strength.PROVED and answer.side is dp.Side.TWO_SIDED
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.upper - answer.lower < 1e-7 * answer.upper
     mu = 2**0.5 / 3.0
-    low, high = (theorem1_gaussian(mu, 0.3, 12, end) for end in (found.lower, found.upper))
+    low, high = (theorem1_gaussian(mu, 0.3, 12, end) for end in (answer.lower, answer.upper))
     assert high <= 1e-5 <= low
     # a part in a million below nothing is proven above, and the other way round
-    assert whole(one, above, found.upper) and not whole(one, above, found.lower * (1 - 1e-6))
-    assert whole(one, below, found.lower) and not whole(one, below, found.upper * (1 + 1e-6))
+    assert whole(one, above, answer.upper) and not whole(one, above, answer.lower * (1 - 1e-6))
+    assert whole(one, below, answer.lower) and not whole(one, below, answer.upper * (1 + 1e-6))
 
 
 @pytest.mark.parametrize("delta", ["0.2", "1e-5", "1e-12"])
@@ -88,8 +88,8 @@ class Enclosed:
 
 
 def judged(ask: Any, ends: dict[int, tuple[float, float]], rate: Fraction, delta: Fraction) -> bool:
-    found: bool = ask(lambda k: Enclosed(ends[k]), rate, max(ends), Fraction(1), delta)
-    return found
+    result: bool = ask(lambda k: Enclosed(ends[k]), rate, max(ends), Fraction(1), delta)
+    return result
 
 
 def test_a_proof_takes_the_worse_end_of_each_delta() -> None:

@@ -91,9 +91,9 @@ def test_two_levels_are_what_the_engine_says() -> None:
             continue
         answer = dp.RandomizedResponse(eps0=plan.step)
         run = dp.Participation(plan.rate)(answer) * plan.rounds
-        found = run.delta(epsilon=plan.epsilon, method="lattice")
-        assert found.lower is not None and found.upper is not None
-        assert found.lower * (1 - 1e-9) - 1e-15 <= plan.two_level() <= found.upper * (1 + 1e-9)
+        result = run.delta(epsilon=plan.epsilon, method="lattice")
+        assert result.lower is not None and result.upper is not None
+        assert result.lower * (1 - 1e-9) - 1e-15 <= plan.two_level() <= result.upper * (1 + 1e-9)
 
 
 def test_the_stored_search_found_no_plan_beyond_a_corrected_bound() -> None:
@@ -130,9 +130,9 @@ def test_a_head_of_noisy_plans_and_what_the_judge_can_see() -> None:
         ends = search.contour(truth, epsilon)
         if ends is None:
             continue
-        found = plan.tree().delta(epsilon=epsilon, method="exact")
-        assert found.lower is not None and found.upper is not None
-        assert ends[0] <= found.lower * (1 + 1e-9) and found.upper <= ends[1] * (1 + 1e-9)
+        answer = plan.tree().delta(epsilon=epsilon, method="exact")
+        assert answer.lower is not None and answer.upper is not None
+        assert ends[0] <= answer.lower * (1 + 1e-9) and answer.upper <= ends[1] * (1 + 1e-9)
         louder = replace(truth, sigma=0.98 * truth.sigma)  # two percent less noise
         seen += ends[1] < louder.deltas(np.array([epsilon]))[0][0]
     assert seen >= 8

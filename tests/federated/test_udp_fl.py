@@ -14,8 +14,8 @@ BUDGET: dict[str, Any] = {"epsilon": 1, "delta": "1e-5"}
 
 
 def alone(client: Client, rounds: int = 100, steps: int = 2) -> Any:
-    (found,) = UDPFL(clients=[client], rounds=rounds, local_steps=steps).harmonized()
-    return found
+    (item,) = UDPFL(clients=[client], rounds=rounds, local_steps=steps).harmonized()
+    return item
 
 
 @pytest.mark.parametrize(
@@ -30,28 +30,30 @@ def alone(client: Client, rounds: int = 100, steps: int = 2) -> Any:
     ids=lambda client: client.name,
 )
 def test_noise_that_meets_a_budget(client: Client) -> None:
-    found = alone(client)
-    noise = float(found.noise)
+    result = alone(client)
+    noise = float(result.noise)
     less = noise * (1.002 if client.mechanism == "staircase" else 0.998)  # eps0 is no noise
     run = client.run(200, noise)
     assert float(run.epsilon(delta="1e-5")) <= 1.0 + 1e-9
     assert float(client.run(200, less).epsilon(delta="1e-5")) > 1.0
-    assert found.rounds == found.last_round == 100
-    assert float(found.epsilon) == pytest.approx(1.0, rel=1e-6)
+    assert result.rounds == result.last_round == 100
+    assert float(result.epsilon) == pytest.approx(1.0, rel=1e-6)
     # the paper's rule is a sum of Renyi divergences with the classical conversion: it asks for more
-    assert found.paper_noise is not None
+    assert result.paper_noise is not None
     more = (
-        found.paper_noise < noise if client.mechanism == "staircase" else found.paper_noise > noise
+        result.paper_noise < noise
+        if client.mechanism == "staircase"
+        else result.paper_noise > noise
     )
     assert more
 
 
 def test_algorithm_3_corrected_is_the_gaussian_rule() -> None:
     """sigma = sqrt(T/2)/(sqrt(L + eps) - sqrt(L)), which is the optimum over real orders."""
-    found = alone(Client(name="g", **BUDGET))
+    result = alone(Client(name="g", **BUDGET))
     log_inverse = math.log(1e5)
     sigma = math.sqrt(100) / (math.sqrt(log_inverse + 1) - math.sqrt(log_inverse))
-    assert found.paper_noise == pytest.approx(sigma, rel=1e-12)
+    assert result.paper_noise == pytest.approx(sigma, rel=1e-12)
     again = dp.calibrate(
         lambda s: dp.Gaussian(sigma=s) * 200, epsilon=1, delta="1e-5", method="rdp-mironov"
     )
@@ -69,19 +71,19 @@ def test_algorithm_3_corrected_is_the_gaussian_rule() -> None:
     ids=lambda client: client.name,
 )
 def test_a_client_stops_after_its_last_round(client: Client) -> None:
-    found = alone(client, rounds=10**6)
-    last = found.last_round
-    assert found.rounds == last
+    result = alone(client, rounds=10**6)
+    last = result.last_round
+    assert result.rounds == last
     assert float(client.run(2 * last).epsilon(delta="1e-5")) <= 1.0
     assert float(client.run(2 * (last + 1)).epsilon(delta="1e-5")) > 1.0 - 1e-9
-    assert found.paper_last_round is not None and found.paper_last_round <= last
+    assert result.paper_last_round is not None and result.paper_last_round <= last
     # two steps a round are what is told
-    assert float(found.epsilon) == float(client.run(2 * last).epsilon(delta="1e-5"))
+    assert float(result.epsilon) == float(client.run(2 * last).epsilon(delta="1e-5"))
 
 
 def test_a_client_that_can_afford_nothing_takes_no_part() -> None:
-    found = alone(Client(name="a", noise=1, epsilon="0.1", delta="1e-5"))
-    assert (found.last_round, found.rounds, found.epsilon) == (0, 0, None)
+    result = alone(Client(name="a", noise=1, epsilon="0.1", delta="1e-5"))
+    assert (result.last_round, result.rounds, result.epsilon) == (0, 0, None)
 
 
 def test_penalties_of_section_3_3() -> None:
@@ -92,7 +94,7 @@ def test_penalties_of_section_3_3() -> None:
         Client(name="c", noise=9, delta="1e-5"),
     ]
     plan = UDPFL(clients=members, rounds=3)
-    assert [found.penalty for found in plan.harmonized()] == [0.0, 0.75, None]
+    assert [item.penalty for item in plan.harmonized()] == [0.0, 0.75, None]
 
 
 def test_the_number_of_rounds_that_is_missing() -> None:
@@ -165,10 +167,10 @@ def test_a_coin_of_its_own_spends_less() -> None:
     from dpacct.papers.formulas.federated_fdp import theorem1_gaussian
 
     every, some = Client(name="g", **BUDGET), Client(name="g", client_rate="0.3", **BUDGET)
-    found, full = alone(some), alone(every)
-    assert float(found.noise) < 0.75 * float(full.noise)
-    assert found.paper_noise == full.paper_noise  # the paper's rule gives no credit
-    mu = math.sqrt(2.0) / float(found.noise)
+    result, full = alone(some), alone(every)
+    assert float(result.noise) < 0.75 * float(full.noise)
+    assert result.paper_noise == full.paper_noise  # the paper's rule gives no credit
+    mu = math.sqrt(2.0) / float(result.noise)
     assert theorem1_gaussian(mu, 0.3, 100, 1.0) == pytest.approx(1e-5, rel=1e-6)
     last = alone(Client(name="g", noise=60, client_rate="0.3", **BUDGET), rounds=10**6).last_round
     mu = math.sqrt(2.0) / 60
@@ -185,11 +187,11 @@ def test_sampled_records_under_a_coin(kind: str) -> None:
     else:
         given["mechanism"] = kind
     client = Client(**given)
-    found = alone(client, rounds=20)
+    result = alone(client, rounds=20)
     full = client.without_coin().smallest_noise(20, 2)
-    noise = float(found.noise)
+    noise = float(result.noise)
     assert noise >= float(full) if kind == "staircase" else noise <= float(full)
-    spent = found.epsilon
+    spent = result.epsilon
     assert spent.upper is not None and spent.upper <= 1.0
     # what a coin is, in a run of one round: delta(eps) = p delta of the steps
     one = client.with_noise(noise)

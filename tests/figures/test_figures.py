@@ -29,8 +29,8 @@ def test_a_figure_is_a_script_a_table_and_a_picture() -> None:
     assert {p.stem for p in FOLDER.glob("*.csv")} == names
     assert {p.stem for p in FOLDER.glob("*.svg")} == names
     assert {p.stem for p in FOLDER.glob("*.py")} == names | APPARATUS
-    told = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\((\w+)\.svg\)", told)) == names
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\((\w+)\.svg\)", text)) == names
 
 
 @each
@@ -46,8 +46,8 @@ def test_it_is_drawn_from_what_lies_there(record: Record) -> None:
 def test_the_sentence_above_it_is_what_the_table_says(record: Record) -> None:
     _, title = record.draw(record.table())
     picture = record.file(".svg").read_text(encoding="utf-8")
-    found = re.search("<title>(.*?)</title>", picture)
-    assert found and unescape(found.group(1)) == title
+    match = re.search("<title>(.*?)</title>", picture)
+    assert match and unescape(match.group(1)) == title
 
 
 @each
@@ -78,8 +78,8 @@ def same(computed: float | str, stored: float | str) -> bool:
 
 
 def test_the_certificate_that_is_drawn_still_proves() -> None:
-    told = console.run("dpacct verify --certificate figures/certificate.json --json")
-    assert json.loads(told)["holds"] is True
+    output = console.run("dpacct verify --certificate figures/certificate.json --json")
+    assert json.loads(output)["holds"] is True
 
 
 def test_a_picture_that_is_older_is_seen() -> None:

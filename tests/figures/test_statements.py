@@ -29,7 +29,7 @@ def test_pictures_are_drawn_from_the_table() -> None:
 
 def test_every_refuted_number_is_seen_to_be_violated() -> None:
     """Each refuted statement that has a judge and a picture shows where the truth is against it."""
-    refuted = {one.id for one in statements() if one.evidence == "refuted"}
+    refuted = {statement.id for statement in statements() if statement.evidence == "refuted"}
     shown = refuted & set(BY_ID)
     assert len(shown) > 35
     assert not [name for name in shown if not any(row["violated"] == 1 for row in BY_ID[name])]

@@ -170,9 +170,9 @@ def epsilon(plan: Plan, delta_target: str, hint: Inversion | None = None) -> Inv
             eps, first, c = invert(plan, target, start)
             check_cut(plan, c)
             second = plan.contour(plan.second_abscissa(c), float(eps), 1)
-            found = report(eps, first, second, target, zero)
-            if best is None or found.eps_digits > best.eps_digits:
-                best = found
+            result = report(eps, first, second, target, zero)
+            if best is None or result.eps_digits > best.eps_digits:
+                best = result
             if best.eps_digits >= 30:
                 return best
         except OracleError as err:

@@ -53,8 +53,8 @@ def test_events_and_plans_are_one_to_one(event: dpa.DpEvent) -> None:
         if isinstance(part, dpa.SelfComposedDpEvent):
             count(part.event, times * part.count)
         elif isinstance(part, dpa.ComposedDpEvent):
-            for one in part.events:
-                count(one, times)
+            for item in part.events:
+                count(item, times)
         else:
             counts[repr(part)] = counts.get(repr(part), 0) + times
 
@@ -101,13 +101,13 @@ def test_a_noise_multiplier_under_replace_one_must_say_of_what(kind: type) -> No
             DpacctAccountant(REPLACE).compose(wrapped)
     with pytest.raises(dp.Unsupported, match="ambiguous"):
         to_dp_event(dp.Gaussian(sigma=2).under("replace-one"))
-    found = {
+    results = {
         of: DpacctAccountant(REPLACE, noise_multiplier_of=of).compose(kind(2.0)).get_epsilon(1e-6)
         for of in ("clip", "sensitivity")
     }
     of_sensitivity = DpacctAccountant(ADD).compose(kind(2.0)).get_epsilon(1e-6)
     of_clip = DpacctAccountant(ADD).compose(kind(1.0)).get_epsilon(1e-6)
-    assert found == {"clip": of_clip, "sensitivity": of_sensitivity}
+    assert results == {"clip": of_clip, "sensitivity": of_sensitivity}
 
 
 @pytest.mark.parametrize("of", ["clip", "sensitivity"])
@@ -135,8 +135,8 @@ def test_epsilon_lies_below_their_upper_bound_and_above_their_lower(relation: An
     else:
         event = dpa.SelfComposedDpEvent(STEP, 300)
         above = dpa.pld.PLDAccountant(relation).compose(event).get_epsilon(DELTA)
-    found = ours.compose(event).get_epsilon(DELTA)
-    assert found <= above * (1 + 1e-9) <= found * 1.001
+    result = ours.compose(event).get_epsilon(DELTA)
+    assert result <= above * (1 + 1e-9) <= result * 1.001
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_copy_goes_its_own_way() -> None:
 
 def test_their_calibration_with_our_accountant() -> None:
     """Unchanged, it ends at our own boundary, from the safe side."""
-    found = dpa.calibrate_dp_mechanism(
+    result = dpa.calibrate_dp_mechanism(
         DpacctAccountant,
         lambda noise: dpa.SelfComposedDpEvent(
             dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(noise)), 1000
@@ -219,7 +219,7 @@ def test_their_calibration_with_our_accountant() -> None:
         DELTA,
     )
     ours = dp.noise_multiplier(epsilon=7, delta=DELTA, sample_rate=0.01, steps=1000, method="exact")
-    assert ours * (1 - 1e-12) <= found <= ours + 2e-6
+    assert ours * (1 - 1e-12) <= result <= ours + 2e-6
     steps = dpa.calibrate_dp_mechanism(
         DpacctAccountant,
         lambda count: dpa.SelfComposedDpEvent(STEP, count),

@@ -51,9 +51,9 @@ def run(code: str) -> str:
     ],
 )
 def test_a_missing_library_is_one_sentence(code: str, library: str, extra: str) -> None:
-    told = run(ABSENT.format(libraries=LIBRARIES, code=code))
+    output = run(ABSENT.format(libraries=LIBRARIES, code=code))
     install = f"pip install '.[{extra}]' in dpacct's checkout"
-    assert told == f"7 missing-extra {library} is not installed: {install}"
+    assert output == f"7 missing-extra {library} is not installed: {install}"
 
 
 def test_the_accountants_need_no_library_until_they_must() -> None:

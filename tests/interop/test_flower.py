@@ -67,8 +67,8 @@ def test_every_member_of_the_protocol_is_there_with_its_arguments() -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_the_plan_is_what_the_event_says(model: tuple[Any, Any, Any]) -> None:
-    found = accountant(model)
-    found.compose(EVENT, 30)
+    result = accountant(model)
+    result.compose(EVENT, 30)
     sampling, _, of = model
     noise = (
         dp.Gaussian(sigma=1.2) if of == "sensitivity" else dp.Gaussian(noise_multiplier=1.2, clip=1)
@@ -78,11 +78,11 @@ def test_the_plan_is_what_the_event_says(model: tuple[Any, Any, Any]) -> None:
         SamplingMethod.WITHOUT_REPLACEMENT: lambda: dp.WithoutReplacement("0.05")(noise),
         SamplingMethod.NO_AMPLIFICATION: lambda: noise,
     }[sampling]()
-    assert found.plan == step * 30
-    spent = found.get_privacy_spent()
+    assert result.plan == step * 30
+    spent = result.get_privacy_spent()
     assert spent.epsilon == (step * 30).epsilon(delta=DELTA, method="exact").upper
     assert (spent.delta, spent.num_releases, spent.optimal_order) == (DELTA, 30, None)
-    assert found.get_delta(spent.epsilon) == pytest.approx(DELTA, rel=1e-6)
+    assert result.get_delta(spent.epsilon) == pytest.approx(DELTA, rel=1e-6)
 
 
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[2], MODELS[3]], ids=str)
@@ -100,12 +100,12 @@ def test_replace_one_must_say_what_noise_is_divided_by() -> None:
 
 
 def test_would_exceed_is_the_next_epsilon_and_changes_nothing() -> None:
-    found = accountant(max_epsilon=12.0)
-    found.compose(EVENT, 2)
-    before = found.state_dict()
-    assert not found.would_exceed(EVENT) and found.would_exceed(EVENT, count=30)
-    assert found.would_exceed(EVENT, max_epsilon=1.0)
-    assert found.state_dict() == before
+    result = accountant(max_epsilon=12.0)
+    result.compose(EVENT, 2)
+    before = result.state_dict()
+    assert not result.would_exceed(EVENT) and result.would_exceed(EVENT, count=30)
+    assert result.would_exceed(EVENT, max_epsilon=1.0)
+    assert result.state_dict() == before
     with pytest.raises(ValueError, match="max_epsilon"):
         accountant().would_exceed(EVENT)
 
@@ -123,13 +123,13 @@ def test_another_population_is_refused() -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_state_survives_json(model: tuple[Any, Any, Any]) -> None:
-    found = accountant(model)
-    found.compose(EVENT, 3)
-    found.compose(GaussianPrivacyEvent(2.0, 40, 400))
-    state = json.loads(json.dumps(found.state_dict(), allow_nan=False))
+    result = accountant(model)
+    result.compose(EVENT, 3)
+    result.compose(GaussianPrivacyEvent(2.0, 40, 400))
+    state = json.loads(json.dumps(result.state_dict(), allow_nan=False))
     again = accountant(model)
     again.load_state_dict(state)
-    assert again.state_dict() == state and again.get_epsilon(DELTA) == found.get_epsilon(DELTA)
+    assert again.state_dict() == state and again.get_epsilon(DELTA) == result.get_epsilon(DELTA)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_state_survives_json(model: tuple[Any, Any, Any]) -> None:
     ids=str,
 )
 def test_another_state_is_refused_and_nothing_is_taken_over(change: dict[str, Any]) -> None:
-    found = accountant()
-    found.compose(EVENT)
-    before = found.state_dict()
+    result = accountant()
+    result.compose(EVENT)
+    before = result.state_dict()
     with pytest.raises(ValueError):
-        found.load_state_dict(before | change)
-    assert found.state_dict() == before
+        result.load_state_dict(before | change)
+    assert result.state_dict() == before
 
 
 class Clients:
@@ -179,13 +179,13 @@ class Clients:
 def test_a_strategy_of_flower_stops_at_the_budget() -> None:
     from flwr.serverapp.exception import PrivacyBudgetExhausted
 
-    found = accountant(max_epsilon=9.0)
+    result = accountant(max_epsilon=9.0)
     strategy = DifferentialPrivacyServerSideFixedClipping(
         FedAvg(fraction_train=1.0, fraction_evaluate=0.0, min_available_nodes=4),
         1.2,
         1.0,
         4,
-        accountant=found,
+        accountant=result,
     )
     arrays = ArrayRecord({"w": Array(np.zeros(3))})
     grid: Any = Clients(4)
@@ -196,11 +196,11 @@ def test_a_strategy_of_flower_stops_at_the_budget() -> None:
             replies = grid.send_and_receive(list(messages))
             strategy.aggregate_train(rounds + 1, replies)
             rounds += 1
-    assert found.num_releases == rounds >= 2
+    assert result.num_releases == rounds >= 2
     assert (
-        found.get_epsilon(DELTA)
+        result.get_epsilon(DELTA)
         <= 9
-        < (found.plan + dp.Gaussian(sigma=1.2)).epsilon(delta=DELTA, method="exact").upper
+        < (result.plan + dp.Gaussian(sigma=1.2)).epsilon(delta=DELTA, method="exact").upper
     )
 
 
@@ -268,9 +268,9 @@ def test_what_leaves_is_clipped_and_noisy(noise: str) -> None:
 @pytest.mark.parametrize(("epsilon", "rounds"), [(0.5, 1), (9.0, 1), (8.0, 10)])
 def test_the_noise_meets_its_target_and_no_more(noise: str, epsilon: float, rounds: int) -> None:
     mod = LocalNoise(1.0, epsilon, DELTA, noise=noise, rounds=rounds)
-    found = mod.plan(3).epsilon(delta=DELTA, method="exact")
-    assert 0.999 * epsilon < found.upper <= epsilon * (1 + 1e-9)
-    assert str(found.adjacency) == "replace-one" and str(found.unit) == "client"
+    answer = mod.plan(3).epsilon(delta=DELTA, method="exact")
+    assert 0.999 * epsilon < answer.upper <= epsilon * (1 + 1e-9)
+    assert str(answer.adjacency) == "replace-one" and str(answer.unit) == "client"
 
 
 def test_the_classical_formula_is_wrong_where_ours_is_not() -> None:

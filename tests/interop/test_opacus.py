@@ -138,9 +138,9 @@ def test_a_finished_run_is_answered_again_between_proven_ends() -> None:
     finished = RDPAccountant()
     for noise, steps in ((1.1, 300), (0.9, 200)):
         finished.history.append((noise, 0.02, steps))
-    found = opacus.answer_again(finished, delta=DELTA)
-    assert str(found.strength) == "proved" and found.upper - found.lower < 1e-6
-    assert found.upper < finished.get_epsilon(DELTA)
+    answer = opacus.answer_again(finished, delta=DELTA)
+    assert str(answer.strength) == "proved" and answer.upper - answer.lower < 1e-6
+    assert answer.upper < finished.get_epsilon(DELTA)
     assert opacus.from_opacus(finished.state_dict()) == opacus.from_opacus(finished.history)
 
 
@@ -196,8 +196,8 @@ def test_epsilon_is_total_and_falls_with_noise(noise: float, rate: float, passes
 @pytest.mark.parametrize("rate", [0.0, 1e-300, 1e-9, 0.5, 1.0])
 @pytest.mark.parametrize("delta", [1e-300, DELTA, 1 - 1e-9])
 def test_epsilon_is_total_at_the_edges(noise: float, rate: float, delta: float) -> None:
-    found = [history.epsilon([(noise, rate, steps)], delta) for steps in (0, 1, 1000, 10**18)]
-    assert found[0] == 0 and found == sorted(found)
+    results = [history.epsilon([(noise, rate, steps)], delta) for steps in (0, 1, 1000, 10**18)]
+    assert results[0] == 0 and results == sorted(results)
 
 
 @pytest.mark.parametrize(
@@ -215,10 +215,10 @@ def test_epsilon_is_total_at_the_edges(noise: float, rate: float, delta: float) 
 def test_quick_bounds_are_never_below_the_truth(entries: list[history.Entry]) -> None:
     run = history.plan(entry for entry in entries if entry[1] > 1e-20)
     assert run is not None
-    found, truth = history.epsilon(entries, DELTA), run.epsilon(delta=DELTA, method="exact")
-    assert truth.lower <= found < 4 * truth.upper
+    answer, truth = history.epsilon(entries, DELTA), run.epsilon(delta=DELTA, method="exact")
+    assert truth.lower <= answer < 4 * truth.upper
     if min(noise for noise, _, _ in entries) >= 0.1:
-        assert found <= truth.upper * (1 + LATTICE)
+        assert answer <= truth.upper * (1 + LATTICE)
 
 
 @pytest.mark.parametrize(("rate", "steps"), [(0.01, 7), (0.5, 3), (1e-9, 10**12), (1 - 1e-12, 50)])
@@ -305,5 +305,5 @@ def test_a_real_loop_with_one_mistake(
     """Each breaks one assumption, and is found by that check and no other."""
     step = dp.Poisson(plan.get("rate", "1/8"))(dp.Gaussian(noise_multiplier=1.1, clip=0.5))
     ran = replace(real_loop(**run), **measured)
-    found = [str(one.status) for one in ran.compare(step * plan.get("steps", 48))]
-    assert found == ["violated" if i == check else "held" for i in range(6)]
+    results = [str(one.status) for one in ran.compare(step * plan.get("steps", 48))]
+    assert results == ["violated" if i == check else "held" for i in range(6)]

@@ -106,8 +106,8 @@ def test_where_only_the_number_differs(name: str, theirs: str, ours: float | Non
     with pointed_at_ours():
         unittest.TestSuite([accountants_test.AccountingTest(name)]).run(result)
     assert not result.errors and len(result.failures) == 1
-    told = result.failures[0][1].rstrip().splitlines()[-1]
-    found = re.fullmatch(r"AssertionError: (\S+) != (\S+) within .*", told)
-    assert found is not None and found[2] == theirs, told
-    assert float(found[1]) < float(theirs)
-    assert ours is None or float(found[1]) == pytest.approx(ours, rel=1e-8)
+    entry = result.failures[0][1].rstrip().splitlines()[-1]
+    match = re.fullmatch(r"AssertionError: (\S+) != (\S+) within .*", entry)
+    assert match is not None and match[2] == theirs, entry
+    assert float(match[1]) < float(theirs)
+    assert ours is None or float(match[1]) == pytest.approx(ours, rel=1e-8)

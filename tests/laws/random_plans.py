@@ -191,24 +191,24 @@ def judged(index: int) -> Verdict:
 
 def search(count: int) -> dict[str, Any]:
     """So many plans more; the summary is stored after each hundred."""
-    told: dict[str, Any] = {"seed": SEED, "judged": 0, "refused": 0, "slow": [], "faults": []}
+    result: dict[str, Any] = {"seed": SEED, "judged": 0, "refused": 0, "slow": [], "faults": []}
     if STORE.exists():
-        told = json.loads(STORE.read_text())
-    kinds = Counter(told.get("kinds", {}))
-    first = told["judged"]
+        result = json.loads(STORE.read_text())
+    kinds = Counter(result.get("kinds", {}))
+    first = result["judged"]
     for index in range(first, first + count):
         verdict = judged(index)
         kinds[verdict.kind] += 1
-        told["refused"] += verdict.asked.startswith("refused")
+        result["refused"] += verdict.asked.startswith("refused")
         if verdict.seconds > WORK * 4:  # up to four questions
-            told["slow"].append([index, round(verdict.seconds, 1), verdict.plan])
+            result["slow"].append([index, round(verdict.seconds, 1), verdict.plan])
         if verdict.fault:
-            told["faults"].append([index, verdict.plan, verdict.fault])
+            result["faults"].append([index, verdict.plan, verdict.fault])
             print(index, verdict.plan, verdict.fault, flush=True)
-        told["judged"], told["kinds"] = index + 1, dict(sorted(kinds.items()))
+        result["judged"], result["kinds"] = index + 1, dict(sorted(kinds.items()))
         if (index + 1) % 100 == 0 or index + 1 == first + count:
-            STORE.write_text(json.dumps(told, indent=1) + "\n")
-    return told
+            STORE.write_text(json.dumps(result, indent=1) + "\n")
+    return result
 
 
 if __name__ == "__main__":

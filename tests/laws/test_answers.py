@@ -101,13 +101,13 @@ def test_the_profile_is_delta(cell: Combination, data: st.DataObject, asked: lis
     profile = plan.node.profile([*asked, 0.0], adjacency=plan.adjacency)
     assert profile.shape == (len(asked) + 1,)
     assert not np.isnan(profile).any()
-    for epsilon, found in zip([*asked, 0.0], profile.tolist(), strict=True):
+    for epsilon, value in zip([*asked, 0.0], profile.tolist(), strict=True):
         answer = plan.delta(epsilon)
         lower, upper = ends(answer)
-        assert lower * (1 - 1e-9) <= found, f"profile {found} below {answer} at {epsilon}"
+        assert lower * (1 - 1e-9) <= value, f"profile {value} below {answer} at {epsilon}"
         # a lattice that serves many epsilons is as wide as three that are asked one by one
         most = 1e-8 if converged(answer) else 3e-4
-        assert found <= upper * (1 + most) + 1e-300, f"profile {found} above {answer} at {epsilon}"
+        assert value <= upper * (1 + most) + 1e-300, f"profile {value} above {answer} at {epsilon}"
 
 
 @over(tuple(cell for cell in DISTINCT if cell.sampler is None))

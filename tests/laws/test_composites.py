@@ -37,10 +37,10 @@ def test_it_composes(node: Node) -> None:
 @each
 def test_epsilon_and_delta_invert_each_other(node: Node) -> None:
     plan = node * 2
-    found = plan.epsilon(DELTA, method="exact")
-    assert found.lower is not None and found.upper is not None
-    assert plan.delta(found.upper * (1 + 1e-9), method="exact").lower <= DELTA * (1 + 1e-6)
-    assert plan.delta(found.lower * (1 - 1e-9), method="exact").upper >= DELTA * (1 - 1e-6)
+    answer = plan.epsilon(DELTA, method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert plan.delta(answer.upper * (1 + 1e-9), method="exact").lower <= DELTA * (1 + 1e-6)
+    assert plan.delta(answer.lower * (1 - 1e-9), method="exact").upper >= DELTA * (1 - 1e-6)
 
 
 @each

@@ -62,12 +62,12 @@ def test_arrays(name: str, question: str, count: int) -> None:
     points = np.linspace(low, high, count)
     tracemalloc.start()
     try:
-        found = np.asarray(getattr(plan, question)(points))
+        values = np.asarray(getattr(plan, question)(points))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < LIMIT * count / COUNT
-    agree(name, question, points, found)
+    agree(name, question, points, values)
 
 
 @pytest.mark.parametrize(("name", "question"), CASES)
@@ -77,10 +77,10 @@ def test_the_work_of_a_point(name: str, question: str) -> None:
     plan = PLANS[name]()
     # curves have work that points share
     points = np.linspace(low, high, COUNT if question == "tradeoff" else SOME)
-    found: list[np.ndarray] = []
-    work = calls(lambda: found.append(np.asarray(getattr(plan, question)(points))))
+    results: list[np.ndarray] = []
+    work = calls(lambda: results.append(np.asarray(getattr(plan, question)(points))))
     assert work < 100 * points.size
-    agree(name, question, points, found[0])
+    agree(name, question, points, results[0])
 
 
 def test_plans_of_slow_readings() -> None:
@@ -116,10 +116,10 @@ def test_a_long_tradeoff_lies_on_the_curve() -> None:
 
     normal = NormalDist()
     alphas = np.linspace(0.0, 1.0, 5001)
-    found = np.asarray(dp.Gaussian(sigma=1).tradeoff(alphas))
+    values = np.asarray(dp.Gaussian(sigma=1).tradeoff(alphas))
     exact = [1.0, *(normal.cdf(normal.inv_cdf(1 - a) - 1) for a in alphas[1:-1].tolist()), 0.0]
-    assert np.all(found <= np.array(exact) + 1e-12)
-    assert np.all(found >= np.array(exact) - 1e-6)
+    assert np.all(values <= np.array(exact) + 1e-12)
+    assert np.all(values >= np.array(exact) - 1e-6)
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
@@ -152,5 +152,5 @@ def test_tables_under_exchange_keep_small_deltas() -> None:
         sum(max(a - b * 2, Fraction(0)) for a, b in zip(*pair, strict=True))
         for pair in ((one, other), (other, one))
     )
-    found = plan.delta(epsilon=float(np.log(2)), method="exact")
-    assert float(found) == pytest.approx(float(wanted), rel=1e-6)
+    answer = plan.delta(epsilon=float(np.log(2)), method="exact")
+    assert float(answer) == pytest.approx(float(wanted), rel=1e-6)

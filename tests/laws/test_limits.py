@@ -36,9 +36,9 @@ def test_epsilon_falls_to_zero_as_the_noise_grows(
         noisy = plan.but(**{name: scale})
         spread = math.sqrt(2 * steps * math.log(1 / delta))
         bound = max(steps / scale, (0.5 * steps / scale + spread) / scale)
-        found = noisy.epsilon(delta)
-        assert ends(found)[0] <= bound * (1 + 1e-9)
-        assert found.value <= bound * (1 + 1e-6)
+        answer = noisy.epsilon(delta)
+        assert ends(answer)[0] <= bound * (1 + 1e-9)
+        assert answer.value <= bound * (1 + 1e-6)
         # delta(0) is total variation: sqrt(KL/2)
         assert noisy.delta(0).value <= steps / scale
 

@@ -189,9 +189,9 @@ def test_d12_no_floor_and_no_hang() -> None:
             previous = math.inf
             for sigma in (10, 100, 1000, 10**4, 10**6):
                 plan = dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000
-                found = plan.epsilon(delta=1e-5, method=method)
-                assert ends(found)[1] < previous
-                previous = ends(found)[1] + 1e-300
+                answer = plan.epsilon(delta=1e-5, method=method)
+                assert ends(answer)[1] < previous
+                previous = ends(answer)[1] + 1e-300
             assert previous < 1e-5
 
 

@@ -32,9 +32,9 @@ HAIR = 1e-12
 @law(data=st.data(), delta=deltas)
 def test_delta_of_epsilon_is_delta(cell: Combination, data: st.DataObject, delta: float) -> None:
     plan = data.draw(cell.plans(common=True))
-    found = plan.epsilon(delta)
-    assume(math.isfinite(found.value))
-    lower, upper = ends(found)
+    answer = plan.epsilon(delta)
+    assume(math.isfinite(answer.value))
+    lower, upper = ends(answer)
     # just outside the bracket the target is surely met, just inside its lower end surely missed
     assert ends(plan.delta(upper * (1 + HAIR)))[0] <= delta * (1 + HAIR)
     if lower > 0.0:
@@ -47,8 +47,8 @@ def test_epsilon_of_delta_is_epsilon(
     cell: Combination, data: st.DataObject, epsilon: float
 ) -> None:
     plan = data.draw(cell.plans(common=True))
-    found = plan.delta(epsilon)
-    lower, upper = ends(found)
+    answer = plan.delta(epsilon)
+    lower, upper = ends(answer)
     assume(lower > 1e-300)
     assume(upper < 1.0 - 1e-9)
     # the profile may be flat at epsilon (nothing but the failure mass): there it has no inverse
@@ -77,7 +77,7 @@ def test_calibrated_noise(
     plan = data.draw(cell.plans(common=True))
     plan = plan.but(steps=min(plan.steps, 10**5) if cell.kind.settled else 1)
     ((name, way),) = cell.kind.parameters.items()
-    found = dp.calibrate(
+    calibrated = dp.calibrate(
         lambda x: plan.but(**{name: Fraction(x)}).node,
         epsilon=epsilon,
         delta=delta,
@@ -85,15 +85,15 @@ def test_calibrated_noise(
         bounds=MOST[name],
         name=name,
     )
-    assert found.quantity == name
-    safe = found.upper if way > 0 else found.lower
+    assert calibrated.quantity == name
+    safe = calibrated.upper if way > 0 else calibrated.lower
     assert safe is not None
     met = plan.but(**{name: safe}).delta(epsilon)
     if safe in MOST[name]:  # as little noise as allowed: nothing beyond to compare with
         assert ends(met)[1] <= delta * (1 + 1e-12)
         return
     missed = plan.but(**{name: safe * (1 - way * 1e-6)}).delta(epsilon)
-    within(found, met, missed, delta)
+    within(calibrated, met, missed, delta)
     assert plan.but(**{name: safe}).epsilon(delta).value <= epsilon * (1 + 1e-8)
 
 
@@ -103,30 +103,30 @@ def test_calibrated_rate(sigma: float, steps: int, epsilon: float) -> None:
         return dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps
 
     try:
-        found = dp.calibrate(plan, epsilon=epsilon, delta=1e-5, bounds=(1e-6, 1), name="rate")
+        calibrated = dp.calibrate(plan, epsilon=epsilon, delta=1e-5, bounds=(1e-6, 1), name="rate")
     except dp.Unreachable:
         assert ends(plan(1e-6).delta(epsilon=epsilon))[1] > 1e-5
         return
-    safe = found.value
+    safe = calibrated.value
     met = plan(safe).delta(epsilon=epsilon)
     assert ends(met)[1] <= 1e-5 * (1 + 1e-12)
     if safe < 1:
         missed = plan(min(1.0, safe * (1 + 1e-6))).delta(epsilon=epsilon)
-        within(found, met, missed, 1e-5)
+        within(calibrated, met, missed, 1e-5)
 
 
 @law(share=0.1, sigma=powers(-0.2, 1), rate=powers(-1, 0), epsilon=powers(-1, 1))
 def test_calibrated_steps(sigma: float, rate: float, epsilon: float) -> None:
     step = dp.Poisson(rate)(dp.Gaussian(sigma=sigma))
     try:
-        found = dp.calibrate(
+        calibrated = dp.calibrate(
             lambda n: step * n, epsilon=epsilon, delta=1e-5, integer=True, name="steps"
         )
     except dp.Unreachable:
         assert ends(step.delta(epsilon=epsilon))[1] > 1e-5
         return
-    most = int(found)
-    assert found.safe_end == "lower"
+    most = int(calibrated)
+    assert calibrated.safe_end == "lower"
     assert ends((step * most).delta(epsilon=epsilon))[1] <= 1e-5
     assert ends((step * (most + 1)).delta(epsilon=epsilon))[1] > 1e-5
 
@@ -139,10 +139,10 @@ def test_noise_multiplier_finds_the_noise_it_came_from(
     spent = plan.epsilon(delta=1e-6)
     assume(converged(spent))
     assume(spent.value > 1e-3)
-    found = dp.noise_multiplier(
+    noise = dp.noise_multiplier(
         epsilon=spent.value, delta=1e-6, sample_rate=rate, steps=steps, sampling="poisson"
     )
-    assert found == pytest.approx(multiplier, rel=1e-6)
+    assert noise == pytest.approx(multiplier, rel=1e-6)
 
 
 def test_an_unreachable_target_is_an_error() -> None:

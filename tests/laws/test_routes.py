@@ -78,8 +78,8 @@ def test_renyi_grows_with_the_order_and_takes_arrays(
 
 @law(share=1, sigma=powers(-1, 4), steps=st.integers(1, 10**9), order=orders)
 def test_renyi_of_gaussians(sigma: float, steps: int, order: float) -> None:
-    found = (dp.Gaussian(sigma=sigma) * steps).rdp(order)
-    assert found == pytest.approx(steps * order / (2 * sigma**2), rel=1e-12)
+    divergence = (dp.Gaussian(sigma=sigma) * steps).rdp(order)
+    assert divergence == pytest.approx(steps * order / (2 * sigma**2), rel=1e-12)
 
 
 @law(
@@ -98,8 +98,8 @@ def test_renyi_of_sampled_gaussians_at_whole_orders(sigma: float, rate: float, o
     peak = max(logs)
     moment = peak + math.log(math.fsum(math.exp(x - peak) for x in logs))
     assume(moment > 1e-6)  # below, this sum has lost its digits to the leading 1
-    found = dp.Poisson(rate)(dp.Gaussian(sigma=sigma)).rdp(order)
-    assert found == pytest.approx(moment / (order - 1), rel=1e-8)
+    divergence = dp.Poisson(rate)(dp.Gaussian(sigma=sigma)).rdp(order)
+    assert divergence == pytest.approx(moment / (order - 1), rel=1e-8)
 
 
 @law(share=1, sigma=powers(-0.7, 4), steps=st.integers(1, 10**6), delta=deltas, epsilon=epsilons)

@@ -76,10 +76,10 @@ def test_consistent_with_delta(cell: Combination, data: st.DataObject, epsilon: 
 def test_gaussian_closed_form(mu: float, alpha: float) -> None:
     """G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu); a lower bound that is close."""
     truth = float(ndtr(ndtri(1.0 - alpha) - mu))
-    found = dp.Gaussian(sigma=1 / mu).tradeoff(alpha)
-    assert isinstance(found, float)
-    assert found <= truth + 1e-12
-    assert found == pytest.approx(truth, abs=1e-5)
+    curve = dp.Gaussian(sigma=1 / mu).tradeoff(alpha)
+    assert isinstance(curve, float)
+    assert curve <= truth + 1e-12
+    assert curve == pytest.approx(truth, abs=1e-5)
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
@@ -95,9 +95,9 @@ def test_hits_of_few_false_alarms_are_sharp(sigma: float, alpha: float) -> None:
 def test_pure_dp_closed_form(epsilon: float, alpha: float) -> None:
     """max(0, 1 - e^eps alpha, e^-eps (1 - alpha)) (Wasserman, Zhou 2010)."""
     truth = max(0.0, 1 - math.exp(epsilon) * alpha, math.exp(-epsilon) * (1 - alpha))
-    found = dp.PureDP(epsilon=epsilon).tradeoff(alpha)
-    assert found <= truth + 1e-12
-    assert found == pytest.approx(truth, abs=1e-4)
+    curve = dp.PureDP(epsilon=epsilon).tradeoff(alpha)
+    assert curve <= truth + 1e-12
+    assert curve == pytest.approx(truth, abs=1e-4)
 
 
 def test_the_end_is_the_failure_mass() -> None:

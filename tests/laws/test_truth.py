@@ -89,14 +89,16 @@ def coins(epsilon: mp.mpf, rate: mp.mpf, count: int, at: mp.mpf) -> mp.mpf:
     high = 1 / (1 + mp.exp(-epsilon))
     low = 1 - high
     mixed = rate * high + (1 - rate) * low, rate * low + (1 - rate) * high
-    found = []
+    results = []
     for p, q in ((mixed, (low, high)), ((low, high), mixed)):
         gaps = [
             p[0] ** k * p[1] ** (count - k) - mp.exp(at) * q[0] ** k * q[1] ** (count - k)
             for k in range(count + 1)
         ]
-        found.append(mp.fsum(mp.binomial(count, k) * gap for k, gap in enumerate(gaps) if gap > 0))
-    return max(found)
+        results.append(
+            mp.fsum(mp.binomial(count, k) * gap for k, gap in enumerate(gaps) if gap > 0)
+        )
+    return max(results)
 
 
 @law(
@@ -175,7 +177,7 @@ def test_composed_approximate_dp_on_samples(
         present, absent = (high, high / growth, fail, 0), (high / growth, high, 0, fail)
         mixed = [q * p + (1 - q) * a for p, a in zip(present, absent, strict=True)]
         epsilon = float(f"{float(mp.log1p(q * (growth - 1))) * count * part:.6g}")
-        found = []
+        results = []
         for first, second in ((mixed, absent), (absent, mixed)):
             giving_away = fail * (q if first is mixed else 0)
             three = [k for k in range(4) if second[k] > 0 and first[k] > 0]
@@ -190,10 +192,10 @@ def test_composed_approximate_dp_on_samples(
                     if one - two > epsilon:
                         ways = mp.binomial(count, i) * mp.binomial(count - i, j)
                         gaps.append(ways * (mp.exp(one) - mp.exp(epsilon + two)))
-            found.append(1 - (1 - giving_away) ** count + mp.fsum(gaps))
+            results.append(1 - (1 - giving_away) ** count + mp.fsum(gaps))
         plan = dp.Poisson(rate)(dp.ApproxDP(epsilon=eps0, delta=delta0)) * count
         slope = 1 + epsilon / (1 - part) + count * eps0
-        holds(plan.delta(epsilon=epsilon), max(found), 10 * ROUNDING * (1 + slope**2))
+        holds(plan.delta(epsilon=epsilon), max(results), 10 * ROUNDING * (1 + slope**2))
 
 
 @law(share=0.5, eps0=powers(-2, 0.7), delta0=powers(-9, -1), count=st.integers(1, 10**4))

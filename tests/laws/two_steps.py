@@ -158,13 +158,13 @@ def deltas(steps: list[tuple[Base, Real]], epsilon: str) -> tuple[Real, Real]:
     """delta(epsilon) of one or two releases (base, rate), remove and add."""
     with mp.workdps(DIGITS):
         e = mp.mpf(epsilon)
-        found = []
+        results = []
         for remove in (True, False):
             first, *rest = (Step(base, rate, remove) for base, rate in steps)
             if not rest:
-                found.append(first.profile(e))
+                results.append(first.profile(e))
                 continue
             (second,) = rest
             kinks = [e - k for k in first.kinks]
-            found.append(second.over_p(partial(_rest, first, e), kinks))
-        return found[0], found[1]
+            results.append(second.over_p(partial(_rest, first, e), kinks))
+        return results[0], results[1]

@@ -18,17 +18,21 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_show(path: Path) -> None:
-    told = run("ledger", "show", str(path), "--json").json
-    assert (told["schema"], told["command"], told["action"]) == (1, "ledger", "show")
-    assert told["intents"] == 3 and told["outcomes"] == {"released": 0, "failed": 0, "unknown": 3}
-    assert told["budget"] == {
+    document = run("ledger", "show", str(path), "--json").json
+    assert (document["schema"], document["command"], document["action"]) == (1, "ledger", "show")
+    assert document["intents"] == 3 and document["outcomes"] == {
+        "released": 0,
+        "failed": 0,
+        "unknown": 3,
+    }
+    assert document["budget"] == {
         "epsilon": "4",
         "delta": "0.00001",
         "adjacency": "add-remove",
         "unit": "record",
     }
-    assert told["spent"]["upper"] == float(dp.Ledger(path).spent())
-    assert dp.from_dict(told["plan"]) == dp.Ledger(path).plan
+    assert document["spent"]["upper"] == float(dp.Ledger(path).spent())
+    assert dp.from_dict(document["plan"]) == dp.Ledger(path).plan
     shown = run("ledger", "show", str(path)).stdout
     assert "epsilon 4 at delta 0.00001 per record, add-remove" in shown and "3 intents" in shown
 
@@ -53,13 +57,13 @@ def test_a_damaged_file_is_told_where(path: Path) -> None:
         refused = run("ledger", action, str(path))
         assert refused.code == 9 and refused.stdout == ""
         assert f"byte {place}" in refused.stderr
-        told = run("ledger", action, str(path), "--json")
-        assert told.code == 9 and told.json["error"]["kind"] == "ledger-damaged"
+        output = run("ledger", action, str(path), "--json")
+        assert output.code == 9 and output.json["error"]["kind"] == "ledger-damaged"
 
 
 def test_report_states_the_budget_and_its_assumptions(path: Path) -> None:
-    told = run("ledger", "report", str(path), "--json")
-    assert told.code == 0 and told.json["guarantee"]["upper"] == BUDGET[0]
+    output = run("ledger", "report", str(path), "--json")
+    assert output.code == 0 and output.json["guarantee"]["upper"] == BUDGET[0]
     shown = run("ledger", "report", str(path)).stdout
     assert "(4, 1e-05)-differentially private" in shown and "assumes: no release" in shown
 
@@ -67,8 +71,8 @@ def test_report_states_the_budget_and_its_assumptions(path: Path) -> None:
 def test_a_violated_assumption_is_exit_code_6(path: Path) -> None:
     with dp.Ledger(path) as ledger:
         ledger.observe(dp.Execution(steps=13))  # 12 were counted
-    told = run("ledger", "report", str(path), "--json")
-    assert told.code == 6 and told.json["violated"] == ["no more steps ran than were accounted"]
+    output = run("ledger", "report", str(path), "--json")
+    assert output.code == 6 and output.json["violated"] == ["no more steps ran than were accounted"]
     assert "NOT SO" in run("ledger", "report", str(path)).stdout
 
 

@@ -28,10 +28,10 @@ def statuses(**measured: object) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_correct_run_is_held(seed: int) -> None:
-    found = statuses(
+    result = statuses(
         batch_sizes=poisson_sizes(seed), noise_multiplier=1.1, noise_draws=STEPS, weights=[1, 0.5]
     )
-    assert found == ["held"] * 6
+    assert result == ["held"] * 6
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_the_ledger_keeps_what_was_observed(tmp_path: Path) -> None:
         with pytest.raises(dp.AssumptionViolated, match="coin"):
             demand(checks)
     with dp.Ledger(tmp_path / "a") as ledger:
-        told = {a.text: str(a.status) for a in ledger.guarantee().assumptions}
-        assert told["each unit was sampled by its own coin"] == "violated"
-        assert told["no more steps ran than were accounted"] == "held"
+        results = {a.text: str(a.status) for a in ledger.guarantee().assumptions}
+        assert results["each unit was sampled by its own coin"] == "violated"
+        assert results["no more steps ran than were accounted"] == "held"
         ledger.observe(fine)  # what was violated once is not made good by a later part of the run
         assert {a.text: str(a.status) for a in ledger.checks()} == {
             a.text: str(a.status) for a in checks

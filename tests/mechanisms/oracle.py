@@ -21,14 +21,14 @@ def multinomial(counts: Sequence[int]) -> mpf:
 def delta(table: Table, steps: int, epsilon: mpf) -> mpf:
     """E_P[(1 - e^{eps - L})_+] of `steps` independent draws, outcome by outcome."""
     p, q = table
-    growth, found = mp.exp(mpf(epsilon)), mpf(0)
+    growth, result = mp.exp(mpf(epsilon)), mpf(0)
     for chosen in combinations_with_replacement(range(len(p)), steps):
         counts = [chosen.count(i) for i in range(len(p))]
         weight = multinomial(counts)
         high = mp.fprod(x**n for x, n in zip(p, counts, strict=True))
         low = mp.fprod(x**n for x, n in zip(q, counts, strict=True))
-        found += weight * max(mpf(0), high - growth * low)
-    return found
+        result += weight * max(mpf(0), high - growth * low)
+    return result
 
 
 def two_sided(table: Table, steps: int, epsilon: mpf) -> mpf:

@@ -223,5 +223,5 @@ def test_more_discrete_gaussian_noise_can_be_less_private() -> None:
         truth = oracle.delta(gaussian(scale, 1, 20), 1, mpf(3))
         assert oracle.agrees(value, truth, 1e-12)
     assert delta["0.8"] > 1.3 * delta["0.72"]
-    found = dp.calibrate(lambda s: dp.DiscreteGaussian(scale=s), epsilon=3, delta=0.012)
-    assert dp.DiscreteGaussian(scale=float(found)).delta(epsilon=3).upper <= 0.012
+    calibrated = dp.calibrate(lambda s: dp.DiscreteGaussian(scale=s), epsilon=3, delta=0.012)
+    assert dp.DiscreteGaussian(scale=float(calibrated)).delta(epsilon=3).upper <= 0.012

@@ -32,9 +32,9 @@ def two_points(eta: mpf, t: mpf) -> oracle.Table:
 def test_the_profile_is_the_largest_over_all_two_point_pairs(eta: float, share: float) -> None:
     epsilon = mpf(share) * mpf(eta)
     best = (epsilon + mpf(eta)) / 2
-    found = contour.log_delta([(bounded_range_loss(eta), 1)], float(epsilon))
-    assert found.resolved
-    value = math.exp(found.value)
+    log_delta = contour.log_delta([(bounded_range_loss(eta), 1)], float(epsilon))
+    assert log_delta.resolved
+    value = math.exp(log_delta.value)
     truth = oracle.delta(two_points(mpf(eta), best), 1, epsilon)
     assert abs(value - truth) <= 1e-9 * truth + 1e-14
     for k in range(1, 20):

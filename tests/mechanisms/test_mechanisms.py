@@ -120,8 +120,8 @@ def test_sensitivity_comes_from_clip_and_adjacency() -> None:
     given_sigma = Gaussian(sigma=3)
     assert [given_sigma.sigma_under(a) for a in Adjacency] == [3.0, 3.0, 3.0]
     assert given_sigma.noise_std(Adjacency.ADD_REMOVE) is None
-    told = [str(a) for a in clipped.assumptions(Adjacency.REPLACE_ONE)]
-    assert told == [
+    results = [str(a) for a in clipped.assumptions(Adjacency.REPLACE_ONE)]
+    assert results == [
         "the l2 sensitivity under replace-one is 2 * clip: each unit is clipped once [declared]"
     ]
 

@@ -115,8 +115,8 @@ def test_renyi_of_a_clipped_sum_is_the_integral_at_two_steps(
     clipped = dp.Staircase(eps0=lam, nu=nu, clip=3)
     for adjacency, shift in (("add-remove", 1), ("zero-out", 1), ("replace-one", 2)):
         truth = integrated(mpf(order), mpf(str(lam)), mpf(str(nu)), mpf(shift))
-        found = clipped.rdp(order, adjacency=adjacency)
-        assert oracle.agrees(found, truth, 1e-12) or float(truth) < 1e-12
+        divergence = clipped.rdp(order, adjacency=adjacency)
+        assert oracle.agrees(divergence, truth, 1e-12) or float(truth) < 1e-12
 
 
 def moved(lam: mpf, nu: mpf, shift: mpf, epsilon: mpf) -> mpf:
@@ -140,8 +140,8 @@ def test_a_move_by_two_steps_dominates_every_shorter_one(nu: str, epsilon: str) 
     by_distance = [moved(lam, mpf(nu), mpf(k) / 8, at) for k in range(1, 17)]
     assert all(near <= far + mpf(10) ** -40 for near, far in itertools.pairwise(by_distance))
     run = dp.Staircase(eps0=1, nu=nu, clip=1)
-    found = run.delta(epsilon=epsilon, method="exact", adjacency="replace-one")
-    assert found.value == pytest.approx(float(by_distance[-1]), rel=1e-12, abs=1e-16)
+    answer = run.delta(epsilon=epsilon, method="exact", adjacency="replace-one")
+    assert answer.value == pytest.approx(float(by_distance[-1]), rel=1e-12, abs=1e-16)
 
 
 def test_a_clip_allows_what_two_steps_of_it_may_cost() -> None:

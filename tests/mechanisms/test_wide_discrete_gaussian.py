@@ -54,11 +54,11 @@ def true_delta(scale: int, shift: int, steps: int, epsilon: str) -> mpf:
         spacing = mpf(shift) / scale**2
         least = int(mp.floor(mpf(epsilon) / spacing + mpf(steps * shift) / 2)) + 1
         ratio, step = mp.exp(spacing * (least - mpf(steps * shift) / 2)), mp.exp(spacing)
-        level, found = mp.exp(mpf(epsilon)), mpf(0)
+        level, result = mp.exp(mpf(epsilon)), mpf(0)
         for mass in masses[middle + least :]:
-            found += mass * (ratio - level)
+            result += mass * (ratio - level)
             ratio *= step
-        return found / mpf(2) ** _BITS
+        return result / mpf(2) ** _BITS
 
 
 @pytest.mark.parametrize("variance", ["3.999", "4"])
@@ -92,14 +92,14 @@ def test_the_sum_over_whole_numbers_lies_between_the_ends(
         delta = plan.delta(epsilon=epsilon, method="exact")
         assert delta.lower is not None and delta.upper is not None
         assert delta.lower <= truth <= delta.upper
-        found = plan.epsilon(delta=Fraction(mp.nstr(truth, 40)), method="exact")
-        assert found.lower is not None and found.upper is not None
-        assert found.lower <= float(epsilon) * (1 + 1e-12)
-        assert float(epsilon) * (1 - 1e-12) <= found.upper
+        answer = plan.epsilon(delta=Fraction(mp.nstr(truth, 40)), method="exact")
+        assert answer.lower is not None and answer.upper is not None
+        assert answer.lower <= float(epsilon) * (1 + 1e-12)
+        assert float(epsilon) * (1 - 1e-12) <= answer.upper
         # d(eps)/d(mu) is the hazard of a normal at eps/mu + mu/2 = x, which is at most x + 0.8
         mu = shift * steps**0.5 / scale
         hazard = float(epsilon) / mu + mu / 2 + 0.8
-        assert found.upper - found.lower <= 4.1 / scale**2 * mu * hazard + 1e-11 * found.upper
+        assert answer.upper - answer.lower <= 4.1 / scale**2 * mu * hazard + 1e-11 * answer.upper
 
 
 @cache
@@ -155,10 +155,10 @@ def test_answers_fall_with_the_scale_across_the_change_of_method() -> None:
     below = [1000, 1999, 2000]
     above = ["2000.002", 2001, 2100, 10**4, 10**5, 10**6, 10**8, 10**9]
     for steps in (1, 100):
-        found = [
+        results = [
             (dp.DiscreteGaussian(scale=s) * steps).epsilon(delta="1e-12") for s in (*below, *above)
         ]
-        for k, (less_noise, more_noise) in enumerate(pairwise(found)):
+        for k, (less_noise, more_noise) in enumerate(pairwise(results)):
             assert more_noise.upper < less_noise.upper
             if k != len(below) - 1:  # the lattice's lower ends are further away than the others'
                 assert more_noise.lower < less_noise.lower

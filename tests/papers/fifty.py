@@ -241,12 +241,12 @@ def gnmax(votes: Sequence[Any], sigma: Any, order: Any) -> Any:
 def by_fourier(v: Sequence[Any], sigma: Any) -> Any:
     """The circulant matrix, which a Fourier transform makes diagonal."""
     d = len(v)
-    found = mpf(0)
+    result = mpf(0)
     for k in range(d):
         wave = [exp(2j * pi * k * i / d) for i in range(d)]
         kernel = -2 + wave[1 % d] + mp.conj(wave[1 % d])
-        found += mp.fsum(x / w for x, w in zip(v, wave, strict=True)) / (1 - sigma * kernel) / d
-    return found.real
+        result += mp.fsum(x / w for x, w in zip(v, wave, strict=True)) / (1 - sigma * kernel) / d
+    return result.real
 
 
 @printed("dong2019.c_p_renyi")

@@ -73,7 +73,7 @@ def called() -> dict[str, dict[str, tuple[str, ...]]]:
             module = max((m for m in sys.modules if name.startswith(f"{m}.")), key=len)
             functions = users.setdefault(module, {})
             functions.setdefault(name.removeprefix(f"{module}."), []).append(statement.id)
-    return {m: {f: tuple(ids) for f, ids in found.items()} for m, found in users.items()}
+    return {m: {f: tuple(ids) for f, ids in value.items()} for m, value in users.items()}
 
 
 def places(module: str) -> list[Place]:
@@ -345,12 +345,12 @@ def _outcome(place: Place) -> Outcome:
 @cache
 def targets() -> dict[str, tuple[Place, ...]]:
     """Every place, by module and, for the ranges on pages, by paper."""
-    found = {module: tuple(places(module)) for module in sorted(called())}
+    results = {module: tuple(places(module)) for module in sorted(called())}
     for statement in USABLE:
         key = f"pages of {statement.paper}"
         if more := page_places(statement):
-            found[key] = (*found.get(key, ()), *more)
-    return found
+            results[key] = (*results.get(key, ()), *more)
+    return results
 
 
 def fingerprint(places: tuple[Place, ...]) -> str:

@@ -201,8 +201,8 @@ def test_words_of_the_paper_find_the_statement(words: str, first: str) -> None:
 
 
 def test_a_numbered_place_finds_it_in_every_paper() -> None:
-    found = [row["id"] for row in run("theorems", "search", "Lemma 2", "--json").json]
-    assert set(found[:3]) == {"dp_fed_ls.lemma2", "dp_fedsam.lemma2", "udp_fl.lemma2"}
+    results = [row["id"] for row in run("theorems", "search", "Lemma 2", "--json").json]
+    assert set(results[:3]) == {"dp_fed_ls.lemma2", "dp_fedsam.lemma2", "udp_fl.lemma2"}
 
 
 def test_errata_are_a_page() -> None:

@@ -72,16 +72,16 @@ def judge(setting: Setting) -> tuple[Any, dict[str, Any]]:
     forward = table[[i for i, name in enumerate(names) if name == "from"]].max(axis=0)[:, 0]
     bounds = Bounds(ready, setting.level, setting.noise, setting.screening)
     top = None if setting.screening is None else ready.top
-    found = {
+    results = {
         f"{name}, either way": (either, _each(bounds, bounds.log_q_near, top, orders, name))
         for name in bounds.theorems
     }
-    found["data-independent"] = (either, np.full(either.shape, float(bounds.plain(orders)[0])))
+    results["data-independent"] = (either, np.full(either.shape, float(bounds.plain(orders)[0])))
     if setting.screening is None:
         for name in bounds.theorems:
             if name in ONE_WAY:
-                found[name] = (forward, _each(bounds, bounds.log_q, None, orders, name))
-    return ready.counts, found
+                results[name] = (forward, _each(bounds, bounds.log_q, None, orders, name))
+    return ready.counts, results
 
 
 def _each(bounds: Bounds, log_q: Any, top: Any, orders: Any, name: str) -> Any:
@@ -92,14 +92,14 @@ def _each(bounds: Bounds, log_q: Any, top: Any, orders: Any, name: str) -> Any:
 def search(histograms: int) -> dict[str, dict[str, Any]]:
     """The first so many histograms of the seed."""
     rng = np.random.default_rng(SEED)
-    told: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     done = 0
     while done < histograms:
         setting = draw(rng)
-        kept, found = judge(setting)
-        done += max((truth.size for truth, _ in found.values()), default=0)
-        for name, (truth, bound) in found.items():
-            line = told.setdefault(name, {"judged": 0, "violated": 0, "largest_ratio": 0.0})
+        kept, value = judge(setting)
+        done += max((truth.size for truth, _ in value.values()), default=0)
+        for name, (truth, bound) in value.items():
+            line = results.setdefault(name, {"judged": 0, "violated": 0, "largest_ratio": 0.0})
             line["judged"] += int(truth.size)
             # anything that isn't plainly below is a violation, a NaN too
             line["violated"] += int((~(truth <= bound * (1.0 + ROOM) + 1e-290)).sum())
@@ -114,7 +114,7 @@ def search(histograms: int) -> dict[str, dict[str, Any]]:
                     "order": setting.order,
                     "counts": kept[row].tolist(),
                 }
-    return told
+    return results
 
 
 if __name__ == "__main__":

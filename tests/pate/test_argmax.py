@@ -40,7 +40,7 @@ def by_mpmath(votes: tuple[int, ...], scale: str, name: str) -> list[mpf]:
                 return mp.ncdf(t)
             return mp.exp(t) / 2 if t < 0 else 1 - mp.exp(-t) / 2
 
-        found = []
+        results = []
         for j, own in enumerate(votes):
 
             def height(t: mpf, j: int = j, own: int = own) -> mpf:
@@ -53,8 +53,8 @@ def by_mpmath(votes: tuple[int, ...], scale: str, name: str) -> list[mpf]:
             reach = 11 if name == "gaussian" else 60
             ends = sorted({min(votes) - reach * s, *map(mpf, votes), max(votes) + reach * s})
             fine = [mp.linspace(a, b, 4)[:-1] for a, b in itertools.pairwise(ends)]
-            found.append(mp.quad(height, [*itertools.chain(*fine), ends[-1]]))
-        return found
+            results.append(mp.quad(height, [*itertools.chain(*fine), ends[-1]]))
+        return results
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_a_neighbour_is_the_votes_it_has(
     """A neighbour's law, made from its data set's densities, is that of its own votes."""
     counts = np.sort(np.array([votes]), axis=1)[:, ::-1]
     noise = kind(Fraction(scale))
-    found = laws(counts, Level(level), noise)
+    result = laws(counts, Level(level), noise)
     for source, target, log_p in zip(
-        found.moves.source, found.moves.target, found.other, strict=True
+        result.moves.source, result.moves.target, result.other, strict=True
     ):
         changed = counts[0].copy()
         if source >= 0:
@@ -98,8 +98,8 @@ def test_a_neighbour_is_the_votes_it_has(
         own = np.empty(changed.size)
         own[order] = laws(changed[order][None, :], Level(level), noise).own[0]
         assert log_p == pytest.approx(own, rel=1e-10, abs=1e-12)
-    assert np.exp(found.own).sum() == pytest.approx(1.0, abs=1e-13)
-    assert np.exp(found.other).sum(axis=1) == pytest.approx(1.0, abs=1e-13)
+    assert np.exp(result.own).sum() == pytest.approx(1.0, abs=1e-13)
+    assert np.exp(result.other).sum(axis=1) == pytest.approx(1.0, abs=1e-13)
 
 
 @given(st.integers(1, 60), st.integers(0, 60), st.floats(0.5, 30), st.floats(1.05, 40))
@@ -123,7 +123,7 @@ def test_two_classes_in_closed_form(v1: int, v2: int, sigma: float, order: float
 
 
 def all_neighbours(votes: tuple[int, ...], level: str) -> set[tuple[int, ...]]:
-    found = set()
+    distinct = set()
     for i, j in itertools.product(range(len(votes)), repeat=2):
         for change in (
             [(i, 1)] if level == "agent" else [],
@@ -134,8 +134,8 @@ def all_neighbours(votes: tuple[int, ...], level: str) -> set[tuple[int, ...]]:
             for place, step in change:
                 other[place] += step
             if change and min(other) >= 0:
-                found.add(tuple(other))
-    return found
+                distinct.add(tuple(other))
+    return distinct
 
 
 @pytest.mark.parametrize("level", ["agent", "instance"])

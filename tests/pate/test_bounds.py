@@ -29,12 +29,12 @@ from tests.pate.search import HISTOGRAMS, SEED, STORE, search
 
 def test_no_bound_is_below_the_truth() -> None:
     """The first settings of the long search, again."""
-    found = search(5000)
-    assert {name: line["violated"] for name, line in found.items()} == dict.fromkeys(found, 0)
-    assert all(line["largest_ratio"] <= 1.0 + 1e-9 for line in found.values())
+    result = search(5000)
+    assert {name: line["violated"] for name, line in result.items()} == dict.fromkeys(result, 0)
+    assert all(line["largest_ratio"] <= 1.0 + 1e-9 for line in result.values())
     # and they are not judged against nothing
-    assert min(line["judged"] for line in found.values()) > 500
-    assert max(line["largest_ratio"] for line in found.values()) > 0.95
+    assert min(line["judged"] for line in result.values()) > 500
+    assert max(line["largest_ratio"] for line in result.values()) > 0.95
 
 
 def test_the_long_search_is_on_record() -> None:
@@ -158,8 +158,8 @@ def test_published_local_sensitivities_are_met(fineness: float, room: float) -> 
         return local_sensitivities(steps, margins, distances)[:, 0]
 
     right = ours([10, 0, 0], "0.5", 1.5, 6)
-    for found, theirs in zip(right.tolist(), GOING_RIGHT, strict=True):
-        assert theirs * (1.0 - 1e-8) <= found <= theirs * (1.0 + room)
+    for value, theirs in zip(right.tolist(), GOING_RIGHT, strict=True):
+        assert theirs * (1.0 - 1e-8) <= value <= theirs * (1.0 + room)
     left = ours([1000, 500, 300, 200, 0], "250", 10.0, 330)
     assert not left[:298].any()
     for distance, theirs in GOING_LEFT.items():

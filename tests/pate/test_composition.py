@@ -23,12 +23,12 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 def pairs(seed: int, count: int, spread: float = 0.3) -> list[Pair]:
     rng = np.random.default_rng(seed)
-    found = []
+    results = []
     for _ in range(count):
         p = rng.dirichlet(np.ones(3))
         q = p * np.exp(rng.normal(0.0, spread, 3))
-        found.append((p, q / q.sum()))
-    return found
+        results.append((p, q / q.sum()))
+    return results
 
 
 def laws(rows: list[Pair]) -> Stack:
@@ -55,18 +55,18 @@ def test_against_the_general_engine() -> None:
     rows = pairs(2, 8, 0.1)
     ours = laws(rows)
     for delta in (1e-2, 1e-6):
-        found = compose(ours, ours.best_tilt(math.log(delta), 4.0)).epsilon(math.log(delta))
+        answer = compose(ours, ours.best_tilt(math.log(delta), 4.0)).epsilon(math.log(delta))
         sources = [(Cut(LossDistribution.of_outcomes(np.log(p / q), p)), 1.0) for p, q in rows]
         known = brackets.epsilon(sources, math.log(delta), 1e-4)
-        assert known.lower <= found <= known.upper * (1.0 + 1e-5)
+        assert known.lower <= answer <= known.upper * (1.0 + 1e-5)
 
 
 def test_more_points_are_nearer_and_never_below() -> None:
     ours = laws(pairs(3, 300, 0.02))
     c = ours.best_tilt(math.log(1e-6), 4.0)
-    found = [compose(ours, c, 1 << k).epsilon(math.log(1e-6)) for k in (13, 14, 15)]
-    assert found[0] > found[1] > found[2]
-    assert (found[0] - found[1]) / (found[1] - found[2]) == pytest.approx(5.0, abs=1.5)
+    results = [compose(ours, c, 1 << k).epsilon(math.log(1e-6)) for k in (13, 14, 15)]
+    assert results[0] > results[1] > results[2]
+    assert (results[0] - results[1]) / (results[1] - results[2]) == pytest.approx(5.0, abs=1.5)
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-10])
@@ -74,12 +74,12 @@ def test_a_contour_is_what_finer_lattices_come_to(delta: float) -> None:
     """Of hundreds of laws no transform is needed: the lattice's excess falls by four with each halving."""
     ours = laws(pairs(3, 500, 0.05))
     tilt = ours.best_tilt(math.log(delta), 4.0)
-    found = contour.epsilon([(ours, 1.0)], math.log(delta))
-    assert found.error < 1e-9
-    again = contour.log_delta([(ours, 1.0)], found.value)
+    answer = contour.epsilon([(ours, 1.0)], math.log(delta))
+    assert answer.error < 1e-9
+    again = contour.log_delta([(ours, 1.0)], answer.value)
     assert again.value == pytest.approx(math.log(delta), abs=1e-8)
     excess = [
-        compose(ours, tilt, 1 << k).epsilon(math.log(delta)) - found.value for k in (13, 14, 15)
+        compose(ours, tilt, 1 << k).epsilon(math.log(delta)) - answer.value for k in (13, 14, 15)
     ]
     assert excess[0] > excess[1] > excess[2] > 0.0
     assert excess[1] / excess[2] == pytest.approx(4.0, abs=1.0)
@@ -103,8 +103,8 @@ def test_a_stack_beside_noise_is_its_laws_one_by_one() -> None:
 
 def test_one_law_is_exact() -> None:
     ((p, q),) = pairs(5, 1)
-    found = contour.epsilon(laws([(p, q)]).parts(), math.log(1e-3))
-    delta = float(np.maximum(p - math.exp(found.value) * q, 0.0).sum())
+    answer = contour.epsilon(laws([(p, q)]).parts(), math.log(1e-3))
+    delta = float(np.maximum(p - math.exp(answer.value) * q, 0.0).sum())
     assert delta == pytest.approx(1e-3, rel=1e-9)
 
 

@@ -59,7 +59,7 @@ def test_the_truth_is_below_every_bound(run: Any) -> None:
     assert upper(cost.data_dependent) <= upper(cost.data_independent)
     for line in cost.lines:
         if line.one_way and line.name != "exact":
-            truth = next(one for one in cost.lines if one.name == "exact")
+            truth = next(item for item in cost.lines if item.name == "exact")
             assert upper(truth.answer) <= upper(line.answer) * (1 + 1e-9) + 1e-6
         elif not line.one_way:
             assert exact.lower <= upper(line.answer) * (1 + 1e-9) + 1e-6
@@ -128,9 +128,9 @@ def test_one_query_is_its_own_delta(run: Any, epsilon: float) -> None:
     delta = float(aggregator.deltas(votes[:1], epsilon)[0])
     if not 1e-7 < delta < 0.5:
         return
-    found = upper(aggregator.cost(votes[:1], delta).exact)
-    assert float(aggregator.deltas(votes[:1], found)[0]) <= delta * (1 + 1e-9)
-    assert epsilon * (1 - 1e-9) <= found <= epsilon + 1e-3
+    result = upper(aggregator.cost(votes[:1], delta).exact)
+    assert float(aggregator.deltas(votes[:1], result)[0]) <= delta * (1 + 1e-9)
+    assert epsilon * (1 - 1e-9) <= result <= epsilon + 1e-3
 
 
 def test_screening_by_hand() -> None:
@@ -177,12 +177,12 @@ def test_interactive_screening_moves_with_the_baseline() -> None:
     votes = [[60, 20, 20], [34, 33, 33]]
     gnmax = dp.GNMax(sigma=20, threshold=30, threshold_sigma=10)
     expected = np.array([[58.0, 21.0, 21.0], [0.0, 50.0, 50.0]])
-    found = gnmax.cost(votes, 1e-5, baseline=expected)
+    result = gnmax.cost(votes, 1e-5, baseline=expected)
     from scipy.special import ndtr
 
     tops = np.array([2.0, 34.0])
-    assert found.answered == pytest.approx(float(ndtr((tops - 30) / 10).sum()))
-    assert found.exact is not None and upper(found.exact) <= upper(found.data_dependent)
+    assert result.answered == pytest.approx(float(ndtr((tops - 30) / 10).sum()))
+    assert result.exact is not None and upper(result.exact) <= upper(result.data_dependent)
     with pytest.raises(dp.InvalidArgument, match="baseline needs a threshold"):
         dp.GNMax(sigma=20).cost(votes, 1e-5, baseline=expected)
     with pytest.raises(dp.InvalidArgument, match="2 x 2 for 2 x 3"):
@@ -245,7 +245,7 @@ def test_interactive_screening_by_brute_force(
             worst = max(worst, float(np.logaddexp.reduce(3.0 * law(p) - 2.0 * law(q))) / 2.0)
     ready = Histograms.of(counts[None, :], expected[None, :])
     exact = Exact(ready, gnmax.neighbouring, gnmax.noise, gnmax.screening)
-    found = float(exact.renyi(np.array([3.0]))[1].max())
-    assert found == pytest.approx(worst, rel=1e-9, abs=1e-12)
+    value = float(exact.renyi(np.array([3.0]))[1].max())
+    assert value == pytest.approx(worst, rel=1e-9, abs=1e-12)
     bounds = Bounds(ready, gnmax.neighbouring, gnmax.noise, gnmax.screening)
-    assert found <= float(bounds.total(np.array([3.0]))[0]) * (1 + 1e-9)
+    assert value <= float(bounds.total(np.array([3.0]))[0]) * (1 + 1e-9)

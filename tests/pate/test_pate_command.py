@@ -33,21 +33,26 @@ def failed(done: Run) -> str:
 
 
 def test_json_is_the_contracts(file: str) -> None:
-    told = run("pate", file, *GIVEN, "--json").json
-    assert (told["schema"], told["command"], told["queries"], told["classes"]) == (1, "pate", 4, 3)
-    assert told["private"] is True and any("private" in note for note in told["notes"])
+    document = run("pate", file, *GIVEN, "--json").json
+    assert (document["schema"], document["command"], document["queries"], document["classes"]) == (
+        1,
+        "pate",
+        4,
+        3,
+    )
+    assert document["private"] is True and any("private" in note for note in document["notes"])
     for name in ("data_independent", "data_dependent", "exact"):
-        answer = told[name]
+        answer = document[name]
         assert {"value", "lower", "upper", "side", "strength", "method", "basis"} <= set(answer)
         assert answer["quantity"] == "epsilon" and answer["adjacency"] == "replace-one"
-    uppers = [told[n]["upper"] for n in ("exact", "data_dependent", "data_independent")]
-    assert uppers == sorted(uppers) and told["exact"]["lower"] > 0
-    assert told["answered"] == 4 and len(told["costliest"]) == 4
+    uppers = [document[n]["upper"] for n in ("exact", "data_dependent", "data_independent")]
+    assert uppers == sorted(uppers) and document["exact"]["lower"] > 0
+    assert document["answered"] == 4 and len(document["costliest"]) == 4
     votes = dp.Votes.read(file)
     same = dp.GNMax(sigma=20).cost(votes, 1e-5)
-    assert told["data_dependent"]["upper"] == same.data_dependent.upper
-    keys = [(row["cost"], row["exact"]) for row in told["costliest"]]
-    assert keys == sorted(keys, reverse=True) and told["costliest"][-1]["query"] == 4
+    assert document["data_dependent"]["upper"] == same.data_dependent.upper
+    keys = [(row["cost"], row["exact"]) for row in document["costliest"]]
+    assert keys == sorted(keys, reverse=True) and document["costliest"][-1]["query"] == 4
     assert run("pate", file, *GIVEN, "--no-exact", "--json").json["exact"] is None
 
 
@@ -58,18 +63,21 @@ def test_text_says_that_it_is_private(file: str) -> None:
 
 def test_sanitized_output_tells_nothing_private(file: str) -> None:
     """Data sets with the same shape differ in the one published number only."""
-    told = run("pate", file, *GIVEN, "--sanitize", "--seed", "5", "--json").json
-    assert told["exact"] is None and "costliest" not in told and "methods" not in told
-    assert told["private"] is True  # a seed was given
-    told = run("pate", file, *GIVEN, "--sanitize", "--json").json
-    assert told["private"] is False and told["data_dependent"]["method"] == "smooth-sensitivity"
+    document = run("pate", file, *GIVEN, "--sanitize", "--seed", "5", "--json").json
+    assert document["exact"] is None and "costliest" not in document and "methods" not in document
+    assert document["private"] is True  # a seed was given
+    document = run("pate", file, *GIVEN, "--sanitize", "--json").json
+    assert (
+        document["private"] is False
+        and document["data_dependent"]["method"] == "smooth-sensitivity"
+    )
     other = Path(file).with_name("other.csv")
     other.write_text("24,23,23\n" * 4, encoding="utf-8")
     again = run("pate", str(other), *GIVEN, "--sanitize", "--json").json
-    for each in (told, again):
+    for each in (document, again):
         del each["data_dependent"]["value"], each["data_dependent"]["upper"]
         del each["data_independent"]["seconds"], each["data_dependent"]["seconds"]
-    assert told == again
+    assert document == again
     assert "PRIVATE" not in run("pate", file, *GIVEN, "--sanitize").stdout
 
 
@@ -128,8 +136,8 @@ def test_a_file_that_is_no_votes(text: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text(text, encoding="utf-8")
     assert BAD[text] in failed(run("pate", str(path), *GIVEN))
-    told = run("pate", str(path), *GIVEN, "--json")
-    assert told.code == 2 and BAD[text] in json.loads(told.stdout)["error"]["message"]
+    output = run("pate", str(path), *GIVEN, "--json")
+    assert output.code == 2 and BAD[text] in json.loads(output.stdout)["error"]["message"]
 
 
 ARRAYS: dict[str, Any] = {
@@ -144,9 +152,9 @@ ARRAYS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_an_array_that_is_no_votes(name: str, tmp_path: Path) -> None:
-    array, told = ARRAYS[name]
+    array, value = ARRAYS[name]
     np.save(tmp_path / "bad.npy", array, allow_pickle=True)
-    assert told in failed(run("pate", str(tmp_path / "bad.npy"), *GIVEN))
+    assert value in failed(run("pate", str(tmp_path / "bad.npy"), *GIVEN))
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -29,15 +29,15 @@ def cost(steps: Steps, votes: tuple[int, ...]) -> float:
 
 
 def neighbours(votes: tuple[int, ...], level: Level) -> set[tuple[int, ...]]:
-    found = set()
+    distinct = set()
     for i, j in itertools.permutations(range(len(votes)), 2):
         for minus, plus in ((1, 1),) if not level.is_agent else ((1, 0), (0, 1)):
             other = list(votes)
             other[i] -= minus * level.step
             other[j] += plus * level.step
             if min(other) >= 0 and sum(other) > 0:
-                found.add(tuple(other))
-    return found
+                distinct.add(tuple(other))
+    return distinct
 
 
 @settings(max_examples=12)
@@ -129,13 +129,13 @@ def test_it_is_worth_something() -> None:
     votes = votes_of(2000)
     gnmax = dp.GNMax(sigma=40, level="agent")
     whatever = gnmax.plan(2000).epsilon(delta=1e-5).upper
-    found = [gnmax.sanitized(votes, 1e-5, seed=seed) for seed in range(5)]
+    results = [gnmax.sanitized(votes, 1e-5, seed=seed) for seed in range(5)]
     private = gnmax.cost(votes, 1e-5, exact=False).data_dependent.upper
     assert whatever is not None and private is not None
-    for one in found:
+    for one in results:
         assert one.answer.upper is not None and private < one.answer.upper < whatever
         assert one.seeded and not one.private and 2 * one.order * one.beta < 1
-    assert len({one.answer.upper for one in found}) == 5
+    assert len({one.answer.upper for one in results}) == 5
 
 
 def test_its_parameters_do_not_depend_on_the_votes() -> None:
@@ -155,11 +155,11 @@ def test_it_hides_the_private_value_as_often_as_it_says() -> None:
     private = sum(cost(steps, tuple(row)) for row in votes.tolist())
     below = 0
     for seed in range(150):
-        found = lnmax.sanitized(votes, delta, order=order, noise=2, confidence="0.9", seed=seed)
+        result = lnmax.sanitized(votes, delta, order=order, noise=2, confidence="0.9", seed=seed)
         s = order - 1.0
         conversion = math.log(1 / order) + s * math.log(1 - 1 / order) - math.log(delta)
-        told = float(found.answer) - conversion / s - found.publication
-        below += told < private * (1 - 1e-9)
+        value = float(result.answer) - conversion / s - result.publication
+        below += value < private * (1 - 1e-9)
     assert 0.04 < below / 150 < 0.18
 
 
@@ -274,19 +274,19 @@ def test_windows_are_what_they_say() -> None:
                 np.clip(np.floor(place + way * per_step * distance), 0, 22).astype(np.intp)
                 for way in (-1.0, 1.0)
             )
-            found = windows.largest(first, last, low, high)
-            for i, value in enumerate(found.tolist()):
+            result = windows.largest(first, last, low, high)
+            for i, value in enumerate(result.tolist()):
                 assert value == table[first[i] : last[i] + 1, low[i] : high[i] + 1].max()
 
 
 def test_a_confident_run_can_be_published() -> None:
     votes = votes_of(2000)
     gnmax = dp.GNMax(sigma=40, level="agent", threshold=150, threshold_sigma=50)
-    found = gnmax.sanitized(votes, 1e-5, seed=1)
+    result = gnmax.sanitized(votes, 1e-5, seed=1)
     private = gnmax.cost(votes, 1e-5, exact=False).data_dependent.upper
     whatever = gnmax.plan(2000).epsilon(delta=1e-5).upper
-    assert private is not None and whatever is not None and found.answer.upper is not None
-    assert private < found.answer.upper < whatever
+    assert private is not None and whatever is not None and result.answer.upper is not None
+    assert private < result.answer.upper < whatever
 
 
 @pytest.mark.parametrize(
@@ -306,8 +306,8 @@ def test_interactive_and_neighbourly_runs_can_be_published(
     )
     baseline = None if near else 0.4 * votes
     monkeypatch.setattr(screened_sensitivity, "_REAL_ROWS", 200)  # coarser cells, the same claims
-    found = gnmax.sanitized(votes, 1e-5, baseline=baseline, seed=1)
+    result = gnmax.sanitized(votes, 1e-5, baseline=baseline, seed=1)
     private = gnmax.cost(votes, 1e-5, baseline=baseline, exact=False).data_dependent.upper
     whatever = gnmax.plan(500).epsilon(delta=1e-5).upper
-    assert private is not None and whatever is not None and found.answer.upper is not None
-    assert private < found.answer.upper < whatever
+    assert private is not None and whatever is not None and result.answer.upper is not None
+    assert private < result.answer.upper < whatever

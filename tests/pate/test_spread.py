@@ -107,8 +107,8 @@ def test_agents_with_neighbours_have_two_ends(threshold: int | None) -> None:
     rng = np.random.default_rng(2)
     votes = 5 * rng.multinomial(30, rng.dirichlet(np.ones(6) * 0.3, size=30))
     screened = {} if threshold is None else {"threshold": threshold, "threshold_sigma": 4}
-    found = dp.GNMax(sigma=6, level="agent", neighbours=5, **screened).cost(votes, 1e-5)  # type: ignore[arg-type]
-    assert found.exact is not None
-    lower, upper = found.exact.lower, found.exact.upper
-    assert lower is not None and upper is not None and found.data_dependent.upper is not None
-    assert 0.0 < lower <= upper <= found.data_dependent.upper
+    result = dp.GNMax(sigma=6, level="agent", neighbours=5, **screened).cost(votes, 1e-5)  # type: ignore[arg-type]
+    assert result.exact is not None
+    lower, upper = result.exact.lower, result.exact.upper
+    assert lower is not None and upper is not None and result.data_dependent.upper is not None
+    assert 0.0 < lower <= upper <= result.data_dependent.upper

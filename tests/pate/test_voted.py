@@ -21,9 +21,9 @@ VOTES = [[9, 4, 2], [5, 5, 1]]
 def neighbours(made: dp.GNMax, row: list[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(P, Q) of one query's label, of the votes and each neighbour's, either way."""
     ready = Histograms.of(np.array([row]))
-    found = laws(ready.counts, made.neighbouring, made.noise)
-    for other in found.other:
-        pair = np.exp(found.own[0]), np.exp(other)
+    result = laws(ready.counts, made.neighbouring, made.noise)
+    for other in result.other:
+        pair = np.exp(result.own[0]), np.exp(other)
         yield pair
         yield pair[::-1]
 
@@ -43,13 +43,13 @@ def test_ends_hold_every_choice_of_neighbours(level: str) -> None:
     made = dp.GNMax(sigma=4, level=level)
     plan = made.on(VOTES)
     for epsilon in (0.02, 0.1, 0.25):
-        found = plan.delta(epsilon)
+        answer = plan.delta(epsilon)
         # neighbours of both orders are mixed here, which no data sets are: at least what is realised
         most = composed(made, lambda loss, e=epsilon: max(0.0, -math.expm1(e - loss)))  # type: ignore[misc]
-        assert found.lower <= most * (1 + 1e-9)
-        back = plan.epsilon(found.upper)
+        assert answer.lower <= most * (1 + 1e-9)
+        back = plan.epsilon(answer.upper)
         assert back.upper >= epsilon * (1 - 1e-3) and back.side is dp.Side.TWO_SIDED
-        assert 0.0 < found.lower <= found.upper <= 3.0 * found.lower
+        assert 0.0 < answer.lower <= answer.upper <= 3.0 * answer.lower
 
 
 def test_votes_beside_noise_are_a_mixture() -> None:
@@ -64,9 +64,9 @@ def test_votes_beside_noise_are_a_mixture() -> None:
                 ndtr(0.5 / sigma - e * sigma) - math.exp(e) * ndtr(-0.5 / sigma - e * sigma)
             )
 
-        found = plan.delta(epsilon, method="exact")
-        assert found.lower <= composed(made, noise) * (1 + 1e-9)
-        assert found.upper <= 1.2 * composed(made, noise)
+        answer = plan.delta(epsilon, method="exact")
+        assert answer.lower <= composed(made, noise) * (1 + 1e-9)
+        assert answer.upper <= 1.2 * composed(made, noise)
 
 
 def test_it_never_costs_more_than_any_votes_would() -> None:
@@ -85,7 +85,7 @@ def test_it_never_costs_more_than_any_votes_would() -> None:
 
 def test_noise_for_given_votes_can_be_sought() -> None:
     votes = [[40, 3, 2], [20, 18, 7]] * 4
-    found = dp.calibrate(
+    calibrated = dp.calibrate(
         lambda s: dp.GNMax(sigma=s, level="agent").on(votes),
         epsilon=1,
         delta=1e-5,
@@ -93,7 +93,7 @@ def test_noise_for_given_votes_can_be_sought() -> None:
         bounds=(1, 100),
         name="sigma",
     )
-    assert float(dp.GNMax(sigma=found.upper, level="agent").on(votes).epsilon(1e-5)) <= 1.0
+    assert float(dp.GNMax(sigma=calibrated.upper, level="agent").on(votes).epsilon(1e-5)) <= 1.0
 
 
 def test_it_is_saved_with_its_votes() -> None:

@@ -25,7 +25,7 @@ def row(index: int) -> dict[str, object] | None:
     if str(exact.strength) != "converged" or any("lattice" in line for line in exact.basis):
         return None
     started = time.process_time()
-    found = plan.epsilon(delta=delta, method="lattice")
+    answer = plan.epsilon(delta=delta, method="lattice")
     seconds = time.process_time() - started
     assert exact.lower is not None and exact.upper is not None
     return {
@@ -33,8 +33,8 @@ def row(index: int) -> dict[str, object] | None:
         "plan": repr(plan),
         "delta": delta,
         "exact": [exact.lower, exact.value, exact.upper],
-        "lattice": [found.lower, found.value, found.upper],
-        "width": width(found.value, found.upper),
+        "lattice": [answer.lower, answer.value, answer.upper],
+        "width": width(answer.value, answer.upper),
         "cpu": round(seconds, 3),
     }
 
@@ -51,10 +51,10 @@ def main() -> None:
     rows = json.loads(HERE.read_text()) if HERE.exists() else []
     rows = [one for one in rows if not first <= one["index"] < last]
     for index in range(first, last):
-        found = row(index)
-        if found is not None:
-            rows.append(found)
-            print(index, found["cpu"], found["width"], flush=True)
+        result = row(index)
+        if result is not None:
+            rows.append(result)
+            print(index, result["cpu"], result["width"], flush=True)
         if index % 25 == 24 or index == last - 1:
             rows.sort(key=lambda one: one["index"])
             HERE.write_text("[\n" + ",\n".join(json.dumps(one) for one in rows) + "\n]\n")

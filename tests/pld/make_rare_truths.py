@@ -110,7 +110,7 @@ def density(z: mpf) -> mpf:
 def integrated(f: Callable[[mpf], mpf], low: mpf, high: mpf, marks: list[mpf]) -> mpf:
     """Between the kinks of f, by panels of a 12th; those of a 24th have to agree."""
     ends = [low, *sorted(m for m in marks if low < m < high), high]
-    found = []
+    results = []
     for panels in (12, 24):
         parts = []
         for a, b in itertools.pairwise(ends):
@@ -120,10 +120,10 @@ def integrated(f: Callable[[mpf], mpf], low: mpf, high: mpf, marks: list[mpf]) -
             ]  # a kink is felt from afar
             edges |= {m for d in near for m in (a + d, b - d) if a < m < b}
             parts.append(quad(f, sorted(edges), method="gauss-legendre", maxdegree=4))
-        found.append(fsum(parts))
-    if abs(found[0] / found[1] - 1) > mpf(10) ** -13:
-        raise ArithmeticError(f"{found[0]} and {found[1]} are not one integral")
-    return found[1]
+        results.append(fsum(parts))
+    if abs(results[0] / results[1] - 1) > mpf(10) ** -13:
+        raise ArithmeticError(f"{results[0]} and {results[1]} are not one integral")
+    return results[1]
 
 
 def two_steps(rate: str, sigma: str, epsilon: str) -> dict[str, str]:
@@ -131,20 +131,20 @@ def two_steps(rate: str, sigma: str, epsilon: str) -> dict[str, str]:
     one, eps = Sampled(rate, sigma), mpf(epsilon)
     edge = log1p(-one.q)
     low, high = mpf(-11), one.place(eps - edge) + 8
-    found = {}
+    results = {}
     kinks = [one.place(eps - edge)]
     remove = integrated(
         lambda z: density(z) * exp(one.loss(z)) * one.remove(eps - one.loss(z)), low, high, kinks
     )
-    found["remove"] = remove
+    results["remove"] = remove
     if eps < -2 * edge:
-        found["add"] = integrated(
+        results["add"] = integrated(
             lambda z: density(z) * one.add(eps + one.loss(z)), low, high, [one.place(-eps - edge)]
         )
     zero = one.place(mpf(0))
     p, q = one.above(mpf(0))
     marks = [one.place(eps), one.place(eps - edge)]
-    found["fixed"] = (
+    results["fixed"] = (
         integrated(
             lambda z: density(z) * exp(one.loss(z)) * one.mirrored(eps - one.loss(z)),
             zero,
@@ -154,7 +154,7 @@ def two_steps(rate: str, sigma: str, epsilon: str) -> dict[str, str]:
         + integrated(lambda z: density(z) * one.mirrored(eps + one.loss(z)), zero, mpf(12), marks)
         + (1 - p - q) * one.mirrored(eps)
     )
-    return {way: mp.nstr(log(value), 16) for way, value in found.items()}
+    return {way: mp.nstr(log(value), 16) for way, value in results.items()}
 
 
 def many_steps(rate: str, sigma: str, steps: int, epsilon: str) -> str:
@@ -183,7 +183,7 @@ def many_steps(rate: str, sigma: str, steps: int, epsilon: str) -> str:
         least = mpf(10) ** (-digits)
         kept = [(w / total, x) for w, x in zip(tilted, losses, strict=True) if w > least * total]
         scale = c / 40
-        found: list[mpf] = []
+        results: list[mpf] = []
         for _ in range(6):
             turn, now = [expj(scale * x) for _, x in kept], [mpc(w) for w, _ in kept]
             value, j, size = mpf(0), 0, mpf(1)
@@ -194,9 +194,13 @@ def many_steps(rate: str, sigma: str, steps: int, epsilon: str) -> str:
                 size = abs(term) * c * c
                 now = [a * b for a, b in zip(now, turn, strict=True)]
                 j += 1
-            found.append(value * scale / pi)
-            if len(found) > 1 and found[-1] > 0 and abs(found[-1] / found[-2] - 1) < mpf(10) ** -18:
-                result = steps * log(total) - c * eps + log(found[-1])
+            results.append(value * scale / pi)
+            if (
+                len(results) > 1
+                and results[-1] > 0
+                and abs(results[-1] / results[-2] - 1) < mpf(10) ** -18
+            ):
+                result = steps * log(total) - c * eps + log(results[-1])
                 lost = (exponent(c) - result) / log(mpf(10))
                 if digits > lost + 24:
                     return str(mp.nstr(result, 20))
@@ -214,9 +218,9 @@ def main() -> None:
     stored = {row["rate"] for rows in truths.values() for row in rows}
     for rate, sigma, epsilon in TWO:
         if rate not in stored:
-            found = two_steps(rate, sigma, epsilon)
+            result = two_steps(rate, sigma, epsilon)
             truths["two"].append(
-                {"rate": rate, "sigma": sigma, "epsilon": epsilon, "log_delta": found}
+                {"rate": rate, "sigma": sigma, "epsilon": epsilon, "log_delta": result}
             )
             path.write_text(json.dumps(truths, indent=1) + "\n")
     for rate, sigma, steps, epsilon in MANY:

@@ -32,16 +32,16 @@ class Plan:
 def plans() -> list[Plan]:
     """254 with rate * steps < 1 and 16 up to 30; rates 1e-12 to .1, up to 1e9 steps, delta to 1e-300."""
     rng = random.Random(SEED)
-    found: list[Plan] = []
-    while len(found) < COUNT:
+    results: list[Plan] = []
+    while len(results) < COUNT:
         rate, steps = float(f"{10 ** rng.uniform(-12, -1):.4g}"), int(10 ** rng.uniform(0, 9))
-        if not (rate * steps < 1.0 if len(found) < RARE else 1.0 <= rate * steps < 30.0):
+        if not (rate * steps < 1.0 if len(results) < RARE else 1.0 <= rate * steps < 30.0):
             continue
         sigma = round(math.exp(rng.uniform(math.log(0.3), math.log(20))), 4)
         top = math.log10(rate * steps) - 0.5
         low = max(-300.0, 3 * top - 40) if rng.random() < 0.7 else -300.0
-        found.append(Plan(rate, steps, sigma, float(f"{10 ** rng.uniform(low, top):.4g}")))
-    return found
+        results.append(Plan(rate, steps, sigma, float(f"{10 ** rng.uniform(low, top):.4g}")))
+    return results
 
 
 def calibrations(count: int = 80) -> list[tuple[Plan, float]]:

@@ -43,17 +43,17 @@ def log_delta(mu: float, epsilon: float) -> float:
 )
 def test_gaussians_compose_to_one(mu: float, count: int, epsilon: float) -> None:
     exact = log_delta(mu * math.sqrt(count), epsilon)
-    found = brackets.log_delta([(normal(mu), float(count))], epsilon)
-    assert found.lower <= exact <= found.upper
-    assert found.upper - found.lower <= 1e-4 and found.resolved
+    result = brackets.log_delta([(normal(mu), float(count))], epsilon)
+    assert result.lower <= exact <= result.upper
+    assert result.upper - result.lower <= 1e-4 and result.resolved
 
 
 @pytest.mark.parametrize(("width", "target"), [(1e-4, -11.5), (1e-6, -11.5), (1e-4, -138.2)])
 def test_the_width_is_what_is_asked(width: float, target: float) -> None:
     """Also at delta 1e-60."""
-    found = brackets.epsilon([(normal(0.1), 100.0)], target, width)
-    assert 0.0 < found.upper - found.lower <= width * found.upper
-    assert log_delta(1.0, found.lower) >= target >= log_delta(1.0, found.upper)
+    answer = brackets.epsilon([(normal(0.1), 100.0)], target, width)
+    assert 0.0 < answer.upper - answer.lower <= width * answer.upper
+    assert log_delta(1.0, answer.lower) >= target >= log_delta(1.0, answer.upper)
 
 
 def normal(mu: float) -> Cut:
@@ -101,23 +101,23 @@ def test_three_outcomes(p: list[str], q: list[str]) -> None:
     )
     for count, epsilon in ((1, 0.1), (7, 0.5), (40, 1.5)):
         exact = multinomial(first, second, count, epsilon)
-        found = brackets.log_delta([(source, float(count))], epsilon)
-        assert found.lower <= exact <= found.upper
+        result = brackets.log_delta([(source, float(count))], epsilon)
+        assert result.lower <= exact <= result.upper
 
 
 def test_randomised_response_is_exact() -> None:
     run = dp.RandomizedResponse(eps0=0.1) * 1000
-    found, other = (
+    answer, other = (
         run.epsilon(delta=1e-6, method="lattice"),
         run.epsilon(delta=1e-6, method="exact"),
     )
-    assert str(found.strength) == "converged"
-    assert found.lower is not None and found.upper is not None
-    assert found.upper - found.lower < 1e-10 * found.upper
-    assert found.value == pytest.approx(other.value, rel=1e-10)
+    assert str(answer.strength) == "converged"
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.upper - answer.lower < 1e-10 * answer.upper
+    assert answer.value == pytest.approx(other.value, rel=1e-10)
     # a thousand answers: the binomial sum in 40 digits
     with mpmath.workdps(40):
-        e0, eps = mpmath.mpf("0.1"), mpmath.mpf(found.value)
+        e0, eps = mpmath.mpf("0.1"), mpmath.mpf(answer.value)
         share = mpmath.exp(e0) / (1 + mpmath.exp(e0))
         total = mpmath.mpf(0)
         for k in range(500, 1001):
@@ -140,8 +140,8 @@ def test_brackets_hold_what_the_contour_says(row: dict[str, object]) -> None:
     plan, delta = random_plan(int(str(row["index"])))
     assert repr(plan) == row["plan"] and delta == row["delta"]
     lower, _, upper = row["exact"]  # type: ignore[misc]
-    found = plan.epsilon(delta=delta, method="lattice")
-    assert contains(found, lower, upper) and width(found.value, found.upper) <= 1e-4
+    answer = plan.epsilon(delta=delta, method="lattice")
+    assert contains(answer, lower, upper) and width(answer.value, answer.upper) <= 1e-4
 
 
 def test_all_brackets_that_were_written_down() -> None:
@@ -162,8 +162,8 @@ def test_many_point_losses_beside_one_smooth_step() -> None:
     assert once == 1.0
     order = np.argsort(points.losses)
     losses, logs = points.losses[order], points.log_p[order]
-    found = plan.epsilon(delta=delta, method="lattice@1e-6")
-    assert found.lower is not None and found.upper is not None
+    answer = plan.epsilon(delta=delta, method="lattice@1e-6")
+    assert answer.lower is not None and answer.upper is not None
 
     def truth(epsilon: float) -> float:
         total = 0.0
@@ -176,20 +176,20 @@ def test_many_point_losses_beside_one_smooth_step() -> None:
                 total += math.exp(log_mass + one.value)
         return total
 
-    assert truth(found.upper) <= float(delta) * (1 + 1e-10)
-    assert truth(found.lower) >= float(delta) * (1 - 1e-10)
+    assert truth(answer.upper) <= float(delta) * (1 + 1e-10)
+    assert truth(answer.lower) >= float(delta) * (1 - 1e-10)
 
 
 def test_rare_hits_are_resolved() -> None:
     """T q < 1: no contour did (engine.md 3b). Truth: the chance of one hit and of two, to 1e-8 of delta."""
     run = dp.Poisson("1e-5")(dp.Gaussian(sigma="0.5")) * 1000
-    found = run.epsilon(delta=1e-8, method="lattice")
-    assert found.lower is not None and found.upper is not None
-    assert 0.468 < found.lower <= found.upper < 0.4683
-    assert (found.upper - found.lower) / found.upper < 1e-4
+    answer = run.epsilon(delta=1e-8, method="lattice")
+    assert answer.lower is not None and answer.upper is not None
+    assert 0.468 < answer.lower <= answer.upper < 0.4683
+    assert (answer.upper - answer.lower) / answer.upper < 1e-4
     auto = run.epsilon(delta=1e-8)
     assert auto.lower is not None and auto.upper is not None
-    assert auto.lower <= found.upper and found.lower <= auto.upper
+    assert auto.lower <= answer.upper and answer.lower <= auto.upper
     assert (auto.upper - auto.lower) / auto.upper < 1e-4
 
 
@@ -204,9 +204,9 @@ def test_tiny_losses_keep_their_digits(
     source = Cut(law if remove else law.reversed())
     epsilon = 5.0 * rate / sigma * math.sqrt(count)
     exact = Direction([(source, count)]).log_delta(epsilon)
-    found = brackets.log_delta([(source, count)], epsilon, 1e-6)
-    assert found.lower <= exact.value <= found.upper
-    assert found.upper - found.lower <= 1.1e-6
+    result = brackets.log_delta([(source, count)], epsilon, 1e-6)
+    assert result.lower <= exact.value <= result.upper
+    assert result.upper - result.lower <= 1.1e-6
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
@@ -215,12 +215,12 @@ def test_tiny_losses_keep_their_digits(
 def test_rare_hits_are_narrow(sigma: float, rate: str, count: int, delta: str) -> None:
     """Brackets of 1e-6 by the lattice, and at a tenth of that they agree."""
     run = dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * count
-    found = run.epsilon(delta=delta, method="lattice@1e-6")
-    assert found.lower is not None and found.upper is not None
-    assert 0.0 <= found.upper - found.lower <= 1.01e-6 * found.upper
+    answer = run.epsilon(delta=delta, method="lattice@1e-6")
+    assert answer.lower is not None and answer.upper is not None
+    assert 0.0 <= answer.upper - answer.lower <= 1.01e-6 * answer.upper
     finer = run.epsilon(delta=delta, method="lattice@1e-7")
     assert finer.lower is not None and finer.upper is not None
-    assert found.lower <= finer.upper and finer.lower <= found.upper
+    assert answer.lower <= finer.upper and finer.lower <= answer.upper
 
 
 @pytest.mark.parametrize("sigma", [0.6, 1.0])
@@ -230,21 +230,21 @@ def test_a_million_steps(sigma: float) -> None:
     less = calls(lambda: few.epsilon(delta=1e-6, method="lattice"))
     assert calls(lambda: run.epsilon(delta=1e-6, method="lattice")) < 6 * less
     assert memory(lambda: run.epsilon(delta="1.1e-6", method="lattice")) < 4e7  # bytes
-    found = run.epsilon(delta=1e-6, method="lattice")
+    answer = run.epsilon(delta=1e-6, method="lattice")
     exact = run.epsilon(delta=1e-6, method="exact")
     assert exact.lower is not None and exact.upper is not None
-    assert found.lower is not None and found.upper is not None
-    assert contains(found, exact.lower, exact.upper)
-    assert (found.upper - found.lower) / found.upper <= 1e-4
+    assert answer.lower is not None and answer.upper is not None
+    assert contains(answer, exact.lower, exact.upper)
+    assert (answer.upper - answer.lower) / answer.upper <= 1e-4
 
 
 def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few points: the bracket is wide, and right."""
     monkeypatch.setattr(brackets, "most_places", lambda laws: 1 << 10)
     monkeypatch.setattr(brackets, "MOST_SPARSE", 1 << 10)
-    found = brackets.epsilon([(normal(0.001), 1e6)], math.log(1e-5), 1e-4)
-    assert not found.resolved
-    assert log_delta(1.0, found.lower) >= math.log(1e-5) >= log_delta(1.0, found.upper)
+    result = brackets.epsilon([(normal(0.001), 1e6)], math.log(1e-5), 1e-4)
+    assert not result.resolved
+    assert log_delta(1.0, result.lower) >= math.log(1e-5) >= log_delta(1.0, result.upper)
     run = dp.Poisson("0.01")(dp.Gaussian(sigma=10)) * 10**6
     answer = run.epsilon(delta=1e-5, method="lattice")
     assert str(answer.strength) == "bound"
@@ -262,18 +262,18 @@ def test_the_transform_is_the_convolution(masses: list[float], count: int, c: fl
     weights = np.array(masses) / sum(masses)
     law = GridLaw(-0.37, 0.25, np.arange(weights.size) - 1, weights, 0.0)
     total = tilted_sum([(law, float(count))], c)
-    found = compose([(law, float(count))], total, window([(law, float(count))], total, -40.0))
+    result = compose([(law, float(count))], total, window([(law, float(count))], total, -40.0))
     direct = np.ones(1)
     for _ in range(count):
         direct = np.convolve(direct, weights)
     losses = count * law.losses[0] + 0.25 * np.arange(direct.size)
     tilted = direct * np.exp(c * losses - total.log_moment)
-    at = np.round((losses - found.losses[0]) / 0.25).astype(int)
-    inside = (at >= 0) & (at < found.masses.size)
-    error = np.abs(found.masses[at[inside]] - tilted[inside])
+    at = np.round((losses - result.losses[0]) / 0.25).astype(int)
+    inside = (at >= 0) & (at < result.masses.size)
+    error = np.abs(result.masses[at[inside]] - tilted[inside])
     exponent = 4e-16 * (abs(total.log_moment) + c * float(np.abs(losses).max()))  # this test's own
-    assert error.max() <= found.rounding[0] + found.wrapped + exponent
-    assert tilted[~inside].sum() <= found.wrapped
+    assert error.max() <= result.rounding[0] + result.wrapped + exponent
+    assert tilted[~inside].sum() <= result.wrapped
 
 
 def test_questions_all_have_answers_without_a_contour() -> None:
@@ -294,8 +294,8 @@ def test_what_has_no_pair_is_refused() -> None:
 def test_open_failures_are_part_of_delta() -> None:
     run: Node = dp.ApproxDP(epsilon="0.1", delta="1e-7") * 10
     assert run.epsilon(delta=1e-7, method="lattice").value == math.inf
-    found = run.delta(epsilon=1.0, method="lattice")
-    assert float(found) == pytest.approx(1e-6, rel=1e-3)
+    answer = run.delta(epsilon=1.0, method="lattice")
+    assert float(answer) == pytest.approx(1e-6, rel=1e-3)
     plan = Composition(run, dp.Adjacency.ADD_REMOVE)
     fine = Lattice(width=1e-6).log_delta(plan, 0.3)
     assert fine.lower is not None and fine.upper is not None and fine.upper - fine.lower < 1e-6

@@ -120,7 +120,7 @@ def test_sums_of_many_different_laws_stay_within_the_budget() -> None:
     for k in range(1, 60):
         run = run + dp.Poisson("0.01")(dp.Laplace(b=f"{1 + 0.02 * k:.2f}"))
     with metered() as work:
-        found = run.epsilon(delta=1e-5, method="lattice")
+        answer = run.epsilon(delta=1e-5, method="lattice")
     assert 0.0 < work.spent < WORK
-    assert found.lower is not None and found.upper is not None
-    assert 0.0 < found.upper - found.lower <= 1e-4 * found.upper
+    assert answer.lower is not None and answer.upper is not None
+    assert 0.0 < answer.upper - answer.lower <= 1e-4 * answer.upper

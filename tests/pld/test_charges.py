@@ -91,23 +91,23 @@ def log_delta(losses: Floats, masses: Floats, epsilon: float) -> float:
 @pytest.mark.parametrize("log_tail", [-1.0, -4.0])
 def test_what_a_window_leaves_out_is_charged(epsilon: float, log_tail: float) -> None:
     """A window so short that a share of the tilted mass wraps around into it."""
-    found, losses, masses = composed(40, 0.4, log_tail)
+    value, losses, masses = composed(40, 0.4, log_tail)
     exact = log_delta(losses, masses, epsilon)
-    assert found.log_delta(epsilon, upper=False) <= exact <= found.log_delta(epsilon, upper=True)
-    c, total = found.total.c, found.total
-    above = found.losses > epsilon
-    gap = found.losses[above] - epsilon
-    plain = float(found.masses[above] @ (np.exp(-c * gap) * -np.expm1(-gap)))
+    assert value.log_delta(epsilon, upper=False) <= exact <= value.log_delta(epsilon, upper=True)
+    c, total = value.total.c, value.total
+    above = value.losses > epsilon
+    gap = value.losses[above] - epsilon
+    plain = float(value.masses[above] @ (np.exp(-c * gap) * -np.expm1(-gap)))
     as_read = total.log_moment - c * epsilon + math.log(plain)
     assert abs(as_read - exact) > 1e-7  # uncharged, one of the ends would be wrong
 
 
 def test_what_a_transform_rounds_is_charged() -> None:
     """Read twenty deviations above where it is centred, where all masses are rounding."""
-    found, losses, masses = composed(400, 0.05, -38.0)
-    epsilon = float(found.losses[-1]) - 0.75
+    value, losses, masses = composed(400, 0.05, -38.0)
+    epsilon = float(value.losses[-1]) - 0.75
     exact = log_delta(losses, masses, epsilon)
-    lower, upper = (found.log_delta(epsilon, upper=side) for side in (False, True))
+    lower, upper = (value.log_delta(epsilon, upper=side) for side in (False, True))
     assert lower <= exact <= upper
     assert upper - exact > 1.0 or exact - lower > 1.0
 
@@ -137,17 +137,17 @@ def test_a_mirror_image_has_no_more_than_all_mass() -> None:
 
 def test_what_lies_above_a_window_is_charged() -> None:
     """Read at the end of a short window: most of what is above epsilon has wrapped around to below it."""
-    found, losses, masses = composed(400, 0.05, -1.0)
-    epsilon = float(found.losses[-1]) - 0.2
+    entry, losses, masses = composed(400, 0.05, -1.0)
+    epsilon = float(entry.losses[-1]) - 0.2
     exact = log_delta(losses, masses, epsilon)
-    value = float(found.masses[-1]) * math.exp(-0.2 * found.total.c) * -math.expm1(-0.2)
-    assert found.total.log_moment - found.total.c * epsilon + math.log(value) < exact
-    assert found.log_delta(epsilon, upper=False) <= exact <= found.log_delta(epsilon, upper=True)
+    value = float(entry.masses[-1]) * math.exp(-0.2 * entry.total.c) * -math.expm1(-0.2)
+    assert entry.total.log_moment - entry.total.c * epsilon + math.log(value) < exact
+    assert entry.log_delta(epsilon, upper=False) <= exact <= entry.log_delta(epsilon, upper=True)
 
 
 def test_losses_beyond_all_weights_are_charged() -> None:
     """The next loss lies 54 / c above: it is left out of the sum."""
-    found, losses, masses = composed(3, 60.0, -38.0)
+    value, losses, masses = composed(3, 60.0, -38.0)
     epsilon = float(losses[-1]) - 0.9
     exact = log_delta(losses, masses, epsilon)
-    assert found.log_delta(epsilon, upper=False) <= exact <= found.log_delta(epsilon, upper=True)
+    assert value.log_delta(epsilon, upper=False) <= exact <= value.log_delta(epsilon, upper=True)

@@ -25,8 +25,8 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
 
 def rows(name: str, table: str = "plans.json") -> list[Row]:
-    found: list[Row] = json.loads((GOLDEN / table).read_text())["sections"][name]["rows"]
-    return found
+    entry: list[Row] = json.loads((GOLDEN / table).read_text())["sections"][name]["rows"]
+    return entry
 
 
 def laplace(b: float) -> LossDistribution:
@@ -57,10 +57,10 @@ def worst_epsilon(ways: list[list[tuple[LossDistribution, float]]], log_delta: f
             or contour.chernoff(way, best.value) < log_delta
         ):
             continue
-        found = contour.epsilon(way, log_delta)
-        if not found.resolved:
+        answer = contour.epsilon(way, log_delta)
+        if not answer.resolved:
             return None
-        best = found if best is None or found.value > best.value else best
+        best = answer if best is None or answer.value > best.value else best
     return best
 
 
@@ -76,13 +76,13 @@ def test_golden_epsilons(name: str, table: str, refused: int) -> None:
     """What is resolved is right, to its own stated error; hardly anything is refused where hits are many."""
     left_out = 0
     for row in rows(name, table)[:: 3 if name == "rare" else 1]:
-        found = worst_epsilon(directions(row), math.log(float(row["delta"])))
-        if found is None:
+        result = worst_epsilon(directions(row), math.log(float(row["delta"])))
+        if result is None:
             left_out += 1
             continue
         truth = float(row["epsilon"])
-        assert abs(found.value - truth) <= 2.0 * found.error + 3e-13 * truth, label(row)
-        assert found.error <= 1e-9 * max(truth, 1e-300) or truth == 0.0, label(row)
+        assert abs(result.value - truth) <= 2.0 * result.error + 3e-13 * truth, label(row)
+        assert result.error <= 1e-9 * max(truth, 1e-300) or truth == 0.0, label(row)
     assert left_out <= refused
 
 
@@ -94,12 +94,12 @@ def test_golden_samples_of_fixed_size() -> None:
             ("upper", [[(law.mirrored(), row["T"])]]),
             ("lower", [[(law, row["T"])], [(law.reversed(), row["T"])]]),
         ):
-            found = worst_epsilon(ways, math.log(float(row["delta"])))
-            if found is None:
+            result = worst_epsilon(ways, math.log(float(row["delta"])))
+            if result is None:
                 left_out += 1
                 continue
             truth = float(row[name]["epsilon"])
-            assert abs(found.value - truth) <= 2.0 * found.error + 3e-13 * truth, label(row)
+            assert abs(result.value - truth) <= 2.0 * result.error + 3e-13 * truth, label(row)
     assert left_out <= 5
 
 
@@ -114,10 +114,10 @@ def test_an_epsilon_that_a_line_came_to_is_read_again(steps: int) -> None:
 
 def test_golden_deltas_of_laplace() -> None:
     for row in rows("laplace"):
-        found = [contour.log_delta(way, float(row["epsilon"])) for way in directions(row)]
-        assert all(one.resolved for one in found), label(row)
+        results = [contour.log_delta(way, float(row["epsilon"])) for way in directions(row)]
+        assert all(one.resolved for one in results), label(row)
         truth = float(mpmath.log(mpmath.mpf(row["delta"])))
-        best = max(found, key=lambda one: one.value)
+        best = max(results, key=lambda one: one.value)
         assert abs(best.value - truth) <= 2.0 * best.error + 3e-13 * abs(truth), label(row)
 
 
@@ -126,10 +126,10 @@ def test_golden_deltas_of_laplace() -> None:
 def test_one_laplace_step_near_its_largest_loss(epsilon_0: float, delta: float) -> None:
     """delta = 1 - e^{(epsilon - epsilon_0)/2} for 0 <= epsilon <= epsilon_0, solved for epsilon."""
     truth = max(0.0, epsilon_0 + 2.0 * math.log1p(-delta))
-    found = contour.epsilon([(laplace(1.0 / epsilon_0), 1)], math.log(delta))
+    answer = contour.epsilon([(laplace(1.0 / epsilon_0), 1)], math.log(delta))
     # the largest loss alone may tell epsilon, as the middle of two ends
-    assert found.error <= 5.1e-11 * epsilon_0
-    assert abs(found.value - truth) <= found.error
+    assert answer.error <= 5.1e-11 * epsilon_0
+    assert abs(answer.value - truth) <= answer.error
 
 
 # -- plans that a rule was once wrong about, and what another method says ----------------------
@@ -160,22 +160,22 @@ TRAPS = {
 def test_once_wrong(trap: tuple[float, ...]) -> None:
     rate, sigma, steps, delta, lower, upper = trap
     law = gaussian(1.0 / sigma).sampled(rate)
-    found = contour.epsilon([(law, steps)], math.log(delta))
-    if found.resolved:
-        assert lower <= found.value + found.error and found.value - found.error <= upper
+    answer = contour.epsilon([(law, steps)], math.log(delta))
+    if answer.resolved:
+        assert lower <= answer.value + answer.error and answer.value - answer.error <= upper
 
 
 def test_atoms_taken_out_or_refused() -> None:
     """4.98908e-6 was claimed for 4.98345e-6, by a line of 5,057 nodes that is refused now."""
     law = laplace(25.5).sampled(1.36e-5)
     for eps in (1e-7, 1e-6, 1e-5, 1e-4):
-        found = contour.log_delta([(law, 95)], eps)
-        if found.resolved:
+        log_delta = contour.log_delta([(law, 95)], eps)
+        if log_delta.resolved:
             # one step beyond eps is below all of them, and so is the union of the steps above
             one = 95.0 * float(law.profile(np.array([0.0]))[0][0])
-            assert math.exp(found.value) <= one
-    found = contour.log_delta([(law, 95)], 1e-9)
-    assert not found.resolved or math.exp(found.value) <= one
+            assert math.exp(log_delta.value) <= one
+    log_delta = contour.log_delta([(law, 95)], 1e-9)
+    assert not log_delta.resolved or math.exp(log_delta.value) <= one
 
 
 @pytest.mark.parametrize("mu", [1e-6, 0.3, 5.0, 1e4])
@@ -186,16 +186,16 @@ def test_gaussian_sums_against_the_closed_form(mu: float) -> None:
         eps = float(max(m * m / 2 + z * m, mpmath.mpf("1e-9")))
         e = mpmath.mpf(eps)
         truth = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
-        found = contour.log_delta([(gaussian(mu), steps)], eps)
-        assert found.resolved
+        log_delta = contour.log_delta([(gaussian(mu), steps)], eps)
+        assert log_delta.resolved
         condition = 1e-15 * (1.0 + eps / float(m) ** 2 * eps)
-        assert abs(found.value - float(mpmath.log(truth))) <= 2.0 * found.error + condition
+        assert abs(log_delta.value - float(mpmath.log(truth))) <= 2.0 * log_delta.error + condition
 
 
 def test_two_steps_next_to_the_largest_loss() -> None:
     """The damped rule ended where the tilted law does on the axis: epsilon was 1e-9 too small."""
     law, rate = gaussian(1.0).sampled(0.0625).reversed(), mpmath.mpf("0.0625")
-    found = contour.epsilon([(law, 2)], -8.0)
+    answer = contour.epsilon([(law, 2)], -8.0)
 
     def place(loss: Any) -> Any:
         return mpmath.log((mpmath.exp(-loss) - 1 + rate) / rate) + 0.5
@@ -209,9 +209,9 @@ def test_two_steps_next_to_the_largest_loss() -> None:
 
     def both(x: Any) -> Any:
         loss = -mpmath.log(1 - rate + rate * mpmath.exp(x - 0.5))
-        return mpmath.npdf(x) * profile(found.value - loss)
+        return mpmath.npdf(x) * profile(answer.value - loss)
 
-    last = place(found.value + mpmath.log(1 - rate))
+    last = place(answer.value + mpmath.log(1 - rate))
     truth = mpmath.log(mpmath.quad(both, [-12, *(last - 0.5 * k for k in range(10, -1, -1))]))
     assert float(truth) == pytest.approx(-8.0, abs=1e-11)
 
@@ -228,12 +228,12 @@ def test_epsilon_is_the_inverse_of_delta(
 ) -> None:
     law = gaussian(1.0 / sigma).sampled(rate)
     for way in (law, law.reversed(), law.mirrored(), law.thinned(0.5)):
-        found = contour.epsilon([(way, steps)], log_delta)
-        if not found.resolved or found.value == 0.0:
+        answer = contour.epsilon([(way, steps)], log_delta)
+        if not answer.resolved or answer.value == 0.0:
             continue
-        back = contour.log_delta([(way, steps)], found.value)
+        back = contour.log_delta([(way, steps)], answer.value)
         if back.resolved:
-            near = contour.log_delta([(way, steps)], found.value + 2.0 * found.error)
+            near = contour.log_delta([(way, steps)], answer.value + 2.0 * answer.error)
             slack = abs(near.value - back.value) if near.resolved else 0.0
             assert abs(back.value - log_delta) <= back.error + slack + 2e-12 * abs(log_delta)
 
@@ -256,11 +256,11 @@ def test_two_steps_by_brute_force(name: str) -> None:
             rest = law.profile(eps - loss)[0]
             total += float((0.5 * (b - a) * w * np.exp(log_q + loss)) @ rest)
     total += float(np.exp(law.log_p) @ law.profile(eps - law.losses)[0]) if law.losses.size else 0.0
-    found = contour.log_delta([(law, 2)], eps)
+    log_delta = contour.log_delta([(law, 2)], eps)
     if name != "mirrored":
-        assert found.resolved
-    if found.resolved:
-        assert math.exp(found.value) == pytest.approx(total, rel=1e-10)
+        assert log_delta.resolved
+    if log_delta.resolved:
+        assert math.exp(log_delta.value) == pytest.approx(total, rel=1e-10)
 
 
 def test_randomised_response_against_the_binomial_sum() -> None:
@@ -279,8 +279,10 @@ def test_randomised_response_against_the_binomial_sum() -> None:
             )
             for k in range(steps + 1)
         )
-        found = contour.log_delta([(law, steps)], eps)
-        assert found.resolved and found.value == pytest.approx(float(mpmath.log(truth)), abs=1e-12)
+        log_delta = contour.log_delta([(law, steps)], eps)
+        assert log_delta.resolved and log_delta.value == pytest.approx(
+            float(mpmath.log(truth)), abs=1e-12
+        )
 
 
 def test_periodic_line_agrees_with_the_finite_sum() -> None:
@@ -300,8 +302,10 @@ def test_periodic_line_agrees_with_the_finite_sum() -> None:
             * (1 - mpmath.exp(mpmath.mpf(eps) - (2 * k - steps) * mpmath.mpf(eps0)))
             for k in range(first, min(first + 600, steps + 1))
         )
-        found = contour.log_delta([(law, steps)], eps)
-        assert found.resolved and found.value == pytest.approx(float(mpmath.log(truth)), abs=1e-11)
+        log_delta = contour.log_delta([(law, steps)], eps)
+        assert log_delta.resolved and log_delta.value == pytest.approx(
+            float(mpmath.log(truth)), abs=1e-11
+        )
 
 
 @pytest.mark.parametrize("order", [1.01, 2.0, 3.0, 32.0, 1000.0])
@@ -320,16 +324,16 @@ def test_moments_of_a_sampled_gaussian_are_mironovs(order: float) -> None:
     truth = mpmath.log(mpmath.quad(integrand, sorted(set(edges))))
     law = gaussian(1.0 / sigma).sampled(rate)
     c = order - 1.0
-    found = prepare(law, c, c).cumulants(c).log_moment
-    assert found == pytest.approx(float(truth), rel=1e-12)
+    log_moment = prepare(law, c, c).cumulants(c).log_moment
+    assert log_moment == pytest.approx(float(truth), rel=1e-12)
 
 
 def test_moments_near_one_keep_their_digits() -> None:
     """log M(1) of 10^12 steps: E_Q[r^2] - 1 = q^2 (e^{mu^2} - 1), exactly."""
     for rate, mu in ((1e-4, 0.05), (1e-6, 1.0), (0.5, 1e-5)):
-        found = prepare(gaussian(mu).sampled(rate), 1.0, 1.0).cumulants(1.0).log_moment
+        log_moment = prepare(gaussian(mu).sampled(rate), 1.0, 1.0).cumulants(1.0).log_moment
         truth = math.log1p(rate * rate * math.expm1(mu * mu))
-        assert found == pytest.approx(truth, rel=2e-14)
+        assert log_moment == pytest.approx(truth, rel=2e-14)
 
 
 def test_mean_of_a_truncated_law_counts_what_was_cut() -> None:
@@ -342,11 +346,11 @@ def test_mean_of_a_truncated_law_counts_what_was_cut() -> None:
     loss, log_q = branch.at(at)
     weights = 0.5 * (branch.high + 14.0) * w * np.exp(log_q + loss)
     tilted = weights * np.exp(1.5 * loss)
-    found = moments.cumulants(1.5)
-    assert found.log_moment == pytest.approx(math.log(tilted.sum()), abs=1e-13)
-    assert found.mean == pytest.approx(float(tilted @ loss / tilted.sum()), rel=1e-11)
+    result = moments.cumulants(1.5)
+    assert result.log_moment == pytest.approx(math.log(tilted.sum()), abs=1e-13)
+    assert result.mean == pytest.approx(float(tilted @ loss / tilted.sum()), rel=1e-11)
     _, mean, _ = moments.rough(np.array([1.5, 0.7]))
-    assert float(mean[0]) == pytest.approx(found.mean, rel=1e-6)
+    assert float(mean[0]) == pytest.approx(result.mean, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["remove", "add"])

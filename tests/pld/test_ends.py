@@ -36,8 +36,8 @@ def test_the_end_is_near_and_safe(
         target, slope = 1e-9 * target, 1e-9 * slope
     if name == "kink":
         target -= 25.0
-    found = root(counted, target, start, -10.0, slope, 1e-9, up=up)
+    result = root(counted, target, start, -10.0, slope, 1e-9, up=up)
     assert len(asked) <= 60
-    assert read(found) <= target if up else read(found) >= target
-    other = found + (-1 if up else 1) * 1e-7
+    assert read(result) <= target if up else read(result) >= target
+    other = result + (-1 if up else 1) * 1e-7
     assert read(other) >= target if up else read(other) <= target

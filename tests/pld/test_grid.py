@@ -166,8 +166,8 @@ def added_variance(source: Source, cells: int) -> tuple[float, float]:
     upper, lower = grid_laws(source, Grid.uniform(low, step, 0, 1, cells + 1))
     finer = Grid.uniform(low, step / 8.0, 0, 1, 8 * cells + 1)
     best = grid_laws(source, finer)[1]
-    found = [law.cumulants(0.0).variance for law in (upper, lower, best)]
-    return (found[0] - found[2]) / step**2, (found[2] - found[1]) / step**2
+    results = [law.cumulants(0.0).variance for law in (upper, lower, best)]
+    return (results[0] - results[2]) / step**2, (results[2] - results[1]) / step**2
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.1])

@@ -111,9 +111,9 @@ def test_where_inverts_the_loss(law: LossDistribution) -> None:
         loss, _ = branch.at(x)
         # where the loss is flat along the axis, rounding of a loss is a long way on it
         flat = np.abs(np.gradient(loss, x))
-        told = flat > 1e-9
-        apart = np.abs(branch.where(loss) - x)[told]
-        assert (apart <= 1e-12 + 1e-14 * (1e-3 + np.abs(loss[told])) / flat[told]).all()
+        holds = flat > 1e-9
+        apart = np.abs(branch.where(loss) - x)[holds]
+        assert (apart <= 1e-12 + 1e-14 * (1e-3 + np.abs(loss[holds])) / flat[holds]).all()
 
 
 @every_law

@@ -70,10 +70,10 @@ def test_the_composed_source_is_the_closed_form(way: str, rounds: int, log_delta
     """Gaussians are their own composition: the general way must find what the closed one does."""
     inner = Nested(((Cut(gaussian(0.3)), 20),))
     closed = Cut(gaussian(0.3 * math.sqrt(20.0)))
-    found = brackets.epsilon([(amplified(inner, way), float(rounds))], log_delta)
+    answer = brackets.epsilon([(amplified(inner, way), float(rounds))], log_delta)
     exact = brackets.epsilon([(amplified(closed, way), float(rounds))], log_delta, 1e-5)
-    assert found.lower <= exact.upper and exact.lower <= found.upper
-    assert found.upper - found.lower <= 1.5e-4 * found.upper
+    assert answer.lower <= exact.upper and exact.lower <= answer.upper
+    assert answer.upper - answer.lower <= 1.5e-4 * answer.upper
 
 
 def two_level(epsilon: float, draws: int) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -96,8 +96,8 @@ def test_two_levels_of_sampling() -> None:
     directions = Composition(run, Adjacency.ADD_REMOVE).upper
     for epsilon in (0.05, 0.2):
         for direction, (mean, error) in zip(directions, two_level(epsilon, 10**6), strict=True):
-            found = brackets.log_delta(sources(direction), epsilon)
-            low, high = math.exp(found.lower), math.exp(found.upper)
+            log_delta = brackets.log_delta(sources(direction), epsilon)
+            low, high = math.exp(log_delta.lower), math.exp(log_delta.upper)
             assert low - 5.0 * error <= mean <= high + 5.0 * error + 1e-300
             assert high - low <= 1.2e-4 * high + 1e-300
 
@@ -197,20 +197,20 @@ def test_the_whole_law_is_a_pair() -> None:
     """Both sides of a composition sum to one under P and Q, and bracket its profile."""
     inner = Nested(((sampled(Cut(gaussian(1.0)), 0.2), 8),))
     edges = np.linspace(-3.0, 8.0, 500)
-    found = {}
+    results = {}
     for upper in (True, False):
         pieces = inner.pieces(edges, upper=upper)
         for masses, alone in ((pieces.log_p, pieces.infinite), (pieces.log_q, pieces.lost)):
             assert math.exp(float(logsumexp(masses))) + alone == pytest.approx(1.0, abs=1e-11)
-        found[upper] = [
+        results[upper] = [
             float(np.maximum(np.exp(pieces.log_p) - np.exp(e + pieces.log_q), 0.0).sum())
             + pieces.infinite
             for e in edges[[100, 150, 200, 250]].tolist()
         ]
-    assert all(a >= b for a, b in zip(found[True], found[False], strict=True))
+    assert all(a >= b for a, b in zip(results[True], results[False], strict=True))
     at = float(edges[200])  # points are gathered between edges: there alone all is as it was
     exact = (dp.Poisson("0.2")(STEP) * 8).delta(epsilon=at, method="exact")
-    assert found[False][2] <= exact.value <= found[True][2] * (1 + 1e-9) + 1e-12
+    assert results[False][2] <= exact.value <= results[True][2] * (1 + 1e-9) + 1e-12
 
 
 NESTED = {

@@ -154,9 +154,9 @@ def test_one_draw_of_thousands_of_atoms_is_itself() -> None:
 )
 def test_listed_outcomes_say_what_they_say_of_one_epsilon(plan: dp.Node) -> None:
     for direction in Composition(plan, Adjacency.ADD_REMOVE).upper:
-        found = outcomes(merged(direction.sources))
-        assert found is not None
-        for points in found:
+        result = outcomes(merged(direction.sources))
+        assert result is not None
+        for points in result:
             at = np.append(np.linspace(0.0, 1.1 * float(points.losses[-1]), 101), points.losses)
             at = at[at >= 0.0]
             alone = [points.log_delta(e, upper=True) for e in at.tolist()]

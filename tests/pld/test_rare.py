@@ -86,17 +86,17 @@ def test_plans_are_answered_to_rounding_and_delta_gives_epsilon_back(plan: Plan)
 )
 def test_the_level_does_not_matter(rate: float, sigma: float, steps: float, epsilon: float) -> None:
     laws = [(SampledLaw(Normal(1.0 / sigma), rate), steps)]
-    found = []
+    results = []
     with quiet():
         for level in (0.3, 0.2, 0.15, 0.1, 0.08):
             expansion = rare.by_jumps(laws, epsilon, (level,))
             if expansion is not None:
                 reading = expansion.read(epsilon)
                 if reading.error < 1e-6:
-                    found.append(reading)
-    assert len(found) >= 3
-    for reading in found:
-        assert abs(reading.log_delta - found[0].log_delta) <= reading.error + found[0].error
+                    results.append(reading)
+    assert len(results) >= 3
+    for reading in results:
+        assert abs(reading.log_delta - results[0].log_delta) <= reading.error + results[0].error
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_a_largest_common_loss_far_out_is_not_taken_for_none() -> None:
 
 def test_least_noise_of_a_rare_plan_is_the_boundary() -> None:
     """Once 1e15, where the search ended at its edge."""
-    found = dp.noise_multiplier(epsilon=0.27, delta=6e-36, sample_rate=2e-8, steps=2)
-    assert found == pytest.approx(0.697193204443, rel=1e-9)
+    noise = dp.noise_multiplier(epsilon=0.27, delta=6e-36, sample_rate=2e-8, steps=2)
+    assert noise == pytest.approx(0.697193204443, rel=1e-9)
 
 
 def test_attack_success_against_a_rare_plan() -> None:
@@ -173,13 +173,15 @@ def test_no_noise_is_needed_where_hardly_a_step_touches_the_record(
     mechanism: Callable[[float], dp.Node],
 ) -> None:
     """1 - (1 - q)^T is below delta: once a search of minutes, for Laplace noise."""
-    found = dp.calibrate(
+    calibrated = dp.calibrate(
         lambda x: dp.Poisson("1e-10")(mechanism(x)) * 1000, epsilon=0.1, delta=1e-5, method="exact"
     )
-    assert found.lower is None  # the end of the search is not the least noise that will do
-    assert found.upper is not None
+    assert calibrated.lower is None  # the end of the search is not the least noise that will do
+    assert calibrated.upper is not None
     at_most = -math.expm1(1000 * math.log1p(-1e-10))
-    answer = (dp.Poisson("1e-10")(mechanism(found.upper)) * 1000).delta(epsilon=0.1, method="exact")
+    answer = (dp.Poisson("1e-10")(mechanism(calibrated.upper)) * 1000).delta(
+        epsilon=0.1, method="exact"
+    )
     assert answer.upper is not None
     assert answer.upper <= at_most * (1.0 + 1e-12)
 
@@ -190,10 +192,10 @@ def test_least_noise_of_a_fixed_size_sample_at_a_tiny_delta() -> None:
     def plan(sigma: float) -> dp.Node:
         return dp.WithoutReplacement(1e-3)(dp.Gaussian(sigma=sigma)) * 10
 
-    found = dp.noise_multiplier(
+    noise = dp.noise_multiplier(
         epsilon=1, delta=1e-275, sample_rate=1e-3, steps=10, sampling="uniform"
     )
-    sigma = 0.5 * found  # a clipped sum moves by twice the clip under replace-one
+    sigma = 0.5 * noise  # a clipped sum moves by twice the clip under replace-one
     safe, less = (plan(x).delta(epsilon=1, method="exact") for x in (sigma, sigma * (1.0 - 1e-8)))
     assert safe.log_value is not None
     assert less.log_value is not None

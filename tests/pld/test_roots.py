@@ -13,8 +13,8 @@ from dpacct.pld import atoms, roots
 
 @given(target=st.floats(-700.0, -1e-6), rate=st.floats(1e-6, 1e6))
 def test_decreasing_finds_the_root(target: float, rate: float) -> None:
-    found = roots.decreasing(lambda x: (-rate * x, -rate), target, 0.0)
-    assert found == pytest.approx(-target / rate, rel=1e-14)
+    result = roots.decreasing(lambda x: (-rate * x, -rate), target, 0.0)
+    assert result == pytest.approx(-target / rate, rel=1e-14)
     assert roots.decreasing(lambda x: (-rate * x - 1e3, -rate), target, 0.0) == 0.0
 
 
@@ -46,10 +46,10 @@ def test_powers_are_repeated_convolutions(count: int) -> None:
         for _ in range(count - 1):
             slow = atoms.convolved(slow, base, 0.0)
         mean = count * float(np.exp(base[1]) @ base[0])
-        for found in ((losses, logs), slow):
-            mass = np.exp(found[1])
+        for item in ((losses, logs), slow):
+            mass = np.exp(item[1])
             assert mass.sum() == pytest.approx(1.0, abs=1e-13)
-            assert float(mass @ found[0]) == pytest.approx(mean, abs=1e-12)
+            assert float(mass @ item[0]) == pytest.approx(mean, abs=1e-12)
         for s in (0.5, 2.0):
             once = float(np.exp(base[1] + s * base[0]).sum())
             assert float(np.exp(logs + s * losses).sum()) == pytest.approx(once**count, rel=1e-12)

@@ -116,7 +116,7 @@ def _legendre(count: int) -> list[tuple[mpf, mpf]]:
     """Nodes and weights on [0, 1] by Newton's method on the recurrence."""
     if count not in _NODES:
         with mp.workdps(120):
-            found = []
+            results = []
             for k in range(count):
                 x = mp.cos(mp.pi * (k + mpf(3) / 4) / (count + mpf(1) / 2))
                 for _ in range(9):
@@ -125,8 +125,8 @@ def _legendre(count: int) -> list[tuple[mpf, mpf]]:
                         a, b = b, ((2 * n + 1) * x * b - n * a) / (n + 1)
                     slope = count * (x * b - a) / (x * x - 1)
                     x -= b / slope
-                found.append(((1 + x) / 2, 1 / ((1 - x * x) * slope * slope)))
-            _NODES[count] = found
+                results.append(((1 + x) / 2, 1 / ((1 - x * x) * slope * slope)))
+            _NODES[count] = results
     return _NODES[count]
 
 
@@ -174,9 +174,9 @@ def _invert(
     h = scale * min(up[0], max(down[0], 2 * math.pi * c / (NATS - log_delta)))
     count = int(math.sqrt(2.6 * NATS / curvature) / h) + 4
     while True:  # the inner rules hold up to the highest frequency that is used
-        found = _summed(laws, eps, mpf(c), h, count, 1.1 * c + a, scale)
-        if found is not None:
-            return found
+        result = _summed(laws, eps, mpf(c), h, count, 1.1 * c + a, scale)
+        if result is not None:
+            return result
         count *= 2
 
 
@@ -189,7 +189,7 @@ def _outer(
         tables = [(*law.nodes(x, 0.0, 1.5), law.count) for law in laws]
         return float(_cumulants(tables, mpf(x))[0] - x * eps)
 
-    found = []
+    results = []
     with mp.workdps(30):
         here = height(c)
         for sign, reach in ((1, 1.5 * min(unit, 2 * c)), (-1, min(1.5 * unit, 0.97 * c))):
@@ -198,8 +198,8 @@ def _outer(
                 shift = reach * k / 8
                 rise = max(0.0, height(c + sign * shift) - here)
                 best = max(best, (2 * math.pi * shift / (NATS + rise), shift))
-            found.append(best)
-    return found[0], found[1]
+            results.append(best)
+    return results[0], results[1]
 
 
 def _summed(
@@ -281,9 +281,9 @@ def closed(draw: random.Random) -> Question:
             plain = mu * draw.uniform(0.1, 30.0) + mu * mu / 2
             eps = mp.nstr(mp.log1p(q * mp.expm1(plain)), 8)
             delta = one_sampled(lambda e: gaussian(mu, e), q, mpf(eps))
-        told = mp.nstr(delta, DIGITS)
+        result = mp.nstr(delta, DIGITS)
     parts = [{"kind": kind, "size": size, "rate": rate, "steps": steps}]
-    return {"parts": parts, "epsilon": eps, "upper": told, "digits": 90, "method": "closed"}
+    return {"parts": parts, "epsilon": eps, "upper": result, "digits": 90, "method": "closed"}
 
 
 def composed(draw: random.Random, family: str) -> Question:
@@ -298,8 +298,8 @@ def composed(draw: random.Random, family: str) -> Question:
         kind = "poisson" if family == "mixed" else family
         if family == "mixed" and draw.random() < 0.2:
             kind, rate, steps = "gaussian", 1.0, draw.randint(1, 20)
-        told = f"{rate:.4g}"
-        parts.append({"kind": kind, "size": f"{size:.4g}", "rate": told, "steps": steps})
+        text = f"{rate:.4g}"
+        parts.append({"kind": kind, "size": f"{size:.4g}", "rate": text, "steps": steps})
         mu_squared += steps * rate**2 * math.expm1(min(1 / size**2, 20.0))
     mu = math.sqrt(mu_squared)
     eps = f"{mu * draw.uniform(0.5, 12.0) + mu * mu / 2:.6g}"
@@ -334,10 +334,10 @@ def main() -> None:
 
     Integrals for as long as one has patience (stop it; what is there is kept), then closed forms.
     """
-    told = json.loads(TABLE.read_text()) if TABLE.exists() else {"runs": [], "rows": []}
-    rows: list[Question] = told["rows"]
+    document = json.loads(TABLE.read_text()) if TABLE.exists() else {"runs": [], "rows": []}
+    rows: list[Question] = document["rows"]
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 60
-    told["runs"] = [*told["runs"], seed]
+    document["runs"] = [*document["runs"], seed]
     draw = random.Random(seed)
     mp.dps = 95
     only_closed = len(sys.argv) > 2
@@ -347,8 +347,8 @@ def main() -> None:
         if mpf("1e-300") < mpf(ask["upper"]) < mpf("0.3"):
             rows.append(ask)
             print(len(rows), ask["method"], ask["digits"], ask["parts"], flush=True)
-            lines = ",\n".join(json.dumps(one) for one in rows)
-            TABLE.write_text(f'{{"runs": {told["runs"]},\n"rows": [\n{lines}\n]}}\n')
+            lines = ",\n".join(json.dumps(row) for row in rows)
+            TABLE.write_text(f'{{"runs": {document["runs"]},\n"rows": [\n{lines}\n]}}\n')
         if len(rows) >= WANTED:
             sys.exit()
 

@@ -30,13 +30,13 @@ def spaced(b: Fraction | int, rate: Fraction | int = 1, how: object = plain) -> 
 def steps(count: int, seed: int) -> list[tuple[Step, float]]:
     """Random sampled Gaussians, in both directions, each with a tilt."""
     draw = random.Random(seed)
-    found = []
+    results = []
     for k in range(count):
         sigma = Fraction(round(10 ** draw.uniform(-0.3, 0.7), 3)).limit_denominator(1000)
         rate = Fraction(round(10 ** draw.uniform(-3, -0.1), 4)).limit_denominator(10_000)
         tilt = round(10 ** draw.uniform(-0.5, 0.8), 3)
-        found.append((normal(sigma**2, rate, remove if k % 2 == 0 else add), tilt))
-    return found
+        results.append((normal(sigma**2, rate, remove if k % 2 == 0 else add), tilt))
+    return results
 
 
 def size(step: Step) -> float:
@@ -75,24 +75,24 @@ def fine(step: Step, tilt: float) -> Moments:
 
 def prepared(step: Step, tilt: float, rule: Rule) -> Moments:
     """The step ready for a line."""
-    found = step.prepare(arb(tilt), rule)
-    assert isinstance(found, Moments)
-    return found
+    result = step.prepare(arb(tilt), rule)
+    assert isinstance(result, Moments)
+    return result
 
 
 def panels(
     step: Step, each: int, count: int, rho: float, ends: tuple[float, ...] = (), cells: int = 40
 ) -> Rule:
     """Panels on every branch, to these ends where a branch has none."""
-    found = []
+    results = []
     for k, branch in enumerate(step.law().branches):
         assert branch.start is not None
         end = float(branch.end.mid()) if branch.end is not None else ends[k]
         start = float(branch.start.mid())
         hair = 1e-9 * (end - start)
         cut = Grid(start + hair, (end - start - 2 * hair) / cells, cells)
-        found.append(BranchRule(PanelRule(end, each, count, rho), (cut,)))
-    return Rule(tuple(found))
+        results.append(BranchRule(PanelRule(end, each, count, rho), (cut,)))
+    return Rule(tuple(results))
 
 
 def bare(one: Moments, t: float) -> acb:

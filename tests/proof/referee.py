@@ -270,8 +270,8 @@ def write(rows: list[dict[str, Any]]) -> None:
     """The table, a row to a line."""
     table = sorted(rows, key=lambda row: int(row["k"]))
     lines = ",\n".join(json.dumps(row) for row in table)
-    told = json.dumps(summary(table), indent=1)
-    TABLE.write_text(f'{{"summary": {told},\n"rows": [\n{lines}\n]}}\n')
+    result = json.dumps(summary(table), indent=1)
+    TABLE.write_text(f'{{"summary": {result},\n"rows": [\n{lines}\n]}}\n')
 
 
 if __name__ == "__main__":

@@ -198,16 +198,16 @@ def test_two_ways_to_the_repeated_laplace() -> None:
         for count, epsilon in ((3, 0.8), (8, 2.0)):
             one = prepared(step, 3, panels(step, 40, 40, 3.0))
             line = LessAtoms([(one, count)], Contour(3.0, 0.3, 500, 2.0, 2.0, 0))
-            found, exact = line.delta(arb(epsilon)), repeated(step, count, arb(epsilon))
+            answer, exact = line.delta(arb(epsilon)), repeated(step, count, arb(epsilon))
             assert exact is not None
-            assert found.overlaps(exact)
-            assert float(found.rad()) < 1e-4 * float(exact)
+            assert answer.overlaps(exact)
+            assert float(answer.rad()) < 1e-4 * float(exact)
 
 
 def outcomes(law: Law) -> list[tuple[arb, arb]]:
     """(P, Q) probability of each outcome."""
-    found = [(m, m * (-x).exp()) for x, m in law.atoms]
-    return [*found, (law.infinite, arb(0)), (arb(0), law.lost)]
+    results = [(m, m * (-x).exp()) for x, m in law.atoms]
+    return [*results, (law.infinite, arb(0)), (arb(0), law.lost)]
 
 
 def test_finite_sums_eq_18_against_every_outcome() -> None:

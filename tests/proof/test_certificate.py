@@ -41,26 +41,26 @@ def stored(told: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", PLANS)
 def test_every_kind_of_plan_gives_a_certificate_that_holds(name: str) -> None:
     node = PLANS[name]
-    found = certified.epsilon(node, delta=1e-5)
-    assert found.answer.strength is Strength.PROVED
-    assert found.answer.side is Side.TWO_SIDED
-    assert all(holds for _, holds in check(stored(found.certificate)))
+    answer = certified.epsilon(node, delta=1e-5)
+    assert answer.answer.strength is Strength.PROVED
+    assert answer.answer.side is Side.TWO_SIDED
+    assert all(holds for _, holds in check(stored(answer.certificate)))
     at = certified.delta(node, epsilon=1)
     assert all(holds for _, holds in check(stored(at.certificate)))
 
 
 def test_a_parameter_has_one_end_that_meets_the_target_and_one_that_does_not() -> None:
-    found = certified.parameter(
+    result = certified.parameter(
         lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000,
         guess=0.611546,
         epsilon=7,
         delta=1e-5,
         name="sigma",
     )
-    told = stored(found.certificate)
-    assert all(holds for _, holds in check(told))
-    assert told["question"]["safe_end"] == "upper"
-    assert float(told["upper"]) / float(told["lower"]) - 1 < 1e-9
+    outcome = stored(result.certificate)
+    assert all(holds for _, holds in check(outcome))
+    assert outcome["question"]["safe_end"] == "upper"
+    assert float(outcome["upper"]) / float(outcome["lower"]) - 1 < 1e-9
 
 
 def broken(told: dict[str, Any], change: str) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def broken(told: dict[str, Any], change: str) -> dict[str, Any]:
     ],
 )
 def test_a_certificate_that_was_tampered_with_fails(change: str) -> None:
-    told = stored(certified.epsilon(run, delta=1e-5).certificate)
-    assert all(holds for _, holds in check(told))
-    assert not all(holds for _, holds in check(broken(told, change)))
+    result = stored(certified.epsilon(run, delta=1e-5).certificate)
+    assert all(holds for _, holds in check(result))
+    assert not all(holds for _, holds in check(broken(result, change)))
 
 
 @pytest.mark.parametrize("told", [{}, [], {"kind": "dpacct-certificate", "schema": 1}])
@@ -147,10 +147,10 @@ def test_guarantees_beside_noise_are_proved_and_open_failures_are_not() -> None:
         dp.PureDP(epsilon=0.1) * 3 + dp.Gaussian(sigma=5),
         dp.Staircase(eps0=0.2) * 2 + dp.Poisson(0.1)(dp.Gaussian(sigma=2)) * 30,
     ):
-        found = certified.epsilon(node, delta=1e-5)
-        assert all(holds for _, holds in check(stored(found.certificate)))
+        answer = certified.epsilon(node, delta=1e-5)
+        assert all(holds for _, holds in check(stored(answer.certificate)))
         exact = node.epsilon(1e-5, method="exact")
-        assert abs(float(found.answer) / exact.value - 1) < 1e-9
+        assert abs(float(answer.answer) / exact.value - 1) < 1e-9
     with pytest.raises(Unsupported, match="open failures beside noise"):
         certified.epsilon(dp.ApproxDP(epsilon=0.1, delta=1e-6) + dp.Gaussian(sigma=5), delta=1e-5)
 
@@ -158,9 +158,9 @@ def test_guarantees_beside_noise_are_proved_and_open_failures_are_not() -> None:
 @pytest.mark.parametrize("digits", [12, 80])
 def test_a_delta_far_below_what_one_types_is_written_and_read(digits: int) -> None:
     node = dp.Poisson("0.1")(dp.Gaussian(sigma="0.5")) * 1000
-    found = certified.delta(node, epsilon=30000, digits=digits)
-    assert found.certificate["lower"].lower().endswith("e-50853")
-    assert all(holds for _, holds in check(stored(found.certificate)))
+    answer = certified.delta(node, epsilon=30000, digits=digits)
+    assert answer.certificate["lower"].lower().endswith("e-50853")
+    assert all(holds for _, holds in check(stored(answer.certificate)))
 
 
 def test_a_parameter_of_a_fixed_size_sample_has_an_end_for_each_pair() -> None:
@@ -169,11 +169,11 @@ def test_a_parameter_of_a_fixed_size_sample_has_an_end_for_each_pair() -> None:
     def step(sigma: object) -> dp.Node:
         return dp.WithoutReplacement(0.05)(dp.Gaussian(sigma=sigma))
 
-    found = certified.parameter(
+    result = certified.parameter(
         lambda sigma: step(sigma) * 200, guess=1.504, epsilon=3, delta=1e-6, name="sigma"
     )
-    assert all(holds for _, holds in check(stored(found.certificate)))
-    answer = found.answer
+    assert all(holds for _, holds in check(stored(result.certificate)))
+    answer = result.answer
     assert answer.value == answer.upper
     assert (
         1.40006
@@ -195,15 +195,15 @@ def test_a_parameter_of_a_fixed_size_sample_has_an_end_for_each_pair() -> None:
 @pytest.mark.parametrize("name", ["gaussian", "laplace", "uniform", "noise", "steps", "delta"])
 def test_a_file_of_schema_1_is_proved_anew(name: str) -> None:
     """Made by a dpacct whose proofs had another form; only what it states is read."""
-    told = json.loads((FILES / f"{name}.certificate.json").read_text())
-    assert told["schema"] == 1
-    statements = check(told)
+    document = json.loads((FILES / f"{name}.certificate.json").read_text())
+    assert document["schema"] == 1
+    statements = check(document)
     assert all(holds for _, holds in statements)
     assert "proved anew" in statements[0][0]
-    for claim in told["claims"]:
+    for claim in document["claims"]:
         claim["evidence"] = {"form": "trust me"}
-    assert all(holds for _, holds in check(told))
-    false = copy.deepcopy(told)
+    assert all(holds for _, holds in check(document))
+    false = copy.deepcopy(document)
     claim = false["claims"][0]
     claim["bound"] = {"at most": "1e-300", "more than": "0.999", "at least": "0.999"}[
         claim["relation"]

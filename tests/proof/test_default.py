@@ -39,8 +39,8 @@ def test_python_falls_back_and_says_so(node: dp.Node, delta: str) -> None:
 
 
 def test_a_proof_that_is_forced_may_take_longer() -> None:
-    found = DEAR.epsilon(delta="1.853e-192", method="certified")
-    assert found.strength is Strength.PROVED
+    answer = DEAR.epsilon(delta="1.853e-192", method="certified")
+    assert answer.strength is Strength.PROVED
     with pytest.raises(effort.TooCostly, match="withheld"):
         certified.epsilon(DEAR, delta="1.853e-192", effort=0.2)
 
@@ -57,11 +57,11 @@ def test_a_calibration_is_proved_where_nobody_says_otherwise() -> None:
     def plan(sigma: float) -> dp.Node:
         return dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000
 
-    found = dp.calibrate(plan, epsilon=7, delta=1e-5)
-    assert found.method == "certified" and found.certificate is not None
+    calibrated = dp.calibrate(plan, epsilon=7, delta=1e-5)
+    assert calibrated.method == "certified" and calibrated.certificate is not None
     quick = dp.calibrate(plan, epsilon=7, delta=1e-5, method="exact")
     assert quick.method == "exact"
-    assert abs(float(quick) / float(found) - 1) < 1e-9
+    assert abs(float(quick) / float(calibrated) - 1) < 1e-9
 
 
 def test_the_tighter_allowance_holds_and_only_work_that_is_done_is_charged() -> None:
@@ -89,18 +89,18 @@ SAMPLED = "--rate 0.01 --delta 1e-5 --json"
     ],
 )
 def test_the_command_line_proves_by_default(command: str) -> None:
-    told = json.loads(line(command).stdout)
-    assert (told["method"], told["strength"]) == ("certified", "proved")
-    assert told["side"] == "two-sided"
-    assert "exact" in {other["method"] for other in told["alternatives"]}
+    document = json.loads(line(command).stdout)
+    assert (document["method"], document["strength"]) == ("certified", "proved")
+    assert document["side"] == "two-sided"
+    assert "exact" in {other["method"] for other in document["alternatives"]}
     exact = json.loads(line(f"{command} --method exact").stdout)
     assert (exact["method"], exact["strength"]) == ("exact", "converged")
-    assert abs(told["value"] / exact["value"] - 1) < 1e-9
+    assert abs(document["value"] / exact["value"] - 1) < 1e-9
 
 
 def test_the_command_line_says_why_there_is_no_proof() -> None:
     atoms = "delta --sigma 100 --sampling uniform --rate 0.9 --steps 2 --eps 0.3"
-    told = " ".join(line(f"{atoms} --details").stdout.split())
-    assert "method exact" in told
-    assert "note not proven: " in told
+    result = " ".join(line(f"{atoms} --details").stdout.split())
+    assert "method exact" in result
+    assert "note not proven: " in result
     assert line(f"{atoms} --method certified").code == 8

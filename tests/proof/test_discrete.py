@@ -73,11 +73,11 @@ def test_balls_and_floats_state_one_pair(name: str, sampled: str) -> None:
     if sampled in EXCHANGED:
         adjacency = Adjacency.REPLACE_ONE
     plan = SAMPLED[sampled](node)
-    found = read_plan(plan, adjacency)
+    result = read_plan(plan, adjacency)
     engine = Composition(plan, adjacency)
-    pairs = list(zip(found.upper, engine.upper, strict=True))
-    if found.lower is not None:
-        pairs += zip(found.lower, engine.lower or (), strict=False)
+    pairs = list(zip(result.upper, engine.upper, strict=True))
+    if result.lower is not None:
+        pairs += zip(result.lower, engine.lower or (), strict=False)
     for ((step, _),), direction in pairs:
         assert isinstance(step, Step)
         with precision(200):
@@ -92,11 +92,11 @@ def test_balls_and_floats_state_one_pair(name: str, sampled: str) -> None:
 def _masses(law: Law) -> tuple[arb, arb]:
     p = law.infinite + sum((m for _, m in law.atoms), arb(0))
     q = law.lost + sum((m * (-x).exp() for x, m in law.atoms), arb(0))
-    for one in law.branches:
-        rate, mass = one.share, one.mass
-        plain = mass(one.start, one.end, 0)
-        mixed = (1 - rate) * plain + rate * mass(one.start, one.end, 1)
-        p, q = (p + mixed, q + plain) if one.favoured else (p + plain, q + mixed)
+    for branch in law.branches:
+        rate, mass = branch.share, branch.mass
+        plain = mass(branch.start, branch.end, 0)
+        mixed = (1 - rate) * plain + rate * mass(branch.start, branch.end, 1)
+        p, q = (p + mixed, q + plain) if branch.favoured else (p + plain, q + mixed)
     return p, q
 
 
@@ -148,9 +148,9 @@ def test_one_period_is_the_whole_sum(name: str, epsilon: Fraction) -> None:
     evidence, lattice = seeker.propose(float(epsilon), None, 30.0)
     with precision(evidence["bits"] + 64):
         truth = brute([(step.law(), count) for step, count in steps], ball(epsilon))
-        for found in (lattice.delta(ball(epsilon)), finite_sum(steps, ball(epsilon))):
-            assert found.overlaps(truth)
-            assert found.rad() < 1e-9 * truth
+        for item in (lattice.delta(ball(epsilon)), finite_sum(steps, ball(epsilon))):
+            assert item.overlaps(truth)
+            assert item.rad() < 1e-9 * truth
 
 
 THREE = {
@@ -171,9 +171,9 @@ def test_three_losses_are_the_whole_sum_eq_30(name: str, epsilon: Fraction) -> N
         law = THREE[name].law()
         for count in (1, 2, 30):
             truth = brute([(law, count)], ball(epsilon))
-            found = 1 - (1 - law.infinite) ** count + three_losses(law.atoms, count, ball(epsilon))
-            assert found.overlaps(truth)
-            assert found.rad() < 1e-30
+            value = 1 - (1 - law.infinite) ** count + three_losses(law.atoms, count, ball(epsilon))
+            assert value.overlaps(truth)
+            assert value.rad() < 1e-30
 
 
 @pytest.mark.parametrize(
@@ -266,13 +266,13 @@ def test_a_period_that_is_made_up_proves_no_falsehood() -> None:
             fields[name] = int(value) if name == "nodes" else value
         try:
             with precision(120):
-                found = Lattice(steps, Period(**fields)).delta(arb(1.5))
+                answer = Lattice(steps, Period(**fields)).delta(arb(1.5))
                 truth = finite_sum(steps, arb(1.5))
         except NotCertified:
             refused += 1
             continue
         held += 1
-        assert not found.is_finite() or found.contains(truth), fields
+        assert not answer.is_finite() or answer.contains(truth), fields
     assert held > 50
     assert refused > 100
 
@@ -313,18 +313,20 @@ def test_choices_that_may_depend_on_earlier_ones_are_not_proved_here() -> None:
 def test_what_only_failures_leave_is_exact() -> None:
     """Beyond all finite losses delta is 1 - (1 - delta)^T, to the last digit of an end."""
     node = dp.ApproxDP(epsilon="0.1", delta="1e-5") * 7
-    found = certified.delta(node, epsilon="0.7", digits=30)
+    answer = certified.delta(node, epsilon="0.7", digits=30)
     truth = 1 - (1 - Fraction(1, 10**5)) ** 7
-    lower, upper = (Fraction(found.answer.extra[f"{end}_decimal"]) for end in ("lower", "upper"))
+    lower, upper = (Fraction(answer.answer.extra[f"{end}_decimal"]) for end in ("lower", "upper"))
     assert lower <= truth <= upper
     assert upper - lower < Fraction(1, 10**30)
 
 
 def test_evidence_of_a_lattice_is_proved_again_from_the_plan() -> None:
     node = dp.RandomizedResponse(eps0="0.01") * 100_000
-    told = certified.delta(node, epsilon=20, digits=6).certificate
-    claim = told["claims"][0]
+    certificate = certified.delta(node, epsilon=20, digits=6).certificate
+    claim = certificate["claims"][0]
     assert claim["evidence"]["form"] == "lattice"
     laws = sides(claim["plan"], claim["adjacency"]).upper[0]
-    found = prove(laws, Fraction(20), claim["evidence"])
-    assert found.lower <= Fraction(told["upper"]) and found.upper >= Fraction(told["lower"])
+    result = prove(laws, Fraction(20), claim["evidence"])
+    assert result.lower <= Fraction(certificate["upper"]) and result.upper >= Fraction(
+        certificate["lower"]
+    )

@@ -72,10 +72,10 @@ WINDOWS = [Window(2.0, 9.0, 0.5), Window(3.0, 9.0, 0.25), Window(2.5, 9.0, 0.7)]
 def test_the_parts_add_up_to_the_whole_eq_20(window: Window) -> None:
     with precision(BITS):
         exact = truth(LAW)
-        found = built(LAW, window).delta(EPSILON)
-        assert found.overlaps(exact)
+        answer = built(LAW, window).delta(EPSILON)
+        assert answer.overlaps(exact)
         assert exact.rad() < exact * 1e-6
-        assert found.rad() < found * 1e-4
+        assert answer.rad() < answer * 1e-4
 
 
 def test_a_sharp_end_alone() -> None:
@@ -83,8 +83,8 @@ def test_a_sharp_end_alone() -> None:
         for law in (LAW, HALF):
             exact = truth(law)
             for end in (9.0, 4.0):
-                found = built(law, Window(end, end, 0.5), lines=(0,))
-                assert found.delta(EPSILON).overlaps(exact)
+                result = built(law, Window(end, end, 0.5), lines=(0,))
+                assert result.delta(EPSILON).overlaps(exact)
 
 
 def misses(found: FarDraws, exact: arb) -> bool:
@@ -95,11 +95,11 @@ def test_without_what_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(BITS):
         exact = truth(LAW)
         smooth, sharp = built(LAW, Window(2.0, 3.5, 0.5)), built(LAW, Window(3.0, 3.0, 0.5), (0,))
-        for found in (smooth, sharp):
-            assert not misses(found, exact)
+        for item in (smooth, sharp):
+            assert not misses(item, exact)
         monkeypatch.setattr(Split, "given_up", lambda self: arb(0))
-        for found in (smooth, sharp):
-            assert misses(found, exact)
+        for item in (smooth, sharp):
+            assert misses(item, exact)
 
 
 def test_what_is_given_up_is_the_mass_beyond() -> None:
@@ -163,9 +163,9 @@ def parts(window: Window) -> list[Part]:
 
 
 def fine_rule(part: Part) -> Rule:
-    found = propose_rule(part, WANTED)[0]
-    assert found is not None
-    return found
+    entry = propose_rule(part, WANTED)[0]
+    assert entry is not None
+    return entry
 
 
 def with_line(rule: Rule, **changes: Any) -> Rule:
@@ -261,18 +261,18 @@ RARE = {
 @pytest.mark.parametrize("name", RARE)
 def test_its_certificates_hold_and_are_checked(name: str) -> None:
     node, delta = RARE[name]
-    found = certified.epsilon(node, delta=delta, digits=9)
-    assert found.answer.strength is Strength.PROVED
-    told = json.loads(json.dumps(found.certificate))
-    assert all(holds for _, holds in check(told))
-    at = next(k for k, c in enumerate(told["claims"]) if "window" in c["evidence"])
+    answer = certified.epsilon(node, delta=delta, digits=9)
+    assert answer.answer.strength is Strength.PROVED
+    document = json.loads(json.dumps(answer.certificate))
+    assert all(holds for _, holds in check(document))
+    at = next(k for k, c in enumerate(document["claims"]) if "window" in c["evidence"])
 
     def fails(change: dict[str, Any]) -> bool:
-        other = copy.deepcopy(told)
+        other = copy.deepcopy(document)
         other["claims"][at]["evidence"] |= change
         return not all(holds for _, holds in check(other))
 
-    evidence = told["claims"][at]["evidence"]
+    evidence = document["claims"][at]["evidence"]
     first = evidence["lines"][0]
     coarse = {**first, "contour": {**first["contour"], "count": 2}}
     assert fails({"lines": [coarse, *evidence["lines"][1:]]})
@@ -292,14 +292,14 @@ def test_splits_agree_with_each_other() -> None:
     from dpacct.proof import far_search
 
     node = dp.Poisson("2.358e-6")(dp.Gaussian(sigma="1.512")) * 54_000_000
-    found = []
+    results = []
     kept = far_search._WIDTHS, far_search._SHARES
     try:
         for width, share in ((0.25, 0.9), (0.5, 0.7)):
             far_search._WIDTHS, far_search._SHARES = (width,), (share,)
-            told = certified.epsilon(node, delta="3.311e-225", digits=12).certificate
-            found.append((Fraction(told["lower"]), Fraction(told["upper"])))
+            certificate = certified.epsilon(node, delta="3.311e-225", digits=12).certificate
+            results.append((Fraction(certificate["lower"]), Fraction(certificate["upper"])))
     finally:
         far_search._WIDTHS, far_search._SHARES = kept
-    assert max(low for low, _ in found) <= min(high for _, high in found)
-    assert all(low > Fraction("8.4590912297") for low, _ in found)
+    assert max(low for low, _ in results) <= min(high for _, high in results)
+    assert all(low > Fraction("8.4590912297") for low, _ in results)

@@ -24,9 +24,9 @@ def test_the_normal_tail_far_out(bits: int) -> None:
         with precision(2 * bits + 200):
             exact = (arb(x) / arb(2).sqrt()).erfc() / 2
         with precision(bits):
-            found = normal_tail(arb(x))
-            assert found.overlaps(exact)
-            assert found.rad() < found * arb(2) ** (20 - bits)
+            result = normal_tail(arb(x))
+            assert result.overlaps(exact)
+            assert result.rad() < result * arb(2) ** (20 - bits)
     with precision(60):  # Mills' ratio lies between 1/x - 1/x^3 and 1/x, also where arb gives up
         assert 1e-7 * (1 - 1e-13) < mills_ratio(arb(10) ** 7) < 1e-7
 

@@ -47,9 +47,9 @@ def parts(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
 def others(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [[], value + value, value * 5, value[:-1], value[::-1]]
-    found: list[Any] = [-value, 0, -1, value * 2, value / 10, -value / 10, math.nan, 10**30, "1"]
+    results: list[Any] = [-value, 0, -1, value * 2, value / 10, -value / 10, math.nan, 10**30, "1"]
     return [
-        int(x) if isinstance(value, int) and isinstance(x, float) and x == x else x for x in found
+        int(x) if isinstance(value, int) and isinstance(x, float) and x == x else x for x in results
     ]
 
 
@@ -57,10 +57,10 @@ def others(value: Any) -> list[Any]:
 def test_no_evidence_proves_a_falsehood(name: str) -> None:
     node, at = MADE[name]
     epsilon = Fraction(at)
-    told = json.loads(json.dumps(certified.delta(node, epsilon=at, digits=3).certificate))
+    document = json.loads(json.dumps(certified.delta(node, epsilon=at, digits=3).certificate))
     best = certified.delta(node, epsilon=at, digits=9)
     refused = proven = 0
-    claims = [Claim.from_json(fields) for fields in told["claims"]]
+    claims = [Claim.from_json(fields) for fields in document["claims"]]
     for claim in {(c.side, c.direction): c for c in claims if "rules" in str(c.evidence)}.values():
         both = sides(claim.plan, claim.adjacency)
         laws = (both.lower if claim.side == "lower" and both.lower else both.upper)[claim.direction]
@@ -72,13 +72,13 @@ def test_no_evidence_proves_a_falsehood(name: str) -> None:
             for other in others(value)[k % dear :: dear]:
                 try:
                     with allowance(0.15):
-                        found = prove(laws, epsilon, changed(claim.evidence, where, other))
+                        result = prove(laws, epsilon, changed(claim.evidence, where, other))
                 except NO_PROOF:
                     refused += 1
                     continue
                 proven += 1
-                assert found.lower <= truth.upper, (where, value, other)
-                assert found.upper >= truth.lower, (where, value, other)
+                assert result.lower <= truth.upper, (where, value, other)
+                assert result.upper >= truth.lower, (where, value, other)
     assert refused >= 15
     assert proven >= 10
 
@@ -90,12 +90,12 @@ def certificate() -> Any:
 
 @pytest.mark.parametrize("value", [None, 3, "text", [], {}, [[]], True, 10**400, math.nan])
 def test_what_has_the_wrong_type_is_refused_in_a_sentence(value: Any) -> None:
-    told = certificate()
+    result = certificate()
     refused = 0
-    for where, _ in _all(told):
+    for where, _ in _all(result):
         try:
             with allowance(1.0):
-                refused += not all(holds for _, holds in check(changed(told, where, value)))
+                refused += not all(holds for _, holds in check(changed(result, where, value)))
         except DpacctError:
             refused += 1
     assert refused >= 15
@@ -111,11 +111,11 @@ def _all(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def test_the_check_is_bounded_in_time_and_memory() -> None:
-    told = certificate()
-    many = changed(told, ("claims",), told["claims"] * 100)
+    result = certificate()
+    many = changed(result, ("claims",), result["claims"] * 100)
     with pytest.raises(DpacctError, match="at most"):
         check(many)
-    long = copy.deepcopy(told)
+    long = copy.deepcopy(result)
     for claim in long["claims"]:
         if "contour" in claim["evidence"]:
             claim["evidence"]["bits"] = 400_000
@@ -125,12 +125,12 @@ def test_the_check_is_bounded_in_time_and_memory() -> None:
 
 
 def test_what_is_printed_is_written_anew() -> None:
-    told = certificate()
-    shown = about(told)
-    for claim in told["claims"]:
+    result = certificate()
+    shown = about(result)
+    for claim in result["claims"]:
         claim["plan"] = claim["plan"].replace(", ", ",\n  holds: "[:2] + " ")
-    assert all(holds for _, holds in check(told))
-    assert about(told) == shown
+    assert all(holds for _, holds in check(result))
+    assert about(result) == shown
     sigma = certified.parameter(
         lambda s: dp.Gaussian(sigma=s) * 5, guess=10.9, epsilon=1, delta=1e-6, name="sigma"
     )
@@ -156,13 +156,13 @@ def test_the_two_ends_are_about_one_plan_and_one_adjacency() -> None:
     steps = certified.whole_parameter(
         lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6
     )
-    told = json.loads(json.dumps(steps.certificate))
-    assert all(holds for _, holds in check(told))
-    noisier = swapped(told, '"20"', '"21"', "meets")
+    document = json.loads(json.dumps(steps.certificate))
+    assert all(holds for _, holds in check(document))
+    noisier = swapped(document, '"20"', '"21"', "meets")
     claims = [holds for claim, holds in check(noisier) if claim.startswith("delta")]
     assert all(claims)  # with more noise, 22 steps meet the target all the more
     assert not all(holds for _, holds in check(noisier))
-    mixed = copy.deepcopy(told)
+    mixed = copy.deepcopy(document)
     for claim in mixed["claims"]:
         if claim["plan"] == mixed["question"]["meets"]:
             claim["adjacency"] = "zero-out"
@@ -181,7 +181,7 @@ def test_delta_at_its_target_does_not_show_that_epsilon_is_larger() -> None:
         "evidence": {"form": "closed", "bits": 200},
         "terms": {},
     }
-    told: dict[str, Any] = {
+    results: dict[str, Any] = {
         "schema": 2,
         "kind": "dpacct-certificate",
         "quantity": "epsilon",
@@ -193,8 +193,8 @@ def test_delta_at_its_target_does_not_show_that_epsilon_is_larger() -> None:
             {**claim, "epsilon": "5", "relation": "at least"},
         ],
     }
-    statements = check(told)
+    statements = check(results)
     assert all(holds for claim, holds in statements if claim.startswith("delta"))
     assert not all(holds for _, holds in statements)
-    told["claims"][1]["relation"] = "more than"
-    assert not all(holds for _, holds in check(told))
+    results["claims"][1]["relation"] = "more than"
+    assert not all(holds for _, holds in check(results))

@@ -114,17 +114,17 @@ def test_made_written_read_and_checked(tmp_path: Path) -> None:
     assert read == made
     assert read.contents["schema"] == 2
     assert all(one.holds for one in read.check())
-    told = line(f"verify --certificate {tmp_path / 'laplace.json'} --independent --json")
-    assert told.code == 0
-    assert "two integrals" in json.loads(told.stdout)["claims"][0]["claim"]
+    output = line(f"verify --certificate {tmp_path / 'laplace.json'} --independent --json")
+    assert output.code == 0
+    assert "two integrals" in json.loads(output.stdout)["claims"][0]["claim"]
     assert line("verify --independent").code == 2
 
 
 def test_wrong_input_is_a_sentence(tmp_path: Path) -> None:
     node = dp.Gaussian(sigma=1)
-    for told in ({}, {"delta": 1e-5, "epsilon": 1}):
+    for item in ({}, {"delta": 1e-5, "epsilon": 1}):
         with pytest.raises(dp.InvalidArgument, match="delta or epsilon must be given"):
-            dp.certificate(node, **told)
+            dp.certificate(node, **item)
     (tmp_path / "list.json").write_text("[1]")
     for name in ("list.json", "none.json"):
         with pytest.raises(dp.InvalidArgument, match="certificate must be a file"):

@@ -57,7 +57,7 @@ def test_a_plan_again(k: int) -> None:
 
 def plan(parts: list[dict[str, Any]]) -> dp.Node:
     """A row of the oracle as a plan."""
-    found = []
+    results = []
     for part in parts:
         size, rate, kind = part["size"], part["rate"], part["kind"]
         noise = dp.Laplace(b=size) if kind.startswith("laplace") else dp.Gaussian(sigma=size)
@@ -65,8 +65,8 @@ def plan(parts: list[dict[str, Any]]) -> dp.Node:
             noise = dp.Poisson(rate)(noise)
         elif kind == "fixed-size":
             noise = dp.WithoutReplacement(rate)(noise)
-        found.append(noise * part["steps"])
-    return sum(found[1:], found[0])
+        results.append(noise * part["steps"])
+    return sum(results[1:], results[0])
 
 
 @pytest.mark.parametrize("part", range(8))
@@ -74,9 +74,9 @@ def test_sixty_digits_lie_inside(part: int) -> None:
     """mpmath on the real axis; an eighth of the plans at thirty digits."""
     for j, row in enumerate(ORACLE[part::8]):
         digits = 30 if j % 8 == 0 else 12
-        found = certified.delta(plan(row["parts"]), epsilon=row["epsilon"], digits=digits)
-        told = found.certificate
-        lower, upper = Fraction(told["lower"]), Fraction(told["upper"])
+        answer = certified.delta(plan(row["parts"]), epsilon=row["epsilon"], digits=digits)
+        certificate = answer.certificate
+        lower, upper = Fraction(certificate["lower"]), Fraction(certificate["upper"])
         truth, off = Fraction(row["upper"]), Fraction(1, 10**57)
         least = Fraction(row.get("lower", row["upper"]))
         if row["method"] == "closed" and row["parts"][0]["kind"] != "fixed-size":

@@ -14,8 +14,8 @@ import dpacct as dp
 def test_both_ways_meet(release: dp.Node, steps: int) -> None:
     plan = dp.Poisson("0.1")(release) * steps
     proven = plan.epsilon(delta=1e-4, adjacency="replace-one")
-    found = plan.epsilon(delta=1e-4, adjacency="replace-one", method="exact")
+    answer = plan.epsilon(delta=1e-4, adjacency="replace-one", method="exact")
     assert proven.method == "certified"
-    assert proven.lower is not None and found.upper is not None
-    assert proven.lower <= found.upper
-    assert proven.upper == pytest.approx(found.upper, rel=1e-9)
+    assert proven.lower is not None and answer.upper is not None
+    assert proven.lower <= answer.upper
+    assert proven.upper == pytest.approx(answer.upper, rel=1e-9)

@@ -37,9 +37,9 @@ def with_line(line: LineRule) -> Moments:
 
 def test_sound_to_begin_with() -> None:
     with precision(160):
-        found = enclosure(GOOD, fine(STEP, TILT))
-        assert found.contains(arb(TRUTH))
-        assert found.rad() < 1e-15
+        result = enclosure(GOOD, fine(STEP, TILT))
+        assert result.contains(arb(TRUTH))
+        assert result.rad() < 1e-15
 
 
 def test_without_the_aliasing_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,9 +151,9 @@ def less_atoms(contour: Contour, each: int = 40, count: int = 40, rho: float = 3
 
 
 def exactly() -> arb:
-    found = repeated(LAPLACE, 6, arb(1.3))
-    assert found is not None
-    return found
+    result = repeated(LAPLACE, 6, arb(1.3))
+    assert result is not None
+    return result
 
 
 def test_without_the_atoms_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,8 +126,8 @@ def test_one_step_is_its_pieces_eq_9(
     """Two masses of each branch, against sums over it; either mass left out is far off."""
     with precision(80):
         e = arb(epsilon)
-        total, found = one_step_by_pieces(step, e), step.one_step(e)
-        assert abs(found - total) < 1e-5 * (1 + total)
+        total, result = one_step_by_pieces(step, e), step.one_step(e)
+        assert abs(result - total) < 1e-5 * (1 + total)
         smooth = sum((branch.one_step(e) for branch in step.law().branches), arb(0))
         whole_mass = Branch.mass
         for dropped in (0, 1):
@@ -201,9 +201,9 @@ def test_three_ways_to_repeated_laplace_eq_11_and_26(count: int, b: str, epsilon
         assert truth.rad() < truth * 1e-40
         assert residues(count, scale, e).overlaps(truth)
         if count < 90:
-            found = by_draws(count, scale, e)
-            assert found.overlaps(truth)
-            assert found.rad() < found * 1e-14
+            result = by_draws(count, scale, e)
+            assert result.overlaps(truth)
+            assert result.rad() < result * 1e-14
         assert not by_every_residue(count, scale, e, skip=0).overlaps(truth)
 
 
@@ -211,10 +211,10 @@ def test_at_a_point_of_the_lattice_eq_26() -> None:
     """eps = 10 lam, where the losses between two atoms just begin to count."""
     with precision(160):
         for epsilon in (1, Fraction(1), Fraction(6, 5)):
-            found = by_draws(40, Fraction(10), ball(Fraction(epsilon)))
-            assert found.is_finite()
+            result = by_draws(40, Fraction(10), ball(Fraction(epsilon)))
+            assert result.is_finite()
             near = by_every_residue(40, Fraction(10), ball(Fraction(epsilon)) + arb(1e-12))
-            assert abs(found / near - 1) < 1e-9
+            assert abs(result / near - 1) < 1e-9
 
 
 def test_without_the_rest_or_a_piece_eq_26(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,8 +260,8 @@ def test_without_a_part_of_what_is_added_back_eq_16(
         truth = by_every_residue(6, Fraction(2), arb(1.3))
         one = prepared(STEP, 3, panels(STEP, 40, 40, 3.0))
         monkeypatch.setattr(LessAtoms, "closed", spoilt_closed(what))
-        found = LessAtoms([(one, 6)], Contour(3.0, 0.3, 400, 2.0, 2.0, 0))
-        assert found.delta(arb(1.3)).overlaps(truth) == (what == "nothing")
+        result = LessAtoms([(one, 6)], Contour(3.0, 0.3, 400, 2.0, 2.0, 0))
+        assert result.delta(arb(1.3)).overlaps(truth) == (what == "nothing")
 
 
 # --- eq. (18): finitely many outcomes

@@ -29,20 +29,20 @@ How = Callable[..., Any]
 
 
 def delta(how: How, b: int, rate: Fraction, steps: int, epsilon: float) -> arb:
-    found = repeated(spaced(b, rate, how), steps, arb(epsilon))
-    assert found is not None
-    return found
+    result = repeated(spaced(b, rate, how), steps, arb(epsilon))
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(("steps", "epsilon"), [(1, 0.1), (3, 0.3), (10, 1.0)])
 def test_at_rate_1_it_is_the_plain_sum_eq_26(steps: int, epsilon: float) -> None:
     with precision(200):
         step = Spaced.of(spaced(5, 1, remove))
-        found = by_draws(step, steps, arb(epsilon))
+        result = by_draws(step, steps, arb(epsilon))
         exact = plain_by_draws(steps, Fraction(5), arb(epsilon))
-        assert found is not None
-        assert found.overlaps(exact)
-        assert found.rel_accuracy_bits() > 55
+        assert result is not None
+        assert result.overlaps(exact)
+        assert result.rel_accuracy_bits() > 55
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,10 +50,10 @@ def test_one_step_is_the_closed_form(kind: How) -> None:
     law = spaced(4, Fraction(3, 10), kind)
     with precision(150):
         for epsilon in (0.01, 0.03, 0.06, 0.07):
-            found, exact = repeated(law, 1, arb(epsilon)), law.one_step(arb(epsilon))
-            assert found is not None
-            assert found.overlaps(exact)
-            assert found.rad() <= arb(1e-18)
+            result, exact = repeated(law, 1, arb(epsilon)), law.one_step(arb(epsilon))
+            assert result is not None
+            assert result.overlaps(exact)
+            assert result.rad() <= arb(1e-18)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -62,10 +62,10 @@ def test_many_steps_are_the_contour_less_its_atoms(kind: How) -> None:
     with precision(160):
         one = prepared(law, 4, panels(law, 60, 40, 3.0))
         line = LessAtoms([(one, 6)], Contour(4.0, 0.35, 700, 3.0, 3.0, 0))
-        exact, found = line.delta(arb("0.7")), delta(kind, 2, Fraction(3, 5), 6, 0.7)
-        assert found.overlaps(exact)
+        exact, answer = line.delta(arb("0.7")), delta(kind, 2, Fraction(3, 5), 6, 0.7)
+        assert answer.overlaps(exact)
         assert exact.rad() < exact * 1e-5
-        assert found.rad() < found * 1e-15
+        assert answer.rad() < answer * 1e-15
 
 
 def test_two_steps_by_integrals() -> None:
@@ -111,11 +111,11 @@ def test_two_steps_by_integrals() -> None:
         truth += mpmath.quad(
             lambda x: mpmath.exp(-(x + lam) / 2 + loss(x)) / 4 * inner(x), [-lam, kink, lam]
         )
-        told = mpmath.nstr(truth, 18)
+        outcome = mpmath.nstr(truth, 18)
     with precision(150):
-        found = repeated(spaced(3, Fraction(2, 5), remove), 2, arb("0.11"))
-        assert found is not None
-        assert abs(found - arb(told)) < 1e-14
+        result = repeated(spaced(3, Fraction(2, 5), remove), 2, arb("0.11"))
+        assert result is not None
+        assert abs(result - arb(outcome)) < 1e-14
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -141,13 +141,13 @@ def test_the_polynomial_is_within_its_error_eq_28(kind: How) -> None:
 def test_the_sticks_are_the_inverse_transforms() -> None:
     """g_p(d) is the integral over [0, d] of (1 - e^{u-d}) u^{p-1}/(p-1)!, p > 0."""
     with precision(120):
-        found = _sticks(arb(2), 9)
+        result = _sticks(arb(2), 9)
         for p in range(1, 9):
             exact = mpmath.quad(
                 lambda u, p=p: (1 - mpmath.exp(u - 2)) * u ** (p - 1) / mpmath.factorial(p - 1),
                 [0, 2],
             )
-            assert abs(found[p] - arb(float(exact))) < 1e-13
+            assert abs(result[p] - arb(float(exact))) < 1e-13
         assert _sticks(arb(-1), 3) == [0, 0, 0]
         assert all(value.contains(arb(0)) for value in _sticks(arb(0, 0.1), 3))
 
@@ -157,9 +157,9 @@ HARD: Step = spaced(100, Fraction(1, 2), remove)
 
 def hard(bits: int = 130) -> arb:
     with precision(bits):
-        found = repeated(HARD, 60, arb("0.25"))
-    assert found is not None
-    return found
+        result = repeated(HARD, 60, arb("0.25"))
+    assert result is not None
+    return result
 
 
 def test_without_the_polynomial_s_error_the_truth_is_missed(
@@ -198,9 +198,9 @@ def test_without_one_end_of_the_density_the_truth_is_missed(
     exact = hard(400)
 
     def cut(step: Any, bits: int) -> Any:
-        found = _ends(step, bits)
-        assert found is not None
-        return [found[0][0], arb_poly([0])], found[1]
+        result = _ends(step, bits)
+        assert result is not None
+        return [result[0][0], arb_poly([0])], result[1]
 
     monkeypatch.setattr(sampled_draws, "_ends", cut)
     assert not hard().overlaps(exact)
@@ -214,6 +214,6 @@ def test_without_one_end_of_the_density_the_truth_is_missed(
     ],
 )
 def test_what_no_contour_had_is_proven_and_checked(node: dp.Node, epsilon: str) -> None:
-    found = certified.delta(node, epsilon=epsilon, digits=9)
-    assert all(holds for _, holds in check(found.certificate))
-    assert {claim["evidence"]["form"] for claim in found.certificate["claims"]} == {"closed"}
+    answer = certified.delta(node, epsilon=epsilon, digits=9)
+    assert all(holds for _, holds in check(answer.certificate))
+    assert {claim["evidence"]["form"] for claim in answer.certificate["claims"]} == {"closed"}

@@ -30,12 +30,12 @@ ASKED = (
 
 def rows() -> dict[str, list[str]]:
     """Mechanism -> its cells as they are printed."""
-    found = {}
+    results = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         first, *others = (part.strip() for part in line.strip("|").split("|"))
         if first in MECHANISMS and len(others) == len(COLUMNS):
-            found[first] = others
-    return found
+            results[first] = others
+    return results
 
 
 def test_the_table_has_every_mechanism_and_only_these_words() -> None:
@@ -48,10 +48,10 @@ def test_the_table_has_every_mechanism_and_only_these_words() -> None:
 @pytest.mark.parametrize(("mechanism", "sampling"), ASKED)
 def test_a_word_is_what_the_code_answers(mechanism: str, sampling: str) -> None:
     printed = rows()[mechanism][COLUMNS.index(sampling)]
-    found = cell(mechanism, sampling)
-    assert printed.split()[0] == found.word
-    if found.word == "proved":  # no wider than it is printed, but for its rounding to one digit
-        assert float(found.width) <= 1.2 * float(printed.split()[1].rstrip(","))
+    result = cell(mechanism, sampling)
+    assert printed.split()[0] == result.word
+    if result.word == "proved":  # no wider than it is printed, but for its rounding to one digit
+        assert float(result.width) <= 1.2 * float(printed.split()[1].rstrip(","))
 
 
 def test_every_equation_that_is_cited_is_there_once() -> None:

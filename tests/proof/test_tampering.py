@@ -75,24 +75,24 @@ def changes(at: Path, value: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", MADE)
 def test_every_field_that_says_something_is_checked(name: str) -> None:
-    told = json.loads(json.dumps(MADE[name]().certificate))
-    assert not fails(told)
+    document = json.loads(json.dumps(MADE[name]().certificate))
+    assert not fails(document)
     tried = 0
-    for at, value in leaves(told):
+    for at, value in leaves(document):
         for other in changes(at, value):
-            zero = other == "0" and told["claims"][at[1]]["evidence"]["form"] == "ceiling"
+            zero = other == "0" and document["claims"][at[1]]["evidence"]["form"] == "ceiling"
             if other != value and not zero:
                 tried += 1
-                assert fails(changed(told, at, other)), (at, value, other)
+                assert fails(changed(document, at, other)), (at, value, other)
     assert tried >= 15
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_field_too_many_or_too_few_is_refused(name: str) -> None:
-    told = json.loads(json.dumps(MADE[name]().certificate))
-    assert fails({**told, "note": "trust me"})
-    assert fails({**told, "question": {**told["question"], "note": ""}})
-    for field in told:
-        assert fails({key: value for key, value in told.items() if key != field})
-    assert fails({**told, "claims": told["claims"][:-1]})
-    assert fails({**told, "claims": told["claims"][1:]})
+    document = json.loads(json.dumps(MADE[name]().certificate))
+    assert fails({**document, "note": "trust me"})
+    assert fails({**document, "question": {**document["question"], "note": ""}})
+    for field in document:
+        assert fails({key: value for key, value in document.items() if key != field})
+    assert fails({**document, "claims": document["claims"][:-1]})
+    assert fails({**document, "claims": document["claims"][1:]})

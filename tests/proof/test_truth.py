@@ -51,16 +51,16 @@ def test_the_named_examples(node: dp.Node, delta: str | None, told: str) -> None
 
 def test_the_named_delta_of_a_fixed_size_sample() -> None:
     node = dp.WithoutReplacement(0.05)(dp.Gaussian(sigma=1)) * 200
-    found = certified.delta(node, epsilon=5).answer
-    assert found.upper is not None
-    assert math.isclose(found.upper, 3.40104090796e-05, rel_tol=1e-9)
-    assert found.upper >= 3.40104090796e-05 * (1 - 1e-11)
+    answer = certified.delta(node, epsilon=5).answer
+    assert answer.upper is not None
+    assert math.isclose(answer.upper, 3.40104090796e-05, rel_tol=1e-9)
+    assert answer.upper >= 3.40104090796e-05 * (1 - 1e-11)
 
 
 def test_twenty_digits() -> None:
     """The issue prints 1.1537867345629311608e-5; mpmath gives these digits (certificate.md)."""
-    found = certified.delta(run, epsilon=1.5, digits=20)
-    extra = found.answer.extra
+    answer = certified.delta(run, epsilon=1.5, digits=20)
+    extra = answer.answer.extra
     assert str(extra["lower_decimal"])[:25] == "0.00001153786734563273811"
     truth = Fraction("0.0000115378673456327381180285288465958")
     assert Fraction(str(extra["lower_decimal"])) <= truth <= Fraction(str(extra["upper_decimal"]))
@@ -84,15 +84,15 @@ GOLDEN = [*section("box")[::9], *section("hetero")[::4], *section("laplace")[::5
 @pytest.mark.parametrize("row", GOLDEN, ids=label)
 def test_golden(row: dict[str, str]) -> None:
     try:
-        found = certified.epsilon(plan(row), delta=row["delta"])
+        answer = certified.epsilon(plan(row), delta=row["delta"])
     except NotCertified:
         # only where losses pile up: a refusal, never a wrong interval
         return
     truth, tolerance = Fraction(row["epsilon"]), Fraction(1, 10**25)
-    proven = found.certificate
+    proven = answer.certificate
     assert Fraction(proven["lower"]) <= truth * (1 + tolerance)
     assert truth * (1 - tolerance) <= Fraction(proven["upper"])
-    assert truth == 0 or width(found.answer) <= 1.001e-9
+    assert truth == 0 or width(answer.answer) <= 1.001e-9
 
 
 def test_golden_rows_are_mostly_certified() -> None:
@@ -150,8 +150,8 @@ def two_steps(sigma: str, rate: str, epsilon: str) -> mpf:
 def test_two_steps_in_real_space(sigma: str, rate: str, epsilon: str) -> None:
     with mp.workdps(25):
         truth = Fraction(str(two_steps(sigma, rate, epsilon)))
-    found = certified.delta(dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * 2, epsilon=epsilon)
-    proven = found.certificate
+    answer = certified.delta(dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * 2, epsilon=epsilon)
+    proven = answer.certificate
     tolerance = Fraction(1, 10**15)
     assert Fraction(proven["lower"]) <= truth * (1 + tolerance)
     assert truth * (1 - tolerance) <= Fraction(proven["upper"])

@@ -20,8 +20,8 @@ RATE = "the sampling rate was at most the accounted one"
 
 
 def found(plan: dp.Node = SGD, checks: list[Assumption] | None = None, **declared: object) -> dict:
-    told = read_declared({key.replace("_", "-"): value for key, value in declared.items()})
-    made = rows(plan, plan.assumptions(plan.facts.declared), declared=told, checks=checks or [])
+    result = read_declared({key.replace("_", "-"): value for key, value in declared.items()})
+    made = rows(plan, plan.assumptions(plan.facts.declared), declared=result, checks=checks or [])
     assert len({row.key for row in made if row.key}) == len([row for row in made if row.key])
     return {row.key or row.text: row for row in made}
 
@@ -31,8 +31,8 @@ def check(text: str, status: str) -> Assumption:
 
 
 def test_what_nobody_said_is_unknown_and_what_the_plan_describes_is_declared() -> None:
-    told = {key: str(row.status) for key, row in found().items()}
-    assert told == {
+    results = {key: str(row.status) for key, row in found().items()}
+    assert results == {
         "sensitivity": "declared",
         "sampling": "declared",
         "noise": "unknown",
@@ -49,16 +49,16 @@ def test_what_nobody_said_is_unknown_and_what_the_plan_describes_is_declared() -
 @pytest.mark.parametrize("key", ["sensitivity", "sampling", "randomness"])
 def test_the_plan_is_believed(key: str, status: str) -> None:
     assert str(found(**{key: status})[key].status) == status
-    told = found(**{key: {"status": status, "evidence": "seen"}})[key]
-    assert (str(told.status), told.evidence) == (status, "seen")
+    entry = found(**{key: {"status": status, "evidence": "seen"}})[key]
+    assert (str(entry.status), entry.evidence) == (status, "seen")
 
 
 @pytest.mark.parametrize(("said", "one", "two"), list(itertools.product(STATUSES, repeat=3)))
 def test_the_plan_and_two_checks(said: str, one: str, two: str) -> None:
     """Violated by anyone is violated; both checks held is held; else the plan's word stands."""
     row = found(checks=[check(COIN, one), check(RATE, two)], sampling=said)["sampling"]
-    told = {said, one, two}
-    if "violated" in told:
+    results = {said, one, two}
+    if "violated" in results:
         assert row.status == "violated"
     elif {one, two} <= {"held", "declared"}:
         assert row.status == "held" and "because" in row.evidence
@@ -81,8 +81,8 @@ def test_a_check_of_no_kind_is_told() -> None:
 def test_the_checks_of_a_ledger_are_recognised() -> None:
     """Every text that `Execution.compare` uses is of a kind, so none of it is lost."""
     for plan in (SGD, (dp.WithoutReplacement("0.1")(dp.Laplace(b=1)) * 2).under("replace-one")):
-        for told in dp.Execution(steps=3).compare(plan):
-            assert any(premise.checked_by(told) for premise in PREMISES.values()), told.text
+        for item in dp.Execution(steps=3).compare(plan):
+            assert any(premise.checked_by(item) for premise in PREMISES.values()), item.text
 
 
 def test_the_assumptions_of_every_mechanism_are_recognised() -> None:
@@ -98,25 +98,25 @@ def test_the_assumptions_of_every_mechanism_are_recognised() -> None:
     ]
     for plan in plans:
         adjacency = "replace-one" if plan.fixed_adjacency == "replace-one" else "add-remove"
-        for told in plan.assumptions(dp.Adjacency.parse(adjacency)):
-            assert any(premise.names(told) for premise in PREMISES.values()), told.text
+        for assumption in plan.assumptions(dp.Adjacency.parse(adjacency)):
+            assert any(premise.names(assumption) for premise in PREMISES.values()), assumption.text
 
 
 def test_several_of_one_kind_are_numbered() -> None:
     plan = (SGD + dp.Laplace(b=3)).under(unit="client")
     assert {"sensitivity-1", "sensitivity-2"} <= set(found(plan))
-    told = found(plan, sensitivity_2="held")
-    assert (told["sensitivity-1"].status, told["sensitivity-2"].status) == ("declared", "held")
-    told = found(plan, sensitivity="unknown", sensitivity_1="held")
-    assert (told["sensitivity-1"].status, told["sensitivity-2"].status) == ("held", "unknown")
+    result = found(plan, sensitivity_2="held")
+    assert (result["sensitivity-1"].status, result["sensitivity-2"].status) == ("declared", "held")
+    result = found(plan, sensitivity="unknown", sensitivity_1="held")
+    assert (result["sensitivity-1"].status, result["sensitivity-2"].status) == ("held", "unknown")
     with pytest.raises(dp.InvalidArgument, match="sensitivity-3 names more"):
         found(plan, sensitivity_3="held")
     assert base_of("sensitivity-12") == "sensitivity"
 
 
 def test_one_of_the_plans_own() -> None:
-    told = found(sum={"status": "declared", "text": "sums are secure", "effect": "all is seen"})
-    assert (told["sum"].text, told["sum"].effect) == ("sums are secure", "all is seen")
+    result = found(sum={"status": "declared", "text": "sums are secure", "effect": "all is seen"})
+    assert (result["sum"].text, result["sum"].effect) == ("sums are secure", "all is seen")
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_one_of_the_plans_own() -> None:
     ],
 )
 def test_nonsense_is_refused_with_its_place(table: dict[str, object], wanted: str) -> None:
-    with pytest.raises(dp.InvalidArgument, match=wanted) as told:
+    with pytest.raises(dp.InvalidArgument, match=wanted) as caught:
         read_declared(table)
-    assert "assumptions" in str(told.value)
+    assert "assumptions" in str(caught.value)
 
 
 def test_a_violated_one_stands_first_and_above() -> None:
@@ -162,13 +162,13 @@ def test_a_violated_one_stands_first_and_above() -> None:
 
 
 def test_effects_are_the_epsilons_of_other_plans() -> None:
-    told = {row.key: row.effect for row in report().assumptions}
+    results = {row.key: row.effect for row in report().assumptions}
     bare = dp.Gaussian(sigma="1.1") * 100
     heavy = dp.Poisson("0.01")(dp.Gaussian(sigma="0.55")) * 100
     twice = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 200
     for key, plan in (("sampling", bare), ("sensitivity", heavy), ("steps", twice)):
         worse = float(plan.epsilon(delta=DELTA, method="exact"))
-        assert f"at most {upward(worse, 4)}" in told[key]
+        assert f"at most {upward(worse, 4)}" in results[key]
         assert worse > float(report().answer)
 
 
@@ -185,13 +185,13 @@ def test_other_plans_keep_their_nesting() -> None:
 
 
 def test_the_example_has_evidence() -> None:
-    told = {row.key: str(row.status) for row in example().assumptions}
-    assert told["sensitivity-1"] == "held" and told["sensitivity-2"] == "declared"
-    assert told["randomness"] == "held" and told["arithmetic"] == "unknown"
+    results = {row.key: str(row.status) for row in example().assumptions}
+    assert results["sensitivity-1"] == "held" and results["sensitivity-2"] == "declared"
+    assert results["randomness"] == "held" and results["arithmetic"] == "unknown"
 
 
 def test_what_is_no_privacy_is_not_made_worse() -> None:
     vast = dp.Report.of(dp.Gaussian(sigma="0.05").under("add-remove", unit="user"), delta=DELTA)
     assert float(vast.answer) > 50
-    told = {row.key: row.effect for row in vast.assumptions}
-    assert told["sensitivity"].startswith("a unit that contributes k times as much")
+    results = {row.key: row.effect for row in vast.assumptions}
+    assert results["sensitivity"].startswith("a unit that contributes k times as much")

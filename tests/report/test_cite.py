@@ -24,25 +24,27 @@ FIELD = re.compile(r"^  (\w+) *= \{(.*)\},$", re.M)
 
 def read(text: str) -> dict[str, dict[str, str]]:
     """Every entry by its key; nothing but entries, blank lines and remarks may stand between."""
-    found = {key: dict(FIELD.findall(body)) | {"": kind} for kind, key, body in ENTRY.findall(text)}
+    results = {
+        key: dict(FIELD.findall(body)) | {"": kind} for kind, key, body in ENTRY.findall(text)
+    }
     rest = [line for line in ENTRY.sub("", text).splitlines() if line and not line.startswith("%")]
     assert not rest, rest
-    for fields in found.values():
+    for fields in results.values():
         for value in fields.values():
             assert value.count("{") == value.count("}")
             assert value.isascii()
-    return found
+    return results
 
 
 def test_a_plan_cites_its_answer_its_mechanisms_and_dpacct() -> None:
     done = run("cite", str(EXAMPLE))
-    found = read(done.stdout)
-    assert done.code == 0 and list(found)[-1] == "dpacct"
+    result = read(done.stdout)
+    assert done.code == 0 and list(result)[-1] == "dpacct"
     wanted = {"zhu2022optimal", "johansson2017arb", "dwork2006calibrating", "balle2018improving"}
-    assert wanted <= set(found)
-    assert found["zhu2022optimal"]["author"] == "Yuqing Zhu and Jinshuo Dong and Yu-Xiang Wang"
+    assert wanted <= set(result)
+    assert result["zhu2022optimal"]["author"] == "Yuqing Zhu and Jinshuo Dong and Yu-Xiang Wang"
     report = read(example().to_bibtex())
-    assert set(found) <= set(report) and {"bu2020deep"} <= set(report)
+    assert set(result) <= set(report) and {"bu2020deep"} <= set(report)
 
 
 @pytest.mark.parametrize("method", OFFERED)
@@ -54,8 +56,8 @@ def test_every_method_cites_something(method: str) -> None:
 def test_every_theorem_and_paper_can_be_cited() -> None:
     assert run("cite", *papers()).code == 0
     done = run("cite", *ids())
-    found = read(done.stdout)
-    assert len(found) == len(papers()) + 1
+    result = read(done.stdout)
+    assert len(result) == len(papers()) + 1
     assert done.stdout.count("\n% ") + 1 == len(ids())
     assert "% dp_fedsam.theorem2: false, refuted" in done.stdout
 
@@ -83,24 +85,24 @@ def test_no_basis_and_no_citation_is_lost() -> None:
         *(dp.DiscreteGaussian(scale=2), dp.DiscreteLaplace(scale=2), dp.PureDP(epsilon=1)),
         *(dp.ApproxDP(epsilon=1, delta=1e-9), dp.ZCDP(rho=1), dp.ExponentialMechanism(eps0=1)),
     ]
-    told = {citation for plan in plans for citation in plan.citations()}
+    results = {citation for plan in plans for citation in plan.citations()}
     for plan in plans:
         for method in ROUTES:
             try:
-                told |= set(plan.epsilon(delta="1e-6", method=method).basis)
+                results |= set(plan.epsilon(delta="1e-6", method=method).basis)
             except (Unsupported, dp.NotCertified):
                 continue
-    told |= set(dp.Risk(step).true_positive_rate(0.1).basis)
-    assert len(told) > 20
-    dated = [citation for citation in told if re.search(r"\b(19|20)\d\d\b", citation)]
+    results |= set(dp.Risk(step).true_positive_rate(0.1).basis)
+    assert len(results) > 20
+    dated = [citation for citation in results if re.search(r"\b(19|20)\d\d\b", citation)]
     assert not [citation for citation in dated if not find(citation)]
 
 
 def test_the_registrys_word_is_told() -> None:
-    found = source("Canonne, Kamath, Steinke 2020, Proposition 12", "epsilon")
-    assert found.theorems == ("canonne2020.proposition12",)
+    result = source("Canonne, Kamath, Steinke 2020, Proposition 12", "epsilon")
+    assert result.theorems == ("canonne2020.proposition12",)
     statement = get("canonne2020.proposition12")
-    assert found.status == f"{statement.id}: {statement.verdict}, {statement.evidence}"
+    assert result.status == f"{statement.id}: {statement.verdict}, {statement.evidence}"
     assert "canonne2020.proposition12" in {t for s in example().sources for t in s.theorems}
     assert source("a thought of nobody, 2020", "x").works == ()
     (other,) = source("Doe, Roe. On Something New in Noise. PODS 2031, Theorem 2", "x").works

@@ -60,8 +60,8 @@ def test_json_says_what_the_others_say(plan: Path) -> None:
     node = dp.from_dict(body["plan"])
     assert node.epsilon(delta=body["delta"]).upper == body["epsilon"]["upper"]
     again = dp.Report.of(node, delta=body["delta"], command=body["reproduce"]["command"])
-    told = again.to_dict()
-    assert json.loads(again.to_json()) == told == body
+    document = again.to_dict()
+    assert json.loads(again.to_json()) == document == body
     assert body["schema"] == 1 and body["guarantee_holds"] and body["unit"] == "client"
     text = run("report", str(plan)).stdout
     flat = " ".join(text.split())
@@ -77,16 +77,16 @@ def test_json_says_what_the_others_say(plan: Path) -> None:
 def test_the_command_it_tells_gives_the_same(plan: Path) -> None:
     words = ("--delta", "1/1000000", "--unit", "client", "--method", "rdp")
     first = run("report", str(plan), "--json", *words)
-    told = first.json["reproduce"]["command"].split()
-    assert told[:2] == ["dpacct", "report"]
-    assert run(*told[1:], "--json").stdout == first.stdout
+    parts = first.json["reproduce"]["command"].split()
+    assert parts[:2] == ["dpacct", "report"]
+    assert run(*parts[1:], "--json").stdout == first.stdout
 
 
 @pytest.mark.parametrize("missing", HEAD)
 def test_refuses_without_unit_adjacency_or_delta(missing: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
-    told = [line for key, line in HEAD.items() if key != missing]
-    path.write_text("\n".join(told) + STEPS, encoding="utf-8")
+    results = [line for key, line in HEAD.items() if key != missing]
+    path.write_text("\n".join(results) + STEPS, encoding="utf-8")
     done = run("report", str(path), "-o", str(tmp_path / "out.html"))
     assert done.code == 2 and done.stdout == "" and not (tmp_path / "out.html").exists()
     assert done.stderr.startswith(f"error: plan.toml has no {missing}, ")
@@ -98,7 +98,7 @@ def test_refuses_without_unit_adjacency_or_delta(missing: str, tmp_path: Path) -
     # the line that the sentence offers is one that works
     offered = re.search(r"`(.*?)`", done.stderr)
     assert offered is not None
-    path.write_text("\n".join([*told, offered.group(1)]) + STEPS, encoding="utf-8")
+    path.write_text("\n".join([*results, offered.group(1)]) + STEPS, encoding="utf-8")
     assert run("report", str(path), "-q").code == 0
 
 
@@ -155,8 +155,8 @@ def test_the_sentence_alone_is_that_of_the_whole(plan: Path) -> None:
     plan.write_text(plan.read_text() + '\n[assumptions]\nsteps = "violated"\n', encoding="utf-8")
     whole = json.loads(run("report", str(plan), "--json").stdout)
     assert any("twice the plan has epsilon" in warning for warning in whole["warnings"])
-    told = run("report", str(plan), "-q").stdout.splitlines()
-    assert told == [*whole["warnings"], whole["statement"]]
+    lines = run("report", str(plan), "-q").stdout.splitlines()
+    assert lines == [*whole["warnings"], whole["statement"]]
 
 
 def ledger(path: Path, steps: int, **ran: Any) -> Path:
@@ -176,17 +176,17 @@ def statuses(plan: Path, path: Path) -> tuple[int, dict[str, str]]:
 
 def test_a_ledger_is_evidence(plan: Path, tmp_path: Path) -> None:
     measured = {"noise_multiplier": 1.1, "noise_draws": 1, "weights": [1.0]}
-    code, told = statuses(plan, ledger(tmp_path / "good", 1, **measured))
+    code, value = statuses(plan, ledger(tmp_path / "good", 1, **measured))
     assert code == 0
-    assert (told["steps"], told["noise"], told["sampling"]) == ("held", "held", "declared")
-    code, told = statuses(plan, ledger(tmp_path / "loud", 1, noise_multiplier=0.5, noise_draws=1))
-    assert code == 6 and told["noise"] == "violated"
-    code, told = statuses(plan, ledger(tmp_path / "long", 2))
-    assert code == 6 and told["steps"] == "violated"
+    assert (value["steps"], value["noise"], value["sampling"]) == ("held", "held", "declared")
+    code, value = statuses(plan, ledger(tmp_path / "loud", 1, noise_multiplier=0.5, noise_draws=1))
+    assert code == 6 and value["noise"] == "violated"
+    code, value = statuses(plan, ledger(tmp_path / "long", 2))
+    assert code == 6 and value["steps"] == "violated"
     plan.write_text(plan.read_text() + "repeat = 100\n", encoding="utf-8")
     same = {"population": 1000, "batch_sizes": [10] * 100}
-    code, told = statuses(plan, ledger(tmp_path / "shuffled", 100, **same))
-    assert code == 6 and told["sampling"] == "violated"
+    code, value = statuses(plan, ledger(tmp_path / "shuffled", 100, **same))
+    assert code == 6 and value["sampling"] == "violated"
 
 
 def test_a_ledger_of_something_else_is_refused(plan: Path, tmp_path: Path) -> None:

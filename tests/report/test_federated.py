@@ -142,8 +142,8 @@ def test_whoever_adds_the_noise(tmp_path: Path, algorithm: str, by: str) -> None
     text = CLIENTS.replace("dp-fed", algorithm).replace("rounds = 90", one_round)
     path = tmp_path / "plan.toml"
     path.write_text(text, encoding="utf-8")
-    told = run("report", str(path), "--json")
-    assert told.code == 0
-    assert "against everyone who sees the released models" in told.json["statement"]
+    output = run("report", str(path), "--json")
+    assert output.code == 0
+    assert "against everyone who sees the released models" in output.json["statement"]
     answer = run("federated", str(path), "--json")
-    assert told.json["epsilon"]["upper"] == pytest.approx(answer.json["upper"], rel=1e-9)
+    assert output.json["epsilon"]["upper"] == pytest.approx(answer.json["upper"], rel=1e-9)

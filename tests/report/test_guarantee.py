@@ -33,43 +33,43 @@ NUMBERS = re.compile(r"\(([\d.e-]+), ([\d.e-]+)\)-differentially private")
     ],
 )
 def test_every_grade_is_told(name: str, strength: str, side: str) -> None:
-    found = report(name)
-    assert (found.answer.strength, found.answer.side) == (strength, side)
-    assert is_bound(found.answer)
-    text = found.to_text()
-    assert f"{side}, {strength} ({found.answer.method})" in " ".join(text.split())
+    result = report(name)
+    assert (result.answer.strength, result.answer.side) == (strength, side)
+    assert is_bound(result.answer)
+    text = result.to_text()
+    assert f"{side}, {strength} ({result.answer.method})" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("name", ["SGD", "FIXED", "COINS", "OPAQUE"])
 def test_the_sentence_rounds_up_and_not_far(name: str) -> None:
-    found = report(name)
-    epsilon, delta = (Fraction(word) for word in NUMBERS.findall(found.statement)[0])
+    result = report(name)
+    epsilon, delta = (Fraction(word) for word in NUMBERS.findall(result.statement)[0])
     assert (
-        Fraction(float(found.answer))
+        Fraction(float(result.answer))
         <= epsilon
-        <= Fraction(float(found.answer)) * Fraction(1001, 1000)
+        <= Fraction(float(result.answer)) * Fraction(1001, 1000)
     )
     assert Fraction(DELTA) <= delta
 
 
 def test_the_sentence_says_unit_adjacency_mechanism_and_version() -> None:
-    told = report().statement
-    assert "client-level under add-remove adjacency" in told
-    assert "100 releases of the Gaussian mechanism (sigma 1.1)" in told
-    assert "each on a Poisson sample of rate 0.01" in told
-    assert told.count(". ") == 0 and told.endswith(f"(dpacct {dp.__version__}).")
+    statement = report().statement
+    assert "client-level under add-remove adjacency" in statement
+    assert "100 releases of the Gaussian mechanism (sigma 1.1)" in statement
+    assert "each on a Poisson sample of rate 0.01" in statement
+    assert statement.count(". ") == 0 and statement.endswith(f"(dpacct {dp.__version__}).")
 
 
 def test_an_estimate_is_never_the_guarantee() -> None:
-    found = report("ONE", "clt")
-    assert found.answer.method != "clt" and is_bound(found.answer)
-    body = found.to_dict()
+    result = report("ONE", "clt")
+    assert result.answer.method != "clt" and is_bound(result.answer)
+    body = result.to_dict()
     assert [one["method"] for one in body["not_guarantees"]] == ["clt"]
-    assert float(found.answer) == body["epsilon"]["upper"]
+    assert float(result.answer) == body["epsilon"]["upper"]
     estimate = body["not_guarantees"][0]["value"]
     assert estimate != body["epsilon"]["value"]
-    assert upward(estimate, 4) not in found.statement
-    lines = [line for line in found.to_markdown().splitlines() if "(clt)" in line and "|" in line]
+    assert upward(estimate, 4) not in result.statement
+    lines = [line for line in result.to_markdown().splitlines() if "(clt)" in line and "|" in line]
     assert len(lines) == 1 and "| not a guarantee: an estimate" in lines[0] and "≤" not in lines[0]
 
 
@@ -77,17 +77,17 @@ def test_a_number_as_published_is_never_the_guarantee() -> None:
     plan = (dp.WithoutReplacement("0.05")(dp.Gaussian(sigma="1.1")) * 2).under(
         "replace-one", unit="client"
     )
-    found = dp.Report.of(plan, delta="5e-4", method="dp_fed_ls.theorem1")
-    assert found.answer.method != "dp_fed_ls.theorem1"
-    told = {one["method"]: one["strength"] for one in found.to_dict()["not_guarantees"]}
-    assert told["dp_fed_ls.theorem1"] == "published"
-    assert "not a guarantee: as a paper prints it" in found.to_markdown()
-    assert "dp_fed_ls.theorem1: proof-gap, searched" in " ".join(found.to_text().split())
+    result = dp.Report.of(plan, delta="5e-4", method="dp_fed_ls.theorem1")
+    assert result.answer.method != "dp_fed_ls.theorem1"
+    results = {one["method"]: one["strength"] for one in result.to_dict()["not_guarantees"]}
+    assert results["dp_fed_ls.theorem1"] == "published"
+    assert "not a guarantee: as a paper prints it" in result.to_markdown()
+    assert "dp_fed_ls.theorem1: proof-gap, searched" in " ".join(result.to_text().split())
 
 
 def test_a_bound_that_was_asked_for_is_the_guarantee() -> None:
-    found = report("ONE", "rdp")
-    assert found.answer.method == "rdp" and found.answer.strength == "bound"
+    result = report("ONE", "rdp")
+    assert result.answer.method == "rdp" and result.answer.strength == "bound"
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_what_bounds_nothing_is_withheld(change: dict[str, object]) -> None:
     ],
 )
 def test_no_report_without_unit_and_adjacency(plan: dp.Node, missing: str) -> None:
-    with pytest.raises(dp.InvalidArgument, match=f"must declare its {missing}") as told:
+    with pytest.raises(dp.InvalidArgument, match=f"must declare its {missing}") as caught:
         dp.Report.of(plan, delta=1e-5)
-    assert told.value.argument == missing
+    assert caught.value.argument == missing
 
 
 def test_attack_success_is_that_of_risk() -> None:
@@ -132,10 +132,10 @@ def test_attack_success_is_that_of_risk() -> None:
 
 
 def test_slow_curves_are_left_out_and_said_to_be() -> None:
-    found = report("NESTED")
-    assert not found.risks and "Attack success is left out" in found.to_text()
-    assert "<svg" not in found.to_html()
-    assert found.plan == NESTED
+    result = report("NESTED")
+    assert not result.risks and "Attack success is left out" in result.to_text()
+    assert "<svg" not in result.to_html()
+    assert result.plan == NESTED
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,9 @@ def test_other_plans_are_their_own() -> None:
 
 
 def test_the_example_names_what_it_was_told() -> None:
-    found = example()
-    assert found.statement.startswith("Releasing the final model is (1.805, 1e-6)-")
-    assert "against everyone who gets the model" in found.statement
+    result = example()
+    assert result.statement.startswith("Releasing the final model is (1.805, 1e-6)-")
+    assert "against everyone who gets the model" in result.statement
 
 
 FLOATS = st.floats(1e-300, 1e300)
@@ -206,6 +206,8 @@ def test_fractions_are_rounded_up_too(value: Fraction, digits: int) -> None:
 def test_an_interval_holds_its_answer(lower: float, width: float) -> None:
     upper = lower * (1 + width)
     answer = replace(report().answer, value=lower, lower=lower, upper=upper)
-    told = interval(answer)
-    ends = told.strip("[]").split(", ") if "[" in told else [told.removeprefix("exactly ")] * 2
+    result = interval(answer)
+    ends = (
+        result.strip("[]").split(", ") if "[" in result else [result.removeprefix("exactly ")] * 2
+    )
     assert Decimal(ends[0]) <= Decimal(repr(lower)) and Decimal(repr(upper)) <= Decimal(ends[1])

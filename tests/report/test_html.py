@@ -109,14 +109,14 @@ def test_every_cell_says_its_column() -> None:
 
 
 def test_numbers_statement_and_assumptions_are_there() -> None:
-    found = example()
-    page = Page(found.to_html())
-    assert found.statement in page.words
-    for row in found.assumptions:
+    result = example()
+    page = Page(result.to_html())
+    assert result.statement in page.words
+    for row in result.assumptions:
         assert row.text in page.words and row.evidence in page.words
     for work in ("Optimal Accounting of Differential Privacy", "Arb: Efficient"):
         assert work in page.words
-    statuses = {str(row.status) for row in found.assumptions}
+    statuses = {str(row.status) for row in result.assumptions}
     classes = " ".join(attrs.get("class") or "" for _, attrs in page.tags)
     assert all(f"status {status}" in classes for status in statuses)
 
@@ -142,14 +142,14 @@ def test_a_status_is_not_told_by_colour_alone() -> None:
 )
 def test_whatever_the_plan_says_is_text(nasty: str) -> None:
     about = {key: nasty for key in ("name", "output", "unit", "viewer", "tuning", "unprotected")}
-    told = {
+    results = {
         "sampling": {"status": "held", "evidence": nasty},
         "x": {"status": "held", "text": nasty},
     }
     without = replace(report("ONE"), risks=())  # nor pictures: this is about what is written
-    assumptions = rows(ONE, without.answer.assumptions, declared=read_declared(told))
-    found = replace(without, about=About.of_table(about), assumptions=assumptions, command=nasty)
-    page = Page(found.to_html())
+    assumptions = rows(ONE, without.answer.assumptions, declared=read_declared(results))
+    result = replace(without, about=About.of_table(about), assumptions=assumptions, command=nasty)
+    page = Page(result.to_html())
     plain = Page(without.to_html())
     # the same elements as without it, and one more row in the table of assumptions
     row = ["tr", "th", "td", "span", "span", "td", "td", "td"]

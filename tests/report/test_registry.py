@@ -44,8 +44,8 @@ def test_the_example() -> None:
     read = record(example())
     assert read["url_slug"] == "next-word-model" and read["status"] == "Draft"
     basic = read["deployment"]["basic"]
-    told = tables()["report"]
-    assert basic["name"] == told["name"] and basic["data_curators"] == told["curators"]
+    entry = tables()["report"]
+    assert basic["name"] == entry["name"] and basic["data_curators"] == entry["curators"]
     assert basic["publication_date"] == "2026-11-18"
     loss = read["deployment"]["privacy_loss"]
     assert loss["privacy_parameters"] == {"epsilon": 1.805, "delta": 1e-6}

@@ -86,9 +86,9 @@ def test_every_kind_of_node_has_a_name() -> None:
 def test_a_plan_made_of_a_function_is_told_by_its_print() -> None:
     custom = dp.Custom(rdp=lambda order: 0.1 * order).under("add-remove", unit="user")
     assert phrase(custom) == str(custom) == branches(custom).label
-    found = dp.Report.of(custom, delta=1e-5)
-    assert found.to_dict()["plan"] is None and found.to_dict()["reproduce"]["plan_sha256"] == ""
-    assert "SHA-256" not in found.to_text()
+    result = dp.Report.of(custom, delta=1e-5)
+    assert result.to_dict()["plan"] is None and result.to_dict()["reproduce"]["plan_sha256"] == ""
+    assert "SHA-256" not in result.to_text()
 
 
 def test_a_declaration_is_told_once() -> None:
@@ -149,7 +149,7 @@ def test_a_plan_of_many_parts_is_told_in_a_sentence_that_ends() -> None:
     many = dp.Gaussian(sigma=2)
     for k in range(150):
         many = many + dp.Gaussian(sigma=3 + k)
-    told = phrase(many)
-    assert told.endswith("; then 143 more parts") and told.count("; then ") == 8
+    result = phrase(many)
+    assert result.endswith("; then 143 more parts") and result.count("; then ") == 8
     lines = branches(many).lines()
     assert len(lines) == 102 and lines[-1] == "└─ and 51 more, which the JSON form lists"

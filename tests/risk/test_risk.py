@@ -32,9 +32,9 @@ def test_gaussian_power(mu: float, alarms: float) -> None:
     """The best test of N(mu, 1) against N(0, 1): Phi(Phi^-1(alpha) + mu) (Neyman, Pearson)."""
     risk = dp.Risk(dp.Gaussian(sigma=1 / mu))
     truth = float(ndtr(ndtri(alarms) + mu))
-    found = float(risk.true_positive_rate(alarms))
-    assert truth - 1e-12 <= found <= truth + 2e-5
-    assert float(risk.reconstruction(alarms)) == found
+    value = float(risk.true_positive_rate(alarms))
+    assert truth - 1e-12 <= value <= truth + 2e-5
+    assert float(risk.reconstruction(alarms)) == value
     assert float(risk.advantage()) == pytest.approx(2 * float(ndtr(mu / 2)) - 1, rel=1e-9)
 
 
@@ -114,10 +114,10 @@ def test_wrong_rates_are_refused(wrong: object) -> None:
 
 
 def test_command() -> None:
-    told = run("risk", "--sigma", "1", "--fpr", "0.01", "--json").json
-    assert told["command"] == "risk"
-    assert told["advantage"]["value"] == pytest.approx(2 * float(ndtr(0.5)) - 1, rel=1e-9)
-    (rate,) = told["rates"]
+    document = run("risk", "--sigma", "1", "--fpr", "0.01", "--json").json
+    assert document["command"] == "risk"
+    assert document["advantage"]["value"] == pytest.approx(2 * float(ndtr(0.5)) - 1, rel=1e-9)
+    (rate,) = document["rates"]
     truth = float(ndtr(ndtri(0.01) + 1))
     assert truth <= rate["true_positive_rate"]["upper"] <= truth + 1e-5
     assert rate["true_positive_rate"]["side"] == "upper"
@@ -135,13 +135,15 @@ def test_nonsense(command: str) -> None:
 
 def test_noise_for_attacks() -> None:
     """`--tpr` calibrates the power, `--advantage` the delta at epsilon 0."""
-    told = run("noise", "--tpr", "0.01@0.001", "--json").json
-    assert told["upper"] == pytest.approx(1 / (float(ndtri(0.999)) - float(ndtri(0.99))), rel=1e-4)
-    assert told["side"] == "upper"
-    told = run("noise", "--advantage", "0.1", "--json").json
-    assert told["upper"] == pytest.approx(0.5 / float(ndtri(0.55)), rel=1e-9)
-    told = run("noise", "--tpr", "0.1@0.01", "--mechanism", "staircase", "--json").json
-    assert (told["quantity"], told["side"]) == ("eps0", "lower")
+    document = run("noise", "--tpr", "0.01@0.001", "--json").json
+    assert document["upper"] == pytest.approx(
+        1 / (float(ndtri(0.999)) - float(ndtri(0.99))), rel=1e-4
+    )
+    assert document["side"] == "upper"
+    document = run("noise", "--advantage", "0.1", "--json").json
+    assert document["upper"] == pytest.approx(0.5 / float(ndtri(0.55)), rel=1e-9)
+    document = run("noise", "--tpr", "0.1@0.01", "--mechanism", "staircase", "--json").json
+    assert (document["quantity"], document["side"]) == ("eps0", "lower")
 
 
 @pytest.mark.parametrize(

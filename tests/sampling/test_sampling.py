@@ -232,8 +232,8 @@ def test_some_records_of_a_user_are_left_out() -> None:
 
 
 def test_assumptions_say_how_the_sample_is_drawn() -> None:
-    told = [str(a) for a in Poisson(0.1)(M).assumptions(Adjacency.ADD_REMOVE)]
-    assert any("sampled independently" in each for each in told)
-    told = [str(a) for a in WithoutReplacement(0.1)(M).assumptions(Adjacency.REPLACE_ONE)]
-    assert any("uniformly random subset" in each for each in told)
+    results = [str(a) for a in Poisson(0.1)(M).assumptions(Adjacency.ADD_REMOVE)]
+    assert any("sampled independently" in each for each in results)
+    results = [str(a) for a in WithoutReplacement(0.1)(M).assumptions(Adjacency.REPLACE_ONE)]
+    assert any("uniformly random subset" in each for each in results)
     assert len(Poisson(0.1)(M).citations()) == len(M.citations()) + 1

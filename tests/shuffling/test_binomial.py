@@ -29,8 +29,8 @@ def test_small_ones_are_the_fractions(n: int) -> None:
             exact = math.comb(n, k) * p**k * (1 - p) ** (n - k)
             if exact < Fraction(1, 10**130):
                 continue
-            found = float(np.exp(log_pmf(np.array([float(k)]), n, p))[0])
-            assert abs(found / float(exact) - 1.0) < ROUNDING
+            value = float(np.exp(log_pmf(np.array([float(k)]), n, p))[0])
+            assert abs(value / float(exact) - 1.0) < ROUNDING
             if p == Fraction(1, 2):
                 half = log_pmf_half(np.array([float(k)]), np.array([float(n)]))
                 assert abs(math.exp(half[0]) / float(exact) - 1.0) < ROUNDING
@@ -39,8 +39,8 @@ def test_small_ones_are_the_fractions(n: int) -> None:
 @pytest.mark.parametrize("n", [1, 2, 9, 40, 700])
 def test_tails_of_fair_coins_are_the_fractions(n: int) -> None:
     edges = sorted({n // 2 + 1, n // 2 + n // 8 + 1, n - 1, n} - {*range(n // 2 + 1)})
-    found = tail_half(np.array(edges, float), np.full(len(edges), float(n)))
-    for edge, tail in zip(edges, found.tolist(), strict=True):
+    result = tail_half(np.array(edges, float), np.full(len(edges), float(n)))
+    for edge, tail in zip(edges, result.tolist(), strict=True):
         exact = Fraction(sum(math.comb(n, k) for k in range(edge, n + 1)), 2**n)
         assert abs(tail / float(exact) - 1.0) < tail_rounding(n)
 
@@ -70,8 +70,8 @@ def test_large_ones_against_mpmath() -> None:
             chance = mpf(p.numerator) / p.denominator
             exact = loggamma(n + 1) - loggamma(k + 1) - loggamma(n - k + 1)
             exact += k * log(chance) + (n - k) * log(1 - chance)
-            found = float(log_pmf(np.array([float(k)]), n, p)[0])
-            assert exact < -300 or abs(found - exact) < ROUNDING, (n, p, k)
+            value = float(log_pmf(np.array([float(k)]), n, p)[0])
+            assert exact < -300 or abs(value - exact) < ROUNDING, (n, p, k)
 
 
 @pytest.mark.parametrize("n", [30, 1000, 10**6, 10**9])

@@ -12,28 +12,28 @@ BASE = ["shuffle", "--eps0", "4", "--clients", "100000"]
 
 
 def test_json_is_an_answer_with_all_bounds() -> None:
-    told = run(*BASE, "--delta", "1e-6", "--json").json
-    assert told["command"] == "shuffle" and told["quantity"] == "epsilon"
-    assert told["lower"] <= told["value"] == told["upper"] < 0.1182
-    assert (told["side"], told["strength"]) == ("two-sided", "bound")
-    assert (told["adjacency"], told["unit"]) == ("replace-one", "client")
-    assert "Feldman, McMillan, Talwar 2022" in told["basis"][0]
-    methods = {other["method"]: other["value"] for other in told["alternatives"]}
+    document = run(*BASE, "--delta", "1e-6", "--json").json
+    assert document["command"] == "shuffle" and document["quantity"] == "epsilon"
+    assert document["lower"] <= document["value"] == document["upper"] < 0.1182
+    assert (document["side"], document["strength"]) == ("two-sided", "bound")
+    assert (document["adjacency"], document["unit"]) == ("replace-one", "client")
+    assert "Feldman, McMillan, Talwar 2022" in document["basis"][0]
+    methods = {other["method"]: other["value"] for other in document["alternatives"]}
     assert {"feldman2020.clones", "feldman2022.closed", "feldman2020.theorem3_1", "rdp"} <= set(
         methods
     )
-    assert min(methods.values()) >= told["value"]
+    assert min(methods.values()) >= document["value"]
 
 
 def test_delta_at_an_epsilon() -> None:
-    told = run(*BASE, "--eps", "0.2", "--json").json
-    assert told["quantity"] == "delta" and 0 < told["lower"] <= told["value"] < 1e-6
+    document = run(*BASE, "--eps", "0.2", "--json").json
+    assert document["quantity"] == "delta" and 0 < document["lower"] <= document["value"] < 1e-6
 
 
 def test_rounds_name_what_they_were_compared_with() -> None:
-    told = run(*BASE, "--delta", "1e-6", "--rounds", "5", "--json").json
-    assert told["method"] == "exact" and 0.118 < told["lower"] < told["upper"] < 1
-    assert {"rdp", "local"} <= {other["method"] for other in told["alternatives"]}
+    document = run(*BASE, "--delta", "1e-6", "--rounds", "5", "--json").json
+    assert document["method"] == "exact" and 0.118 < document["lower"] < document["upper"] < 1
+    assert {"rdp", "local"} <= {other["method"] for other in document["alternatives"]}
 
 
 def test_words() -> None:
@@ -69,13 +69,13 @@ def test_words() -> None:
 def test_nonsense(args: list[str], code: int, word: str, as_json: bool) -> None:
     ended = run("shuffle", *args, *(["--json"] if as_json else []))
     assert ended.code == code
-    told = json.loads(ended.stdout)["error"]["message"] if as_json else ended.stderr
-    assert word in told and "Traceback" not in told
+    entry = json.loads(ended.stdout)["error"]["message"] if as_json else ended.stderr
+    assert word in entry and "Traceback" not in entry
 
 
 def test_what_no_lattice_spans_falls_back_to_the_messages_alone() -> None:
-    told = line(
+    document = line(
         "shuffle --eps0 500 --mechanism rr --clients 2 --delta 1e-14 --rounds 10 --json"
     ).json
-    assert told["method"] == "local" and told["side"] in ("upper", "two-sided")
-    assert 4999 < told["value"] < 5001
+    assert document["method"] == "local" and document["side"] in ("upper", "two-sided")
+    assert 4999 < document["value"] < 5001

@@ -103,12 +103,12 @@ def test_one_among_zeros_is_not_always_the_worst() -> None:
 @pytest.mark.parametrize("n", [10**4, 10**6, 10**9])
 @pytest.mark.parametrize("delta", [1e-6, 1e-12])
 def test_ends_of_epsilon_are_one_number(n: int, delta: float) -> None:
-    found = dp.Shuffle(eps0=4, clients=n, k=2).epsilon(delta=delta)
-    assert found.method == "count" and found.lower is not None and found.upper is not None
-    assert found.upper - found.lower < 1e-6 * found.upper
+    answer = dp.Shuffle(eps0=4, clients=n, k=2).epsilon(delta=delta)
+    assert answer.method == "count" and answer.lower is not None and answer.upper is not None
+    assert answer.upper - answer.lower < 1e-6 * answer.upper
     # at least what one client among zeros tells, and below every randomiser's bound
-    assert found.upper >= Count(n, 4.0).epsilon(math.log(delta))
-    assert found.upper < float(dp.Shuffle(eps0=4, clients=n).epsilon(delta=delta))
+    assert answer.upper >= Count(n, 4.0).epsilon(math.log(delta))
+    assert answer.upper < float(dp.Shuffle(eps0=4, clients=n).epsilon(delta=delta))
 
 
 @settings(max_examples=30)
@@ -130,9 +130,9 @@ def test_epsilon_meets_its_delta(n: int, eps0: float, log_delta: float) -> None:
 def test_the_largest_local_epsilon_is_that_of_the_count(n: int) -> None:
     from dpacct.shuffling.local_epsilon import largest_eps0
 
-    found = largest_eps0(epsilon=0.5, delta=1e-6, clients=n, k=2)
-    assert found.method == "count"
-    back = dp.Shuffle(eps0=float(found), clients=n, k=2).delta(epsilon=0.5)
+    result = largest_eps0(epsilon=0.5, delta=1e-6, clients=n, k=2)
+    assert result.method == "count"
+    back = dp.Shuffle(eps0=float(result), clients=n, k=2).delta(epsilon=0.5)
     assert back.upper is not None and back.upper <= 1e-6 * (1 + 1e-5)
-    more = dp.Shuffle(eps0=float(found) * 1.001, clients=n, k=2).delta(epsilon=0.5)
+    more = dp.Shuffle(eps0=float(result) * 1.001, clients=n, k=2).delta(epsilon=0.5)
     assert more.lower is not None and more.lower > 1e-6

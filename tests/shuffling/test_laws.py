@@ -120,12 +120,12 @@ def test_a_billion_clients_are_hardly_more_work(eps0: float) -> None:
 
 
 def test_the_largest_eps0_meets_the_target_and_hardly_more_would() -> None:
-    found = largest_eps0(epsilon=1, delta=1e-6, clients=10**4)
-    assert float(dp.Shuffle(eps0=float(found), clients=10**4).delta(epsilon=1)) <= 1e-6
-    more = float(found) * (1 + 1e-6)
+    result = largest_eps0(epsilon=1, delta=1e-6, clients=10**4)
+    assert float(dp.Shuffle(eps0=float(result), clients=10**4).delta(epsilon=1)) <= 1e-6
+    more = float(result) * (1 + 1e-6)
     assert float(dp.Shuffle(eps0=more, clients=10**4).delta(epsilon=1)) > 1e-6
     rounds = largest_eps0(epsilon=1, delta=1e-6, clients=10**4, rounds=10)
-    assert 3.4 < float(rounds) < float(found)
+    assert 3.4 < float(rounds) < float(result)
     plan = dp.Shuffle(eps0=float(rounds), clients=10**4) * 10
     assert float(plan.epsilon(delta=1e-6)) <= 1.0 + 1e-9
 

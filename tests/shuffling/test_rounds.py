@@ -109,17 +109,17 @@ def test_renyi_is_that_of_the_pair(clients: int, eps0: float, alpha: float) -> N
         p.append(chance * (honest * np.append(0.0, ones) + (1 - honest) * np.append(ones, 0.0)))
         q.append(chance * ((1 - honest) * np.append(0.0, ones) + honest * np.append(ones, 0.0)))
     exact = renyi(np.concatenate(p), np.concatenate(q), alpha)
-    found = float(dp.Shuffle(eps0=eps0, clients=clients).rdp(alpha))
-    assert exact * (1 - 1e-9) <= found <= exact * (1 + 1e-6) + 1e-12
+    value = float(dp.Shuffle(eps0=eps0, clients=clients).rdp(alpha))
+    assert exact * (1 - 1e-9) <= value <= exact * (1 + 1e-6) + 1e-12
 
 
 def test_renyi_between_girgis_bounds() -> None:
     """Below the published upper bound, in its domain, and above the lower one."""
     for eps0, clients, alpha in ((0.5, 10**5, 2), (1.0, 10**6, 4), (0.2, 10**5, 5)):
-        found = float(dp.Shuffle(eps0=eps0, clients=clients).rdp(alpha))
+        value = float(dp.Shuffle(eps0=eps0, clients=clients).rdp(alpha))
         assert clients > published.girgis_fewest(alpha, eps0)
-        assert found <= published.girgis_divergence(alpha, eps0, clients)
-        assert found >= girgis2021.lower(alpha, eps0, clients) * (1 - 1e-9)
+        assert value <= published.girgis_divergence(alpha, eps0, clients)
+        assert value >= girgis2021.lower(alpha, eps0, clients) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(("highest", "eps0"), [(2, 0.1), (3, 0.1), (3, 1.0), (6, 0.4)])
@@ -135,9 +135,9 @@ def test_girgis_bound_is_asked_at_the_orders_it_is_proved_for(highest: int, eps0
 
     enough = math.floor(9 * highest**4 * math.exp(5 * eps0)) + 1
     for clients, most in ((enough, highest), (enough - 1, highest - 1)):
-        found = girgis_epsilon(eps0, clients, 1, math.log(1e-9))
+        result = girgis_epsilon(eps0, clients, 1, math.log(1e-9))
         values = [stated(order, clients) for order in range(2, most + 1)]
-        assert found == (pytest.approx(min(values), rel=1e-9) if values else None)
+        assert result == (pytest.approx(min(values), rel=1e-9) if values else None)
         assert stated(most + 1, clients) < min(values, default=math.inf)
 
 
@@ -160,8 +160,8 @@ def test_the_printed_lemma_is_false_as_the_errata_say(
     assert published.girgis_divergence(alpha, eps0, clients) == pytest.approx(claim, rel=1e-12)
     assert true > claim
     # what is answered here lies above the truth, in either direction
-    found = float(dp.Shuffle(eps0=eps0, clients=clients).rdp(alpha))
-    assert found >= max(true, renyi(q, p, alpha)) * (1 - 1e-11)
+    value = float(dp.Shuffle(eps0=eps0, clients=clients).rdp(alpha))
+    assert value >= max(true, renyi(q, p, alpha)) * (1 - 1e-11)
 
 
 def test_a_renyi_level_is_no_eps0() -> None:

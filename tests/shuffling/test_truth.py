@@ -30,10 +30,10 @@ def test_no_bound_was_beaten_in_the_search() -> None:
 
 
 def test_a_smaller_search_finds_none_either() -> None:
-    found = search(800, seed=7)
-    assert min(found["least_log_ratio"].values()) > 0.0
+    result = search(800, seed=7)
+    assert min(result["least_log_ratio"].values()) > 0.0
     # the search comes close: one client alone is the bound, to its rounding
-    assert found["least_log_ratio"]["feldman2022.clones"] < 1e-9
+    assert result["least_log_ratio"]["feldman2022.clones"] < 1e-9
 
 
 def test_the_search_would_see_a_bound_with_one_client_more() -> None:
@@ -58,11 +58,11 @@ def test_clone_pairs_are_the_definition(clients: int, eps0: float) -> None:
         ):
             exact = stated(epsilon, eps0, clients)
             for upper in (True, False):
-                found = math.exp(
+                result = math.exp(
                     hidden.log_delta(mixture(letters, upper, 1000), epsilon, upper=upper)
                 )
-                assert found == pytest.approx(exact, rel=1e-9, abs=1e-80)
-                assert (found >= exact * (1 - 1e-13)) if upper else (found <= exact * (1 + 1e-13))
+                assert result == pytest.approx(exact, rel=1e-9, abs=1e-80)
+                assert (result >= exact * (1 - 1e-13)) if upper else (result <= exact * (1 + 1e-13))
 
 
 @pytest.mark.parametrize("k", [3, 4])

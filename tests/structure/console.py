@@ -40,7 +40,7 @@ def pages() -> list[Path]:
 
 def shown(page: Path) -> list[Shown]:
     """All commands of a page in order."""
-    found = []
+    results = []
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):
         head, *commands = re.split(r"^\$ ", block, flags=re.MULTILINE)
         if head.strip():
@@ -49,8 +49,8 @@ def shown(page: Path) -> list[Shown]:
             )
         for part in commands:
             command, _, output = part.partition("\n")
-            found.append(Shown(page, command, output))
-    return found
+            results.append(Shown(page, command, output))
+    return results
 
 
 def run(command: str) -> str:

@@ -23,8 +23,8 @@ def texts(tree: ast.AST) -> list[str]:
         and isinstance(node.body[0], ast.Expr)
         and not (isinstance(node, ast.FunctionDef) and node.name == "command")
     }
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in helps]
-    return [node.value for node in found if isinstance(node.value, str)]
+    results = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in helps]
+    return [node.value for node in results if isinstance(node.value, str)]
 
 
 def cited() -> dict[str, str]:

@@ -100,20 +100,20 @@ def imported(name: str, path: Path, source: str) -> Iterator[tuple[int, str]]:
     """(line, module of this project) for each import in a module's source."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in statements(ast.parse(source)):
-        found: list[str] = []
+        results: list[str] = []
         if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
+            results = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             up = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*up, *filter(None, [node.module])]) if node.level else node.module
             full = [f"{base}.{alias.name}" for alias in node.names]
-            found = [f if f in MODULES else str(base) for f in full]
+            results = [f if f in MODULES else str(base) for f in full]
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = node.func
             by_name = getattr(called, "attr", getattr(called, "id", ""))
             if by_name in {"import_module", "__import__"}:
-                found = [str(node.args[0].value)]
-        for target in found:
+                results = [str(node.args[0].value)]
+        for target in results:
             if target.partition(".")[0] in {"dpacct", "dpacct_training"}:
                 yield getattr(node, "lineno", 0), target
 
@@ -136,8 +136,8 @@ def breaches(name: str, path: Path, source: str) -> list[str]:
 
 
 def test_every_import_points_down() -> None:
-    found = [b for name, path in MODULES.items() for b in breaches(name, path, path.read_text())]
-    assert not found, "\n" + "\n".join(found)
+    results = [b for name, path in MODULES.items() for b in breaches(name, path, path.read_text())]
+    assert not results, "\n" + "\n".join(results)
 
 
 def test_the_table_has_no_cycle() -> None:

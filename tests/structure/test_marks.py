@@ -18,13 +18,13 @@ FOLDERS = ("dpacct", "training", "tests", "figures")
 
 
 def test_no_promise_in_a_comment() -> None:
-    found = [
+    results = [
         f"{relative(path)}:{number}: {line.strip()}"
         for path in sources(*FOLDERS)
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if MARKS.search(line)
     ]
-    assert not found, "\n" + "\n".join(found)
+    assert not results, "\n" + "\n".join(results)
 
 
 def is_empty(body: list[ast.stmt]) -> bool:
@@ -55,12 +55,12 @@ def stubs(node: ast.AST, in_protocol: bool = False) -> Iterator[ast.FunctionDef]
 
 
 def test_no_stub() -> None:
-    found = [
+    results = [
         f"{relative(path)}:{function.lineno}: {function.name} does nothing"
         for path in sources("dpacct", "training")
         for function in stubs(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert not found, "\n" + "\n".join(found)
+    assert not results, "\n" + "\n".join(results)
 
 
 @pytest.mark.parametrize(

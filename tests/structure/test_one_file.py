@@ -190,8 +190,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     words = [sys.executable, "-c", RUN, str(folder), json.dumps([*lines.values()])]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    return {name: told[line] for name, line in lines.items()}
+    document = json.loads(done.stdout)
+    return {name: document[line] for name, line in lines.items()}
 
 
 def value(ran: dict[str, Any], name: str) -> float:

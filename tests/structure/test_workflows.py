@@ -44,6 +44,6 @@ def test_what_it_names_is_there() -> None:
 
 
 def test_how_to_report_a_number_that_is_too_small() -> None:
-    told = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    assert "upper end is below the true value" in told and "What is not" in told
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert "upper end is below the true value" in text and "What is not" in text
     assert "SECURITY.md" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -124,10 +124,10 @@ def epsilon(plan: Any) -> list[float | None] | str:
 def names() -> dict[str, Any]:
     """Each public name with the members that readers know, and the parameters of a call."""
     shown = examples()
-    found = {name: described(getattr(dp, name), shown) for name in dp.__all__}
+    results = {name: described(getattr(dp, name), shown) for name in dp.__all__}
     for name in dp.federated.__all__:
-        found[f"federated.{name}"] = described(getattr(dp.federated, name), shown)
-    return found
+        results[f"federated.{name}"] = described(getattr(dp.federated, name), shown)
+    return results
 
 
 def examples() -> set[str]:
@@ -142,16 +142,16 @@ def examples() -> set[str]:
 
 
 def described(thing: Any, shown: set[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     if isinstance(thing, enum.EnumMeta):
         return {"members": list(thing.__members__)}
     if inspect.isclass(thing) and issubclass(thing, Exception):
         return {"members": ["exit_code", "kind"]}
     if inspect.isclass(thing) or inspect.ismodule(thing):
-        found["members"] = [member for member in dir(thing) if member in shown]
+        results["members"] = [member for member in dir(thing) if member in shown]
     if inspect.isclass(thing) or inspect.isfunction(thing):
-        found["parameters"] = parameters(thing)
-    return found
+        results["parameters"] = parameters(thing)
+    return results
 
 
 def parameters(thing: Any) -> list[str]:
@@ -167,9 +167,9 @@ def options(command: str) -> list[str]:
     text = run([command, "--help"]).stdout
     text = text[: text.find("\nExamples:")]
     lines = [line for line in text.splitlines() if re.match(r"\s+-", line)]
-    found = {word for line in lines for word in re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*", line)}
+    results = {word for line in lines for word in re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*", line)}
     choices = {choice for line in lines for choice in re.findall(r"\[[a-z-]+\|[a-z|-]+\]", line)}
-    return sorted(found | choices)
+    return sorted(results | choices)
 
 
 # --- command lines
@@ -222,37 +222,37 @@ def observed(line: str) -> dict[str, Any]:
 
 def shape(data: Any) -> list[str]:
     """Each path of keys with the type of what stands there; list items share a path."""
-    found: set[str] = set()
+    distinct: set[str] = set()
 
     def walk(item: Any, path: str) -> None:
         if isinstance(item, dict):
-            found.add(f"{path}: object")
+            distinct.add(f"{path}: object")
             for key, value in item.items():
                 walk(value, f"{path}.{key}")
         elif isinstance(item, list):
-            found.add(f"{path}: list")
+            distinct.add(f"{path}: list")
             for value in item:
                 walk(value, path + "[]")
         elif item is None:
-            found.add(f"{path}: null")
+            distinct.add(f"{path}: null")
         elif isinstance(item, bool):
-            found.add(f"{path}: boolean")
+            distinct.add(f"{path}: boolean")
         else:
-            found.add(f"{path}: {'text' if isinstance(item, str) else 'number'}")
+            distinct.add(f"{path}: {'text' if isinstance(item, str) else 'number'}")
 
     walk(data, "")
-    return sorted(found)
+    return sorted(distinct)
 
 
 def numbers(data: Any) -> dict[str, list[Any]]:
     """Each answer in it: lower, value and upper end, by where it stands."""
-    found: dict[str, list[Any]] = {}
+    results: dict[str, list[Any]] = {}
 
     def walk(item: Any, path: str) -> None:
         if isinstance(item, dict):
             is_answer = {"lower", "upper", "value", "side"} <= set(item)
             if is_answer and not isinstance(item["value"], str):
-                found[path] = [item["lower"], item["value"], item["upper"], item["strength"]]
+                results[path] = [item["lower"], item["value"], item["upper"], item["strength"]]
             for key, value in item.items():
                 # by its method, as the order of a list and what else is in it may change
                 walk(value, f"{path}.{key}")
@@ -264,7 +264,7 @@ def numbers(data: Any) -> dict[str, list[Any]]:
                 walk(value, f"{path}[{label}]")
 
     walk(data, "")
-    return found
+    return results
 
 
 @contextlib.contextmanager

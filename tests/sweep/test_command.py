@@ -27,11 +27,11 @@ steps = { from = 10, to = 1000, points = 3, scale = "log" }
 
 
 def test_epsilons_are_those_of_the_accountant(tmp_path: Path) -> None:
-    found = rows(sweep(tmp_path, EPS))
-    assert [(r["sigma"], r["steps"]) for r in found] == [
+    result = rows(sweep(tmp_path, EPS))
+    assert [(r["sigma"], r["steps"]) for r in result] == [
         (s, t) for s in ("0.9", "11/10", "2") for t in ("10", "100", "1000")
     ]
-    for row in found:
+    for row in result:
         plan = dp.Poisson("1/100")(dp.Gaussian(sigma=row["sigma"])) * int(row["steps"])
         answer = plan.epsilon(delta="1e-5", method="exact")
         assert float(row["epsilon"]) == float(answer)
@@ -111,8 +111,8 @@ def test_a_failing_row_carries_its_sentence_and_code(tmp_path: Path) -> None:
     )
     text += 'method = "dp_fed_ls.theorem1"\nclip = 1\n[axes]\neps = [0.001, 9, -1, "x"]\n'
     done = sweep(tmp_path, text)
-    found = rows(done)
-    for row in found:
+    result = rows(done)
+    for row in result:
         alone = run(
             *[
                 "noise",
@@ -133,14 +133,14 @@ def test_a_failing_row_carries_its_sentence_and_code(tmp_path: Path) -> None:
         else:
             twice = 2 * float(row["sigma"])  # sigma is per sensitivity; --quiet is per clip
             assert twice == pytest.approx(float(alone.stdout), rel=1e-11)
-    assert [row["exit"] for row in found] == ["4", "0", "2", "2"]
+    assert [row["exit"] for row in result] == ["4", "0", "2", "2"]
     assert "3 of 4 rows have no answer" in done.stderr
 
 
 def test_one_answer_among_many_failures(tmp_path: Path) -> None:
     text = 'command = "eps"\n[fixed]\ndelta = 1e-5\n[axes]\nsigma = {from = -99, to = 1, points = 101}\n'
-    found = rows(sweep(tmp_path, text))
-    assert [row["sigma"] for row in found if row["exit"] == "0"] == ["1"] and len(found) == 101
+    result = rows(sweep(tmp_path, text))
+    assert [row["sigma"] for row in result if row["exit"] == "0"] == ["1"] and len(result) == 101
 
 
 def test_no_answer_at_all_is_the_command_s_own_sentence(tmp_path: Path) -> None:

@@ -46,11 +46,11 @@ plan = "{plan}"
 {mark}plan.step.1.repeat{mark} = {{ from = 10, to = 100, points = 3, scale = "log" }}
 {mark}plan.step.2.b{mark} = [10, "20/1"]
 """
-    found = rows(sweep(plan.parent, text))
-    assert [(r["plan.step.1.repeat"], r["plan.step.2.b"]) for r in found] == [
+    result = rows(sweep(plan.parent, text))
+    assert [(r["plan.step.1.repeat"], r["plan.step.2.b"]) for r in result] == [
         (t, b) for t in ("10", "32", "100") for b in ("10", "20/1")
     ]
-    for row in found:
+    for row in result:
         whole = epsilon(int(row["plan.step.1.repeat"]), row["plan.step.2.b"].split("/")[0])
         assert float(row["epsilon"]) == whole
     assert plan.read_text(encoding="utf-8") == PLAN
@@ -114,13 +114,13 @@ def test_a_plan_that_changed_is_another_sweep(plan: Path) -> None:
 def test_any_command(tmp_path: Path, text: str, output: str) -> None:
     stated = 'unit = "user"\nadjacency = "add-remove"\ndelta = 0\n[[step]]\nb = 2\n'
     names = {"votes": VOTES, "federated": FEDERATED, "stated": stated}
-    for name, told in names.items():
-        (tmp_path / name).write_text(told, encoding="utf-8")
+    for name, outcome in names.items():
+        (tmp_path / name).write_text(outcome, encoding="utf-8")
         text = text.replace(f"{{{name}}}", str(tmp_path / name))
-    found = rows(sweep(tmp_path, f'outputs = ["{output}"]\n{text}'))
-    numbers = [float(row[output]) for row in found]
+    result = rows(sweep(tmp_path, f'outputs = ["{output}"]\n{text}'))
+    numbers = [float(row[output]) for row in result]
     assert (
-        len(numbers) == 2 and numbers[0] != numbers[1] and {row["exit"] for row in found} == {"0"}
+        len(numbers) == 2 and numbers[0] != numbers[1] and {row["exit"] for row in result} == {"0"}
     )
     fixed, _, axes = text.partition("[axes]")
     if "plan." not in axes and "theorems" not in fixed:
@@ -129,12 +129,12 @@ def test_any_command(tmp_path: Path, text: str, output: str) -> None:
         options = " ".join(f"--{w.replace(' = ', ' ')}" for w in words if '"' not in w)
         axis = axes.split()[0]
         command = fixed.split('"')[1]
-        told = line(
-            f"{command} {' '.join(positional)} {options} --{axis} {found[0][axis]} --json"
+        outcome = line(
+            f"{command} {' '.join(positional)} {options} --{axis} {result[0][axis]} --json"
         ).json
         for step in output.split("."):
-            told = told[int(step)] if isinstance(told, list) else told[step]
-        assert numbers[0] == pytest.approx(told, rel=1e-9)
+            outcome = outcome[int(step)] if isinstance(outcome, list) else outcome[step]
+        assert numbers[0] == pytest.approx(outcome, rel=1e-9)
 
 
 TIED = """
@@ -151,13 +151,13 @@ steps = [100, 100, 1000]
 
 
 def test_tied_axes(tmp_path: Path) -> None:
-    found = rows(sweep(tmp_path, TIED))
-    assert [(r["sigma"], r["steps"], r["method"]) for r in found] == [
+    result = rows(sweep(tmp_path, TIED))
+    assert [(r["sigma"], r["steps"], r["method"]) for r in result] == [
         (s, t, m)
         for s, t in (("0.9", "100"), ("2", "100"), ("2", "1000"))
         for m in ("exact", "rdp")
     ]
-    for row in found:
+    for row in result:
         plan = dp.Poisson("1/100")(dp.Gaussian(sigma=row["sigma"])) * int(row["steps"])
         assert float(row["epsilon"]) == float(plan.epsilon(delta="1e-5", method=row["method"]))
     body = sweep(tmp_path, TIED, "--json").json

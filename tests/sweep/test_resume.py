@@ -130,9 +130,9 @@ def test_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpacct.sweep.run._ALONE", 0.0)
     monkeypatch.setattr("dpacct.sweep.run._WORTH", -1.0)
     monkeypatch.setattr("dpacct.sweep.run._CHUNK", 1e-6)
-    found = {number: row for chunk in run(square, POINTS, 50, 2) for number, row in chunk}
-    assert {n: row.cells[0] for n, row in found.items()} == {i: float(i * i) for i in range(50)}
-    assert os.getpid() not in {row.cells[1] for row in found.values()}
+    results = {number: row for chunk in run(square, POINTS, 50, 2) for number, row in chunk}
+    assert {n: row.cells[0] for n, row in results.items()} == {i: float(i * i) for i in range(50)}
+    assert os.getpid() not in {row.cells[1] for row in results.values()}
 
 
 def test_a_process_that_is_killed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,8 +273,8 @@ def test_the_command(kind: str, toml: Path, capsys: pytest.CaptureFixture[str]) 
     page = (out / "attack.html").read_text(encoding="utf-8")
     assert ("<svg" in page) == (kind != "source")
     assert main([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["schema"] == 1 and told["kind"] == kind and len(told["results"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == 1 and document["kind"] == kind and len(document["results"]) == 1
 
 
 def test_variants_are_attacked_one_by_one(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:

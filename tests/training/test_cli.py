@@ -259,8 +259,8 @@ def test_audit_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "proven at most 3" in capsys.readouterr().out
     assert main(["audit", str(toml), "--canaries", "400", "--weaken", "10", "--json"]) == 5
     out, err = capsys.readouterr()
-    told = json.loads(out)
-    assert told["alarm"] and told["command"] == "audit" and told["findings"][0] in err
+    document = json.loads(out)
+    assert document["alarm"] and document["command"] == "audit" and document["findings"][0] in err
 
 
 def test_without_torch_one_sentence(toml: Path) -> None:

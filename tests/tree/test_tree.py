@@ -89,10 +89,10 @@ def test_repetitions_add(plan: Node, n: int, m: int) -> None:
 
 @given(plans())
 def test_releases_are_distinct_leaves_that_release_themselves(plan: Node) -> None:
-    found = plan.releases()
-    assert len(counts(plan)) == len(found)
+    result = plan.releases()
+    assert len(counts(plan)) == len(result)
     assert sum(counts(plan).values()) == plan.facts.total
-    for leaf, count in found:
+    for leaf, count in result:
         assert count >= 1
         assert leaf.releases() == ((leaf, 1),)
         assert leaf.facts.total == 1

@@ -104,7 +104,7 @@ class Audit(Command):
                 plan.delta if plan is not None and plan.delta is not None else Fraction(1, 10**5)
             )
         scores, guesses = read_csv(self.file, self.score, self.included)
-        found = audit(
+        result = audit(
             **({"guesses": scores.values} if guesses else {"scores_in": scores.values}),
             included=scores.included,
             delta=delta,
@@ -116,15 +116,15 @@ class Audit(Command):
             adjacency=self.adjacency,
             seed=self.seed,
         )
-        body: dict[str, Any] = {"schema": SCHEMA, "command": "audit", **found.to_dict()}
+        body: dict[str, Any] = {"schema": SCHEMA, "command": "audit", **result.to_dict()}
         if path is not None:
-            write(found.chart(), body, path)
+            write(result.chart(), body, path)
             note(f"wrote {path}")
         if self.as_json:
             write_json(body)
         else:
-            write_lines([*_lines(found)])
-        if found.alarm:
+            write_lines([*_lines(result)])
+        if result.alarm:
             raise click.exceptions.Exit(int(ExitStatus.COUNTER_EXAMPLE))
 
 

@@ -48,9 +48,9 @@ class Certified(Route):
 
         proof = prepared(plan)
         at = Fraction(epsilon)
-        found = proof.delta(at, _WIDTH)
+        answer = proof.delta(at, _WIDTH)
         if epsilon == 0.0:
-            upper = lower = found
+            upper = lower = answer
         else:
             upper = proof.delta(at * (1 - _ROUNDING), _WIDTH)
             lower = proof.delta(at * (1 + _ROUNDING), _WIDTH)
@@ -59,7 +59,7 @@ class Certified(Route):
         # ln rounds; its error is far below this margin
         low, high = ln(lower.lower), ln(upper.upper)
         margin = 1e-14 * (1.0 + abs(low))
-        value = found.lower + (found.upper - found.lower) / 2
+        value = answer.lower + (answer.upper - answer.lower) / 2
         ends = low - margin, high + margin
         return self._finding(plan, min(max(ln(value), ends[0]), ends[1]), *ends)
 

@@ -23,8 +23,8 @@ class BalleWang(Route):
     def _mu(self, plan: Composition) -> float:
         mu = plan.gaussian_mu
         if mu is None:
-            told = f"method {self.name!r} applies to plans of plain Gaussian releases only"
-            raise Unsupported(told, argument="method")
+            message = f"method {self.name!r} applies to plans of plain Gaussian releases only"
+            raise Unsupported(message, argument="method")
         return mu
 
     def _grade(self, error: float) -> Strength:
@@ -36,8 +36,8 @@ class BalleWang(Route):
         def read(e: float) -> tuple[float, float]:
             value, error = gaussian_log_delta(mu, e)
             if not error < 0.1:
-                told = f"method {self.name!r} cancels to nothing at mu = {mu:.3g} and this delta"
-                raise Unsupported(told, argument="method")
+                message = f"method {self.name!r} cancels to nothing at mu = {mu:.3g} and this delta"
+                raise Unsupported(message, argument="method")
             return value, error
 
         if read(0.0)[0] <= log_delta:
@@ -58,7 +58,7 @@ class BalleWang(Route):
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         value, error = gaussian_log_delta(self._mu(plan), epsilon)
         if not error < 0.1:
-            told = f"method {self.name!r} cancels to nothing at epsilon = {epsilon:.6g}"
-            raise Unsupported(told, argument="method")
+            message = f"method {self.name!r} cancels to nothing at epsilon = {epsilon:.6g}"
+            raise Unsupported(message, argument="method")
         ends = value + math.log1p(-error), value + math.log1p(error)
         return Finding(value, *ends, Side.TWO_SIDED, self._grade(error), _BASIS)

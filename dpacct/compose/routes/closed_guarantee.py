@@ -35,15 +35,15 @@ class ClosedGuarantee(Route):
         The theorem's nu is 2 G sqrt(x) whatever the adjacency; the sensitivity is G or 2G.
         """
         rate, steps, _ = self._facts(plan)
-        found = self.theorem.smallest(epsilon, -log_delta, rate, steps)
-        if found is None:
+        result = self.theorem.smallest(epsilon, -log_delta, rate, steps)
+        if result is None:
             least = self.theorem.least_epsilon(-log_delta, rate, steps)
-            told = (
+            message = (
                 f"no lambda meets the conditions of {self.name} at epsilon {epsilon:.6g}: the"
                 f" smallest feasible epsilon is {least:.14g}"
             )
-            raise Unreachable(told, argument="epsilon")
-        return 2.0 * math.sqrt(found[0]) / plan.adjacency.clip_factor * (1.0 + 1e-14)
+            raise Unreachable(message, argument="epsilon")
+        return 2.0 * math.sqrt(result[0]) / plan.adjacency.clip_factor * (1.0 + 1e-14)
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
         """The smallest epsilon for which the plan's noise is enough."""
@@ -67,9 +67,9 @@ class ClosedGuarantee(Route):
         rate, steps, sigma = self._facts(plan)
 
         def enough(log_inverse: float) -> bool:
-            found = self.theorem.smallest(epsilon, log_inverse, rate, steps)
-            return found is not None and (
-                2.0 * math.sqrt(found[0]) / plan.adjacency.clip_factor <= sigma
+            result = self.theorem.smallest(epsilon, log_inverse, rate, steps)
+            return result is not None and (
+                2.0 * math.sqrt(result[0]) / plan.adjacency.clip_factor <= sigma
             )
 
         if not epsilon > 0.0 or not enough(1e-9):
@@ -89,11 +89,11 @@ class ClosedGuarantee(Route):
                 and isinstance(leaf.node, Gaussian)
             ):
                 return float(leaf.sampler.rate), steps, leaf.node.sigma_under(plan.adjacency)
-        told = (
+        message = (
             f"method {self.name!r} applies to repeated Gaussian releases only, where "
             f"{self.sampler.drawing}"
         )
-        raise Unsupported(told, argument="method")
+        raise Unsupported(message, argument="method")
 
     def _finding(self, value: float) -> Finding:
         return Finding(value, None, value, Side.UPPER, Strength.PUBLISHED, (self.basis,))

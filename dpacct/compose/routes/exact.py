@@ -36,15 +36,15 @@ class Exact(Route):
             for direction in directions:
                 if best is not None and direction.surely_below(log_delta, best.lower):
                     continue
-                found = direction.epsilon(log_delta)
-                best = found if best is None else best.larger(found)
+                result = direction.epsilon(log_delta)
+                best = result if best is None else best.larger(result)
             assert best is not None
             return best
 
-        found, resolved = self._finding(plan, worst, relative=True)
+        result, resolved = self._finding(plan, worst, relative=True)
         if not resolved:
-            found = narrowed(found, plan, lambda r: r.epsilon(plan, log_delta))
-        return _lesser(found, lambda: CANONNE.epsilon(plan, log_delta)) if plan.loose else found
+            result = narrowed(result, plan, lambda r: r.epsilon(plan, log_delta))
+        return _lesser(result, lambda: CANONNE.epsilon(plan, log_delta)) if plan.loose else result
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         if not plan.has_contour:
@@ -55,16 +55,16 @@ class Exact(Route):
             for direction in directions:
                 if best is not None and direction.surely_below(best.lower, epsilon):
                     continue
-                found = direction.log_delta(epsilon)
-                best = found if best is None else best.larger(found)
+                result = direction.log_delta(epsilon)
+                best = result if best is None else best.larger(result)
             assert best is not None
             return best
 
-        found, resolved = self._finding(plan, worst, relative=False)
+        result, resolved = self._finding(plan, worst, relative=False)
         # what is surely below all floats needs no narrowing
-        if not (resolved or (found.upper is not None and found.upper < _LEAST_LOG)):
-            found = narrowed(found, plan, lambda r: r.log_delta(plan, epsilon))
-        return _lesser(found, lambda: CANONNE.log_delta(plan, epsilon)) if plan.loose else found
+        if not (resolved or (result.upper is not None and result.upper < _LEAST_LOG)):
+            result = narrowed(result, plan, lambda r: r.log_delta(plan, epsilon))
+        return _lesser(result, lambda: CANONNE.log_delta(plan, epsilon)) if plan.loose else result
 
     def _finding(
         self, plan: Composition, worst: Callable[[list[Direction]], Interval], relative: bool

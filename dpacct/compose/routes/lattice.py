@@ -70,10 +70,10 @@ class Lattice(Route):
 
     def _finding(self, plan: Composition, ask: Ask, log_scale: bool) -> Finding:
         if plan.renyi_only:
-            told = (
+            message = (
                 f"method 'lattice' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
             )
-            raise Unsupported(told, argument="method")
+            raise Unsupported(message, argument="method")
         try:
             return self._bracket(plan, ask, log_scale)
         except TooFine as error:
@@ -101,9 +101,9 @@ def _worst(directions: list[Direction], ask: Ask) -> Interval:
     """The bracket of the largest; a direction that a cheap bound shows to be below it is left out."""
     best: Interval | None = None
     for direction in directions:
-        found = ask(direction, best)
-        if found is not None:
-            best = found if best is None else best.larger(found)
+        result = ask(direction, best)
+        if result is not None:
+            best = result if best is None else best.larger(result)
     assert best is not None
     return best
 

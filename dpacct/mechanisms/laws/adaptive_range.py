@@ -77,8 +77,8 @@ class _MomentBound:
 
 def _mirrored(values: Floats, x: Floats, rounding: float) -> Floats:
     """Ends of f at -x from those at x > 0."""
-    found = (-np.expm1(-x) + np.exp(-x) * values) * rounding
-    return np.asarray(np.minimum(found, 1.0))
+    value = (-np.expm1(-x) + np.exp(-x) * values) * rounding
+    return np.asarray(np.minimum(value, 1.0))
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,11 @@ class Worst:
         if j + 2 >= lower.size:
             return 0.0
         share = math.expm1(x - (j + 1) * h) / -math.expm1(h)
-        found = lower[j + 1] + share * max(0.0, float(lower[j + 1] - upper[j + 2]))
+        result = lower[j + 1] + share * max(0.0, float(lower[j + 1] - upper[j + 2]))
         if j > 0:
             share = math.expm1(x - j * h) / -math.expm1(-h)
-            found = max(found, lower[j] - share * (upper[j - 1] - lower[j]))
-        return float(found)
+            result = max(result, lower[j] - share * (upper[j - 1] - lower[j]))
+        return float(result)
 
 
 def _next(lattice: Lattice, high: Floats, low: Floats) -> tuple[Floats, Floats]:
@@ -215,15 +215,15 @@ class BestStrategy(LossDistribution):
 
 def _below(eta: float, steps: int, count: int) -> tuple[LossDistribution, ...]:
     """Laws of one two-point step taken so many times, good where `count` are taken."""
-    found = []
+    results = []
     for tilt in _TILTS:
         t = worst_place(eta, 2.0 * tilt / (eta * math.sqrt(count)))
         first, second = np.exp(two_points(eta, t).log_p).tolist()
         chances = [math.comb(steps, i) * first ** (steps - i) * second**i for i in range(steps + 1)]
         losses = [steps * t - i * eta for i in range(steps + 1)]
         kept = [(loss, p) for loss, p in zip(losses, chances, strict=True) if p > 0.0]
-        found.append(LossDistribution.of_outcomes(*zip(*kept, strict=True)))
-    return tuple(found)
+        results.append(LossDistribution.of_outcomes(*zip(*kept, strict=True)))
+    return tuple(results)
 
 
 @lru_cache(maxsize=16)
@@ -249,7 +249,7 @@ def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
         return ((replace(plain, lower=tuple(map(Cut, _below(eta, 1, count)))), count),)
     blocks = -(-count // longest)
     size, more = divmod(count, blocks)
-    found = []
+    results = []
     for steps, times in ((size, blocks - more), (size + 1, more)):
         if times:
             (whole,) = _block(eta, steps).upper
@@ -258,5 +258,5 @@ def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
             law = Cut(whole.of, contour=False)
             lower = tuple(map(Cut, _below(eta, steps, count)))
             limit = _block(eta, steps).clt_mu_squared
-            found.append((Pairs((law,), (_BASIS, _IN_BLOCKS), lower, limit), times))
-    return tuple(found)
+            results.append((Pairs((law,), (_BASIS, _IN_BLOCKS), lower, limit), times))
+    return tuple(results)

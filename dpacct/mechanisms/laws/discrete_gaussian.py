@@ -71,8 +71,8 @@ def _law(scale: float, shift: int) -> LossDistribution:
 def summed(scale: float, shift: int) -> Pair:
     """The noise against itself moved by `shift`. Raises `OutsideDomain` for too fine or wide a scale."""
     if not scale / shift >= 0.02 or scale > WIDEST:
-        told = f"scale must be in [0.05 sensitivity, 2000], got {scale:g}"
-        raise OutsideDomain(told, argument="scale")
+        message = f"scale must be in [0.05 sensitivity, 2000], got {scale:g}"
+        raise OutsideDomain(message, argument="scale")
     square = (shift / scale) ** 2
     return replace(
         Pair.of(_law(scale, shift), _SUMMED),
@@ -84,8 +84,8 @@ def summed(scale: float, shift: int) -> Pair:
 def wide(scale: float, shift: int) -> Pair:
     """The same of a scale of 130 or more and up to 5 scales. Raises `OutsideDomain` for other scales."""
     if not (130.0 <= scale <= 1e9 * shift and shift <= 5.0 * scale):
-        told = f"scale must be in [130, 1e9] and sensitivity / 5 or more, got {scale:g}"
-        raise OutsideDomain(told, argument="scale")
+        message = f"scale must be in [130, 1e9] and sensitivity / 5 or more, got {scale:g}"
+        raise OutsideDomain(message, argument="scale")
 
     def below(moved: int) -> Pair:
         """Continuous noise that loses no more, of a number that moves by so much."""

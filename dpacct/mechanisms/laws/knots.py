@@ -113,8 +113,8 @@ class Polygon:
     def __call__(self, alpha: Floats) -> Floats:
         """The function at these alphas."""
         x, y = zip(*self.corners, strict=True)
-        found: Floats = np.interp(alpha, x, y)
-        return found
+        result: Floats = np.interp(alpha, x, y)
+        return result
 
     def table(self) -> tuple[list[float], list[float]]:
         """(P, Q): a piece of slope -r is an outcome that is r times as likely under Q.
@@ -134,8 +134,8 @@ class Polygon:
         """sup over the corners of 1 - f(a) - e^eps a."""
         x, y = (np.array(part) for part in zip(*self.corners, strict=True))
         growth = np.exp(np.minimum(epsilons, 700.0))
-        found: Floats = (1.0 - y - np.multiply.outer(growth, x)).max(axis=-1)
-        return np.maximum(found, 0.0)
+        largest: Floats = (1.0 - y - np.multiply.outer(growth, x)).max(axis=-1)
+        return np.maximum(largest, 0.0)
 
 
 def through(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
@@ -160,12 +160,12 @@ def below(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
 
 def _one_way(one: Floats, other: Floats, epsilons: Floats) -> Floats:
     """sum (one - e^epsilon other)_+, exactly 0 from the largest loss on, where none is infinite."""
-    found = np.array([np.maximum(one - t * other, 0.0).sum() for t in np.exp(epsilons)])
+    values = np.array([np.maximum(one - t * other, 0.0).sum() for t in np.exp(epsilons)])
     held = one > 0.0
     if (other[held] > 0.0).all():
         top = float((np.log(one[held]) - np.log(other[held])).max())
-        found[epsilons >= top * (1.0 - 1e-15)] = 0.0
-    return found
+        values[epsilons >= top * (1.0 - 1e-15)] = 0.0
+    return values
 
 
 def of_tradeoff(polygon: Polygon, rounding: float) -> LossDistribution:

@@ -20,21 +20,21 @@ FIRST_CASE = "W1 a"
 def commands(names: list[str]) -> dict[str, list[str]]:
     """The processes to time, by label."""
     python = sys.executable
-    found = {
+    results = {
         "python": [python, "-c", "pass"],
         "import numpy": [python, "-c", "import numpy"],
         "import numpy, scipy.special": [python, "-c", "import numpy, scipy.special"],
     }
     if OURS in names:
-        found["import numpy, dpacct"] = [python, "-c", "import numpy, dpacct"]
+        results["import numpy, dpacct"] = [python, "-c", "import numpy, dpacct"]
         script = str(Path(sys.executable).with_name("dpacct"))
         plan = "--sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5"
-        found["dpacct eps"] = [script, "eps", *plan.split()]
+        results["dpacct eps"] = [script, "eps", *plan.split()]
     for module in dict.fromkeys(PEERS[name].imports for name in names if name != OURS):
-        found[f"import {module}"] = [python, "-c", f"import {module}"]
+        results[f"import {module}"] = [python, "-c", f"import {module}"]
     for name in names:
-        found[f"answer {name}"] = [python, "-m", "bench.worker", name, "--once", FIRST_CASE]
-    return found
+        results[f"answer {name}"] = [python, "-m", "bench.worker", name, "--once", FIRST_CASE]
+    return results
 
 
 def once(command: list[str]) -> tuple[float, float] | None:

@@ -84,16 +84,16 @@ def rows(case: Case, workers: list[Worker], effort: Effort) -> list[dict[str, An
                 first["peak_mb"] = later["peak_mb"]
     ours = firsts.get(OURS, {"status": "missing"})
     ours_seconds = median(cpu[OURS] or ours["cpu"]) if ours["status"] == "ok" else None
-    found = []
+    results = []
     for name, first in firsts.items():
         row: dict[str, Any] = {"case": case.id, "peer": name, "status": first["status"]}
         if first["status"] != "ok":
-            found.append({**row, "reason": first["reason"]})
+            results.append({**row, "reason": first["reason"]})
             continue
         timed = cpu[name] or first["cpu"]
         row.update(values=compared(case, first["values"]), seconds=median(timed), runs=len(timed))
         row.update(wall=median(wall[name] or first["wall"]), peak_mb=first["peak_mb"])
         if ours_seconds:
             row["ratio"] = row["seconds"] / ours_seconds
-        found.append(row)
-    return found
+        results.append(row)
+    return results

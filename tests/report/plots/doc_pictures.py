@@ -51,9 +51,9 @@ def pictures() -> list[Picture]:
 
 def title(path: Path) -> str:
     """The finding that a picture carries."""
-    found = re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"), re.S)
-    assert found is not None, f"{path} has no title"
-    return found[1]
+    match = re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"), re.S)
+    assert match is not None, f"{path} has no title"
+    return match[1]
 
 
 if __name__ == "__main__":

@@ -22,26 +22,26 @@ def table(text: str) -> dict[str, list[str]]:
 
 
 def test_steps() -> None:
-    found = table(line("curve --sigma 1.1 --rate 0.01 --kind steps --to 1000 --points 4").stdout)
-    assert list(found) == ["steps", "epsilon_exact", "epsilon_rdp", "epsilon_clt"]
-    assert found["steps"] == ["1.0", "10.0", "100.0", "1000.0"]
+    result = table(line("curve --sigma 1.1 --rate 0.01 --kind steps --to 1000 --points 4").stdout)
+    assert list(result) == ["steps", "epsilon_exact", "epsilon_rdp", "epsilon_clt"]
+    assert result["steps"] == ["1.0", "10.0", "100.0", "1000.0"]
     answer = (STEP * 1000).epsilon(delta="1e-5", method="exact")
-    assert float(found["epsilon_exact"][-1]) == float(answer)
+    assert float(result["epsilon_exact"][-1]) == float(answer)
 
 
 def test_steps_end_at_ten_times_the_plan() -> None:
-    found = table(line(f"curve {PLAN} --kind steps --points 2 --method rdp").stdout)
-    assert found["steps"] == ["1.0", "10000.0"] and list(found) == ["steps", "epsilon_rdp"]
+    result = table(line(f"curve {PLAN} --kind steps --points 2 --method rdp").stdout)
+    assert result["steps"] == ["1.0", "10000.0"] and list(result) == ["steps", "epsilon_rdp"]
 
 
 def test_noise_by_a_paper_s_theorem() -> None:
     words = f"{THEOREM_1} --points 2 --from 6 --to 8"
     done = line(words + " --method exact --method dp_fed_ls.theorem1")
-    found = table(done.stdout)
+    result = table(done.stdout)
     assert done.code == 0, done.stderr
-    asked = [float(cell) for cell in found["sigma_dp_fed_ls.theorem1"] if cell]
+    asked = [float(cell) for cell in result["sigma_dp_fed_ls.theorem1"] if cell]
     assert asked and all(value > 0 for value in asked)
-    for epsilon, sigma in zip((6, 8), found["sigma_exact"], strict=True):
+    for epsilon, sigma in zip((6, 8), result["sigma_exact"], strict=True):
         plan = dp.WithoutReplacement(0.05)(dp.Gaussian(sigma=float(sigma))) * 30
         reached = float(plan.epsilon(delta=1000**-1.1, method="exact"))
         assert reached == pytest.approx(epsilon, rel=1e-6) and reached <= epsilon * (1 + 1e-12)
@@ -54,11 +54,11 @@ def test_laplace_noise_is_called_b() -> None:
 
 
 def test_gap() -> None:
-    found = line(f"curve {PLAN} --kind gap --points 3 --method rdp --json").json
-    assert list(found["columns"]) == ["delta", "gap_rdp"]
-    assert min(found["columns"]["gap_rdp"]) > 5
-    assert found["strengths"]["gap_rdp"] == ["bound"] * 3
-    assert found["title"].startswith("Against the exact epsilon RDP asks ")
+    document = line(f"curve {PLAN} --kind gap --points 3 --method rdp --json").json
+    assert list(document["columns"]) == ["delta", "gap_rdp"]
+    assert min(document["columns"]["gap_rdp"]) > 5
+    assert document["strengths"]["gap_rdp"] == ["bound"] * 3
+    assert document["title"].startswith("Against the exact epsilon RDP asks ")
 
 
 def test_a_gap_in_a_line_is_said() -> None:

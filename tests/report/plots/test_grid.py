@@ -37,8 +37,8 @@ def test_a_heat_map_s_cells_are_the_numbers() -> None:
     (mesh,) = (c for c in axes.collections if isinstance(c, QuadMesh))
     shown = np.ma.filled(mesh.get_array(), np.nan)
     assert np.array_equal(shown, made.values.T, equal_nan=True)
-    told = [text.get_text() for text in axes.texts]
-    assert told.count("×") == 3 and len(told) == 72
+    results = [text.get_text() for text in axes.texts]
+    assert results.count("×") == 3 and len(results) == 72
     for text in axes.texts:
         if text.get_text() != "×":
             column, row = (int(place) for place in text.get_position())

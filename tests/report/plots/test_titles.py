@@ -17,7 +17,7 @@ NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 
 
 def numbers(title: str) -> list[float]:
-    return [float(found.replace(",", "")) for found in NUMBER.findall(title)]
+    return [float(item.replace(",", "")) for item in NUMBER.findall(title)]
 
 
 def eps(method: str, plan: dp.Node = RUN) -> float:
@@ -40,9 +40,9 @@ def test_profile() -> None:
 
 def test_tradeoff() -> None:
     title = chart("tradeoff").title
-    alarms, found, times = numbers(title)
+    alarms, value, times = numbers(title)
     truth = 100 * (1 - RUN.tradeoff(0.01))
-    assert alarms == 1 and truth <= found <= truth * 1.01
+    assert alarms == 1 and truth <= value <= truth * 1.01
     assert times == pytest.approx(truth, rel=0.05)
 
 
@@ -77,10 +77,12 @@ def test_noise() -> None:
     epsilon, delta, sigma, rdp, clt = numbers(chart("noise").title)
     assert (epsilon, delta) == (1, 1e-5)
     assert float(with_noise(sigma).epsilon(delta="1e-5", method="exact")) <= 1
-    found = {m: float(dp.calibrate(with_noise, epsilon=1, delta="1e-5", method=m)) for m in METHODS}
-    assert found["exact"] <= sigma <= found["exact"] * 1.001
-    assert rdp == pytest.approx(100 * (found["rdp"] / found["exact"] - 1), rel=0.06)
-    assert clt == pytest.approx(100 * (1 - found["clt"] / found["exact"]), rel=0.06)
+    results = {
+        m: float(dp.calibrate(with_noise, epsilon=1, delta="1e-5", method=m)) for m in METHODS
+    }
+    assert results["exact"] <= sigma <= results["exact"] * 1.001
+    assert rdp == pytest.approx(100 * (results["rdp"] / results["exact"] - 1), rel=0.06)
+    assert clt == pytest.approx(100 * (1 - results["clt"] / results["exact"]), rel=0.06)
 
 
 METHODS = ("exact", "rdp", "clt")
@@ -108,11 +110,11 @@ def test_rounding_is_safe(value: float) -> None:
 
 @given(st.floats(-0.99, 3.9))
 def test_a_share_reads_back(value: float) -> None:
-    told = more_or_less(value)
-    if told == "the same":
+    result = more_or_less(value)
+    if result == "the same":
         assert abs(value) < 1e-6
         return
-    sign = -1 if told.endswith("less") else 1
-    assert sign * float(told.split()[0]) / 100 == pytest.approx(value, rel=0.06)
-    assert told.startswith(percent(value))
-    assert compared_to(value) == f"{told} than"
+    sign = -1 if result.endswith("less") else 1
+    assert sign * float(result.split()[0]) / 100 == pytest.approx(value, rel=0.06)
+    assert result.startswith(percent(value))
+    assert compared_to(value) == f"{result} than"

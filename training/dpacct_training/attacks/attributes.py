@@ -67,7 +67,7 @@ def attribute(
         truth = x[:, where].argmax(1).numpy()
         others = x.clone()
         others[:, where] = x.min()
-        told = []
+        results = []
         for value in range(where.stop - where.start):
             guess = others.clone()
             guess[:, where.start + value] = x.max()
@@ -75,9 +75,9 @@ def attribute(
                 loss = torch.nn.functional.cross_entropy(
                     setting.model.scores(flat, guess), y, reduction="none"
                 )
-            told.append(loss.numpy())
+            results.append(loss.numpy())
         known = np.hstack([others.numpy(), np.eye(train.classes)[y.numpy()]])
-        return (known, np.hstack([known, np.stack(told, axis=1)])), truth
+        return (known, np.hstack([known, np.stack(results, axis=1)])), truth
 
     teach = seen(setting.samples(test), np.arange(half, 2 * half))
     inside = seen(setting.samples(train), members)

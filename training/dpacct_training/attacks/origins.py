@@ -103,7 +103,9 @@ def origins(
                 ]
                 each = [torch.nn.functional.cross_entropy(z, y, reduction="none") for z in scores]
             if heard:  # beside the others of the round: later models are better for every record
-                losses[heard] += (told := torch.stack(each).double().numpy()) - told.mean(axis=0)
+                losses[heard] += (result := torch.stack(each).double().numpy()) - result.mean(
+                    axis=0
+                )
                 rounds[heard] += 1.0
             if watch is not None:
                 watch(round, prepared.cohort.rounds)

@@ -172,10 +172,10 @@ def over_clients(
     for world, there in enumerate(present):
         secret = keys.derived(f"world {world}")
         run = Run(prepared.algorithm, prepared.plan, prepared.setting, secret)
-        told: dict[int, Vector | None] = dict(loud)
-        told |= dict.fromkeys(np.flatnonzero(~there).tolist())
+        result: dict[int, Vector | None] = dict(loud)
+        result |= dict.fromkeys(np.flatnonzero(~there).tolist())
         inner = prepared.engine.start(prepared, None)
-        with closing(Instead(inner, prepared.plan, secret, told)) as engine:
+        with closing(Instead(inner, prepared.plan, secret, result)) as engine:
             for round in range(1, prepared.cohort.rounds + 1):
                 before = run.state.server
                 released = run.step(engine, round)
@@ -290,8 +290,8 @@ def _stacked(
         keys={world: run.keys.child(round, client) for world, run in runs.items()},
         memory={world: dict(run.state.memory.get(client, {})) for world, run in runs.items()},
     )
-    told = [target.prepared.algorithm.sent(run.state.server) for run in runs.values()]
-    sent = {name: np.stack([each[name] for each in told]) for name in told[0]}
+    results = [target.prepared.algorithm.sent(run.state.server) for run in runs.values()]
+    sent = {name: np.stack([each[name] for each in results]) for name in results[0]}
     rows = target.prepared.algorithm.client(sent, site)
     meters = {name: _share(meter, len(runs)) for name, meter in site.meters.items()}
     return {

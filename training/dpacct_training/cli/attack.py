@@ -99,8 +99,8 @@ def attack(
         write_text(out / "attack.html", document.to_html())
         write_text(out / "attack.md", document.to_markdown())
     if as_json:
-        told = [{"run": name, **sections.values(result)} for name, result in results.items()]
-        answer: dict[str, Any] = {"schema": 1, "command": "attack", "kind": kind, "results": told}
+        items = [{"run": name, **sections.values(result)} for name, result in results.items()]
+        answer: dict[str, Any] = {"schema": 1, "command": "attack", "kind": kind, "results": items}
         click.echo(json.dumps(answer))
     else:
         click.echo(document.to_text())

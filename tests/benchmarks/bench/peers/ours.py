@@ -33,14 +33,14 @@ def answer(question: Question, method: str) -> list[float]:
     """Ask dpacct by a method: "exact", or "auto", its default, which also proves the answer."""
     if question.want == "sigma":
         part = question.single
-        found = dp.noise_multiplier(
+        noise = dp.noise_multiplier(
             epsilon=question.epsilons[0],
             delta=question.target_delta,
             sample_rate=part.rate,
             steps=part.count,
             method=method,
         )
-        return [float(found)]
+        return [float(noise)]
     run = plan(question)
     if question.want == "epsilon":
         return [run.epsilon(delta=question.target_delta, method=method).value]

@@ -16,7 +16,7 @@ def answer(question: Question) -> list[float]:
     parts = question.gaussians()
     if question.want == "sigma":
         part = question.single
-        found = find_noise_multiplier_for_epsilon_delta(
+        result = find_noise_multiplier_for_epsilon_delta(
             CTDAccountant,
             part.rate,
             part.count,
@@ -25,7 +25,7 @@ def answer(question: Question) -> list[float]:
             mu_min=0.4,
             mu_max=20.0,
         )
-        return [float(found)]
+        return [float(result)]
     accountant = CTDAccountant()
     accountant.history = [(part.parameter, part.rate, part.count) for part in parts]
     if question.want == "epsilon":
