@@ -198,30 +198,27 @@ class Direction:
     # -- curves ------------------------------------------------------------------------------
 
     def log_profile(
-        self, epsilons: Floats, tolerance: float, faint: float, floor: Floats
-    ) -> tuple[Floats, Floats]:
-        """Log delta at rising epsilons, and how far the upper end is above it: at most about the tolerance.
+        self, epsilons: Floats, tolerance: float, faint: float
+    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Log delta at rising epsilons; how far the upper end is above it; where that is a mere bound.
 
-        From readings at few epsilons, where these tell; else from grids. Of what is surely below `faint`,
-        or below the `floor` that another direction sets at each epsilon, there is a bound, as far as one
-        is cheap.
+        From readings at few epsilons, where these tell. Of what is surely below `faint` there is a bound.
         """
         values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
         last, bound = self._fades(epsilons, faint)
         values[last:] = bound
+        if self.log_kept == 0.0:  # no loss reaches these
+            past = int(np.searchsorted(epsilons, self.ceiling))
+            values[past:], last = -math.inf, min(last, past)
         values[:last], errors[:last] = self._profile(epsilons[:last], tolerance)
         rough = np.isinf(errors)
         errors[rough] = 0.0
-        rough &= values > np.maximum(faint, floor)
-        for k in np.flatnonzero(rough & (floor > -math.inf)).tolist():
-            values[k] = min(values[k], self.chernoff(float(epsilons[k])))
-            rough[k] = values[k] > floor[k]
-        if rough.any():
-            # where no grid spans the losses, the bound stays
-            with suppress(TooFine):
-                ends, missed = self._on_grids(epsilons[rough], max(tolerance, _ON_GRIDS))
-                values[rough], errors[rough] = np.minimum(values[rough], ends), missed
-        return values, errors
+        return values, errors, rough & (values > faint)
+
+    def on_grids(self, epsilons: Floats, tolerance: float) -> Floats:
+        """Upper ends of log delta at rising epsilons, from grids; 0 where none spans the losses."""
+        values, errors = self._on_grids(epsilons, max(tolerance, _ON_GRIDS))
+        return np.where(np.isinf(errors), values, values + errors)
 
     def chernoff(self, epsilon: float) -> float:
         """Chernoff's bound on log delta; 0 where there is none."""
@@ -257,7 +254,15 @@ class Direction:
     @cached_property
     def _on_grids(self) -> Profile:
         ends = brackets.Ends(merged(self.sources))
-        return Profile(lambda at: (ends(at), np.zeros(at.shape)))
+
+        def read(epsilons: Floats) -> tuple[Floats, Floats]:
+            values, errors = np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
+            for k in np.argsort(-epsilons).tolist():  # what is fine enough above is so below
+                with suppress(TooFine):
+                    values[k], errors[k] = ends(epsilons[k : k + 1])[0], 0.0
+            return values, errors
+
+        return Profile(read)
 
     def _by_contours(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Upper ends of log delta at rising epsilons; the error of one that is not resolved is inf."""

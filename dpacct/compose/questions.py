@@ -214,11 +214,19 @@ def log_profile(
         return np.minimum(values + errors, 0.0)
     rising, place = np.unique(epsilons, return_inverse=True)
     best = np.full(rising.shape, -np.inf)
-    # the larger direction first: the other need not be resolved where it is surely below it
     middle = float(rising[rising.size // 2]) if rising.size else 0.0
-    for direction in sorted(plan.upper, key=lambda way: -way.chernoff(middle)):
-        values, errors = direction.log_profile(rising, tolerance, faint, best)
-        best = np.maximum(best, values + np.log1p(np.minimum(errors, 1.0)))
+    ways = sorted(plan.upper, key=lambda way: -way.chernoff(middle))  # the larger first
+    readings = [(way, *way.log_profile(rising, tolerance, faint)) for way in ways]
+    for _, values, errors, rough in readings:
+        best = np.maximum(best, np.where(rough, -np.inf, values + np.log1p(errors)))
+    # grids are made where nothing cheaper shows that the other direction leads
+    for way, values, _, rough in readings:
+        for k in np.flatnonzero(rough & (values > best) & (best > -np.inf)).tolist():
+            values[k] = min(values[k], way.chernoff(float(rising[k])))
+        leading = rough & (values > best)
+        if leading.any():
+            ends = way.on_grids(rising[leading], tolerance)
+            best[leading] = np.maximum(best[leading], np.minimum(values[leading], ends))
     # a bound at a smaller epsilon holds at a larger one
     return np.asarray(np.minimum(np.minimum.accumulate(best), 0.0)[place])
 

@@ -158,7 +158,12 @@ class Plan:
         sure = max(
             (guess for doubt, guess in guesses if not doubt), default=min(doubtful, default=0.0)
         )
-        guesses = [(0 if d == 1 and guess < 2.0 * sure else d, guess) for d, guess in guesses]
+        log_target = ln(target)
+        for k, (doubt, guess) in enumerate(guesses):
+            # one that agrees with a sure one, or whose lower end lies above it, leads as surely
+            near = doubt == 1 and guess < 2.0 * sure
+            if near or (doubt and directions[k].float_lower(log_target) > sure):
+                guesses[k] = 0, guess
         # the largest comes first; of doubtful ones the least
         order = sorted(
             range(len(guesses)),
@@ -239,7 +244,7 @@ def _crossing_near(
     previous: tuple[Fraction, float] | None = None
     below, above = Fraction(0), edge
     for _ in range(4):
-        fine = min(1e-2, slope * float(x) * width / 8.0)
+        fine = min(1e-2, slope * float(x) * width / 8.0) or 1e-2  # at 0 no share of it is wanted
         for _ in range(_MANY if direction.closed else _NEWTON):
             try:
                 enclosure = direction.enclose(x, fine, log_target)
