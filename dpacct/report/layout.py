@@ -9,7 +9,6 @@ from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
 from dpacct.report.rounding import interval, is_bound, safe, upward
 from dpacct.report.sources import works
 from dpacct.report.words import branches, uncovered
-from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -135,7 +134,7 @@ def _pictures(report: Report) -> ReportSection | None:
         Axis("alpha", "false positive rate"),
         Axis("power", "true positive rate, at most"),
         alarms,
-        (Line("guess", "guessing", alarms, Strength.ESTIMATE), Line("power", "best attack", hits)),
+        (Line("guess", "guessing", alarms), Line("power", "best attack", hits)),
         "No attack on membership lies above the upper line, whatever the attacker knows",
         bands=(Band(alarms, hits, "attacks better than guessing", ""),),
     )

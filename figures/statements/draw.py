@@ -4,89 +4,94 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from dpacct.papers.oracle import Comparison
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get
 from dpacct.report import rounding as words
-from dpacct.report.plots import style
+from dpacct.report.plots.chart import Axis, Band, Chart, Line, Mark, Stretch
 from dpacct.vocabulary import Side, Strength
 from figures.record import Row
-from figures.statements.canvas import (
-    ALARM,
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Canvas,
-    runs,
-    scale,
-)
 from figures.statements.sweep import must_judge, stored
 
-STROKE = 2.2
-DASHES = {
-    word: "" if dashes == "-" else " ".join(f"{STROKE * part:.1f}" for part in dashes[1])
-    for word, dashes in style.LINES.items()
-}
-"""The same dashes for the same grade as in every other picture."""
+if TYPE_CHECKING:
+    from dpacct.report.plots.chart import Column
+
+ENDS = ("claimed", "lower", "upper")
+DECADES = 12.0
+"""What is smaller than the largest value by more is not told apart."""
 
 
 def draw(rows: Sequence[Row]) -> str:
     """The SVG of one statement's rows of the table."""
+    return chart(rows).to_svg(standalone=True)
+
+
+def chart(rows: Sequence[Row]) -> Chart:
+    """The claim beside the truth; where the truth stands against it is shaded."""
     statement = get(str(rows[0]["id"]))
     argument = str(rows[0]["argument"])
-    x = [float(r["x"]) for r in rows]
-    claimed = [float(r["claimed"]) for r in rows]
-    lower = [float(r["lower"]) for r in rows]
-    upper = [float(r["upper"]) for r in rows]
-    open_ended = not all(map(math.isfinite, upper))
-    ends = lower if open_ended else upper
-    shown = [*claimed, *lower, *ends]
-    spread = min(x) > 0 and max(x) / min(x) > 20
-    across = scale(x, LEFT, WIDTH - RIGHT, spread)
-    positive = min(shown) > 0 and max(shown) / min(shown) > 30
-    made = Canvas(across, scale(shown, HEIGHT - BOTTOM, TOP, positive))
-    against = [r["violated"] == 1 for r in rows]
-    halfway = (lambda a, b: math.sqrt(a * b)) if spread else (lambda a, b: (a + b) / 2)
-    for begin, end in runs(against, x, halfway):
-        made.band(begin, end)
+    columns = {name: np.array([float(r[name]) for r in rows]) for name in ("x", *ENDS)}
+    open_ended = not np.isfinite(columns["upper"]).all()
+    shown = [name for name in ENDS if name != "upper" or not open_ended]
+    least, most = (find([columns[name] for name in shown]) for find in (np.min, np.max))
+    positive = bool(least > 0)
+    if positive:
+        columns |= {n: np.maximum(columns[n], most * 10.0**-DECADES) for n in shown}
+    x, claimed, lower, upper = columns.values()
+    spread = bool(x.min() > 0 and x.max() / x.min() > 20)
     name = argument.partition("[")[0]
     meaning = next(a.meaning for a in statement.arguments if a.name == name)
     others = [
         f"{n} = {words.near(v)}" for n, v in (stored(statement) or {}).items() if n != argument
     ]
-    quantity = statement.quantity
-    if must_judge(statement).claimed:  # a recipe: what its value promises beside what it delivers
-        quantity = (
-            f"what is promised, and what is delivered by: {quantity[:1].lower()}{quantity[1:]}"
-        )
-    made.frame(f"{argument}, {meaning}", quantity, ", ".join(others))
-    if not open_ended and any(b > a * (1 + 1e-6) for a, b in zip(lower, upper, strict=True)):
-        made.between(x, lower, upper, style.BLUE)
-    made.line(x, lower, style.BLUE, "")
-    dashes = DASHES[strength_of(statement)]
-    made.line(x, claimed, style.VERMILION, dashes)
+    quantity, claim, truth = statement.quantity, "as printed", "truth"
+    if statement.evidence == "corrected":
+        claim = "corrected"
+    delivered = bool(must_judge(statement).claimed)
+    if delivered:  # a recipe: what its value promises beside what it delivers
+        quantity = f"{quantity[:1].lower()}{quantity[1:]}"
+        quantity = f"what is promised, and what is delivered by: {quantity}"
+        claim, truth = "promised", "delivered"
+    wide = not open_ended and bool((upper > lower * (1 + 1e-6)).any())
     at = spoken_of(rows, statement)
-    if statement.witness is not None:
-        made.pointer(float(at["x"]))
-    made.dot(float(at["x"]), float(at["claimed"]), style.VERMILION)
-    made.dot(float(at["x"]), nearest_end(at, statement)[0], style.BLUE)
-    delivered = must_judge(statement).claimed
-    claim = "corrected" if statement.evidence == "corrected" else "as printed"
-    truth = "delivered" if delivered else "truth"
-    names = [
-        (f"{truth}, at least" if open_ended else truth, style.BLUE, ""),
+    return Chart(
+        "",
+        Axis("x", f"{argument}: {meaning}", log=spread),
+        Axis("y", quantity, log=positive and bool(most > 30 * least)),
+        x,
         (
-            style.labelled("promised" if delivered else claim, strength_of(statement)),
-            style.VERMILION,
-            dashes,
+            Line("truth", f"{truth}, at least" if open_ended else truth, lower),
+            Line("claimed", claim, claimed, strength_of(statement)),
         ),
-    ]
-    made.legend([*names, *([("claim violated", ALARM, "area")] if any(against) else [])])
-    return made.svg(finding(at, statement, delivered=bool(delivered)))
+        finding(at, statement, delivered=delivered),
+        facts=(f"fixed: {', '.join(others)}",) if others else (),
+        marks=tuple(
+            Mark(float(at["x"]), y, "")
+            for y in (float(at["claimed"]), nearest_end(at, statement)[0])
+        ),
+        bands=(Band(lower, upper, "", ""),) if wide else (),
+        stretches=stretches(x, [r["violated"] == 1 for r in rows], log=spread),
+    )
+
+
+def stretches(x: Column, violated: Sequence[bool], *, log: bool) -> tuple[Stretch, ...]:
+    """Where the claim is violated, to half-way to the neighbours at which it is not."""
+    places = np.log(x) if log else x
+    halfway = (places[1:] + places[:-1]) / 2
+    ends = [x[0], *(np.exp(halfway) if log else halfway), x[-1]]
+    shaded: list[Stretch] = []
+    for (start, end), wrong in zip(pairwise(ends), violated, strict=True):
+        if wrong and shaded and shaded[-1].end == start:
+            shaded[-1] = replace(shaded[-1], end=end)
+        elif wrong:
+            shaded.append(Stretch(float(start), float(end), "claim violated"))
+    return tuple(shaded)
 
 
 def strength_of(statement: Statement) -> Strength:

@@ -9,7 +9,6 @@ import pytest
 
 from dpacct.papers.registry import get, statements
 from figures.record import Row, from_csv
-from figures.statements.canvas import scale, steps
 from figures.statements.make import PICTURES, TABLE, pictures
 from figures.statements.sweep import must_judge, stored, told
 
@@ -53,10 +52,3 @@ def test_points_of_the_table_are_computed_again(name: str) -> None:
         for column in ("claimed", "lower", "upper"):
             now, then = getattr(again, column), float(row[column])
             assert math.isclose(now, then, rel_tol=within, abs_tol=1e-12), (column, row["x"])
-
-
-def test_axes_have_round_ticks_inside() -> None:
-    assert steps(0.0, 1.0) == [0.0, 0.25, 0.5, 0.75, 1.0]
-    wide = scale([1e-9, 3.0], 0.0, 100.0, log=True)
-    assert wide.log and all(wide.low <= tick <= wide.high for tick in wide.ticks())
-    assert not scale([-1.0, 3.0], 0.0, 100.0, log=True).log

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dpacct.report.rounding import rounded
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -27,6 +28,67 @@ class Axis:
     label: str
     log: bool = False
     signed: bool = False
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where values lie along an axis: from 0 at its start to 1 at its end.
+
+    >>> scale = Scale.of(Axis("x", "x", log=True), [0.01, 3.0])
+    >>> scale.place(0.01), [scale.label(tick) for tick in scale.ticks()]
+    (0.0, ['0.01', '0.1', '1'])
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+    @classmethod
+    def of(cls, axis: Axis, values: Iterable[float], *, zero: bool = False) -> Scale:
+        """The scale that just holds the values, of those that the axis can show.
+
+        `zero`: a linear one begins at 0 where that leaves the values half of it.
+        """
+        shown = [v for v in values if math.isfinite(v) and (v > 0 or not axis.log)] or [0.1, 1.0]
+        low, high = min(shown), max(shown)
+        size = max(abs(low), abs(high))
+        if high - low <= max(1e-9 * size, 1e-250 * (not axis.log)):
+            slack = max(size, 1.0) / 2
+            low, high = (low / 2, 2 * high) if axis.log else (low - slack, high + slack)
+        elif zero and not axis.log and 0 < low <= high / 2:
+            low = 0.0
+        return cls(low, high, axis.log)
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def place(self, value: float) -> float:
+        """The place of a value; one beyond an end lies at that end."""
+        value = min(max(value, self.low), self.high)
+        if self.log:
+            start = math.log10(self.low)
+            return (math.log10(value) - start) / (math.log10(self.high) - start)
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self, most: int = 6) -> list[float]:
+        """Round values along the axis, about so many."""
+        if self.log:
+            first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+            every = max(1, math.ceil((last - first + 1) / most))
+            powers = [10.0**power for power in range(first, last + 1, every)]
+            between = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
+            for ticks in (powers, [tick for tick in between if tick in self]):
+                if len(ticks) >= 3:
+                    return ticks
+        distance = (self.high - self.low) / (most - 1)
+        unit = 10.0 ** math.floor(math.log10(distance))
+        step = min((m * unit for m in (1, 2, 5, 10)), key=lambda s: abs(math.log(s / distance)))
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [k * step for k in range(first, last + 1)]
+
+    def label(self, value: float) -> str:
+        """What stands beside a tick."""
+        return rounded(value, "nearest", 6, largest=6)
 
 
 @dataclass(frozen=True)
@@ -83,6 +145,15 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """A shaded part of the horizontal axis."""
+
+    start: float
+    end: float
+    label: str
+
+
+@dataclass(frozen=True)
 class Band:
     """A shaded region between two curves over the horizontal axis."""
 
@@ -128,6 +199,7 @@ class Chart:
     marks: tuple[Mark, ...] = ()
     levels: tuple[Level, ...] = ()
     bands: tuple[Band, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
     saved: Any = None
     square: bool = False
     top: float | None = None
@@ -152,7 +224,27 @@ class Chart:
     def subtitle(self) -> tuple[str, ...]:
         """What stands under the title, a line each."""
         plan = self.plan if len(self.plan) <= 300 else f"{self.plan[:296]} ..."
-        return (plan, ", ".join([f"adjacency {self.adjacency}", *self.facts]))
+        adjacency = [f"adjacency {self.adjacency}"] if self.adjacency else []
+        return tuple(part for part in (plan, ", ".join([*adjacency, *self.facts])) if part)
+
+    def scales(self) -> tuple[Scale, Scale]:
+        """The horizontal and the vertical one, which hold all lines."""
+        if self.square:
+            return Scale(0.0, 1.0), Scale(0.0, 1.0)
+        heights = [value for line in self.lines for value in line.values.tolist()]
+        upward = Scale.of(self.y, heights, zero=True)
+        if self.top is not None and self.top in upward:
+            upward = replace(upward, high=self.top)
+        return Scale.of(self.x, self.points.tolist()), upward
+
+    def spots(self, values: Column) -> list[tuple[float, float]]:
+        """The places of what lies within both scales, such as a line's values."""
+        across, upward = self.scales()
+        return [
+            (across.place(x), upward.place(y))
+            for x, y in zip(self.points.tolist(), values.tolist(), strict=True)
+            if x in across and y in upward
+        ]
 
     @property
     def infinite(self) -> str | None:
@@ -170,7 +262,7 @@ class Chart:
         ]
 
     def to_svg(self, *, standalone: bool = False) -> str:
-        """An SVG element for a page, in the page's ink; `standalone`: with what a file needs."""
+        """An SVG element in the ink of its page; `standalone`: with its title, as a file."""
         from dpacct.report.plots.svg import svg
 
         return svg(self, standalone=standalone)

@@ -32,7 +32,7 @@ FORMATS = (".svg", ".pdf", ".png")
 # Okabe and Ito, "Color Universal Design" (2008): eight colours that all readers can tell apart.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
-INK, FAINT, RULE = "#222222", "#595959", "#D9D9D9"
+INK, FAINT, RULE, ALARM = "#222222", "#595959", "#D9D9D9", "#F6E3D8"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ _DARK = {  # the paper, the ink and the shades of a picture on a dark page; line
     BLACK: "#e6e9ec",
     FAINT: "#a8b0b8",
     RULE: "#39414a",
-    "#f6e3d8": "#43302a",
+    ALARM: "#43302a",
 }
 _REMARKS = {Strength.ESTIMATE: "estimate", Strength.REFUTED: "refuted"}
 _SETTINGS: Any = {

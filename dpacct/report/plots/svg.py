@@ -1,162 +1,156 @@
 """A chart as one SVG element, drawn with the page's own ink: light, dark and print alike.
 
-Nothing is imported to draw, so a report is made in milliseconds. Colours are those of `style`; a
-dashed line is an estimate, or what is compared with.
+Nothing is imported to draw, so a report is made in milliseconds. Colours and dashes are those of `style`.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from dpacct.report.plots.style import FONTS, INK, dark
-from dpacct.vocabulary import Strength
+from dpacct.report.plots.style import ALARM, FAINT, FONTS, INK, LINES, LOOKS, RULE, dark, labelled
 
 if TYPE_CHECKING:
-    from dpacct.report.plots.chart import Axis, Chart
+    from dpacct.report.plots.chart import Chart
+    from dpacct.vocabulary import Strength
 
-_WIDTH, _HEIGHT = 420.0, 290.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 406.0, 30.0, 244.0
-_KEY = 178.0  # width of the key
-_INK = ("var(--line-1, #0072B2)", "var(--line-2, #D55E00)", "var(--line-3, #009E73)")
-_RULE = "var(--rule, #d9d9d9)"
+_PAGE, _FILE = 420.0, 620.0  # widths
+_LEFT, _RIGHT, _TALL = 62.0, 24.0, 214.0  # margins and height of what lies between the axes
+_SIZE = 13
+_LETTER = 0.6  # width of a letter over its size, in the fonts of `style`
 Place = tuple[float, float]
 
 
 def svg(chart: Chart, *, standalone: bool = False) -> str:
     """The SVG element; what is no finite number is left out."""
-    xs, ys = chart.points.tolist(), [line.values.tolist() for line in chart.lines]
-    across, right = _scale(chart.x, xs, _LEFT, _RIGHT)
-    upward, high = _scale(chart.y, [y for values in ys for y in values], _BOTTOM, _TOP, zero=True)
+    width = _FILE if standalone else _PAGE
+    ink = INK if standalone else "currentColor"
+    rule = RULE if standalone else f"var(--rule, {RULE})"
+    looks = [look.colour for look in LOOKS]
+    inks = [c if standalone else f"var(--line-{i}, {c})" for i, c in enumerate(looks, start=1)]
+    parts: list[str] = []
+    down = 0.0
 
-    def places(values: Sequence[float]) -> list[Place]:
-        pairs = zip(xs, values, strict=True)
-        drawable = [(x, y) for x, y in pairs if _fits(chart.x, x) and _fits(chart.y, y)]
-        return [(across(x), upward(y)) for x, y in drawable]
+    def write(text: str, size: int, more: str = "") -> None:
+        nonlocal down
+        for row in textwrap.wrap(text, int((width - 8) / (_LETTER * size))):
+            down += 1.3 * size
+            parts.append(_text(8, down, row, f' font-size="{size}"{more}'))
 
-    lines = [places(values) for values in ys]
-    space = '<svg xmlns="http://www.w3.org/2000/svg" ' if standalone else "<svg "
-    parts = [
-        f'{space}viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}" role="img" '
-        f'aria-label="{escape(chart.title)}" font-family="inherit" font-size="13" '
-        'fill="currentColor">'
-    ]
-    for x in right:
-        parts.append(_path([(across(x), _TOP), (across(x), _BOTTOM)], _RULE, 1))
-        parts.append(_text(across(x), _BOTTOM + 17, _number(chart.x, x), "middle"))
-    for y in high:
-        parts.append(_path([(_LEFT, upward(y)), (_RIGHT, upward(y))], _RULE, 1))
-        parts.append(_text(_LEFT - 6, upward(y) + 4, _number(chart.y, y), "end"))
-    parts.append(_text((_LEFT + _RIGHT) / 2, _HEIGHT - 8, escape(chart.x.label), "middle"))
-    parts.append(_text(4, 14, escape(chart.y.label), "start"))
+    if standalone:
+        write(chart.title, 14, ' font-weight="bold"')
+        for fact in chart.subtitle:
+            write(fact, 11, f' fill="{FAINT}"')
+        down += 6
+    write(chart.y.label, _SIZE)
+    down = _key(chart, inks, parts, down, width - _RIGHT) + 12
+    top, bottom, right = down, down + _TALL, width - _RIGHT
+    across, upward = chart.scales()
+
+    def at(spot: Place) -> Place:
+        return _LEFT + spot[0] * (right - _LEFT), bottom - spot[1] * _TALL
+
+    for stretch in chart.stretches:
+        start, end = (at((across.place(x), 1.0))[0] for x in (stretch.start, stretch.end))
+        parts.append(_rectangle(start, top, end - start, _TALL, f'fill="{ALARM}"'))
+    for value in across.ticks():
+        x, _ = at((across.place(value), 0.0))
+        parts.append(_path([(x, top), (x, bottom)], rule, 1))
+        parts.append(_text(x, bottom + 17, across.label(value), ' text-anchor="middle"'))
+    for value in upward.ticks():
+        _, y = at((0.0, upward.place(value)))
+        parts.append(_path([(_LEFT, y), (right, y)], rule, 1))
+        parts.append(_text(_LEFT - 6, y + 4, upward.label(value), ' text-anchor="end"'))
     for band in chart.bands:
-        outline = [*places(band.high.tolist()), *reversed(places(band.low.tolist()))]
-        parts.append(_path(outline, "none", 0, f'fill="{_INK[1]}" fill-opacity="0.12"'))
-    dashed = [line.strength <= Strength.ESTIMATE for line in chart.lines]
-    inks = [_INK[i % len(_INK)] for i in range(len(lines))]
-    for ink, spots, dash in zip(inks, lines, dashed, strict=True):
-        parts += [_path(spots, ink, 2, dash="5 4" if dash else "")] if spots else []
-    if len(lines) > 1:
-        y = _free_corner(lines)
-        for line, ink, dash in zip(chart.lines, inks, dashed, strict=True):
-            left = _RIGHT - _KEY
-            parts.append(_path([(left, y - 4), (left + 24, y - 4)], ink, 2, dash="5 4" * dash))
-            parts.append(_text(left + 30, y, escape(line.label), "start"))
-            y += 18
+        there, back = ([at(spot) for spot in chart.spots(e)] for e in (band.high, band.low))
+        parts.append(_path([*there, *reversed(back)], "none", 0, _shade(inks)))
+    for line, colour in zip(chart.lines, _cycled(inks, len(chart.lines)), strict=True):
+        spots = [at(spot) for spot in chart.spots(line.values)]
+        parts.append(_path(spots, colour, 2, dash=_dash(line.strength)))
     for mark in chart.marks:
-        parts += _mark(across(mark.x), upward(mark.y), escape(mark.text))
-    picture = "\n".join([*parts, "</svg>"])
-    return _alone(picture) if standalone else picture
+        x, y = at((across.place(mark.x), upward.place(mark.y)))
+        parts.append(_path([(_LEFT, y), (x, y), (x, bottom)], ink, 1, dash="2 3"))
+        ring = f'r="4.5" fill="none" stroke="{ink}" stroke-width="1.5"'
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" {ring}/>')
+        left = x > 0.6 * width
+        beside = x - 10 if left else x + 10, y + 18 if left or y < top + 24 else y - 10
+        side = ' text-anchor="end"' if left else ""
+        parts.append(_text(*beside, mark.text.replace("\n", " "), f'{side} font-weight="600"'))
+    down = bottom + 22
+    for row in textwrap.wrap(chart.x.label, int(width / (_LETTER * _SIZE))):
+        down += 1.3 * _SIZE
+        parts.append(_text((_LEFT + right) / 2, down, row, ' text-anchor="middle"'))
+    height = down + 10
+    font = FONTS if standalone else "inherit"
+    alone = f'xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+    head = (
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" {alone if standalone else ""}role="img" '
+        f'aria-label="{escape(chart.title)}" font-family="{font}" font-size="{_SIZE}" fill="{ink}">'
+    )
+    if not standalone:
+        return "\n".join([head, *parts, "</svg>"])
+    title = f"<title>{escape(chart.title, quote=False)}</title>"
+    ground = _rectangle(0, 0, width, height, 'fill="#ffffff"')
+    return dark("\n".join([head, title, ground, *parts, "</svg>"])) + "\n"
 
 
-def _alone(picture: str) -> str:
-    """As a file: a ground, ink and letters of its own, in place of those of a page."""
-    ground = f'<rect width="{_WIDTH:.0f}" height="{_HEIGHT:.0f}" fill="#ffffff"/>'
-    end = picture.index(">") + 1
-    picture = f"{picture[:end]}\n{ground}{picture[end:]}"
-    picture = re.sub(r"var\(--[\w-]+, (#\w+)\)", r"\1", picture)
-    picture = picture.replace("currentColor", INK).replace('"inherit"', f'"{FONTS}"')
-    return dark(picture)
-
-
-def _fits(axis: Axis, value: float) -> bool:
-    return math.isfinite(value) and (value > 0 or not axis.log)
-
-
-def _scale(
-    axis: Axis, values: Sequence[float], first: float, last: float, *, zero: bool = False
-) -> tuple[Callable[[float], float], list[float]]:
-    """(where a value lies on the paper, the values that have a label)."""
-    finite = [value for value in values if _fits(axis, value)] or [0.1, 1.0]
-    if axis.log:
-        low, high = math.floor(math.log10(min(finite))), math.ceil(math.log10(max(finite)))
-        high = max(high, low + 1)
-        step = max(1, math.ceil((high - low) / 6))
-        labels = [10.0**power for power in range(high, low - 1, -step)]
-        return lambda v: first + (math.log10(v) - low) / (high - low) * (last - first), labels
-    start, stop = _spread(min(finite + [0.0] * zero), max(finite + [0.0] * zero))
-    return lambda v: first + (v - start) / (stop - start) * (last - first), _ticks(start, stop)
-
-
-def _spread(low: float, high: float) -> tuple[float, float]:
-    """The ends of an axis, far enough apart to have ticks between them."""
-    size = max(abs(low), abs(high))
-    if high - low > max(1e-9 * size, 1e-250):
-        return low, high
-    return low - max(0.5 * size, 0.5), high + max(0.5 * size, 0.5)
-
-
-def _ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round numbers along an axis.
-
-    >>> _ticks(0.0, 1.0)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
-    raw = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = min((m * power for m in (1, 2, 5, 10)), key=lambda s: abs(math.log(s / raw)))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
-
-
-def _number(axis: Axis, value: float) -> str:
-    if not axis.log:
-        return f"{value:.6g}".replace("-", "−")
-    power = round(math.log10(value))
-    return f'10<tspan dy="-5" font-size="9">{power}</tspan>' if power else "1"
-
-
-def _free_corner(lines: Sequence[Sequence[Place]]) -> float:
-    """Where the key begins: at the top on the right, or at the bottom if fewer points lie there."""
-    tall = 18.0 * len(lines) + 12
-    right = [up for spots in lines for x, up in spots if x > _RIGHT - _KEY - 8]
-    above = sum(up < _TOP + tall for up in right)
-    below = sum(up > _BOTTOM - tall for up in right)
-    return _TOP + 16 if above <= below else _BOTTOM - tall + 16
-
-
-def _mark(at: float, up: float, label: str) -> list[str]:
-    """A dot, thin lines from it to both axes, and its words where there is room."""
-    ink, left = _INK[1], at > _WIDTH * 0.6
-    corner = [(_LEFT, up), (at, up), (at, _BOTTOM)]
-    side = (at - 10, up + 18) if left else (at + 10, up - 10)
-    return [
-        _path(corner, ink, 1.2, dash="2 3"),
-        f'<circle cx="{at:.1f}" cy="{up:.1f}" r="4.5" fill="{ink}"/>',
-        _text(*side, label, "end" if left else "start", ' font-weight="600"'),
+def _key(chart: Chart, inks: Sequence[str], parts: list[str], down: float, right: float) -> float:
+    """The names of what is drawn, in rows below `down`; where the last row lies."""
+    entries: list[tuple[str, str, str | None]] = [  # without dashes: a shaded region
+        (labelled(line.label, line.strength), colour, _dash(line.strength))
+        for line, colour in zip(chart.lines, _cycled(inks, len(chart.lines)), strict=True)
     ]
+    entries += [(band.label, _shade(inks), None) for band in chart.bands if band.label]
+    regions = dict.fromkeys(stretch.label for stretch in chart.stretches)
+    entries += [(label, f'fill="{ALARM}"', None) for label in regions]
+    if len(entries) < 2:
+        return down
+    x, down = _LEFT, down + 20
+    for label, colour, dash in entries:
+        wide = 48 + _LETTER * _SIZE * len(label)
+        if x + wide > right and x > _LEFT:
+            x, down = _LEFT, down + 18
+        if dash is None:
+            parts.append(_rectangle(x, down - 10, 26, 12, colour))
+        else:
+            parts.append(_path([(x, down - 4), (x + 26, down - 4)], colour, 2, dash=dash))
+        parts.append(_text(x + 32, down, label))
+        x += wide
+    return down
+
+
+def _shade(inks: Sequence[str]) -> str:
+    return f'fill="{inks[1]}" fill-opacity="0.15"'
+
+
+def _cycled(inks: Sequence[str], count: int) -> list[str]:
+    return [inks[i % len(inks)] for i in range(count)]
+
+
+def _dash(strength: Strength) -> str:
+    """The dashes of a grade, as in every other picture."""
+    line = LINES[strength]
+    return "" if line == "-" else " ".join(f"{2 * part:g}" for part in line[1])
 
 
 def _path(
-    spots: Sequence[Place], ink: str, width: float, fill: str = 'fill="none"', *, dash: str = ""
+    spots: Iterable[Place], ink: str, width: float, fill: str = 'fill="none"', *, dash: str = ""
 ) -> str:
-    outline = "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
+    outline = " L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<path d="{outline}" stroke="{ink}" stroke-width="{width}" {fill}{dashes}/>'
+    return (
+        f'<path d="M{outline}" stroke="{ink}" stroke-width="{width}" {fill}{dashes}/>'
+        if outline
+        else ""
+    )
 
 
-def _text(x: float, y: float, label: str, anchor: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{label}</text>'
+def _rectangle(x: float, y: float, width: float, height: float, fill: str) -> str:
+    size = f'width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} {fill}/>'
+
+
+def _text(x: float, y: float, label: str, more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{escape(label, quote=False)}</text>'

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dpacct.report.plots.style import labelled
-from dpacct.report.rounding import near
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
-    from dpacct.report.plots.chart import Axis, Chart
+    from dpacct.report.plots.chart import Chart, Scale
+
+    Cell = tuple[int, int]
 
 _MARKS = "●■▲◆▼✚✖"
 _PLAIN_MARKS = "*o+x#@%"
@@ -22,35 +22,44 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _DASH = 6  # dots drawn, then as many left out, along an estimate
 
 
-@dataclass
 class _Canvas:
-    """Cells of 2 x 4 dots each; row 0 is at the top."""
+    """Cells of 2 x 4 dots each, by row from above and column."""
 
-    width: int
-    height: int
-    dots: dict[tuple[int, int], int] = field(default_factory=dict)
-    letters: dict[tuple[int, int], str] = field(default_factory=dict)
+    def __init__(self, width: int, height: int) -> None:
+        self.width, self.height = width, height
+        self.cells: dict[Cell, str] = {}
+        self.right, self.top = 2 * width - 1, 4 * height - 1
+
+    def at(self, across: float, upward: float) -> Cell:
+        """The dot (column, row from above) nearest to a place.
+
+        The last digits of a number must not decide where two are equally near.
+        """
+        x = math.floor(self.right * across + 0.50001)
+        return x, self.top - math.floor(self.top * upward + 0.50001)
 
     def dot(self, x: int, y: int) -> None:
-        """Set one dot; y counts upwards."""
-        row = 4 * self.height - 1 - y
-        cell = (row // 4, x // 2)
-        self.dots[cell] = self.dots.get(cell, 0) | _DOTS[x % 2][row % 4]
+        """Set one dot."""
+        cell = (y // 4, x // 2)
+        bits = ord(self.cells.get(cell, chr(0x2800))) | _DOTS[x % 2][y % 4]
+        self.cells[cell] = chr(bits)
 
-    def letter(self, x: int, y: int, mark: str) -> None:
-        """Put a marker over the dot's cell."""
-        self.letters[((4 * self.height - 1 - y) // 4, x // 2)] = mark
+    def stroke(self, spots: list[Cell], *, dashed: bool) -> None:
+        """Dots from spot to spot, without holes."""
+        count = 0
+        for (x0, y0), (x1, y1) in pairwise(spots):
+            steps = max(abs(x1 - x0), abs(y1 - y0), 1)
+            for i in range(steps):
+                if not dashed or count % (2 * _DASH) < _DASH:
+                    self.dot(round(x0 + (x1 - x0) * i / steps), round(y0 + (y1 - y0) * i / steps))
+                count += 1
+        if spots:
+            self.dot(*spots[-1])
 
     def rows(self) -> list[str]:
         """The lines of text."""
-
-        def cell(row: int, column: int) -> str:
-            at = (row, column)
-            if at in self.letters:
-                return self.letters[at]
-            return chr(0x2800 + self.dots[at]) if at in self.dots else " "
-
-        return ["".join(cell(r, c) for c in range(self.width)) for r in range(self.height)]
+        columns = range(self.width)
+        return ["".join(self.cells.get((r, c), " ") for c in columns) for r in range(self.height)]
 
 
 def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool = True) -> str:
@@ -63,48 +72,37 @@ def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool 
         braille: whether the terminal has Unicode; plain characters otherwise.
     """
     width = max(40, width)
-    marks = _MARKS if braille else _PLAIN_MARKS
-    low, high = _span(chart)
-    ticks = [_label(chart.y, _back(chart.y, low + (high - low) * i / 4)) for i in range(5)]
-    room = max(map(len, ticks))
+    marks, say = (_MARKS, str) if braille else (_PLAIN_MARKS, _plain)
+    upright, corner, flat, wall = ("┤", "└", "─", "│") if braille else ("|", "+", "-", "|")
+    across, upward = chart.scales()
+    ticks = {
+        round(upward.place(value) * (height - 1)): upward.label(value) for value in upward.ticks(5)
+    }
+    room = max(map(len, ticks.values()), default=0)
     canvas = _Canvas(width - room - 2, height)
-    first, last = _place(chart.x, chart.points[0]), _place(chart.x, chart.points[-1])
-    across, upward = 2 * canvas.width - 1, 4 * height - 1
-
-    def column(x: float) -> int:
-        return _nearest(across * (_place(chart.x, x) - first) / ((last - first) or 1.0))
-
+    letters: dict[Cell, str] = {}
     for level in chart.levels:
-        if _drawable(chart.y, level.y) and low <= _place(chart.y, level.y) <= high:
-            row = _nearest(upward * (_place(chart.y, level.y) - low) / (high - low))
-            for x in range(0, across + 1, 4 if braille else 6):
-                canvas.dot(x, row) if braille else canvas.letter(x, row, ".")
+        if level.y in upward:
+            for x in range(0, canvas.right + 1, 4 if braille else 6):
+                _, y = canvas.at(0.0, upward.place(level.y))
+                canvas.dot(x, y) if braille else letters.update({(y // 4, x // 2): "."})
     for index, line in enumerate(chart.lines):
-        spots = [
-            (column(x), _nearest(upward * (_place(chart.y, y) - low) / (high - low)))
-            for x, y in zip(chart.points.tolist(), line.values.tolist(), strict=True)
-            if _drawable(chart.y, y) and low <= _place(chart.y, y) <= high
-        ]
+        spots = [canvas.at(*spot) for spot in chart.spots(line.values)]
         if braille:
-            _stroke(canvas, spots, dashed=line.strength <= Strength.ESTIMATE)
+            canvas.stroke(spots, dashed=line.strength <= Strength.ESTIMATE)
         # Markers, each line's a little later, tell the lines apart without colour.
         every = max(1, len(spots) // (6 if braille else 40))
-        start = (index * every) // max(1, len(chart.lines))
         if len(chart.lines) > 1 or not braille:
-            for spot in spots[start::every]:
-                canvas.letter(*spot, marks[index % len(marks)])
-    say = str if braille else _plain
+            for x, y in spots[(index * every) // len(chart.lines) :: every]:
+                letters[y // 4, x // 2] = marks[index % len(marks)]
+    canvas.cells |= letters
     lines = [*textwrap.wrap(say(chart.title), width), ""]
     lines += textwrap.wrap(say(chart.y.label), width)
-    upright, corner, flat = ("┤", "└", "─") if braille else ("|", "+", "-")
     for row, cells in enumerate(canvas.rows()):
-        from_below = height - 1 - row
-        tick = next(
-            (t for i, t in enumerate(ticks) if round(i * (height - 1) / 4) == from_below), ""
-        )
-        lines.append(f"{tick.rjust(room)} {upright if tick else '│' if braille else '|'}{cells}")
+        tick = ticks.get(height - 1 - row, "")
+        lines.append(f"{tick.rjust(room)} {upright if tick else wall}{cells}")
     lines.append(" " * (room + 1) + corner + flat * canvas.width)
-    lines.append(" " * (room + 2) + _below(chart.x, first, last, canvas.width))
+    lines.append(" " * (room + 2) + _below(across, canvas.width))
     lines += [row.center(width) for row in textwrap.wrap(say(chart.x.label), width)]
     if len(chart.lines) > 1:
         legend = "   ".join(
@@ -116,63 +114,16 @@ def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool 
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _stroke(canvas: _Canvas, spots: list[tuple[int, int]], *, dashed: bool) -> None:
-    """Dots from spot to spot, without holes."""
-    count = 0
-    for (x0, y0), (x1, y1) in pairwise(spots):
-        steps = max(abs(x1 - x0), abs(y1 - y0), 1)
-        for i in range(steps):
-            if not dashed or count % (2 * _DASH) < _DASH:
-                canvas.dot(round(x0 + (x1 - x0) * i / steps), round(y0 + (y1 - y0) * i / steps))
-            count += 1
-    if spots:
-        canvas.dot(*spots[-1])
-
-
-def _nearest(place: float) -> int:
-    """The nearest dot; the last digits of a number must not decide where two are equally near."""
-    return math.floor(place + 0.50001)
-
-
-def _drawable(axis: Axis, value: float) -> bool:
-    return math.isfinite(value) and (value > 0 or not axis.log)
-
-
-def _place(axis: Axis, value: float) -> float:
-    return math.log10(value) if axis.log else float(value)
-
-
-def _back(axis: Axis, place: float) -> float:
-    return 10.0**place if axis.log else place
-
-
-def _label(axis: Axis, value: float) -> str:
-    if not axis.log and abs(value) < 1e-12:
-        return "0"
-    if axis.log and not 1e-3 <= value < 1e6:
-        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
-    return near(value, 3)
-
-
-def _span(chart: Chart) -> tuple[float, float]:
-    """Where the vertical axis begins and ends, in its own scale."""
-    values = [v for line in chart.lines for v in line.values.tolist() if _drawable(chart.y, v)]
-    if chart.square:
-        return 0.0, 1.0
-    top = max(values, default=1.0)
-    if chart.top is not None:
-        top = min(top, chart.top)
-    low, high = _place(chart.y, min(values, default=0.1)), _place(chart.y, top)
-    slack = max(0.5, abs(low) * 1e-6)
-    return (low, high) if low < high else (low - slack, low + slack)
-
-
-def _below(axis: Axis, first: float, last: float, width: int) -> str:
-    """The labels under the horizontal axis: its ends and its middle."""
-    left, right = _label(axis, _back(axis, first)), _label(axis, _back(axis, last))
-    middle = _label(axis, _back(axis, (first + last) / 2))
-    gap = width - len(left) - len(right)
-    return left + middle.center(gap) + right if gap > len(middle) + 2 else left
+def _below(scale: Scale, width: int) -> str:
+    """The labels under the horizontal axis, where there is room for them."""
+    row = ""
+    for value in scale.ticks():
+        label = scale.label(value)
+        start = round(scale.place(value) * (width - 1)) - len(label) // 2
+        start = min(max(start, 0), width - len(label))
+        if not row or start > len(row) + 1:
+            row = row.ljust(start) + label
+    return row
 
 
 def _plain(text: str) -> str:

@@ -123,7 +123,7 @@ def curve(result: Membership) -> dp.plot.Chart:
     reached = np.interp(alphas, *result.roc).clip(_FLOOR)
     lines = [
         plot.Line("attack", result.kind, reached),
-        plot.Line("guessing", "guessing", alphas, dp.Strength.ESTIMATE),
+        plot.Line("guessing", "guessing", alphas),
     ]
     bands: tuple[plot.Band, ...] = ()
     title = f"The attack's area under the curve is {result.auc:.3f}; guessing has 0.500"
