@@ -32,7 +32,7 @@ def rounded(value: float, direction: Direction, digits: int = DIGITS) -> str:
     >>> rounded(2.5e-7, "up"), rounded(3.0, "up"), rounded(0.1, "up", 3), rounded(0.00025, "up")
     ('2.5e-7', '3', '0.1', '0.00025')
     """
-    return rounding.rounded(value, direction, digits, smallest=-4)
+    return rounding.rounded(value, direction, digits)
 
 
 def power_of_ten(log_value: float, direction: Direction, digits: int = 9) -> str:

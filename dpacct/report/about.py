@@ -34,7 +34,7 @@ class Prose(Domain[str]):
         if isinstance(value, date):
             return value.isoformat()
         if not isinstance(value, str) or len(value) > _LONGEST:
-            raise error(f"{name} must be {self.words}, got {shown(value)}", argument=name)
+            raise self.refusal(name, value)
         return value.strip()
 
 
@@ -50,8 +50,7 @@ class Day(Prose):
             if text:
                 date.fromisoformat(text)
         except ValueError:
-            message = f"{name} must be {self.words}, got {shown(text)}"
-            raise error(message, argument=name) from None
+            raise self.refusal(name, text) from None
         return text
 
 
@@ -66,7 +65,7 @@ class Names(Domain[tuple[str, ...]]):
         """All of them."""
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple):
-            raise error(f"{name} must be {self.words}, got {shown(value)}", argument=name)
+            raise self.refusal(name, value)
         return tuple(Prose().check(name, each, error=error) for each in listed)
 
 

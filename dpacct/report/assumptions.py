@@ -6,13 +6,13 @@ the plan stands as what it is, and what nobody spoke for is unknown.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dpacct.declare.domain import did_you_mean
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Assumption, AssumptionStatus
@@ -28,7 +28,7 @@ class Premise:
     Attributes:
         key: its name in a plan's [assumptions].
         text: what is assumed, where the accounting itself has no words for it.
-        told: a pattern that matches the accounting's own text of it.
+        pattern: it matches the accounting's own text of it.
         checks: what a ledger calls its checks of it (patterns).
         enough: whether it is held once all of these checks are.
         effect: what follows if it is false.
@@ -37,104 +37,99 @@ class Premise:
     key: str
     text: str
     effect: str
-    told: str = r"(?!)"
+    pattern: str = r"(?!)"
     checks: tuple[str, ...] = ()
     enough: bool = False
 
     def names(self, assumption: Assumption) -> bool:
         """Whether the accounting's assumption is of this kind."""
-        return re.search(self.told, assumption.text) is not None
+        return re.search(self.pattern, assumption.text) is not None
 
     def checked_by(self, check: Assumption) -> bool:
         """Whether a ledger's check is about this."""
         return any(re.search(pattern, check.text) for pattern in self.checks)
 
+    def held_by(self, checks: Sequence[Assumption]) -> bool:
+        """Whether these checks are all that it takes."""
+        return self.enough and all(
+            any(re.search(pattern, check.text) for check in checks) for pattern in self.checks
+        )
 
-SENSITIVITY = Premise(
-    "sensitivity",
-    "one unit moves what is released by at most the stated sensitivity",
-    "a unit that contributes k times as much has the guarantee of k times less noise",
-    told=r"sensitivity|losses of each choice span",
-    checks=(r"no weight raised",),
-)
-SAMPLING = Premise(
-    "sampling",
-    "units are sampled as stated, afresh at each release",
-    "there is no amplification by sampling",
-    told=r"is sampled|each sample is|whether the plan runs|its own coin",
-    checks=(r"by its own coin|fresh subset", r"the sampling rate was"),
-    enough=True,
-)
-LOCAL = Premise(
-    "local",
-    "each unit's answer is randomised on its own",
-    "the epsilon of one answer does not apply to the unit",
-    told=r"randomised on its own|sees one unit's value only|message is made by",
-)
-SHUFFLER = Premise(
-    "shuffler",
-    "the shuffler hides who sent what",
-    "there is no amplification by shuffling: a message has the epsilon of its own randomiser",
-    told=r"shuffler|shuffled",
-)
-OPAQUE = Premise(
-    "stated-guarantee",
-    "the guarantees that were given for single releases hold",
-    "the composition is of guarantees that do not exist: nothing is guaranteed",
-    told=r"holds under .*(each release)?$",
-)
-NOISE = Premise(
-    "noise",
-    "every release has the stated noise, drawn afresh and added once",
-    "a release without its noise has no guarantee, and one with less has a larger epsilon",
-    checks=(r"the noise was at least", r"noise was drawn once"),
-    enough=True,
-)
-STEPS = Premise(
-    "steps",
-    "nothing is released beyond what the plan lists",
-    "every further release adds to epsilon",
-    checks=(r"no more steps ran|the ledger counts no more",),
-    enough=True,
-)
-SECRET_SAMPLE = Premise(
-    "secret-sample",
-    "who was sampled in which release stays secret",
-    "there is no amplification by sampling against whoever knows the sample",
-)
-RANDOMNESS = Premise(
-    "randomness",
-    "the noise comes from a generator that nobody can predict or replay",
-    "whoever can replay the noise can subtract it: nothing is guaranteed",
-)
-ARITHMETIC = Premise(
-    "arithmetic",
-    "the noise behaves as if drawn from real numbers, not from floating-point ones",
-    "the last bits of a release can tell neighbouring data sets apart (Mironov 2012)",
-)
-FIXED = Premise(
-    "fixed-plan",
-    "the plan was fixed before anything about the data was seen",
-    "a plan chosen by the data costs privacy that is not counted here",
-    told=r"was chosen after looking|fixed in advance",
-)
 
-PREMISES: dict[str, Premise] = {
+PREMISES = {
     premise.key: premise
     for premise in (
-        SENSITIVITY,
-        SAMPLING,
-        LOCAL,
-        SHUFFLER,
-        OPAQUE,
-        NOISE,
-        STEPS,
-        SECRET_SAMPLE,
-        RANDOMNESS,
-        ARITHMETIC,
-        FIXED,
+        Premise(
+            "sensitivity",
+            "one unit moves what is released by at most the stated sensitivity",
+            "a unit that contributes k times as much has the guarantee of k times less noise",
+            pattern=r"sensitivity|losses of each choice span",
+            checks=(r"no weight raised",),
+        ),
+        Premise(
+            "sampling",
+            "units are sampled as stated, afresh at each release",
+            "there is no amplification by sampling",
+            pattern=r"is sampled|each sample is|whether the plan runs|its own coin",
+            checks=(r"by its own coin|fresh subset", r"the sampling rate was"),
+            enough=True,
+        ),
+        Premise(
+            "local",
+            "each unit's answer is randomised on its own",
+            "the epsilon of one answer does not apply to the unit",
+            pattern=r"randomised on its own|sees one unit's value only|message is made by",
+        ),
+        Premise(
+            "shuffler",
+            "the shuffler hides who sent what",
+            "there is no amplification by shuffling: a message has the epsilon of its own randomiser",
+            pattern=r"shuffler|shuffled",
+        ),
+        Premise(
+            "stated-guarantee",
+            "the guarantees that were given for single releases hold",
+            "the composition is of guarantees that do not exist: nothing is guaranteed",
+            pattern=r"holds under .*(each release)?$",
+        ),
+        Premise(
+            "noise",
+            "every release has the stated noise, drawn afresh and added once",
+            "a release without its noise has no guarantee, and one with less has a larger epsilon",
+            checks=(r"the noise was at least", r"noise was drawn once"),
+            enough=True,
+        ),
+        Premise(
+            "steps",
+            "nothing is released beyond what the plan lists",
+            "every further release adds to epsilon",
+            checks=(r"no more steps ran|the ledger counts no more",),
+            enough=True,
+        ),
+        Premise(
+            "secret-sample",
+            "who was sampled in which release stays secret",
+            "there is no amplification by sampling against whoever knows the sample",
+        ),
+        Premise(
+            "randomness",
+            "the noise comes from a generator that nobody can predict or replay",
+            "whoever can replay the noise can subtract it: nothing is guaranteed",
+        ),
+        Premise(
+            "arithmetic",
+            "the noise behaves as if drawn from real numbers, not from floating-point ones",
+            "the last bits of a release can tell neighbouring data sets apart (Mironov 2012)",
+        ),
+        Premise(
+            "fixed-plan",
+            "the plan was fixed before anything about the data was seen",
+            "a plan chosen by the data costs privacy that is not counted here",
+            pattern=r"was chosen after looking|fixed in advance",
+        ),
     )
 }
+"""Every kind by its name; an assumption is of the first that it matches."""
 _KEYS = ("status", "evidence", "text", "effect")
 
 
@@ -157,17 +152,16 @@ class Declared:
     effect: str = ""
 
 
-def read_declared(told: Mapping[str, Any], place: str = "[assumptions]") -> dict[str, Declared]:
+def read_declared(table: Mapping[str, Any], place: str = "[assumptions]") -> dict[str, Declared]:
     """What an [assumptions] table says, by the assumption's name.
 
     Each value is held, declared, violated or unknown, or a table of status, evidence, and (for an
     assumption with a name of its own) text and effect. Raises `InvalidArgument`.
 
-    >>> found = read_declared({"sampling": {"status": "held", "evidence": "unit test"}})
-    >>> found["sampling"].status
+    >>> read_declared({"sampling": {"status": "held", "evidence": "unit test"}})["sampling"].status
     <AssumptionStatus.HELD: 'held'>
     """
-    return {str(key): _declared(str(key), value, place) for key, value in told.items()}
+    return {str(key): _declared(str(key), value, place) for key, value in table.items()}
 
 
 def _declared(key: str, value: object, place: str) -> Declared:
@@ -175,35 +169,33 @@ def _declared(key: str, value: object, place: str) -> Declared:
         return value
     name = f"{place}: {key}"
     table = value if isinstance(value, Mapping) else {"status": value}
+    texts: dict[str, str] = {}
     for word, text in table.items():
         if word not in _KEYS:
-            close = difflib.get_close_matches(str(word), _KEYS, n=1, cutoff=0.6)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise _wrong(f"{name}: unknown key {shown(word)}{hint}", key)
+            hint = did_you_mean(str(word), _KEYS)
+            raise InvalidArgument(f"{name}: unknown key {shown(word)}{hint}", argument=key)
         if not isinstance(text, str):
-            raise _wrong(f"{name}: {word} must be a text, got {shown(text)}", key)
-    if base_of(key) not in PREMISES and "text" not in table:
-        close = difflib.get_close_matches(base_of(key), PREMISES, n=1, cutoff=0.6)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        listed = ", ".join(PREMISES)
-        message = f"{place}: {shown(key)} is none of {listed}{hint}; one of your own needs a text"
-        raise _wrong(message, key)
-    if "status" not in table:
-        raise _wrong(f"{name} must give status", key)
-    status = AssumptionStatus.parse(table["status"], argument=name)
-    said = {word: str(table.get(word, "")).strip() for word in _KEYS[1:]}
-    return Declared(status, **said)
-
-
-def _wrong(message: str, argument: str) -> InvalidArgument:
-    return InvalidArgument(message, argument=argument)
+            message = f"{name}: {word} must be a text, got {shown(text)}"
+            raise InvalidArgument(message, argument=key)
+        texts[word] = text.strip()
+    if base_of(key) not in PREMISES and "text" not in texts:
+        message = f"{place}: {shown(key)} is none of {', '.join(PREMISES)}; one of your own needs a"
+        message += f" text{did_you_mean(base_of(key), PREMISES)}"
+        raise InvalidArgument(message, argument=key)
+    if "status" not in texts:
+        raise InvalidArgument(f"{name} must give status", argument=key)
+    status = AssumptionStatus.parse(texts.pop("status"), argument=name)
+    return Declared(status, **texts)
 
 
 _HELD, _DECLARED = AssumptionStatus.HELD, AssumptionStatus.DECLARED
 _VIOLATED, _UNKNOWN = AssumptionStatus.VIOLATED, AssumptionStatus.UNKNOWN
-# Noise from whole numbers, or on few answers, has no last bits to give anything away.
-_EXACT = ("discrete-gaussian", "discrete-laplace", "randomized-response", "local-randomizer")
-_OPAQUE = ("pure-dp", "approx-dp", "zcdp", "custom")
+# Noise from whole numbers, or on few answers, has no last bits to give anything away; of some mechanisms
+# nothing is known but their guarantee.
+_WITHOUT_LAST_BITS = (
+    *("discrete-gaussian", "discrete-laplace", "randomized-response", "local-randomizer"),
+    *("pure-dp", "approx-dp", "zcdp", "custom"),
+)
 _OWN = "nothing is known of what follows"
 _SILENT = {
     _HELD: "the plan says it was checked, and not how",
@@ -260,134 +252,80 @@ def rows(
         effects: what follows if an assumption is false, by its name, where a number is known.
     """
     seen = tuple(checks)
-    merged_rows: list[Row] = []
     kinds = [(assumption, _kind(assumption)) for assumption in dict.fromkeys(accounted)]
+    totals = Counter(premise.key for _, premise in kinds if premise is not None)
     counts: Counter[str] = Counter()
+    unsaid: list[Row] = []  # as they stand before plan and checks are heard
     for assumption, premise in kinds:
-        several = [kind for _, kind in kinds].count(premise) > 1 and premise is not None
-        key = "" if premise is None else premise.key
-        counts[key] += 1
-        base = _base(premise, assumption, f"{key}-{counts[key]}" if several else key)
-        merged_rows.append(_merged(base, premise, declared, seen))
-    for premise in _general(plan):
-        if not any(row.key == premise.key for row in merged_rows):
-            unsaid = Row(premise.key, premise.text, _UNKNOWN, "nobody has said", premise.effect)
-            merged_rows.append(_merged(unsaid, premise, declared, seen))
+        key, effect = "", _OWN
+        if premise is not None:
+            key, effect = premise.key, premise.effect
+            counts[key] += 1
+            key = f"{key}-{counts[key]}" if totals[key] > 1 else key
+        source = assumption.source or "the plan describes it so"
+        unsaid.append(Row(key, assumption.text, assumption.status, source, effect))
+    keys = {row.key for row in unsaid}
+    for premise in map(PREMISES.__getitem__, _general(plan, sampled="sampling" in totals)):
+        if premise.key not in keys:
+            nobody = "nobody has said"
+            unsaid.append(Row(premise.key, premise.text, _UNKNOWN, nobody, premise.effect))
+    keys = {name for row in unsaid for name in (row.key, base_of(row.key))}
     for key, declaration in declared.items():
-        base_key = base_of(key)
-        if any(key == row.key or base_of(row.key) == key for row in merged_rows):
+        if key in keys:
             continue
-        if base_key != key and counts[base_key]:
-            raise InvalidArgument(
-                f"[assumptions]: {key} names more than the plan's {counts[base_key]} assumptions"
-                f" called {base_key}",
-                argument=key,
-            )
-        merged_rows.append(_own(key, declaration, seen))
+        if key != base_of(key) and counts[base_of(key)]:
+            message = f"[assumptions]: {key} names more than the plan's {counts[base_of(key)]}"
+            message += f" assumptions called {base_of(key)}"
+            raise InvalidArgument(message, argument=key)
+        text, effect = key, _OWN
+        if key in PREMISES:
+            text, effect = PREMISES[key].text, PREMISES[key].effect
+        unsaid.append(Row(key, declaration.text or text, declaration.status, "", effect))
+    heard = [_heard(row, declared, seen, effects or {}) for row in unsaid]
     for check in seen:
         if not any(premise.checked_by(check) for premise in PREMISES.values()):
-            merged_rows.append(Row("", check.text, check.status, check.source, _OWN))
-    better = effects or {}
-    told_effects = [
-        row
-        if _has_own_effect(row, declared)
-        else replace(row, effect=better.get(base_of(row.key), row.effect))
-        for row in merged_rows
-    ]
-    return tuple(sorted(told_effects, key=lambda row: row.status is not _VIOLATED))
+            heard.append(Row("", check.text, check.status, check.source, _OWN))
+    return tuple(sorted(heard, key=lambda row: row.status is not _VIOLATED))
 
 
 def _kind(assumption: Assumption) -> Premise | None:
-    for premise in PREMISES.values():
-        if premise.names(assumption):
-            return premise
-    return None
+    return next((p for p in PREMISES.values() if p.names(assumption)), None)
 
 
-def _said(row: Row, declared: Mapping[str, Declared]) -> Declared | None:
-    """What the plan says of a row: by its own name, or by that of its kind."""
-    return declared.get(row.key) or declared.get(base_of(row.key))
-
-
-def _has_own_effect(row: Row, declared: Mapping[str, Declared]) -> bool:
-    declaration = _said(row, declared)
-    return declaration is not None and bool(declaration.effect)
-
-
-def _base(premise: Premise | None, assumption: Assumption, key: str) -> Row:
-    source = assumption.source or "the plan describes it so"
-    if premise is None:
-        return Row("", assumption.text, assumption.status, source, _OWN)
-    return Row(key, assumption.text, assumption.status, source, premise.effect)
-
-
-def _general(plan: Node) -> list[Premise]:
+def _general(plan: Node, *, sampled: bool) -> list[str]:
     """What every deployment rests on, whether or not the accounting mentions it."""
-    kinds = set(_kinds(plan))
-    general = [NOISE, STEPS, FIXED, RANDOMNESS]
-    if not kinds <= {*_EXACT, *_OPAQUE}:
-        general.append(ARITHMETIC)
-    if SAMPLING.key in {p.key for a in _assumed(plan) if (p := _kind(a))}:
-        general.append(SECRET_SAMPLE)
-    return general
+    releases = [leaf for leaf, _ in plan.releases()]
+    kinds = {getattr(leaf, "node", leaf).kind for leaf in releases}  # of what is sampled
+    general = ["noise", "steps", "fixed-plan", "randomness"]
+    if not all(kind.startswith(_WITHOUT_LAST_BITS) for kind in kinds):
+        general.append("arithmetic")
+    return [*general, "secret-sample"] if sampled else general
 
 
-def _assumed(plan: Node) -> tuple[Assumption, ...]:
-    from dpacct.tree import resolve_adjacency
-
-    return plan.assumptions(resolve_adjacency(plan))
-
-
-def _kinds(plan: Node) -> list[str]:
-    """The kinds of the releases; a sampled one is of the kind that it samples."""
-    kinds = []
-    for leaf, _ in plan.releases():
-        inner = getattr(leaf, "node", leaf)
-        kinds.append("custom" if inner.kind.startswith("custom") else inner.kind)
-    return kinds
-
-
-def _merged(
+def _heard(
     row: Row,
-    premise: Premise | None,
     declared: Mapping[str, Declared],
     checks: tuple[Assumption, ...],
+    effects: Mapping[str, str],
 ) -> Row:
     """The row with what the plan and the checks say of it."""
-    if premise is None:
+    kind = base_of(row.key)
+    if not kind:
         return row
-    declaration = _said(row, declared)
-    mine = [check for check in checks if premise.checked_by(check)]
-    status, evidence = row.status, row.evidence
+    premise, declaration = PREMISES.get(kind), declared.get(row.key) or declared.get(kind)
+    status, evidence, effect = row.status, row.evidence, effects.get(kind, row.effect)
     if declaration is not None:
         status = declaration.status
         evidence = declaration.evidence or _SILENT[status]
-        row = replace(row, effect=declaration.effect or row.effect)
-    decided = [check for check in mine if check.status is not _UNKNOWN]
-    seen = "; ".join(check.source for check in decided)
-    if any(check.status is _VIOLATED for check in decided):
-        wrong = [check for check in decided if check.status is _VIOLATED]
-        seen = "; ".join(f"{check.text}: {check.source}" for check in wrong)
-        return replace(row, status=_VIOLATED, evidence=f"not so: {seen}")
-    if status is _VIOLATED or not decided:
-        return replace(row, status=status, evidence=evidence)
-    covered = premise.enough and all(
-        any(re.search(pattern, check.text) for check in decided) for pattern in premise.checks
-    )
-    if covered:
-        status = _HELD
-    said = f"{evidence}; " if declaration is not None else ""
-    return replace(row, status=status, evidence=f"{said}{seen}")
-
-
-def _own(key: str, declaration: Declared, checks: tuple[Assumption, ...]) -> Row:
-    """An assumption that only the plan mentions."""
-    premise = PREMISES.get(key)
-    base = Row(
-        key,
-        declaration.text or (premise.text if premise else key),
-        declaration.status,
-        declaration.evidence or _SILENT[declaration.status],
-        declaration.effect or (premise.effect if premise else _OWN),
-    )
-    return _merged(base, premise, {}, checks)
+        effect = declaration.effect or effect
+    about = [c for c in checks if premise is not None and premise.checked_by(c)]
+    decided = [check for check in about if check.status is not _UNKNOWN]
+    wrong = [f"{c.text}: {c.source}" for c in decided if c.status is _VIOLATED]
+    if wrong:
+        status, evidence = _VIOLATED, f"not so: {'; '.join(wrong)}"
+    elif decided and status is not _VIOLATED:
+        checked = "; ".join(check.source for check in decided)
+        evidence = checked if declaration is None else f"{evidence}; {checked}"
+        if premise is not None and premise.held_by(decided):
+            status = _HELD
+    return replace(row, status=status, evidence=evidence, effect=effect)

@@ -11,112 +11,104 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from dpacct.report.about import About
-from dpacct.report.rounding import interval, upward
-from dpacct.report.words import DIGITS, NEIGHBOURS, branches, uncovered, version
+from dpacct.report.rounding import interval, up
+from dpacct.report.words import NEIGHBOURS, branches, uncovered, version
 
 if TYPE_CHECKING:
     from dpacct.report.report import Report
 
 _OPEN = "to be filled in"
 _TODO = "TO BE FILLED IN"
+# Where the registry's schema has what a plan's [report] says, in the schema's order.
+_FIELDS = {
+    "basic.name": "name",
+    "basic.data_curators": "curators",
+    "basic.intended_use": "intended_use",
+    "basic.data_product_type": "product",
+    "basic.data_product_region": "region",
+    "basic.description": "description",
+    "basic.publication_date": "published",
+    "basic.data_product_sector": "sector",
+    "dp_variant.data_domain": "data",
+    "dp_variant.unprotected_quantities": "unprotected",
+    "deployment_model.model_name": "setting",
+    "deployment_model.release_type": "release_type",
+    "deployment_model.data_source_type": "data_source",
+    "deployment_model.access_type": "access",
+    "accounting.post_processing": "post_processing",
+    "implementation.justification": "justification",
+    "administrative.sources": "sources",
+    "administrative.registry_authors": "authors",
+}
+_NEEDED = ("name", "curators", "intended_use", "region", "description", "authors")
+# The registry's tiers are of completeness.
+_SECOND = ("setting", "release_type", "data_source", "access")
+_THIRD = (
+    *("data", "unprotected", "tuning", "preprocessing"),
+    *("post_processing", "implementation", "justification", "viewer"),
+)
 
 
 def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
     """(the record, remarks by path); what the plan's [report] leaves out is marked to be filled in."""
-    about, answer = report.about, report.answer
-    remarks: dict[str, str] = {}
-
-    def said(value: str, path: str, key: str) -> str:
+    about, answer, unit = report.about, report.answer, str(report.answer.unit)
+    said, remarks = about.said, {}
+    for path, key in _FIELDS.items():
+        if key in _NEEDED and key not in said:
+            remarks[f"deployment.{path}"] = _OPEN
+            todo = f"{_TODO}: {About.parameters[key].means}"
+            said[key] = [todo] if About.parameters[key].default == () else todo
+    defaults = {
+        "product": ("Machine learning model", f"{_OPEN}: this is a guess"),
+        "published": (date.today().isoformat(), f"{_OPEN}: this is the day of the draft"),
+        "unprotected": ("Not stated.", ""),
+    }
+    paths = {key: path for path, key in _FIELDS.items()}
+    for key, (default, remark) in defaults.items():
+        if said.setdefault(key, default) is default and remark:
+            remarks[f"deployment.{paths[key]}"] = remark
+    values: dict[str, Any] = {
+        "dp_variant.variant_name": "Approximate DP" if report.delta else "Pure DP",
+        **{path: said[key] for path, key in _FIELDS.items() if key in said},
+        "privacy_loss.privacy_unit": f"{unit}-level",
+        "privacy_loss.privacy_unit_details": _block(
+            f"Adjacency {answer.adjacency}: {NEIGHBOURS[answer.adjacency].format(unit=unit)}.",
+            f"One {unit} is {about.unit}." if about.unit else "",
+        ),
+        "privacy_loss.privacy_parameters": _parameters(report),
+        "privacy_loss.privacy_parameters_details": _block(*_details(report)),
+        "deployment_model.actors": f"Viewers: {about.viewer}." if about.viewer else "",
+        "accounting.composition": _block(
+            f"Composed by method {answer.method}: {'; '.join(answer.basis)}.",
+            *("", "```", *branches(report.plan).lines(), "```"),
+        ),
+        "implementation.preprocessing_and_hyperparameter_tuning": _block(
+            *uncovered(answer, about)[:2]
+        ),
+        "implementation.mechanisms": _block(
+            *([about.implementation] if about.implementation else []),
+            f"Accounted by dpacct {version()}: {report.command or 'from Python'}",
+            *("", "Assumptions:"),
+            *(f"- {row.text}: {row.status} ({row.evidence})" for row in report.assumptions),
+        ),
+        "administrative.notes": _block(*report.warnings, report.statement),
+    }
+    deployment: dict[str, dict[str, Any]] = {
+        name: {}
+        for name in (
+            *("basic", "dp_variant", "privacy_loss", "deployment_model", "accounting"),
+            *("implementation", "administrative"),
+        )
+    }
+    for path, value in values.items():
+        section, _, name = path.partition(".")
         if value:
-            return value
-        remarks[path] = _OPEN
-        return f"{_TODO}: {About.parameters[key].means}"
-
-    def names(values: tuple[str, ...], path: str, key: str) -> list[str]:
-        if values:
-            return list(values)
-        remarks[path] = _OPEN
-        return [f"{_TODO}: {About.parameters[key].means}"]
-
-    base = "deployment.basic."
-    name = said(about.name, base + "name", "name")
-    if not about.product:
-        remarks[base + "data_product_type"] = f"{_OPEN}: this is a guess"
-    if not about.published:
-        remarks[base + "publication_date"] = f"{_OPEN}: this is the day of the draft"
-    basic = {
-        "name": name,
-        "data_curators": names(about.curators, base + "data_curators", "curators"),
-        "intended_use": said(about.intended_use, base + "intended_use", "intended_use"),
-        "data_product_type": about.product or "Machine learning model",
-        "data_product_region": said(about.region, base + "data_product_region", "region"),
-        "description": said(about.description, base + "description", "description"),
-        "publication_date": about.published or date.today().isoformat(),
-        **({"data_product_sector": about.sector} if about.sector else {}),
-    }
-    unit = str(answer.unit)
-    deployment = {
-        "basic": basic,
-        "dp_variant": {
-            "variant_name": "Approximate DP" if report.delta else "Pure DP",
-            **_given(data_domain=about.data),
-            "unprotected_quantities": about.unprotected or "Not stated.",
-        },
-        "privacy_loss": {
-            "privacy_unit": f"{unit}-level",
-            "privacy_unit_details": _block(
-                f"Adjacency {answer.adjacency}: {NEIGHBOURS[answer.adjacency].format(unit=unit)}.",
-                f"One {unit} is {about.unit}." if about.unit else "",
-            ),
-            # Parameters that do not hold are given in words only.
-            **({} if report.violated else {"privacy_parameters": _parameters(report)}),
-            "privacy_parameters_details": _block(*_details(report)),
-        },
-        "deployment_model": {
-            **_given(model_name=about.setting),
-            **_given(actors=f"Viewers: {about.viewer}." if about.viewer else ""),
-            **_given(
-                release_type=about.release_type,
-                data_source_type=about.data_source,
-                access_type=about.access,
-            ),
-        },
-        "accounting": {
-            **_given(post_processing=about.post_processing),
-            "composition": _block(
-                f"Composed by method {answer.method}: {'; '.join(answer.basis)}.",
-                "",
-                "```",
-                *branches(report.plan).lines(),
-                "```",
-            ),
-        },
-        "implementation": {
-            "preprocessing_and_hyperparameter_tuning": _block(
-                *uncovered(answer, about)[:2],
-            ),
-            "mechanisms": _block(
-                *([about.implementation] if about.implementation else []),
-                f"Accounted by dpacct {version()}: {report.command or 'from Python'}",
-                "",
-                "Assumptions:",
-                *(f"- {row.text}: {row.status} ({row.evidence})" for row in report.assumptions),
-            ),
-            **_given(justification=about.justification),
-        },
-        "administrative": {
-            **_given(sources=about.sources),
-            "notes": _block(*report.warnings, report.statement),
-            "registry_authors": names(
-                about.authors, "deployment.administrative.registry_authors", "authors"
-            ),
-        },
-    }
+            deployment[section][name] = value
     record = {
-        "url_slug": re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "deployment",
+        "url_slug": re.sub(r"[^a-z0-9]+", "-", said["name"].lower()).strip("-") or "deployment",
         "status": "Draft",
         "tier": _tier(report, complete=not remarks),
-        "deployment": {key: part for key, part in deployment.items() if part},
+        "deployment": {name: part for name, part in deployment.items() if part},
     }
     if record["tier"] != 3:
         remarks["tier"] = "as far as the plan's [report] goes"
@@ -127,36 +119,27 @@ def _details(report: Report) -> list[str]:
     answer = report.answer
     bounds = f"epsilon in {interval(answer)}" if answer.lower is not None else interval(answer)
     lines = [f"Grade: {answer.side}, {answer.strength} (method {answer.method}); {bounds}."]
-    lines += [f"{name}: at most {upward(float(risk), DIGITS)}." for name, risk in report.risks]
+    lines += [f"{name}: at most {up(float(risk))}." for name, risk in report.risks]
     if report.violated:
-        claim = f"epsilon {upward(float(answer), DIGITS)} at delta {upward(report.delta, DIGITS)}"
+        claim = f"epsilon {up(float(answer))} at delta {up(report.delta)}"
         lines.insert(0, f"{claim} does not hold: an assumption is violated.")
     return lines
 
 
 def _parameters(report: Report) -> dict[str, float | str]:
-    epsilon = float(upward(float(report.answer), DIGITS))
-    if not report.delta:
-        return {"epsilon": epsilon}
-    delta = upward(report.delta, DIGITS)
+    """Numbers to claim; those that do not hold are given in words only."""
+    if report.violated:
+        return {}
+    epsilon, delta = float(up(float(report.answer))), up(report.delta)
     # The schema takes a delta as text too: one below the range of floats is.
-    return {"epsilon": epsilon, "delta": float(delta) or delta}
+    return {"epsilon": epsilon, **({"delta": float(delta) or delta} if report.delta else {})}
 
 
 def _tier(report: Report, *, complete: bool) -> int:
-    """How far the record goes: the registry's tiers are of completeness."""
-    about = report.about
-    second = (about.setting, about.release_type, about.data_source, about.access)
-    third = [about.data, about.unprotected, about.tuning, about.preprocessing]
-    third += [about.post_processing, about.implementation, about.justification, about.viewer]
-    if not complete or report.violated or not all(second):
+    said = report.about.said
+    if not complete or report.violated or not said.keys() >= {*_SECOND}:
         return 1
-    return 3 if all(third) else 2
-
-
-def _given(**fields: str) -> dict[str, str]:
-    """The fields that have something in them."""
-    return {name: value for name, value in fields.items() if value}
+    return 3 if said.keys() >= {*_THIRD} else 2
 
 
 def _block(*lines: str) -> str:

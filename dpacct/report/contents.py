@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.answer import Answer
 from dpacct.declare.number import exact, shown, text
-from dpacct.errors import DpacctError, InvalidArgument, Unreachable, Unsupported
-from dpacct.report.assumptions import SAMPLING, SECRET_SAMPLE, SENSITIVITY, STEPS
-from dpacct.report.rounding import is_bound, upward
+from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unreachable, Unsupported
+from dpacct.report.rounding import is_bound, up
 from dpacct.report.sources import Source, of_answer, of_theorem, source
 from dpacct.vocabulary import Side, Strength
 
 if TYPE_CHECKING:
-    from dpacct.answer import Answer
     from dpacct.tree import Node
 
 
@@ -46,8 +44,6 @@ def answers(
     Raises `NotCertified` where no method bounds epsilon; an unknown or inapplicable `method` raises
     what `Node.epsilon` does.
     """
-    from dpacct.report.report import must_bound
-
     if delta == 0:
         if method not in ("auto", "exact"):
             message = (
@@ -69,6 +65,14 @@ def answers(
             except DpacctError:
                 continue  # the method does not apply to this plan
     return must_bound(guarantee), tuple(others)
+
+
+def must_bound(answer: Answer) -> Answer:
+    """The answer, if it is a guarantee; raises `NotCertified`."""
+    if is_bound(answer):
+        return answer
+    message = f"no method bounds the epsilon of this plan: {answer}"
+    raise NotCertified(message, argument="method")
 
 
 def is_quick(answer: Answer) -> bool:
@@ -126,16 +130,16 @@ def effects(answer: Answer, delta: Fraction, *, quick: bool) -> dict[str, str]:
     bare = _epsilon(unsampled(plan), delta)
     if bare:
         consequence = f"there is no amplification by sampling, and epsilon is {bare}"
-        effect_of[SAMPLING.key] = consequence
-        effect_of[SECRET_SAMPLE.key] = f"{consequence} against whoever knows the sample"
+        effect_of["sampling"] = consequence
+        effect_of["secret-sample"] = f"{consequence} against whoever knows the sample"
     double = _epsilon(weighted(plan), delta)
     if double:
-        effect_of[SENSITIVITY.key] = (
+        effect_of["sensitivity"] = (
             f"for a unit that weighs twice the sensitivity epsilon is {double}"
         )
     twice = _epsilon(plan * 2, delta) if quick else ""
     if twice:
-        effect_of[STEPS.key] = (
+        effect_of["steps"] = (
             f"every further release adds to epsilon; twice the plan has epsilon {twice}"
         )
     return effect_of
@@ -149,7 +153,7 @@ def _epsilon(plan: Node | None, delta: Fraction) -> str:
         answer = plan.epsilon(delta=delta, method="exact") if delta else pure_epsilon(plan)
     except _FAILURES:
         return ""
-    return f"at most {upward(float(answer), 4)}" if is_bound(answer) else ""
+    return f"at most {up(float(answer), 4)}" if is_bound(answer) else ""
 
 
 def sources(
@@ -185,7 +189,6 @@ def versions(answer: Answer) -> dict[str, str]:
 
 
 Saved = dict[str, Any]
-Change = Callable[[Saved], Saved]
 _SAMPLERS = ("poisson", "without-replacement")
 # What the noise is divided by when a unit weighs twice as much.
 _SCALES = {"gaussian": ("sigma", "noise_multiplier"), "laplace": ("b", "noise_multiplier")}
@@ -212,45 +215,32 @@ def weighted(plan: Node, factor: int = 2) -> Node | None:
     def heavier(saved: Saved) -> Saved:
         if "of" in saved or "parts" in saved:
             return saved
-        names = [name for name in _SCALES.get(saved["node"], ()) if name in saved]
-        if not names:
-            raise _NoForm
-        return saved | {name: _divided(saved[name], factor) for name in names}
+        scales = {n: exact(saved[n]) for n in _SCALES.get(saved["node"], ()) if n in saved}
+        if not scales or None in scales.values():
+            raise Unsupported(f"{saved['node']} has no scale to divide", argument="plan")
+        return saved | {name: text(scale / factor) for name, scale in scales.items() if scale}
 
     return _changed(plan, heavier)
 
 
-class _NoForm(Exception):
-    """The plan has a part that cannot be changed so."""
-
-
-def _divided(number: str, factor: int) -> str:
-    value = exact(number)
-    if value is None:
-        raise _NoForm
-    return text(value / factor)
-
-
-def _changed(plan: Node, change: Change) -> Node | None:
+def _changed(plan: Node, change: Callable[[Saved], Saved]) -> Node | None:
+    """The plan of the saved form in which every node was changed, the innermost first."""
     from dpacct.tree import from_dict
+
+    def walk(saved: Mapping[str, Any]) -> Saved:
+        node = dict(saved)
+        if isinstance(node.get("of"), Mapping):
+            node["of"] = walk(node["of"])
+        if isinstance(node.get("parts"), list):
+            node["parts"] = [walk(part) for part in node["parts"]]
+        return change(node)
 
     try:
         before = plan.to_dict()
-        after = _walk(before, change)
-        changed = from_dict({"schema": before["schema"], **after})
-    except (_NoForm, DpacctError):
+        other = from_dict({"schema": before["schema"], **walk(before)})
+    except DpacctError:
         return None
-    return None if changed == plan else changed
-
-
-def _walk(saved: Mapping[str, Any], change: Change) -> Saved:
-    """Every node changed, the innermost first."""
-    node = dict(saved)
-    if isinstance(node.get("of"), Mapping):
-        node["of"] = _walk(node["of"], change)
-    if isinstance(node.get("parts"), list):
-        node["parts"] = [_walk(part, change) for part in node["parts"]]
-    return change(node)
+    return None if other == plan else other
 
 
 _BASIS = (

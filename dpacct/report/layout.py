@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpacct.report import contents
 from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
-from dpacct.report.rounding import interval, is_bound, safe, upward
+from dpacct.report.rounding import interval, is_bound, safe, up
 from dpacct.report.sources import works
 from dpacct.report.words import branches, uncovered
 
@@ -45,8 +45,8 @@ def _facts(report: Report) -> tuple[tuple[str, str], ...]:
     answer = report.answer
     wrong = len(report.violated)
     return (
-        ("epsilon, at most", upward(float(answer), SHORT)),
-        ("delta", upward(report.delta, SHORT)),
+        ("epsilon, at most", up(float(answer), SHORT)),
+        ("delta", up(report.delta, SHORT)),
         ("one unit", str(answer.unit)),
         ("adjacency", str(answer.adjacency)),
         ("epsilon is", f"{answer.strength}, {answer.side}"),
@@ -61,7 +61,7 @@ def _numbers(report: Report) -> ReportSection:
     answer = report.answer
     holds = "the guarantee" if not report.violated else "it would be"
     rows = [_row("epsilon", answer, holds)]
-    rows += [("delta", upward(report.delta, DIGITS), "chosen", "", "")]
+    rows += [("delta", up(report.delta, DIGITS), "chosen", "", "")]
     rows += [_row(name, risk, "attack success", SHORT) for name, risk in report.risks]
     for other in report.others:
         role = "another bound" if is_bound(other) else f"{NO_GUARANTEE}: {_why(other)}"
@@ -114,7 +114,7 @@ def _pictures(report: Report) -> ReportSection | None:
     plan, delta = report.plan, float(report.delta)
     epsilon = float(report.answer)
     epsilons = np.linspace(0.0, max(1.5 * epsilon, 0.1), _POINTS)
-    guarantee = f"ε = {upward(epsilon, 4)} at δ = {upward(report.delta, 3)}"
+    guarantee = f"ε = {up(epsilon, 4)} at δ = {up(report.delta, 3)}"
     where = f"The one stated is marked: {guarantee}."
     if delta == 0:  # which has no place on a logarithmic axis
         where = f"The line ends before the one stated, {guarantee}."

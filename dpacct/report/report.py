@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-from dpacct.declare.domain import Real
+from dpacct.declare.domain import PURE_DELTA
 from dpacct.declare.number import Number, text
-from dpacct.errors import InvalidArgument, NotCertified
+from dpacct.errors import InvalidArgument
 from dpacct.report.about import About
 from dpacct.report.assumptions import Row, read_declared
 from dpacct.report.document import ReportSection
+from dpacct.report.rounding import is_bound
 from dpacct.report.words import caveat, statement
 from dpacct.vocabulary import Assumption, AssumptionStatus
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON form."""
-DELTA = Real(0, 1, "left", as_float=False)
-"""The delta of a report: 0 is pure differential privacy."""
 _DECLARE = {
     "adjacency": "add-remove, replace-one or zero-out",
     "unit": "record, user, client, device or silo",
@@ -97,7 +96,7 @@ class Report:
         from dpacct.report.sources import merged
 
         must_declare(plan)
-        exact = DELTA.check("delta", delta)
+        exact = PURE_DELTA.check("delta", delta)
         declared = read_declared(assumptions or {})
         answer, others = contents.answers(plan, exact, method, guarantee)
         seen = tuple(checks)
@@ -140,7 +139,7 @@ class Report:
     @property
     def violated(self) -> tuple[Row, ...]:
         """The assumptions that are known to be false: where there are any, nothing is guaranteed."""
-        return tuple(row for row in self.assumptions if str(row.status) == "violated")
+        return tuple(row for row in self.assumptions if row.status is AssumptionStatus.VIOLATED)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -182,8 +181,8 @@ class Report:
             "warnings": list(self.warnings),
             "epsilon": _answer(self.answer),
             "delta": text(self.delta),
-            "not_guarantees": [_answer(other) for other in self.others if not _bounds(other)],
-            "other_bounds": [_answer(other) for other in self.others if _bounds(other)],
+            "not_guarantees": [_answer(other) for other in self.others if not is_bound(other)],
+            "other_bounds": [_answer(other) for other in self.others if is_bound(other)],
             "attack": [{"of": name, **_answer(risk)} for name, risk in self.risks],
             "plan": self.plan.to_dict() if fingerprint(self.plan) else None,
             "adjacency": str(self.answer.adjacency),
@@ -234,20 +233,6 @@ def must_declare(plan: Node) -> None:
             message = f"plan must declare its {name}, which no report leaves to a default:"
             message += f" plan.under(...) with {name} {_DECLARE[name]}"
             raise InvalidArgument(message, argument=name)
-
-
-def must_bound(answer: Answer) -> Answer:
-    """The answer, if it is a guarantee; raises `NotCertified`."""
-    if _bounds(answer):
-        return answer
-    message = f"no method bounds the epsilon of this plan: {answer}"
-    raise NotCertified(message, argument="method")
-
-
-def _bounds(answer: Answer) -> bool:
-    from dpacct.report.rounding import is_bound
-
-    return is_bound(answer)
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

@@ -18,23 +18,15 @@ _MODES = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
 
 
 def rounded(
-    value: float | Fraction,
-    direction: Direction,
-    digits: int,
-    *,
-    smallest: int = -3,
-    largest: int = 16,
-    whole: bool = False,
+    value: float | Fraction, direction: Direction, digits: int, *, largest: int = 16
 ) -> str:
     """`value` to so many significant digits, rounded in `direction`.
 
-    A number below 10^`smallest`, or from 10^`largest` on, is written with a power of ten; with `whole`
-    the digits before the point of any other are kept.
+    The digits before the point are all kept; a number below 1e-4, or from 10^`largest` on, is written
+    with a power of ten.
 
-    >>> rounded(0.00025, "up", 4), rounded(0.00025, "up", 4, smallest=-4)
-    ('2.5e-4', '0.00025')
-    >>> rounded(12345.6, "up", 4), rounded(12345.6, "up", 4, whole=True)
-    ('12350', '12346')
+    >>> rounded(12345.6, "up", 4), rounded(12345.6, "up", 4, largest=4)
+    ('12346', '1.235e4')
     """
     if isinstance(value, Fraction):
         exact = (Decimal(value.numerator), Decimal(value.denominator))
@@ -44,59 +36,37 @@ def rounded(
     if not exact[0].is_finite():
         return str(exact[0]).lower().replace("infinity", "inf")
     before_point = Context(prec=40).divide(*exact).adjusted() + 1
-    if whole and before_point <= largest:
+    if before_point <= largest:
         digits = max(digits, before_point)
     number = Context(prec=digits, rounding=_MODES[direction]).divide(*exact)
     number = number.normalize(Context(prec=digits))
     exponent = number.adjusted()
-    if number == 0 or smallest <= exponent < largest:
+    if number == 0 or -4 <= exponent < largest:
         return f"{number:f}"
     return f"{number.scaleb(-exponent).normalize(Context(prec=digits)):f}e{exponent}"
 
 
-def upward(value: float | Fraction, digits: int) -> str:
-    """`value` to so many digits, rounded up.
+def up(value: float | Fraction, digits: int = 4) -> str:
+    """An upper bound in few digits, rounded up, so that what is said holds too.
 
-    >>> upward(1.51536191667, 4), upward(Fraction(1, 3000), 3), upward(1e-6, 4)
-    ('1.516', '3.34e-4', '1e-6')
+    >>> up(1.51536), up(Fraction(1, 3000), 3), up(3e-7), up(12345.6), up(0.0)
+    ('1.516', '0.000334', '3e-7', '12346', '0')
     """
     return rounded(value, "up", digits)
 
 
-def downward(value: float | Fraction, digits: int) -> str:
-    """`value` to so many digits, rounded down."""
+def down(value: float | Fraction, digits: int = 4) -> str:
+    """A lower bound in few digits, rounded down."""
     return rounded(value, "down", digits)
 
 
-def nearest(value: float | Fraction, digits: int) -> str:
-    """`value` to so many digits, for numbers that bound nothing."""
-    return rounded(value, "nearest", digits)
-
-
-# --- as the title of a picture says them
-
-
-def up(value: float, digits: int = 4) -> str:
-    """An upper bound in few digits, rounded up, so that the title holds too.
-
-    >>> up(1.51536), up(3e-7), up(12345.6), up(0.0)
-    ('1.516', '3e-7', '12346', '0')
-    """
-    return rounded(value, "up", digits, smallest=-4, largest=9, whole=True)
-
-
-def down(value: float, digits: int = 4) -> str:
-    """A lower bound in few digits, rounded down."""
-    return rounded(value, "down", digits, smallest=-4, largest=9, whole=True)
-
-
-def near(value: float, digits: int = 4) -> str:
+def near(value: float | Fraction, digits: int = 4) -> str:
     """A number that bounds nothing, or that was typed.
 
     >>> near(1e-5), near(0.012345), near(10000.0), near(1e6)
     ('1e-5', '0.01234', '10000', '1000000')
     """
-    return rounded(value, "nearest", digits, smallest=-4, largest=9, whole=True)
+    return rounded(value, "nearest", digits)
 
 
 def percent(share: float) -> str:
@@ -153,7 +123,7 @@ def is_bound(answer: Answer) -> bool:
 
 def safe(answer: Answer, digits: int) -> str:
     """The end that may be quoted; an answer that bounds nothing is rounded to nearest."""
-    return upward(float(answer), digits) if is_bound(answer) else nearest(answer.value, digits)
+    return up(float(answer), digits) if is_bound(answer) else near(answer.value, digits)
 
 
 def interval(answer: Answer) -> str:
@@ -162,13 +132,13 @@ def interval(answer: Answer) -> str:
     if answer.strength <= Strength.PUBLISHED or (lower is None and upper is None):
         return "none"
     if lower is None:
-        return f"at most {upward(upper, 6)}" if upper is not None else "none"
+        return f"at most {up(upper, 6)}" if upper is not None else "none"
     if upper is None:
-        return f"at least {downward(lower, 6)}"
+        return f"at least {down(lower, 6)}"
     if lower == upper:
-        return f"exactly {nearest(lower, 17)}"
+        return f"exactly {near(lower, 17)}"
     digits = 10
     size = max(abs(lower), abs(upper))
     if math.isfinite(size) and size > 0:
         digits = min(16, max(4, 2 + math.ceil(math.log10(size / (upper - lower)))))
-    return f"[{downward(lower, digits)}, {upward(upper, digits)}]"
+    return f"[{down(lower, digits)}, {up(upper, digits)}]"

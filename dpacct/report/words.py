@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.errors import Unsupported
 from dpacct.report.about import About
-from dpacct.report.rounding import upward
-from dpacct.vocabulary import Adjacency, Strength, Unit
+from dpacct.report.rounding import up
+from dpacct.vocabulary import Adjacency, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -150,7 +150,7 @@ def _phrase(saved: Saved, times: int = 1) -> str:
     if isinstance(saved.get("of"), Mapping):
         inner = _phrase(saved["of"])
         if saved["of"]["node"] in ("repeat", "compose"):
-            head = f"{times} rounds, each " if times > 1 else ""
+            head = f"{times} rounds, each " if times > 1 else "one round "
             return f"{head}{_sample(saved)}: {inner}"
         inner = inner.removeprefix("one release of ")
         head = f"{times} releases of " if times > 1 else "one release of "
@@ -201,7 +201,6 @@ NEIGHBOURS = {
     Adjacency.REPLACE_ONE: "one {unit} of one data set is exchanged for another",
     Adjacency.ZERO_OUT: "the contribution of one {unit} is replaced by zero",
 }
-_LEVELS = {unit: f"{unit}-level" for unit in Unit}
 _GRADES = {
     Strength.PROVED: "proved with interval arithmetic",
     Strength.CONVERGED: "computed by two agreeing methods",
@@ -218,10 +217,10 @@ def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = Tr
     opening = f"Releasing {output} is"
     if not holds:
         opening = f"If no assumption were violated, releasing {output} would be"
-    epsilon = upward(float(answer), DIGITS)
+    epsilon = up(float(answer), DIGITS)
     private = f"{epsilon}-differentially private (pure: delta 0)"
     if delta:
-        private = f"({epsilon}, {upward(delta, DIGITS)})-differentially private"
+        private = f"({epsilon}, {up(delta, DIGITS)})-differentially private"
     unit = str(answer.unit)
     neighbours = NEIGHBOURS[answer.adjacency].format(unit=unit)
     whose = f", one {unit} being {about.unit}" if about.unit else ""
@@ -229,7 +228,7 @@ def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = Tr
     assert answer.tree is not None
     return (
         f"{opening} {private}{viewer}, "
-        f"{_LEVELS[answer.unit]} under {answer.adjacency} adjacency ({neighbours}{whose}), for "
+        f"{unit}-level under {answer.adjacency} adjacency ({neighbours}{whose}), for "
         f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
     )
 
@@ -249,30 +248,25 @@ def version() -> str:
 
 def uncovered(answer: Answer, about: About) -> tuple[str, ...]:
     """One sentence for each thing that a reader may think is covered; the plan's own words first."""
-    unit = str(answer.unit)
-
-    def sentence(name: str, text: str, silent: str) -> str:
-        return f"{name}: {text or silent}"
-
+    stated = (
+        (
+            *("Tuning", about.tuning),
+            "Runs that chose hyperparameters on the same data compose with this one, also those that"
+            " were thrown away.",
+        ),
+        (
+            *("Preprocessing", about.preprocessing),
+            "Whatever was computed from the data before the plan is not counted.",
+        ),
+        (
+            *("Released in the clear", about.unprotected),
+            "Metrics, sample sizes and other statistics of the data have no guarantee.",
+        ),
+    )
     return (
-        sentence(
-            "Tuning",
-            about.tuning,
-            "not stated. Runs that chose hyperparameters on the same data compose with this one,"
-            " also those that were thrown away.",
-        ),
-        sentence(
-            "Preprocessing",
-            about.preprocessing,
-            "not stated. Whatever was computed from the data before the plan is not counted.",
-        ),
-        sentence(
-            "Released in the clear",
-            about.unprotected,
-            "not stated. Metrics, sample sizes and other statistics of the data have no guarantee.",
-        ),
-        f"Groups: several {unit}s together are protected less; k of them may see up to k times the"
-        " epsilon, and a larger delta.",
+        *(f"{name}: {text or f'not stated. {warning}'}" for name, text, warning in stated),
+        f"Groups: several {answer.unit}s together are protected less; k of them may see up to k times"
+        " the epsilon, and a larger delta.",
         "Other releases: whatever else was or will be released about the same data composes with"
         " this plan.",
         "Inference: what is true of the population can be learnt, also about someone who took no"

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.report import contents
-from dpacct.report.contents import is_quick, risks
-from dpacct.report.report import must_bound
-from dpacct.report.rounding import downward, interval, is_bound, nearest, upward
+from dpacct.report.contents import is_quick, must_bound, risks
+from dpacct.report.rounding import down, interval, is_bound, near, up
 from tests.report.plans import COINS, DELTA, FIXED, NESTED, OPAQUE, SGD, example, report
 
 NUMBERS = re.compile(r"\(([\d.e-]+), ([\d.e-]+)\)-differentially private")
@@ -68,7 +67,7 @@ def test_an_estimate_is_never_the_guarantee() -> None:
     assert float(result.answer) == body["epsilon"]["upper"]
     estimate = body["not_guarantees"][0]["value"]
     assert estimate != body["epsilon"]["value"]
-    assert upward(estimate, 4) not in result.statement
+    assert up(estimate, 4) not in result.statement
     lines = [line for line in result.to_markdown().splitlines() if "(clt)" in line and "|" in line]
     assert len(lines) == 1 and "| not a guarantee: an estimate" in lines[0] and "≤" not in lines[0]
 
@@ -190,16 +189,16 @@ FLOATS = st.floats(1e-300, 1e300)
 @given(FLOATS, st.integers(1, 17))
 def test_rounding_keeps_its_side(value: float, digits: int) -> None:
     exact = Decimal(repr(value))
-    assert Decimal(downward(value, digits)) <= exact <= Decimal(upward(value, digits))
-    assert Decimal(downward(value, digits)) <= Decimal(nearest(value, digits))
-    assert Decimal(nearest(value, digits)) <= Decimal(upward(value, digits))
-    assert Decimal(upward(value, 17)) == exact
+    assert Decimal(down(value, digits)) <= exact <= Decimal(up(value, digits))
+    assert Decimal(down(value, digits)) <= Decimal(near(value, digits))
+    assert Decimal(near(value, digits)) <= Decimal(up(value, digits))
+    assert Decimal(up(value, 17)) == exact
 
 
 @given(st.fractions(Fraction(1, 10**40), Fraction(1)), st.integers(2, 6))
 def test_fractions_are_rounded_up_too(value: Fraction, digits: int) -> None:
-    up = Fraction(upward(value, digits))
-    assert value <= up <= value * (1 + Fraction(10) ** (1 - digits))
+    rounded_up = Fraction(up(value, digits))
+    assert value <= rounded_up <= value * (1 + Fraction(10) ** (1 - digits))
 
 
 @given(FLOATS, st.floats(1e-15, 0.5))
