@@ -30,7 +30,7 @@ class Work:
         kind: the BibTeX type.
         more: further fields, such as volume or url.
         paper: the key of the same paper in the theorem registry, if it is there.
-        told: phrases by which a citation of this work is recognised, besides its title.
+        cited_as: phrases by which a citation of this work is recognised, besides its title.
     """
 
     key: str
@@ -41,7 +41,7 @@ class Work:
     kind: str = "inproceedings"
     more: tuple[tuple[str, str], ...] = ()
     paper: str = ""
-    told: tuple[str, ...] = ()
+    cited_as: tuple[str, ...] = ()
 
     @property
     def families(self) -> str:
@@ -55,7 +55,7 @@ class Work:
 
     def meant_by(self, citation: str) -> bool:
         """Whether a citation is of this work."""
-        return self.title in citation or any(words in citation for words in self.told)
+        return self.title in citation or any(words in citation for words in self.cited_as)
 
 
 # A mechanism of somebody else's cites in this form.
@@ -71,7 +71,10 @@ def all_works() -> tuple[Work, ...]:
     from importlib.resources import files
 
     def read(key: str, said: Mapping[str, Any]) -> Work:
-        lists = {"authors": tuple(said["authors"].split("; ")), "told": tuple(said.get("told", ()))}
+        lists = {
+            "authors": tuple(said["authors"].split("; ")),
+            "cited_as": tuple(said.get("cited_as", ())),
+        }
         return Work(**{"key": key, **said, **lists, "more": tuple(said.get("more", {}).items())})
 
     table = tomllib.loads(files(__package__).joinpath("works.toml").read_text("utf-8"))
@@ -118,33 +121,37 @@ def _spelt_out(citation: str) -> tuple[Work, ...]:
     return (Work(key, authors, match["title"], int(match["year"]), match["venue"].strip()),)
 
 
-# Combining marks and their LaTeX accents.
-_ACCENTS = {
-    "\u0300": "`",
-    "\u0301": "'",
-    "\u0302": "^",
-    "\u0303": "~",
-    "\u0308": '"',
-    "\u030c": "v ",
-    "\u0327": "c ",
-}
-_SPECIAL = {"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$"}
+# Combining marks in the order of their LaTeX accents, and letters that are no letter with a mark.
+_ACCENTS = dict(
+    zip(
+        "\u0300\u0301\u0302\u0303\u0308\u030b\u030a\u030c\u0306\u0304\u0307\u0327\u0328\u0323",
+        "`'^~\"Hrvu=.ckd",
+        strict=True,
+    )
+)
+_LETTERS = dict(ø="o", Ø="O", ł="l", Ł="L", ß="ss", ı="i", æ="ae", Æ="AE", œ="oe", Œ="OE", þ="th")
+_SPECIAL = (
+    {letter: f"{{\\{name}}}" for letter, name in _LETTERS.items()}
+    | {letter: f"\\{letter}" for letter in "&%#_$"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "—": "---", "’": "'"}
+)
 
 
 def latex(text: str) -> str:
-    r"""Text with its accents as LaTeX commands.
+    r"""Text with its accents as LaTeX commands; letters that have none stay as they are.
 
-    >>> print(latex("Rényi & Müller"))
-    R{\'e}nyi \& M{\"u}ller
+    >>> print(latex("Rényi & Müller, Erdős and Søren"))
+    R{\'e}nyi \& M{\"u}ller, Erd{\H o}s and S{\o}ren
     """
     out: list[str] = []
     for letter in unicodedata.normalize("NFD", text):
         accent = _ACCENTS.get(letter)
         if accent and out:
-            out[-1] = f"{{\\{accent}{out[-1]}}}"
-        elif not unicodedata.combining(letter):
+            space = " " if accent.isalpha() else ""
+            out[-1] = f"{{\\{accent}{space}{out[-1]}}}"
+        else:
             out.append(_SPECIAL.get(letter, letter))
-    return "".join(out)
+    return unicodedata.normalize("NFC", "".join(out))
 
 
 def entry(work: Work) -> str:

@@ -145,6 +145,9 @@ def test_letters_beyond_ascii() -> None:
     assert (
         latex("Clément Rényi Šolc Çelik ñ") == r"Cl{\'e}ment R{\'e}nyi {\v S}olc {\c C}elik {\~n}"
     )
+    names = latex("Erdős Åke İnci Søren Łukasz Groß Ståhl Dvořák Ağaoğlu")
+    assert names.startswith(r"Erd{\H o}s {\r A}ke {\.I}nci S{\o}ren {\L}ukasz Gro{\ss} St{\r a}hl")
+    assert names.isascii() and latex("a~b^c_d") == r"a\textasciitilde{}b\textasciicircum{}c\_d"
     assert (
         read(bibliography(all_works()))["mironov2017renyi"]["title"]
         == r"{R{\'e}nyi Differential Privacy}"

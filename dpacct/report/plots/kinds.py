@@ -10,12 +10,21 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from dpacct.answer.calibration import calibrate
+from dpacct.compose.questions import fast_method
+from dpacct.declare.domain import DELTA
+from dpacct.declare.number import ln
 from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
+from dpacct.pld import conversions
+from dpacct.pld.roots import minimum
 from dpacct.report.plots.chart import Axis, Band, Chart, Level, Line, Mark
 from dpacct.report.plots.style import VERMILION, method_name
 from dpacct.report.rounding import compared_to, down, listed, more_or_less, near, up
+from dpacct.tree import resolve_adjacency
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -65,11 +74,6 @@ def profile(
     >>> picture.texts[0].get_text()
     'At delta 1e-5 the exact epsilon is 1.516; RDP asks 13 % more'
     """
-    import numpy as np
-
-    from dpacct.compose.questions import fast_method
-    from dpacct.tree import resolve_adjacency
-
     points = _points(epsilons, lambda: np.linspace(0.0, usual_end(plan), 101))
     strongest = fast_method(plan)
     lines: list[Line] = []
@@ -95,17 +99,15 @@ def profile(
     away = (-30.0, -50.0) if len(lines) > 1 else None
     if first is not None and points[0] <= float(first) <= points[-1]:
         marks.append(Mark(float(first), float(delta), f"epsilon {up(float(first))}", away))
-    return Chart(
+    return _chart(
         "profile",
+        plan,
         Axis("epsilon", "epsilon (ε)"),
         Axis("delta", "delta (δ)", log=True),
         points,
-        tuple(lines),
+        lines,
         _title_of_methods(at, f"At delta {near(float(delta))}", "epsilon"),
-        str(plan),
-        str(resolve_adjacency(plan)),
         marks=tuple(marks),
-        saved=plan.to_dict(),
         width=width,
     )
 
@@ -115,8 +117,6 @@ def usual_end(plan: Node) -> float:
 
     A plan that may fail outright has no epsilon at the smallest deltas; larger ones are tried.
     """
-    from dpacct.compose.questions import fast_method
-
     method = fast_method(plan)
     ends = (float(plan.epsilon(delta=delta, method=method)) for delta in _NEGLIGIBLE)
     return next((end for end in ends if 0 < end < math.inf), _WIDEST)
@@ -139,10 +139,6 @@ def tradeoff(
     >>> picture.texts[1].get_text()
     'of the members, 3.4 times what guessing finds'
     """
-    import numpy as np
-
-    from dpacct.tree import resolve_adjacency
-
     points = _points(alphas, lambda: np.linspace(0, 1, 101))
     at = float(alarm)
     *rest, least, further = np.asarray(plan.tradeoff([*points, at, 0.2]), dtype=float).tolist()
@@ -152,20 +148,18 @@ def tradeoff(
     alarms = f"{near(100 * at)} % false alarms"
     # Below the curve no attack gets, so there is room; unless it hugs the axes.
     away = (8, -185) if further > 0.4 else (70, -30)
-    return Chart(
+    return _chart(
         "tradeoff",
+        plan,
         Axis("alpha", "false positive rate (type I error, α)"),
         Axis("beta", "false negative rate (type II error, β)"),
         points,
         (Line("beta", "best possible attack (bound)", missed, Strength.BOUND, "exact"),),
         f"An attack with {alarms} finds at most {up(100 * caught, 3)} % of the members{times}",
-        str(plan),
-        str(resolve_adjacency(plan)),
         marks=(Mark(at, least, f"{alarms}:\nmisses at least {down(100 * least, 3)} %", away),),
         bands=(
             Band(missed, np.maximum(missed, 1 - points), "attacks better than guessing", VERMILION),
         ),
-        saved=plan.to_dict(),
         square=True,
         width=width,
     )
@@ -189,14 +183,6 @@ def rdp(
     >>> import dpacct as dp
     >>> picture = dp.plot.rdp(dp.Gaussian(sigma=2) * 8, delta=1e-6)
     """
-    import numpy as np
-
-    from dpacct.compose.questions import fast_method
-    from dpacct.declare.domain import DELTA
-    from dpacct.declare.number import ln
-    from dpacct.pld import conversions
-    from dpacct.tree import resolve_adjacency
-
     log_delta = ln(DELTA.check("delta", delta))
 
     def at_order(order: float, divergence: float) -> float:
@@ -222,8 +208,9 @@ def rdp(
             levels.append(Level(exact, f"exact epsilon {up(exact)}"))
     inside = points[0] <= order <= points[-1]
     given = f"epsilon it gives at {of_delta}"
-    return Chart(
+    return _chart(
         "rdp",
+        plan,
         Axis("order", "Rényi order (α)", log=True),
         Axis("epsilon", "epsilon (ε)", log=True),
         points,
@@ -232,20 +219,15 @@ def rdp(
             Line("epsilon_at_delta", given, converted, Strength.BOUND, "rdp"),
         ),
         title,
-        str(plan),
-        str(resolve_adjacency(plan)),
         marks=(Mark(order, best, f"order {near(order, 3)}", (-8, 48)),) if inside else (),
         top=1000 * best,
         levels=tuple(levels),
-        saved=plan.to_dict(),
         width=width,
     )
 
 
 def _best_order(plan: Node, at_order: Callable[[float, float], float]) -> tuple[float, float]:
     """The least epsilon over all orders, and the order that gives it."""
-    from dpacct.pld.roots import minimum
-
     best, order = math.inf, math.nan
 
     def bound(log_s: float) -> float:
@@ -276,10 +258,6 @@ def steps(
     >>> import dpacct as dp
     >>> picture = dp.plot.steps(dp.Gaussian(sigma=20), counts=[1, 10, 100])
     """
-    import numpy as np
-
-    from dpacct.tree import resolve_adjacency
-
     whole = whole_counts(1, 10_000, 41) if counts is None else [int(count) for count in counts]
     lines = lines_by_method(
         "epsilon",
@@ -297,15 +275,15 @@ def steps(
     )
     title = f"At {of_delta} the {main.label} epsilon grows from {low} to {high}"
     distances = [words for line in lines[1:] if (words := span_of(line, main))]
-    return Chart(
+    return _chart(
         "steps",
+        step,
         Axis("steps", "number of steps (T)", log=True),
         Axis("epsilon", "epsilon (ε)", log=True),
-        np.array(whole, dtype=float),
+        whole,
         lines,
         f"{title}; {listed(distances)}" if distances else title,
-        f"{step} * steps",
-        str(resolve_adjacency(step)),
+        words=f"{step} * steps",
         facts=(of_delta,),
         width=width,
     )
@@ -317,8 +295,6 @@ def whole_counts(first: int, last: int, points: int) -> list[int]:
     >>> whole_counts(1, 1000, 4)
     [1, 10, 100, 1000]
     """
-    import numpy as np
-
     counts = {round(count) for count in np.geomspace(first, last, points).tolist()}
     return sorted({min(max(count, first), last) for count in counts})
 
@@ -349,10 +325,6 @@ def noise(
     >>> import dpacct as dp
     >>> picture = dp.plot.noise(lambda s: dp.Gaussian(sigma=s) * 10, epsilons=[0.5, 1, 2])
     """
-    import numpy as np
-
-    from dpacct.answer.calibration import calibrate
-    from dpacct.tree import resolve_adjacency
 
     def calibrated(target: Number, method: str) -> Answer:
         return calibrate(plan, epsilon=target, delta=delta, method=method, name=name)
@@ -369,15 +341,15 @@ def noise(
         marks.append(Mark(float(epsilon), float(first), label, (-30, -40)))
     example = plan(1.0)
     of_delta = f"delta {near(float(delta))}"
-    return Chart(
+    return _chart(
         "noise",
+        example,
         Axis("epsilon", "epsilon (ε)", log=True),
         Axis(name, _NOISES.get(name, f"noise ({name})"), log=True),
         points,
         lines,
         _title_of_methods(at, f"For epsilon {near(float(epsilon))} at {of_delta}", name),
-        re.sub(rf"\b{name}=1\b", f"{name}={name}", str(example)),
-        str(resolve_adjacency(example)),
+        words=re.sub(rf"\b{name}=1\b", f"{name}={name}", str(example)),
         facts=(of_delta,),
         marks=tuple(marks),
         width=width,
@@ -402,10 +374,6 @@ def gap(
     >>> import dpacct as dp
     >>> picture = dp.plot.gap(dp.Gaussian(sigma=20) * 100, deltas=[1e-9, 1e-5])
     """
-    import numpy as np
-
-    from dpacct.tree import resolve_adjacency
-
     points = _points(deltas, lambda: np.geomspace(1e-12, 0.01, 41))
     exact, *others = lines_by_method(
         "epsilon",
@@ -425,8 +393,9 @@ def gap(
         raise Unsupported(f"no other method has an epsilon for {plan} where the exact one has")
     ends = f"from delta {near(float(points[0]))} to {near(float(points[-1]))}"
     vast = any(bool((abs(share[share == share]) > _VAST).any()) for share in shares)
-    return Chart(
+    return _chart(
         "gap",
+        plan,
         Axis("delta", "delta (δ)", log=True),
         Axis("gap", "epsilon above the exact one (%)", signed=vast),
         points,
@@ -435,16 +404,39 @@ def gap(
             for line, share in zip(others, shares, strict=True)
         ),
         f"Against the exact epsilon {listed(distances)}, {ends}",
-        str(plan),
-        str(resolve_adjacency(plan)),
         levels=(Level(0.0, "exact; below it: too optimistic"),),
-        saved=plan.to_dict(),
         width=width,
     )
 
 
+def _chart(
+    kind: str,
+    plan: Node,
+    x: Axis,
+    y: Axis,
+    points: Column | Sequence[int],
+    lines: Sequence[Line],
+    title: str,
+    *,
+    words: str = "",
+    **more: Any,
+) -> Chart:
+    """A chart about a plan; `words` stand for it where one of its numbers varies."""
+    return Chart(
+        kind,
+        x,
+        y,
+        np.array(points, dtype=float),
+        tuple(lines),
+        title,
+        words or str(plan),
+        str(resolve_adjacency(plan)),
+        saved=None if words else plan.to_dict(),
+        **more,
+    )
+
+
 def _points(where: ArrayLike | None, usual: Callable[[], Column]) -> Column:
-    import numpy as np
 
     return np.atleast_1d(np.asarray(usual() if where is None else where, dtype=float))
 
@@ -470,8 +462,6 @@ def lines_by_method(
         DpacctError: a method that was named applies nowhere, no default one does, or the exact
             value is infinite everywhere.
     """
-    import numpy as np
-
     lines = []
     failed: DpacctError | None = None
     for method in DEFAULT if methods is None else methods:
@@ -501,8 +491,6 @@ def lines_by_method(
 
 def span_of(line: Line, standard: Line) -> str:
     """How far a line is from the standard one: `RDP asks 9.1 % to 45 % more`."""
-    import numpy as np
-
     both = np.isfinite(line.values) & np.isfinite(standard.values) & (standard.values > 0)
     if not both.any():
         return ""
