@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, look_of, plot_line, style
+from dpacct.report.plots.style import ALARM, FAINT, INK, PAGE, SIZE, look_of, plot_line, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +35,22 @@ def draw(chart: Chart) -> Figure:
     entries = len(chart.lines) + len(chart.bands)
     height += entries * (SIZE + 2) * 1.3 / 72 if narrow and entries > 1 else 0.0
     made, axes = figure(chart.title, chart.subtitle, width=wide, height=height)
+    show(axes, chart, markers=6 if len(chart.lines) > 1 else 0)
+    axes.set_xlabel("\n".join(labels))
+    axes.set_ylabel("\n".join(wrapped(chart.y.label, SIZE, 0.6 * 72 * height)))
+    for mark in chart.marks:
+        _mark(axes, mark, wide / usual)
+    if entries > 1 and narrow:  # beside the lines there is no room
+        made.legend(loc="outside lower center")
+    elif entries > 1:
+        axes.legend(loc="best")
+    return made
+
+
+def show(axes: Axes, chart: Chart, *, markers: int) -> None:
+    """The lines of a chart with about so many markers each, what is shaded, and its scales."""
+    for stretch in chart.stretches:
+        axes.axvspan(stretch.start, stretch.end, color=ALARM, linewidth=0, label=stretch.label)
     for band in chart.bands:
         axes.fill_between(
             chart.points,
@@ -53,10 +69,8 @@ def draw(chart: Chart) -> Figure:
             label=line.label,
             look=look_of(line.method, index),
             strength=line.grades,
-            markers=6 if len(chart.lines) > 1 else 0,
+            markers=markers,
         )
-    axes.set_xlabel("\n".join(labels))
-    axes.set_ylabel("\n".join(wrapped(chart.y.label, SIZE, 0.6 * 72 * height)))
     _scales(axes, chart)
     for level in chart.levels:
         axes.axhline(level.y, color=FAINT, linewidth=0.9, zorder=1)
@@ -71,13 +85,6 @@ def draw(chart: Chart) -> Figure:
             size=SIZE - 1,
             color=FAINT,
         )
-    for mark in chart.marks:
-        _mark(axes, mark, wide / usual)
-    if entries > 1 and narrow:  # beside the lines there is no room
-        made.legend(loc="outside lower center")
-    elif entries > 1:
-        axes.legend(loc="best")
-    return made
 
 
 def _scales(axes: Axes, chart: Chart) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpacct.declare.number import exact
-from dpacct.report.plots.chart import Line
-from dpacct.report.plots.draw import figure, log_axis, plain
+from dpacct.report.plots.chart import Axis, Chart, Line
+from dpacct.report.plots.draw import figure, plain, show
 from dpacct.report.plots.kinds import span_of
-from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, look_of, method_name, plot_line, style
+from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, method_name, style
 from dpacct.report.rounding import down, listed, near, up
 from dpacct.vocabulary import Strength
 
@@ -176,17 +178,16 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
         data: up to three axes; the third one, the one with the fewest values, has six at most.
         heat: whether two axes become a heat map; default: where each has more than six values.
     """
-    import numpy as np
-
     order = arranged(data.sides)
-    shown = data.values
     panel = data.sides[order[2]] if len(order) > 2 else None
     sides = [data.sides[place] for place in order[:2]]
-    # The panels come first, then what goes across, then lines or the vertical axis.
-    places = (*order[2:], *order[:2])
-    values, grades = np.transpose(shown, places), np.transpose(data.grades, places)
-    if panel is None:
-        values, grades = values[np.newaxis], grades[np.newaxis]
+
+    def by_panel(array: NDArray[Any]) -> NDArray[Any]:
+        """The panels first, then what goes across, then lines or the vertical axis."""
+        turned = np.transpose(array.reshape(data.values.shape), (*order[2:], *order[:2]))
+        return turned if panel is not None else turned[np.newaxis]
+
+    values, grades = by_panel(data.values), by_panel(data.grades)
     if len(sides) < 2:
         heat = False
     elif heat is None:
@@ -204,12 +205,10 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
         sharex=not heat,
         sharey=not heat,
     )
-    shade = _shade(values)
+    shade, log = _shade(values), _log_values(values)
     words = None
     if heat and 0.75 * PAGE / columns > _CELL * len(sides[0].values) and len(sides[1].values) <= 12:
-        told_of = np.array([data.rounded(place, 3) for place in np.ndindex(shown.shape)])
-        words = np.transpose(told_of.reshape(shown.shape), places)
-        words = words[np.newaxis] if panel is None else words
+        words = by_panel(np.array([data.rounded(at, 3) for at in np.ndindex(data.values.shape)]))
     for index, axes in enumerate(made.flat):
         if index >= count:
             axes.set_visible(False)
@@ -220,16 +219,17 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
             cell_texts = None if words is None else words[index]
             mesh = _heat(axes, sides, values[index], shade, cell_texts, ticks=_TICKS // columns)
         else:
-            _curves(axes, sides, values[index], grades[index], data.quantity)
+            curves = _curves(sides, values[index], grades[index], data.quantity, log=log)
+            show(axes, curves, markers=min(len(curves.points), 12))
+            if sides[0].numbers is None:
+                names = [sides[0].short(i) for i in range(len(curves.points))]
+                axes.set_xticks(curves.points, names)
         axes.set_xlabel(sides[0].label if index + columns >= count else "")
         vertical = sides[1].label if heat else data.quantity
         axes.set_ylabel(vertical if index % columns == 0 else "")
     if heat:
         _key(drawn.colorbar(mesh, ax=list(made.flat), label=data.quantity, aspect=30, pad=0.02))
         return drawn
-    if _log_values(values):
-        for axes in made.flat:
-            log_axis(axes.yaxis)
     if len(sides) > 1 and count == 1:
         made.flat[0].legend()
     elif len(sides) > 1:
@@ -253,42 +253,33 @@ def arranged(sides: Sequence[Side]) -> list[int]:
 
 
 def _log_values(values: NDArray[Any]) -> bool:
-    import numpy as np
 
     finite = values[np.isfinite(values)]
     return bool(finite.size and finite.min() > 0 and finite.max() / finite.min() > 30)
 
 
 def _curves(
-    axes: Axes, sides: list[Side], values: NDArray[Any], grades: NDArray[Any], quantity: str
-) -> None:
+    sides: list[Side], values: NDArray[Any], grades: NDArray[Any], quantity: str, *, log: bool
+) -> Chart:
+    """One panel: a line for each value of the second side."""
     across = sides[0]
-    x: list[float] = list(across.numbers or range(len(across.values)))
-    lines, words = (a[:, None] if a.ndim == 1 else a for a in (values, grades))
-    for index in range(lines.shape[1]):
-        side = sides[1] if len(sides) > 1 else None
-        label = quantity
-        if side is not None:
+    x = np.array(across.numbers or range(len(across.values)), dtype=float)
+    columns, strengths = (a[:, None] if a.ndim == 1 else a for a in (values, grades))
+    lines = []
+    for index, (column, words) in enumerate(zip(columns.T, strengths.T, strict=True)):
+        label, method = quantity, ""
+        if len(sides) > 1:
+            side, method = sides[1], sides[1].values[index]
             label = side.short(index) if side.name == "method" else side.told(index)
-            if all(value != value for value in lines[:, index]):
-                label += " (none)"
-        plot_line(
-            axes,
-            x,
-            lines[:, index],
-            label=label,
-            look=look_of("" if side is None else side.values[index], index),
-            strength=words[:, index].tolist(),
-            markers=min(len(x), 12),
-        )
-    if across.numbers is None:
-        axes.set_xticks(x, [across.short(i) for i in range(len(x))])
-    elif min(x) > 0 and (across.log or max(x) / min(x) > 30):
-        log_axis(axes.xaxis)
+            label += "" if np.isfinite(column).any() else " (none)"
+        lines.append(Line(label, label, column, tuple(map(Strength.parse, words)), method))
+    numbers = across.numbers is not None and bool(x.min() > 0)
+    spread = numbers and (across.log or bool(x.max() / x.min() > 30))
+    axes = Axis(across.name, across.label, log=spread), Axis(quantity, quantity, log=log)
+    return Chart("", *axes, x, tuple(lines), "")
 
 
 def _shade(values: NDArray[Any]) -> Any:
-    import numpy as np
     from matplotlib.colors import LogNorm, Normalize
 
     finite = values[np.isfinite(values)]
@@ -327,7 +318,6 @@ def _heat(
         words: what each cell carries, in the same order; None for lines of equal value instead.
         ticks: how many values of the horizontal axis have room for their names.
     """
-    import numpy as np
     from matplotlib import colormaps
 
     shown = values.T  # rows are the vertical axis
@@ -370,7 +360,6 @@ def _lines(axes: Axes, shown: NDArray[Any], shade: Any) -> None:
 
     Powers of ten alone, or every so many of them, where these would be more than nine.
     """
-    import numpy as np
     from matplotlib.colors import LogNorm
 
     powers = range(-323, 309)
