@@ -21,7 +21,7 @@ from dpacct.compose import certified
 from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
-from figures.panels import BROKEN
+from figures.panels import BROKEN, log_ticks
 from figures.record import FOLDER, Record, Row
 
 if TYPE_CHECKING:
@@ -138,10 +138,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             value = words.near(size, 2) + ("" if size > floor else ", far left of this axis")
             right.text(2 * max(size, floor), k, value, va="center")
         right.set_yticks(range(len(shown)), list(reversed(shown)))
-        right.set_xscale("log")
+        log_ticks(right.xaxis, (1e-18, 1e-15, 1e-12, 1e-9))
         right.set_xlim(floor, 1e-8)
-        right.set_xticks([1e-18, 1e-15, 1e-12, 1e-9], ["1e-18", "1e-15", "1e-12", "1e-9"])
-        right.minorticks_off()
         right.grid(visible=False, axis="y")
         right.set_xlabel("share of delta")
         right.set_title("bounds of what is left out", fontsize=style.SIZE, loc="left")

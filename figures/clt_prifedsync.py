@@ -19,7 +19,7 @@ from dpacct.papers.tables import cells
 from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
-from figures.panels import BROKEN
+from figures.panels import BROKEN, log_ticks
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     with style.style():
         for ax in (left, right):
             ax.axhline(1, color=style.INK, linewidth=0.8)
-            ax.set_yscale("log")
+        log_ticks(left.yaxis, (1, 1.1, 1.5, 2, 3))
         left.set_ylim(0.97, 3.3)
         for sigma, look in zip(sigmas, style.LOOKS, strict=False):
             at = [r for r in printed if r["sigma"] == sigma]
@@ -97,12 +97,9 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 marker=look.marker,
                 label=f"noise {sigma:g}",
             )
-        left.set_xscale("log")
+        log_ticks(left.xaxis, (10, 20, 50, 100, 200))
         left.set_xlabel("true epsilon")
         left.set_ylabel("epsilon of the limit / true epsilon")
-        left.set_xticks([10, 20, 50, 100, 200], ["10", "20", "50", "100", "200"])
-        left.set_yticks([1, 1.1, 1.5, 2, 3], ["1", "1.1", "1.5", "2", "3"])
-        left.minorticks_off()
         left.legend(loc="upper left")
         left.set_title("the 21 rows of Tables 1 to 3", fontsize=style.SIZE, loc="left")
         for (batch, records, sigma), look in zip(SWEEPS, style.LOOKS, strict=False):
@@ -124,9 +121,9 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         right.axhspan(1e-3, 1, color=BROKEN, linewidth=0, zorder=0)
         right.text(25_000, 0.165, "claims too much privacy", color=style.VERMILION, ha="right")
         right.set_xscale("log")
-        right.set_ylim(0.15, 2)
-        right.set_yticks([0.2, 0.3, 0.5, 0.7, 1, 1.5], ["0.2", "0.3", "0.5", "0.7", "1", "1.5"])
         right.minorticks_off()
+        log_ticks(right.yaxis, (0.2, 0.3, 0.5, 0.7, 1, 1.5))
+        right.set_ylim(0.15, 2)
         right.set_xlabel("steps")
         right.set_ylabel("epsilon of the limit / true epsilon")
         right.set_title("smaller sampling rates", fontsize=style.SIZE, loc="left")

@@ -13,7 +13,7 @@ import dpacct as dp
 from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
-from figures.panels import BROKEN, number_axis
+from figures.panels import BROKEN, legend_below, log_ticks
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -70,16 +70,14 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 look=style.METHOD_LOOKS[method],
                 strength=STRENGTHS[method],
             )
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        log_ticks(ax.xaxis, (100, 300, 1000, 3000, 10_000))
+        log_ticks(ax.yaxis, (0.5, 1, 2, 5))
         ax.set_xlim(90, 11_200)
         ax.set_ylim(0.3, 8)
-        number_axis(ax.xaxis, (100, 300, 1000, 3000, 10_000))
-        number_axis(ax.yaxis, (0.5, 1, 2, 5))
         ax.set_xlabel("steps of the run")
         ax.set_ylabel("epsilon at delta 1e-5")
         ax.text(1700, 0.45, "claims too much privacy", color=style.LOOKS[1].colour)
-        made.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(made, ax, columns=3)
     return made, title
 
 

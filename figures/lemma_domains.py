@@ -16,6 +16,7 @@ from dpacct.papers.registry import get
 from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from figures.panels import log_ticks
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -94,14 +95,12 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ):
                 words_on = ax.text(*at, value, ha="center", color=style.INK)
                 words_on.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
-            ax.set_xscale("log")
-            ax.set_yscale("log")
             ax.set_xlabel("variance of the noise")
             named = "Lemma 2: uniform sample" if lemma == "lemma2" else "Lemma 3: Poisson sample"
             ax.set_title(named, fontsize=style.SIZE, loc="left")
-            ax.set_xticks([0.25, 0.5, 1, 2, 4, 8, 16], ["1/4", "1/2", "1", "2", "4", "8", "16"])
-            ax.set_yticks([0.1, 1, 10], ["1.1", "2", "11"])
-            ax.minorticks_off()
+            shares = ("1/4", "1/2", "1", "2", "4", "8", "16")
+            log_ticks(ax.xaxis, (0.25, 0.5, 1, 2, 4, 8, 16), shares)
+            log_ticks(ax.yaxis, (0.1, 1, 10), ("1.1", "2", "11"))
             ax.grid(False)
         axes[0].set_ylabel("Rényi order alpha")
         bar = made.colorbar(filled, ax=axes, shrink=0.95, pad=0.02, ticks=LEVELS)

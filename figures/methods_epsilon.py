@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from figures.panels import legend_below, log_ticks
 from figures.record import FOLDER, Record, Row
 
 if TYPE_CHECKING:
@@ -78,12 +79,10 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 capsize=2,
                 label=method,
             )
-        ax.set_xscale("log")
-        ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
-        ax.minorticks_off()
+        log_ticks(ax.xaxis, epsilons)
         ax.set_xlabel("true epsilon")
         ax.set_ylabel("test accuracy, %")
-        made.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        legend_below(made, ax, columns=4)
     return made, title
 
 

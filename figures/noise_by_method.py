@@ -20,7 +20,7 @@ from dpacct.papers.registry import get
 from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
-from figures.panels import finish, number_axis
+from figures.panels import finish, log_ticks
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -136,10 +136,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                     look=LOOKS[route],
                     strength=LINES[route],
                 )
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            number_axis(ax.xaxis, (1, 2, 5, 10, 20))
-            number_axis(ax.yaxis, (0.3, 0.5, 1, 2, 5))
+            log_ticks(ax.xaxis, (1, 2, 5, 10, 20))
+            log_ticks(ax.yaxis, (0.3, 0.5, 1, 2, 5))
             ax.set_xlabel("claimed epsilon")
         headings = [SETTINGS[sampling] for sampling in FORMULAS]
         finish(made, dict(zip(axes, headings, strict=True)), "noise multiplier", columns=4)

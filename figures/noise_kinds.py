@@ -18,6 +18,7 @@ from dpacct.papers.registry import get
 from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from figures.panels import legend_below, log_ticks
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -136,26 +137,15 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 look=LOOKS[kind],
                 markers=0 if kind == "gaussian" else 6,
             )
-        left.set_xscale("log")
-        left.set_yscale("log")
+        log_ticks(left.xaxis, (1, 2, 4, 8, 16, 32, 60))
+        log_ticks(left.yaxis, (0.3, 1, 3, 10))
         left.set_xlabel("Rényi order alpha")
         left.set_ylabel("Rényi divergence")
-        left.set_yticks([0.3, 1, 3, 10], ["0.3", "1", "3", "10"])
-        left.set_xticks([1, 2, 4, 8, 16, 32, 60], ["1", "2", "4", "8", "16", "32", "60"])
-        right.set_xscale("log")
-        right.set_yscale("log")
-        right.set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])
-        right.set_xticks([0.01, 0.1, 1, 4], ["0.01", "0.1", "1", "4"])
-        for ax in (left, right):
-            ax.minorticks_off()
+        log_ticks(right.xaxis, (0.01, 0.1, 1, 4))
+        log_ticks(right.yaxis, (0.1, 0.2, 0.5, 1))
         right.set_xlabel(f"Rényi divergence of order {ORDER}, at most")
         right.set_ylabel("noise needed / the Gaussian's")
-        made.legend(
-            *right.get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=4,
-            columnspacing=1.2,
-        )
+        legend_below(made, right, columns=4)
     return made, title
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-BROKEN = "#F6E3D8"
+BROKEN = style.ALARM
 """Behind what a promise must not reach."""
 
 
@@ -22,14 +22,18 @@ def finish(made: Figure, panels: dict[Axes, str], vertical: str, columns: int) -
         panel.set_title(heading, fontsize=style.SIZE, loc="left")
     first = next(iter(panels))
     first.set_ylabel(vertical)
-    lines = first.get_legend_handles_labels()
+    legend_below(made, first, columns)
+
+
+def legend_below(made: Figure, axes: Axes, columns: int) -> None:
+    """The names of the lines in these axes, under all panels."""
+    lines = axes.get_legend_handles_labels()
     made.legend(*lines, loc="outside lower center", ncols=columns, columnspacing=1.3)
 
 
-def number_axis(axis: Axis, ticks: Sequence[float]) -> None:
-    """Plain numbers at these places of a logarithmic axis."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
-
-    axis.set_major_locator(FixedLocator(list(ticks)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+def log_ticks(axis: Axis, ticks: Sequence[float], names: Sequence[str] = ()) -> None:
+    """A logarithmic axis with plain numbers, or names, at these places and nowhere else."""
+    set_scale = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
+    set_scale("log")
+    axis.set_ticks(list(ticks), labels=list(names) or [f"{tick:g}" for tick in ticks])
+    axis.set_ticks([], minor=True)

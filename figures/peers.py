@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from figures.panels import legend_below, log_ticks
 from figures.record import FOLDER, Record, Row
 
 if TYPE_CHECKING:
@@ -107,19 +108,13 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                     markeredgewidth=1.0,
                 )
             ax.plot([], [], linestyle="", marker=look.marker, color=look.colour, label=name)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        waits = ("1 ms", "10 ms", "0.1 s", "1 s", "10 s")
+        log_ticks(ax.xaxis, (1e-3, 1e-2, 0.1, 1, 10), waits)
+        log_ticks(ax.yaxis, (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1))
         ax.set_xlabel("processor time of one answer")
         ax.set_ylabel("relative error of epsilon")
         ax.set_ylim(3e-16, 20)
-        ax.set_yticks(
-            [1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1], ["1e-15", "1e-12", "1e-9", "1e-6", "1e-3", "1"]
-        )
-        ax.set_xticks([1e-3, 1e-2, 0.1, 1, 10], ["1 ms", "10 ms", "0.1 s", "1 s", "10 s"])
-        ax.minorticks_off()
-        made.legend(
-            *ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, columnspacing=1.4
-        )
+        legend_below(made, ax, columns=4)
     return made, title
 
 

@@ -26,7 +26,7 @@ from figures.noise_by_method import (
     points,
 )
 from figures.noise_by_method import RECORD as NOISE
-from figures.panels import BROKEN, finish, number_axis
+from figures.panels import BROKEN, finish, log_ticks
 from figures.record import Record, Row
 
 if TYPE_CHECKING:
@@ -87,12 +87,10 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 style.plot_line(
                     ax, x, high, label=NAMES[route], look=LOOKS[route], strength=LINES[route]
                 )
-            ax.set_xscale("log")
-            ax.set_yscale("log")
+            log_ticks(ax.xaxis, (1, 2, 5, 10, 20))
+            log_ticks(ax.yaxis, (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50))
             ax.set_xlim(*ends)
             ax.set_ylim(0.08, 100)
-            number_axis(ax.xaxis, (1, 2, 5, 10, 20))
-            number_axis(ax.yaxis, (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50))
             ax.set_xlabel("claimed epsilon")
             ax.text(1.15, 60, "actual exceeds claimed", color=style.VERMILION, va="center")
             ax.text(1.15, 0.11, "more noise than needed", color=style.FAINT, va="center")

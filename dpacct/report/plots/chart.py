@@ -30,6 +30,9 @@ class Axis:
     signed: bool = False
 
 
+_TINY, _HUGE = 1e-300, 1e300  # what lies beyond is not drawn
+
+
 @dataclass(frozen=True)
 class Scale:
     """Where values lie along an axis: from 0 at its start to 1 at its end.
@@ -49,13 +52,15 @@ class Scale:
 
         `zero`: a linear one begins at 0 where that leaves the values half of it.
         """
-        shown = [v for v in values if math.isfinite(v) and (v > 0 or not axis.log)] or [0.1, 1.0]
+        least = _TINY if axis.log else -_HUGE
+        shown = [v for v in values if least <= v <= _HUGE] or [0.1, 1.0]
         low, high = min(shown), max(shown)
-        size = max(abs(low), abs(high))
-        if high - low <= max(1e-9 * size, 1e-250 * (not axis.log)):
-            slack = max(size, 1.0) / 2
-            low, high = (low / 2, 2 * high) if axis.log else (low - slack, high + slack)
-        elif zero and not axis.log and 0 < low <= high / 2:
+        if axis.log:
+            low, high = (low, high) if high > 1.001 * low else (low / 2, 2 * high)
+        elif high - low <= max(1e-9 * max(abs(low), abs(high)), 1e-250):
+            slack = max(abs(low), abs(high), 1.0) / 2
+            low, high = low - slack, high + slack
+        elif zero and 0 < low <= high / 2:
             low = 0.0
         return cls(low, high, axis.log)
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from dpacct.report.plots.chart import Axis, Chart, Line, Scale
 
-FINITE = st.floats(-1e12, 1e12) | st.floats(1e-300, 1e300) | st.sampled_from([0.0, math.nan])
+NUMBERS = st.floats(-1e12, 1e12) | st.floats(1e-300, 1e300) | st.sampled_from([0.0, math.nan])
+FINITE = NUMBERS.map(lambda value: 0.0 if abs(value) < 1e-300 else value)  # is not drawn
+ANY = FINITE | st.floats() | st.sampled_from([5e-324, 1.7e308, -1.7e308, 1e-300, 1.0000001e-300])
 
 
 @given(st.lists(FINITE, min_size=1, max_size=9), st.booleans(), st.booleans(), st.integers(4, 8))
@@ -26,6 +28,13 @@ def test_places_and_ticks(values: list[float], log: bool, zero: bool, most: int)
     slack = 1e-8 * (scale.high - scale.low)
     assert 1 <= len(ticks) <= 3 * most and ticks == sorted(set(ticks))
     assert all(scale.low - slack <= tick <= scale.high + slack for tick in ticks)
+
+
+@given(st.lists(ANY, min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_any_numbers_have_a_scale(values: list[float], log: bool, zero: bool) -> None:
+    scale = Scale.of(Axis("x", "x", log), values, zero=zero)
+    assert all(0 <= scale.place(tick) <= 1 and scale.label(tick) for tick in scale.ticks())
+    assert all(0 <= scale.place(value) <= 1 for value in values if value == value)
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1.01, 1e6), st.booleans())
