@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
 import dpacct as dp
 from dpacct_training.data import (
-    adult,
     archive,
     cache,
-    compas,
-    idx,
+    features,
+    images,
     imported,
-    png,
     shakespeare,
     sources,
+    tables,
 )
 from dpacct_training.data.dataset import Dataset, Federation
-from dpacct_training.data.partition import PARTITIONS
+from dpacct_training.data.federate import PARTITIONS
 from dpacct_training.data.synth import synth
 from tests.training.server import serving
 
@@ -189,10 +189,10 @@ def test_members_out_of_archives() -> None:
 
 def test_idx() -> None:
     values = np.arange(24).reshape(2, 3, 4)
-    assert np.array_equal(idx.read("x", idx_of(values)), values)
+    assert np.array_equal(images.read_idx("x", idx_of(values)), values)
     import gzip
 
-    assert np.array_equal(idx.read("x", gzip.compress(idx_of(values))), values)
+    assert np.array_equal(images.read_idx("x", gzip.compress(idx_of(values))), values)
     for broken in (
         b"",
         b"\0\0\x0d\x01",
@@ -201,7 +201,7 @@ def test_idx() -> None:
         b"\0\0\x08\x03",
     ):
         with pytest.raises(dp.InvalidArgument, match="x must"):
-            idx.read("x", broken)
+            images.read_idx("x", broken)
 
 
 def test_png() -> None:
@@ -215,10 +215,10 @@ def test_png() -> None:
     head = struct.pack(">IIBBBBB", 128, 2, 8, 2, 0, 0, 0)
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
     file = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows))
-    assert np.array_equal(png.read("x", file + chunk(b"IEND", b"")), pixels)
+    assert np.array_equal(images.read_png("x", file + chunk(b"IEND", b"")), pixels)
     assert set(pixels.ravel().tolist()) == set(range(256))
     with pytest.raises(dp.InvalidArgument, match="x must be a PNG"):
-        png.read("x", b"GIF89a")
+        images.read_png("x", b"GIF89a")
 
 
 def test_shakespeare_s_windows() -> None:
@@ -410,11 +410,11 @@ def test_adult_reads_both_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
         "train": line.format(50, "HS-grad", "<=50K") + line.format(25, "Masters", ">50K") + "\n",
         "test": "|1x3 Cross validator\n" + line.format(100, "HS-grad", ">50K."),
     }
-    content = wheel(adult.FILES, texts)
+    content = wheel(tables.ADULT, texts)
     with pytest.raises(dp.InvalidArgument, match="must have the sha256"):
-        adult.read(content)
-    monkeypatch.setattr(adult, "FILES", hashed(adult.FILES, texts))
-    held = adult.read(content)
+        tables.read_adult(content)
+    monkeypatch.setattr(tables, "ADULT", hashed(tables.ADULT, texts))
+    held = tables.read_adult(content)
     assert held["y_train"].tolist() == [0, 1] and held["y_test"].tolist() == [1]
     # age and hours over what the census codes at most; then a place for each word of all files
     assert held["x_train"][:, 0].tolist() == [128, 64] and held["x_test"][0, 0] == 255
@@ -432,7 +432,49 @@ def test_compas_is_propublica_s_selection(monkeypatch: pytest.MonkeyPatch) -> No
     cases = [(-1, 0, "Low", 0), (30, 1, "High", 1), (31, 1, "High", 1), ("", 1, "High", 1)]
     cases += [(0, -1, "Low", 0), (0, 0, "N/A", 0), (-30, 1, "Low", 1)]
     texts = {"all": head + "".join(fine.format(*case) for case in cases)}
-    monkeypatch.setattr(compas, "FILES", hashed(compas.FILES, texts))
-    held = compas.read(wheel(compas.FILES, texts))
+    monkeypatch.setattr(tables, "COMPAS", hashed(tables.COMPAS, texts))
+    held = tables.read_compas(wheel(tables.COMPAS, texts))
     assert held["y_test"].tolist() == [0] and held["y_train"].tolist() == [1, 1]
     assert held["x_train"][0].tolist() == [128, 26, 0, 0, 255, 255, 255]
+
+
+def test_the_kdd_census_leaves_the_weight_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven numbers over what the census codes at most; codes and words have a place each."""
+    columns = [f" {c}" for c in range(42)]
+    columns[0], columns[24], columns[41] = "45", " 1700.09", " - 50000."
+    rich = [*columns[:30], " 6", *columns[31:41], " 50000+."]
+    texts = {"train": ",".join(columns) + "\n" + ",".join(rich) + "\n", "test": ",".join(rich)}
+    monkeypatch.setattr(tables, "KDD", hashed(tables.KDD, texts))
+    held = tables.read_kdd(
+        tar_of({path: texts[part].encode() for part, (path, _) in tables.KDD.items()})
+    )
+    assert held["y_train"].tolist() == [0, 1] and held["y_test"].tolist() == [1]
+    assert held["x_train"].shape == (2, 7 + 33)  # 42 less 7 numbers, the weight and the answer
+    assert held["x_train"][0, 0] == 128 and held["x_train"][1, 5] == 255  # 45 of 90; 6 of 6
+
+
+def test_features_are_the_public_network_s() -> None:
+    """Seeded weights in its shapes: padded as TensorFlow does, added where shapes agree, averaged."""
+    torch.manual_seed(0)
+    weights: dict[str, torch.Tensor] = {}
+
+    def layer(conv: str, norm: str, out: int, into: int, width: int) -> None:
+        weights[f"{conv}.weight"] = torch.randn(out, into, width, width) / (into * width) ** 0.5
+        for name, value in (("weight", 1.0), ("bias", 0.1), ("running_mean", 0.0)):
+            weights[f"{norm}.{name}"] = torch.full((out,), value)
+        weights[f"{norm}.running_var"] = torch.full((out,), 1.0 - 1e-3)
+
+    layer("_conv_stem", "_bn0", 8, 3, 3)
+    for number in range(16):
+        block = f"_blocks.{number}."
+        layer(f"{block}_expand_conv", f"{block}_bn0", 16, 8, 1)
+        layer(f"{block}_depthwise_conv", f"{block}_bn1", 16, 1, 3 if number % 2 else 5)
+        layer(f"{block}_project_conv", f"{block}_bn2", 8, 16, 1)
+    layer("_conv_head", "_bn1", 20, 8, 1)
+    grey = np.random.default_rng(0).integers(256, size=(3, 1, 12, 12)).astype(np.uint8)
+    seen = features.of_pictures(weights, grey, 64)
+    coloured = features.of_pictures(weights, np.repeat(grey, 3, axis=1), 64)
+    assert seen.shape == (3, 20) and np.array_equal(seen, coloured)
+    assert (seen >= 0).all() and (seen <= 6).all() and seen.std() > 0
+    with pytest.raises(dp.InvalidArgument, match="the archive must hold"):
+        features.read(wheel({"x": ("other", "")}, {"x": ""}))

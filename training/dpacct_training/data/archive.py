@@ -6,8 +6,10 @@ import io
 import lzma
 import tarfile
 import zipfile
+from collections.abc import Callable, Mapping
 
 from dpacct import InvalidArgument
+from dpacct_training.data import cache
 
 
 def _absent(name: str) -> InvalidArgument:
@@ -53,3 +55,13 @@ def from_deb(content: bytes, names: list[str]) -> dict[str, bytes]:
             return from_tar(lzma.decompress(content[at : at + size]), names)
         at += size + size % 2
     raise _absent("data.tar.xz")
+
+
+def pinned(
+    content: bytes,
+    files: Mapping[str, tuple[str, str]],
+    members: Callable[[bytes, list[str]], Mapping[str, bytes]],
+) -> dict[str, bytes]:
+    """Members of an archive by name, {name: (path, SHA-256)}, each checked."""
+    held = members(content, [path for path, _ in files.values()])
+    return {name: cache.check(path, held[path], sha) for name, (path, sha) in files.items()}

@@ -68,6 +68,14 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """What a data set comes in."""
+
+    train: Dataset
+    test: Dataset
+
+
+@dataclass(frozen=True)
 class Federation:
     """Training samples with the rows that each client holds, and what the model is judged by.
 
@@ -79,7 +87,6 @@ class Federation:
     validation: Dataset
     test: Dataset
     scaling: str = "unit"
-    note: str = field(default="", compare=False)
     read: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

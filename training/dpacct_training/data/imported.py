@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpacct import DpacctError, InvalidArgument
-from dpacct_training.data import cache, idx
+from dpacct_training.data import cache
+from dpacct_training.data.dataset import Pieces
+from dpacct_training.data.images import read_idx
 from dpacct_training.data.sources import Arrays, known, pieces
-from dpacct_training.data.synth import Pieces
 from dpacct_training.extras import required
 
 _NEEDED = ("x_train", "y_train", "x_test", "y_test")
@@ -53,7 +54,11 @@ def bring(path: Path, name: str) -> Path:
         raise InvalidArgument(f"{message}, got {name!r:.60}", argument="name")
     if not path.exists():
         raise InvalidArgument(f"path must exist, got {str(path)!r}", argument="path")
-    arrays = _checked(_read(path))
+    return keep(name, _checked(_read(path)))
+
+
+def keep(name: str, arrays: Arrays) -> Path:
+    """Arrays as a data set in the cache. Raises `InvalidArgument`."""
     pieces(name, arrays, int(max(arrays["y_train"].max(), arrays["y_test"].max())) + 1)
     return cache.write(_folder() / f"{name}.npz", arrays)
 
@@ -80,7 +85,7 @@ def _folder_of(path: Path) -> Arrays:
         if len(files) != 1:
             message = f"the folder must hold one file like {pattern}, got {len(files)}"
             raise InvalidArgument(message, argument="path")
-        arrays[name] = idx.read(files[0].name, files[0].read_bytes())
+        arrays[name] = read_idx(files[0].name, files[0].read_bytes())
     return arrays
 
 

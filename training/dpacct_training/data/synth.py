@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpacct_training.accept import positive, whole
-from dpacct_training.data.dataset import Dataset
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """What a data set comes in."""
-
-    train: Dataset
-    test: Dataset
+from dpacct_training.data.dataset import Dataset, Pieces
 
 
 def synth(

