@@ -15,8 +15,7 @@ import numpy as np
 import dpacct as dp
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.keys import Keys
-from dpacct_training.meter import Meter, Meters
-from dpacct_training.noise import Gaussian
+from dpacct_training.noise import Gaussian, Meter, Meters
 from dpacct_training.plan import SERVER
 from dpacct_training.prepare import Prepared
 from dpacct_training.run import Run

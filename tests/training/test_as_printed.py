@@ -10,8 +10,7 @@ import pytest
 
 import dpacct as dp
 from dpacct_training.keys import Keys
-from dpacct_training.meter import Meter
-from dpacct_training.noise import Laplace, Staircase
+from dpacct_training.noise import Laplace, Meter, Staircase
 from dpacct_training.report import report
 from dpacct_training.session import Session
 from tests.training.systems import system

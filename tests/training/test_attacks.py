@@ -20,8 +20,8 @@ from dpacct_training.attacks.worlds import Target, coins
 from dpacct_training.cli.main import main
 from dpacct_training.data import sources
 from dpacct_training.keys import Keys
-from dpacct_training.models.cnn import CNN
 from dpacct_training.models.linear import Linear
+from dpacct_training.models.networks import CNN
 from dpacct_training.prepare import Prepared
 from tests.training.systems import SYSTEMS, TEXT, system
 

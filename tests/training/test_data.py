@@ -31,9 +31,8 @@ from dpacct_training.data import (
     sources,
     tables,
 )
-from dpacct_training.data.dataset import Dataset, Federation
+from dpacct_training.data.dataset import Dataset, Federation, synth
 from dpacct_training.data.federate import PARTITIONS
-from dpacct_training.data.synth import synth
 from tests.training.server import serving
 
 

@@ -15,8 +15,8 @@ from dpacct_training import models
 from dpacct_training.keys import Keys
 from dpacct_training.local import SAM, Local, Optimiser, fit, noisy_fit
 from dpacct_training.models.linear import Linear
-from dpacct_training.models.lstm import LSTM
 from dpacct_training.models.model import Model
+from dpacct_training.models.networks import LSTM
 from dpacct_training.noise import Gaussian, Laplace, Staircase
 from dpacct_training.prepare import Prepared
 from dpacct_training.records import Records

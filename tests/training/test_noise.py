@@ -15,8 +15,16 @@ from scipy import stats
 
 import dpacct as dp
 from dpacct_training.keys import Keys
-from dpacct_training.meter import Meter, Meters
-from dpacct_training.noise import Gaussian, Laplace, Noise, Staircase, Unprotected, Votes
+from dpacct_training.noise import (
+    Gaussian,
+    Laplace,
+    Meter,
+    Meters,
+    Noise,
+    Staircase,
+    Unprotected,
+    Votes,
+)
 from dpacct_training.records import Records
 from dpacct_training.run import checked_rows
 

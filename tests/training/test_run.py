@@ -17,7 +17,7 @@ from dpacct_training import algorithms
 from dpacct_training.accounts import Accounts
 from dpacct_training.algorithms.dp_fed import DPFedLS
 from dpacct_training.cli.main import main
-from dpacct_training.engines.in_process import InProcess
+from dpacct_training.engine import InProcess
 from dpacct_training.folder import Folder
 from dpacct_training.noise import Gaussian
 from dpacct_training.prepare import Prepared

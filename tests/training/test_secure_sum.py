@@ -21,7 +21,7 @@ from dpacct_training.engines.flower.node import OTHER_TASK, Disk, Node, client_a
 from dpacct_training.engines.secure import SecureSum, lattices
 from dpacct_training.keys import Keys
 from dpacct_training.lattice import Lattice, discrete_normals
-from dpacct_training.meter import Meter
+from dpacct_training.noise import Meter
 from dpacct_training.run import Run
 from dpacct_training.secure_sum import (
     Party,

@@ -13,8 +13,7 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 import dpacct as dp
-from dpacct_training.smoothing import smooth
-from dpacct_training.smoothing_risk import best_factor, estimated_risk, risk
+from dpacct_training.smoothing import best_factor, estimated_risk, risk, smooth
 
 VECTORS = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e3, 1e3, width=32))
 FACTORS = st.one_of(st.just(0.0), st.floats(1e-9, 1e6))

@@ -17,9 +17,9 @@ from dpacct_training import algorithms
 from dpacct_training.accounts import RUN
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.algorithms.udp_fl import UDPFL
-from dpacct_training.engines.pool import Pool
+from dpacct_training.engine import Pool
 from dpacct_training.keys import Keys
-from dpacct_training.meter import Meters
+from dpacct_training.noise import Meters
 from dpacct_training.run import Run
 from dpacct_training.session import Session
 from dpacct_training.site import TRAIN, Host, Reply, Task

@@ -1,11 +1,16 @@
-"""Engine: carries tasks to hosts and replies back, and knows nothing else."""
+"""Engine: carries tasks to hosts and replies back, and knows nothing else; the two of this machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Protocol
 
-from dpacct_training.site import Reply, Task
+from dpacct_training.algorithm import Algorithm
+from dpacct_training.plan import Plan
+from dpacct_training.setting import Setting
+from dpacct_training.site import Host, Reply, Task
 
 CHUNK = 100
 """Clients per task at most. It decides the bits of float32 sums, so all engines share it."""
@@ -33,3 +38,58 @@ class Engine(Protocol):
     def close(self) -> None:
         """End what was started."""
         ...
+
+
+class InProcess:
+    """Answers each task at once."""
+
+    local = True
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def where(self, client: int) -> int:
+        """Everyone is here."""
+        return 0
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """One after the other."""
+        return map(self.host.answer, tasks)
+
+    def close(self) -> None:
+        """Nothing was started; what was kept for speed is forgotten."""
+        self.host.grams.clear()
+
+
+_hosts: list[Host] = []  # of this process
+
+
+def _begin(algorithm: Algorithm, plan: Plan, setting: Setting) -> None:
+    _hosts.append(Host(algorithm, plan, setting))
+
+
+def _answer(task: Task) -> Reply:
+    return _hosts[0].answer(task)
+
+
+class Pool:
+    """Any process can answer for any client."""
+
+    local = True
+
+    def __init__(self, hosts: int, algorithm: Algorithm, plan: Plan, setting: Setting) -> None:
+        self._pool = ProcessPoolExecutor(
+            hosts, get_context("spawn"), _begin, (algorithm, plan, setting.for_hosts())
+        )
+
+    def where(self, client: int) -> int:
+        """Everyone is on this machine."""
+        return 0
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """As the processes have time."""
+        return self._pool.map(_answer, tasks)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.shutdown()

@@ -40,8 +40,7 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import positive
 from dpacct_training.keys import Stream
-from dpacct_training.meter import Meter
-from dpacct_training.noise import Gaussian, Rows, Vector
+from dpacct_training.noise import Gaussian, Meter, Rows, Vector
 
 _FINE = 64.0  # steps in a share's standard deviation, at least
 _SPARED = 8.0  # steps^2 of the variance that (2) gives away

@@ -12,7 +12,7 @@ import torch
 
 from dpacct_training.algorithm import Array
 from dpacct_training.claims import MEASURES
-from dpacct_training.engines.in_process import InProcess
+from dpacct_training.engine import InProcess
 from dpacct_training.session import Result, Session
 from dpacct_training.site import JUDGE, TRAIN, Host, Site
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import one_of, positive, real, whole
 from dpacct_training.keys import Stream
-from dpacct_training.meter import Meter
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.float64]
@@ -27,6 +26,83 @@ Rows = NDArray[np.float64]
 
 INWARD = 1.0 - 2.0**-50
 """Rows are scaled to this part of the clip, so that rounding leaves a norm at most the clip."""
+
+
+# --- what was drawn, measured on what came out
+
+STANDARD_ERRORS = 8.0
+"""A measured variance further from the accounted one is refused; an honest one is, with chance 1e-15."""
+ENOUGH = 30
+"""Fewer numbers are judged at the end of the run only, all rounds together."""
+
+
+@dataclass
+class Meter:
+    """`bounded`: rows that were clipped. `squares`: sum of (noise / its accounted std)^2."""
+
+    bounded: int = 0
+    vectors: int = 0
+    numbers: int = 0
+    squares: float = 0.0
+
+    @property
+    def ratio(self) -> float:
+        """Measured variance over the accounted one; 1 where nothing was drawn."""
+        return self.squares / self.numbers if self.numbers else 1.0
+
+    def measure(self, noise: NDArray[np.float64], variance: float, kurtosis: float) -> None:
+        """Count a noise that was just added, unless it cannot be the accounted one.
+
+        Raises `AssumptionViolated`, before anything is released.
+        """
+        drawn = noise.ravel()
+        fresh = Meter(0, 1, drawn.size, float(np.dot(drawn, drawn)) / variance)
+        fresh.check(kurtosis)
+        self.take(fresh)
+
+    def take(self, other: Meter) -> None:
+        """Add what another meter measured."""
+        self.bounded += other.bounded
+        self.vectors += other.vectors
+        self.numbers += other.numbers
+        self.squares += other.squares
+
+    def check(self, kurtosis: float) -> None:
+        """Raise `AssumptionViolated` where the variance is not the accounted one.
+
+        The variance of n numbers with E z^4 = kurtosis has a standard error of
+        sqrt((kurtosis - 1) / n).
+        """
+        if self.numbers < ENOUGH:
+            return
+        tolerance = STANDARD_ERRORS * math.sqrt((kurtosis - 1.0) / self.numbers)
+        if not abs(self.ratio - 1.0) <= tolerance:  # nan fails too
+            message = f"noise of {self.ratio:.6g} times the accounted variance was drawn"
+            raise dp.AssumptionViolated(message, argument="noise")
+
+
+class Meters(dict[str, Meter]):
+    """By name of what the noise hides; a new name has an empty meter."""
+
+    def __missing__(self, name: str) -> Meter:
+        return self.setdefault(name, Meter())
+
+    def add(self, others: Meters) -> None:
+        """Take in what another site measured."""
+        for name, meter in others.items():
+            self[name].take(meter)
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """As JSON values, sorted by name."""
+        return {name: dict(vars(self[name])) for name in sorted(self)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, dict[str, Any]]) -> Meters:
+        """What `to_dict` returned."""
+        return cls({name: Meter(**fields) for name, fields in values.items()})
+
+
+# --- the noises
 
 
 @dataclass(frozen=True)
@@ -84,9 +160,12 @@ class Noise(ABC):
     def unit(self, count: int, stream: Stream) -> Vector:
         """So many numbers of noise for a clip of 1, in double precision."""
 
-    @abstractmethod
     def norms(self, rows: Rows) -> Vector:
         """The norm of each row that `clip` bounds."""
+        if self.order == 2.0:
+            return l2_norms(rows)
+        norms: Vector = np.linalg.norm(rows, self.order, axis=1)
+        return norms
 
     def sampled(self, scheme: str, rate: Fraction) -> dp.Node | None:
         """`node` on a sample of units.
@@ -101,11 +180,14 @@ class Noise(ABC):
         return replace(self, clip=clip)
 
     def bound(self, rows: Rows) -> Rows:
-        """Each row scaled back into the ball of radius `clip`; in double precision.
+        """Each row scaled back into the ball of radius `clip` (a cube is clipped); in double precision.
 
         >>> Gaussian(2, 1.0, 1.0).bound(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])).round(12).tolist()
         [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]
         """
+        if self.order == math.inf:
+            clipped: Rows = np.clip(rows, -self.clip, self.clip)
+            return clipped
         norms = self.norms(rows)
         over = norms > self.clip * INWARD
         factor = np.ones(len(rows))
@@ -163,9 +245,6 @@ class Gaussian(Noise):
     def unit(self, count: int, stream: Stream) -> Vector:
         return stream.normals(count) * self.multiplier
 
-    def norms(self, rows: Rows) -> Vector:
-        return l2_norms(rows)
-
 
 @dataclass(frozen=True)
 class Laplace(Noise):
@@ -190,10 +269,6 @@ class Laplace(Noise):
     def unit(self, count: int, stream: Stream) -> Vector:
         return stream.signs(count) * -np.log(stream.uniforms(count)) * self.b
 
-    def norms(self, rows: Rows) -> Vector:
-        norms: Vector = np.abs(rows).sum(axis=1)
-        return norms
-
     def as_printed(self) -> Noise:
         return PrintedLaplace(self.size, self.clip, self.b)
 
@@ -216,9 +291,6 @@ class PrintedLaplace(Laplace):
     @property
     def claimed(self) -> dp.Node:
         return dp.Laplace(noise_multiplier=self.b, clip=1)
-
-    def norms(self, rows: Rows) -> Vector:
-        return l2_norms(rows)
 
 
 @dataclass(frozen=True)
@@ -260,14 +332,6 @@ class Staircase(Noise):
         drawn: Vector = stream.signs(count) * (steps + within)
         return drawn
 
-    def norms(self, rows: Rows) -> Vector:
-        norms: Vector = np.abs(rows).max(axis=1, initial=0.0)
-        return norms
-
-    def bound(self, rows: Rows) -> Rows:
-        bounded: Rows = np.clip(rows, -self.clip, self.clip)
-        return bounded
-
     def as_printed(self) -> Noise:
         return PrintedStaircase(self.size, self.clip, self.eps0)
 
@@ -284,12 +348,6 @@ class PrintedStaircase(Staircase):
     @property
     def claimed(self) -> dp.Node:
         return self.step
-
-    def norms(self, rows: Rows) -> Vector:
-        return l2_norms(rows)
-
-    def bound(self, rows: Rows) -> Rows:
-        return Noise.bound(self, rows)
 
 
 @dataclass(frozen=True)
@@ -399,9 +457,6 @@ class Unprotected(Noise):
 
     def unit(self, count: int, stream: Stream) -> Vector:
         return np.zeros(count)
-
-    def norms(self, rows: Rows) -> Vector:
-        return l2_norms(rows)
 
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
         return total

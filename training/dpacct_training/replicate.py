@@ -20,8 +20,7 @@ from dpacct_training.accept import near
 from dpacct_training.claims import LEAST_SEEDS, Claim, Verdict
 from dpacct_training.durable import write_text
 from dpacct_training.experiment import Experiment, Section
-from dpacct_training.processes import finished
-from dpacct_training.sweep import combinations
+from dpacct_training.sweep import combinations, finished
 
 EXPERIMENTS = Path(dpacct_training.__file__).parents[1] / "experiments"
 Watch = Callable[["Trial", int], None]

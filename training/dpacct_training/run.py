@@ -16,15 +16,13 @@ import dpacct as dp
 from dpacct_training.accounts import RUN, Accounts
 from dpacct_training.algorithm import Algorithm, Array, Arrays
 from dpacct_training.engine import CHUNK, Engine
-from dpacct_training.folder import Folder
+from dpacct_training.folder import Folder, State
 from dpacct_training.keys import SEEDED, Keys
-from dpacct_training.meter import Meters
-from dpacct_training.noise import Noise
+from dpacct_training.noise import Meters, Noise
 from dpacct_training.plan import SERVER, Plan
 from dpacct_training.sampling import Sample
 from dpacct_training.setting import Setting
 from dpacct_training.site import JUDGE, TRAIN, Reply, Task
-from dpacct_training.state import State
 
 Watch = Callable[[State], None]
 """Told the state after each round, once it is on the disk."""

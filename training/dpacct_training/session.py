@@ -14,11 +14,10 @@ import dpacct as dp
 from dpacct_training.accounts import RUN, largest
 from dpacct_training.algorithm import Array
 from dpacct_training.engine import Engine
-from dpacct_training.folder import Row
+from dpacct_training.folder import Row, State
 from dpacct_training.keys import Keys
 from dpacct_training.prepare import Prepared
 from dpacct_training.run import Run
-from dpacct_training.state import State
 
 Watch = Callable[[Row, int], None]
 """Told each measurement, and how many rounds there are."""

@@ -15,8 +15,8 @@ from dpacct import InvalidArgument
 from dpacct_training.algorithm import Algorithm, Array, Arrays
 from dpacct_training.keys import Child, Keys
 from dpacct_training.local import Local
-from dpacct_training.meter import Meters
 from dpacct_training.models.model import Model
+from dpacct_training.noise import Meters
 from dpacct_training.plan import Plan
 from dpacct_training.records import Records
 from dpacct_training.setting import Samples, Setting

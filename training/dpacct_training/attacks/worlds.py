@@ -19,8 +19,7 @@ from dpacct_training.accounts import RUN, Account
 from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.engine import CHUNK, Engine
 from dpacct_training.keys import Keys, Stream
-from dpacct_training.meter import Meter, Meters
-from dpacct_training.noise import Vector
+from dpacct_training.noise import Meter, Meters, Vector
 from dpacct_training.plan import EACH, Plan
 from dpacct_training.prepare import Prepared
 from dpacct_training.records import Records

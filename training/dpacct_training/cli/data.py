@@ -69,7 +69,7 @@ def features(name: str, samples: int, side: int) -> None:
 def synth(path: Path, samples: int, side: int, classes: int, seed: int) -> None:
     """Write made-up images to PATH, a .npz that `import` reads."""
     from dpacct_training.data import cache
-    from dpacct_training.data.synth import synth as make
+    from dpacct_training.data.dataset import synth as make
 
     made = make(samples=samples, side=side, classes=classes, seed=seed)
     parts = {"train": made.train, "test": made.test}

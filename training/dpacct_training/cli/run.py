@@ -114,8 +114,7 @@ def complete(
     """
     from dpacct_training.cli.progress import line, live
     from dpacct_training.durable import write_text
-    from dpacct_training.plots import accuracy, epsilon
-    from dpacct_training.report import report, without_guarantee
+    from dpacct_training.report import accuracy, epsilon, report, without_guarantee
     from dpacct_training.session import Session
 
     started = Session(prepared, folder, engine=engine)
@@ -184,8 +183,7 @@ def _sweep(
 
     from dpacct_training.cli.progress import live
     from dpacct_training.durable import write_text
-    from dpacct_training.sweep import combinations, means, sweep
-    from dpacct_training.sweep_report import sweep_report
+    from dpacct_training.sweep import combinations, means, sweep, sweep_report
 
     changed = replace(experiment, sections=experiment.changed(values).sections)
     total = len(combinations(changed))

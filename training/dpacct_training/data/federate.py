@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from dpacct import InvalidArgument
 from dpacct_training.accept import one_of, positive, whole
 from dpacct_training.data import imported, sources
-from dpacct_training.data.dataset import SCALINGS, Dataset, Federation, Pieces
-from dpacct_training.data.synth import synth
+from dpacct_training.data.dataset import SCALINGS, Dataset, Federation, Pieces, synth
 
 Rows = NDArray[np.int64]
 
@@ -23,7 +22,7 @@ def iid(
 ) -> list[Rows]:
     """A random split into equal parts; `each` samples per client, or as many as there are.
 
-    >>> from dpacct_training.data.synth import synth
+    >>> from dpacct_training.data.dataset import synth
     >>> rows = iid(synth(samples=100).train, 9, np.random.default_rng(0))
     >>> len(rows), {len(part) for part in rows}
     (9, {11})

@@ -66,7 +66,7 @@ class EngineSetting:
     def _within(self, prepared: Prepared, folder: Path | None) -> Engine:
         parts = (prepared.algorithm, prepared.plan, prepared.setting)
         if self.name == "pool":
-            from dpacct_training.engines.pool import Pool
+            from dpacct_training.engine import Pool
 
             return Pool(self.hosts, *parts)
         if self.name == "flower":
@@ -76,7 +76,7 @@ class EngineSetting:
             from dpacct_training.engines.flower.link import connect
 
             return connect(self, prepared.experiment, folder)
-        from dpacct_training.engines.in_process import InProcess
+        from dpacct_training.engine import InProcess
         from dpacct_training.site import Host
 
         return InProcess(Host(*parts))

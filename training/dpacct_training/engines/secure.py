@@ -19,7 +19,7 @@ from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.engine import Engine
 from dpacct_training.keys import Keys
 from dpacct_training.lattice import Lattice
-from dpacct_training.meter import Meters
+from dpacct_training.noise import Meters
 from dpacct_training.plan import SHARES, Plan
 from dpacct_training.secure_sum import OPENED, PUBLIC, SEALED, Party, threshold, unmasked
 from dpacct_training.site import (

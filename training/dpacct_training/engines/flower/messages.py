@@ -10,7 +10,7 @@ from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 
 from dpacct_training.algorithm import Arrays
 from dpacct_training.keys import Child
-from dpacct_training.meter import Meter, Meters
+from dpacct_training.noise import Meter, Meters
 from dpacct_training.site import Reply, Task
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, EOFError)
