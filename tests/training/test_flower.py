@@ -454,6 +454,26 @@ def test_a_node_stops_at_its_clients_own_budget_in_whatever_run(tmp_path: Path) 
     assert [reply.refused for reply in engine.ask([asked[0]])] == [""]  # was paid already
 
 
+def test_a_question_that_is_refused_is_charged_to_nobody(tmp_path: Path) -> None:
+    """A client whose budget is over must not use up the budgets of those asked together with it."""
+    generous, strict = {**MEMBERS[0], "epsilon": 8.0}, MEMBERS[0]
+    prepared = system("udp_fl", privacy__rounds=6, clients=[generous, strict])
+    run, engine = unseeded(prepared), flower(prepared, tmp_path)
+    alone, over = (prepared.plan.accounts[f"client {c}"].times for c in (0, 1))
+    assert over < alone == 6
+    (both,) = run.tasks(engine, TRAIN, 1, [0, 1])
+    (single,) = run.tasks(engine, TRAIN, 1, [0])
+    asked = [replace(both, round=r, run="a") for r in range(1, 7)]
+    for question in asked[:over]:
+        assert [reply.refused for reply in engine.ask([question])] == [""]
+    for question in asked[over:]:
+        assert _refusals(engine, [question]) == [BUDGET]
+    for round in range(1, alone - over + 1):
+        question = replace(single, round=round, run="b")
+        assert [reply.refused for reply in engine.ask([question])] == [""]
+    assert _refusals(engine, [replace(single, round=6, run="b")]) == [BUDGET]
+
+
 def test_a_node_of_another_plan_is_refused(tmp_path: Path) -> None:
     prepared, other = system("shares"), system("shares", privacy__epsilon=8.0)
     run, engine = unseeded(prepared), flower(other, tmp_path)

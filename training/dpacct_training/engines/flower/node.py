@@ -72,14 +72,14 @@ class Disk:
         """Why a task is not answered, in a fixed word; else "", and it is noted that it is."""
         with self._base:  # all of its clients or none, on the disk before any of them works
             self._base.execute("BEGIN IMMEDIATE")
-            for client in task.clients:
-                asked = (client, task.run, task.round, task.kind)
-                answered = self._base.execute(_ANSWERED, asked).fetchone()
-                if answered is None and self._spent(client, plan):
+            asked = [(client, task.run, task.round, task.kind) for client in task.clients]
+            for question in asked:
+                answered = self._base.execute(_ANSWERED, question).fetchone()
+                if answered is None and self._spent(question[0], plan):
                     return BUDGET
                 if answered not in (None, (task.digest,)):
                     return OTHER_TASK
-                self._base.execute(_NOTE, (*asked, task.digest))
+            self._base.executemany(_NOTE, [(*question, task.digest) for question in asked])
         return ""
 
     def _spent(self, client: int, plan: Plan) -> bool:
