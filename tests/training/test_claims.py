@@ -18,7 +18,7 @@ from dpacct_training.claims import HELD, NOT_HELD, UNDECIDED, Claim, interval
 from dpacct_training.cli.main import main
 from dpacct_training.cli.run import change
 from dpacct_training.experiment import Experiment
-from dpacct_training.measures import measured
+from dpacct_training.measures import landscape, measured
 from dpacct_training.prepare import prepare
 from dpacct_training.replicate import Study, Trial, jobs, keep, read, replicate, studies
 from dpacct_training.replication import PICTURES, page
@@ -146,6 +146,12 @@ def test_sharpness_is_the_largest_eigenvalue() -> None:
     hessian = np.einsum("nij,nk,nl->ikjl", spread, inputs, inputs).reshape(size, size) / len(x)
     largest = float(np.linalg.eigvalsh(hessian)[-1])
     assert measured(session, result, {"sharpness"})["sharpness"] == pytest.approx(largest, rel=0.01)
+    loss = dict(landscape(session, result))
+    curvature = (loss[0.2] - 2.0 * loss[0.0] + loss[-0.2]) / 0.2**2
+    assert curvature == pytest.approx(largest, rel=0.05) and max(loss.values()) in (
+        loss[-2],
+        loss[2],
+    )
 
 
 def test_measures_of_personal_models_and_updates() -> None:

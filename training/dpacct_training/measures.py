@@ -18,6 +18,7 @@ from dpacct_training.site import JUDGE, TRAIN, Host, Site
 
 _SAMPLES = 1000
 _STEPS = 30
+_DISTANCES = tuple(k / 5 for k in range(-10, 11))
 
 
 def measured(session: Session, result: Result, names: set[str]) -> dict[str, float]:
@@ -83,23 +84,38 @@ def norm(session: Session, result: Result) -> float:
     return float(np.median(lengths))
 
 
-def sharpness(session: Session, result: Result) -> float:
-    """The largest eigenvalue of the loss's Hessian on test samples, by power iteration.
-
-    Shi et al. 2023, Section 6.3 calls a minimum flat where the loss rises slowly around it.
-    """
+def _sharpest(session: Session, result: Result) -> tuple[float, torch.Tensor]:
+    """The largest eigenvalue of the loss's Hessian on test samples, and its direction, by power iteration."""
     setting = session.prepared.setting
     x, y = (part[:_SAMPLES] for part in setting.samples(setting.federation.test))
     w = torch.from_numpy(result.weights.astype(np.float32)).requires_grad_(True)
     (gradient,) = torch.autograd.grad(setting.model.loss(w, x, y), w, create_graph=True)
     generator = torch.Generator().manual_seed(0)
-    direction = torch.randn(len(w), generator=generator)
-    value = torch.zeros(())
+    turned = torch.randn(len(w), generator=generator)
+    direction, value = turned, torch.zeros(())
     for _ in range(_STEPS):
-        direction = direction / direction.norm()
+        direction = turned / turned.norm()
         (turned,) = torch.autograd.grad(gradient @ direction, w, retain_graph=True)
-        value, direction = turned @ direction, turned
-    return float(value)
+        value = turned @ direction
+    return float(value), direction
+
+
+def sharpness(session: Session, result: Result) -> float:
+    """Shi et al. 2023, Section 6.3 calls a minimum flat where the loss rises slowly around it."""
+    return _sharpest(session, result)[0]
+
+
+def landscape(session: Session, result: Result) -> tuple[tuple[float, float], ...]:
+    """(distance, loss on the same test samples) from the last model on, along the sharpest direction."""
+    setting = session.prepared.setting
+    x, y = (part[:_SAMPLES] for part in setting.samples(setting.federation.test))
+    w, direction = (
+        torch.from_numpy(result.weights.astype(np.float32)),
+        _sharpest(session, result)[1],
+    )
+    with torch.no_grad():
+        losses = [float(setting.model.loss(w + t * direction, x, y)) for t in _DISTANCES]
+    return tuple((t, round(loss, 6)) for t, loss in zip(_DISTANCES, losses, strict=True))
 
 
 _MEASURED: dict[str, Callable[[Session, Result], float]] = {

@@ -33,6 +33,7 @@ class Trial:
 
     `digest`: of all settings that decide the bits. `epsilon`: the true one, of the account that has
     spent most; `unit`: whom it protects. `curve`: (round, accuracy in percent) where it was looked at.
+    `landscape`: (distance, loss) along the sharpest direction, where sharpness is measured.
     `seconds`: of processor time; `megabytes`: the most memory that its process has held so far.
     """
 
@@ -45,6 +46,7 @@ class Trial:
     delta: float | None = None
     unit: str = ""
     curve: tuple[tuple[int, float], ...] = ()
+    landscape: tuple[tuple[float, float], ...] = ()
     seconds: float = 0.0
     megabytes: int = 0
 
@@ -151,7 +153,8 @@ def read(study: Study, folder: Path) -> Study:
 
 
 def _trial(entry: dict[str, Any]) -> Trial:
-    return Trial(**{**entry, "curve": tuple((int(r), float(a)) for r, a in entry["curve"])})
+    pairs = {name: tuple((a, b) for a, b in entry.get(name, ())) for name in ("curve", "landscape")}
+    return Trial(**{**entry, **pairs})
 
 
 def keep(study: Study, folder: Path) -> None:
@@ -193,7 +196,7 @@ def replicate(
 
 def run(job: Job) -> Trial:
     """One run, in memory."""
-    from dpacct_training.measures import measured
+    from dpacct_training.measures import landscape, measured
     from dpacct_training.prepare import prepare
     from dpacct_training.session import Session
 
@@ -209,6 +212,7 @@ def run(job: Job) -> Trial:
         delta=None if account is None else float(account.delta),
         unit="" if result.spent is None else result.spent.unit,
         curve=tuple((row["round"], round(100 * row["accuracy"], 4)) for row in result.rows),
+        landscape=landscape(session, result) if "sharpness" in job.measures else (),
         seconds=round(seconds, 2),
         megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     )

@@ -10,8 +10,9 @@ from dpacct_training.replicate import Study, Trial
 PICTURES = {
     "Accuracy against true epsilon, for all methods": "../figures/methods_epsilon.svg",
     "Learning curves of the papers' systems": "../figures/learning_curves.svg",
+    "The loss around the last models of DP-FedAvg and DP-FedSAM": "../figures/landscapes.svg",
 }
-"""Of the page in docs/; `python figures/make.py methods_epsilon learning_curves` draws them."""
+"""Of the page in docs/; `python figures/make.py methods_epsilon learning_curves landscapes` draws them."""
 HEAD = (
     "| paper | it claims | verdict | by, points [95 %] | needs more than | seeds | the paper's numbers"
     " | true epsilon | the paper's epsilon | command |"
