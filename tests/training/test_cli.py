@@ -305,7 +305,7 @@ def test_each_experiment_is_well_formed(path: Path) -> None:
 
 def well_formed(path: Path) -> None:
     experiment = Experiment.read(path)
-    source = sources.known()[experiment.sections["data"]["name"]]
+    source = sources.known()[experiment.sections["data"]["name"].removesuffix("-features")]
     assert experiment.source and experiment.note is not None
     for values in combinations(experiment)[:: max(1, len(combinations(experiment)) // 8)]:
         changed = experiment.changed(values)

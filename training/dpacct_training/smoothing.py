@@ -102,7 +102,7 @@ def best_factor(v: Vector, nu: float, most: float = 100.0, *, released: bool = F
 
     `v` is the public signal, or, with `released`, a noisy release whose noise has the standard
     deviation nu: then the estimated risk is minimised. Least risk of one release is not best for a
-    run of many: the bias of each adds up, while noise averages out (docs/training.md has numbers).
+    run of many: the bias of each adds up, while noise averages out (docs/smoothing.md has numbers).
 
     >>> smooth_signal = np.sin(np.arange(200) / 30.0)
     >>> best_factor(smooth_signal, 0.5) > 10 > best_factor(smooth_signal, 1e-6)
