@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import loss as loss_operators
 from . import stable
-from .loss import Blended, Branch, LossDistribution, Operator
+from .loss import Branch, LossDistribution, Operator
 from .stable import Floats, quiet
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ MOST_ATOMS = 1 << 16
 _REST = 2e-15
 # of the largest loss, or of all losses that are seen: a range of losses is at least as long
 _POINT = 1e-3
-_LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 _AT_ONCE = 128  # tilts of one table of moments
 
 
@@ -438,9 +436,8 @@ class Cut(Source):
         """Losses, here and there, and the logs of the P-density of the axis or of atoms."""
         losses, log_p = [self._points.loss], [self._points.log_p]
         for branch in self.of.branches:
-            low, high = extent(branch)
             with quiet():
-                loss, log_q = branch.at(np.linspace(low, high, 257))
+                loss, log_q = branch.at(np.linspace(*branch.extent, 257))
             # each place stands for the stretch around it
             losses += [np.append(loss[1:], loss[-1]), np.append(loss[0], loss[:-1])]
             log_p += [log_q + loss] * 2
@@ -469,200 +466,33 @@ class Cut(Source):
         return Pieces.join(*parts)
 
 
-def extent(branch: Branch) -> tuple[float, float]:
-    """The ends of a branch, infinite ones where P and Q have less than a float can hold."""
-    if not branch.square:
-        return branch.low, branch.high
-    centre, root = branch.linear / branch.square, 1.0 / math.sqrt(branch.square)
-    shift = branch.steep * math.copysign(1.0, branch.slope) / branch.square
-    low, high = min(centre, centre + shift) - 38.7 * root, max(centre, centre + shift) + 38.7 * root
-    return max(branch.low, min(low, branch.high)), min(branch.high, max(high, branch.low))
-
-
 def branch_pieces(branch: Branch, edges: Floats) -> Pieces:
-    """One piece between neighbouring edges, and what lies beyond them.
-
-    Mass and loss of a piece before any operator have closed forms, normal or exponential; `Reversed` and
-    `Sampled` do to a merged outcome what they do to each.
-    """
-    if any(isinstance(operator, Blended) for operator in branch.chain):
-        return _integrated(branch, edges)
-    ends = np.concatenate(([-math.inf], edges, [math.inf]))
-    with quiet():
-        x = branch.where(ends)
-    low, high = ends[:-1], ends[1:]
-    if branch.sign < 0.0:
-        x, low, high = x[::-1], low[::-1], high[::-1]
-    left, right = x[:-1], x[1:]
-    kept = right > left
-    left, right, low, high = left[kept], right[kept], low[kept], high[kept]
-    log_q, loss, slack, unsure = (_normal if branch.square else _exponential)(branch, left, right)
-    finite = np.where(np.isfinite(left), left, np.where(np.isfinite(right), right, 0.0))
-    before = np.abs(branch.slope * finite) + abs(branch.offset)
-    loss, log_q, share = _through(branch.chain, loss, log_q)
-    kept = np.isfinite(log_q) & np.isfinite(loss)
-    bottom, top = branch.range
-    with quiet():
-        size = np.where(
-            np.isfinite(low), np.abs(low), np.where(np.isfinite(high), np.abs(high), 0.0)
-        )
+    """One piece between neighbouring edges, and one beyond each end of them."""
+    ends, x, log_p, loss = branch.cells(edges)
     rounding = _ULPS * (1.0 + len(branch.chain))
-    pieces = Pieces(
-        log_q + loss,
-        loss,
-        np.maximum(low, bottom),
-        np.minimum(high, top),
-        slack + 4e-16 * len(branch.chain),
-        unsure * share + rounding * np.abs(loss),
-        2.0 * _ULPS * before * share + 2.0 * rounding * size,
-    )
-    return pieces if kept.all() else pieces.where(kept)
+    with quiet():
+        plain, log_q = branch.plain(x)
+        size = np.abs(log_q) + branch.square * x * x + np.abs(branch.linear * x) + np.abs(plain)
+        before = (np.abs(plain) + 2.0 * abs(branch.offset)) * _share(branch.chain, plain)
+        slip = 2.0 * _ULPS * before + 2.0 * rounding * np.abs(ends)
+    if branch.square and x.size > 2:  # there is no more beyond, wherever that ends
+        slip[[0, -1]] = slip[[1, -2]]
+    kept = np.isfinite(log_p) & np.isfinite(loss)
+    size, before, slip = (np.fmax(v[1:], v[:-1])[kept] for v in (size, before, slip))
+    low, high, log_p, loss = ends[:-1][kept], ends[1:][kept], log_p[kept], loss[kept]
+    slack = 4e-15 + 4e-16 * (len(branch.chain) + size)
+    unsure = 8e-16 * before + rounding * np.abs(loss) + 2e-15 * (high - low)
+    return Pieces(log_p, loss, low, high, slack, unsure, slip)
 
 
-def _through(
-    chain: tuple[Operator, ...], loss: Floats, log_q: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Loss and log Q-mass after the operators, and what an error of the loss counts then."""
+def _share(chain: tuple[Operator, ...], loss: Floats) -> Floats:
+    """What an error of the loss counts once all operators were applied."""
     share = np.ones(loss.shape)
-    with quiet():
-        for operator in chain:
-            before = loss
-            loss, log_q = operator.apply(loss, log_q, stable)
-            if isinstance(operator, loss_operators.Sampled):
-                share *= np.minimum(float(operator.rate) * np.exp(before - loss), 1.0)
-    return loss, log_q, np.where(np.isfinite(share), share, 1.0)
-
-
-def _integrated(branch: Branch, edges: Floats) -> Pieces:
-    """Pieces of a branch whose operators want each outcome by itself."""
-    with quiet():
-        ends = np.sort(branch.at(np.array(branch.extent))[0])
-    inside = edges[(edges > ends[0]) & (edges < ends[1])]
-    cuts = np.concatenate((ends[:1], inside, ends[1:]))
-    p, _, excess = branch.cells(cuts)
-    kept = p > 0.0
-    low, high, p = cuts[:-1][kept], cuts[1:][kept], p[kept]
-    loss = low - np.log1p(-np.minimum(excess[kept] / p, 1.0 - 1e-16))
-    slack = 1e-13
-    unsure = slack * (high - low) + 2.0 * _ULPS * (np.abs(low) + abs(branch.offset))
-    return Pieces(np.log(p), np.minimum(loss, high), low, high, slack, unsure, unsure)
-
-
-# -- masses before any operator -------------------------------------------------------------------
-
-# |x| times half the width of what the series is for
-_SLIM = 0.1
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-
-
-def _series(m: Floats, w: Floats) -> Floats:
-    """I - 1 with I the mean of e^{-s (m + s/2)} over [-w, w], for |m| w and w up to 0.1.
-
-    The normal density around m: sum of He_2k(m) w^2k / (2k+1)!, Hermite's polynomials; the term after the
-    last is below 3e-18.
-    """
-    t, square = m * m, w * w
-    he2 = t - 1.0
-    he4 = t * (t - 6.0) + 3.0
-    he6 = t * (t * (t - 15.0) + 45.0) - 15.0
-    he8 = t * (t * (t * (t - 28.0) + 210.0) - 420.0) + 105.0
-    total: Floats = square * (
-        he2 / 6.0 + square * (he4 / 120.0 + square * (he6 / 5040.0 + square * (he8 / 362880.0)))
-    )
-    return total
-
-
-def log_normal_mass(a: Floats, b: Floats) -> Floats:
-    """log(Phi(b) - Phi(a)) for a <= b, relative error of the mass some 1e-15 (1 + a^2).
-
-    Narrow intervals by a series, wider ones by ten Gauss-Legendre points: for |x| (b - a) <= 1 the next
-    term is below 2^-20/20! of the mass. Wide ones as a difference, of which then less than e^{-1/2} cancels.
-    """
-    with quiet():
-        middle, half = 0.5 * (a + b), 0.5 * (b - a)
-        slim = np.maximum(np.abs(middle), 1.0) * half <= _SLIM
-    result = np.empty(a.shape)
-    m, w = middle[slim], half[slim]
-    with quiet():
-        result[slim] = np.log(2.0 * w) + np.log1p(_series(m, w)) - 0.5 * m * m - _LOG_ROOT
-    if not slim.all():
-        result[~slim] = _log_wide_mass(a[~slim], b[~slim])
-    return result
-
-
-def _log_wide_mass(a: Floats, b: Floats) -> Floats:
-    """The same where intervals are not that narrow."""
-    from scipy.special import log_ndtr
-
-    with quiet():
-        flipped = a + b > 0.0
-        low, high = np.where(flipped, -b, a), np.where(flipped, -a, b)
-        upper = log_ndtr(high)
-        share = np.exp(log_ndtr(low) - upper)
-        result: Floats = upper + np.log1p(-np.where(np.isnan(share), 1.0, share))
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        narrow = np.isfinite(middle) & (2.0 * half * np.maximum(1.0, -low) <= 1.0)
-        if narrow.any():
-            m, w = middle[narrow], half[narrow]
-            total = np.zeros(m.shape)
-            for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
-                s = node * w
-                total += weight * np.exp(-s * (m + 0.5 * s))
-            result[narrow] = np.log(w * total) - 0.5 * m * m - _LOG_ROOT
-    return result
-
-
-_Masses = tuple[Floats, Floats, Floats, Floats]
-"""Log Q-mass, loss of the whole, and what the one (relative to its mass) and the other are off by."""
-
-
-def _normal(branch: Branch, low: Floats, high: Floats) -> _Masses:
-    """Intervals of normal noise, in its own deviations around Q's centre."""
-    root = math.sqrt(branch.square)
-    centre = branch.linear / root
-    a, b = low * root - centre, high * root - centre
-    mu = branch.slope / root
-    # log Q-mass of the line; P's centre lies mu further, where the two masses are level
-    weight = branch.base + 0.5 * centre * centre + _LOG_ROOT - math.log(root)
-    level = mu * (centre + 0.5 * mu) - branch.offset
-    log_q, log_p = log_normal_mass(a, b), log_normal_mass(a - mu, b - mu)
-    far = np.minimum(np.maximum(np.abs(a), np.abs(b)) + abs(mu), 40.0)
-    slack = 4e-15 + 8e-16 * far * np.maximum(far, abs(mu)) + 2e-16 * abs(weight)
-    with quiet():
-        loss = log_p - log_q + level
-        unsure = 2.0 * slack
-        middle, half = 0.5 * (a + b), 0.5 * (b - a)
-        slim = (np.abs(middle) + abs(mu) + 1.0) * half <= _SLIM
-    # a narrow piece's loss is that of its middle but for what the series differ by
-    m, w = middle[slim], half[slim]
-    moved = np.log1p(_series(m - mu, w)) - np.log1p(_series(m, w))
-    loss[slim] = mu * (m + centre) - branch.offset + moved
-    unsure[slim] = 8e-16 * (
-        abs(mu) * (np.abs(m) + abs(centre) + abs(mu)) + abs(branch.offset) + np.abs(moved)
-    )
-    return log_q + weight, loss, slack, unsure
-
-
-def _exponential(branch: Branch, low: Floats, high: Floats) -> _Masses:
-    """Intervals of noise that falls exponentially: e^{linear x} has the mean e^{linear m} sinh(a)/a."""
-    middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    q, p = _log_sinhc(branch.linear * half), _log_sinhc((branch.linear + branch.slope) * half)
-    loss = branch.slope * middle - branch.offset + (p - q)
-    log_q = branch.base + branch.linear * middle + np.log(2.0 * half) + q
-    slack = 4e-15 + 4e-16 * (np.abs(branch.linear * middle) + abs(branch.base) + q)
-    moved = 4e-16 * (1.0 + p + q) if branch.linear != -0.5 * branch.slope else 0.0
-    unsure = 4e-16 * (np.abs(branch.slope * middle) + abs(branch.offset)) + moved
-    return log_q, loss, slack, unsure
-
-
-def _log_sinhc(a: Floats) -> Floats:
-    """log(sinh(a)/a), even in a."""
-    size = np.abs(a)
-    square = size * size
-    near = square * (1.0 / 6.0 - square * (1.0 / 180.0 - square / 2835.0))
-    with quiet():
-        far = size + np.log(-np.expm1(-2.0 * size)) - np.log(2.0 * size)
-    return np.where(size < 0.02, near, far)
+    for operator in chain:
+        after, _ = operator.apply(loss, 0.0, stable)
+        share *= operator.moves(loss, after)
+        loss = after
+    return np.where(np.isfinite(share), share, 1.0)
 
 
 # -- a lattice that atoms lie on ------------------------------------------------------------------

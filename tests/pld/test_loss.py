@@ -95,12 +95,16 @@ def test_profile_of_the_reverse_is_the_mirror(law: LossDistribution) -> None:
 def test_cells_add_up_to_the_law(law: LossDistribution) -> None:
     low, high = (max(min(e, 120.0), -120.0) for e in law.range)
     edges = np.linspace(low - 1.0, high + 1.0, 3001)
-    at, p, q, excess = law.cells(edges)
-    assert (np.diff(at) <= 0.0).all()
-    assert (p >= 0.0).all() and (q >= 0.0).all() and (excess >= 0.0).all()
-    np.testing.assert_allclose(p, q + excess, rtol=1e-13, atol=0)
-    assert p.sum() + law.infinite == pytest.approx(1.0, abs=1e-13)
-    assert (q * np.exp(-at)).sum() + law.lost == pytest.approx(1.0, abs=1e-12)
+    p = [np.exp(law.log_p)]
+    q = [np.exp(law.log_q)]
+    for branch in law.branches:
+        ends, x, mass, loss = branch.cells(edges)
+        assert (np.diff(ends) >= 0.0).all() and (branch.sign * np.diff(x) >= 0.0).all()
+        assert (ends[:-1] <= loss).all() and (loss <= ends[1:]).all()
+        p.append(np.exp(mass))
+        q.append(np.exp(mass - loss))
+    assert np.concatenate(p).sum() + law.infinite == pytest.approx(1.0, abs=1e-13)
+    assert np.concatenate(q).sum() + law.lost == pytest.approx(1.0, abs=1e-12)
 
 
 @every_law
