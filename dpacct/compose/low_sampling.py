@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpacct.pld.loss import Branch, Reversed, Sampled
+from dpacct.pld.loss import Branch, Reversed, Sampled, gaussian, laplace
 from dpacct.pld.moments import Part, Summand
 from dpacct.pld.stable import TooFine, quiet
 
@@ -54,11 +54,11 @@ def _counted(law: Summand) -> _Counted | None:
 
 def _sampled(law: _Counted) -> SampledLaw:
     """As the expansion takes it (imported late: most plans need none of it)."""
-    from dpacct.pld.rare_law import Exponential, Normal, SampledLaw
+    from dpacct.pld.rare_law import SampledLaw
 
-    if law.branch.square:
-        return SampledLaw(Normal(law.branch.steep), law.rate, law.mirrored)
-    return SampledLaw(Exponential(law.branch.high), law.rate, law.mirrored)
+    branch = law.branch
+    release = gaussian(branch.steep) if branch.square else laplace(branch.high)
+    return SampledLaw(release, law.rate, law.mirrored)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -93,24 +92,15 @@ class Laplace(Mechanism, kind="laplace"):
 
 
 def _pair(b: float) -> Pair:
-    """Laplace(1, b) against Laplace(0, b). Raises `OutsideDomain` for an absurd b.
-
-    With lam = 1/b the loss has under Q atoms 1/2 at -lam and e^{-lam}/2 at +lam, and density
-    e^{-(lam+l)/2}/4 between.
-    """
-    import numpy as np
-
-    from dpacct.pld.loss import LossDistribution, between
+    """Laplace(1, b) against Laplace(0, b). Raises `OutsideDomain` for an absurd b."""
+    from dpacct.pld.loss import laplace
     from dpacct.pld.pair import FIXED_SIZE, POISSON, Pair
     from dpacct.pld.pieces import Cut
 
     if not 1e-100 <= b <= 1e100:
         raise OutsideDomain(f"b must be in [1e-100, 1e100], got {b:g}", argument="b")
-    lam, half = 1.0 / b, math.log(2.0)
-    density = between(-lam, lam, -0.5 * lam - 2.0 * half)
-    loss = LossDistribution(np.array([lam, -lam]), np.array([-lam - half, -half]), (density,))
     return Pair(
-        (Cut(loss),),
+        (Cut(laplace(1.0 / b)),),
         ("Laplace loss law, closed form",),
         (POISSON,),
         (FIXED_SIZE,),

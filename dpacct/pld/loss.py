@@ -30,7 +30,7 @@ _MOST_PARTS, _CHUNK = 1 << 20, 1 << 14  # of cells; and of those that are integr
 _PANELS = 4000  # of one branch at most
 _NATS = 45.0  # e^-45 of a peak is nothing
 _FAR = 38.7  # deviations of normal noise beyond which there is less than a float can hold
-_LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
+LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
 
 
 # -- operators on a branch ---------------------------------------------------------------------
@@ -662,10 +662,20 @@ _ROUGH_GRID = _ROUGH * (2.0 * _ROUGH_PARTS - 1.0)
 def gaussian(mu: float) -> LossDistribution:
     """N(mu, 1) against N(0, 1)."""
     return LossDistribution(
-        branches=(Branch(-math.inf, math.inf, -_LOG_NORMAL, 0.0, 1.0, mu, 0.5 * mu * mu),)
+        branches=(Branch(-math.inf, math.inf, -LOG_NORMAL, 0.0, 1.0, mu, 0.5 * mu * mu),)
     )
 
 
 def between(low: float, high: float, base: float, linear: float = -0.5) -> Branch:
     """Log Q-density base + linear l of the loss l itself on an interval."""
     return Branch(low, high, base, linear, 0.0, 1.0, 0.0)
+
+
+def laplace(reach: float) -> LossDistribution:
+    """Laplace noise that moves by so many scales: Q has 1/2 at the least loss, P at the largest.
+
+    Density e^{-(reach + l)/2}/4 between, under Q.
+    """
+    half = math.log(2.0)
+    density = between(-reach, reach, -0.5 * reach - 2.0 * half)
+    return LossDistribution(np.array([reach, -reach]), np.array([-reach - half, -half]), (density,))

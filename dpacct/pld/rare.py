@@ -112,7 +112,7 @@ def rough(laws: Counted, epsilon: float) -> float:
     rare = math.log(3.0 * steps)
     parts = []
     for law, n in laws:
-        far = float(law.loss(np.minimum(-ndtri_exp(-rare), law.release.ends[1])))
+        far = float(law.loss(np.minimum(-ndtri_exp(-rare), law.branch.high)))
         parts.append((law.near(max(epsilon / 3.0, far)), n))
     slope = slope_of_one(laws, epsilon)
     return float(np.logaddexp(one, chernoff(Sum(tuple(parts)), epsilon, min(slope, 1e280)) - 1.0))
@@ -480,7 +480,7 @@ class Question:
         """About the epsilon for this log delta: that of one jump, or of the common losses by Chernoff."""
         lowest = 1e-6 * min(law.rate for law, _ in self.laws)
         highest = max(
-            float(law.loss(np.array(min(law.release.ends[1], 40.0 + law.release.slope))))
+            float(law.loss(np.array(min(law.branch.high, 40.0 + law.branch.slope))))
             for law, _ in self.laws
         )
         for _ in range(3):
@@ -502,7 +502,7 @@ class Question:
             parts = []
             for law, n in self.laws:
                 far = float(
-                    law.loss(np.minimum(-ndtri_exp(-math.log(3.0 * steps)), law.release.ends[1]))
+                    law.loss(np.minimum(-ndtri_exp(-math.log(3.0 * steps)), law.branch.high))
                 )
                 parts.append((law.near(max(best / 3.0, far)), n))
             spread = math.sqrt(

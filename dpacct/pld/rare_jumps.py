@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .budget import tabulated
 from .rare_law import Array, SampledLaw, product
+from .stable import unmixed_loss
 
 Index = tuple[int, ...]
 
@@ -159,9 +160,7 @@ class Jumps:
     def _place(self, y: Array) -> Array:
         """A coordinate in which everything is smooth: the axis of the first law, not clipped."""
         law = self._axis
-        return law.release.place(
-            np.log1p(np.expm1(np.minimum(y, 600.0)) / law.rate) + np.maximum(y - 600.0, 0.0)
-        )
+        return law.branch.plain_where(unmixed_loss(law.rate, y))
 
     def _loss(self, x: Array) -> Array:
         return self._axis.loss(x)

@@ -4,27 +4,25 @@ A release on a sample of rate q has L = log(1 - q + q e^l), with l that of the r
 
     E[(1 - e^{y-L})_+] = q delta(l_y),  e^y Q(L > y) = e^y Q(l > l_y),  l_y = log(1 + (e^y - 1)/q)
 
-so a mechanism brings the profile and the tail of one release and no more. Everything is stated under Q.
+so of a release its profile and its tail are asked in closed form, and no more. Everything is stated under Q.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erfcx, log_ndtr
 
 from .budget import prepared
-from .stable import TooFine
+from .loss import LOG_NORMAL, Branch, LossDistribution
+from .stable import Floats, TooFine, unmixed_loss
 
-Array = npt.NDArray[np.float64]
+Array = Floats
 
-LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
 POINTS = 24
 # nats below the peak at which a panel is left out, and nats or radians that one may hold
 _FAINT, _PER_PANEL = 50.0, 24.0
@@ -62,144 +60,43 @@ def inner(a: Array, b: Array) -> Array:
     return total
 
 
-class Release(ABC):
-    """One release without sampling, along an axis on which its loss rises."""
-
-    @property
-    @abstractmethod
-    def slope(self) -> float:
-        """d l / d x."""
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Of the axis."""
-        return -math.inf, math.inf
-
-    @property
-    def extent(self) -> tuple[float, float]:
-        """The ends, infinite ones replaced by where no answer has as little mass."""
-        return self.ends
-
-    @property
-    def atoms(self) -> tuple[tuple[float, float], ...]:
-        """(loss, log of its Q-mass) of outcomes that have mass by themselves, by rising loss."""
-        return ()
-
-    @abstractmethod
-    def loss(self, x: Array) -> Array:
-        """Loss of the release at x."""
-
-    @abstractmethod
-    def place(self, loss: Array) -> Array:
-        """Where the loss of the release is this."""
-
-    @abstractmethod
-    def log_q(self, x: Array) -> Array:
-        """Log density under Q."""
-
-    @abstractmethod
-    def log_tail(self, loss: Array) -> Array:
-        """log Q(l > loss), of outcomes without mass of their own."""
-
-    @abstractmethod
-    def log_profile(self, loss: Array) -> Array:
-        """log of P(l' > loss) - e^loss Q(l' > loss), of the same outcomes, to full relative accuracy."""
+# -- closed forms of one release, of outcomes without mass of their own ------------------------------
 
 
-@dataclass(frozen=True)
-class Normal(Release):
-    """N(mu, 1) against N(0, 1)."""
-
-    mu: float
-
-    @property
-    def slope(self) -> float:
-        """1/sigma."""
-        return self.mu
-
-    @property
-    def extent(self) -> tuple[float, float]:
-        """40 deviations: e^-800."""
-        return -_AXIS, _AXIS + 2.0 * self.mu
-
-    def loss(self, x: Array) -> Array:
-        """Loss of the release at x."""
-        return self.mu * x - 0.5 * self.mu**2
-
-    def place(self, loss: Array) -> Array:
-        """Where the loss is this."""
-        return loss / self.mu + 0.5 * self.mu
-
-    def log_q(self, x: Array) -> Array:
-        """Log density under Q."""
-        return -0.5 * x * x - LOG_NORMAL
-
-    def log_tail(self, loss: Array) -> Array:
-        """log Q(l > loss)."""
-        result: Array = log_ndtr(-self.place(loss))
-        return result
-
-    def log_profile(self, loss: Array) -> Array:
-        """phi(x) (m(x) - m(x + mu)) with Mills' ratio m, at x = place - mu; far below, as 1 minus little."""
-        mu, x = self.mu, self.place(loss) - self.mu
-        near = np.maximum(x, -20.0)
-        fall = erfcx(near / math.sqrt(2.0)) - erfcx((near + mu) / math.sqrt(2.0))
-        value: Array = -0.5 * near * near - LOG_NORMAL + np.log(math.sqrt(0.5 * math.pi) * fall)
-        if float(np.min(x)) < -5.0:
-            above = log_ndtr(-x)
-            lost = self.loss(x + mu) + log_ndtr(-x - mu) - above
-            value = np.where(x < -5.0, above + np.log1p(-np.exp(np.minimum(lost, -1e-300))), value)
-        return value
+def _left(branch: Branch, loss: Array) -> Array:
+    """log(1 - e^{(l - reach)/2}), of Laplace noise that moves by `reach` scales."""
+    inside = np.clip(loss, branch.low, branch.high)
+    result: Array = np.log(-np.expm1(branch.linear * (branch.high - inside)))
+    return result
 
 
-@dataclass(frozen=True)
-class Exponential(Release):
-    """Laplace noise that moves by `reach` scales: density e^{-(l + reach)/2}/4 between two atoms."""
+def _log_tail(branch: Branch, loss: Array) -> Array:
+    """log Q(l > loss)."""
+    if branch.square:
+        tail: Array = log_ndtr(-branch.plain_where(loss))
+        return tail
+    inside = np.clip(loss, branch.low, branch.high)
+    return _left(branch, loss) + branch.base + branch.linear * inside - math.log(-branch.linear)
 
-    reach: float
 
-    @property
-    def slope(self) -> float:
-        """The axis is the loss itself."""
-        return 1.0
+def _log_profile(branch: Branch, loss: Array) -> Array:
+    """log of P(l' > loss) - e^loss Q(l' > loss), to full relative accuracy.
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The losses of the two atoms."""
-        return -self.reach, self.reach
-
-    @property
-    def atoms(self) -> tuple[tuple[float, float], ...]:
-        """Half of Q at the least loss, half of P at the largest."""
-        half = math.log(0.5)
-        return ((-self.reach, half), (self.reach, half - self.reach))
-
-    def loss(self, x: Array) -> Array:
-        """Loss of the release at x."""
-        return x
-
-    def place(self, loss: Array) -> Array:
-        """Where the loss is this."""
-        return loss
-
-    def log_q(self, x: Array) -> Array:
-        """Log density under Q."""
-        return -0.5 * (x + self.reach) - math.log(4.0)
-
-    def _left(self, loss: Array) -> Array:
-        """log(1 - e^{(l - reach)/2})."""
-        inside = np.clip(loss, -self.reach, self.reach)
-        result: Array = np.log(-np.expm1(0.5 * (inside - self.reach)))
-        return result
-
-    def log_tail(self, loss: Array) -> Array:
-        """log Q(l > loss)."""
-        inside = np.clip(loss, -self.reach, self.reach)
-        return self._left(loss) - 0.5 * (inside + self.reach) + math.log(0.5)
-
-    def log_profile(self, loss: Array) -> Array:
-        """(1 - e^{(l - reach)/2})^2 / 2."""
-        return 2.0 * self._left(loss) + math.log(0.5)
+    Normal: phi(x) (m(x) - m(x + mu)) with Mills' ratio m, at x = place - mu; far below, as 1 minus little.
+    Laplace: (1 - e^{(l - reach)/2})^2 / 2.
+    """
+    if not branch.square:
+        return 2.0 * _left(branch, loss) + math.log(0.5)
+    mu = branch.slope
+    x = branch.plain_where(loss) - mu
+    near = np.maximum(x, -20.0)
+    fall = erfcx(near / math.sqrt(2.0)) - erfcx((near + mu) / math.sqrt(2.0))
+    value: Array = -0.5 * near * near - LOG_NORMAL + np.log(math.sqrt(0.5 * math.pi) * fall)
+    if float(np.min(x)) < -5.0:
+        above = log_ndtr(-x)
+        lost = branch.plain(x + mu)[0] + log_ndtr(-x - mu) - above
+        value = np.where(x < -5.0, above + np.log1p(-np.exp(np.minimum(lost, -1e-300))), value)
+    return value
 
 
 @dataclass(frozen=True)
@@ -207,44 +104,56 @@ class SampledLaw:
     """A release on a sample of this rate, present against absent; or C_rate, its mirror image joined to it.
 
     Of C_rate (replace-one) losses above 0 are as they are, those below are their mirror image, the rest is 0.
+    The release has one branch, along which its loss rises: that of `gaussian`, or that of `laplace`.
     """
 
-    release: Release
+    release: LossDistribution
     rate: float
     mirrored: bool = False
 
+    @cached_property
+    def law(self) -> LossDistribution:
+        """On the sample, before any mirror."""
+        return self.release.sampled(self.rate)
+
+    @cached_property
+    def branch(self) -> Branch:
+        """Of that law."""
+        return self.law.branches[0]
+
+    @cached_property
+    def extent(self) -> tuple[float, float]:
+        """Of the axis: its ends, infinite ones replaced by where no answer has as little mass (e^-800)."""
+        if not self.branch.square:
+            return self.branch.low, self.branch.high
+        return -_AXIS, _AXIS + 2.0 * self.branch.slope
+
     def loss(self, x: Array) -> Array:
         """log(1 - q + q e^l) at x."""
-        base = self.release.loss(x)
-        large = base > 600.0
-        near = np.log1p(self.rate * np.expm1(np.where(large, 0.0, base)))
-        return np.where(large, base + math.log(self.rate), near)
-
-    def _unmixed(self, y: Array) -> Array:
-        inside = np.expm1(np.minimum(y, 600.0)) / self.rate
-        return np.where(y > 600.0, y - math.log(self.rate), np.log1p(np.maximum(inside, -1.0)))
+        result: Array = self.branch.at(x)[0]
+        return result
 
     def place(self, y: Array) -> Array:
         """x at which the loss is y, within the axis."""
-        return np.clip(
-            self.release.place(self._unmixed(y)), self.release.ends[0], self.release.ends[1]
-        )
+        return self.branch.where(y)
+
+    def log_q(self, x: Array) -> Array:
+        """Log density under Q."""
+        result: Array = self.branch.plain(x)[1]
+        return result
 
     def log_p(self, x: Array) -> Array:
         """Log density under P."""
-        return self.release.log_q(x) + self.loss(x)
+        return self.log_q(x) + self.loss(x)
 
     @cached_property
     def masses(self) -> tuple[tuple[float, float], ...]:
-        """(loss, log of its Q-mass) of outcomes with mass of their own, on the side of larger losses."""
-        return tuple(
-            (float(self.loss(self.release.place(np.array(loss)))), log_q)
-            for loss, log_q in self.release.atoms
-        )
+        """(loss, log of its Q-mass) of outcomes with mass of their own, by rising loss."""
+        return tuple(sorted(zip(self.law.losses.tolist(), self.law.log_q.tolist(), strict=True)))
 
     def log_h(self, y: Array) -> Array:
         """log E[(1 - e^{y-L})_+], y > 0."""
-        value = math.log(self.rate) + self.release.log_profile(self._unmixed(y))
+        value = math.log(self.rate) + _log_profile(self.branch, unmixed_loss(self.rate, y))
         for loss, log_q in self.masses:
             part = log_q + loss + np.log(-np.expm1(np.minimum(y - loss, 0.0)))
             value = np.logaddexp(value, part)
@@ -252,7 +161,7 @@ class SampledLaw:
 
     def log_d(self, y: Array) -> Array:
         """log of -d/dy of that, e^y Q(L > y)."""
-        value = self.release.log_tail(self._unmixed(y))
+        value = _log_tail(self.branch, unmixed_loss(self.rate, y))
         for loss, log_q in self.masses:
             value = np.logaddexp(value, np.where(y < loss, log_q, -np.inf))
         return y + value
@@ -260,18 +169,12 @@ class SampledLaw:
     @property
     def largest(self) -> float:
         """Supremum of the losses."""
-        if math.isinf(self.release.ends[1]):
-            return math.inf
-        return float(self.loss(np.array(self.release.ends[1])))
+        return self.law.range[1]
 
     @property
     def least(self) -> float:
         """Infimum of the losses, or of those of the side that is not mirrored."""
-        if self.mirrored:
-            return -self.largest
-        if math.isinf(self.release.ends[0]):
-            return math.log1p(-self.rate)
-        return float(self.loss(np.array(self.release.ends[0])))
+        return -self.largest if self.mirrored else self.law.range[0]
 
     def near(
         self,
@@ -316,16 +219,15 @@ class Near:
     ) -> Near:
         """See `SampledLaw.near`."""
         prepared()
-        release = law.release
         top = float(law.place(np.array(level)))
-        low = float(law.place(np.array(0.0))) if law.mirrored else release.extent[0]
-        high = min(top, release.extent[1])
+        low = float(law.place(np.array(0.0))) if law.mirrored else law.extent[0]
+        high = min(top, law.extent[1])
         exponents = (0.0, 1.0, 2.0, *tilts)
         split = None if floor is None else float(law.place(np.array(floor)))
         losses, log_w, widths = _side(law, low, high, exponents, frequency, split)
         atoms = [(loss, log_q) for loss, log_q in law.masses if loss <= level]
         if law.mirrored:
-            end = release.extent[1]
+            end = law.extent[1]
             other, log_v, width = _side(
                 law, low, end, (0.0, 1.0, *(1.0 - e for e in tilts)), frequency
             )
@@ -465,14 +367,14 @@ def _side(
     if not low < high:
         empty = np.empty(0)
         return empty, empty, empty
-    unit = min(2.5, 8.0 / law.release.slope)
+    unit = min(2.5, 8.0 / law.branch.slope)
     count = math.ceil((high - low) / unit)
     if count > _MOST_POINTS:
         raise TooFine
     edges = np.linspace(low, high, count + 1)
     if split is not None and low < split < high:
         edges = np.unique(np.append(edges, split))
-    losses, log_q = law.loss(edges), law.release.log_q(edges)
+    losses, log_q = law.loss(edges), law.log_q(edges)
     size = log_q + np.multiply.outer(np.array(exponents), losses)
     heavy = size > size.max(axis=1, keepdims=True) - _FAINT
     if split is not None and low < split < high:  # a line may count what is above it alone
@@ -495,4 +397,4 @@ def _side(
     node, weight = legendre(POINTS)
     x = (start[:, None] + width[:, None] * (0.5 + 0.5 * node)).ravel()
     w = (0.5 * width[:, None] * weight).ravel()
-    return law.loss(x), law.release.log_q(x) + np.log(w), w
+    return law.loss(x), law.log_q(x) + np.log(w), w

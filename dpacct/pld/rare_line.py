@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from .budget import tabulated
 from .rare_law import Array, Near, inner, product
-from .stable import TooFine
+from .stable import TooFine, log1p
 
 Complexes = npt.NDArray[np.complex128]
 
@@ -325,24 +325,16 @@ def _log_integrand(
     without = np.zeros(t.shape, dtype=complex)
     for table, wave in zip(tables, waves, strict=True):
         whole, few = wave.of(blocks)
-        total += table.count * log1p(whole.real, whole.imag)
+        total += table.count * log1p(whole)
         if floored and table.above.any():
             share = few / (1.0 + whole)
-            without += table.count * log1p(-share.real, -share.imag)
+            without += table.count * log1p(-share)
     if floored:
         tiny = np.abs(without) < 1e-4
         near = np.where(tiny, without, 1.0)
         series = np.log(-near) + near / 2.0 + near * near / 24.0
         total += np.where(tiny, series, np.log(-np.expm1(np.where(tiny, 1.0, without))))
     return total
-
-
-def log1p(real: Array, imag: Array) -> Complexes:
-    """log(1 + real + i imag), accurate where that is near 1."""
-    square = (1.0 + real) ** 2 + imag * imag
-    close = 0.5 * np.log1p(2.0 * real + real * real + imag * imag)
-    result: Complexes = np.where(square > 0.3, close, 0.5 * np.log(np.maximum(square, 1e-300)))
-    return result + 1j * np.arctan2(imag, 1.0 + real)
 
 
 def valley(near: Near, exponent: float) -> float | None:

@@ -107,7 +107,9 @@ def unmixed_loss(rate: float, loss: Floats) -> Floats:
     """The inverse, log(1 + (e^loss - 1)/r); -inf at and below log(1 - r)."""
     with quiet():
         inside = np.expm1(np.minimum(loss, _HUGE)) / rate
-        value = np.where(inside > -1.0, np.log1p(np.maximum(inside, -1.0)), -np.inf)
+        value = np.log1p(np.maximum(inside, -1.0))
+        if not np.max(loss, initial=0.0) > _HUGE:
+            return np.asarray(value)
         # 1 + (e^loss - 1)/r = e^loss/r (1 - (1-r) e^-loss)
         far = loss - math.log(rate) + np.log1p(-(1.0 - rate) * np.exp(-np.maximum(loss, _HUGE)))
         return np.where(loss > _HUGE, far, value)

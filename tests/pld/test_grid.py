@@ -16,7 +16,8 @@ from dpacct.pld.coin import Thinned
 from dpacct.pld.densities import Densities
 from dpacct.pld.derived import Backwards, Mirrored, Sampled, backwards, sampled
 from dpacct.pld.grid import Grid, GridLaw, aligned_step, grid_laws
-from dpacct.pld.loss import LossDistribution, between, gaussian
+from dpacct.pld.loss import LossDistribution, gaussian
+from dpacct.pld.loss import laplace as laplace_pair
 from dpacct.pld.pieces import Cut, Source, natural_step
 from dpacct.pld.stable import Floats
 
@@ -55,17 +56,10 @@ def truth(kind: str, size: float, rate: float, way: str, epsilon: float) -> floa
     return weight * one(epsilon + math.log(rate / weight)) if weight > 0.0 else 0.0
 
 
-def laplace_distribution(b: float) -> LossDistribution:
-    """Laplace(1, b) against Laplace(0, b)."""
-    lam, half = 1.0 / b, math.log(2.0)
-    return LossDistribution(
-        np.array([-lam, lam]),
-        np.array([-half, -half - lam]),
-        (between(-lam, lam, -2.0 * half - 0.5 * lam),),
-    )
-
-
-BASES = {"normal": lambda size: gaussian(1.0 / size), "laplace": laplace_distribution}
+BASES = {
+    "normal": lambda size: gaussian(1.0 / size),
+    "laplace": lambda size: laplace_pair(1.0 / size),
+}
 
 
 def amplified(kind: str, size: float, rate: float, way: str, in_pieces: bool) -> Source:

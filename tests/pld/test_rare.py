@@ -17,8 +17,9 @@ import pytest
 
 import dpacct as dp
 from dpacct.pld import rare
+from dpacct.pld.loss import gaussian
 from dpacct.pld.rare_jumps import cumulants, gauss_rule
-from dpacct.pld.rare_law import Normal, SampledLaw
+from dpacct.pld.rare_law import SampledLaw
 from dpacct.pld.stable import quiet
 from dpacct.vocabulary import Strength
 from tests.pld.rare_plans import Plan, plans
@@ -30,7 +31,7 @@ WAYS = [(row, way) for row in TRUTHS["two"] for way in row["log_delta"]]
 
 
 def _law(row: dict[str, Any], mirrored: bool = False) -> SampledLaw:
-    return SampledLaw(Normal(1.0 / float(row["sigma"])), float(row["rate"]), mirrored)
+    return SampledLaw(gaussian(1.0 / float(row["sigma"])), float(row["rate"]), mirrored)
 
 
 def _holds(reading: rare.Reading, truth: float, most: float = 1e-9) -> None:
@@ -85,7 +86,7 @@ def test_plans_are_answered_to_rounding_and_delta_gives_epsilon_back(plan: Plan)
     ],
 )
 def test_the_level_does_not_matter(rate: float, sigma: float, steps: float, epsilon: float) -> None:
-    laws = [(SampledLaw(Normal(1.0 / sigma), rate), steps)]
+    laws = [(SampledLaw(gaussian(1.0 / sigma), rate), steps)]
     results = []
     with quiet():
         for level in (0.3, 0.2, 0.15, 0.1, 0.08):
@@ -106,7 +107,7 @@ def test_laws_that_are_equal_may_be_stated_apart(
     rate: float, sigma: float, steps: float, epsilon: float
 ) -> None:
     """The expansion over counts of jumps of two equal laws is that over the counts of one."""
-    law = SampledLaw(Normal(1.0 / sigma), rate)
+    law = SampledLaw(gaussian(1.0 / sigma), rate)
     whole = rare.Question([(law, steps)]).read(epsilon)
     apart = rare.Question([(law, 0.3 * steps), (law, 0.7 * steps)]).read(epsilon)
     assert abs(whole.log_delta - apart.log_delta) <= whole.error + apart.error
@@ -114,7 +115,7 @@ def test_laws_that_are_equal_may_be_stated_apart(
 
 def test_lines_of_the_largest_loss_resolve_what_lies_above_a_floor() -> None:
     """Where common losses outweigh it by e^400 its panels were coarse: 3e-5 off, 3e-11 said."""
-    laws, epsilon = [(SampledLaw(Normal(1 / 5.8319), 2.589e-12), 796.0)], 9.141214218e-10
+    laws, epsilon = [(SampledLaw(gaussian(1 / 5.8319), 2.589e-12), 796.0)], 9.141214218e-10
     with np.errstate(all="ignore"):
         counted, telescoped = rare.by_jumps(laws, epsilon, (0.3,)), rare.by_lines(laws, epsilon)
         assert counted is not None and telescoped is not None and len(telescoped.contours) > 1
@@ -129,7 +130,7 @@ def test_what_is_left_out_is_charged_to_the_upper_end() -> None:
 
 
 def test_the_rule_of_a_sum_has_its_moments() -> None:
-    law = SampledLaw(Normal(1.0), 1e-3)
+    law = SampledLaw(gaussian(1.0), 1e-3)
     near = law.near(0.01)
     one = cumulants(near.moments(1.0), 16)
     rule = gauss_rule([(one, 50.0)], 8)
