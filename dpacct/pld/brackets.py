@@ -71,14 +71,14 @@ class Beside:
     def of(cls, laws: Laws, total: Sum) -> Beside:
         """At the saddle's epsilon."""
         alone, epsilon = decided(laws, None), total.saddle_epsilon
-        log_delta = with_alone(total.log_delta, alone, epsilon)
+        log_delta = with_alone(total.peak, alone, epsilon)
         infinite = mass_at_infinity(laws)
         if infinite > 0.0:
             log_delta = float(np.logaddexp(log_delta, math.log(infinite)))
-        whole = math.exp(min(log_delta - total.log_delta, 40.0))
+        whole = math.exp(min(log_delta - total.peak, 40.0))
         lost = 0.0
         if alone.q > 0.0:
-            lost = math.exp(min(epsilon + math.log(alone.q) - total.log_delta, 40.0))
+            lost = math.exp(min(epsilon + math.log(alone.q) - total.peak, 40.0))
         return cls(log_delta, whole, lost)
 
 
@@ -390,7 +390,7 @@ def _at_delta(log_target: float, width: float, floor: float) -> Question:
             return saddle_for_log_delta(laws, log_target - 30.0, c)
         wanted = math.log(finite)
         return saddle(
-            laws, c, lambda total: wanted - with_alone(total.log_delta, alone, total.saddle_epsilon)
+            laws, c, lambda total: wanted - with_alone(total.peak, alone, total.saddle_epsilon)
         )
 
     def log_width(total: Sum, beside: Beside) -> float:

@@ -18,40 +18,15 @@ import numpy.typing as npt
 
 from .budget import MOST_TERMS, most_places
 from .grid import GridLaw, dot
+from .saddle import Totals
 from .spectrum import NIL, UNIT, Part, Spectrum, nil_from, transform
 from .stable import Complexes, Floats, TooFine, log1p
 
 # -- where a tilted composition lives: its saddle, and a window by Chernoff -----------------------
 
 Laws = Sequence[tuple[GridLaw, float]]
-
-
-@dataclass(frozen=True)
-class Sum:
-    """Log moment, mean and variance of a composition of lattice laws, tilted by c."""
-
-    c: float
-    log_moment: float
-    mean: float
-    variance: float
-
-    @property
-    def saddle_epsilon(self) -> float:
-        """The epsilon of which c is the saddle of log M(s) - s eps - log s - log(1+s)."""
-        return self.mean - 1.0 / self.c - 1.0 / (1.0 + self.c)
-
-    @property
-    def log_delta(self) -> float:
-        """About log delta at that epsilon: the saddle-point estimate."""
-        c = self.c
-        spread = self.variance + 1.0 / c**2 + 1.0 / (1.0 + c) ** 2
-        return (
-            self.log_moment
-            - c * self.saddle_epsilon
-            - math.log(c)
-            - math.log1p(c)
-            - 0.5 * math.log(2.0 * math.pi * spread)
-        )
+Sum = Totals[float]
+"""Log moment, mean and variance of a composition of grid laws, tilted by c."""
 
 
 def tilted_sum(laws: Laws, c: float) -> Sum:
@@ -77,7 +52,7 @@ def saddle_for_epsilon(laws: Laws, epsilon: float, guess: float) -> Sum:
 
 def saddle_for_log_delta(laws: Laws, log_delta: float, guess: float) -> Sum:
     """The tilt at whose saddle epsilon delta is about e^log_delta."""
-    return saddle(laws, guess, lambda total: log_delta - total.log_delta)
+    return saddle(laws, guess, lambda total: log_delta - total.peak)
 
 
 def saddle(laws: Laws, guess: float, gap: Callable[[Sum], float]) -> Sum:

@@ -160,7 +160,7 @@ class Layouts:
         below, tilted, counts for nothing. (Both are charged as any cut tail is.) Where no loss is below
         some number, losses that decide the matter alone are set apart instead, exactly.
         """
-        self._log_delta = min(self._log_delta, total.log_delta - 5.0)
+        self._log_delta = min(self._log_delta, total.peak - 5.0)
         nats = 12.0 - math.log(TAILS * self._width / self._steps)
         spread = math.sqrt(tilted_sum(uppers, 0.0).variance)
         epsilon, edge = total.saddle_epsilon, math.inf
@@ -215,7 +215,7 @@ class Layouts:
 
     def gap(self, uppers: Laws, lowers: Laws, total: Sum) -> float:
         """How far log moments are apart. A loss that alone decides the matter weighs 1/delta: no more."""
-        most = -total.log_delta
+        most = -total.peak
         return sum(
             count * _gap(upper, lower, total.c, most)
             for (upper, count), (lower, _) in zip(uppers, lowers, strict=True)
@@ -271,7 +271,7 @@ def _density(law: GridLaw, total: Sum) -> tuple[Floats, Floats, Floats]:
     assert law.between is not None
     middle = 0.5 * (law.losses[1:] + law.losses[:-1])
     level = total.c * middle - law.cumulants(total.c).log_moment
-    most = min(max(-total.log_delta, 0.0), _LARGEST_LOG)
+    most = min(max(-total.peak, 0.0), _LARGEST_LOG)
     mass = law.between * np.exp(np.minimum(level, most))
     return law.losses[1:].copy(), mass, np.diff(law.losses)
 

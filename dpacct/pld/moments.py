@@ -10,10 +10,10 @@ Gauss and Legendre between ends; atoms are nodes of any rule.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,10 @@ import numpy.typing as npt
 from .budget import prepared, tabulated
 from .loss import Branch, LossDistribution
 from .stable import Array, Complexes, Floats, TooFine, expm1_linear, log1p, quiet, sin_linear
+
+if TYPE_CHECKING:
+    from .coin import Round
+    from .stack import Stack
 
 Bools = npt.NDArray[np.bool_]
 Nodes = tuple[Array, Array]  # losses, and logs of their P-weights
@@ -47,107 +51,10 @@ class Cumulants:
     third: float = 0.0
 
 
-class Summand(Protocol):
-    """A law that contours take, among others: a `LossDistribution`, or a `Round` of a coin."""
-
-    def __hash__(self) -> int: ...
-
-    @property
-    def losses(self) -> Floats:
-        """Of finite atoms."""
-        ...
-
-    @property
-    def log_q(self) -> Floats:
-        """Log Q-masses of the atoms."""
-        ...
-
-    @property
-    def log_p(self) -> Floats:
-        """Log P-masses of the atoms."""
-        ...
-
-    @property
-    def branches(self) -> tuple[Branch, ...]:
-        """What else there is."""
-        ...
-
-    @property
-    def infinite(self) -> float:
-        """P-mass where Q is 0."""
-        ...
-
-    @property
-    def lost(self) -> float:
-        """Q-mass where P is 0."""
-        ...
-
-    @property
-    def gaussian(self) -> float | None:
-        """mu, where the loss is that of N(mu, 1) against N(0, 1)."""
-        ...
-
-    @property
-    def inner(self) -> Tossed | None:
-        """What runs in a round, and how often; None for a single release."""
-        ...
-
-    @property
-    def stacked(self) -> Stacked | None:
-        """Many laws at once, whose atoms are not listed; None for a single release."""
-        ...
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Infimum and supremum of the finite losses."""
-        ...
-
-    @property
-    def variance(self) -> float:
-        """About E[L^2]."""
-        ...
-
-    def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
-        """See `LossDistribution.profile`; raises `TooFine` where it is not known."""
-        ...
-
-    def truncated(self, log_tail: float) -> LossDistribution:
-        """See `LossDistribution.truncated`; raises `TooFine` where it is not known."""
-        ...
-
-
-Part = tuple[Summand, float]
-Parts = Sequence[Part]
-
-
-class Tossed(Protocol):
-    """A round: what runs in it by a coin."""
-
-    @property
-    def parts(self) -> Parts:
-        """What runs."""
-        ...
-
-    @property
-    def rate(self) -> float:
-        """How often."""
-        ...
-
-    def prepare(self, low: float, high: float) -> Moments:
-        """M for real tilts in [low, high]."""
-        ...
-
-
-class Stacked(Protocol):
-    """Many laws at once."""
-
-    def prepare(self) -> Moments:
-        """M at any tilt."""
-        ...
-
-    def portions(self, c: float) -> Iterator[Moments]:
-        """M of some of them at a time, those that are widest under the tilt c first."""
-        ...
+Summand: TypeAlias = "LossDistribution | Round | Stack"
+"""A law that contours take, among others: of a release, of a coin's round, or of many small laws at once."""
+Part: TypeAlias = "tuple[Summand, float]"
+Parts: TypeAlias = "Sequence[Part]"
 
 
 class Moments(Protocol):
