@@ -14,6 +14,7 @@ from flint import arb
 
 from dpacct.declare.number import ln
 from dpacct.errors import DpacctError, NotCertified
+from dpacct.pld.interval import Interval
 
 from .balls import Enclosure, ball, fraction, precision
 from .effort import CLOSED, allowance, read_cost, spend
@@ -54,38 +55,14 @@ Seeks = Seeker | FarSeeker | LatticeSeeker
 Proof = Line | FarDraws | Lattice
 
 
-class Solved(Protocol):
-    """A float answer with its ends; `resolved` is False where it is an end of a bracket, maybe far off."""
-
-    @property
-    def value(self) -> float:
-        """The answer."""
-        ...
-
-    @property
-    def lower(self) -> float:
-        """Its lower end."""
-        ...
-
-    @property
-    def upper(self) -> float:
-        """Its upper end."""
-        ...
-
-    @property
-    def resolved(self) -> bool:
-        """Whether it is more than an end of a bracket."""
-        ...
-
-
 class Engine(Protocol):
     """The fast engine's answers for one direction: where the search starts."""
 
-    def epsilon(self, log_target: float) -> Solved:
+    def epsilon(self, log_target: float) -> Interval:
         """Epsilon at a log delta."""
         ...
 
-    def log_delta(self, epsilon: float) -> Solved:
+    def log_delta(self, epsilon: float) -> Interval:
         """Log delta at an epsilon."""
         ...
 
@@ -276,7 +253,7 @@ class Direction:
     def _compare(enclosure: Enclosure, target: Fraction) -> bool | None:
         return True if enclosure.upper <= target else False if enclosure.lower > target else None
 
-    def _asked(self, question: Callable[[Engine], Solved]) -> Solved | None:
+    def _asked(self, question: Callable[[Engine], Interval]) -> Interval | None:
         """What the fast engine says; None where it gives up."""
         if self._engine is None:
             return None

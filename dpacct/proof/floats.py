@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
 from .balls import precision
@@ -152,67 +152,39 @@ def _level(branch: Branch) -> float:
 FloatLaws = Sequence[tuple[FloatLaw, int]]
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Cumulants of a composition at a real abscissa c."""
-
-    c: float
-    log_moment: float
-    mean: float
-    variance: float
-
-    @classmethod
-    def of(cls, laws: FloatLaws, c: float) -> Totals:
-        """Those of a product of moment functions."""
-        parts = [[count * cumulant for cumulant in law.cumulants(c)] for law, count in laws]
-        return cls(c, *(sum(column) for column in zip(*parts, strict=True)))
-
-    @property
-    def curvature(self) -> float:
-        """F''(c), F(s) = log M(s) - s eps - log s - log(1+s)."""
-        return self.variance + 1.0 / self.c**2 + 1.0 / (1.0 + self.c) ** 2
-
-    @property
-    def saddle_epsilon(self) -> float:
-        """The epsilon whose saddle is c."""
-        return self.mean - 1.0 / self.c - 1.0 / (1.0 + self.c)
-
-    def height(self, epsilon: float) -> float:
-        """F(c)."""
-        return self.log_moment - self.c * epsilon - math.log(self.c) - math.log1p(self.c)
-
-    def log_delta_estimate(self, epsilon: float) -> float:
-        """Gaussian (saddle-point) estimate of log delta from the line at c."""
-        gap = epsilon - self.saddle_epsilon
-        spread = 0.5 * math.log(2.0 * math.pi * self.curvature)
-        return self.height(epsilon) - spread - 0.5 * gap * gap / self.curvature
+def totals(laws: FloatLaws, c: float) -> Totals[float]:
+    """Cumulants of a composition at one tilt."""
+    parts = [[count * cumulant for cumulant in law.cumulants(c)] for law, count in laws]
+    return Totals(c, *(sum(column) for column in zip(*parts, strict=True)))
 
 
-def saddle_for_epsilon(laws: FloatLaws, epsilon: float) -> Totals:
+def saddle_for_epsilon(laws: FloatLaws, epsilon: float) -> Totals[float]:
     """The c whose saddle has this epsilon."""
 
-    def gap(total: Totals) -> float:
+    def gap(total: Totals[float]) -> float:
         return (total.saddle_epsilon - epsilon) / math.sqrt(total.curvature)
 
     return _solved(laws, gap, 0.05)
 
 
-def saddle_for_log_delta(laws: FloatLaws, log_delta: float) -> Totals:
+def saddle_for_log_delta(laws: FloatLaws, log_delta: float) -> Totals[float]:
     """The c at whose own epsilon the saddle's estimate is this delta."""
 
-    def gap(total: Totals) -> float:
-        return log_delta - total.log_delta_estimate(total.saddle_epsilon)
+    def gap(total: Totals[float]) -> float:
+        return log_delta - total.peak
 
     return _solved(laws, gap, 0.1)
 
 
-def _solved(laws: FloatLaws, gap: Callable[[Totals], float], tolerance: float) -> Totals:
+def _solved(
+    laws: FloatLaws, gap: Callable[[Totals[float]], float], tolerance: float
+) -> Totals[float]:
     """The c at which a rising gap is about 0, by secants of log c between two bounds."""
     low = high = math.log(5.0)
     reach = 0.5
 
-    def at(u: float) -> tuple[Totals, float]:
-        total = Totals.of(laws, math.exp(u))
+    def at(u: float) -> tuple[Totals[float], float]:
+        total = totals(laws, math.exp(u))
         value = gap(total)
         return total, value if value == value else math.inf
 

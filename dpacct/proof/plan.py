@@ -38,15 +38,18 @@ class Base:
     """A dominating pair; `near`: that of an absent unit, at half the distance of two that are exchanged.
 
     `below`: a pair that is surely dominated, where the base is only a bound; None: the base itself.
+    `reverse`: the pair with P and Q exchanged, where it is not its own mirror image.
     """
 
     pair: Step
     near: Step
     below: Step | None = None
+    reverse: Step | None = None
 
     def plain(self) -> BallPairs:
         """One release."""
-        return BallPairs((self.pair,), (self.below,) if self.below else None)
+        both = (self.pair,) if self.reverse is None else (self.pair, self.reverse)
+        return BallPairs(both, (self.below,) if self.below else None)
 
     def poisson(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
         """One release on a Poisson sample."""
@@ -56,7 +59,9 @@ class Base:
         return BallPairs(self._both(self.pair, rate), lower)
 
     def uniform(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
-        """One release on a sample of fixed size."""
+        """One release on a sample of fixed size; raises `Unsupported` where no unit is exchanged."""
+        if self.reverse is not None:
+            raise Unsupported("method 'certified' has no proof for such tables", argument="method")
         upper = (self._on(self.pair, exchange, rate),)
         return BallPairs(upper, self._both(self.below or self.pair, rate))
 
@@ -144,7 +149,7 @@ def _exponential(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
     return Base(Step(stated.bounded_range, (eta,)), middle, middle)
 
 
-def _tables(fields: Mapping[str, Any], adjacency: Adjacency) -> Tables:
+def _tables(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
     if adjacency is Adjacency.REPLACE_ONE:
         message = "method 'certified' has no proof for tables of which either may be with the unit"
         raise Unsupported(message, argument="method")
@@ -154,33 +159,13 @@ def _tables(fields: Mapping[str, Any], adjacency: Adjacency) -> Tables:
     rows = [_number({"p": x}, "p") for name in ("p", "q") for x in fields[name]]
     half = len(rows) // 2
     p, q = (sum(masses, Fraction(0)) for masses in (rows[:half], rows[half:]))
-    return Tables((*(x / p for x in rows[:half]), *(x / q for x in rows[half:])))
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Two lists of probabilities, with the unit and without it: not its own mirror image."""
-
-    numbers: tuple[Fraction, ...]
-
-    def plain(self) -> BallPairs:
-        """One release, in both directions."""
-        return BallPairs(
-            (Step(stated.table, self.numbers), Step(stated.table_reversed, self.numbers))
-        )
-
-    def poisson(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
-        """One release on a Poisson sample."""
-        step = Step(stated.table, self.numbers, rate=rate)
-        return BallPairs((replace(step, sampled=remove), replace(step, sampled=add)))
-
-    def uniform(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
-        """Never asked: a sample of fixed size is exchanged, which `_tables` refuses."""
-        raise Unsupported("method 'certified' has no proof for such tables", argument="method")
+    masses = (*(x / p for x in rows[:half]), *(x / q for x in rows[half:]))
+    pair = Step(stated.table, masses)
+    return Base(pair, pair, reverse=Step(stated.table_reversed, masses))
 
 
 _MOST_ROWS = 2000
-BASES: dict[str, Callable[[Mapping[str, Any], Adjacency], Base | Tables]] = {
+BASES: dict[str, Callable[[Mapping[str, Any], Adjacency], Base]] = {
     "gaussian": _gaussian,
     "gaussian-statistic": _gaussian,
     "laplace": _laplace,

@@ -16,6 +16,7 @@ import numpy as np
 from flint import arb
 
 from dpacct.errors import NotCertified
+from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
 from .balls import precision
@@ -23,10 +24,10 @@ from .effort import SEARCH, line_cost, rule_cost, spend
 from .floats import (
     FloatLaw,
     FloatLaws,
-    Totals,
     log_payoff_peak,
     saddle_for_epsilon,
     saddle_for_log_delta,
+    totals,
 )
 from .less_atoms import LessAtoms
 from .line import Contour, Line, Steps, prepared
@@ -81,8 +82,8 @@ class Seeker:
         spend(SEARCH / 3.0)
         self._laws, self._floats = laws, floats
         with searching():
-            self.total: Totals = saddle_for_epsilon(floats, epsilon)
-            estimate = self.total.log_delta_estimate(epsilon)
+            self.total: Totals[float] = saddle_for_epsilon(floats, epsilon)
+            estimate = self.total.log_delta(epsilon)
         spend(sum(law.node_count for law, _ in floats) * _SEARCH_NODE)
         if log_delta is None or abs(estimate - log_delta) > _FAR_OFF:
             log_delta = estimate if log_delta is None else min(estimate, log_delta)
@@ -99,14 +100,14 @@ class Seeker:
         if best > _FEW:
             for factor in _RETREATS:
                 with np.errstate(all="ignore"):
-                    total = Totals.of(self._floats, self.total.c * factor)
+                    total = totals(self._floats, self.total.c * factor)
                 effort = self._effort(aim, total)
                 if effort < 0.8 * best:
                     best, chosen = effort, total
         self.total = chosen
         return self.step(aim)
 
-    def _effort(self, aim: Aim, total: Totals) -> float:
+    def _effort(self, aim: Aim, total: Totals[float]) -> float:
         """About the number of nodes on the line through total.c, were the tilted loss normal."""
         kept, self.total = self.total, total
         step = self.step(aim)[0]
