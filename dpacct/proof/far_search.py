@@ -20,7 +20,7 @@ from .line import Line
 from .plan import Laws
 from .rule import Rules, rules_to_json
 from .rules import Wanted
-from .search import Aim, Evidence, Vertical, fitted, propose_rules, searching
+from .search import Aim, Evidence, Vertical, fitted, period_for, propose_rules, searching
 from .split_floats import SplitFloats
 from .step import Step
 from .window import Window
@@ -129,14 +129,13 @@ class Terms:
 
     def _line(self, far: int, c: float, height: float, log_delta: float, nats: float) -> _Term:
         """h and the shifts of eq. (2), and about how many nodes there will be."""
-        best = []
-        for shifts in (c * _SHIFTS, -c * _SHIFTS[:9]):
-            values = self.heights(far, c + shifts, self.logs(c + shifts))
-            steps = 2.0 * math.pi * abs(shifts) / np.logaddexp(0.0, values - log_delta + nats + 2.0)
-            j = int(np.argmax(steps))
-            best.append((float(steps[j]), float(abs(shifts[j]))))
-        (above, up), (below, down) = best
-        step = min(above, below)
+
+        def bounds(tilts: Floats) -> Floats:
+            return self.heights(far, tilts, self.logs(tilts))
+
+        aim = Aim(self.epsilon, log_delta, nats)
+        period, up, down = period_for(bounds, c, c * _SHIFTS, c * _SHIFTS[:9], aim)
+        step = 2.0 * math.pi / period
         needed = height - log_delta + nats
         count = self._nodes(far, c, needed, step)
         bits = 64.0 + 1.5 * needed

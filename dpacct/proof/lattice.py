@@ -24,7 +24,7 @@ from dpacct.errors import NotCertified
 
 from .balls import ball
 from .choices import demand, positive, real, whole
-from .line import Terms, payoff_peak, power, rotations
+from .line import Aliased, Terms, power, rotations
 from .stated import unit_of
 from .step import Step
 
@@ -98,34 +98,32 @@ def _index(loss: arb, unit: arb) -> int:
     return int(index)
 
 
-class Lattice:
+class Lattice(Aliased):
     """The tabulated period of a composition: good for every epsilon near the tilt's."""
 
     def __init__(self, steps: Sequence[tuple[Step, int]], period: Period) -> None:
         where = places(steps)
         demand(where is not None, "losses that are on no lattice")
         assert where is not None
-        self.period, self._where = period, where
-        self._escaped = 1 - kept(steps)
-        self._c = arb(period.c)
-        n, d, top = period.nodes, where.unit, period.nodes // 2
+        self._nodes, self._where, self._escaped = period.nodes, where, 1 - kept(steps)
+        n, d, top, c = period.nodes, where.unit, period.nodes // 2, arb(period.c)
         table = [acb(1)] * (top + 1)
         for points, count in where.laws:
             bins = [acb(0)] * n
             for j, mass in points:
-                bins[-j % n] += mass * (self._c * j * d).exp()
+                bins[-j % n] += mass * (c * j * d).exp()
             row = acb.dft(bins)
             table = [a * power(b, count) for a, b in zip(table, row, strict=False)]
         self._turns = rotations(acb(0, -2 * arb.pi() / n).exp(), top)
-        first, second = (-self._c * d).exp(), (-(self._c + 1) * d).exp()
+        first, second = (-c * d).exp(), (-(c + 1) * d).exp()
         self._steep = [m / (1 - first * z) for m, z in zip(table, self._turns, strict=True)]
         self._flat = [m / (1 - second * z) for m, z in zip(table, self._turns, strict=True)]
-        self._ends = self._alias_factors()
+        super().__init__(period.c, period.up, period.down, n * d)
 
     @property
     def node_count(self) -> int:
         """Nodes that a reading adds up."""
-        return self.period.nodes // 2
+        return self._nodes // 2
 
     def _moment(self, y: arb) -> arb:
         where = self._where
@@ -134,21 +132,9 @@ class Lattice:
             total *= sum((m * (y * j * where.unit).exp() for j, m in points), arb(0)) ** count
         return total
 
-    def _alias_factors(self) -> tuple[arb, arb]:
-        period = self.period.nodes * self._where.unit  # copies of delta are so far apart
-        up, down = arb(self.period.up), arb(self.period.down)
-
-        def factor(y: arb, a: arb) -> arb:
-            return self._moment(y) * payoff_peak(y) / (a * period).expm1()
-
-        above = factor(self._c + up, up)
-        if self.period.down > 0.0:
-            return above, factor(self._c - down, down)
-        return above, 1 / (self._c * period).expm1()
-
     def terms(self, epsilon: arb) -> Terms:
         """The sum, and an upper bound of each error, at this epsilon."""
-        where, n, c = self._where, self.period.nodes, self._c
+        where, n, c = self._where, self._nodes, self.c
         first = math.ceil(float(((epsilon - where.base) / where.unit).mid()))
         u = where.base + first * where.unit
         if not u > epsilon:  # a loss that cannot be told from epsilon, or a float that is one off
@@ -164,15 +150,9 @@ class Lattice:
             shift = self._turns[i] if 2 * i <= n else self._turns[n - i].conjugate()
             value = ((steep - drop * flat) * shift).real
             total += value if k == 0 or 2 * k == n else 2 * value
-        below = self._ends[1]
-        if self.period.down > 0.0:
-            below = below * (-(c - arb(self.period.down)) * epsilon).exp()
         return {
             "sum": total * (-c * (u - where.base)).exp() / n,
-            "aliasing above": (
-                self._ends[0] * (-(c + arb(self.period.up)) * epsilon).exp()
-            ).upper(),
-            "aliasing below": below.upper(),
+            **self.aliasing(epsilon),
             "tie": tie.upper(),
         }
 

@@ -16,6 +16,7 @@ from .balls import precision
 from .effort import SEARCH, lattice_cost, spend
 from .floats import log_payoff_peak
 from .lattice import MOST_NODES, Lattice, Period, places
+from .search import Aim, period_for
 from .step import Step
 
 FORM = "lattice"
@@ -86,19 +87,20 @@ class LatticeSeeker:
         self, c: float, epsilon: float, log_delta: float, nats: float
     ) -> tuple[float, dict[str, Any], int]:
         """(cost, choice, bits) of one tilt."""
-        need = nats + 2.0
-        ups, downs = c * np.append(_SHARES, (1.5, 3.0)), c * _SHARES
-        above = np.maximum(1.0, self.bounds(c + ups, epsilon) - log_delta + need) / ups
-        below = np.maximum(1.0, self.bounds(c - downs, epsilon) - log_delta + need) / downs
-        up, down = int(np.argmin(above)), int(np.argmin(below))
-        flat = (need - log_delta) / c
-        reach = max(float(above[up]), min(float(below[down]), flat))
-        nodes = 1 << max(3, math.ceil(math.log2(max(8.0, reach / self._unit))))
-        lower = 0.0 if flat < below[down] else float(downs[down])
-        chosen = {"c": c, "nodes": nodes, "up": float(ups[up]), "down": lower}
+        aim = Aim(epsilon, log_delta, nats)
+
+        def bounds(tilts: Floats) -> Floats:
+            return self.bounds(tilts, epsilon)
+
+        ups = c * np.append(_SHARES, (1.5, 3.0))
+        period, up, down = period_for(bounds, c, ups, c * _SHARES, aim)
+        nodes = 1 << max(3, math.ceil(math.log2(max(8.0, period / self._unit))))
+        chosen = {"c": c, "nodes": nodes, "up": up, "down": down}
         height = float(self.log_moments(np.array([c]))[0]) - c * epsilon
         # near s = 0 the kernel is large, and its two halves cancel
         lost = max(0.0, height - log_delta) + 2.0 * max(0.0, -math.log(c * self._unit))
         most = max(count for _, _, count in self._laws)
-        bits = 64 + math.ceil((need + lost + math.log(most) + math.log(nodes)) / math.log(2.0))
+        bits = 64 + math.ceil(
+            (nats + 2.0 + lost + math.log(most) + math.log(nodes)) / math.log(2.0)
+        )
         return nodes * (1.0 + bits / 256.0), chosen, bits

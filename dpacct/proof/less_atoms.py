@@ -7,8 +7,6 @@ eq. (14) to (16) of docs/theory/certificate.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from flint import acb, arb
 
 from .choices import Unsound
@@ -17,13 +15,12 @@ from .moments import Moments
 from .outcomes import folded, stick
 
 
-@dataclass
 class LessAtoms(Line):
     """One law, repeated."""
 
     def _fill(self) -> list[acb]:
         moments, count = self._only()
-        h, n = arb(self.contour.step), self.contour.count
+        h, n = self._step, self.contour.count
         table = []
         for whole, atoms in zip(moments.row(h, n), moments.atom_row(h, n), strict=True):
             fewer = atoms ** (count - 1)
@@ -39,7 +36,7 @@ class LessAtoms(Line):
     def _tail_factor(self) -> arb:
         """Eq. (15): (1/pi) binom(T, 2) (A + V/tau)^{T-2} V^2/(3 tau^3)."""
         moments, count = self._only()
-        tau = self.contour.count * arb(self.contour.step)
+        tau = self.contour.count * self._step
         v = moments.variation()
         pairs = arb(count) * (count - 1) / 2
         base = moments.atoms_at_c() + v / tau

@@ -9,7 +9,7 @@ This module knows nothing of how c, h, n and the rules were found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from flint import acb, arb
@@ -94,25 +94,48 @@ def power(moment: acb, count: int) -> acb:
     return acb(disc(size), disc(size))
 
 
-@dataclass
-class Line:
+class Aliased:
+    """What a sum over the line Re s = c has besides delta: copies of it, `period` apart, eq. (2)."""
+
+    def __init__(self, c: float, up: float, down: float, period: arb) -> None:
+        self.c, self._up, self._down, self._period = arb(c), arb(up), arb(down), period
+        self._ends = self._alias_factors()
+
+    def _moment(self, y: arb) -> arb:
+        """M(y) of the whole composition, real y > 0."""
+        raise NotImplementedError
+
+    def _alias_factors(self) -> tuple[arb, arb]:
+        """The bounds of all copies above epsilon and of all below, but for e^{-y epsilon}."""
+
+        def factor(y: arb, a: arb) -> arb:
+            return self._moment(y) * payoff_peak(y) / (a * self._period).expm1()
+
+        above = factor(self.c + self._up, self._up)
+        if self._down > 0:
+            return above, factor(self.c - self._down, self._down)
+        return above, 1 / (self.c * self._period).expm1()
+
+    def aliasing(self, epsilon: arb) -> Terms:
+        """An upper bound of the copies at this epsilon."""
+        above, below = self._ends
+        if self._down > 0:
+            below = below * (-(self.c - self._down) * epsilon).exp()
+        above = above * (-(self.c + self._up) * epsilon).exp()
+        return {"aliasing above": above.upper(), "aliasing below": below.upper()}
+
+
+class Line(Aliased):
     """The tabulated composition on Re s = c: good for every epsilon near the saddle's."""
 
-    steps: Steps
-    contour: Contour
-    _table: list[acb] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, steps: Steps, contour: Contour) -> None:
         """Tabulate M(s)/(s (s+1)), eps left out."""
-        contour = self.contour
-        c, h = arb(contour.c), arb(contour.step)
-        table = self._fill()
-        for k in range(contour.count + 1):
-            s = acb(c, k * h)
-            table[k] = table[k] / (s * (s + 1))
-        self._table = table
+        self.steps, self.contour = steps, contour
+        c, self._step = arb(contour.c), arb(contour.step)
+        points = (acb(c, k * self._step) for k in range(contour.count + 1))
+        self._table = [m / (s * (s + 1)) for m, s in zip(self._fill(), points, strict=True)]
         self._decays = self._tail_factor()
-        self._ends = self._alias_factors()
+        super().__init__(contour.c, contour.up, contour.down, 2 * arb.pi() / self._step)
 
     @property
     def node_count(self) -> int:
@@ -120,58 +143,37 @@ class Line:
         return self.contour.count
 
     def _fill(self) -> list[acb]:
-        contour = self.contour
-        table = [acb(1)] * (contour.count + 1)
+        table = [acb(1)] * (self.contour.count + 1)
         for law, count in self.steps:
-            row = law.row(arb(contour.step), contour.count)
+            row = law.row(self._step, self.contour.count)
             table = [a * power(b, count) for a, b in zip(table, row, strict=True)]
         return table
 
     def _tail_factor(self) -> arb:
         """(1/pi) M(c) sum over [t_i, t_{i+1}] of e^{-deficit(t_i)} int dt/t^2, eq. (3)."""
-        t = self.contour.count * arb(self.contour.step)
+        t = self.contour.count * self._step
         total = arb(0)
         for i in range(self.contour.doublings + 1):
             lost = sum((count * law.deficit(t) for law, count in self.steps), arb(0))
             share = 1 / (2 * t) if i < self.contour.doublings else 1 / t
             total += (-lost).exp() * share
             t = 2 * t
-        return (total * self._moment(arb(self.contour.c)) / arb.pi()).upper()
+        return (total * log_moment(self.steps).exp() / arb.pi()).upper()
 
     def _moment(self, y: arb) -> arb:
         log = sum((count * law.moment(y).log() for law, count in self.steps), arb(0))
         return log.exp()
 
-    def _alias_factors(self) -> tuple[arb, arb]:
-        c, h = arb(self.contour.c), arb(self.contour.step)
-        two_pi = 2 * arb.pi()
-
-        def factor(y: arb, a: arb) -> arb:
-            return self._moment(y) * payoff_peak(y) / (two_pi * a / h).expm1()
-
-        up, down = arb(self.contour.up), arb(self.contour.down)
-        above = factor(c + up, up)
-        if self.contour.down > 0.0:
-            return above, factor(c - down, down)
-        return above, 1 / (two_pi * c / h).expm1()
-
     def terms(self, epsilon: arb) -> Terms:
         """The sum, and an upper bound of each error, at this epsilon."""
-        contour = self.contour
-        c, h = arb(contour.c), arb(contour.step)
-        factor = (-c * epsilon).exp()
-        turns = rotations(acb(0, -h * epsilon).exp(), contour.count)
+        factor = (-self.c * epsilon).exp()
+        turns = rotations(acb(0, -self._step * epsilon).exp(), self.contour.count)
         total = self._table[0].real / 2
         for value, turn in zip(self._table[1:], turns[1:], strict=True):
             total += (value * turn).real
-        total *= factor
-        below = self._ends[1]
-        if contour.down > 0.0:
-            below = below * (-(c - arb(contour.down)) * epsilon).exp()
         return {
-            "sum": total * h / arb.pi(),
-            "aliasing above": (self._ends[0] * (-(c + arb(contour.up)) * epsilon).exp()).upper(),
-            "aliasing below": below.upper(),
+            "sum": total * factor * self._step / arb.pi(),
+            **self.aliasing(epsilon),
             "tail": (self._decays * factor).upper(),
         }
 

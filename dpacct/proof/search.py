@@ -73,6 +73,26 @@ def searching() -> Iterator[None]:
         raise NotCertified(message) from error
 
 
+def period_for(
+    bounds: Callable[[Floats], Floats], c: float, ups: Floats, downs: Floats, aim: Aim
+) -> tuple[float, float, float]:
+    """(period, up, down): how far apart copies of delta may be, eq. (2), for a share of the error budget.
+
+    `bounds`: logs of the moment bound at some tilts; `ups`, `downs`: how far these may be from c.
+    """
+    best: list[tuple[float, float]] = []
+    for sign, shifts in ((1.0, ups), (-1.0, downs)):
+        excess = bounds(c + sign * shifts) - aim.log_delta + aim.nats + 2.0
+        periods = np.logaddexp(0.0, excess) / shifts
+        k = int(np.argmin(periods))
+        best.append((float(periods[k]), float(shifts[k])))
+    (above, up), (below, down) = best
+    plain = (aim.nats + 2.0 - aim.log_delta) / c  # delta <= 1
+    if plain < below:
+        below, down = plain, 0.0
+    return max(above, below), up, down
+
+
 class Seeker:
     """Saddle and moments of one direction, kept between trials."""
 
@@ -121,22 +141,13 @@ class Seeker:
         """(h, up, down) of eq. (2), for a share of the error budget."""
         c = self.total.c
         unit = math.sqrt(2.0 * (aim.nats + 5.0) / self.total.curvature)
-        best: list[tuple[float, float]] = []
-        for sign, reach in (
-            (1.0, min(2.0 * unit, (_HIGHEST - 1.0) * c)),
-            (-1.0, min(1.5 * unit, 0.98 * c)),
-        ):
-            shifts = reach * _SHIFTS
-            bound = _log_bounds(self._floats, c + sign * shifts, aim.epsilon)
-            nats = np.logaddexp(0.0, bound - aim.log_delta + aim.nats + 2.0)
-            steps = 2.0 * math.pi * shifts / nats
-            k = int(np.argmax(steps))
-            best.append((float(steps[k]), float(shifts[k])))
-        (h_up, up), (h_down, down) = best
-        h_one = 2.0 * math.pi * c / (aim.nats + 2.0 - aim.log_delta)
-        if h_one > h_down:
-            h_down, down = h_one, 0.0
-        return min(h_up, h_down), up, down
+
+        def bounds(tilts: Floats) -> Floats:
+            return _log_bounds(self._floats, tilts, aim.epsilon)
+
+        ups = min(2.0 * unit, (_HIGHEST - 1.0) * c) * _SHIFTS
+        period, up, down = period_for(bounds, c, ups, min(1.5 * unit, 0.98 * c) * _SHIFTS, aim)
+        return 2.0 * math.pi / period, up, down
 
     def propose(
         self, epsilon: float, log_delta: float | None, nats: float
