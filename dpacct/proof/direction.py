@@ -309,7 +309,7 @@ class Direction:
             return slope if 0.0 < slope < math.inf else 1.0 / max(epsilon, 1e-300)
         try:
             with allowance(math.inf if self._split is None else _SHORT):
-                return self._seeker(Fraction(epsilon), log_target).total.c
+                return self._seeker(Fraction(epsilon), log_target).place.total.c
         except _GIVES_UP:
             return 1.0 / max(epsilon, 1e-300)
 

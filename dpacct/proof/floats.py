@@ -14,6 +14,7 @@ from .balls import precision
 from .law import Branch
 from .rules import View
 from .step import Step
+from .window import Part, Window, Windowed
 
 _X, _W = np.polynomial.legendre.leggauss(24)
 _NATS = 60.0  # e^-60 of a peak is nothing
@@ -21,6 +22,10 @@ _EDGE = 11.0  # deviations of the noise
 _MOST_PANELS = 4000
 _FAR = 5000.0  # deviations of the noise at which a hill is far out
 _BULK = 60.0
+_IN_WINDOW, _BEYOND = (
+    1.5,
+    40.0,
+)  # panels under a window, and how many widths are looked at beyond it
 _SPAN = 3.0  # tilts of one set of nodes, up and down
 _BITS = 96
 
@@ -33,17 +38,21 @@ def log_payoff_peak(c: Floats) -> Floats:
 class FloatLaw:
     """One step's loss as nodes: atoms, and Gauss-Legendre panels where a branch matters at the tilts."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Step | Part) -> None:
+        window = step.window if isinstance(step, Part) else None
         with precision(_BITS):
             law = step.law()
             self._atoms = (
                 np.array([float(x.mid()) for x, _ in law.atoms]),
                 np.array([float(m.log().mid()) for _, m in law.atoms]),
             )
-            self._views = [(View(branch, None), _level(branch)) for branch in law.branches]
-        self.normal = float(step.mu_squared) if step.normal else None
+            self._views = [(View(branch, window), _level(branch)) for branch in law.branches]
+        self.normal = float(step.mu_squared) if isinstance(step, Step) and step.normal else None
+        self._highest = min((_highest(view) for view, _ in self._views), default=math.inf)
         self._ends = 0.0, 0.0
         self._nodes: tuple[Floats, Floats] = self._atoms
+        if window is not None:  # which has the same nodes at any tilt
+            self._ends, self._nodes = (0.0, math.inf), self._of_tilts(np.ones(1))
 
     def nodes(self, tilts: Floats) -> tuple[Floats, Floats]:
         """(losses, log weights) that are good for these tilts."""
@@ -58,10 +67,13 @@ class FloatLaw:
                 hills = np.linspace(*self._ends, 2 + int(steep * self._ends[1] / 10.0))
                 # in order, each once; np.unique would import numpy.ma
                 used = np.array(sorted({*np.geomspace(*self._ends, 5).tolist(), *hills.tolist()}))
-            parts = [self._atoms, *(self._panels(view, level, used) for view, level in self._views)]
-            losses, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
-            self._nodes = losses, weights
+            self._nodes = self._of_tilts(used)
         return self._nodes
+
+    def _of_tilts(self, tilts: Floats) -> tuple[Floats, Floats]:
+        parts = [self._atoms, *(self._panels(view, level, tilts) for view, level in self._views)]
+        losses, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return losses, weights
 
     def _panels(self, view: View, level: float, tilts: Floats) -> tuple[Floats, Floats]:
         powers = tilts + 1.0 if view.favoured else -tilts
@@ -69,7 +81,7 @@ class FloatLaw:
         edges = self._edges(view, powers, width)
         places = np.concatenate((edges[:, 0], edges.mean(axis=1), edges[:, 1]))
         kept = np.ones(len(edges), dtype=bool)
-        if len(edges) > 8:  # what no tilt in use sees is left out
+        if len(edges) > 8 and not view.cut:  # what no tilt in use sees is left out
             seen = np.multiply.outer(powers, view.log_r(places)) + view.density(places)
             near = (seen - seen.max(axis=1, keepdims=True)).max(axis=0) > -_NATS
             kept = near.reshape(3, -1).any(axis=0)
@@ -85,6 +97,9 @@ class FloatLaw:
     def _edges(self, view: View, powers: Floats, width: float) -> Floats:
         """Panels, a row of two ends each, of the places that may matter."""
         first, last = view.start, view.end
+        if view.window is not None:
+            low, high = first if first is not None else -_EDGE, _last_seen(view.window)
+            return _cut(low, high, min(width, _IN_WINDOW))
         if not view.normal:
             assert first is not None and last is not None
             return _cut(first, last, width)
@@ -110,7 +125,8 @@ class FloatLaw:
         losses, weights = self.nodes(cs)
         terms = np.multiply.outer(cs, losses) + weights
         top = terms.max(axis=1)
-        return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
+        values = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+        return np.where(cs > self._highest, np.inf, values)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """log M, and the mean and variance of the tilted loss."""
@@ -125,10 +141,32 @@ class FloatLaw:
         centred = losses - mean
         return top + math.log(whole), mean, float(p @ (centred * centred)) / whole
 
+    def decays(self, c: float, t: Floats) -> Floats:
+        """-log |M(c + it)/M(c)| at some frequencies."""
+        losses, weights = self.nodes(np.array([c]))
+        terms = c * losses + weights
+        p = np.exp(terms - terms.max())
+        size = np.abs(np.exp(1j * np.multiply.outer(t, losses)) @ p) / p.sum()
+        return np.asarray(-np.log(np.maximum(size, 1e-300)))
+
     @property
     def node_count(self) -> int:
         """Nodes in use."""
         return self._nodes[0].size
+
+
+def _last_seen(window: Window) -> float:
+    """The last place of a window's nodes: a large tilt may raise a hill far beyond its end."""
+    return window.end + _BEYOND * window.width + 30.0
+
+
+def _highest(view: View) -> float:
+    """The largest tilt whose hill under a window is among the nodes; any, where there is no window."""
+    window = view.window
+    if window is None:
+        return math.inf
+    square, end = window.width**2, window.end if view.far else window.near
+    return ((_last_seen(window) - 3.0) * (1.0 + square) - end) / (view.mu * square) - 1.0
 
 
 def _cut(low: float, high: float, width: float) -> Floats:
@@ -145,7 +183,8 @@ def _spread(peaks: Floats) -> Floats:
 def _level(branch: Branch) -> float:
     """log of the Q-density of x, less what `View.density` has of it."""
     view = View(branch, None)
-    centre = branch.weight(view.centre)
+    weight = branch.weight.base if isinstance(branch.weight, Windowed) else branch.weight
+    centre = weight(view.centre)
     return float(centre.mid()) + math.log(view.mu)
 
 

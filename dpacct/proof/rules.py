@@ -58,6 +58,7 @@ class View:
         self.start = None if branch.start is None else self.place(float(branch.start.mid()))
         self.end = None if branch.end is None else self.place(float(branch.end.mid()))
         self.window = window if isinstance(branch.weight, Windowed) else None
+        self.cut = window is not None
         self.sharp = window is not None and window.lone
         self.far = isinstance(branch.weight, Windowed) and branch.weight.far
         self.growth = 1.0 if self.window is None else 1.0 + self.window.width**-2

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from flint import arb
@@ -93,82 +93,6 @@ def period_for(
     return max(above, below), up, down
 
 
-class Seeker:
-    """Saddle and moments of one direction, kept between trials."""
-
-    def __init__(
-        self, laws: Laws, floats: FloatLaws, epsilon: float, log_delta: float | None
-    ) -> None:
-        spend(SEARCH / 3.0)
-        self._laws, self._floats = laws, floats
-        with searching():
-            self.total: Totals[float] = saddle_for_epsilon(floats, epsilon)
-            estimate = self.total.log_delta(epsilon)
-        spend(sum(law.node_count for law, _ in floats) * _SEARCH_NODE)
-        if log_delta is None or abs(estimate - log_delta) > _FAR_OFF:
-            log_delta = estimate if log_delta is None else min(estimate, log_delta)
-        self.log_delta = log_delta
-        self.excess = self.total.height(epsilon) - log_delta
-
-    def settle(self, aim: Aim) -> tuple[float, float, float]:
-        """Move the line where few nodes do, and return (h, up, down) there.
-
-        Just below a tilt at which rare large losses take over, the saddle is flat: a line further
-        left costs little in height, and far larger steps are possible on it.
-        """
-        best, chosen = self._effort(aim, self.total), self.total
-        if best > _FEW:
-            for factor in _RETREATS:
-                with np.errstate(all="ignore"):
-                    total = totals(self._floats, self.total.c * factor)
-                effort = self._effort(aim, total)
-                if effort < 0.8 * best:
-                    best, chosen = effort, total
-        self.total = chosen
-        return self.step(aim)
-
-    def _effort(self, aim: Aim, total: Totals[float]) -> float:
-        """About the number of nodes on the line through total.c, were the tilted loss normal."""
-        kept, self.total = self.total, total
-        step = self.step(aim)[0]
-        self.total = kept
-        excess = total.height(aim.epsilon) - aim.log_delta
-        if not math.isfinite(excess):
-            return math.inf
-        return math.sqrt(2.0 * (aim.nats + max(0.0, excess)) / total.curvature) / step
-
-    def step(self, aim: Aim) -> tuple[float, float, float]:
-        """(h, up, down) of eq. (2), for a share of the error budget."""
-        c = self.total.c
-        unit = math.sqrt(2.0 * (aim.nats + 5.0) / self.total.curvature)
-
-        def bounds(tilts: Floats) -> Floats:
-            return _log_bounds(self._floats, tilts, aim.epsilon)
-
-        ups = min(2.0 * unit, (_HIGHEST - 1.0) * c) * _SHIFTS
-        period, up, down = period_for(bounds, c, ups, min(1.5 * unit, 0.98 * c) * _SHIFTS, aim)
-        return 2.0 * math.pi / period, up, down
-
-    def propose(
-        self, epsilon: float, log_delta: float | None, nats: float
-    ) -> tuple[Evidence, Line]:
-        """A contour and rules for this aim, and the line built on them."""
-        spend(SEARCH)
-        log_delta = self.log_delta if log_delta is None else log_delta
-        aim, laws = Aim(epsilon, log_delta, nats), self._laws
-        with searching():
-            step, up, down = self.settle(aim)
-        c = self.total.c
-        height = self.total.log_moment - c * epsilon  # log M(c) e^{-c eps}
-        cancelled = max(0.0, height - math.log(max(c * (1.0 + c), 1e-300)) - log_delta)
-        most = max(count for _, count in laws)
-        inner = nats + cancelled + math.log(most) + 3.0
-        wanted = Wanted(c, max(c - down, 1e-3 * c) if down else c, c + up, inner, most, nats)
-        fit = fitted(laws, wanted, aim, Vertical(c, step, up, down, height))
-        form = "contour less atoms" if isinstance(fit.line, LessAtoms) else "contour"
-        return {"form": form, "bits": fit.bits, **fit.to_json()}, fit.line
-
-
 @dataclass(frozen=True)
 class Fitted:
     """A line, and what it was built of."""
@@ -182,36 +106,102 @@ class Fitted:
         return {"contour": asdict(self.line.contour), "rules": rules_to_json(self.rules)}
 
 
-class Vertical(NamedTuple):
-    """Re s = c, the step and shifts of eq. (2), and log M(c) e^{-c eps} there."""
+class Place:
+    """The tilt at which a line of these laws may stand, and what it takes there."""
 
-    c: float
-    step: float
-    up: float
-    down: float
-    height: float
+    def __init__(self, laws: Pieces, floats: FloatLaws, total: Totals[float]) -> None:
+        self.laws, self.floats, self.total = laws, floats, total
 
+    def effort(self, aim: Aim) -> float:
+        """About the number of nodes on the line, were the tilted loss normal."""
+        excess = self.total.height(aim.epsilon) - aim.log_delta
+        if not math.isfinite(excess):
+            return math.inf
+        depth = 2.0 * (aim.nats + max(0.0, excess)) / self.total.curvature
+        return math.sqrt(depth) / self.step(aim)[0]
 
-def fitted(
-    laws: Pieces, wanted: Wanted, aim: Aim, at: Vertical, *, spare: int = _SPARE, less: bool = True
-) -> Fitted:
-    """The line at this place whose errors are within the aim; `less`: atoms may be taken out."""
-    rules, bits = propose_rules(laws, wanted, spare)
-    with precision(bits):
-        steps = prepared(laws, rules, arb(at.c))
+    def step(self, aim: Aim) -> tuple[float, float, float]:
+        """(h, up, down) of eq. (2), for a share of the error budget."""
+        c = self.total.c
+        unit = math.sqrt(2.0 * (aim.nats + 5.0) / self.total.curvature)
+
+        def bounds(tilts: Floats) -> Floats:
+            return log_bounds(self.floats, tilts, aim.epsilon)
+
+        ups = min(2.0 * unit, (_HIGHEST - 1.0) * c) * _SHIFTS
+        period, up, down = period_for(bounds, c, ups, min(1.5 * unit, 0.98 * c) * _SHIFTS, aim)
+        return 2.0 * math.pi / period, up, down
+
+    def fitted(self, aim: Aim, *, spare: int = _SPARE, less: bool = True) -> Fitted:
+        """The line whose errors are within the aim; `less`: atoms may be taken out."""
+        laws, c = self.laws, self.total.c
         with searching():
-            count, doublings, less_atoms = _nodes(steps, at.height, at.step, aim, less=less)
-    again = any(has_panels(rule) for rule in rules)
-    if again:  # these rules depend on the highest frequency
-        rules, bits = propose_rules(laws, wanted._replace(frequency=count * at.step), spare)
-    contour = Contour(at.c, at.step, count, at.up, at.down, doublings)
-    with precision(bits):
-        if again:
-            steps = prepared(laws, rules, arb(at.c))
-        nodes = sum(law.node_count for law, _ in steps)
-        spend(line_cost(nodes, count, len(steps), bits))
-        line = LessAtoms(steps, contour) if less_atoms else Line(steps, contour)
-    return Fitted(line, rules, bits)
+            step, up, down = self.step(aim)
+        height = self.total.log_moment - c * aim.epsilon  # log M(c) e^{-c eps}
+        cancelled = max(0.0, height - math.log(max(c * (1.0 + c), 1e-300)) - aim.log_delta)
+        most = max(count for _, count in laws)
+        inner = aim.nats + cancelled + math.log(most) + 3.0
+        low = max(c - down, 1e-3 * c) if down else c
+        wanted = Wanted(c, low, c + up, inner, most, aim.nats)
+        rules, bits = propose_rules(laws, wanted, spare)
+        with precision(bits):
+            steps = prepared(laws, rules, arb(c))
+            with searching():
+                count, doublings, less_atoms = _nodes(steps, height, step, aim, less=less)
+        again = any(has_panels(rule) for rule in rules)
+        if again:  # these rules depend on the highest frequency
+            rules, bits = propose_rules(laws, wanted._replace(frequency=count * step), spare)
+        contour = Contour(c, step, count, up, down, doublings)
+        with precision(bits):
+            if again:
+                steps = prepared(laws, rules, arb(c))
+            nodes = sum(law.node_count for law, _ in steps)
+            spend(line_cost(nodes, count, len(steps), bits))
+            line = LessAtoms(steps, contour) if less_atoms else Line(steps, contour)
+        return Fitted(line, rules, bits)
+
+
+class Seeker:
+    """Saddle and moments of one direction, kept between trials."""
+
+    def __init__(
+        self, laws: Laws, floats: FloatLaws, epsilon: float, log_delta: float | None
+    ) -> None:
+        spend(SEARCH / 3.0)
+        with searching():
+            self.place = Place(laws, floats, saddle_for_epsilon(floats, epsilon))
+            estimate = self.place.total.log_delta(epsilon)
+        spend(sum(law.node_count for law, _ in floats) * _SEARCH_NODE)
+        if log_delta is None or abs(estimate - log_delta) > _FAR_OFF:
+            log_delta = estimate if log_delta is None else min(estimate, log_delta)
+        self.log_delta = log_delta
+        self.excess = self.place.total.height(epsilon) - log_delta
+
+    def _settle(self, aim: Aim) -> None:
+        """Move the line where few nodes do.
+
+        Just below a tilt at which rare large losses take over, the saddle is flat: a line further
+        left costs little in height, and far larger steps are possible on it.
+        """
+        saddle, best = self.place, self.place.effort(aim)
+        for factor in _RETREATS if best > _FEW else ():
+            total = totals(saddle.floats, saddle.total.c * factor)
+            place = Place(saddle.laws, saddle.floats, total)
+            effort = place.effort(aim)
+            if effort < 0.8 * best:
+                best, self.place = effort, place
+
+    def propose(
+        self, epsilon: float, log_delta: float | None, nats: float
+    ) -> tuple[Evidence, Line]:
+        """A contour and rules for this aim, and the line built on them."""
+        spend(SEARCH)
+        aim = Aim(epsilon, self.log_delta if log_delta is None else log_delta, nats)
+        with searching():
+            self._settle(aim)
+        fit = self.place.fitted(aim)
+        form = "contour less atoms" if isinstance(fit.line, LessAtoms) else "contour"
+        return {"form": form, "bits": fit.bits, **fit.to_json()}, fit.line
 
 
 def propose_rules(
@@ -307,7 +297,7 @@ _TILTS = np.geomspace(0.7, 5.0, 9)
 _FAR_TILTS = np.geomspace(0.05, 300.0, 29)
 
 
-def _log_bounds(laws: FloatLaws, cs: Floats, epsilon: float) -> Floats:
+def log_bounds(laws: FloatLaws, cs: Floats, epsilon: float) -> Floats:
     """Log of the moment bound, eq. (10), at each tilt: convex in the tilt."""
     values = log_payoff_peak(cs) - cs * epsilon
     for law, count in laws:
@@ -324,11 +314,11 @@ def tilt_for_bound(
         # no saddle of this epsilon: that may lie far beyond all losses that matter
         guess = saddle_for_log_delta(float_laws, log_target).c
         tilts = guess * _TILTS
-        values = _log_bounds(float_laws, tilts, epsilon)
+        values = log_bounds(float_laws, tilts, epsilon)
         if values.min() >= log_target - _CLEARLY and np.argmin(values) in (0, tilts.size - 1):
             # with nodes of their own: those in use are for tilts near each other
             fresh, tilts = [(FloatLaw(step), count) for step, count in laws], guess * _FAR_TILTS
-            values = _log_bounds(fresh, tilts, epsilon)
+            values = log_bounds(fresh, tilts, epsilon)
     if values.min() >= log_target - _CLEARLY:
         return None
     # the least of those that are well below the target, or the best of all
