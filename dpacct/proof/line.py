@@ -8,6 +8,7 @@ This module knows nothing of how c, h, n and the rules were found.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -94,16 +95,16 @@ def power(moment: acb, count: int) -> acb:
     return acb(disc(size), disc(size))
 
 
-class Aliased:
+class Aliased(ABC):
     """What a sum over the line Re s = c has besides delta: copies of it, `period` apart, eq. (2)."""
 
     def __init__(self, c: float, up: float, down: float, period: arb) -> None:
         self.c, self._up, self._down, self._period = arb(c), arb(up), arb(down), period
         self._ends = self._alias_factors()
 
+    @abstractmethod
     def _moment(self, y: arb) -> arb:
         """M(y) of the whole composition, real y > 0."""
-        raise NotImplementedError
 
     def _alias_factors(self) -> tuple[arb, arb]:
         """The bounds of all copies above epsilon and of all below, but for e^{-y epsilon}."""
