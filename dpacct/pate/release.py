@@ -17,12 +17,10 @@ from dpacct.answer import Answer
 from dpacct.declare.domain import DELTA, POSITIVE, Real
 from dpacct.declare.number import Number, ln
 from dpacct.errors import InvalidArgument
-from dpacct.pate import screened_sensitivity
 from dpacct.pate.bounds import Bounds
 from dpacct.pate.exact import converted
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.published import publication
-from dpacct.pate.screened_sensitivity import ScreenedSteps
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
 from dpacct.pate.votes import Votes
 from dpacct.pate.voting_cost import CONVERSION, FIXED
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 ORDER = Real(1, 10**5, "right", typical=(2, 64))
 CONFIDENCE = Real("0.5", 1, "left")
 _ORDERS = 1.0 + np.geomspace(0.05, 3000.0, 400)
-_COARSER = 0.05
+_FINENESS, _COARSER = 0.01, 0.05  # of steps of log q; with a threshold there are rows of them
 _SHARE = 0.3  # of 1/(2 order), which beta must stay below
 
 
@@ -132,17 +130,18 @@ def _private(bounds: Bounds, order: float, beta: float) -> tuple[float, float]:
     """The cost of the run at this order as a sum of steps, and its smooth sensitivity."""
     first, _, many = bounds.histograms.alike()
     kinds, count = bounds.histograms.rows(first), many.astype(np.float64)
-    classes = kinds.counts.shape[1]
-    steps = Steps(bounds.noise, bounds.level, order, classes)
-    if bounds.screening is not None:
-        steps = Steps(bounds.noise, bounds.level, order, classes, _COARSER)
+    steps = Steps(
+        bounds.noise,
+        bounds.level,
+        order,
+        kinds.counts.shape[1],
+        _FINENESS if bounds.screening is None else _COARSER,
+        bounds.screening,
+        whole=kinds.residual is None,
+    )
     near = steps.noise.log_mismatch((kinds.margins - steps.level.margin).astype(np.float64))
-    column = steps.at(np.minimum(near, 0.0))
-    if bounds.screening is None:
-        return float(count @ steps.cost[column]), smooth_sensitivity(steps, kinds, count, beta)[0]
-    screened = ScreenedSteps(steps, bounds.screening, whole=kinds.residual is None)
-    private = float(count @ screened.cost[screened.row(kinds.top), column])
-    return private, screened_sensitivity.smooth_sensitivity(screened, kinds, count, beta)
+    cost = steps.cost[steps.row(kinds.top), steps.at(np.minimum(near, 0.0))]
+    return float(count @ cost), smooth_sensitivity(steps, kinds, count, beta)
 
 
 def _default_noise(order: float, beta: float, raised: float, log_delta: float) -> float:

@@ -23,7 +23,7 @@ from dpacct.pate import published
 from dpacct.pate.level import Level
 from dpacct.pate.noise import GaussianNoise
 from dpacct.pate.published import publication
-from dpacct.pate.sensitivity import Steps, local_sensitivities
+from dpacct.pate.sensitivity import Steps, reach
 from tests.pate.search import HISTOGRAMS, SEED, STORE, search
 
 
@@ -155,7 +155,10 @@ def test_published_local_sensitivities_are_met(fineness: float, room: float) -> 
         steps = Steps(_Published(Fraction(sigma)), level, order, len(votes), fineness)
         # theirs starts from the q of the votes, ours from that of the worst neighbour
         margins = np.array([[votes[0] - other + level.margin for other in votes[1:]]], dtype=float)
-        return local_sensitivities(steps, margins, distances)[:, 0]
+        within = [
+            [int(steps.at(end)[0]) for end in reach(steps, margins, t)] for t in range(distances)
+        ]
+        return np.array([steps.local[0, low : high + 1].max() for low, high in within])
 
     right = ours([10, 0, 0], "0.5", 1.5, 6)
     for value, theirs in zip(right.tolist(), GOING_RIGHT, strict=True):

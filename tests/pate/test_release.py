@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,19 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.pate import screened_sensitivity, sensitivity
+from dpacct.pate import sensitivity
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import GaussianNoise, LaplaceNoise
 from dpacct.pate.published import publication
-from dpacct.pate.screened_sensitivity import ScreenedSteps
-from dpacct.pate.sensitivity import Steps, smooth_sensitivity
+from dpacct.pate.sensitivity import Steps, reach, smooth_sensitivity
 
 
 def cost(steps: Steps, votes: tuple[int, ...]) -> float:
     ready = Histograms.of(np.array([votes]))
     near = (ready.margins - steps.level.margin).astype(float)
-    return float(steps.cost[steps.at(np.minimum(steps.noise.log_mismatch(near), 0.0))][0])
+    return float(steps.cost[0, steps.at(np.minimum(steps.noise.log_mismatch(near), 0.0))][0])
 
 
 def neighbours(votes: tuple[int, ...], level: Level) -> set[tuple[int, ...]]:
@@ -55,9 +55,10 @@ def test_local_sensitivity_covers_every_data_set_near(
     """All data sets up to three neighbours away, and all of theirs."""
     steps = Steps(noise, Level(level), order, len(votes))
     margins = Histograms.of(np.array([votes])).margins.astype(float)
-    from dpacct.pate.sensitivity import local_sensitivities
-
-    allowed = local_sensitivities(steps, margins, 4)[:, 0]
+    allowed = []
+    for distance in range(4):
+        low, high = (int(steps.at(end)[0]) for end in reach(steps, margins, distance))
+        allowed.append(steps.local[0, low : high + 1].max())
     ring = {tuple(votes)}
     for distance in range(4):
         for one in ring:
@@ -95,7 +96,7 @@ def test_it_is_smooth(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sensitivity, "_MANY", 0 if many else 10**9)
             ready = Histograms.of(np.array(rows))
-            smooth, _ = smooth_sensitivity(steps, ready, np.ones(len(rows)), beta)
+            smooth = smooth_sensitivity(steps, ready, np.ones(len(rows)), beta)
         return sum(cost(steps, tuple(row)) for row in rows), smooth
 
     (one, smooth_one), (other, smooth_other) = known(votes), known(changed)
@@ -207,8 +208,8 @@ def test_with_a_threshold_it_is_smooth_too(
     steps = Steps(run.noise, run.neighbouring, 4.0, 3, 0.5)
     assert run.screening is not None
     with pytest.MonkeyPatch.context() as patch:  # coarser cells, the same claims
-        patch.setattr(screened_sensitivity, "_REAL_ROWS", 80)
-        known = ScreenedSteps(steps, run.screening, whole=not interactive)
+        patch.setattr(sensitivity, "_REAL_ROWS", 80)
+        known = replace(steps, screening=run.screening, whole=not interactive)
         assert known.cost.shape == known.local.shape
     rng = np.random.default_rng(seed)
     shape = (len(votes), 3)
@@ -221,7 +222,7 @@ def test_with_a_threshold_it_is_smooth_too(
 
     def both(rows: list[list[int]]) -> tuple[float, float]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(screened_sensitivity, "_REAL_ROWS", 80)
+            patch.setattr(sensitivity, "_REAL_ROWS", 80)
             return judged(rows)
 
     def judged(rows: list[list[int]]) -> tuple[float, float]:
@@ -232,7 +233,7 @@ def test_with_a_threshold_it_is_smooth_too(
         costs = known.cost[known.row(ready.top), column]
         true = run.renyi(rows, 4, baseline=given)
         assert (true <= costs * (1 + 1e-9) + 1e-12).all()
-        smooth = screened_sensitivity.smooth_sensitivity(known, ready, np.ones(len(rows)), beta)
+        smooth = smooth_sensitivity(known, ready, np.ones(len(rows)), beta)
         return float(costs.sum()), smooth
 
     (one, smooth_one), (other, smooth_other) = both(votes), both(changed)
@@ -247,9 +248,9 @@ def test_what_lies_below_all_cells_costs_no_more_than_their_edge() -> None:
         run = dp.GNMax(sigma=2, level="agent", threshold=400, threshold_sigma=2)
         steps = Steps(run.noise, run.neighbouring, order, 3, 0.5)
         assert run.screening is not None
-        known = ScreenedSteps(steps, run.screening)
+        known = replace(steps, screening=run.screening)
         assert known.first > 0.0
-        charged = known._below(np.array([0.0, 5.0]))
+        charged = known._below(run.screening, np.array([0.0, 5.0]))
         for away in (0.0, 0.5, 3.0, 30.0, 200.0):
             true = run.screening.with_answer(
                 np.full(2, known.first - away),
@@ -265,7 +266,7 @@ def test_windows_are_what_they_say() -> None:
     rng = np.random.default_rng(3)
     table = rng.random((23, 40))
     for per_step in (0.3, 1.0, 1.7):
-        windows = screened_sensitivity._Windows(table)
+        windows = sensitivity._Windows(table)
         place = rng.uniform(0.0, 23.0, 30)
         low = rng.integers(0, 40, 30)
         high = np.minimum(low + rng.integers(0, 40, 30), 39)
@@ -305,7 +306,7 @@ def test_interactive_and_neighbourly_runs_can_be_published(
         threshold_sigma=30 if not near else 15,
     )
     baseline = None if near else 0.4 * votes
-    monkeypatch.setattr(screened_sensitivity, "_REAL_ROWS", 200)  # coarser cells, the same claims
+    monkeypatch.setattr(sensitivity, "_REAL_ROWS", 200)  # coarser cells, the same claims
     result = gnmax.sanitized(votes, 1e-5, baseline=baseline, seed=1)
     private = gnmax.cost(votes, 1e-5, baseline=baseline, exact=False).data_dependent.upper
     whatever = gnmax.plan(500).epsilon(delta=1e-5).upper
