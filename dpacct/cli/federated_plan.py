@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
@@ -16,9 +15,7 @@ from dpacct.declare.domain import (
     POSITIVE,
     RATE,
     SHARE,
-    STEPS,
     Domain,
-    Integer,
     Word,
 )
 from dpacct.declare.record import Exclusive, Parameter, Usage
@@ -34,29 +31,6 @@ _NOISE = {
     "noise_multiplier": Parameter(
         POSITIVE, "standard deviation / clip, the other way to say it", "Z"
     ),
-}
-_USUAL: dict[str, Parameter[Any]] = {
-    "clients": Parameter(COUNT, "number of clients", "M"),
-    "client_rate": Parameter(
-        RATE, "share of the clients in a round; a coin for each, or a lot", "P"
-    ),
-    "rounds": Parameter(STEPS, "number of rounds", "R"),
-    "sampling": Parameter(
-        Word("poisson", "uniform"),
-        "clients of a round: poisson, a coin each; uniform, a fixed number",
-    ),
-    "batch_size": Parameter(COUNT, "prifedsync: records of a client in a local step", "B"),
-    "records": Parameter(COUNT, "prifedsync: records of a client", "N"),
-    "local_steps": Parameter(STEPS, "prifedsync: noisy local steps in a round", "K"),
-    **_NOISE,
-    "clip": Parameter(POSITIVE, "clipping norm of a client's update; 1 unless given", "C"),
-    "participation": Parameter(
-        Word("public", "secret"), "prifedsync: public, or secret (which is then not relied upon)"
-    ),
-    "noise_by": Parameter(
-        Word("server", "clients"), "who adds the noise: the server, or the clients a share each"
-    ),
-    "missing": Parameter(Integer(0), "clients of a round that drop out, or tell their noise", "N"),
 }
 NOISE = (*_NOISE, "epsilon")
 """Ways to say how much noise there is, or what it is for."""
@@ -82,9 +56,11 @@ def algorithms() -> tuple[str, ...]:
 
 @cache
 def settings() -> dict[str, Parameter[Any]]:
-    """What a plan of any of them is given: the usual settings, and those that one alone declares."""
-    declared = [each for kind in kinds().values() for each in kind.settings.items()]
-    return {name: each.optional() for name, each in {**_USUAL, **dict(declared)}.items()}
+    """What a plan of any of them is given."""
+    declared: dict[str, Parameter[Any]] = {}
+    for kind in reversed(kinds().values()):  # the last is PriFedSync, whose ranges are narrower
+        declared = {**kind.parameters, **declared}
+    return {name: each.optional() for name, each in {**declared, **_NOISE}.items()}
 
 
 @cache
@@ -96,9 +72,8 @@ def domains() -> dict[str, Domain[Any]]:
 
 def takes(algorithm: str) -> tuple[list[str], list[str]]:
     """(what must be given, what may be), but for the noise and its target."""
-    accepted = inspect.signature(kinds()[algorithm]).parameters.values()
-    named = [each for each in accepted if each.name not in NOISE]
-    needs = [each.name for each in named if each.default is each.empty]
+    named = [each for name, each in kinds()[algorithm].parameters.items() if name not in NOISE]
+    needs = [each.name for each in named if each.required]
     return needs, [each.name for each in named if each.name not in needs]
 
 
@@ -173,7 +148,7 @@ def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, 
         got = " and ".join(map(dashed, ways)) or "none of them"
         raise Exclusive(f"{message}, got {got}", argument="--sigma")
     way, value = ways[0], settings[ways[0]]
-    accepted = inspect.signature(kind).parameters
+    accepted = kind.parameters
     if "sigma" in accepted:  # sensitivity 2C: one record is exchanged
         return {"sigma": Fraction(1) if way == "epsilon" else value / (1 + (way != "sigma"))}
     if way == "epsilon":

@@ -23,7 +23,7 @@ from typing import (
 
 from dpacct.declare.domain import Domain, did_you_mean, one_of
 from dpacct.declare.number import Number, literal
-from dpacct.errors import InvalidArgument
+from dpacct.errors import DpacctError, InvalidArgument
 
 if TYPE_CHECKING:
     import inspect
@@ -104,10 +104,14 @@ class Parameter(Generic[T]):
         """The value, made exact, if it lies in the domain."""
         return self.domain.check(name, value)
 
+    def but(self, **changed: Any) -> Parameter[Any]:
+        """The same parameter, but for these of its settings."""
+        kept = {name: getattr(self, name) for name in self.__slots__ if name != "attribute"}
+        return Parameter(**(kept | changed))
+
     def optional(self) -> Parameter[T | None]:
         """The same parameter, where it need not be given."""
-        kept = {name: getattr(self, name) for name in self.__slots__ if name != "attribute"}
-        return Parameter(**(kept | {"default": None}))
+        return self.but(default=None)
 
     @overload
     def __get__(self, record: None, owner: type) -> Self: ...
@@ -237,9 +241,13 @@ class Record:
         if wrong is not None:
             raise wrong
 
-    def _complaint(self) -> InvalidArgument | None:
+    def _complaint(self) -> DpacctError | None:
         """Why values that are each in range do not go together."""
         return None
+
+    def but(self, **changed: Any) -> Self:
+        """The same, but for these values."""
+        return type(self)(**{**self.given, **changed})
 
     @classmethod
     def fits(cls, names: Iterable[str]) -> bool:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Self
 
-from dpacct.declare.domain import POSITIVE, RATE, Integer, Real
+from dpacct.declare.domain import POSITIVE, RATE, Integer, Real, Word
 from dpacct.declare.number import Number
-from dpacct.errors import InvalidArgument
-from dpacct.federated.plan import FederatedPlan, Notion, Row
+from dpacct.declare.record import Parameter
+from dpacct.errors import DpacctError, InvalidArgument, Unsupported
+from dpacct.federated.plan import FederatedPlan, Notion, Row, attempted
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.fixed_size import WithoutReplacement
+from dpacct.sampling.participation import Participation
 from dpacct.sampling.poisson import Poisson
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Unit
 
-Sampling = Literal["poisson", "uniform"]
-_CLIENTS = Integer(1, 10**12)
-_ROUNDS = Integer(1, 10**12)
 _MULTIPLIER = Real("1e-3", "1e9", "both")
+_EXACT = "one sampled Gaussian per round, composed exactly"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClientLevel(FederatedPlan):
     """`rounds` noisy sums of updates clipped to l2 norm `clip`, `client_rate` of the clients in each.
 
@@ -32,43 +31,44 @@ class ClientLevel(FederatedPlan):
     is divided by a public number. Raises `InvalidArgument`.
     """
 
-    clients: int
-    client_rate: Number
-    rounds: int
-    noise_multiplier: Number
-    clip: Number = 1
-    sampling: Sampling = "poisson"
+    clients: Parameter[int] = Parameter(Integer(1, 10**12), "number of clients", "M")
+    client_rate: Parameter[Fraction] = Parameter(
+        RATE, "share of the clients in a round; a coin for each, or a lot", "P"
+    )
+    rounds: Parameter[int] = Parameter(Integer(1, 10**12), "number of rounds", "R")
+    noise_multiplier: Parameter[Fraction] = Parameter(
+        _MULTIPLIER, "standard deviation / clip, the other way to say it", "Z"
+    )
+    clip: Parameter[Fraction] = Parameter(
+        POSITIVE, "clipping norm of a client's update; 1 unless given", "C", default=Fraction(1)
+    )
+    sampling: Parameter[str] = Parameter(
+        Word("poisson", "uniform"),
+        "clients of a round: poisson, a coin each; uniform, a fixed number",
+        default="poisson",
+    )
 
     unit: ClassVar[Unit] = Unit.CLIENT
     notions: ClassVar[tuple[Notion, ...]] = ("client",)
 
-    def __post_init__(self) -> None:
-        """Check every argument."""
-        checks: dict[str, Any] = {
-            "clients": _CLIENTS,
-            "client_rate": RATE,
-            "rounds": _ROUNDS,
-            "noise_multiplier": _MULTIPLIER,
-            "clip": POSITIVE,
-        }
-        for field in fields(self):
-            if field.name in checks:
-                value = checks[field.name].check(field.name, getattr(self, field.name))
-                object.__setattr__(self, field.name, value)
-        if self.sampling not in ("poisson", "uniform"):
-            message = f"sampling must be poisson or uniform, got {self.sampling!r:.40}"
-            raise InvalidArgument(message, argument="sampling")
-        if self.sampling == "uniform" and self.lot.denominator != 1:
-            message = "client_rate times clients must be whole for samples of fixed size"
-            raise InvalidArgument(f"{message}, got {float(self.lot):g}", argument="client_rate")
+    def _complaint(self) -> DpacctError | None:
+        if self.sampling == "poisson" or self.lot.denominator == 1:
+            return None
+        message = "client_rate times clients must be whole for samples of fixed size, got"
+        return InvalidArgument(f"{message} {float(self.lot):g}", argument="client_rate")
 
     @property
     def lot(self) -> Fraction:
         """Clients per round: all that are sampled, or their expected number."""
-        return Fraction(self.client_rate) * self.clients
+        return self.client_rate * self.clients
 
     @property
-    def effective_multiplier(self) -> Number:
+    def numbers(self) -> tuple[float, Fraction, int]:
+        """(noise_multiplier, client_rate, rounds), which a paper's formulas take."""
+        return float(self.noise_multiplier), self.client_rate, self.rounds
+
+    @property
+    def effective_multiplier(self) -> Fraction | float:
         """The noise that really hides a client, over `clip`."""
         return self.noise_multiplier
 
@@ -86,18 +86,18 @@ class ClientLevel(FederatedPlan):
     @property
     def sigma(self) -> Fraction:
         """Standard deviation of the sum's noise over its sensitivity."""
-        return Fraction(self.noise_multiplier) / self.adjacency.clip_factor
+        return self.noise_multiplier / self.adjacency.clip_factor
 
     def with_sigma(self, sigma: float) -> Self:
         """The same plan with other noise."""
         multiplier = _MULTIPLIER.check("sigma", sigma) * self.adjacency.clip_factor
-        return replace(self, noise_multiplier=multiplier)
+        return self.but(noise_multiplier=multiplier)
 
     @property
     def sensitivity(self) -> str:
         """Derived from the clip and the adjacency."""
         factor = self.adjacency.clip_factor
-        size = float(factor * Fraction(self.clip))
+        size = float(factor * self.clip)
         why = "one client more or fewer" if factor == 1 else "one client exchanged for another"
         return f"{'C' if factor == 1 else '2C'} = {size:g} for the sum of clipped updates ({why})"
 
@@ -132,12 +132,87 @@ class ClientLevel(FederatedPlan):
     def mu_clt(self) -> float:
         """mu of the Gaussian limit, no bound on anything; infinite where there is none."""
         from dpacct.compose.composition import Composition
-        from dpacct.errors import Unsupported
 
         try:
             return Composition(self.tree(), self.adjacency).clt_mu
         except Unsupported:
-            return float("inf")
+            return math.inf
 
 
-_EXACT = "one sampled Gaussian per round, composed exactly"
+class SharedNoise(ClientLevel):
+    """A plan whose noise the server adds, or each of the round's clients a share of it.
+
+    Shares of variance (noise_multiplier clip)^2 / m add up to the noise of the sum, which is what is
+    accounted. `missing` of the m clients of a round may drop out, or tell their share: what is left hides
+    less. Raises `InvalidArgument`.
+    """
+
+    noise_by: Parameter[str] = Parameter(
+        Word("server", "clients"),
+        "who adds the noise: the server, or the clients a share each",
+        default="server",
+    )
+    missing: Parameter[int] = Parameter(
+        Integer(0), "clients of a round that drop out, or tell their noise", "N", default=0
+    )
+
+    notions: ClassVar[tuple[Notion, ...]] = ("client", "message")
+
+    def _complaint(self) -> DpacctError | None:
+        if (wrong := super()._complaint()) is not None:
+            return wrong
+        if self.missing >= self.participants:
+            return Integer(0, self.participants - 1).refusal("missing", self.missing)
+        if self.missing and self.noise_by == "server":
+            message = f"missing must be 0 where the server adds the noise, got {self.missing}"
+            return InvalidArgument(message, argument="missing")
+        return None
+
+    @property
+    def participants(self) -> int:
+        """m: the clients among which the noise is divided."""
+        return max(1, math.ceil(self.lot))
+
+    @property
+    def effective_multiplier(self) -> Fraction | float:
+        """What is left of the noise, over the clip, rounded down."""
+        if not self.missing:
+            return super().effective_multiplier
+        from dpacct.papers.formulas.ae_dpfl import algorithm6_dropout
+
+        left = algorithm6_dropout(self.numbers[0], 1.0, self.participants, self.missing)
+        return left * (1.0 - 1e-15)
+
+    def promises(self) -> tuple[str, ...]:
+        """Who must be trusted."""
+        shared = super().promises()
+        if self.noise_by == "server":
+            return *shared, "the server is trusted: it sees every update without noise"
+        honest = f"all but {self.missing}" if self.missing else "all"
+        return (
+            *shared,
+            f"{honest} of the {self.participants} clients of a round add their share of the noise and"
+            " keep it secret; where fewer come, their shares are larger",
+            "a secure sum: nobody, the server included, sees a single message",
+        )
+
+    def one_message(self) -> Node:
+        """What single messages show: an update with a share of the noise, whenever the client takes part."""
+        multiplier, rate, rounds = self.numbers
+        share = multiplier / math.sqrt(self.participants)
+        noise = Gaussian(noise_multiplier=share, clip=self.clip).under("replace-one", unit="client")
+        return Participation(rate)(noise) * rounds
+
+    def rows(self, *, delta: Number) -> Iterator[Row]:
+        """As any client-level plan; with the clients' noise also what happens without a secure sum."""
+        yield from super().rows(delta=delta)
+
+        def message() -> Row:
+            answer = self.told(self.one_message().epsilon(delta=delta))
+            about = (
+                "without a secure sum: each message has 1/m of the noise's variance, replace-one"
+            )
+            return Row("single-messages", "message", answer, about=about)
+
+        if self.noise_by == "clients":
+            yield from attempted(message)

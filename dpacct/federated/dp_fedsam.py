@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpacct.declare.domain import DELTA
 from dpacct.declare.number import Number
-from dpacct.federated.client_level import Sampling
-from dpacct.federated.dp_fedavg import NoiseBy, SharedNoise
-from dpacct.federated.plan import Notion, Printed, Row, attempted, published
-from dpacct.vocabulary import Strength
+from dpacct.declare.record import Parameter
+from dpacct.federated.client_level import SharedNoise
+from dpacct.federated.plan import Printed, Row, attempted, published
 
 
-@dataclass(frozen=True, kw_only=True)
 class DPFedSAM(SharedNoise):
     """m = qM clients without replacement each add N(0, sigma^2 C^2/m); the mean carries std sigma C/m.
 
@@ -28,51 +25,40 @@ class DPFedSAM(SharedNoise):
     '[36.984, 43.165]'
     """
 
-    sampling: Sampling = "uniform"
-    noise_by: NoiseBy = "clients"
+    sampling: Parameter[str] = SharedNoise.parameters["sampling"].but(default="uniform")
+    noise_by: Parameter[str] = SharedNoise.parameters["noise_by"].but(default="clients")
 
     algorithm: ClassVar[str] = "dp-fedsam"
     paper: ClassVar[str] = "Shi, Liu, Wei, Shen, Wang, Tao 2023"
-    notions: ClassVar[tuple[Notion, ...]] = ("client", "message")
 
     def paper_rows(self, *, delta: Number) -> Iterator[Row]:
         """Theorem 2 as printed, as used for Algorithm 1, and what it should be."""
         from dpacct.papers.formulas import dp_fedsam as formulas
 
-        exact = self.epsilon(delta=delta)
-        run = (
-            float(self.client_rate),
-            float(self.effective_multiplier),
-            self.rounds,
-            float(DELTA.check("delta", delta)),
-        )
+        exact, uniform = self.epsilon(delta=delta), self.sampling == "uniform"
+        _, rate, rounds = self.numbers
+        at = float(DELTA.check("delta", delta))
+        run = float(rate), float(self.effective_multiplier), rounds, at
 
-        def wrong(name: str, value: float, reason: str) -> Row:
-            return Row(
-                "paper", "client", exact, Printed(f"dp_fedsam.{name}", value, "refuted", reason)
-            )
+        def refuted(name: str, value: float, reason: str) -> Row:
+            printed = Printed(f"dp_fedsam.{name}", value, "refuted", reason)
+            return Row("paper", "client", exact, printed)
 
-        mixed = "mixes twice, so the rate becomes q^2"
-        yield from attempted(lambda: wrong("theorem2", formulas.theorem2(*run), mixed))
-        poisson = "the formula for a coin per client; Algorithm 1 draws a fixed number"
-        corrected, name = formulas.theorem2_corrected, "theorem2_corrected"
-        if self.sampling == "uniform":
-            yield from attempted(
-                lambda: wrong("theorem2_algorithm1", formulas.theorem2_algorithm1(*run), poisson)
-            )
-            corrected, name = formulas.theorem2_without_replacement, "theorem2_without_replacement"
+        def theorem2() -> Row:
+            reason = "mixes twice, so the rate becomes q^2"
+            return refuted("theorem2", formulas.theorem2(*run), reason)
 
-        def right() -> Row:
-            value = corrected(*run)
-            upper = value * (1.0 + 1e-9)
-            bound = published(exact, f"dp_fedsam.{name}")
-            answer = replace(bound, value=upper, upper=upper, strength=Strength.BOUND)
-            remark = "Theorem 2 corrected"
-            return Row(
-                "paper-corrected",
-                "client",
-                answer,
-                Printed(f"dp_fedsam.{name}", value, "corrected", remark),
-            )
+        def algorithm1() -> Row:
+            reason = "the formula for a coin per client; Algorithm 1 draws a fixed number"
+            return refuted("theorem2_algorithm1", formulas.theorem2_algorithm1(*run), reason)
 
-        yield from attempted(right)
+        def corrected() -> Row:
+            formula, name = formulas.theorem2_corrected, "dp_fedsam.theorem2_corrected"
+            if uniform:
+                formula = formulas.theorem2_without_replacement
+                name = "dp_fedsam.theorem2_without_replacement"
+            value = formula(*run)
+            printed = Printed(name, value, "corrected", "Theorem 2 corrected")
+            return Row("paper-corrected", "client", published(exact, name, value), printed)
+
+        yield from attempted(theorem2, *[algorithm1] * uniform, corrected)

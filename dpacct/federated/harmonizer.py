@@ -8,14 +8,15 @@ Renyi divergences and the classical conversion).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any
 
 from dpacct.answer import Answer
 from dpacct.answer.calibration import calibrate
-from dpacct.declare.domain import DELTA, POSITIVE, RATE, Integer, Real
-from dpacct.declare.number import Number, shown
+from dpacct.declare.domain import DELTA, POSITIVE, RATE, Integer, Text, Word
+from dpacct.declare.number import Number
+from dpacct.declare.record import Parameter, Record
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
@@ -28,14 +29,12 @@ from dpacct.tree import Node
 NOISES: dict[str, str] = {"gaussian": "sigma", "laplace": "b", "staircase": "eps0"}
 """The mechanisms, and the name of the parameter that is their noise."""
 _SAMPLERS = {"poisson": Poisson, "uniform": WithoutReplacement}
-_COORDINATES = Integer(1, 10**9)
 _BOUNDS = {"sigma": (0.01, 1e9), "b": (0.01, 1e9), "eps0": (1e-6, 100.0)}
 MOST_ROUNDS = 10**9
 """Rounds that are looked at for a client's last one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Client:
+class Client(Record):
     """One client of UDP-FL: a mechanism for its gradients, and a budget that may stop it.
 
     `noise`: `sigma` (std / l2 sensitivity), `b` (scale / sensitivity) or `eps0` (staircase, per number);
@@ -49,45 +48,38 @@ class Client:
     Gaussian(sigma=2)
     """
 
-    name: str
-    mechanism: Literal["gaussian", "laplace", "staircase"] = "gaussian"
-    noise: Number | None = None
-    nu: Number | None = None
-    epsilon: Number | None = None
-    delta: Number
-    client_rate: Number = 1
-    sample_rate: Number = 1
-    sampling: Literal["poisson", "uniform"] = "poisson"
-    coordinates: int = 1
-    clip: Literal["l1", "l2"] = "l2"
+    name: Parameter[str] = Parameter(Text(), "what the client is called")
+    mechanism: Parameter[str] = Parameter(
+        Word(*NOISES), "noise on its gradients", default="gaussian"
+    )
+    noise: Parameter[Fraction | None] = Parameter(
+        POSITIVE, "sigma, b or eps0 of the mechanism", default=None
+    )
+    nu: Parameter[Fraction | None] = Staircase.parameters["nu"].but()
+    epsilon: Parameter[Fraction | None] = Parameter(POSITIVE, "the budget", default=None)
+    delta: Parameter[Fraction] = Parameter(DELTA, "the budget's delta")
+    client_rate: Parameter[Fraction] = Parameter(
+        RATE, "chance that it takes part in a round", default=Fraction(1)
+    )
+    sample_rate: Parameter[Fraction] = Parameter(
+        RATE, "share of its records in a local step", default=Fraction(1)
+    )
+    sampling: Parameter[str] = Parameter(Word(*_SAMPLERS), "how these are drawn", default="poisson")
+    coordinates: Parameter[int] = Parameter(
+        Integer(1, 10**9), "numbers that noise is added to", default=1
+    )
+    clip: Parameter[str] = Parameter(
+        Word("l1", "l2"), "norm in which gradients are clipped", default="l2"
+    )
 
-    positive: ClassVar[Real] = POSITIVE
-
-    def __post_init__(self) -> None:
-        """Check every argument."""
-        for field, words in (
-            ("mechanism", tuple(NOISES)),
-            ("sampling", tuple(_SAMPLERS)),
-            ("clip", ("l1", "l2")),
-        ):
-            if getattr(self, field) not in words:
-                listed = ", ".join(words[:-1]) + " or " + words[-1]
-                message = f"{field} must be {listed}, got {shown(getattr(self, field))}"
-                raise InvalidArgument(message, argument=field)
-        checks = {"noise": POSITIVE, "epsilon": POSITIVE, "delta": DELTA}
-        checks |= {"client_rate": RATE, "sample_rate": RATE}
-        for field, domain in checks.items():
-            value = getattr(self, field)
-            if value is not None:
-                object.__setattr__(self, field, domain.check(field, value))
-        _COORDINATES.check("coordinates", self.coordinates)
+    def _complaint(self) -> InvalidArgument | None:
         if self.noise is None and self.epsilon is None:
             message = f"noise or epsilon must be given for client {self.name!r:.40}, got neither"
-            raise InvalidArgument(message, argument="noise")
+            return InvalidArgument(message, argument="noise")
         if self.nu is not None and self.mechanism != "staircase":
-            raise InvalidArgument(
-                f"nu belongs to staircase noise, got it with {self.mechanism}", argument="nu"
-            )
+            message = f"nu belongs to staircase noise, got it with {self.mechanism}"
+            return InvalidArgument(message, argument="nu")
+        return None
 
     @property
     def parameter(self) -> str:
@@ -101,29 +93,28 @@ class Client:
         if self.mechanism == "gaussian":
             return Gaussian(sigma=size)
         if self.mechanism == "staircase":
-            staircase = (
-                Staircase(eps0=size) if self.nu is None else Staircase(eps0=size, nu=self.nu)
-            )
-            return staircase * self.coordinates
+            return Staircase(eps0=size, nu=self.nu) * self.coordinates
         if self.clip == "l1" or self.coordinates == 1:
             return Laplace(b=size)
         return Laplace(b=float(size) / math.sqrt(self.coordinates) * (1.0 - 1e-15))
 
     def run(self, steps: int, noise: Number | None = None) -> Node:
         """So many local steps, each on its own sample."""
-        step = self.step(noise)
-        rate = Fraction(self.sample_rate)
-        sampled = step if rate == 1 else _SAMPLERS[self.sampling](rate)(step)
-        return sampled * steps
+        step, rate = self.step(noise), self.sample_rate
+        return (step if rate == 1 else _SAMPLERS[self.sampling](rate)(step)) * steps
 
     def plan(self, rounds: int, local_steps: int, noise: Number | None = None) -> Node:
         """Rounds of so many local steps; each takes place by the client's coin."""
-        local, rate = self.run(local_steps, noise), Fraction(self.client_rate)
+        local, rate = self.run(local_steps, noise), self.client_rate
         return (local if rate == 1 else Participation(rate)(local)) * rounds
 
     def without_coin(self) -> Client:
         """The same client, of every round: what the paper's rule accounts for."""
-        return replace(self, client_rate=1)
+        return self.but(client_rate=1)
+
+    def with_noise(self, noise: Number) -> Client:
+        """The same client with this noise."""
+        return self.but(noise=noise)
 
     def spent(self, rounds: int, local_steps: int, method: str = "auto") -> Answer:
         """What so many rounds cost: the least of what is known, with and without the coin."""
@@ -135,71 +126,57 @@ class Client:
 
         Raises `Unreachable` where no noise does, `InvalidArgument` without a budget.
         """
-        epsilon, noises, missed = self._budget(), list[Answer](), None
-        for way in self._ways:
-
-            def build(noise: float, way: Client = way) -> Node:
-                return way.plan(rounds, local_steps, noise)
-
-            try:
-                noises.append(
-                    calibrate(
-                        build,
-                        epsilon=epsilon,
-                        delta=self.delta,
-                        method=method,
-                        name=self.parameter,
-                        bounds=_BOUNDS[self.parameter],
-                    )
-                )
-            except Unreachable as none:
-                missed = none
-        if missed is not None and not noises:
-            raise missed
-        return (max if self.parameter == "eps0" else min)(noises, key=float)
+        found = self._within_budget(
+            lambda way, noise: way.plan(rounds, local_steps, noise),
+            method=method,
+            name=self.parameter,
+            bounds=_BOUNDS[self.parameter],
+        )
+        return (max if self.parameter == "eps0" else min)(found, key=float)
 
     def last_round(self, local_steps: int, method: str = "exact") -> int:
         """After how many rounds the client must stop; 0 where one is too many.
 
         Raises `InvalidArgument` without a budget. Never more than `MOST_ROUNDS`.
         """
-        epsilon, last = self._budget(), 0
-        for way in self._ways:
+        try:
+            found = self._within_budget(
+                lambda way, rounds: way.plan(int(rounds), local_steps),
+                method=method,
+                name="rounds",
+                bounds=(1, MOST_ROUNDS),
+                integer=True,
+            )
+        except Unreachable:
+            return 0
+        return max(int(float(rounds)) for rounds in found)
 
-            def build(rounds: float, way: Client = way) -> Node:
-                return way.plan(int(rounds), local_steps)
-
-            try:
-                rounds_within = calibrate(
-                    build,
-                    epsilon=epsilon,
-                    delta=self.delta,
-                    method=method,
-                    integer=True,
-                    bounds=(1, MOST_ROUNDS),
-                    name="rounds",
-                )
-            except Unreachable:
-                continue
-            last = max(last, int(float(rounds_within)))
-        return last
-
-    @property
-    def _ways(self) -> tuple[Client, ...]:
-        """The client with and without its coin: always taking part bounds taking part at random."""
-        return (self,) if self.client_rate == 1 else (self, self.without_coin())
-
-    def with_noise(self, noise: Number) -> Client:
-        """The same client with this noise."""
-        return replace(self, noise=noise)
-
-    def _budget(self) -> Number:
+    def _within_budget(self, build: Callable[[Client, float], Node], **search: Any) -> list[Answer]:
+        """What each way to account for the coin finds; raises `Unreachable` where none finds anything."""
         if self.epsilon is None:
             message = (
                 f"epsilon must be given for client {self.name!r:.40} to have a budget, got None"
             )
             raise InvalidArgument(message, argument="epsilon")
-        return self.epsilon
+        budget: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
+        found, missed = list[Answer](), None
+        for way in self._ways:
+
+            def of_way(value: float, way: Client = way) -> Node:
+                return build(way, value)
+
+            try:
+                found.append(calibrate(of_way, **budget, **search))
+            except Unreachable as none:
+                missed = none
+        if missed is not None and not found:
+            raise missed
+        return found
+
+    @property
+    def _ways(self) -> tuple[Client, ...]:
+        """The client with and without its coin: always taking part bounds taking part at random."""
+        return (self,) if self.client_rate == 1 else (self, self.without_coin())
 
 
 def _above(answer: Answer) -> float:

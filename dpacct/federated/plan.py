@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from dpacct.answer import Answer
 from dpacct.answer.calibration import calibrate
 from dpacct.declare.number import Number
-from dpacct.declare.record import Parameter
+from dpacct.declare.record import Record
 from dpacct.errors import DpacctError
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
@@ -53,15 +53,13 @@ class Row:
     who: str = ""  # the client it is about, where clients differ
 
 
-class FederatedPlan(ABC):
+class FederatedPlan(Record, ABC):
     """A plan of federated learning; the notes of its paper's algorithm are in its class."""
 
     algorithm: ClassVar[str]
     paper: ClassVar[str]
     unit: ClassVar[Unit]
     notions: ClassVar[tuple[Notion, ...]]
-    settings: ClassVar[Mapping[str, Parameter[Any]]] = {}
-    """What it alone is given, for the command line and plan files."""
 
     @abstractmethod
     def tree(self) -> Node:
@@ -118,26 +116,31 @@ class FederatedPlan(ABC):
 
     def _calibrated(self, build: Callable[[float], Node], epsilon: Number, delta: Number) -> Answer:
         answer = calibrate(
-            build,
-            epsilon=epsilon,
-            delta=delta,
-            method="exact",
-            name="sigma",
-            bounds=(0.01, 1e9),
+            build, epsilon=epsilon, delta=delta, method="exact", name="sigma", bounds=(0.01, 1e9)
         )
         return self.told(answer)
 
     def told(self, answer: Answer) -> Answer:
         """An answer with this plan's unit and promises."""
-        promised = tuple(Assumption(text, source=self.paper) for text in self.promises())
-        merged = tuple(dict.fromkeys((*answer.assumptions, *promised)))
-        return replace(answer, unit=self.unit, assumptions=merged)
+        return replace(promised(answer, self.promises(), self.paper), unit=self.unit)
 
 
-def published(answer: Answer, theorem: str) -> Answer:
-    """A number by a theorem as printed: an upper bound that was searched for counter-examples only."""
-    upper = answer.value if answer.upper is None else answer.upper
-    strength = Strength.weakest((answer.strength, Strength.PUBLISHED))
+def promised(answer: Answer, texts: tuple[str, ...], paper: str) -> Answer:
+    """The answer, resting on these promises of a paper's algorithm too."""
+    more = (Assumption(text, source=paper) for text in texts)
+    return replace(answer, assumptions=tuple(dict.fromkeys((*answer.assumptions, *more))))
+
+
+def published(answer: Answer, theorem: str, value: float | None = None) -> Answer:
+    """A number by a theorem as printed: an upper bound that was searched for counter-examples only.
+
+    `value`: what a bound that was verified gives; it stands in for the answer's, rounded up.
+    """
+    if value is None:
+        upper = answer.value if answer.upper is None else answer.upper
+        strength = Strength.weakest((answer.strength, Strength.PUBLISHED))
+    else:
+        upper, strength = value * (1.0 + 1e-9), Strength.BOUND
     return replace(
         answer,
         value=upper,
@@ -163,11 +166,12 @@ def estimate(answer: Answer, method: str, *basis: str) -> Answer:
     )
 
 
-def attempted(make: Callable[[], Row]) -> Iterator[Row]:
-    """The row, unless its formula does not apply to the plan."""
-    try:
-        row = make()
-    except (DpacctError, OverflowError):
-        return
-    if math.isfinite(row.answer.value):
-        yield row
+def attempted(*makes: Callable[[], Row]) -> Iterator[Row]:
+    """The rows, but those whose formula does not apply to the plan."""
+    for make in makes:
+        try:
+            row = make()
+        except (DpacctError, OverflowError):
+            continue
+        if math.isfinite(row.answer.value):
+            yield row

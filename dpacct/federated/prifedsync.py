@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 from dpacct.answer import Answer
-from dpacct.declare.domain import DELTA, RATE, Integer, Real
+from dpacct.declare.domain import DELTA, RATE, Integer, Real, Word
 from dpacct.declare.number import Number
-from dpacct.errors import InvalidArgument
-from dpacct.federated import last_sync, printed_theorems, proved
+from dpacct.declare.record import Parameter
+from dpacct.errors import DpacctError
+from dpacct.federated import last_sync, proved
 from dpacct.federated.plan import (
     FederatedPlan,
     Notion,
+    Printed,
     Row,
+    attempted,
     estimate,
+    published,
 )
+from dpacct.federated.rounds_of_steps import theorem1_epsilon
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.participation import Participation
 from dpacct.tree import Node
 from dpacct.vocabulary import Side, Strength, Unit
 
-_CLIENTS = Integer(2, 10**9)
 _COUNT = Integer(1, 10**12)
 _ROUNDS = Integer(1, 10**9)
 _SIGMA = Real("0.01", "1e9", "both")
 _NEARLY_ONE = 1 - Fraction(1, 10**9)
 _FARTHEST = 1e4  # above this mu, the limit is given by mu alone: its epsilon is in the millions
+_LEAST = 1e-11  # below this delta the printed form drowns in the rounding of its transform
+_ABOUT = {
+    "two-level": "K steps with probability p in each of R rounds; one release serves all helper models",
+    "exact": "Theorem 2 without its limit, C_{B/n}(G_{1/sigma}) K R times: a client of every round",
+    "last-sync": "as two-level, but one observer learns nothing after its own last round",
+    "clt": "the Gaussian limit, no guarantee",
+}
 
 
-@dataclass(frozen=True, kw_only=True)
 class PriFedSync(FederatedPlan):
     """R rounds; in each, a client takes part with probability p and runs K steps of noisy SGD.
 
@@ -49,48 +59,36 @@ class PriFedSync(FederatedPlan):
     3.92 22.2766 14.5238
     """
 
-    clients: int
-    client_rate: Fraction
-    batch_size: int
-    records: int
-    local_steps: int
-    rounds: int
-    sigma: Fraction
-    participation: Literal["public", "secret"] = "public"
+    clients: Parameter[int] = Parameter(Integer(2, 10**9), "number of clients", "M")
+    client_rate: Parameter[Fraction] = Parameter(
+        RATE, "chance that a client takes part in a round", "P", default=Fraction(1)
+    )
+    batch_size: Parameter[int] = Parameter(
+        _COUNT, "prifedsync: records of a client in a local step", "B"
+    )
+    records: Parameter[int] = Parameter(_COUNT, "prifedsync: records of a client", "N")
+    local_steps: Parameter[int] = Parameter(
+        _ROUNDS, "prifedsync: noisy local steps in a round", "K"
+    )
+    rounds: Parameter[int] = Parameter(_ROUNDS, "number of rounds", "R")
+    sigma: Parameter[Fraction] = Parameter(
+        _SIGMA, "standard deviation / sensitivity (prifedsync: std / (2C))", "S"
+    )
+    participation: Parameter[str] = Parameter(
+        Word("public", "secret"),
+        "prifedsync: public, or secret (which is then not relied upon)",
+        default="public",
+    )
 
     algorithm: ClassVar[str] = "prifedsync"
     paper: ClassVar[str] = "Zheng, Chen, Long, Su 2021"
     unit: ClassVar[Unit] = Unit.RECORD
     notions: ClassVar[tuple[Notion, ...]] = ("weak", "strong")
 
-    def __init__(
-        self,
-        *,
-        clients: int,
-        client_rate: Number = 1,
-        batch_size: int,
-        records: int,
-        local_steps: int,
-        rounds: int,
-        sigma: Number,
-        participation: str = "public",
-    ) -> None:
-        size = _COUNT.check("records", records)
-        settings = {
-            "clients": _CLIENTS.check("clients", clients),
-            "client_rate": RATE.check("client_rate", client_rate),
-            "batch_size": Integer(1, size).check("batch_size", batch_size),
-            "records": size,
-            "local_steps": _ROUNDS.check("local_steps", local_steps),
-            "rounds": _ROUNDS.check("rounds", rounds),
-            "sigma": _SIGMA.check("sigma", sigma),
-            "participation": participation,
-        }
-        if participation not in ("public", "secret"):
-            wrong = f"participation must be public or secret, got {participation!r:.40}"
-            raise InvalidArgument(wrong, argument="participation")
-        for name, value in settings.items():
-            object.__setattr__(self, name, value)
+    def _complaint(self) -> DpacctError | None:
+        if self.batch_size <= self.records:
+            return None
+        return Integer(1, self.records).refusal("batch_size", self.batch_size)
 
     # --- what is accounted
 
@@ -109,7 +107,7 @@ class PriFedSync(FederatedPlan):
 
     def with_sigma(self, sigma: float) -> Self:
         """The same plan with other noise."""
-        return replace(self, sigma=_SIGMA.check("sigma", sigma))
+        return self.but(sigma=sigma)
 
     @property
     def sensitivity(self) -> str:
@@ -201,23 +199,21 @@ class PriFedSync(FederatedPlan):
             value = float(self._at(min(at / self.client_rate, _NEARLY_ONE)))
         else:
             value = last_sync.epsilon(
-                lambda t: replace(self, rounds=t).tree(),
+                lambda t: self.but(rounds=t).tree(),
                 float(self.client_rate),
                 self.rounds,
                 float(at),
                 float(most),
             )
-        basis = (*most.basis, "one observer sees nothing after its own last round")
-        strength = Strength.weakest((most.strength, Strength.BOUND))
         return replace(
             most,
             value=value,
             lower=None,
             upper=value,
             side=Side.UPPER,
-            strength=strength,
+            strength=Strength.weakest((most.strength, Strength.BOUND)),
             method="last-sync",
-            basis=basis,
+            basis=(*most.basis, "one observer sees nothing after its own last round"),
             tree=None,
         )
 
@@ -225,6 +221,8 @@ class PriFedSync(FederatedPlan):
         if self.participation == "public" or self.client_rate == 1:
             return answer
         return replace(answer, side=Side.UPPER, lower=None)
+
+    # --- rows
 
     def rows(self, *, delta: Number) -> Iterator[Row]:
         """Two-level, exact and the limit for both notions; then the theorems as they are printed."""
@@ -234,29 +232,86 @@ class PriFedSync(FederatedPlan):
         """The same with the two-level answer proven, which takes seconds. Raises `NotCertified`."""
         return self._rows(delta, prove=True)
 
+    def _both(self, name: str, weak: Answer, strong: Answer) -> Iterator[Row]:
+        """A row for each notion."""
+        yield Row(name, "weak", weak, about=_ABOUT[name])
+        yield Row(name, "strong", strong, about=_ABOUT[name])
+
     def _rows(self, delta: Number, *, prove: bool) -> Iterator[Row]:
         theorem = "federated_fdp.theorem2_thinned"
         strong = _resting(self.strong(delta=delta, prove=prove), theorem)
         weak = self._towards_one(strong, delta, prove)
-        true: dict[Notion, Answer] = {"weak": weak, "strong": strong}
         full = _resting(self.told(self.exact().epsilon(delta=delta)), "federated_fdp.theorem2")
-        for notion in self.notions:
-            yield Row("two-level", notion, true[notion], about=_ABOUT["two-level"])
-        for notion in self.notions:
-            yield Row("exact", notion, full, about=_ABOUT["exact"])
+        yield from self._both("two-level", weak, strong)
+        yield from self._both("exact", full, full)
         few = self.client_rate < 1 and self.rounds <= last_sync.MOST_ROUNDS
-        if few and float(true["weak"]) <= last_sync.MOST_EPSILON:
+        if few and float(weak) <= last_sync.MOST_EPSILON:
             spared = self.until_last_sync(delta=delta)
             yield Row("last-sync", "weak", spared, about=_ABOUT["last-sync"])
+        true: dict[Notion, Answer] = {"weak": weak, "strong": strong}
         mu = self.mu_clt
         if mu <= _FARTHEST:
-            limit = self.told(printed_theorems.shift(mu).epsilon(delta=delta))
-            limit = estimate(limit, "clt", "federated_fdp.theorem2_clt")
-            for notion in self.notions:
-                yield Row("clt", notion, limit, about=_ABOUT["clt"])
-        yield from printed_theorems.theorem1(self, true, full, delta)
+            limit = _limit(self.told(_shift(mu).epsilon(delta=delta)))
+            yield from self._both("clt", limit, limit)
+        yield from self._theorem1(true, full, delta)
         if mu <= _FARTHEST:
-            yield from printed_theorems.theorem2(self, true, mu, delta)
+            yield from self._theorem2(true, mu, delta)
+
+    def _theorem1(
+        self, true: Mapping[Notion, Answer], full: Answer, delta: Number
+    ) -> Iterator[Row]:
+        """g_p tensor-R and tensor-(m-1)R: refuted, unless there is one round or no coin.
+
+        `true` are the answers that stand in for what is refuted, `full` that of all steps without a coin.
+        """
+        at = float(DELTA.check("delta", delta))
+        holds = self.client_rate == 1 or self.rounds == 1
+        for notion in self.notions:
+            observers = 1 if notion == "weak" else self.clients - 1
+            name = "federated_fdp.theorem1" + ("" if notion == "weak" else "_strong")
+            try:
+                value = self._printed_epsilon(observers, at)
+            except (DpacctError, OverflowError):  # more steps than any plan may have
+                continue
+            if not math.isfinite(value):
+                continue
+            if not holds:
+                memory = "the server remembers: rounds are not independent mechanisms"
+                yield Row("paper", notion, true[notion], Printed(name, value, "refuted", memory))
+                continue
+            answer = published(full, name)
+            if self.client_rate < 1 or notion == "strong":
+                answer = replace(answer, value=value, upper=value)
+            remark = (
+                "holds" if observers == 1 else "holds, but pays for each observer of one release"
+            )
+            yield Row("paper", notion, answer, Printed(name, value, "published", remark))
+
+    def _printed_epsilon(self, observers: int, delta: float) -> float:
+        """Epsilon of g_p tensor-`observers` R; nan where it cannot be computed."""
+        times = self.rounds * observers
+        variation = self.local().delta(epsilon=0, method="exact").upper
+        if self.client_rate == 1 or (variation or 1.0) <= self.client_rate**2:
+            # the line 1 - alpha - p^2 lies below f_j everywhere: g_p is f_j
+            return float((self.local() * times).epsilon(delta=delta, method="exact"))
+        if delta < _LEAST:
+            return math.nan
+        rate, coin = self.batch_size / self.records, float(self.client_rate)
+        return theorem1_epsilon(rate, float(self.sigma), self.local_steps, coin, times, delta)
+
+    def _theorem2(self, true: Mapping[Notion, Answer], mu: float, delta: Number) -> Iterator[Row]:
+        """'Consequently' G_mu and G_{sqrt(m-1) mu}: a limit is no guarantee."""
+        from dpacct.papers.formulas.federated_fdp import theorem2_strong
+
+        def row(notion: Notion, moved: float) -> Row:
+            value = _shift(moved).epsilon(delta=delta).value
+            reason = "a limit says nothing about a finite number of steps"
+            printed = Printed("federated_fdp.theorem2_gdp", value, "refuted", reason)
+            return Row("paper", notion, true[notion], printed)
+
+        yield from attempted(
+            lambda: row("weak", mu), lambda: row("strong", theorem2_strong(mu, self.clients))
+        )
 
     # --- the noise for a target
 
@@ -271,33 +326,27 @@ class PriFedSync(FederatedPlan):
     def sigma_rows(self, *, epsilon: Number, delta: Number) -> Iterator[Row]:
         """The smallest sigma by each way that is an answer, and by the limit."""
 
-        def exact(sigma: float) -> Node:
-            return self.with_sigma(sigma).exact()
-
         def limit(sigma: float) -> Node:
-            return printed_theorems.shift(max(self.with_sigma(sigma).mu_clt, 1e-100))
+            return _shift(max(self.with_sigma(sigma).mu_clt, 1e-100))
 
         two = self._seen(self.sigma_for(epsilon=epsilon, delta=delta))
-        full = self._calibrated(exact, epsilon, delta)
-        for notion in self.notions:
-            yield Row("two-level", notion, two, about=_ABOUT["two-level"])
-        for notion in self.notions:
-            yield Row("exact", notion, full, about=_ABOUT["exact"])
-        limiting_sigma = estimate(
-            self._calibrated(limit, epsilon, delta), "clt", "federated_fdp.theorem2_clt"
-        )
-        for notion in self.notions:
-            yield Row("clt", notion, limiting_sigma, about=_ABOUT["clt"])
+        full = self._calibrated(lambda s: self.with_sigma(s).exact(), epsilon, delta)
+        yield from self._both("two-level", two, two)
+        yield from self._both("exact", full, full)
+        limiting = _limit(self._calibrated(limit, epsilon, delta))
+        yield from self._both("clt", limiting, limiting)
+
+
+def _shift(mu: float) -> Node:
+    """A mu-GDP release."""
+    return Gaussian(sigma=1.0 / mu).under("replace-one")
+
+
+def _limit(answer: Answer) -> Answer:
+    """What Theorem 2's limit gives."""
+    return estimate(answer, "clt", "federated_fdp.theorem2_clt")
 
 
 def _resting(answer: Answer, theorem: str) -> Answer:
     """With the statement of the paper that it is an instance of."""
     return replace(answer, basis=(*answer.basis, theorem))
-
-
-_ABOUT = {
-    "two-level": "K steps with probability p in each of R rounds; one release serves all helper models",
-    "exact": "Theorem 2 without its limit, C_{B/n}(G_{1/sigma}) K R times: a client of every round",
-    "last-sync": "as two-level, but one observer learns nothing after its own last round",
-    "clt": "the Gaussian limit, no guarantee",
-}

@@ -11,9 +11,9 @@ from dpacct.answer import Answer
 from dpacct.declare.domain import DELTA, Integer
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.federated.harmonizer import Client
-from dpacct.federated.plan import Printed, Row, published
+from dpacct.federated.plan import Printed, Row, promised, published
 from dpacct.tree import Node
-from dpacct.vocabulary import Assumption, Strength, Unit
+from dpacct.vocabulary import Strength, Unit
 
 _ROUNDS = Integer(1, 10**9)
 
@@ -113,7 +113,7 @@ class UDPFL:
         noise = paper_noise = last = paper_last = None
         rounds = self.rounds
         if client.noise is None:
-            noise = self._told(client.smallest_noise(self.rounds, self.local_steps))
+            noise = self._promised(client.smallest_noise(self.rounds, self.local_steps))
             paper_noise = self._paper_noise(client)
             client = client.with_noise(float(noise))
         if client.epsilon is not None:
@@ -145,7 +145,7 @@ class UDPFL:
 
     def epsilon(self, client: Client, rounds: int) -> Answer:
         """What so many rounds of a client cost its records."""
-        return self._told(client.spent(rounds, self.local_steps))
+        return self._promised(client.spent(rounds, self.local_steps))
 
     def rows(self) -> Iterator[Row]:
         """For each client that takes part: exact, and by the paper's rule as printed and corrected."""
@@ -170,14 +170,13 @@ class UDPFL:
         reason = "the number of steps is missing in eps(delta, T)"
         wrong = Printed("udp_fl.conversion", one_round.value, "refuted", reason)
         yield Row("paper", "record", exact, wrong, who=who)
-        bound = published(self._told(all_rounds), "udp_fl.conversion_corrected")
+        bound = published(self._promised(all_rounds), "udp_fl.conversion_corrected")
         right = Printed("udp_fl.conversion_corrected", all_rounds.value, "corrected", "with it")
         answer = replace(bound, strength=Strength.BOUND)
         yield Row("paper-corrected", "record", answer, right, who=who)
 
-    def _told(self, answer: Answer) -> Answer:
-        promised = tuple(Assumption(text, source=self.paper) for text in self.promises())
-        return replace(answer, assumptions=(*answer.assumptions, *promised))
+    def _promised(self, answer: Answer) -> Answer:
+        return promised(answer, self.promises(), self.paper)
 
 
 def _within(answer: Answer, budget: float) -> Answer:

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from dpacct.federated.printed_runs import PrintedRun, printed_runs
 from tests.federated import mu_max
+from tests.federated.mu_max import PrintedRun, printed_runs
 
 RUNS = list(printed_runs())
 PRINTED = [

@@ -87,26 +87,22 @@ ALGORITHM = '''
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpacct.declare.domain import Integer
 from dpacct.declare.record import Parameter
 from dpacct.federated.client_level import ClientLevel
 
 
-@dataclass(frozen=True, kw_only=True)
 class Twin(ClientLevel):
     """So many noisy sums in each round."""
 
-    sums: int = 2
+    sums: Parameter[int] = Parameter(
+        Integer(1, 9), "twin: noisy sums in each round", "J", default=2
+    )
 
     algorithm: ClassVar[str] = "twin"
     paper: ClassVar[str] = "nobody"
-    settings: ClassVar[Mapping[str, Parameter[Any]]] = {
-        "sums": Parameter(Integer(1, 9), "twin: noisy sums in each round", "J")
-    }
 
     def tree(self):
         return super().tree() * self.sums
