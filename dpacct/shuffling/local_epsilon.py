@@ -14,10 +14,9 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 
 from . import bounds
 from .letters import Letters
-from .pair import BLANKET, GENERIC
+from .pair import BLANKET, GENERIC, ShuffleSource
 from .questions import COUNTED, inputs_of
 from .shuffle import Shuffle
-from .source import ShuffleSource
 
 _MOST = 500.0
 _LEAST = 1e-9

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import Number, ln
+from dpacct.mechanisms.randomized_response import LocalRandomizer
+from dpacct.tree import Node
 from dpacct.tree.node import resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -35,7 +37,8 @@ COUNTED = (
 )
 _PROFILE_BUDGET = BUDGET // 20  # of each epsilon, where many are asked
 _MISSED = "no bound is below the randomiser's own eps0: shuffling is not counted on"
-Ask = Callable[[Bound], float]
+_ALONE = "no amplification: the messages of one client, composed"
+_GIRGIS = "Girgis et al. 2021, simplified bound, composed; Canonne, Kamath, Steinke 2020"
 
 
 @lru_cache(maxsize=8)  # an answer is printed beside all its bounds
@@ -59,14 +62,10 @@ def lower_bounds(shuffle: Shuffle) -> list[Bound]:
     results = []
     if answers != 2:
         results.append(bounds.numeric(Letters(n, eps0, answers, rate, realised=True), upper=False))
-    if answers in (0, 2):
-        results.append(_counted(Count(n, eps0, rate)))
+    if answers in (0, 2):  # the count of ones, one client against all zero, the worse direction
+        count = Count(n, eps0, rate)
+        results.append(Bound("count", REALISED, count.epsilon, count.log_delta))
     return results
-
-
-def _counted(count: Count) -> Bound:
-    """The count of ones, one client against all zero, the worse direction."""
-    return Bound("count", REALISED, count.epsilon, count.log_delta)
 
 
 def inputs_of(shuffle: Shuffle) -> Inputs | None:
@@ -76,128 +75,98 @@ def inputs_of(shuffle: Shuffle) -> Inputs | None:
     return Inputs(int(shuffle.clients), float(shuffle.eps0))
 
 
-def _answer(
-    shuffle: Shuffle,
-    quantity: str,
-    value: float,
-    lower: float,
-    bound: Bound,
-    adjacency: Adjacency,
-    started: float,
-    basis: tuple[str, ...] = (),
-    side: Side = Side.TWO_SIDED,
-) -> Answer:
-    log_value = None
-    if quantity == "delta":
-        log_value = value if math.isfinite(value) else None
-        value, lower = math.exp(value), math.exp(lower)
-        if value > 0.0:
-            value = min(1.0, math.nextafter(value, 1.0))
-        lower = math.nextafter(lower, 0.0) if lower > 0.0 else 0.0
-    return Answer(
-        quantity=quantity,
-        value=value,
-        lower=min(lower, value) if side is Side.TWO_SIDED else None,
-        upper=value,
-        side=side,
-        strength=Strength.BOUND,
-        method=bound.name,
-        basis=(bound.basis, *basis),
-        assumptions=shuffle.assumptions(adjacency),
-        adjacency=adjacency,
-        unit=shuffle.unit,
-        tree=shuffle,
-        seconds=time.perf_counter() - started,
-        log_value=log_value,
-    )
+@dataclass(frozen=True)
+class Question:
+    """Epsilon of one shuffle at a log delta, or log delta at an epsilon; `past`: none is left there."""
+
+    shuffle: Shuffle
+    quantity: str
+    at: float
+    past: bool
+    adjacency: Adjacency
+
+    @classmethod
+    def of(
+        cls, shuffle: Shuffle, quantity: str, at: Number, adjacency: Adjacency | str | None
+    ) -> Question:
+        """Checked. Raises `InvalidArgument`."""
+        word = resolve_adjacency(shuffle, adjacency)
+        if quantity == "epsilon":
+            return cls(shuffle, quantity, ln(DELTA.check("delta", at)), False, word)
+        exact = EPSILON.check("epsilon", at)
+        return cls(shuffle, quantity, float(exact), exact >= shuffle.eps0, word)
+
+    def by(self, bound: Bound) -> float:
+        """What a bound says."""
+        if self.quantity == "epsilon":
+            return min(bound.epsilon(self.at), float(self.shuffle.eps0))
+        return -math.inf if self.past else bound.log_delta(self.at)
+
+    def counted(self, binary: Inputs) -> tuple[float, float]:
+        """Both ends, exactly."""
+        if self.quantity == "epsilon":
+            return binary.epsilon(self.at)
+        return (-math.inf, -math.inf) if self.past else binary.log_delta(self.at)
+
+    def useless(self, value: float) -> bool:
+        """Whether this says no more than the randomiser alone."""
+        eps0 = float(self.shuffle.eps0)
+        if self.quantity == "epsilon":
+            return value >= eps0
+        return value > bounds.local(eps0).log_delta(self.at)
+
+    def answer(
+        self, bound: Bound, value: float, lower: float | None, started: float, *basis: str
+    ) -> Answer:
+        """The value in words; without a lower end it is an upper bound."""
+        log_value = None
+        if self.quantity == "delta":
+            log_value = value if math.isfinite(value) else None
+            value, lower = math.exp(value), None if lower is None else math.exp(lower)
+            if value > 0.0:
+                value = min(1.0, math.nextafter(value, 1.0))
+            lower = math.nextafter(lower, 0.0) if lower else lower
+        return Answer(
+            quantity=self.quantity,
+            value=value,
+            lower=None if lower is None else min(lower, value),
+            upper=value,
+            side=Side.UPPER if lower is None else Side.TWO_SIDED,
+            strength=Strength.BOUND,
+            method=bound.name,
+            basis=(bound.basis, *basis),
+            assumptions=self.shuffle.assumptions(self.adjacency),
+            adjacency=self.adjacency,
+            unit=self.shuffle.unit,
+            tree=self.shuffle,
+            seconds=time.perf_counter() - started,
+            log_value=log_value,
+        )
 
 
-def _every(
-    shuffle: Shuffle,
-    quantity: str,
-    ask: Ask,
-    adjacency: Adjacency,
-    useless: Callable[[float], bool],
-) -> list[Answer]:
-    """Each upper bound that says more than the randomiser alone, the smallest first, and that one."""
-    results = []
-    for bound in upper_bounds(shuffle):
-        started = time.perf_counter()
-        value = ask(bound)
-        if bound.name == "local" or not useless(value):
-            results.append(
-                _answer(shuffle, quantity, value, 0.0, bound, adjacency, started, side=Side.UPPER)
-            )
-    return sorted(results, key=lambda answer: answer.value)
-
-
-def _ask(
-    shuffle: Shuffle,
-    quantity: str,
-    method: str,
-    ask: Ask,
-    adjacency: Adjacency | str | None,
-    useless: Callable[[float], bool],
-    exact: Callable[[Inputs], tuple[float, float]],
+def sharper(
+    shuffle: Shuffle, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
 ) -> Answer | None:
-    word = resolve_adjacency(shuffle, adjacency)
-    started = time.perf_counter()
+    """See `Shuffle.sharper`; None for a method of compositions."""
+    question, started = Question.of(shuffle, quantity, at, adjacency), time.perf_counter()
     binary = inputs_of(shuffle)
     if method in ("auto", "count") and binary is not None:
-        lower, upper = exact(binary)
-        bound = replace(bounds.local(0.0), name="count", basis=COUNTED)
-        return _answer(shuffle, quantity, upper, lower, bound, word, started)
+        lower, upper = question.counted(binary)
+        counted = replace(bounds.local(0.0), name="count", basis=COUNTED)
+        return question.answer(counted, upper, lower, started)
     named = {bound.name: bound for bound in upper_bounds(shuffle)}
-    if method not in ("auto", *named):
-        return None
+    if method in named:
+        value, chosen = question.by(named[method]), named[method]
+        if method != "local" and question.useless(value):
+            return question.answer(chosen, question.by(named["local"]), None, started, _MISSED)
+        return question.answer(chosen, value, None, started)
     if method != "auto":
-        value, chosen = ask(named[method]), named[method]
-        extra: tuple[str, ...] = ()
-        if useless(value) and method != "local":
-            value, extra = ask(named["local"]), (_MISSED,)
-        return _answer(shuffle, quantity, value, 0.0, chosen, word, started, extra, Side.UPPER)
-    values = {name: ask(bound) for name, bound in named.items()}
+        return None
+    values = {name: question.by(bound) for name, bound in named.items()}
     best = min(values, key=values.__getitem__)
-    lower = max(ask(bound) for bound in lower_bounds(shuffle))
-    basis: tuple[str, ...] = (REALISED,)
-    if best == "local":
-        basis = (_MISSED, REALISED)
-    return _answer(shuffle, quantity, values[best], lower, named[best], word, started, basis)
-
-
-def epsilon(
-    shuffle: Shuffle, delta: Number, method: str, adjacency: Adjacency | str | None
-) -> Answer | None:
-    """See `Shuffle.epsilon`; None for a method of compositions."""
-    log_delta = ln(DELTA.check("delta", delta))
-    eps0 = float(shuffle.eps0)
-    return _ask(
-        shuffle,
-        "epsilon",
-        method,
-        lambda bound: min(bound.epsilon(log_delta), eps0),
-        adjacency,
-        lambda value: value >= eps0,
-        lambda binary: binary.epsilon(log_delta),
-    )
-
-
-def delta(
-    shuffle: Shuffle, epsilon: Number, method: str, adjacency: Adjacency | str | None
-) -> Answer | None:
-    """See `Shuffle.delta`; None for a method of compositions."""
-    exact = EPSILON.check("epsilon", epsilon)
-    at, alone = float(exact), bounds.local(float(shuffle.eps0))
-    past = exact >= shuffle.eps0
-    return _ask(
-        shuffle,
-        "delta",
-        method,
-        lambda bound: -math.inf if past else bound.log_delta(at),
-        adjacency,
-        lambda value: value > alone.log_delta(at),
-        lambda binary: (-math.inf, -math.inf) if past else binary.log_delta(at),
-    )
+    lower = max(map(question.by, lower_bounds(shuffle)))
+    basis = (_MISSED, REALISED) if best == "local" else (REALISED,)
+    return question.answer(named[best], values[best], lower, started, *basis)
 
 
 def profile(
@@ -216,17 +185,62 @@ def profile(
     return np.reshape(np.array(results), array.shape)
 
 
-def compare(shuffle: Shuffle, **question: Any) -> list[Answer]:
-    """Every bound's answer to `delta=` or `epsilon=`, the smallest first."""
-    word = resolve_adjacency(shuffle, question.get("adjacency"))
-    eps0 = float(shuffle.eps0)
-    if question.get("delta") is not None and question.get("epsilon") is None:
-        log_delta = ln(DELTA.check("delta", question["delta"]))
-        return _every(
-            shuffle, "epsilon", lambda b: min(b.epsilon(log_delta), eps0), word, lambda v: v >= eps0
+def compare(shuffle: Shuffle, **asked: Any) -> list[Answer]:
+    """Every bound's answer to `delta=` or `epsilon=` that says more than the randomiser, and that one.
+
+    The smallest comes first.
+    """
+    known = [name for name in ("delta", "epsilon") if asked.get(name) is not None]
+    if len(known) != 1:
+        return []
+    quantity = "epsilon" if known == ["delta"] else "delta"
+    question = Question.of(shuffle, quantity, asked[known[0]], asked.get("adjacency"))
+    results = []
+    for bound in upper_bounds(shuffle):
+        started = time.perf_counter()
+        value = question.by(bound)
+        if bound.name == "local" or not question.useless(value):
+            results.append(question.answer(bound, value, None, started))
+    return sorted(results, key=lambda answer: answer.value)
+
+
+def over_rounds(shuffle: Shuffle, rounds: int, **asked: Fraction) -> list[Answer]:
+    """Without shuffling (one client's messages composed exactly), and Girgis et al. where they apply."""
+    node, eps0 = shuffle * rounds, float(shuffle.eps0)
+    alone = LocalRandomizer(eps0=eps0) * rounds
+    if "delta" not in asked:
+        return [_of_rounds(node, "local", alone.delta(asked["epsilon"], adjacency="replace-one"))]
+    composed = alone.epsilon(asked["delta"], adjacency="replace-one")
+    results, started = [_of_rounds(node, "local", composed)], time.perf_counter()
+    value = None
+    if shuffle.rate == 1:
+        value = bounds.girgis_epsilon(eps0, int(shuffle.clients), rounds, ln(asked["delta"]))
+    if value is not None:
+        girgis = replace(
+            composed,
+            value=value * (1.0 + 1e-12),
+            upper=value * (1.0 + 1e-12),
+            strength=Strength.BOUND,
+            basis=(),
+            seconds=time.perf_counter() - started,
         )
-    if question.get("epsilon") is not None and question.get("delta") is None:
-        at = float(EPSILON.check("epsilon", question["epsilon"]))
-        alone = bounds.local(eps0).log_delta(at)
-        return _every(shuffle, "delta", lambda b: b.log_delta(at), word, lambda v: v > alone)
-    return []
+        results.append(_of_rounds(node, "girgis2021.upper", girgis))
+    return results
+
+
+def _of_rounds(node: Node, method: str, answer: Answer) -> Answer:
+    """The answer as an upper bound of a shuffle's rounds."""
+    return Answer(
+        quantity=answer.quantity,
+        value=float(answer),
+        upper=float(answer),
+        side=Side.UPPER,
+        strength=Strength.weakest((answer.strength, Strength.BOUND)),
+        method=method,
+        basis=(_ALONE, *answer.basis) if method == "local" else (_GIRGIS,),
+        assumptions=node.assumptions(Adjacency.REPLACE_ONE),
+        adjacency=Adjacency.REPLACE_ONE,
+        unit=node.unit,
+        tree=node,
+        seconds=answer.seconds,
+    )

@@ -118,9 +118,9 @@ class Shuffle(Mechanism, kind="shuffle"):
         >>> Shuffle(eps0=1, clients=1000).delta(epsilon=1).value
         0.0
         """
-        from .questions import delta, epsilon
+        from .questions import sharper
 
-        return (epsilon if quantity == "epsilon" else delta)(self, at, method, adjacency)
+        return sharper(self, quantity, at, method, adjacency)
 
     def profile(
         self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None

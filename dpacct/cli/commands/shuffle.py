@@ -154,8 +154,7 @@ def _asked(
     shuffle: Shuffle, rounds: int, question: dict[str, Fraction]
 ) -> tuple[Answer, list[Answer]]:
     """The smallest upper bound, with the lower end that is known, and all the others."""
-    from dpacct.shuffling.alternatives import over_rounds
-    from dpacct.shuffling.questions import compare
+    from dpacct.shuffling.questions import compare, over_rounds
 
     node = shuffle * rounds
 
@@ -167,7 +166,7 @@ def _asked(
         listed = [*compare(shuffle, **question), ask("rdp"), ask("rdp-mironov")]
         return answer, [other for other in listed if other.method != answer.method]
     others = [ask("rdp"), ask("rdp-mironov")]
-    others += over_rounds(shuffle, rounds, question)
+    others += over_rounds(shuffle, rounds, **question)
     try:
         answer = ask("exact")
     except NotCertified:
