@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,6 +20,7 @@ from dpacct.errors import DpacctError, InvalidArgument
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from dpacct.cli.output import Result
     from dpacct.cli.words import Stated
 
     ParamType = click.ParamType[Any]
@@ -105,8 +107,27 @@ class Command(Record):
         """The words of a plan that were given."""
 
     @abstractmethod
+    def answer(self) -> Result:
+        """Compute, and print nothing."""
+
+    def tell(self, line: str) -> None:
+        """Say what is being done: to nobody, unless `run` knows where."""
+
     def run(self) -> None:
         """Answer, and print."""
+        from dpacct.cli import output
+
+        result = self.answer()
+        if self.as_json:
+            if (body := result.body()) is not None:
+                output.write_json(output.payload(self.name, body))
+        else:
+            for line in (result.quiet if self.values.get("quiet") else result.lines)():
+                click.echo(line)
+        for line in result.notes:
+            output.note(line)
+        if result.status:
+            raise click.exceptions.Exit(result.status)
 
     @classmethod
     def groups(cls) -> dict[str, Group]:
@@ -295,12 +316,19 @@ class DeclaredCommand(ExampleCommand):
         )
 
     def _typed(self, **values: Any) -> None:
-        self.answer(values)
-
-    def answer(self, values: Mapping[str, Any]) -> None:
-        """Run it with these values of its options; a refusal names the option."""
-        try:
+        with self.naming_options():
             self.declared.of_line(values).run()
+
+    def answer(self, values: Mapping[str, Any]) -> Result:
+        """What it answers with these values of its options; a refusal names the option."""
+        with self.naming_options():
+            return self.declared.of_line(values).answer()
+
+    @contextmanager
+    def naming_options(self) -> Iterator[None]:
+        """Every refusal within names the option."""
+        try:
+            yield
         except (Usage, Exclusive):  # which name what was typed, be it an option or a key of a file
             raise
         except DpacctError as error:

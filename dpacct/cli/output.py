@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from contextvars import ContextVar
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,57 +20,35 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
 
 
-_caught: ContextVar[list[dict[str, Any]] | None] = ContextVar("caught", default=None)
+@dataclass(frozen=True)
+class Result:
+    """What a command answers; each form is made when it is asked for.
 
-
-@contextmanager
-def caught() -> Iterator[list[dict[str, Any]]]:
-    """Collect what would be printed, as JSON objects: for a command that asks another one.
-
-    An answer comes without its plan, with its safe end as "safe"; words are not kept.
+    Attributes:
+        body: the JSON object (or list), without schema and command; None where a file has it.
+        lines: the words, printed as they come.
+        quiet: what --quiet prints.
+        answer: the one that it is about, if there is one.
+        notes: on stderr, whatever the form.
+        status: the exit code.
     """
-    bodies: list[dict[str, Any]] = []
-    token = _caught.set(bodies)
-    nowhere = io.StringIO()
-    try:
-        with redirect_stdout(nowhere), redirect_stderr(nowhere):
-            yield bodies
-    finally:
-        _caught.reset(token)
+
+    body: Callable[[], Any]
+    lines: Callable[[], Iterable[str]]
+    quiet: Callable[[], Iterable[str]] = tuple
+    answer: Answer | None = None
+    notes: Sequence[str] = ()
+    status: int = 0
 
 
-def collecting() -> bool:
-    """Whether another command runs this one, and takes its answer with all that stands beside it."""
-    return _caught.get() is not None
+def payload(command: str, body: Any) -> Any:
+    """The JSON document (schema 1) of a result's body."""
+    return {"schema": SCHEMA, "command": command, **body} if isinstance(body, Mapping) else body
 
 
-def collected(command: str, answer: Answer, notes: Sequence[str]) -> bool:
-    """Hand the answer to the command that runs this one, if any; True if it must not be printed."""
-    bodies = _caught.get()
-    if bodies is not None:
-        bare = replace(answer, tree=None)
-        bodies.append({**payload(command, bare, notes), "safe": float(answer)})
-    return bodies is not None
-
-
-def payload(command: str, answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The JSON object of an answer (schema 1)."""
-    body: dict[str, Any] = {"schema": SCHEMA, "command": command}
-    body |= answer.to_dict()
-    return body | ({"notes": list(notes)} if notes else {})
-
-
-def write_json(body: Mapping[str, Any]) -> None:
+def write_json(body: Any) -> None:
     """One JSON document on stdout; NaN and infinity are not JSON and would be a bug of ours."""
-    if (bodies := _caught.get()) is not None:
-        bodies.append(dict(body))
-        return
     click.echo(json.dumps(body, indent=2, allow_nan=False))
-
-
-def write_lines(lines: Sequence[str]) -> None:
-    """Text on stdout."""
-    click.echo("\n".join(lines))
 
 
 def note(line: str) -> None:

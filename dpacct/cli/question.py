@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from dpacct.declare.record import Exclusive, Parameter
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.answer.ask import Question
+    from dpacct.cli.output import Result
     from dpacct.cli.screens import Screen
     from dpacct.cli.words import Stated
 
@@ -51,10 +52,9 @@ class Asked(Command):
         """How to answer, for `ask`."""
         return {"method": self.method, "effort": self.effort}
 
-    def show(self, screen: Screen, notes: tuple[str, ...] | list[str] = ()) -> None:
-        """Print an answer with what there is to know beside it."""
-        screen = replace(screen, notes=(*notes, *screen.answer.notes))
-        screen.show(self.name, as_json=self.as_json, quiet=self.quiet, details=self.details)
+    def shown(self, screen: Screen, notes: Sequence[str] = ()) -> Result:
+        """An answer with what there is to know beside it."""
+        return replace(screen, notes=(*notes, *screen.answer.notes)).result(self.details)
 
 
 class AskedOfPlan(Asked):
@@ -98,9 +98,8 @@ class AskedOfPlan(Asked):
 
     def answered(
         self, screen: Screen, stated: Stated, asked: Mapping[str, Fraction], **sought: object
-    ) -> None:
-        """Print, and save the plan if asked."""
-        details = list(screen.details)
+    ) -> Result:
+        """The answer as it is shown; the plan is saved if asked."""
         if (self.digits or 0) > 15:
             extra = screen.answer.extra
             proven = f"proven: between {extra['lower_decimal']} and {extra['upper_decimal']}"
@@ -117,4 +116,4 @@ class AskedOfPlan(Asked):
         if size is not None and delta is not None and delta * size > 1:
             unit = stated.meaning.unit or "record"
             notes.append(f"delta is above 1 / {size}: it belongs well below one over the {unit}s")
-        self.show(replace(screen, details=details), notes)
+        return self.shown(screen, notes)

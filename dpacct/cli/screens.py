@@ -7,11 +7,10 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from dpacct.cli import output, text
+from dpacct.cli.output import Result
 from dpacct.cli.text import aligned, power_of_ten, rounded
 from dpacct.declare.number import fits
 from dpacct.declare.number import text as exact_text
@@ -55,6 +54,7 @@ class Screen:
     more: Sequence[str] = ()
     others: str = ""
     notes: Sequence[str] = ()
+    below: Sequence[str] = ()
     details: Sequence[str] = ()
 
     def lines(self) -> list[str]:
@@ -67,26 +67,29 @@ class Screen:
         lines += labelled("true only if", trust)
         lines += labelled("protects", [protected(answer)])
         lines += labelled("other methods", [self.others] if self.others else [])
-        return lines + [line for note in self.notes for line in labelled("note", [note])]
+        lines += [line for note in self.notes for line in labelled("note", [note])]
+        return [*lines, *self.below]
 
-    def show(self, command: str, *, as_json: bool, quiet: bool, details: bool) -> None:
-        """Print it: words, the bare number, or JSON."""
+    def result(self, details: bool) -> Result:
+        """In every form; raises `Unreachable` where the answer is infinite."""
         answer = output.must_be_finite(self.answer)
-        if output.collected(command, answer, self.notes):
-            return
-        if as_json:
-            output.write_json(output.payload(command, answer, self.notes))
-        elif quiet:
-            if answer.is_estimate:
-                output.note("note: this is an estimate, not a bound.")
-            for line in self.notes:
+
+        def body() -> dict[str, Any]:
+            return answer.to_dict() | ({"notes": list(self.notes)} if self.notes else {})
+
+        def lines() -> list[str]:
+            if not details:
+                return self.lines()
+            more = [text.answer_line(answer), *text.detail_lines(answer), *self.details]
+            return [*self.lines(), "", *more]
+
+        def quiet() -> list[str]:
+            estimate = ["this is an estimate, not a bound"] if answer.is_estimate else []
+            for line in (*estimate, *self.notes):
                 output.note(f"note: {line}.")
-            click.echo(self.number or text.safe_number(answer))
-        else:
-            lines = self.lines()
-            if details:
-                lines += ["", text.answer_line(answer), *text.detail_lines(answer), *self.details]
-            output.write_lines(lines)
+            return [self.number or text.safe_number(answer)]
+
+        return Result(body, lines, quiet, answer)
 
 
 def of_epsilon(answer: Answer, delta: Fraction, stated: Stated | None = None) -> Screen:

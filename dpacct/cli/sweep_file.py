@@ -15,8 +15,7 @@ import click
 
 from dpacct.cli import failure, federated_plan, words
 from dpacct.cli.command import DeclaredCommand, File, Value
-from dpacct.cli.failure import ExitStatus
-from dpacct.cli.output import caught
+from dpacct.cli.output import payload
 from dpacct.cli.toml_file import contents, file_name, replaced, table_of
 from dpacct.cli.words import as_table, as_text, check_keys
 from dpacct.declare.domain import Integer, closest, did_you_mean, one_of
@@ -54,10 +53,6 @@ class Slot:
     name: str
 
 
-class NoAnswer(Usage):
-    """The command printed something that is no JSON object, or several."""
-
-
 @dataclass(frozen=True)
 class Asking:
     """What all points of a sweep have in common.
@@ -83,7 +78,7 @@ class Asking:
             return Row(tuple(_at(body, path) for path in self.outputs))
         except click.exceptions.Exit as leaving:
             message = f"dpacct {self.command} ended without an answer."
-            return Row(error=message, code=leaving.exit_code or int(ExitStatus.INTERNAL))
+            return Row(error=message, code=leaving.exit_code)
         except Exception as error:
             what = failure.describe(error)
             return Row(error=what.message, code=int(what.status))
@@ -105,16 +100,17 @@ class Asking:
         if pairs:
             (name,) = (each for each, param in params.items() if _takes_pairs(param))
             values[str(name)] = (*values.get(str(name), ()), *pairs)
-        with caught() as bodies, replaced(inside):
-            command.answer(values)
-        if len(bodies) != 1:
-            raise self.no_answer()
-        return bodies[0]
-
-    def no_answer(self) -> NoAnswer:
-        """The refusal of a command that cannot be swept like this."""
-        message = f"dpacct {self.command} gives no single answer to keep"
-        return NoAnswer(message, argument="command")
+        with replaced(inside):
+            result = command.answer(values)
+        if result.status:
+            raise click.exceptions.Exit(result.status)
+        body = payload(self.command, result.body())
+        if not isinstance(body, Mapping):
+            message = f"dpacct {self.command} gives no single answer to keep"
+            raise Usage(message, argument="command")
+        if result.answer is None:
+            return body
+        return {**body, "plan": None, "safe": float(result.answer)}
 
 
 def read(param: click.Parameter, texts: tuple[str, ...]) -> Any:
@@ -409,19 +405,13 @@ def _answering(
 
     A command may leave out what takes time when it is asked to be quiet; --json has everything.
     """
-    best: tuple[Asking, Mapping[str, Any]] | None = None
-    names = {param.name for param in command.params}
-    ways: list[str] = [way for way in ("quiet", "json") if way in names]
-    for way in ways or [""]:
+    ways = [way for way in ("quiet", "json") if way in command.declared.parameters]
+    for way in ways:
         trial = replace(asking, way=way)
-        with suppress(NoAnswer):
-            body = _probe(grid, trial)
-            best = trial, body
-            if {*wanted} <= {*paths(body), str(body.get("quantity"))}:
-                break
-    if best is None:
-        raise asking.no_answer()
-    return best
+        body = _probe(grid, trial)
+        if {*wanted} <= {*paths(body), str(body.get("quantity"))}:
+            break
+    return trial, body
 
 
 def _probe(grid: Grid, asking: Asking) -> Mapping[str, Any]:
@@ -435,8 +425,6 @@ def _probe(grid: Grid, asking: Asking) -> Mapping[str, Any]:
     for row in chain(range(0, grid.size, step), range(grid.size) if step > 1 else ()):
         try:
             return asking.body(grid.point(row))
-        except NoAnswer:
-            raise
         except Exception as error:
             failed = failed if tried else error
             tried = True

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from dpacct.declare.number import NotANumber, exact, fits, number, shown, text
-from dpacct.errors import DpacctError, InvalidArgument, MissingExtra, OutsideDomain
+from dpacct.errors import DpacctError, InvalidArgument
 
 if TYPE_CHECKING:
     from random import Random
 
-    from hypothesis.strategies import SearchStrategy
-
 T_co = TypeVar("T_co", covariant=True)
 Closed: TypeAlias = Literal["neither", "left", "right", "both"]
-Part: TypeAlias = Literal["inside", "boundary", "outside"]
+Part: TypeAlias = Literal["inside", "boundary"]
 
 
 class Domain(Generic[T_co]):
@@ -66,31 +62,12 @@ class Domain(Generic[T_co]):
         return f"<{self.words}>"
 
 
-class Bound:
-    """An endpoint that depends on other arguments, with the text that documents it.
-
-    `of` takes those arguments by name, as floats: `Bound("log(n)", lambda n: math.log(n))`.
-    """
-
-    __slots__ = ("of", "text")
-
-    def __init__(self, text: str, of: Callable[..., float]) -> None:
-        self.text, self.of = text, of
-
-    def at(self, values: Mapping[str, float]) -> float:
-        """The endpoint's value, given all the arguments (those it does not use are left out)."""
-        return self.of(**{name: values[name] for name in inspect.signature(self.of).parameters})
-
-    def __str__(self) -> str:
-        return self.text
+Endpoint: TypeAlias = int | float | Fraction | str
 
 
-Endpoint: TypeAlias = int | float | Fraction | str | Bound
-
-
-def _end(value: Endpoint) -> Fraction | float | Bound:
+def _end(value: Endpoint) -> Fraction | float:
     """An endpoint as written, made exact; the infinities stay floats."""
-    if isinstance(value, Bound) or (isinstance(value, float) and math.isinf(value)):
+    if isinstance(value, float) and math.isinf(value):
         return value
     result = exact(value)
     if result is None:
@@ -111,9 +88,10 @@ class _Interval(Domain[T_co]):
         *,
         typical: tuple[float, float] | None = None,
         as_float: bool = True,
+        above: str = "",
     ) -> None:
         self.lower, self.upper = _end(lower), _end(upper)
-        self.closed, self.typical, self.as_float = closed, typical, as_float
+        self.closed, self.typical, self.as_float, self.above = closed, typical, as_float, above
         self.closed_left = closed in ("left", "both")
         self.closed_right = closed in ("right", "both")
 
@@ -139,17 +117,8 @@ class _Interval(Domain[T_co]):
             return f"{self.noun} strictly between {low} and {high}"
         return f"{self.noun} {above} and {below}"
 
-    def at(self, values: Mapping[str, float]) -> Self:
-        """The same interval, with ends that depend on other arguments replaced by their values."""
-        ends = [e.at(values) if isinstance(e, Bound) else e for e in (self.lower, self.upper)]
-        return type(self)(
-            ends[0], ends[1], self.closed, typical=self.typical, as_float=self.as_float
-        )
-
     def contains(self, value: Fraction | int) -> bool:
-        """Whether the exact number lies between the ends (none of which may be a `Bound`)."""
-        if isinstance(self.lower, Bound) or isinstance(self.upper, Bound):
-            raise InvalidArgument(f"the ends of {self} depend on other arguments: check with Where")
+        """Whether the exact number lies between the ends."""
         above = value >= self.lower if self.closed_left else value > self.lower
         below = value <= self.upper if self.closed_right else value < self.upper
         return above and below
@@ -158,13 +127,13 @@ class _Interval(Domain[T_co]):
         self, name: str, value: object, found: Fraction, error: type[DpacctError]
     ) -> Fraction:
         if not self.contains(found):
-            raise self.refusal(name, value, error=error)
+            raise self.refusal(name, value, self.above if found > self.upper else "", error=error)
         if self.as_float and not fits(found):
             limits = "which floating point (2.3e-308 to 1.8e308) cannot hold"
             raise self.refusal(name, value, limits, error=error)
         return found
 
-    def _window(self) -> tuple[Fraction, Fraction]:
+    def window(self) -> tuple[Fraction, Fraction]:
         """Finite ends to draw between: the typical ones, else its own, else a million away."""
         if self.typical:
             return Fraction(str(self.typical[0])), Fraction(str(self.typical[1]))
@@ -178,7 +147,7 @@ class _Interval(Domain[T_co]):
         return InvalidArgument(f"{self} has no {part} to draw from", argument="part")
 
 
-def _told(end: Fraction | float | Bound) -> str:
+def _told(end: Fraction | float) -> str:
     """An end in a sentence: large powers of ten as 1e15."""
     if not isinstance(end, Fraction):
         return str(end)
@@ -193,7 +162,8 @@ class Real(_Interval[Fraction]):
     """An interval of real numbers.
 
     `closed` says which ends belong to it; `typical` narrows what is drawn for tests;
-    `as_float=False` also admits what a double can't hold (1e-400).
+    `as_float=False` also admits what a double can't hold (1e-400); `above` ends the refusal of a number
+    that is too large.
 
     >>> rate = Real(0, 1, closed="right")
     >>> str(rate), rate.check("rate", "0.01")
@@ -221,9 +191,9 @@ class Real(_Interval[Fraction]):
     def draw(self, rng: Random, part: Part = "inside") -> Fraction:
         """A value for tests; "boundary" is a closed end, or a hair inside an open one.
 
-        Raises `InvalidArgument` where there is none (the whole line has no outside).
+        Raises `InvalidArgument` where there is none (the whole line has no end).
         """
-        low, high = self._window()
+        low, high = self.window()
         if part == "inside":
             # A third of the draws is uniform; the others hug either end on a logarithmic scale.
             share = Fraction(rng.randint(1, 10**9 - 1), 10**9)
@@ -236,25 +206,11 @@ class Real(_Interval[Fraction]):
         results: list[Fraction] = []
         ends = (self.lower, 1, self.closed_left), (self.upper, -1, self.closed_right)
         for end, inward, closed in ends:
-            if isinstance(end, Fraction) and part == "boundary":
+            if isinstance(end, Fraction):
                 results.append(end if closed else end + inward * hair)
-            elif isinstance(end, Fraction):
-                results += [end - inward * hair, end - inward * rng.randint(1, 10**6)]
-                results += [] if closed else [end]
         if not results:
             raise self._no(part)
         return rng.choice(results)
-
-    def strategy(self) -> SearchStrategy[Fraction]:
-        """A Hypothesis strategy of values inside the domain, closed ends included."""
-        st = _hypothesis().strategies
-        low, high = self._window()
-        floats = st.floats(float(low), float(high), allow_subnormal=False).map(exact)
-        grid = st.integers(0, 10**6).map(lambda step: low + (high - low) * Fraction(step, 10**6))
-        strategy: SearchStrategy[Fraction] = (grid | floats).filter(
-            lambda value: self.contains(value) and fits(value)
-        )
-        return strategy
 
 
 class Integer(_Interval[int]):
@@ -313,8 +269,8 @@ class Integer(_Interval[int]):
 
     def _ends(self) -> tuple[int, int]:
         """The smallest and largest whole numbers to draw."""
-        low, high = (math.ceil(end) for end in self._window())
-        high = math.floor(self._window()[1])
+        low, high = (math.ceil(end) for end in self.window())
+        high = math.floor(self.window()[1])
         low += low == self.lower and not self.closed_left
         high -= high == self.upper and not self.closed_right
         return low, high
@@ -322,36 +278,16 @@ class Integer(_Interval[int]):
     def draw(self, rng: Random, part: Part = "inside") -> int:
         """As `Real.draw`, on whole numbers."""
         low, high = self._ends()
-        if high < low:  # an end that depends on other arguments may leave nothing
-            raise self._no(part)
         if part == "inside":
             uniform = rng.random() < 0.5
             span = high - low
             offset = rng.randint(0, span) if uniform else int((span + 1) ** rng.random()) - 1
             return low + min(offset, span)
-        step = 0 if part == "boundary" else rng.choice([1, rng.randint(1, 10**6)])
-        results = [low - step] if isinstance(self.lower, Fraction) else []
-        results += [high + step] if isinstance(self.upper, Fraction) else []
+        results = [low] if isinstance(self.lower, Fraction) else []
+        results += [high] if isinstance(self.upper, Fraction) else []
         if not results:
             raise self._no(part)
         return rng.choice(results)
-
-    def strategy(self) -> SearchStrategy[int]:
-        """A Hypothesis strategy of whole numbers inside the domain."""
-        low, high = self._ends()
-        strategy: SearchStrategy[int] = _hypothesis().strategies.integers(low, high)
-        return strategy
-
-
-def _hypothesis() -> ModuleType:
-    """Hypothesis, imported only when a strategy is asked for: it belongs to the `dev` extra."""
-    try:
-        import hypothesis
-        import hypothesis.strategies
-    except ImportError as absent:
-        message = "drawing strategies needs Hypothesis: pip install '.[dev]' in dpacct's checkout"
-        raise MissingExtra(message, argument="hypothesis") from absent
-    return hypothesis
 
 
 class Word(Domain[str]):
@@ -412,80 +348,6 @@ class Flag(Domain[bool]):
         if not isinstance(value, bool):
             raise self.refusal(name, value)
         return value
-
-
-class Where:
-    """Several parameters together: the hypotheses of a theorem.
-
-    An end may depend on other arguments through a `Bound`.
-
-    >>> where = Where(n=Integer(2), x=Real(0, Bound("1/n", lambda n: 1 / n)))
-    >>> str(where)
-    'n in [2, inf), x in (0, 1/n)'
-    >>> where.check(n=10, x="0.05")
-    {'n': 10, 'x': Fraction(1, 20)}
-    >>> where.check(n=10, x=0.5)
-    Traceback (most recent call last):
-    dpacct.errors.OutsideDomain: x must be a number strictly between 0 and 0.1, got 0.5 (where the end is 1/n)
-    """
-
-    def __init__(self, **domains: Real | Integer) -> None:
-        self.domains: Mapping[str, Real | Integer] = domains
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} in {domain}" for name, domain in self.domains.items())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Where) and self.domains == other.domains
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.domains.items()))
-
-    def check(
-        self, *, error: type[DpacctError] = OutsideDomain, **values: object
-    ) -> dict[str, Fraction | int]:
-        """All values made exact, if they lie in the domain together.
-
-        Raises `InvalidArgument` for a missing or unknown argument or one that is not a number,
-        `error` for numbers outside the domain.
-        """
-        for name in (name for name in values if name not in self.domains):
-            listed = ", ".join(self.domains)
-            raise InvalidArgument(f"{name} is not one of the arguments {listed}", argument=name)
-        for name in (name for name in self.domains if name not in values):
-            raise InvalidArgument(f"{name} is missing: it must be in {self}", argument=name)
-        checked: dict[str, Fraction | int] = {}
-        for name in self._order():
-            domain = self.domains[name]
-            fixed = domain.at({key: float(value) for key, value in checked.items()})
-            try:
-                checked[name] = fixed.check(name, values[name], error=error)
-            except DpacctError as wrong:
-                ends = [str(e) for e in (domain.lower, domain.upper) if isinstance(e, Bound)]
-                if not ends:
-                    raise
-                message = f"{wrong.message} (where the end is {' and '.join(ends)})"
-                raise type(wrong)(message, argument=name) from None
-        return {name: checked[name] for name in self.domains}
-
-    def draw(self, rng: Random, part: Part = "inside") -> dict[str, Fraction | int]:
-        """Values for tests: all inside, or one of them (at random) on the boundary or outside."""
-        odd = rng.choice(list(self.domains)) if part != "inside" else None
-        drawn: dict[str, Fraction | int] = {}
-        outside: dict[str, Fraction | int] = {}
-        for name in self._order():
-            domain = self.domains[name].at({key: float(value) for key, value in drawn.items()})
-            drawn[name] = domain.draw(rng, "boundary" if name == odd else "inside")
-            if name == odd and part == "outside":
-                outside[name] = domain.draw(rng, part)
-        drawn |= outside  # last, so that ends which depend on it stay sensible
-        return {name: drawn[name] for name in self.domains}
-
-    def _order(self) -> list[str]:
-        """Names, with those whose ends depend on others after them."""
-        free = [n for n, d in self.domains.items() if not isinstance(d.lower, Bound)]
-        free = [n for n in free if not isinstance(self.domains[n].upper, Bound)]
-        return free + [name for name in self.domains if name not in free]
 
 
 # --- words of sentences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, RATE, STEPS, Integer, Word
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Integer, Real, Word
 from dpacct.declare.number import text
 from dpacct.declare.record import Call, Exclusive, Parameter, Record, Usage
 from dpacct.errors import InvalidArgument
@@ -28,7 +28,12 @@ class Steps(Record):
     """
 
     rate: Parameter[Fraction | None] = Parameter(
-        RATE,
+        Real(
+            0,
+            1,
+            "right",
+            above="which is no share: for a batch of so many give batch and dataset size",
+        ),
         "share of the data that a step samples",
         "Q",
         default=None,

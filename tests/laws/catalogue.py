@@ -311,7 +311,9 @@ def numbers(domain: Real, least: float = 0.0) -> st.SearchStrategy[Fraction]:
     """Positive values of a domain: its own random draws (which hug both ends), and its corners."""
     seeds = st.integers(0, 2**32 - 1)
     drawn = seeds.map(lambda seed: short(domain.draw(random.Random(seed))))
-    return (drawn | domain.strategy().map(short)).filter(
+    low, high = map(float, domain.window())
+    even = st.integers(0, 10**6).map(lambda step: low + (high - low) * step / 10**6)
+    return (drawn | (even | st.floats(low, high, allow_subnormal=False)).map(short)).filter(
         lambda value: value > 0 and value >= least and domain.contains(value) and fits(value)
     )
 

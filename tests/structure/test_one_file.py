@@ -76,11 +76,11 @@ class Twice(Command):
     )
     examples = ("twice --sigma 2 --delta 1e-5",)
 
-    def run(self):
-        from dpacct.cli.output import write_json
+    def answer(self):
+        from dpacct.cli.output import Result
 
         answer = self.stated().plan().epsilon(self.delta, method="exact")
-        write_json({"schema": 1, "command": "twice", "said": [answer.value] * self.times})
+        return Result(lambda: {"said": [answer.value] * self.times}, lambda: [str(answer)])
 '''
 ALGORITHM = '''
 """Twin federated learning: two noisy sums in each round."""
@@ -164,7 +164,7 @@ LINES = {
     "twin help": "federated --help",
     "twin report": "report {}/twin.toml --quiet",
     "all": "--help",
-    "twice": "twice --loudness 7 --delta 1e-5 --times 3",
+    "twice": "twice --loudness 7 --delta 1e-5 --times 3 --json",
     "twice help": "twice --help",
     "twice refused": "twice --loudness 7 --delta 1e-5 --times 10",
     "twice meant": "twice --often 2",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING
 
 from dpacct.cli.command import Command, File
+from dpacct.cli.failure import ExitStatus
+from dpacct.cli.output import Result, payload
 from dpacct.declare.domain import PURE_DELTA, SEED, Real, Text, Word
 from dpacct.declare.number import NotANumber, number
 from dpacct.declare.record import Parameter, Several, Usage
@@ -86,13 +86,10 @@ class Audit(Command):
         "audit scores.csv --delta 1e-6 --share 0.1 --json",
     )
 
-    def run(self) -> None:
-        """Audit, and print."""
-        from dpacct.answer import SCHEMA
+    def answer(self) -> Result:
+        """Audit."""
         from dpacct.auditing.audit import audit
         from dpacct.auditing.scores import read_csv
-        from dpacct.cli.failure import ExitStatus
-        from dpacct.cli.output import note, write_json, write_lines
         from dpacct.cli.picture import writable, write
         from dpacct.cli.stated_plan import read_stated
 
@@ -116,16 +113,14 @@ class Audit(Command):
             adjacency=self.adjacency,
             seed=self.seed,
         )
-        body: dict[str, Any] = {"schema": SCHEMA, "command": "audit", **result.to_dict()}
         if path is not None:
-            write(result.chart(), body, path)
-            note(f"wrote {path}")
-        if self.as_json:
-            write_json(body)
-        else:
-            write_lines([*_lines(result)])
-        if result.alarm:
-            raise click.exceptions.Exit(int(ExitStatus.COUNTER_EXAMPLE))
+            write(result.chart(), payload(self.name, result.to_dict()), path)
+        return Result(
+            result.to_dict,
+            lambda: _lines(result),
+            notes=[f"wrote {path}"] if path else [],
+            status=ExitStatus.COUNTER_EXAMPLE if result.alarm else 0,
+        )
 
 
 def _thresholds(said: str) -> str | list[float]:

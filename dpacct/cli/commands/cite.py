@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.failure import SCHEMA
-from dpacct.cli.output import write_file, write_json
+from dpacct.cli.output import Result, write_file
 from dpacct.declare.domain import Text, did_you_mean
 from dpacct.declare.number import shown
 from dpacct.declare.record import Parameter, Several, Usage
@@ -43,8 +40,8 @@ class Cite(Command):
         "cite certified --json",
     )
 
-    def run(self) -> None:
-        """Answer, and print."""
+    def answer(self) -> Result:
+        """Find the sources."""
         from dpacct.report.sources import merged, works
         from dpacct.report.works import bibliography, entry, itself
 
@@ -55,7 +52,8 @@ class Cite(Command):
         text = "\n".join([*remarks, *([""] if remarks else []), bibliography(cited)])
         if self.output is not None:
             write_file(f"{text}\n".encode(), self.output)
-        if self.as_json:
+
+        def body() -> dict[str, Any]:
             entries = [
                 {
                     "key": work.key,
@@ -76,9 +74,9 @@ class Cite(Command):
                 }
                 for s in sources
             ]
-            write_json({"schema": SCHEMA, "command": "cite", "entries": entries, "used": used})
-        elif self.output is None:
-            click.echo(text)
+            return {"entries": entries, "used": used}
+
+        return Result(body, lambda: [text] if self.output is None else [])
 
 
 def _sources(word: str) -> list[Source]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command
+from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.words import sizes
 from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import Target
@@ -36,19 +37,23 @@ class Compare(Command):
         "compare --sigma 2 --delta 1e-6 --json",
     )
 
-    def run(self) -> None:
-        """Ask every method, and print."""
-        from dpacct.cli.output import must_be_finite, write_json, write_lines
-        from dpacct.cli.screens import KNOWN, in_words, labelled, protected, short, wrapped
-        from dpacct.cli.text import aligned, relation, safe_number
-
+    def answer(self) -> Result:
+        """Ask every method."""
         answers, stated = self._ask()
         first = must_be_finite(answers[0])
         answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
         gaps = [_gap(answer, first) for answer in answers]
-        if self.as_json:
-            write_json(_payload(answers, gaps, stated.notes))
-            return
+        return Result(
+            lambda: _body(answers, gaps, stated.notes), lambda: self._lines(answers, gaps, stated)
+        )
+
+    def _lines(
+        self, answers: tuple[Answer, ...], gaps: list[float | None], stated: Stated
+    ) -> list[str]:
+        from dpacct.cli.screens import KNOWN, in_words, labelled, protected, short, wrapped
+        from dpacct.cli.text import aligned, relation, safe_number
+
+        first = answers[0]
         rows = [
             (
                 answer.method,
@@ -67,7 +72,7 @@ class Compare(Command):
             ("method", first.quantity, f"beside {first.method}", "what it is", "time"), rows
         )
         lines += labelled("protects", [protected(first)])
-        write_lines(lines + [line for note in stated.notes for line in labelled("note", [note])])
+        return lines + [line for note in stated.notes for line in labelled("note", [note])]
 
     def _ask(self) -> tuple[tuple[Answer, ...], Stated]:
         epsilon, delta = self.epsilon, self.delta
@@ -113,15 +118,11 @@ def _gap(answer: Answer, reference: Answer) -> float | None:
     return gap if math.isfinite(gap) else None
 
 
-def _payload(
+def _body(
     answers: tuple[Answer, ...], gaps: list[float | None], notes: list[str]
 ) -> dict[str, Any]:
-    from dpacct.answer import SCHEMA
-
     first = answers[0]
     body: dict[str, Any] = {
-        "schema": SCHEMA,
-        "command": "compare",
         "quantity": first.quantity,
         "adjacency": str(first.adjacency),
         "unit": str(first.unit),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from dpacct.cli.command import Command
+from dpacct.cli.output import Result
 from dpacct.declare.domain import Word
 from dpacct.declare.record import Parameter
 
@@ -28,8 +27,8 @@ class Completion(Command):
         "completion fish",
     )
 
-    def run(self) -> None:
-        """Answer, and print."""
+    def answer(self) -> Result:
+        """Ask click for the script."""
         from click.shell_completion import ShellComplete, get_completion_class
 
         from dpacct.cli.root import COMPLETE_VARIABLE, root
@@ -37,4 +36,5 @@ class Completion(Command):
         kind = get_completion_class(self.shell)
         assert kind is not None  # Choice admits only the three shells click knows
         # ShellComplete.source, not kind.source: bash's own first runs bash to look at its version.
-        click.echo(ShellComplete.source(kind(root, {}, "dpacct", COMPLETE_VARIABLE)))
+        script = ShellComplete.source(kind(root, {}, "dpacct", COMPLETE_VARIABLE))
+        return Result(dict, lambda: [script])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpacct.cli.command import File
+from dpacct.cli.output import Result
 from dpacct.cli.question import Asked
 from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import Meaning, Target
@@ -41,8 +42,8 @@ class Compose(Asked):
         "compose plan.toml --eps 3",
     )
 
-    def run(self) -> None:
-        """Read, ask, and print."""
+    def answer(self) -> Result:
+        """Read, and ask."""
         from dpacct.answer.ask import Delta, Epsilon, ask
         from dpacct.cli.screens import of_delta, of_epsilon
         from dpacct.cli.words import read_plan
@@ -59,10 +60,9 @@ class Compose(Asked):
             raise Exclusive(message, argument="--delta")
         if delta is not None:
             answer = ask(Epsilon(delta), node, **self.how)
-            self.show(of_epsilon(answer, delta))
-        elif epsilon is not None:
+            return self.shown(of_epsilon(answer, delta))
+        if epsilon is not None:
             answer = ask(Delta(epsilon), node, **self.how)
-            self.show(of_delta(answer, epsilon))
-        else:
-            message = "give --delta or --eps, or write one of them into the plan"
-            raise Usage(message, argument="--delta")
+            return self.shown(of_delta(answer, epsilon))
+        message = "give --delta or --eps, or write one of them into the plan"
+        raise Usage(message, argument="--delta")

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import click
-
 from dpacct.answer.ask import Boundary, ask
 from dpacct.cli.command import Command, File
+from dpacct.cli.output import Result, payload
 from dpacct.cli.question import METHOD
 from dpacct.cli.words import sizes
 from dpacct.declare.domain import EPSILON, Flag, Integer, Word
@@ -91,10 +90,8 @@ class Curve(Command):
         "curve --sigma 1.1 --rate 0.01 --steps 1000 --kind gap --points 9 -o gap.svg",
     )
 
-    def run(self) -> None:
-        """Compute, and write."""
-        from dpacct.answer import SCHEMA
-        from dpacct.cli.output import note, write_json
+    def answer(self) -> Result:
+        """Compute, and write the file."""
         from dpacct.cli.picture import in_terminal, shows_pictures, writable, write
 
         if self.as_json + self.as_csv + self.as_text > 1:
@@ -106,21 +103,18 @@ class Curve(Command):
                 f"{made.infinite} is not finite on all of this axis; narrow it with --from and --to"
             )
             raise NotCertified(message, argument="--from")
-        for line in [*notes, *made.gaps()]:
-            note(f"note: {line}.")
-        body = {"schema": SCHEMA, "command": "curve", **made.to_dict()}
+        notes = [f"note: {line}." for line in (*notes, *made.gaps())]
         if path is not None:
-            write(made, body, path)
-            if self.as_json:
-                write_json(body)
-            else:
-                note(f"wrote {path}")
-        elif self.as_json:
-            write_json(body)
-        elif self.as_text or (shows_pictures() and not self.as_csv):
-            click.echo(in_terminal(made), nl=False)
-        else:
-            click.echo(made.to_csv(), nl=False)
+            write(made, payload(self.name, made.to_dict()), path)
+            notes += [] if self.as_json else [f"wrote {path}"]
+
+        def lines() -> list[str]:
+            if path is not None:
+                return []
+            drawn = self.as_text or (shows_pictures() and not self.as_csv)
+            return (in_terminal(made) if drawn else made.to_csv()).splitlines()
+
+        return Result(made.to_dict, lines, notes=notes)
 
 
 _ONE_METHOD = ("tradeoff", "rdp")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dpacct.cli.output import Result
 from dpacct.cli.question import AskedOfPlan
 from dpacct.declare.record import Parameter
 from dpacct.declare.words import Target
@@ -25,11 +26,13 @@ class Delta(AskedOfPlan):
         "delta --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5 --digits 20",
     )
 
-    def run(self) -> None:
-        """Ask, and print."""
+    def answer(self) -> Result:
+        """Ask."""
         from dpacct.answer import ask
         from dpacct.cli.screens import of_delta
 
         stated = self.stated()
         answer = self.ask(ask.Delta(self.epsilon), stated.plan(), beside=self.as_json)
-        self.answered(of_delta(answer, self.epsilon, stated), stated, {"epsilon": self.epsilon})
+        return self.answered(
+            of_delta(answer, self.epsilon, stated), stated, {"epsilon": self.epsilon}
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dpacct.cli.output import Result
 from dpacct.cli.question import AskedOfPlan
 from dpacct.declare.record import Parameter
 from dpacct.declare.words import Target
@@ -26,11 +27,11 @@ class Eps(AskedOfPlan):
         "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5 --certificate out.json",
     )
 
-    def run(self) -> None:
-        """Ask, and print."""
+    def answer(self) -> Result:
+        """Ask."""
         from dpacct.answer.ask import Epsilon
         from dpacct.cli.screens import of_epsilon
 
         stated = self.stated()
         answer = self.ask(Epsilon(self.delta), stated.plan(), beside=self.as_json)
-        self.answered(of_epsilon(answer, self.delta, stated), stated, {"delta": self.delta})
+        return self.answered(of_epsilon(answer, self.delta, stated), stated, {"delta": self.delta})

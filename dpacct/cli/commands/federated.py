@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import click
-
 from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import Command, File, Group
-from dpacct.cli.failure import SCHEMA
 from dpacct.cli.federated_text import cell, number, row_json, tables
-from dpacct.cli.output import must_be_finite, write_json, write_lines
+from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.question import DETAILS, QUIET
 from dpacct.cli.screens import KNOWN, Screen, leading, of_epsilon, short
-from dpacct.cli.text import aligned, answer_line, detail_lines, rounded, safe_number
+from dpacct.cli.text import aligned, rounded, safe_number
 from dpacct.cli.toml_file import file_name
 from dpacct.declare.domain import Flag, Word
 from dpacct.declare.record import Exclusive, Parameter, Usage
@@ -24,7 +21,7 @@ from dpacct.declare.words import Target
 from dpacct.report.rounding import Direction
 
 if TYPE_CHECKING:
-    from dpacct.federated import FederatedPlan, Harmonized, Row
+    from dpacct.federated import UDPFL, FederatedPlan, Harmonized, Row
 
 
 class Federated(Command):
@@ -76,8 +73,8 @@ class Federated(Command):
             **super().groups(),
         }
 
-    def run(self) -> None:
-        """Account, and print."""
+    def answer(self) -> Result:
+        """Account."""
         path = self.path
         settings = {} if path is None else plans.read_file(path)
         typed = {name: value for name, value in self.typed.items() if value is not None}
@@ -95,16 +92,15 @@ class Federated(Command):
         if chosen == "udp-fl":
             if path is None:
                 raise Usage("udp-fl needs a plan file with [[client]] tables", argument="PLAN")
-            plan = plans.clients_of(settings, file_name(path))
-            _harmonize(plan, as_json=self.as_json, quiet=self.quiet)
-            return
+            return _harmonized(plans.clients_of(settings, file_name(path)))
         if "client" in settings:
             raise Usage(f"[[client]] belongs to udp-fl, not to {chosen}", argument="client")
         if "delta" not in settings:
             raise Usage("dpacct federated needs --delta", argument="--delta")
-        self._account(plans.plan_of(chosen, settings), settings["delta"], settings.get("epsilon"))
+        plan = plans.plan_of(chosen, settings)
+        return self._account(plan, settings["delta"], settings.get("epsilon"))
 
-    def _account(self, plan: FederatedPlan, delta: Fraction, target: Fraction | None) -> None:
+    def _account(self, plan: FederatedPlan, delta: Fraction, target: Fraction | None) -> Result:
         quantity = "epsilon" if target is None else "sigma"
         if target is None:
             rows = list((plan.proved_rows if self.prove else plan.rows)(delta=delta))
@@ -113,30 +109,23 @@ class Federated(Command):
             plan = plan.with_sigma(float(rows[0].answer))
         first = next(row for row in rows if row.notion in ("strong", "client"))
         must_be_finite(first.answer)
-        if self.quiet:
-            click.echo(safe_number(first.answer))
-            return
-        if self.as_json:
-            write_json(_json(plan, rows, first, float(delta), target))
-            return
         if target is None:
             screen = of_epsilon(first.answer, delta)
         else:
             goal = f"epsilon {short(target)} at delta {short(delta)}"
             said = f"{KNOWN[first.answer.strength].partition(';')[0]}: with it the target is met"
             screen = Screen(first.answer, f"sigma {leading(first.answer, 5)}    for {goal}", said)
+        limit = number(plan.mu_clt)
+        mu = f"  mu_clt {rounded(limit or 0.0, 'nearest', 8)}; a limit, no guarantee"
         screen = replace(
             screen,
             plan=f"{plan.algorithm} ({plan.paper}); sensitivity {plan.sensitivity}",
             trust=plan.promises(),
+            below=["", *tables(rows, quantity)],
+            details=[mu] if limit is not None else [],
         )
-        lines = [*screen.lines(), "", *tables(rows, quantity)]
-        if self.details:
-            lines += ["", answer_line(first.answer), *detail_lines(first.answer)]
-            mu = number(plan.mu_clt)
-            limit = "" if mu is None else rounded(mu, "nearest", 8)
-            lines += [f"  mu_clt {limit}; a limit, no guarantee"] if limit else []
-        write_lines(lines)
+        body = _body(plan, rows, first, float(delta), target)
+        return replace(screen.result(self.details), body=lambda: body)
 
 
 def _in_words(row: Row, plan: FederatedPlan) -> Row:
@@ -146,14 +135,12 @@ def _in_words(row: Row, plan: FederatedPlan) -> Row:
     return replace(row, answer=answer)
 
 
-def _json(
+def _body(
     plan: FederatedPlan, rows: list[Row], first: Row, delta: float, target: Any
 ) -> dict[str, Any]:
     quantity = first.answer.quantity
     answer = first.answer.to_dict()
     body: dict[str, Any] = {
-        "schema": SCHEMA,
-        "command": "federated",
         "algorithm": plan.algorithm,
         "quantity": quantity,
         "delta": delta,
@@ -175,30 +162,29 @@ def _json(
 # --- clients with budgets of their own
 
 
-def _harmonize(plan: Any, *, as_json: bool, quiet: bool) -> None:
+def _harmonized(plan: UDPFL) -> Result:
     clients = list(plan.harmonized())
     rows = [row for harmonized in clients for row in plan.rows_of(harmonized)]
-    if quiet:
-        for harmonized in clients:
-            epsilon = "-" if harmonized.epsilon is None else safe_number(harmonized.epsilon)
-            click.echo(f"{harmonized.client.name} {epsilon}")
-        return
-    if as_json:
-        write_json(
-            {
-                "schema": SCHEMA,
-                "command": "federated",
-                "algorithm": plan.algorithm,
-                "quantity": "epsilon",
-                "mu_clt": None,
-                "unit": str(plan.unit),
-                "sensitivity": plan.sensitivity,
-                "assumptions": list(plan.promises()),
-                "clients": [_client_json(harmonized) for harmonized in clients],
-                "routes": [row_json(row, "epsilon") for row in rows],
-            }
-        )
-        return
+
+    def quiet() -> Iterator[str]:
+        for each in clients:
+            epsilon = "-" if each.epsilon is None else safe_number(each.epsilon)
+            yield f"{each.client.name} {epsilon}"
+
+    body = {
+        "algorithm": plan.algorithm,
+        "quantity": "epsilon",
+        "mu_clt": None,
+        "unit": str(plan.unit),
+        "sensitivity": plan.sensitivity,
+        "assumptions": list(plan.promises()),
+        "clients": [_client_json(harmonized) for harmonized in clients],
+        "routes": [row_json(row, "epsilon") for row in rows],
+    }
+    return Result(lambda: body, lambda: _client_lines(plan, clients, rows), quiet)
+
+
+def _client_lines(plan: UDPFL, clients: list[Harmonized], rows: list[Row]) -> list[str]:
     header = (
         "client",
         "noise",
@@ -212,7 +198,7 @@ def _harmonize(plan: Any, *, as_json: bool, quiet: bool) -> None:
     lines += aligned(header, [_client_line(harmonized) for harmonized in clients])
     lines += ["", *tables(rows, "epsilon"), ""]
     lines += [f"  protects one {plan.unit} of one client; sensitivity: {plan.sensitivity}"]
-    write_lines(lines + [f"  assumes: {promise}" for promise in plan.promises()])
+    return lines + [f"  assumes: {promise}" for promise in plan.promises()]
 
 
 def _client_line(harmonized: Harmonized) -> tuple[str, ...]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from dpacct.cli.command import Command
-from dpacct.cli.failure import ExitStatus
-from dpacct.cli.output import write_json, write_lines
+from dpacct.cli.output import Result
 from dpacct.declare.domain import Text, one_of
 from dpacct.declare.number import shown
 from dpacct.declare.record import Parameter, Several, Usage
@@ -50,8 +47,8 @@ class LedgerFile(Command):
         "ledger report run.ledger --json",
     )
 
-    def run(self) -> None:
-        """Answer, and print."""
+    def answer(self) -> Result:
+        """Read the file."""
         if len(self.actions) != 2 or self.actions[0] not in ACTIONS:
             got = shown(" ".join(self.actions))
             message = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}"
@@ -69,12 +66,8 @@ class LedgerFile(Command):
                     argument="--mark",
                 )
             body, lines, violated = _ACTIONS[action](ledger)
-        if self.as_json:
-            write_json({"schema": 1, "command": "ledger", "action": action, **body})
-        else:
-            write_lines(lines)
-        if violated:
-            raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
+        status = AssumptionViolated.exit_code if violated else 0
+        return Result(lambda: {"action": action, **body}, lambda: lines, status=status)
 
 
 def _facts(ledger: Ledger) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpacct.cli.output import Result
 from dpacct.cli.question import AskedOfPlan
 from dpacct.cli.words import sizes
 from dpacct.declare.domain import Domain, Real
@@ -106,8 +107,8 @@ class Noise(AskedOfPlan):
         """What says how much noise there is, which is what is looked for."""
         return sizes()
 
-    def run(self) -> None:
-        """Ask, and print."""
+    def answer(self) -> Result:
+        """Ask."""
         from dpacct.answer.ask import Boundary
         from dpacct.cli.screens import alternatives, of_noise, short, target
 
@@ -130,7 +131,7 @@ class Noise(AskedOfPlan):
         answer = replace(answer, extra={**answer.extra, **_in_other_words(answer, stated)})
         screen = of_noise(answer, goal, stated)
         screen = replace(screen, details=alternatives(answer))
-        self.answered(screen, stated, asked, **{sought: float(answer)})
+        return self.answered(screen, stated, asked, **{sought: float(answer)})
 
     def _guarantee(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta; an advantage is the delta at epsilon 0."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import click
-
 from dpacct.cli.command import Command, File
-from dpacct.cli.failure import SCHEMA
-from dpacct.cli.output import must_be_finite, note, write_json, write_lines
+from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.question import QUIET
 from dpacct.cli.screens import of_epsilon
 from dpacct.cli.text import aligned, grade, relation, rounded, safe_number
@@ -137,24 +133,30 @@ class Pate(Command):
     )
 
     def run(self) -> None:
-        """Count, and print."""
-        options = self.values
-        _check_together(options)
-        aggregator = _aggregator(options)
-        with _progress() as tell:
-            tell("reading")
-            table, baseline = _read(self.votes, options)
-            if self.sanitize:
-                _publish(aggregator, table, baseline, options, self.as_json, self.quiet)
-                return
-            cost = aggregator.cost(
-                table,
-                self.delta,
-                baseline=baseline,
-                exact=self.exact and not self.quiet,
-                progress=tell,
-            )
-            must_be_finite(cost.data_independent)
+        """Count, and print; a terminal sees what is being done."""
+        if not sys.stderr.isatty():
+            super().run()
+            return
+        from rich.console import Console
+
+        with Console(stderr=True).status("reading") as status:
+            self.__dict__["tell"] = status.update
+            super().run()
+
+    def answer(self) -> Result:
+        """Count the votes, and what they cost."""
+        self._check_together()
+        aggregator, (votes, baseline) = self._aggregator(), self._read()
+        if self.sanitize:
+            return self._published(aggregator, votes, baseline)
+        cost = aggregator.cost(
+            votes,
+            self.delta,
+            baseline=baseline,
+            exact=self.exact and not self.quiet,
+            progress=self.tell,
+        )
+        must_be_finite(cost.data_independent)
         to_stdout = self.per_query == "-"
         if self.per_query is not None:
             try:
@@ -164,125 +166,92 @@ class Pate(Command):
                 message = f"cannot write {self.per_query!r}: {why}"
                 raise Usage(message, argument="--per-query") from None
         if to_stdout:
-            note(f"note: {SECRET}.")
-        elif self.quiet:
-            click.echo(safe_number(cost.data_independent))
-        elif self.as_json:
-            write_json(_as_json(cost, self.top))
-        else:
-            write_lines(_lines_of(cost, self.top))
-
-
-def _publish(
-    aggregator: Aggregator,
-    votes: Votes,
-    baseline: Any,
-    options: dict[str, Any],
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    sanitized = aggregator.sanitized(
-        votes,
-        options["delta"],
-        baseline=baseline,
-        order=options["order"],
-        beta=options["beta"],
-        noise=options["release_sigma"],
-        confidence=options["confidence"],
-        seed=options["seed"],
-    )
-    plain = aggregator.plan(votes.queries).epsilon(delta=options["delta"])
-    if as_json:
-        write_json(_sanitized_json(aggregator, votes, options["delta"], sanitized, plain))
-    elif quiet:
-        click.echo(safe_number(min((sanitized.answer, plain), key=float)))
-    else:
-        write_lines(_sanitized_lines(aggregator, votes, options["delta"], sanitized, plain))
-    if sanitized.seeded:
-        note("note: the noise was drawn from a seed, so this number protects nothing.")
-
-
-def _check_together(options: dict[str, Any]) -> None:
-    """Options that need each other, and options that exclude each other."""
-    needed, other = ("--sigma", "--b") if options["mechanism"] == "gaussian" else ("--b", "--sigma")
-    keys = {"--sigma": "sigma", "--b": "b"}
-    if options[keys[needed]] is None:
-        raise Usage(
-            f"--mechanism {options['mechanism']} needs {needed}, the noise in votes",
-            argument=needed,
+            return Result(lambda: None, list, list, notes=[f"note: {SECRET}."])
+        return Result(
+            lambda: _as_json(cost, self.top),
+            lambda: _lines_of(cost, self.top),
+            lambda: [safe_number(cost.data_independent)],
         )
-    if options[keys[other]] is not None:
-        raise Usage(
-            f"--mechanism {options['mechanism']} takes {needed}, not {other}", argument=other
+
+    def _published(self, aggregator: Aggregator, votes: Votes, baseline: Any) -> Result:
+        """What may be shown to everybody."""
+        sanitized = aggregator.sanitized(
+            votes,
+            self.delta,
+            baseline=baseline,
+            order=self.order,
+            beta=self.beta,
+            noise=self.release_sigma,
+            confidence=self.confidence,
+            seed=self.seed,
         )
-    if options["mechanism"] == "laplace" and options["threshold"] is not None:
-        raise Usage("--threshold is a step of gaussian voting", argument="--threshold")
-    pairs = [("--threshold", "--threshold-sigma"), ("--threshold-sigma", "--threshold")]
-    for dependent, required in [*pairs, ("--interactive", "--threshold")]:
-        if options[_key(dependent)] is not None and options[_key(required)] is None:
-            raise Usage(f"{dependent} needs {required} too", argument=required)
-    if options["sanitize"]:
-        if options["per_query"] is not None:
-            message = "--sanitize does not go with --per-query: what it writes is private"
-            raise Usage(message, argument="--per-query")
-    else:
+        plain = aggregator.plan(votes.queries).epsilon(delta=self.delta)
+        about = aggregator, votes, self.delta, sanitized, plain
+        seeded = "note: the noise was drawn from a seed, so this number protects nothing."
+        return Result(
+            lambda: _sanitized_json(*about),
+            lambda: _sanitized_lines(*about),
+            lambda: [safe_number(min((sanitized.answer, plain), key=float))],
+            notes=[seeded] if sanitized.seeded else [],
+        )
+
+    def _check_together(self) -> None:
+        """Options that need each other, and options that exclude each other."""
+        typed = {self.option(name) for name, value in self.values.items() if value is not None}
+        gaussian = self.mechanism == "gaussian"
+        needed, other = ("--sigma", "--b") if gaussian else ("--b", "--sigma")
+        if needed not in typed:
+            message = f"--mechanism {self.mechanism} needs {needed}, the noise in votes"
+            raise Usage(message, argument=needed)
+        if other in typed:
+            message = f"--mechanism {self.mechanism} takes {needed}, not {other}"
+            raise Usage(message, argument=other)
+        if not gaussian and self.threshold is not None:
+            raise Usage("--threshold is a step of gaussian voting", argument="--threshold")
+        pairs = [("--threshold", "--threshold-sigma"), ("--threshold-sigma", "--threshold")]
+        for dependent, required in [*pairs, ("--interactive", "--threshold")]:
+            if dependent in typed and required not in typed:
+                raise Usage(f"{dependent} needs {required} too", argument=required)
+        if self.sanitize:
+            if self.per_query is not None:
+                message = "--sanitize does not go with --per-query: what it writes is private"
+                raise Usage(message, argument="--per-query")
+            return
         for dependent in ("--order", "--beta", "--release-sigma", "--seed"):
-            if options[_key(dependent)] is not None:
+            if dependent in typed:
                 raise Usage(f"{dependent} belongs to --sanitize", argument=dependent)
 
+    def _aggregator(self) -> Aggregator:
+        from dpacct.pate.aggregator import GNMax, LNMax
 
-def _key(name: str) -> str:
-    return name.removeprefix("--").replace("-", "_")
+        whose: dict[str, Any] = {"level": self.level, "neighbours": self.neighbours}
+        if self.b is not None:
+            return LNMax(b=self.b, **whose)
+        assert self.sigma is not None
+        screening = {"threshold": self.threshold, "threshold_sigma": self.threshold_sigma}
+        return GNMax(sigma=self.sigma, **screening, **whose)
 
+    def _read(self) -> tuple[Votes, Any]:
+        """The votes, and what the student expects."""
+        from dpacct.pate.votes import Votes
+        from dpacct.pate.votes_file import read_rows
 
-def _aggregator(options: dict[str, Any]) -> Aggregator:
-    from dpacct.pate.aggregator import GNMax, LNMax
-
-    whose = {"level": options["level"], "neighbours": options["neighbours"]}
-    if options["mechanism"] == "laplace":
-        return LNMax(b=options["b"], **whose)
-    return GNMax(
-        sigma=options["sigma"],
-        threshold=options["threshold"],
-        threshold_sigma=options["threshold_sigma"],
-        **whose,
-    )
-
-
-def _read(file: str, options: dict[str, Any]) -> tuple[Votes, Any]:
-    from dpacct.pate.votes import Votes
-    from dpacct.pate.votes_file import read_rows
-
-    votes = Votes.read(file)
-    baseline = None
-    if options["interactive"] is not None:
-        baseline = read_rows(options["interactive"], "--interactive", whole=False)
-        if baseline.shape != votes.counts.shape:
-            shape, size = (" x ".join(map(str, table.shape)) for table in (baseline, votes.counts))
-            message = (
-                f"--interactive must hold as many rows and columns as VOTES, {size}, got {shape}."
-            )
-            raise InvalidArgument(message, argument="--interactive")
-    if options["queries"] is not None:
-        wanted = options["queries"]
-        if wanted > votes.queries:
-            message = f"--queries must be at most {votes.queries}, the rows of VOTES, got {wanted}"
-            raise InvalidArgument(message, argument="--queries")
-        votes = Votes(votes.counts[:wanted])
-        baseline = None if baseline is None else baseline[:wanted]
-    return votes, baseline
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Says what is being done, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("reading") as status:
-        yield lambda what: status.update(what)
+        votes = Votes.read(self.votes)
+        baseline = None
+        if self.interactive is not None:
+            baseline = read_rows(self.interactive, "--interactive", whole=False)
+            if baseline.shape != votes.counts.shape:
+                shape, size = (" x ".join(map(str, t.shape)) for t in (baseline, votes.counts))
+                message = f"--interactive must hold as many rows and columns as VOTES, {size}"
+                raise InvalidArgument(f"{message}, got {shape}.", argument="--interactive")
+        wanted = self.queries
+        if wanted is not None:
+            if wanted > votes.queries:
+                message = f"--queries must be at most {votes.queries}, the rows of VOTES"
+                raise InvalidArgument(f"{message}, got {wanted}", argument="--queries")
+            votes = Votes(votes.counts[:wanted])
+            baseline = None if baseline is None else baseline[:wanted]
+        return votes, baseline
 
 
 SECRET = (
@@ -295,8 +264,6 @@ _BOTH = "both ways"
 
 def _about(aggregator: Aggregator, votes: Votes, delta: Fraction) -> dict[str, Any]:
     return {
-        "schema": SCHEMA,
-        "command": "pate",
         "queries": votes.queries,
         "classes": votes.classes,
         "mechanism": str(aggregator),

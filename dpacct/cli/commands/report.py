@@ -9,11 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-import click
-
 from dpacct.cli.command import Command, File
-from dpacct.cli.failure import ExitStatus, in_utf8
-from dpacct.cli.output import must_be_finite, note, write_file, write_json
+from dpacct.cli.failure import in_utf8
+from dpacct.cli.output import Result, must_be_finite, write_file
 from dpacct.cli.question import METHOD, QUIET
 from dpacct.cli.stated_plan import MissingKey, read_stated
 from dpacct.cli.toml_file import file_name
@@ -105,32 +103,41 @@ class StatedReport(Command):
         "report plan.toml --unit record --adjacency add-remove --format json",
     )
 
-    def run(self) -> None:
-        """Answer, and print."""
+    def answer(self) -> Result:
+        """Write the report, to a file if asked."""
         chosen = _format(self.output, self.form, self.as_json)
         file = read_stated(self.plan_file, self.client)
         report = _report(self, file)
         must_be_finite(report.answer)
         if self.quiet:
-            written = "".join(f"{line}\n" for line in (*report.warnings, report.statement))
+            written = "\n".join((*report.warnings, report.statement)) + "\n"
         else:
             written = _write(report, chosen)
         if self.output is not None:
             write_file(written.encode(), self.output)
-        elif chosen == "json" and not self.quiet:
-            write_json(report.to_dict())
-        else:
+        notes = []
+        if chosen == "yaml" and not self.quiet and "TO BE FILLED IN" in written:
+            marked = "lines marked `to be filled in` need an answer before the record is sent"
+            notes.append(f"note: {marked}.")
+        if report.violated:
+            said = f"{len(report.violated)} of the assumptions are violated: nothing is guaranteed."
+            notes.append(f"error: {said}")
+
+        def lines() -> list[str]:
+            if self.output is not None:
+                return []
             if chosen != "text" and not self.quiet:
                 in_utf8(sys.stdout)
-            click.echo(written, nl=False)
-        if chosen == "yaml" and not self.quiet and "TO BE FILLED IN" in written:
-            note("note: lines marked `to be filled in` need an answer before the record is sent.")
-        if report.violated:
-            message = (
-                f"{len(report.violated)} of the assumptions are violated: nothing is guaranteed."
-            )
-            note(f"error: {message}")
-            raise click.exceptions.Exit(int(ExitStatus(AssumptionViolated.exit_code)))
+            return written.removesuffix("\n").split("\n")
+
+        status = AssumptionViolated.exit_code if report.violated else 0
+        return Result(
+            lambda: report.to_dict() if self.output is None else None,
+            lines,
+            lines,
+            notes=notes,
+            status=status,
+        )
 
 
 def _format(output: str | None, form: str | None, as_json: bool) -> str:

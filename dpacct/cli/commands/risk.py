@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command
 from dpacct.cli.commands.noise import CHANCE
+from dpacct.cli.output import Result
 from dpacct.declare.record import Parameter, Several
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.cli.words import Stated
 
 _ALARMS = tuple(Fraction(1, 10**power) for power in (1, 2, 3))
 
@@ -49,12 +51,8 @@ class Risk(Command):
         "risk --sigma 4 --baseline 1e-6 --json",
     )
 
-    def run(self) -> None:
-        """Bound, and print."""
-        from dpacct.answer import SCHEMA
-        from dpacct.cli import screens
-        from dpacct.cli.output import write_json, write_lines
-        from dpacct.cli.text import aligned, rounded
+    def answer(self) -> Result:
+        """Bound."""
         from dpacct.risk import Risk as Attacks
 
         stated = self.stated()
@@ -68,8 +66,9 @@ class Risk(Command):
             (alarm, risk.true_positive_rate(alarm), risk.precision(alarm, self.prior))
             for alarm in self.fpr
         ]
-        if self.as_json:
-            body: dict[str, Any] = {"schema": SCHEMA, "command": "risk", "prior": float(self.prior)}
+
+        def body() -> dict[str, Any]:
+            body: dict[str, Any] = {"prior": float(self.prior)}
             body |= {name: _numbers(answer) for name, answer in general.items()}
             body["rates"] = [
                 {
@@ -79,13 +78,25 @@ class Risk(Command):
                 }
                 for alarm, hits, sure in rates
             ]
-            body |= {"plan": node.to_dict()} | ({"notes": stated.notes} if stated.notes else {})
-            write_json(body)
-            return
+            return (
+                body | {"plan": node.to_dict()} | ({"notes": stated.notes} if stated.notes else {})
+            )
+
+        return Result(body, lambda: self._lines(stated, general, rates))
+
+    def _lines(
+        self,
+        stated: Stated,
+        general: dict[str, Answer],
+        rates: list[tuple[Fraction, Answer, Answer]],
+    ) -> list[str]:
+        from dpacct.cli import screens
+        from dpacct.cli.text import aligned, rounded
 
         def share(answer: Answer | Fraction) -> str:
             return f"{rounded(100 * float(answer), 'up', 4)} %"
 
+        accuracy, advantage = general["accuracy"], general["advantage"]
         without = max(self.prior, 1 - self.prior)
         lines = [
             f"an attacker who guesses who is a member is right in at most {share(accuracy)}"
@@ -108,7 +119,7 @@ class Risk(Command):
             lines.append(f"  a reconstruction succeeds in {bound}")
         lines += screens.labelled("protects", [screens.protected(advantage)])
         notes = [line for note in stated.notes for line in screens.labelled("note", [note])]
-        write_lines(lines + notes)
+        return lines + notes
 
 
 def _numbers(answer: Answer) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.cli import output
 from dpacct.cli.command import Command
+from dpacct.cli.output import Result
 from dpacct.cli.question import DETAILS, QUIET
 from dpacct.cli.screens import Screen, alternatives, of_delta, of_eps0, of_epsilon, short, target
 from dpacct.declare.domain import RATE, Integer, Real, Word
@@ -82,8 +82,8 @@ class Shuffling(Command):
         "shuffle --eps 1 --delta 1e-6 --clients 10000",
     )
 
-    def run(self) -> None:
-        """Answer, and print."""
+    def answer(self) -> Result:
+        """By the question that the target asks."""
         if self.gamma is not None:
             raise OutsideDomain(
                 "--gamma, a Renyi level of the randomiser, cannot be amplified by shuffling: the theorems"
@@ -104,15 +104,14 @@ class Shuffling(Command):
             answer = largest_eps0(
                 epsilon=epsilon, delta=delta, rounds=self.rounds, **self._shuffle()
             )
-            self._show(of_eps0(answer, target(epsilon, delta)))
-        elif delta is not None and epsilon is None:
-            self._show(of_epsilon(self._answer(self.eps0, {"delta": delta}), delta))
-        elif epsilon is not None and delta is None:
-            self._show(of_delta(self._answer(self.eps0, {"epsilon": epsilon}), epsilon))
-        else:
-            message = "give either --delta (for epsilon) or --eps (for delta)"
-            missing = "--delta" if delta is None else "--eps"
-            raise Usage(f"{message}, and not both with --eps0", argument=missing)
+            return self._shown(of_eps0(answer, target(epsilon, delta)))
+        if delta is not None and epsilon is None:
+            return self._shown(of_epsilon(self._answer(self.eps0, {"delta": delta}), delta))
+        if epsilon is not None and delta is None:
+            return self._shown(of_delta(self._answer(self.eps0, {"epsilon": epsilon}), epsilon))
+        message = "give either --delta (for epsilon) or --eps (for delta)"
+        missing = "--delta" if delta is None else "--eps"
+        raise Usage(f"{message}, and not both with --eps0", argument=missing)
 
     def _shuffle(self) -> dict[str, Any]:
         """What a shuffle is given beside the privacy of each message."""
@@ -124,24 +123,24 @@ class Shuffling(Command):
 
         shuffle = Shuffle(eps0=eps0, **self._shuffle())
         # the first screen of one shuffle shows no other bound: they take as long as the answer
-        alone = self.rounds == 1 and not (self.as_json or self.details or output.collecting())
+        alone = self.rounds == 1 and not (self.as_json or self.details)
         if alone:
             return _ask(shuffle, question, "auto")
         answer, others = _asked(shuffle, self.rounds, question)
         return replace(answer, alternatives=tuple(others))
 
-    def _show(self, screen: Screen) -> None:
+    def _shown(self, screen: Screen) -> Result:
         answer = screen.answer
         times = f"{self.rounds:,} rounds of a" if self.rounds > 1 else "a"
         size = "that epsilon" if self.eps0 is None else f"epsilon {short(self.eps0)}"
         coin = "" if self.rate == 1 else f", each in a round with probability {short(self.rate)}"
-        replace(
+        return replace(
             screen,
             plan=f"{times} shuffle of the messages of {self.clients:,} clients{coin},"
             f" each of {size} by itself",
             trust=[assumption.text for assumption in answer.assumptions],
             details=alternatives(answer, "other bounds"),
-        ).show("shuffle", as_json=self.as_json, quiet=self.quiet, details=self.details)
+        ).result(self.details)
 
 
 def _ask(plan: Node, question: dict[str, Fraction], method: str) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from dpacct.cli.output import Result
 from dpacct.cli.question import AskedOfPlan
 from dpacct.declare.record import Parameter
 from dpacct.declare.words import Target
@@ -25,8 +26,8 @@ class Steps(AskedOfPlan):
         "steps --sigma 20 --eps 1 --delta 1e-6 --quiet",
     )
 
-    def run(self) -> None:
-        """Ask, and print."""
+    def answer(self) -> Result:
+        """Ask."""
         from dpacct.answer.ask import Boundary
         from dpacct.cli.screens import of_steps, target
 
@@ -40,4 +41,6 @@ class Steps(AskedOfPlan):
         if rate is not None:
             answer = replace(answer, extra={**answer.extra, "epochs": float(int(answer) * rate)})
         asked = {"epsilon": self.epsilon, "delta": self.delta}
-        self.answered(of_steps(answer, target(**asked), stated), stated, asked, steps=int(answer))
+        return self.answered(
+            of_steps(answer, target(**asked), stated), stated, asked, steps=int(answer)
+        )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import click
-
 from dpacct.cli.command import Command, File
-from dpacct.cli.failure import SCHEMA, ExitStatus
-from dpacct.cli.output import note, write_file, write_json
+from dpacct.cli.failure import ExitStatus
+from dpacct.cli.output import Result, note, payload, write_file
 from dpacct.cli.picture import PICTURES, writable
 from dpacct.cli.progress import Progress
 from dpacct.cli.sweep_file import Asking, files_of, read_sweep
@@ -68,8 +66,8 @@ class Sweep(Command):
         "sweep sweep.toml -o sweep.csv -o sweep.svg",
     )
 
-    def run(self) -> None:
-        """Answer, and print."""
+    def answer(self) -> Result:
+        """Ask at every point, and write the files."""
         paths = [writable(output) for output in self.outputs]
         grid, asking, method = read_sweep(self.plan_file)
         if any(path.suffix.lower() in PICTURES for path in paths):
@@ -77,18 +75,18 @@ class Sweep(Command):
         count = processors() if self.jobs is None else self.jobs
         rows = _compute(grid, asking, paths[0] if paths else None, count, self.restart, self.quiet)
         table = Table(grid, grid.outputs, rows, method)
-        body = {"schema": SCHEMA, "command": "sweep", **table.to_dict()}
         heat = None if self.picture is None else self.picture == "heatmap"
         for path in paths:
+            body = payload(self.name, table.to_dict())
             write_file(_bytes(table, body, path.suffix.lower(), self.show, heat), str(path))
         if paths:
             _journal(paths[0]).unlink(missing_ok=True)
-        if self.as_json:
-            write_json(body)
-        elif not paths:
-            click.echo(table.to_csv(), nl=False)
-        if not self.quiet:
-            _remarks(table, paths)
+
+        def lines() -> list[str]:
+            return [] if paths else table.to_csv().removesuffix("\n").split("\n")
+
+        notes = [] if self.quiet else [*_remarks(table), *(f"wrote {path}" for path in paths)]
+        return Result(table.to_dict, lines, lines, notes=notes)
 
 
 class _Interrupted(DpacctError):
@@ -159,20 +157,18 @@ def _bytes(
     return (json.dumps(body, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _remarks(table: Table, paths: list[Path]) -> None:
+def _remarks(table: Table) -> Iterator[str]:
     if table.method:
-        note(
+        yield (
             f"note: method {table.method}, which is converged and not proven; each row says its"
             ' grade, and method = "certified" under [fixed] proves each number it can.'
         )
     if table.failed:
         first = next(row for row in table.rows if row.code)
-        note(
+        yield (
             f"note: {table.failed} of {table.grid.size} rows have no answer; the first says:"
             f" {first.error}"
         )
-    for path in paths:
-        note(f"wrote {path}")
 
 
 def check_picture(

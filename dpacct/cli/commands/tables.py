@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import click
-
 from dpacct.cli.command import Command
-from dpacct.cli.output import write_lines
+from dpacct.cli.output import Result
 from dpacct.cli.text import aligned
 from dpacct.declare.domain import Flag, Text, Word
 from dpacct.declare.record import Parameter
@@ -44,31 +42,31 @@ class Tables(Command):
         "tables dp_fed_ls --no-truth --markdown",
     )
 
-    def run(self) -> None:
-        """Answer, and print."""
+    def answer(self) -> Result:
+        """Compute every cell."""
         from dpacct.papers.tables import cells
 
         rows = [
             Row(cell, cell.computed(), cell.exact() if self.truth else None)
             for cell in cells(self.paper)
         ]
-        if self.as_json:
-            import json
+        return Result(lambda: [_json(row) for row in rows], lambda: self._lines(rows))
 
-            click.echo(json.dumps([_json(row) for row in rows], indent=2, allow_nan=False))
-            return
+    def _lines(self, rows: list[Row]) -> list[str]:
         texts = [_text(row) for row in rows]
         if self.markdown or self.style == "markdown":
             lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-            write_lines([*lines, *("| " + " | ".join(row) + " |" for row in texts)])
-            return
+            return [*lines, *("| " + " | ".join(row) + " |" for row in texts)]
         matched = sum(row.matches for row in rows)
         notes = list(dict.fromkeys(row.cell.note for row in rows if row.cell.note))
         numbered = [(*row[:-1], str(notes.index(row[-1]) + 1) if row[-1] else "") for row in texts]
-        write_lines(aligned(HEADER, numbered, indent=0))
         plural = "s" if len(rows) != 1 else ""
-        write_lines(["", f"{matched} of {len(rows)} number{plural} come out as printed"])
-        write_lines([f"note {index}: {text}" for index, text in enumerate(notes, 1)])
+        return [
+            *aligned(HEADER, numbered, indent=0),
+            "",
+            f"{matched} of {len(rows)} number{plural} come out as printed",
+            *(f"note {index}: {text}" for index, text in enumerate(notes, 1)),
+        ]
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,16 @@
-"""What the papers state, and what of it holds."""
+"""What the papers state, and whether it holds."""
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import click
-
 from dpacct.cli.command import Command
-from dpacct.cli.output import write_json, write_lines
+from dpacct.cli.output import Result
 from dpacct.declare.domain import Flag, Text, one_of
 from dpacct.declare.number import NotANumber, number, shown
 from dpacct.declare.record import Parameter, Several, Usage
@@ -66,27 +64,25 @@ class Theorems(Command):
         "theorems eval dp_fed_ls.lemma1 alpha=8 rho=1 delta=1e-5 --json",
     )
 
-    def run(self) -> None:
-        """Answer, and print."""
+    def answer(self) -> Result:
+        """Look it up, or evaluate it."""
         action, rest = (self.words[0], self.words[1:]) if self.words else ("list", ())
         if action == "list":
-            _list(rest, self.as_json)
-        elif action == "errata" and not rest:
+            return _list(rest)
+        if action == "errata" and not rest:
             from dpacct.papers.errata import page
 
-            write_lines([page()])
-        elif action == "show" and rest:
-            _show(" ".join(rest), self.latex, self.as_json)
-        elif action == "search" and rest:
-            _search(" ".join(rest), self.as_json)
-        elif action == "eval" and rest:
-            _evaluate(rest[0], rest[1:], self.as_printed, self.as_json)
-        elif action in _WANTS:
+            return Result(lambda: {"page": page()}, lambda: [page()])
+        if action == "show" and rest:
+            return _show(" ".join(rest), self.latex)
+        if action == "search" and rest:
+            return _search(" ".join(rest))
+        if action == "eval" and rest:
+            return _evaluate(rest[0], rest[1:], self.as_printed)
+        if action in _WANTS:
             raise Usage(f"theorems {action} needs {_WANTS[action]} after it", argument=action)
-        else:
-            raise Usage(
-                f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}", argument="WORDS"
-            )
+        message = f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}"
+        raise Usage(message, argument="WORDS")
 
 
 def summary(statement: Statement) -> dict[str, Any]:
@@ -108,23 +104,21 @@ def summary(statement: Statement) -> dict[str, Any]:
     }
 
 
-def _list(names: tuple[str, ...], as_json: bool) -> None:
+def _list(names: tuple[str, ...]) -> Result:
     from dpacct.papers.registry import papers, select, statements
 
     key = _paper(" ".join(names)) if names else None
     chosen = select(names) if names and key is None else statements(key)
-    if as_json:
-        click.echo(json.dumps([summary(s) for s in chosen], indent=2))
-        return
-    lines: list[str] = []
-    paper = ""
-    wide = max((len(s.id) for s in chosen), default=0)
-    for s in chosen:
-        if s.paper != paper:
-            paper = s.paper
-            lines += ["", f"{papers()[paper].short}: {papers()[paper].title}"]
-        lines.append(f"  {s.id.ljust(wide)}  {s.verdict.ljust(20)}  {s.locus}: {s.claim}")
-    write_lines(_cut(lines[1:]))
+
+    def lines() -> list[str]:
+        wide = max((len(s.id) for s in chosen), default=0)
+        listed: list[str] = []
+        for paper, group in groupby(chosen, key=lambda s: s.paper):
+            listed += ["", f"{papers()[paper].short}: {papers()[paper].title}"]
+            listed += [f"  {s.id:{wide}}  {s.verdict:20}  {s.locus}: {s.claim}" for s in group]
+        return _cut(listed[1:])
+
+    return Result(lambda: [summary(s) for s in chosen], lines)
 
 
 def _paper(name: str) -> str | None:
@@ -139,21 +133,21 @@ def _paper(name: str) -> str | None:
         return None
 
 
-def _search(query: str, as_json: bool) -> None:
+def _search(query: str) -> Result:
     from dpacct.papers.registry import papers
     from dpacct.papers.search import search
     from dpacct.papers.show import table
 
     chosen = [hit.statement for hit in search(query)]
-    if as_json:
-        click.echo(json.dumps([summary(s) for s in chosen], indent=2))
-        return
-    if not chosen:
-        raise Usage(f"nothing that the papers state matches {shown(query)}", argument="WORDS")
-    where = [f"{papers()[s.paper].short}, {s.locus}: {s.claim}" for s in chosen]
-    write_lines(
-        _cut(table([(s.id, s.verdict, text) for s, text in zip(chosen, where, strict=True)]))
-    )
+
+    def lines() -> list[str]:
+        if not chosen:
+            raise Usage(f"nothing that the papers state matches {shown(query)}", argument="WORDS")
+        where = [f"{papers()[s.paper].short}, {s.locus}: {s.claim}" for s in chosen]
+        cells = [(s.id, s.verdict, text) for s, text in zip(chosen, where, strict=True)]
+        return _cut(table(cells))
+
+    return Result(lambda: [summary(s) for s in chosen], lines)
 
 
 def _cut(lines: Sequence[str]) -> list[str]:
@@ -167,17 +161,14 @@ def _width() -> int:
     return max(_NARROW, min(columns, _WIDE))
 
 
-def _show(words: str, latex: bool, as_json: bool) -> None:
+def _show(words: str, latex: bool) -> Result:
     from dpacct.papers.search import meant
     from dpacct.papers.show import rendered
 
     statement = meant(words)
-    if not as_json:
-        write_lines(rendered(statement, _width(), latex=latex))
-        return
-    write_json(
-        {
-            "schema": 1,
+
+    def body() -> dict[str, Any]:
+        return {
             "command": "theorems show",
             **summary(statement),
             "quantity": statement.quantity,
@@ -197,32 +188,28 @@ def _show(words: str, latex: bool, as_json: bool) -> None:
                 for row in statement.values
             ],
         }
-    )
+
+    return Result(body, lambda: rendered(statement, _width(), latex=latex))
 
 
-def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool, as_json: bool) -> None:
+def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool) -> Result:
     from dpacct.papers.registry import get
 
     statement = get(name)
     values = dict(_pair(pair) for pair in pairs)
     value = statement.evaluate(values, as_printed=as_printed)
     finite: float | str = value if math.isfinite(value) else str(value)
-    if as_json:
-        write_json(
-            {
-                "schema": 1,
-                "command": "theorems eval",
-                "id": statement.id,
-                "value": finite,
-                "side": str(statement.side),
-                "verdict": statement.verdict,
-                "status": statement.evidence,
-                "inputs": {name: _text(value) for name, value in values.items()},
-            }
-        )
-        return
+    body = {
+        "command": "theorems eval",
+        "id": statement.id,
+        "value": finite,
+        "side": str(statement.side),
+        "verdict": statement.verdict,
+        "status": statement.evidence,
+        "inputs": {name: _text(value) for name, value in values.items()},
+    }
     grade = f"{statement.side}, {statement.verdict} ({statement.evidence})"
-    write_lines([f"{statement.id} = {finite!r}  {grade}"])
+    return Result(lambda: body, lambda: [f"{statement.id} = {finite!r}  {grade}"])
 
 
 def _text(value: Fraction | int | tuple[Fraction | int, ...]) -> str:

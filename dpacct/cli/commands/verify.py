@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +12,7 @@ import click
 
 from dpacct.cli.command import Command, File
 from dpacct.cli.failure import ExitStatus
-from dpacct.cli.output import note, write_json, write_lines
+from dpacct.cli.output import Result, note
 from dpacct.cli.question import QUIET
 from dpacct.declare.domain import SEED, STEPS, Flag, Text
 from dpacct.declare.record import Parameter, Several, Usage
@@ -70,13 +70,17 @@ class Verify(Command):
     )
 
     def run(self) -> None:
-        """Answer, and print."""
+        """Answer, and print: each statement as it is done."""
+        self.__dict__["tell"] = note if self.as_json else click.echo
+        super().run()
+
+    def answer(self) -> Result:
+        """Search, or check."""
         certificate = self.certificate
         if certificate is None:
             if self.independent:
                 raise Usage("--independent needs --certificate", argument="--independent")
-            _search(self.names, self.draws, self.seed, as_json=self.as_json, quiet=self.quiet)
-            return
+            return self._searched()
         if self.names:
             raise Usage("--certificate stands alone; leave the names out", argument="--certificate")
         from dpacct.proof.check import about, check
@@ -84,32 +88,67 @@ class Verify(Command):
         parsed = _certificate(certificate)
         statements = check(parsed, independent=self.independent)
         holds = all(fine for _, fine in statements)
-        if self.as_json:
-            write_json(
-                {
-                    "schema": 1,
-                    "command": "verify",
-                    "certificate": certificate,
-                    "quantity": parsed["quantity"],
-                    "lower": parsed["lower"],
-                    "upper": parsed["upper"],
-                    "about": about(parsed),
-                    "holds": holds,
-                    "claims": [{"claim": claim, "holds": fine} for claim, fine in statements],
-                }
-            )
+        body = {
+            "certificate": certificate,
+            **{key: parsed[key] for key in ("quantity", "lower", "upper")},
+            "about": about(parsed),
+            "holds": holds,
+            "claims": [{"claim": claim, "holds": fine} for claim, fine in statements],
+        }
+
+        def lines() -> Iterator[str]:
+            first, *others = about(parsed)
+            yield f"{first}: {'proven' if holds else 'not proven'}"
+            yield from (f"  {line}" for line in others)
+            yield from (f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements)
             if not holds:
-                raise click.exceptions.Exit(int(ExitStatus.WITHHELD))
-            return
-        lines = [f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements]
-        first, *others = about(parsed)
-        verdict = "proven" if holds else "not proven"
-        write_lines([f"{first}: {verdict}", *(f"  {line}" for line in others), *lines])
-        if not holds:
-            raise NotCertified(
-                f"{certificate[:80]!r} proves nothing: a claim does not hold",
-                argument="--certificate",
-            )
+                message = f"{certificate[:80]!r} proves nothing: a claim does not hold"
+                raise NotCertified(message, argument="--certificate")
+
+        def quiet() -> Iterator[str]:
+            return (line for line in lines() if not line.startswith("  "))
+
+        return Result(lambda: body, lines, quiet, status=0 if holds else ExitStatus.WITHHELD)
+
+    def _searched(self) -> Result:
+        """Every statement of these ids or papers (all, where none is named), examined.
+
+        The code is that of a counter-example where something contradicts the registry, else that of
+        nothing judged where an oracle could judge no point, or nothing at all was checked.
+        """
+        from dpacct.papers.registry import select
+        from dpacct.papers.verify import examine
+
+        started = time.monotonic()
+        reports: list[Report] = []
+        chosen = select(self.names)
+        for index, statement in enumerate(chosen, 1):
+            report = examine(statement, draws=self.draws, seed=self.seed)
+            reports.append(report)
+            if self.as_json and not self.quiet:
+                self.tell(f"{index}/{len(chosen)} {statement.id}")
+            elif not self.as_json and (report.surprising or not self.quiet):
+                self.tell("\n  ".join([_line(report), *report.problems]))
+        surprising = [r.statement.id for r in reports if r.surprising]
+        unjudged = [r.statement.id for r in reports if r.unjudged]
+        seconds = time.monotonic() - started
+
+        def lines() -> list[str]:
+            return [f"{_summed(len(chosen), surprising, unjudged)} ({seconds:.0f} s)"]
+
+        body = {
+            "seed": self.seed,
+            "entries": [_json(report) for report in reports],
+            "surprises": len(surprising),
+            "not_judged": unjudged,
+            "seconds": seconds,
+        }
+        status = ExitStatus.OK
+        if surprising:
+            status = ExitStatus.COUNTER_EXAMPLE
+        elif unjudged or not any(report.checked for report in reports):
+            status = ExitStatus.NOT_JUDGED
+        return Result(lambda: body, lines, lines, status=status)
 
 
 def _certificate(path: str) -> Any:
@@ -128,52 +167,6 @@ def _certificate(path: str) -> Any:
         reason = getattr(error, "strerror", None) or "it is not JSON"
         message = f"--certificate: cannot read {path[:80]!r}: {reason}"
         raise Usage(message, argument="--certificate") from error
-
-
-def _search(
-    names: tuple[str, ...], draws: int | None, seed: int, *, as_json: bool, quiet: bool
-) -> None:
-    """Examine the statements of these ids or papers (all, where none is named) and print each.
-
-    Raises `Exit` with the code of a counter-example where something contradicts the registry, else with
-    that of nothing judged where an oracle could judge no point, or nothing at all was checked.
-    """
-    from dpacct.papers.registry import select
-    from dpacct.papers.verify import examine
-
-    started = time.monotonic()
-    reports: list[Report] = []
-    chosen = select(names)
-    for index, statement in enumerate(chosen, 1):
-        report = examine(statement, draws=draws, seed=seed)
-        reports.append(report)
-        if not as_json and (report.surprising or not quiet):
-            click.echo(_line(report))
-            for problem in report.problems:
-                click.echo(f"  {problem}")
-        elif as_json and not quiet:
-            note(f"{index}/{len(chosen)} {statement.id}")
-    surprising = [r.statement.id for r in reports if r.surprising]
-    unjudged = [r.statement.id for r in reports if r.unjudged]
-    seconds = time.monotonic() - started
-    if as_json:
-        write_json(
-            {
-                "schema": 1,
-                "command": "verify",
-                "seed": seed,
-                "entries": [_json(report) for report in reports],
-                "surprises": len(surprising),
-                "not_judged": unjudged,
-                "seconds": seconds,
-            }
-        )
-    else:
-        click.echo(f"{_summed(len(chosen), surprising, unjudged)} ({seconds:.0f} s)")
-    if surprising:
-        raise click.exceptions.Exit(int(ExitStatus.COUNTER_EXAMPLE))
-    if unjudged or not any(report.checked for report in reports):
-        raise click.exceptions.Exit(int(ExitStatus.NOT_JUDGED))
 
 
 def _summed(count: int, surprising: Sequence[str], unjudged: Sequence[str]) -> str:
