@@ -32,7 +32,7 @@ class Steps(Record):
             0,
             1,
             "right",
-            above="which is no share: for a batch of so many give batch and dataset size",
+            above="which is no share: for so many in a batch give batch size and dataset size",
         ),
         "share of the data that a step samples",
         "Q",
