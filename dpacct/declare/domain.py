@@ -278,6 +278,8 @@ class Integer(_Interval[int]):
     def draw(self, rng: Random, part: Part = "inside") -> int:
         """As `Real.draw`, on whole numbers."""
         low, high = self._ends()
+        if high < low:  # ends that a theorem makes of other arguments may leave nothing
+            raise self._no(part)
         if part == "inside":
             uniform = rng.random() < 0.5
             span = high - low

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 from typing import Any
 
@@ -51,6 +52,11 @@ def test_what_is_drawn_on_the_boundary_is_accepted(domain: Real | Integer, rng: 
             domain.draw(rng, "boundary")
     else:
         assert domain.contains(domain.draw(rng, "boundary"))
+
+
+def test_from_an_empty_range_nothing_is_drawn() -> None:
+    with pytest.raises(InvalidArgument, match="no inside to draw from"):
+        Integer("1/3", "2/3").draw(random.Random(0))
 
 
 @given(domains, st.integers(1, 10**6), st.booleans())
