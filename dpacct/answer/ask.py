@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpacct.answer.answer import Answer
 from dpacct.answer.answers import Answers
 from dpacct.answer.strict import strict
-from dpacct.declare.domain import DELTA, EPSILON, Integer, Real
-from dpacct.declare.number import Number
+from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, Integer, Real
+from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unsupported
-from dpacct.vocabulary import Adjacency, Side
+from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
     from dpacct.compose.certified import Proven
@@ -78,10 +78,10 @@ class Question(Record, ABC):
 
 
 class Epsilon(Question):
-    """The least epsilon at this delta."""
+    """The least epsilon at this delta; at delta 0 the largest losses are added up."""
 
     delta: Parameter[Fraction] = Parameter(
-        DELTA, "probability that epsilon may fail", kw_only=False
+        PURE_DELTA, "probability that epsilon may fail", kw_only=False
     )
     quantity = "epsilon"
 
@@ -89,8 +89,9 @@ class Epsilon(Question):
         """Both ends, in balls."""
         from dpacct.compose import certified
 
+        target = DELTA.check("delta", self.delta)
         return certified.epsilon(
-            plan, delta=self.delta, adjacency=adjacency, digits=digits, effort=effort
+            plan, delta=target, adjacency=adjacency, digits=digits, effort=effort
         )
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
@@ -101,6 +102,8 @@ class Epsilon(Question):
 
     def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
         """By a theorem about this very plan."""
+        if not self.delta:
+            return pure(plan, adjacency, method)
         return plan.sharper("epsilon", self.delta, method, adjacency)
 
 
@@ -216,6 +219,52 @@ class Boundary(Question):
         return QUICK
 
 
+_PURE = (
+    "Dwork, McSherry, Nissim, Smith 2006: the largest losses of single releases",
+    "largest losses add up under composition",
+)
+
+
+def pure(plan: Node, adjacency: Adjacency | None = None, method: str = "auto") -> Answer:
+    """The epsilon at which a plan is differentially private with delta 0, an upper end.
+
+    Infinite, with a note, where some output has no bounded loss, as with Gaussian noise.
+
+    >>> import dpacct as dp
+    >>> print((dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5")).epsilon(0))
+    epsilon <= 2 upper, bound (pure), add-remove
+    """
+    from dpacct.tree import resolve_adjacency
+
+    if method not in ("auto", "exact"):
+        message = "method must be auto or exact at delta 0, where losses are added up"
+        raise InvalidArgument(f"{message}, got {shown(method)}", argument="method")
+    started = time.perf_counter()
+    word = resolve_adjacency(plan, adjacency)
+    losses = [(leaf, count, leaf.pure_epsilon(word)) for leaf, count in plan.releases()]
+    unbounded = [str(leaf)[:80] for leaf, _, loss in losses if loss is None]
+    total = sum((count * loss for _, count, loss in losses if loss is not None), Fraction(0))
+    value = float(total)
+    if Fraction(repr(value)) < total:  # the digits that Python prints must not be below it
+        value = math.nextafter(value, math.inf)
+    why = f"no finite epsilon is known to hold at delta 0: {''.join(unbounded[:1])} has outputs without"
+    return Answer(
+        quantity="epsilon",
+        value=math.inf if unbounded else value,
+        upper=math.inf if unbounded else value,
+        side=Side.UPPER,
+        strength=Strength.BOUND,
+        method="pure",
+        basis=_PURE,
+        assumptions=plan.assumptions(word),
+        adjacency=word,
+        unit=plan.unit,
+        tree=plan,
+        seconds=time.perf_counter() - started,
+        notes=(f"{why} a bound on their privacy loss; give a delta above 0",) if unbounded else (),
+    )
+
+
 def ask(
     question: Question,
     plan: Any,
@@ -301,4 +350,4 @@ def alternatives(question: Question, plan: Any, *, but: str = "") -> tuple[Answe
                 answers.append(ask(question, plan, method=method))
             except DpacctError:
                 continue
-    return tuple(answers)
+    return tuple(answer for answer in answers if answer.method != but)

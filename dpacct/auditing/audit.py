@@ -15,7 +15,7 @@ from dpacct.auditing.scores import Guessed, Rates, Scores
 from dpacct.declare.domain import DELTA, SEED, Real, Word
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Exclusive, Usage
-from dpacct.errors import InvalidArgument, Unreachable
+from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Assumption
 
 if TYPE_CHECKING:
@@ -377,11 +377,5 @@ def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit
 
 def _proven(plan: Node, adjacency: Adjacency, delta: float) -> Answer | None:
     """The plan's epsilon at this delta; None where none is finite, at delta 0."""
-    if delta > 0.0:
-        return plan.epsilon(delta=delta, adjacency=adjacency)
-    from dpacct.report.contents import pure_epsilon
-
-    try:
-        return pure_epsilon(plan.under(adjacency))
-    except Unreachable:
-        return None
+    answer = plan.epsilon(delta=delta, adjacency=adjacency)
+    return answer if delta > 0.0 or math.isfinite(answer.value) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from dpacct.declare.number import exact, shown, text
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unreachable, Unsupported
 from dpacct.report.rounding import is_bound, up
 from dpacct.report.sources import Source, of_answer, of_theorem, source
-from dpacct.vocabulary import Side, Strength
 
 if TYPE_CHECKING:
     from dpacct.tree import Node
@@ -243,55 +241,12 @@ def _changed(plan: Node, change: Callable[[Saved], Saved]) -> Node | None:
     return None if other == plan else other
 
 
-_BASIS = (
-    "Dwork, McSherry, Nissim, Smith 2006: the largest losses of single releases",
-    "largest losses add up under composition",
-)
-
-
 def pure_epsilon(plan: Node) -> Answer:
     """The epsilon at which a plan is differentially private with delta 0, an upper end.
 
     Raises `Unreachable` where some output has no bounded loss, as with Gaussian noise.
-
-    >>> import dpacct as dp
-    >>> print(pure_epsilon(dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5")))
-    epsilon <= 2 upper, bound (pure), add-remove
-    >>> pure_epsilon(dp.Gaussian(sigma=2))  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    dpacct.errors.Unreachable: no finite epsilon is known to hold at delta 0 ...
     """
-    from dpacct.tree import resolve_adjacency
-
-    started = time.perf_counter()
-    adjacency = resolve_adjacency(plan)
-    total = Fraction(0)
-    for leaf, count in plan.releases():
-        loss = leaf.pure_epsilon(adjacency)
-        if loss is None:
-            reason = f"no finite epsilon is known to hold at delta 0: {str(leaf)[:80]} has outputs without"
-            raise Unreachable(
-                f"{reason} a bound on their privacy loss; give a delta above 0", argument="delta"
-            )
-        total += count * loss
-    value = _upward(total)
-    return Answer(
-        quantity="epsilon",
-        value=value,
-        upper=value,
-        side=Side.UPPER,
-        strength=Strength.BOUND,
-        method="pure",
-        basis=_BASIS,
-        assumptions=plan.assumptions(adjacency),
-        adjacency=adjacency,
-        unit=plan.unit,
-        tree=plan,
-        seconds=time.perf_counter() - started,
-    )
-
-
-def _upward(total: Fraction) -> float:
-    """The float whose decimal digits, as Python prints them, are not below the number."""
-    value = float(total)
-    return value if Fraction(repr(value)) >= total else math.nextafter(value, math.inf)
+    answer = plan.epsilon(0)
+    if math.isinf(answer.value):
+        raise Unreachable(*answer.notes, argument="delta")
+    return answer

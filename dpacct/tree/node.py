@@ -183,7 +183,8 @@ class Node(ABC):
     ) -> Any:
         """The smallest epsilon for which the plan is (epsilon, delta)-DP.
 
-        `delta` lies in (0, 1); many of them, in a list or array, give `Answers`. `method` is "auto",
+        `delta` lies in [0, 1); many of them, in a list or array, give `Answers`. At 0 the largest losses of
+        the releases are added up, and where one has no end epsilon is infinite. `method` is "auto",
         "exact", "rdp", "clt", ... or a theorem's id; auto is a proof that costs at most `effort` seconds,
         as estimated beforehand, else the strongest quick method. Raises `InvalidArgument` out of range,
         `Unsupported` where a method does not apply.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -13,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.answer.ask import Epsilon, ask
+from tests.cli.runner import line
 
 UPPER = {"quantity": "epsilon", "method": "exact", "strength": "bound", "side": "upper"}
 LOWER = {"quantity": "steps", "method": "exact", "strength": "bound", "side": "lower"}
@@ -164,3 +167,20 @@ def test_a_plan_that_knows_better_says_so_to_everybody() -> None:
     assert shuffle.delta([0.2, 0.3])[0] == answer
     assert dp.table(shuffle, epsilon=0.2)["upper"] == [answer.upper]
     assert float(answer) < float((shuffle * 1).delta(0.2, method="rdp"))
+
+
+def test_at_delta_zero_what_is_pure_answers() -> None:
+    plan = dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5")
+    answer = plan.epsilon(0)
+    assert (answer.method, float(answer), answer.lower) == ("pure", 2.0, None)
+    assert float(plan.epsilon([0, 1e-5])[0]) == 2.0
+    unbounded = (plan + dp.Gaussian(sigma=9)).epsilon(delta=0)
+    assert math.isinf(float(unbounded)) and "Gaussian(sigma=9)" in unbounded.notes[0]
+    for method in ("rdp", "certified", "clt"):
+        with pytest.raises(dp.InvalidArgument, match="method must be auto or exact at delta 0"):
+            plan.epsilon(0, method=method)
+    with pytest.raises(dp.InvalidArgument, match="delta must be a number strictly between"):
+        ask(Epsilon(0), plan, digits=5)
+    assert line("eps --b 2 --delta 0").stdout.startswith("epsilon 0.5    at delta 0\n")
+    refused = line("eps --sigma 2 --delta 0")
+    assert refused.code == 4 and "no finite epsilon" in refused.stderr

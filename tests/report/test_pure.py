@@ -122,4 +122,4 @@ def test_delta_0_by_the_option_and_what_cannot_have_it(tmp_path: Path) -> None:
     path.write_text(LAPLACE.replace("b = 2", "sigma = 2"), encoding="utf-8")
     refused = run("report", str(path))
     assert refused.code == 4 and "give a delta above 0" in refused.stderr
-    assert run("compose", str(path)).code == 2
+    assert run("compose", str(path)).code == 4

@@ -57,6 +57,10 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         1.21531373794,
         "what --quiet prints is the noise multiplier, twice sigma here; epochs as above",
     ),
+    ("code", "eps --sigma 1 --delta 0 --json"): (
+        4,
+        "delta 0 was refused: pure mechanisms answer it, and of Gaussian noise no epsilon holds",
+    ),
     ("error", "eps --mechanism randomized-response --eps0 1 --k 1 --delta 1e-5 --json"): (
         ["invalid-argument", "--k"],
         "the option is named as it was typed",

@@ -106,13 +106,10 @@ def _sources(word: str) -> list[Source]:
 def _plan(path: str) -> list[Source]:
     """The mechanisms of a plan, and the basis of the answer to its question."""
     from dpacct.cli.stated_plan import read_stated
-    from dpacct.report.contents import pure_epsilon
     from dpacct.report.sources import of_answer, source
 
     file = read_stated(path)
-    if file.delta == 0:
-        answer = pure_epsilon(file.node)
-    elif file.delta is not None and file.account is not None:
+    if file.delta is not None and file.account is not None:
         answer, _ = file.account(file.delta)
     elif file.delta is not None:
         answer = file.node.epsilon(delta=file.delta)

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from dpacct.cli.output import Result
 from dpacct.cli.question import AskedOfPlan
+from dpacct.declare.domain import PURE_DELTA
 from dpacct.declare.record import Parameter
-from dpacct.declare.words import Target
 
 
 class Eps(AskedOfPlan):
@@ -16,7 +16,12 @@ class Eps(AskedOfPlan):
     The number printed is the safe end of what is known, rounded up.
     """
 
-    delta: Parameter[Fraction] = Target.delta
+    delta: Parameter[Fraction] = Parameter(
+        PURE_DELTA,
+        "delta of the guarantee, below 1; 0 for pure differential privacy",
+        "D",
+        known_as=("target_delta",),
+    )
     examples = (
         "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
         "eps --noise-multiplier 0.8 --batch-size 256 --dataset-size 60000 --epochs 60 --delta 1e-6",
