@@ -126,10 +126,6 @@ def _usage(error: click.ClickException) -> Failure:
             message += did_you_mean(argument, options)
         else:
             message = f"{command} has no option {argument}{did_you_mean(argument, options, also)}"
-    elif isinstance(error, click.MissingParameter):
-        argument = option_name(error.param)
-        detail = getattr(error.param, "help", None)
-        message = f"{command} needs {argument}" + (f": {detail}" if detail else "")
     elif isinstance(error, click.BadOptionUsage):
         argument, message = error.option_name, error.format_message()
     elif isinstance(error, click.BadParameter):

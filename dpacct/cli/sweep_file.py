@@ -16,6 +16,7 @@ import click
 from dpacct.cli import failure, federated_plan, words
 from dpacct.cli.command import DeclaredCommand, File, Value
 from dpacct.cli.output import payload
+from dpacct.cli.root import load, names
 from dpacct.cli.toml_file import contents, file_name, replaced, table_of
 from dpacct.cli.words import as_table, as_text, check_keys
 from dpacct.declare.domain import Integer, closest, did_you_mean, one_of
@@ -31,13 +32,6 @@ _NOT_SWEPT = ("sweep", "completion", "ledger")
 _OURS = ("json", "csv", "quiet", "details", "save", "output", "certificate", "help")
 _PROBES = 20
 _COUNT = Integer(2, MOST_POINTS)
-
-
-def command_named(name: str) -> DeclaredCommand:
-    """The command of that name; it must exist."""
-    from dpacct.cli.root import load
-
-    return load(name)
 
 
 @dataclass(frozen=True)
@@ -62,14 +56,14 @@ class Asking:
         fixed: what stays, each with its values.
         slots: what each axis is.
         outputs: paths into the answer's JSON, such as "value" or "data_dependent.upper".
-        way: the switch that says how it shall answer, such as "json"; or "".
+        way: the switch that says how it shall answer: "quiet", which may be less work, or "json".
     """
 
     command: str
     fixed: tuple[tuple[Slot, tuple[str, ...]], ...]
     slots: tuple[Slot, ...]
     outputs: tuple[str, ...]
-    way: str = ""
+    way: str = "json"
 
     def __call__(self, point: tuple[str, ...]) -> Row:
         """The row of a point: its outputs, or the sentence and exit code of its failure."""
@@ -85,9 +79,9 @@ class Asking:
 
     def body(self, point: tuple[str, ...]) -> Mapping[str, Any]:
         """The JSON object that the command would print; raises what the command raises."""
-        command = command_named(self.command)
+        command = load(self.command)
         params = {param.name: param for param in command.params}
-        values: dict[str, Any] = {self.way: True} if self.way else {}
+        values: dict[str, Any] = {self.way: True}
         inside, pairs = dict[str, str](), list[str]()
         axes = ((slot, (text,)) for slot, text in zip(self.slots, point, strict=True))
         for slot, texts in chain(self.fixed, axes):
@@ -214,8 +208,6 @@ def _part(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
 
 
 def _command(table: Mapping[str, Any], name: str) -> DeclaredCommand:
-    from dpacct.cli.root import names
-
     if "command" not in table:
         message = f'{name} does not say which command it sweeps: command = "eps"'
         raise Usage(message, argument="command")
@@ -225,7 +217,7 @@ def _command(table: Mapping[str, Any], name: str) -> DeclaredCommand:
     if word not in names():
         message = f"{name}: dpacct has no command {shown(word)}"
         raise Usage(message + did_you_mean(word, names()), argument="command")
-    return command_named(word)
+    return load(word)
 
 
 def _slot(command: DeclaredCommand, key: str, place: str) -> tuple[Slot, click.Parameter | None]:
@@ -369,15 +361,15 @@ def _tied(table: Mapping[str, Any], axes: set[str], name: str) -> tuple[tuple[st
     tied = []
     for group in groups:
         members = group if isinstance(group, list) else [group]
-        names = tuple(as_text(each, f"{name}: tied") for each in members)
-        for each in names:
+        axes_of = tuple(as_text(each, f"{name}: tied") for each in members)
+        for each in axes_of:
             if each not in axes:
                 message = f"{name}: tied names no axis {shown(each)}{did_you_mean(each, axes)}"
                 raise Usage(message, argument="tied")
-        if len(names) < 2:
+        if len(axes_of) < 2:
             message = f'{name}: tied must list two axes or more, such as ["sigma", "steps"]'
             raise Usage(message, argument="tied")
-        tied.append(names)
+        tied.append(axes_of)
     return tuple(tied)
 
 

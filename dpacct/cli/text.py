@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from decimal import Context, Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.declare.number import fits
 from dpacct.report import rounding
 from dpacct.report.rounding import Direction
 from dpacct.vocabulary import Side
@@ -42,17 +39,6 @@ def power_of_ten(log_value: float, direction: Direction, digits: int = 9) -> str
     '10^-434.294481'
     """
     return f"10^{rounded(log_value / math.log(10), direction, digits)}"
-
-
-def short(value: Fraction) -> str:
-    """Six digits of what was asked, also where no float holds it.
-
-    >>> short(Fraction(1, 10**5)), short(Fraction(1, 10**400))
-    ('1e-05', '1e-400')
-    """
-    if fits(value):
-        return f"{float(value):.6g}"
-    return f"{Context(prec=6).divide(Decimal(value.numerator), Decimal(value.denominator)):.6g}".lower()
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 2) -> list[str]:

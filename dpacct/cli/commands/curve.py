@@ -11,7 +11,7 @@ from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result, payload
 from dpacct.cli.question import METHOD
 from dpacct.cli.words import sizes
-from dpacct.declare.domain import EPSILON, Flag, Integer, Word
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Flag, Integer, Real, Word
 from dpacct.declare.record import Exclusive, Parameter, Several, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import NotCertified
@@ -119,6 +119,14 @@ class Curve(Command):
 
 _ONE_METHOD = ("tradeoff", "rdp")
 _POINTS = {"profile": 101, "tradeoff": 101, "rdp": 101, "steps": 41, "noise": 25, "gap": 41}
+_AXES: dict[str, Real] = {
+    "profile": EPSILON,
+    "tradeoff": SHARE,
+    "rdp": Real(1),
+    "steps": Real(1, 10**15, "both"),
+    "noise": POSITIVE,
+    "gap": DELTA,
+}
 _DELTA = Fraction(1, 10**5)
 
 
@@ -128,7 +136,10 @@ def chart(wish: Curve) -> tuple[Chart, list[str]]:
     Raises `DpacctError` for an option that the kind has no use for, an axis that it can't have, and
     where the plan has no such curve.
     """
-    kind = wish.kind
+    from dpacct.report.plots import kinds
+
+    kind, delta = wish.kind, _DELTA if wish.delta is None else wish.delta
+    count = wish.points or _POINTS[kind]
     if kind in _ONE_METHOD and wish.methods not in ((), ("auto",)):
         message = "--method belongs to --kind profile, steps, noise and gap"
         raise Usage(f"{message}; a {kind} curve has one method", argument="--method")
@@ -136,18 +147,34 @@ def chart(wish: Curve) -> tuple[Chart, list[str]]:
         message = "--eps belongs to --kind noise, whose title speaks of it"
         raise Usage(message, argument="--eps")
     if kind == "noise":
-        return _noise(wish)
+        return _noise(wish, delta)
+    stated = wish.stated()
     if kind == "steps":
-        return _steps(wish), []
-    return _of_plan(wish)
-
-
-def _delta(wish: Curve) -> Fraction:
-    return _DELTA if wish.delta is None else wish.delta
+        said = stated.steps
+        usual = 1000 if said.steps is None and said.epochs is None else said.count(wish.option)
+        first, last = _ends(wish, 1.0, min(10.0 * usual, 1e15))
+        counts = kinds.whole_counts(round(first), round(last), count)
+        step = stated.repeated(stated.release(), 1)
+        return kinds.steps(step, counts=counts, delta=delta, methods=_named(wish)), []
+    node = stated.plan()
+    if kind == "profile":
+        axis = _between(wish, 0.0, lambda: kinds.usual_end(node), log=False)
+        methods = tuple(dict.fromkeys(wish.methods)) or ("auto",)
+        made = kinds.profile(node, epsilons=axis, methods=methods, delta=delta)
+    elif kind == "tradeoff":
+        made = kinds.tradeoff(node, alphas=_between(wish, 0.0, 1.0, log=False))
+    elif kind == "rdp":
+        chosen = (wish.start, wish.stop) != (None, None)
+        orders = _between(wish, 1.1, 256.0, log=True) if chosen else None
+        made = kinds.rdp(node, orders=orders, delta=delta, count=count)
+    else:
+        axis = _between(wish, 1e-12, 0.01, log=True)
+        made = kinds.gap(node, deltas=axis, methods=_named(wish))
+    return made, stated.notes
 
 
 def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple[float, float]:
-    """Both ends of the axis; refuses an empty range."""
+    """Both ends of the axis; refuses an empty range, and one that the kind can't have."""
     first = start if wish.start is None else float(wish.start)
     if wish.stop is not None:
         last = float(wish.stop)
@@ -156,96 +183,43 @@ def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple
     if not first < last:
         message = f"--from must be below --to, got {first:g} and {last:g}"
         raise Usage(message, argument="--from")
+    may = _AXES[wish.kind]
+    if not (may.contains(Fraction(first)) and may.contains(Fraction(last))):
+        message = f"--from and --to of a {wish.kind} curve must each be {may.words}"
+        raise Usage(f"{message}, got {first:g} and {last:g}", argument="--from")
     return first, last
 
 
-def _between(wish: Curve, first: float, last: float, *, log: bool) -> NDArray[np.float64]:
+def _between(
+    wish: Curve, start: float, stop: Callable[[], float] | float, *, log: bool
+) -> NDArray[np.float64]:
     """The points of the axis."""
     import numpy as np
 
+    first, last = _ends(wish, start, stop)
     count = wish.points or _POINTS[wish.kind]
     made = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
     made[0], made[-1] = first, last  # rounding must not move an end out of its domain
     return made
 
 
-def _of_plan(wish: Curve) -> tuple[Chart, list[str]]:
-    stated = wish.stated()
-    node, kind = stated.plan(), wish.kind
-    if kind == "profile":
-        from dpacct.report.plots.kinds import profile, usual_end
-
-        first, last = _ends(wish, 0.0, lambda: usual_end(node))
-        axis = _between(wish, first, last, log=False)
-        methods = tuple(dict.fromkeys(wish.methods)) or ("auto",)
-        made = profile(node, epsilons=axis, methods=methods, delta=_delta(wish))
-    elif kind == "tradeoff":
-        from dpacct.report.plots.kinds import tradeoff
-
-        first, last = _ends(wish, 0.0, 1.0)
-        if last > 1:
-            message = "--from and --to of a trade-off curve must be from 0 to 1"
-            raise Usage(message, argument="--from")
-        made = tradeoff(node, alphas=_between(wish, first, last, log=False))
-    elif kind == "rdp":
-        from dpacct.report.plots.kinds import rdp
-
-        axis = None
-        if (wish.start, wish.stop) != (None, None):
-            first, last = _ends(wish, 1.1, 256.0)
-            if first <= 1:
-                message = f"--from of an rdp curve must be an order above 1, got {first:g}"
-                raise Usage(message, argument="--from")
-            axis = _between(wish, first, last, log=True)
-        made = rdp(node, orders=axis, delta=_delta(wish), count=wish.points or _POINTS[kind])
-    else:
-        from dpacct.report.plots.kinds import gap
-
-        first, last = _ends(wish, 1e-12, 0.01)
-        if not 0 < first < last < 1:
-            message = "--from and --to of a gap curve are deltas, strictly between 0 and 1"
-            raise Usage(message, argument="--from")
-        axis = _between(wish, first, last, log=True)
-        made = gap(node, deltas=axis, methods=_named(wish))
-    return made, stated.notes
-
-
-def _steps(wish: Curve) -> Chart:
-    from dpacct.report.plots.kinds import steps, whole_counts
-
-    stated = wish.stated()
-    said = stated.steps
-    usual = 1000 if said.steps is None and said.epochs is None else said.count(wish.option)
-    step = stated.repeated(stated.release(), 1)
-    first, last = _ends(wish, 1.0, min(10.0 * usual, 1e15))
-    if first < 1 or last > 1e15:
-        message = "--from and --to of a steps curve must be from 1 to 1e15"
-        raise Usage(message, argument="--from")
-    counts = whole_counts(round(first), round(last), wish.points or _POINTS["steps"])
-    return steps(step, counts=counts, delta=_delta(wish), methods=_named(wish))
-
-
-def _noise(wish: Curve) -> tuple[Chart, list[str]]:
-    from dpacct.report.plots.kinds import noise
+def _noise(wish: Curve, delta: Fraction) -> tuple[Chart, list[str]]:
+    from dpacct.report.plots import kinds
 
     if wish.typed.keys() & sizes():
         message = "--kind noise looks for the noise: leave --sigma, --b and the like out"
         raise Exclusive(message, argument="--sigma")
     stated = wish.stated(seeks_noise=True)
-    sought, delta = stated.kind.sought, _delta(wish)
+    sought, bounds = stated.kind.sought, stated.kind.between
     stated.steps.count(wish.option)
     target = Fraction(1) if wish.epsilon is None else wish.epsilon
-    first, last = _ends(wish, float(target) / 10, 10 * float(target))
-    if first <= 0:
-        raise Usage("--from of a noise curve must be above 0", argument="--from")
-    bounds = stated.kind.between
 
     def plan(size: float | Fraction) -> Node:
         return stated.plan(**{sought: size})
 
-    made = noise(
+    made = kinds.noise(
         plan,
-        epsilons=_between(wish, first, last, log=True),
+        epsilons=_between(wish, float(target) / 10, 10 * float(target), log=True),
         delta=delta,
         epsilon=target,
         methods=_named(wish),

@@ -85,7 +85,7 @@ def test_other_adjacencies_are_said(kind: str, adjacency: str) -> None:
     ("words", "says"),
     [
         ("--kind noise", "leave --sigma"),
-        ("--kind steps --from 0.5", "must be from 1 to 1e15"),
+        ("--kind steps --from 0.5", "must each be a number from 1 to 1e15"),
         ("--kind gap --to 1", "strictly between 0 and 1"),
         ("--kind gap --method exact", "no method can be compared"),
         ("--kind profile --eps 2", "--eps belongs to --kind noise"),
