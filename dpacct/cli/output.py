@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,12 @@ class Result:
 def payload(command: str, body: Any) -> Any:
     """The JSON document (schema 1) of a result's body."""
     return {"schema": SCHEMA, "command": command, **body} if isinstance(body, Mapping) else body
+
+
+def within(answer: Answer) -> dict[str, Any]:
+    """The JSON object of an answer inside another one, where schema and plan are stated once."""
+    body = replace(answer, alternatives=(), tree=None).to_dict()
+    return {key: value for key, value in body.items() if key not in ("schema", "plan")}
 
 
 def write_json(body: Any) -> None:

@@ -67,8 +67,7 @@ class Screen:
         lines += labelled("true only if", trust)
         lines += labelled("protects", [protected(answer)])
         lines += labelled("other methods", [self.others] if self.others else [])
-        lines += [line for note in self.notes for line in labelled("note", [note])]
-        return [*lines, *self.below]
+        return [*lines, *noted(self.notes), *self.below]
 
     def result(self, details: bool) -> Result:
         """In every form; raises `Unreachable` where the answer is infinite."""
@@ -256,6 +255,11 @@ def wrapped(line: str, indent: str = "  ", hang: str = "    ") -> list[str]:
 def labelled(label: str, items: Sequence[str]) -> list[str]:
     """`  true only if    this; and that`, wrapped under itself."""
     return wrapped("; ".join(items), f"  {label:<16}", " " * 18) if items else []
+
+
+def noted(notes: Sequence[str]) -> list[str]:
+    """Each note under its label."""
+    return [line for note in notes for line in labelled("note", [note])]
 
 
 def alternatives(answer: Answer, title: str = "method") -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpacct.answer import Answer
+    from dpacct.answer.ask import Boundary
     from dpacct.mechanisms.mechanism import Mechanism
     from dpacct.report.about import About
     from dpacct.report.assumptions import Declared
@@ -119,6 +120,17 @@ class Stated:
     def plan(self, **sought: Any) -> Node:
         """All steps."""
         return self.repeated(self.release(**sought), self.steps.count(self.call))
+
+    def sized(self, size: float | Fraction) -> Node:
+        """All steps, with so much of the noise that is sought."""
+        return self.plan(**{self.kind.sought: size})
+
+    def least(self, epsilon: Fraction, delta: Fraction) -> Boundary:
+        """The question for the least noise, of `sized`."""
+        from dpacct.answer.ask import Boundary
+
+        name, bounds = self.kind.sought, self.kind.between
+        return Boundary(epsilon=epsilon, delta=delta, name=name, bounds=bounds)
 
     @property
     def notes(self) -> list[str]:

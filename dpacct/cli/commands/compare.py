@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command
-from dpacct.cli.output import Result, must_be_finite
+from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.words import sizes
 from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import Target
@@ -50,7 +49,7 @@ class Compare(Command):
     def _lines(
         self, answers: tuple[Answer, ...], gaps: list[float | None], stated: Stated
     ) -> list[str]:
-        from dpacct.cli.screens import KNOWN, in_words, labelled, protected, short, wrapped
+        from dpacct.cli.screens import KNOWN, in_words, labelled, noted, protected, short, wrapped
         from dpacct.cli.text import aligned, relation, safe_number
 
         first = answers[0]
@@ -72,7 +71,7 @@ class Compare(Command):
             ("method", first.quantity, f"beside {first.method}", "what it is", "time"), rows
         )
         lines += labelled("protects", [protected(first)])
-        return lines + [line for note in stated.notes for line in labelled("note", [note])]
+        return lines + noted(stated.notes)
 
     def _ask(self) -> tuple[tuple[Answer, ...], Stated]:
         epsilon, delta = self.epsilon, self.delta
@@ -95,12 +94,10 @@ class Compare(Command):
             )
             message += " --eps and --delta to compare the noise that each method asks for"
             raise Usage(message, argument=missing)
-        from dpacct.answer.ask import Boundary, alternatives
+        from dpacct.answer.ask import alternatives
 
         stated = self.stated(seeks_noise=True)
-        kind = stated.kind
-        question = Boundary(epsilon=epsilon, delta=delta, name=kind.sought, bounds=kind.between)
-        answers = alternatives(question, lambda size: stated.plan(**{kind.sought: size}))
+        answers = alternatives(stated.least(epsilon, delta), stated.sized)
         if not answers:
             raise Unsupported("no method can calibrate this plan")
         return answers, stated
@@ -130,6 +127,5 @@ def _body(
     }
     rows = []
     for answer, gap in zip(answers, gaps, strict=True):
-        row = replace(answer, alternatives=(), tree=None).to_dict()
-        rows.append({key: row[key] for key in row if key not in ("schema", "plan")} | {"gap": gap})
+        rows.append({**within(answer), "gap": gap})
     return body | {"answers": rows} | ({"notes": notes} if notes else {})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.answer.ask import Boundary, ask
+from dpacct.answer.ask import ask
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result, payload
 from dpacct.cli.question import METHOD
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpacct.report.plots.chart import Chart
-    from dpacct.tree import Node
 
 
 KINDS = ("profile", "tradeoff", "rdp", "steps", "noise", "gap")
@@ -210,24 +209,18 @@ def _noise(wish: Curve, delta: Fraction) -> tuple[Chart, list[str]]:
         message = "--kind noise looks for the noise: leave --sigma, --b and the like out"
         raise Exclusive(message, argument="--sigma")
     stated = wish.stated(seeks_noise=True)
-    sought, bounds = stated.kind.sought, stated.kind.between
     stated.steps.count(wish.option)
     target = Fraction(1) if wish.epsilon is None else wish.epsilon
 
-    def plan(size: float | Fraction) -> Node:
-        return stated.plan(**{sought: size})
-
     made = kinds.noise(
-        plan,
+        stated.sized,
         epsilons=_between(wish, float(target) / 10, 10 * float(target), log=True),
         delta=delta,
         epsilon=target,
         methods=_named(wish),
-        name=sought,
+        name=stated.kind.sought,
         ask=lambda epsilon, method: ask(
-            Boundary(epsilon=Fraction(epsilon), delta=delta, name=sought, bounds=bounds),
-            plan,
-            method=method,
+            stated.least(Fraction(epsilon), delta), stated.sized, method=method
         ),
     )
     return made, stated.notes

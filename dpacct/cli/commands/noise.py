@@ -109,11 +109,9 @@ class Noise(AskedOfPlan):
 
     def answer(self) -> Result:
         """Ask."""
-        from dpacct.answer.ask import Boundary
         from dpacct.cli.screens import alternatives, of_noise, short, target
 
         stated = self.stated(seeks_noise=True)
-        sought = stated.kind.sought
         if self.tpr is not None:
             answer = self._for_power(stated, self.tpr)
             asked: dict[str, Fraction] = {}
@@ -122,16 +120,12 @@ class Noise(AskedOfPlan):
         else:
             epsilon, delta = self._guarantee()
             asked = {"epsilon": epsilon, "delta": delta}
-            bounds = stated.kind.between
-            question = Boundary(epsilon=epsilon, delta=delta, name=sought, bounds=bounds)
-            answer = self.ask(
-                question, lambda size: stated.plan(**{sought: size}), beside=not self.quiet
-            )
+            answer = self.ask(stated.least(epsilon, delta), stated.sized, beside=not self.quiet)
             goal = target(**asked)
         answer = replace(answer, extra={**answer.extra, **_in_other_words(answer, stated)})
         screen = of_noise(answer, goal, stated)
         screen = replace(screen, details=alternatives(answer))
-        return self.answered(screen, stated, asked, **{sought: float(answer)})
+        return self.answered(screen, stated, asked, **{stated.kind.sought: float(answer)})
 
     def _guarantee(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta; an advantage is the delta at epsilon 0."""
@@ -154,7 +148,7 @@ class Noise(AskedOfPlan):
             raise _twice("--tpr")
         started = time.perf_counter()
         answer = calibrate_risk(
-            lambda size: stated.plan(**{stated.kind.sought: size}),
+            stated.sized,
             true_positive_rate=power.hits,
             false_positive_rate=power.alarms,
             bounds=stated.kind.between,

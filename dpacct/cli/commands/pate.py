@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.output import Result, must_be_finite
+from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.question import QUIET
 from dpacct.cli.screens import of_epsilon
 from dpacct.cli.text import aligned, grade, relation, rounded, safe_number
@@ -273,24 +273,18 @@ def _about(aggregator: Aggregator, votes: Votes, delta: Fraction) -> dict[str, A
     }
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
-    """An answer's JSON without the fields that are stated once for all."""
-    body = replace(answer, alternatives=(), tree=None).to_dict()
-    return {key: value for key, value in body.items() if key not in ("schema", "plan")}
-
-
 def _as_json(cost: VotingCost, top: int) -> dict[str, Any]:
     """The JSON object, with every method and the costliest queries."""
     body = _about(cost.aggregator, cost.votes, cost.delta)
     body |= {
-        "data_independent": _answer(cost.data_independent),
-        "data_dependent": _answer(cost.data_dependent),
-        "exact": None if cost.exact is None else _answer(cost.exact),
+        "data_independent": within(cost.data_independent),
+        "data_dependent": within(cost.data_dependent),
+        "exact": None if cost.exact is None else within(cost.exact),
         "private": cost.private,
         "answered": cost.answered,
         "order": cost.order,
         "methods": [
-            {"name": line.name, "one_way": line.one_way, "epsilon": _answer(line.answer)}
+            {"name": line.name, "one_way": line.one_way, "epsilon": within(line.answer)}
             for line in cost.lines
         ],
         "costliest": cost.per_query.rows(cost.costliest(top).tolist()),
@@ -374,8 +368,8 @@ def _sanitized_json(
     """The JSON object, with nothing in it that is private."""
     body = _about(aggregator, votes, delta)
     return body | {
-        "data_independent": _answer(whatever),
-        "data_dependent": _answer(sanitized.answer),
+        "data_independent": within(whatever),
+        "data_dependent": within(sanitized.answer),
         "exact": None,
         "private": sanitized.seeded,
         "release": {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command
 from dpacct.cli.commands.noise import CHANCE
-from dpacct.cli.output import Result
+from dpacct.cli.output import Result, within
 from dpacct.declare.record import Parameter, Several
 
 if TYPE_CHECKING:
@@ -69,12 +68,12 @@ class Risk(Command):
 
         def body() -> dict[str, Any]:
             body: dict[str, Any] = {"prior": float(self.prior)}
-            body |= {name: _numbers(answer) for name, answer in general.items()}
+            body |= {name: within(answer) for name, answer in general.items()}
             body["rates"] = [
                 {
                     "false_positive_rate": float(alarm),
-                    "true_positive_rate": _numbers(hits),
-                    "precision": _numbers(sure),
+                    "true_positive_rate": within(hits),
+                    "precision": within(sure),
                 }
                 for alarm, hits, sure in rates
             ]
@@ -118,11 +117,4 @@ class Risk(Command):
             bound = f"at most {share(general['reconstruction'])}, {share(self.baseline)} without the release"
             lines.append(f"  a reconstruction succeeds in {bound}")
         lines += screens.labelled("protects", [screens.protected(advantage)])
-        notes = [line for note in stated.notes for line in screens.labelled("note", [note])]
-        return lines + notes
-
-
-def _numbers(answer: Answer) -> dict[str, Any]:
-    """An answer's JSON without the plan, which is stated once."""
-    body = replace(answer, alternatives=(), tree=None).to_dict()
-    return {key: body[key] for key in body if key not in ("schema", "plan")}
+        return lines + screens.noted(stated.notes)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dpacct.answer.ask import Delta, Epsilon, Question, ask
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.cli.question import DETAILS, QUIET
@@ -20,7 +21,6 @@ from dpacct.errors import NotCertified, OutsideDomain
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.shuffling.shuffle import Shuffle
-    from dpacct.tree import Node
 
 
 class Shuffling(Command):
@@ -106,9 +106,9 @@ class Shuffling(Command):
             )
             return self._shown(of_eps0(answer, target(epsilon, delta)))
         if delta is not None and epsilon is None:
-            return self._shown(of_epsilon(self._answer(self.eps0, {"delta": delta}), delta))
+            return self._shown(of_epsilon(self._answer(self.eps0, Epsilon(delta)), delta))
         if epsilon is not None and delta is None:
-            return self._shown(of_delta(self._answer(self.eps0, {"epsilon": epsilon}), epsilon))
+            return self._shown(of_delta(self._answer(self.eps0, Delta(epsilon)), epsilon))
         message = "give either --delta (for epsilon) or --eps (for delta)"
         missing = "--delta" if delta is None else "--eps"
         raise Usage(f"{message}, and not both with --eps0", argument=missing)
@@ -118,14 +118,13 @@ class Shuffling(Command):
         answers = None if self.mechanism != "rr" else self.k or 2
         return {"clients": self.clients, "k": answers, "rate": self.rate}
 
-    def _answer(self, eps0: Fraction, question: dict[str, Fraction]) -> Answer:
+    def _answer(self, eps0: Fraction, question: Question) -> Answer:
         from dpacct.shuffling.shuffle import Shuffle
 
         shuffle = Shuffle(eps0=eps0, **self._shuffle())
         # the first screen of one shuffle shows no other bound: they take as long as the answer
-        alone = self.rounds == 1 and not (self.as_json or self.details)
-        if alone:
-            return _ask(shuffle, question, "auto")
+        if self.rounds == 1 and not (self.as_json or self.details):
+            return ask(question, shuffle)
         answer, others = _asked(shuffle, self.rounds, question)
         return replace(answer, alternatives=tuple(others))
 
@@ -143,31 +142,20 @@ class Shuffling(Command):
         ).result(self.details)
 
 
-def _ask(plan: Node, question: dict[str, Fraction], method: str) -> Answer:
-    if "delta" in question:
-        return plan.epsilon(delta=question["delta"], method=method)
-    return plan.delta(epsilon=question["epsilon"], method=method)
-
-
-def _asked(
-    shuffle: Shuffle, rounds: int, question: dict[str, Fraction]
-) -> tuple[Answer, list[Answer]]:
+def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, list[Answer]]:
     """The smallest upper bound, with the lower end that is known, and all the others."""
     from dpacct.shuffling.questions import compare, over_rounds
 
     node = shuffle * rounds
 
-    def ask(method: str) -> Answer:
-        return _ask(node, question, method)
-
+    beside = [ask(question, node, method=method) for method in ("rdp", "rdp-mironov")]
     if rounds == 1:
-        answer = ask("auto")
-        listed = [*compare(shuffle, **question), ask("rdp"), ask("rdp-mironov")]
+        answer = ask(question, node)
+        listed = [*compare(shuffle, **question.given), *beside]
         return answer, [other for other in listed if other.method != answer.method]
-    others = [ask("rdp"), ask("rdp-mironov")]
-    others += over_rounds(shuffle, rounds, **question)
+    others = beside + over_rounds(shuffle, rounds, **question.given)
     try:
-        answer = ask("exact")
+        answer = ask(question, node, method="exact")
     except NotCertified:
         # hundreds of nats beside rare clones are more than the lattice spans: the other bounds hold
         answer = min(others, key=lambda a: a.value)
