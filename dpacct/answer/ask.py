@@ -20,7 +20,7 @@ from dpacct.answer.strict import strict
 from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, Integer, Real
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
-from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unsupported
+from dpacct.errors import DpacctError, InvalidArgument, NotCertified, OutsideDomain, Unsupported
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
@@ -167,13 +167,13 @@ class Boundary(Question):
         effort: float,
     ) -> Proven:
         """One value proved to meet the target, and one beyond it proved not to."""
+        from dpacct.answer.calibration import limits
         from dpacct.compose import certified
 
         guess = self.compute(plan, adjacency, self.quick(plan, adjacency))
-        if guess.side is not Side.TWO_SIDED:
-            message = (
-                f"no {self.quantity} that can be asked about misses the target, or is known to"
-            )
+        low, high = limits(self.bounds, self.whole)
+        if not low < guess.value < high and guess.side is not Side.TWO_SIDED:
+            message = f"no {self.quantity} that can be asked about misses the target"
             raise NotCertified(message, argument=self.quantity)
         about: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -183,7 +183,10 @@ class Boundary(Question):
             "effort": effort,
         }
         if not self.whole:
-            return certified.parameter(plan, guess=guess.value, digits=digits, **about)
+            try:
+                return certified.parameter(plan, guess=guess.value, digits=digits, **about)
+            except OutsideDomain as error:  # beyond the guess there is nothing to ask about
+                raise NotCertified(str(error), argument=self.quantity) from error
         if guess.safe_end == "upper":
             message = "whole numbers are proved where privacy falls with them, and here it grows"
             raise Unsupported(message, argument="method")

@@ -76,7 +76,7 @@ def search(
 
     started = time.perf_counter()
     target = float(epsilon), ln(delta)
-    low, high = _bounds(bounds, integer)
+    low, high = limits(bounds, integer)
     trials = Search(build, *target, method, adjacency, low, high, integer)
     safe, unsafe, missed = trials.boundary()
     if safe is None:
@@ -116,7 +116,8 @@ def search(
     )
 
 
-def _bounds(bounds: tuple[float, float] | None, integer: bool) -> tuple[float, float]:
+def limits(bounds: tuple[float, float] | None, integer: bool) -> tuple[float, float]:
+    """Both ends of a search; raises `InvalidArgument` for an empty one."""
     if bounds is None:
         return (1, 10**15) if integer else (_LEAST, _MOST)
     low, high = (float(Real(0, math.inf).check("bounds", end)) for end in bounds)

@@ -121,3 +121,19 @@ def test_what_cannot_be_called_is_said() -> None:
     plan: Any = dp.Gaussian(sigma=1)
     with pytest.raises(dp.InvalidArgument, match="build must be a function"):
         dp.calibrate(plan, epsilon=1, delta=1e-5)
+
+
+@pytest.mark.parametrize("sampler", [dp.Poisson, dp.WithoutReplacement])
+def test_noise_is_proved_where_its_ends_are_as_far_apart_as_theory(sampler: Any) -> None:
+    """Under replace-one no value is known to miss the target next to the safe one: each end has its proof."""
+
+    def plan(sigma: Any) -> dp.Node:
+        return (sampler("0.05")(dp.Gaussian(sigma=sigma)) * 200).under("replace-one")
+
+    answer = dp.calibrate(plan, epsilon=4, delta=1e-5, name="sigma")
+    assert (answer.strength, answer.side) == (dp.Strength.PROVED, dp.Side.TWO_SIDED)
+    assert answer.upper == pytest.approx(1.17372303773919, rel=1e-12)  # as in 2a5d979
+    assert answer.lower is not None and answer.lower < answer.upper
+    assert float(plan(answer.upper).epsilon(1e-5)) <= 4
+    least = plan(answer.lower).epsilon(1e-5, method="exact").lower
+    assert least is not None and least > 4 * (1 - 1e-9)
