@@ -111,7 +111,9 @@ class Command(Record):
         """Compute, and print nothing."""
 
     def tell(self, line: str) -> None:
-        """Say what is being done: to nobody, unless `run` knows where."""
+        """Say what is being done, where `run` has named somebody who listens."""
+        if (listener := self.__dict__.get("listener")) is not None:
+            listener(line)
 
     def run(self) -> None:
         """Answer, and print."""

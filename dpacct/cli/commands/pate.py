@@ -140,7 +140,7 @@ class Pate(Command):
         from rich.console import Console
 
         with Console(stderr=True).status("reading") as status:
-            self.__dict__["tell"] = status.update
+            self.__dict__["listener"] = status.update
             super().run()
 
     def answer(self) -> Result:

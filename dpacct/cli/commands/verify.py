@@ -71,7 +71,7 @@ class Verify(Command):
 
     def run(self) -> None:
         """Answer, and print: each statement as it is done."""
-        self.__dict__["tell"] = note if self.as_json else click.echo
+        self.__dict__["listener"] = note if self.as_json else click.echo
         super().run()
 
     def answer(self) -> Result:
