@@ -20,7 +20,17 @@ import numpy.typing as npt
 
 from .budget import prepared, tabulated
 from .loss import Branch, LossDistribution
-from .stable import Array, Complexes, Floats, TooFine, expm1_linear, log1p, quiet, sin_linear
+from .stable import (
+    Array,
+    Complexes,
+    Floats,
+    TooFine,
+    expm1_linear,
+    log1p,
+    product,
+    quiet,
+    sin_linear,
+)
 
 if TYPE_CHECKING:
     from .coin import Round
@@ -331,12 +341,76 @@ def _divergence(loss: Floats, log_w: Floats) -> float:
     return float(w[near] @ expm1_linear(-loss[near])) + float(rest.sum())
 
 
-class Fine:
+class Tilted:
+    """The nodes of a rule, tilted by e^{cL}."""
+
+    def __init__(self, c: float, nodes: Nodes) -> None:
+        self.c = c
+        self.losses, self.log_w = nodes
+
+    @cached_property
+    def weights(self) -> tuple[Floats, Floats, float]:
+        """Tilted masses and losses about their mean, where these matter to the variance, and that mean."""
+        loss = self.losses
+        w = self.c * loss
+        w += self.log_w
+        w -= w.max()
+        np.exp(w, out=w)
+        w *= 1.0 / w.sum()
+        mean = float(w @ loss)
+        loss = loss - mean
+        part = w * loss * loss
+        live = part >= 1e-20 * part.sum()
+        return w[live], loss[live], mean
+
+    def even(self, step: float, count: int) -> Complexes:
+        """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, ..: two short tables, and their matrix product.
+
+        With G(u) = e^{iu} - 1 and D(u) = G(u) - iu,
+            D(a+b) = G(a) G(b) + D(a) + D(b),   G(a+b) = G(a) G(b) + G(a) + G(b).
+        All is small where u is small and nothing cancels, so a moment next to 1 keeps its digits, at one
+        product per node and frequency; sines are taken at u, 4 u, 16 u, .. only.
+        """
+        w, loss, _ = self.weights
+        levels = 1
+        while 4**levels < count:
+            levels += 1
+        u = np.multiply.outer(step * _FOURS[:levels], loss)
+        g, d = np.empty((3, levels, loss.size), complex), np.empty((3, levels), complex)
+        one, two, three = g
+        sine = np.sin(u)
+        half = np.sin(0.5 * u)
+        half *= half
+        half *= -2.0
+        one.real, one.imag = half, sine
+        d[0].real, d[0].imag = half @ w, sin_linear(u, sine) @ w
+        weights = w.astype(complex)
+        np.multiply(one, one, out=two)
+        d[1] = product(two, weights) + 2.0 * d[0]
+        two += one
+        two += one
+        np.multiply(two, one, out=three)
+        d[2] = product(three, weights) + d[0] + d[1]
+        three += one
+        three += two
+        split = (levels + 1) // 2
+        low, d_low = _comb(g[:, :split], d[:, :split], weights, count)
+        if split == levels:
+            return log1p(d_low[:count])
+        high, d_high = _comb(g[:, split:], d[:, split:], weights, -(-count // d_low.size))
+        high *= weights
+        table = product(high, low.T)
+        table += d_high[:, None]
+        table += d_low
+        return log1p(table.ravel()[:count])
+
+
+class Fine(Tilted):
     """M near one real tilt c, by a rule that is exact to rounding there."""
 
     def __init__(self, law: Summand, c: float, frequency: float, nodes: Nodes) -> None:
-        self.law, self.c, self.frequency = law, c, frequency
-        self.losses, self.log_w = nodes
+        super().__init__(c, nodes)
+        self.law, self.frequency = law, frequency
 
     @cached_property
     def cumulants(self) -> Cumulants:
@@ -365,60 +439,6 @@ class Fine:
         variance, third = float(tilted.sum()) / total, float(tilted @ spread) / total
         return Cumulants(log_moment, mean, variance, third)
 
-    def even(self, step: float, count: int) -> Complexes:
-        """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, ..: two short tables, and their matrix product.
-
-        With G(u) = e^{iu} - 1 and D(u) = G(u) - iu,
-            D(a+b) = G(a) G(b) + D(a) + D(b),   G(a+b) = G(a) G(b) + G(a) + G(b).
-        All is small where u is small and nothing cancels, so a moment next to 1 keeps its digits, at one
-        product per node and frequency; sines are taken at u, 4 u, 16 u, .. only.
-        """
-        w, loss = self._weights()
-        levels = 1
-        while 4**levels < count:
-            levels += 1
-        u = np.multiply.outer(step * _FOURS[:levels], loss)
-        g, d = np.empty((3, levels, loss.size), complex), np.empty((3, levels), complex)
-        one, two, three = g
-        sine = np.sin(u)
-        half = np.sin(0.5 * u)
-        half *= half
-        half *= -2.0
-        one.real, one.imag = half, sine
-        d[0].real, d[0].imag = half @ w, sin_linear(u, sine) @ w
-        weights = w.astype(complex)
-        np.multiply(one, one, out=two)
-        d[1] = two @ weights + 2.0 * d[0]
-        two += one
-        two += one
-        np.multiply(two, one, out=three)
-        d[2] = three @ weights + d[0] + d[1]
-        three += one
-        three += two
-        split = (levels + 1) // 2
-        low, d_low = _comb(g[:, :split], d[:, :split], weights, count)
-        if split == levels:
-            return log1p(d_low[:count])
-        high, d_high = _comb(g[:, split:], d[:, split:], weights, -(-count // d_low.size))
-        high *= weights
-        table = high @ low.T
-        table += d_high[:, None]
-        table += d_low
-        return log1p(table.ravel()[:count])
-
-    def _weights(self) -> tuple[Floats, Floats]:
-        """Tilted masses, and losses about their mean, of the nodes that matter to D."""
-        loss = self.losses
-        w = self.c * loss
-        w += self.log_w
-        w -= w.max()
-        np.exp(w, out=w)
-        w *= 1.0 / w.sum()
-        loss = loss - w @ loss
-        part = w * loss * loss
-        live = part > 1e-20 * part.sum()
-        return w[live], loss[live]
-
 
 def _comb(g: Complexes, d: Complexes, w: Complexes, count: int) -> tuple[Complexes, Complexes]:
     """G(ju) per node and sum w D(ju), j = 0, 1, .. below a power of 4, from those of u, 2u, 3u, 4u, 8u, .."""
@@ -427,7 +447,7 @@ def _comb(g: Complexes, d: Complexes, w: Complexes, count: int) -> tuple[Complex
         need = -(-count // sums.size) - 1
         tops, heads = g[:need, k, None, :], d[:need, k, None]
         block = tops * rows
-        more = block @ w
+        more = product(block.reshape(-1, w.size), w).reshape(block.shape[:2])
         more += heads
         more += sums
         block += rows

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .budget import tabulated
-from .rare_law import Array, SampledLaw, product
-from .stable import unmixed_loss
+from .rare_law import Array, SampledLaw
+from .stable import product, unmixed_loss
 
 Index = tuple[int, ...]
 

@@ -38,28 +38,6 @@ def legendre(points: int) -> tuple[Array, Array]:
     return x, w
 
 
-# products of real matrices up to which BLAS starts no threads: these cost more than they do at such sizes
-_ALONE = 1 << 18
-
-
-def product(a: Array, b: Array) -> Array:
-    """a @ b, in blocks of rows for which BLAS starts no threads."""
-    rows = max(1, _ALONE // b.size)
-    if a.shape[0] <= rows:
-        whole: Array = a @ b
-        return whole
-    return np.concatenate([a[k : k + rows] @ b for k in range(0, a.shape[0], rows)])
-
-
-def inner(a: Array, b: Array) -> Array:
-    """a @ b.T for few rows that are long, in blocks of columns for which BLAS starts no threads."""
-    columns = max(1, _ALONE // (a.shape[0] * b.shape[0]))
-    total = a[:, :columns] @ b[:, :columns].T
-    for k in range(columns, a.shape[1], columns):
-        total += a[:, k : k + columns] @ b[:, k : k + columns].T
-    return total
-
-
 # -- closed forms of one release, of outcomes without mass of their own ------------------------------
 
 

@@ -18,18 +18,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from .budget import tabulated
-from .rare_law import Array, Near, inner, product
-from .stable import TooFine, log1p
-
-Complexes = npt.NDArray[np.complex128]
+from .moments import Tilted
+from .rare_law import Array, Near
+from .stable import Complexes, TooFine, log1p
 
 # relative error at which a line's step and end are chosen; and of each term of the sum
 _TOLERANCE, _ROUNDING = 1e-12, 2e-15
-# steps of a line in a block; blocks at once, at first and at most; and the most steps
-_BLOCK, _BLOCKS, _MOST_BLOCKS, _MOST = 24, 4, 32, 8192
+# steps of a line at first, and at most
+_FIRST, _MOST = 64, 8192
 _SHIFTS = np.array([0.15, 0.3, 0.5, 0.7, 0.85, 1.0])
 
 
@@ -193,13 +191,11 @@ class Line:
         self._expected = math.exp(estimate - self._log + c * y)
         self._reach = math.sqrt(2.0 * math.log(4.0 / _TOLERANCE) / curve)
         h = self._step(total, y, curve, estimate)
-        tables = [_table(near, n, c, total.reverse, self._floor) for near, n in total.parts]
-        self._mean = sum(table.count * table.mean for table in tables)
-        waves = [_Wave(table, h) for table in tables]
-        v = np.empty(0, dtype=complex)
+        tables = [_Table.of(near, n, c, total.reverse, self._floor) for near, n in total.parts]
+        self._mean = sum(table.count * table.whole.weights[2] for table in tables)
+        size = _FIRST
         while True:
-            blocks = np.arange(min(max(v.size // _BLOCK, _BLOCKS), _MOST_BLOCKS)) + v.size // _BLOCK
-            v = np.append(v, _log_integrand(tables, waves, c, h, blocks, self._floor is not None))
+            v = _log_integrand(tables, c, h, size, self._floor is not None)
             t = h * np.arange(v.size)
             if not np.isfinite(v.real).all():
                 raise Unresolved
@@ -207,8 +203,9 @@ class Line:
             tail = math.exp(float(v[-8:].real.max())) * max(float(t[-1]), c) / math.pi
             if tail < _TOLERANCE * self._expected:
                 break
-            if t.size > most:
+            if 2 * size > most:
                 raise Unresolved
+            size *= 2 if size > _FIRST else 4
         last = (
             int(
                 np.flatnonzero(
@@ -238,97 +235,43 @@ class Line:
 
 @dataclass(frozen=True)
 class _Table:
-    """A near law tilted to c: weights that sum to 1, and losses about their mean."""
+    """A near law tilted to c, and its part above a floor, which has this share of it."""
 
     count: float
-    mean: float
-    weights: Array
-    losses: Array
-    above: npt.NDArray[np.bool_]
+    whole: Tilted
+    above: Tilted | None
+    share: float
 
-
-def _table(near: Near, count: float, c: float, reverse: bool, floor: float | None) -> _Table:
-    sign = -1.0 if reverse else 1.0
-    _, _, p, _ = near.moments(-c if reverse else 1.0 + c)
-    above = near.losses > (math.inf if floor is None else floor)
-    kept = (p * count > 1e-18) | (above & (p > 0.0))
-    p, losses = p[kept] / p[kept].sum(), sign * near.losses[kept]
-    mean = float(p @ losses)
-    return _Table(count, mean, p, losses - mean, above[kept])
-
-
-class _Wave:
-    """E[e^{itx}] - 1 on a uniform grid of t, for weighted x of mean 0; and E[e^{itx}] of the x above a floor.
-
-    e^{i(s+r)x} - 1 = (e^{isx} - 1)(e^{irx} - 1) + (e^{isx} - 1) + (e^{irx} - 1): with t = s + r and s a
-    multiple of _BLOCK steps, the products of all blocks are one matrix product. What is small stays
-    accurate relative to itself.
-    """
-
-    def __init__(self, table: _Table, step: float) -> None:
-        self._table, self._step = table, step
-        self._short, self._short_mean = self._waves(step * np.arange(float(_BLOCK)))
-        self._few = table.weights[table.above]
-        self._parts = np.concatenate((self._short.real, self._short.imag))
-        near = 1.0 + self._short[:, table.above]
-        self._parts_above = np.concatenate((near.real, near.imag))
-
-    def _waves(self, t: Array) -> tuple[Complexes, Complexes]:
-        x, p = self._table.losses, self._table.weights
-        y = np.multiply.outer(t, x)
-        tabulated(y.size)
-        half = np.sin(0.5 * y)
-        real, sine = -2.0 * half * half, np.sin(y)
-        tiny = np.abs(y) < 0.1
-        square = np.where(tiny, y * y, 0.0)
-        excess = np.where(
-            tiny,
-            y * square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square / 362880))),
-            sine - y,
-        )
-        mean = product(real, p[:, None])[:, 0] + 1j * product(excess, p[:, None])[:, 0]
-        return real + 1j * sine, mean
-
-    def of(self, blocks: npt.NDArray[np.intp]) -> tuple[Complexes, Complexes]:
-        """Both, for the steps of these blocks."""
-        long, long_mean = self._waves(self._step * _BLOCK * blocks.astype(float))
-        p, above = self._table.weights, self._table.above
-        tabulated(long.shape[0] * self._short.size // 4)
-        cross = _complex_inner(long * p, self._parts)
-        whole = (cross + long_mean[:, None] + self._short_mean).ravel()
-        weighed = (1.0 + long[:, above]) * self._few
-        few = _complex_inner(weighed, self._parts_above).ravel()
-        return whole, few
-
-
-def _complex_inner(a: Complexes, parts: Array) -> Complexes:
-    """a @ b.T, with the real and the imaginary part of b one above the other."""
-    rows, half = a.shape[0], parts.shape[0] // 2
-    both = inner(np.concatenate((a.real, a.imag)), parts)
-    real = both[:rows, :half] - both[rows:, half:]
-    imag = both[:rows, half:] + both[rows:, :half]
-    result: Complexes = real + 1j * imag
-    return result
+    @classmethod
+    def of(cls, near: Near, count: float, c: float, reverse: bool, floor: float | None) -> _Table:
+        """Under P; in reverse, of minus the losses under Q."""
+        log_w = near.log_w if reverse else near.log_w + near.losses
+        losses = -near.losses if reverse else near.losses
+        whole = Tilted(c, (losses, log_w))
+        above = near.losses > (math.inf if floor is None else floor)
+        if not above.any():
+            return cls(count, whole, None, 0.0)
+        tilted = c * losses + log_w
+        weights = np.exp(tilted - tilted.max())
+        share = float(weights[above].sum()) / float(weights.sum())
+        return cls(count, whole, Tilted(c, (losses[above], log_w[above])), share)
 
 
 def _log_integrand(
-    tables: Sequence[_Table],
-    waves: Sequence[_Wave],
-    c: float,
-    step: float,
-    blocks: npt.NDArray[np.intp],
-    floored: bool,
+    tables: Sequence[_Table], c: float, step: float, size: int, floored: bool
 ) -> Complexes:
-    """log of D(c + it)/M(c) e^{-it mean} / ((c + it)(c + 1 + it)) for blocks of steps."""
-    t = step * np.arange(blocks[0] * _BLOCK, (blocks[-1] + 1) * _BLOCK)
+    """log of D(c + it)/M(c) e^{-it mean} / ((c + it)(c + 1 + it)) at so many steps."""
+    t = step * np.arange(size)
     total = -np.log((c + 1j * t) * (c + 1.0 + 1j * t))
-    without = np.zeros(t.shape, dtype=complex)
-    for table, wave in zip(tables, waves, strict=True):
-        whole, few = wave.of(blocks)
-        total += table.count * log1p(whole)
-        if floored and table.above.any():
-            share = few / (1.0 + whole)
-            without += table.count * log1p(-share)
+    without = np.zeros(size, dtype=complex)
+    for table in tables:
+        whole = table.whole.even(step, size)
+        tabulated(size * table.whole.weights[0].size // 4)
+        total += table.count * whole
+        if table.above is not None and table.share > 0.0:
+            apart = table.above.weights[2] - table.whole.weights[2]
+            few = table.above.even(step, size) + 1j * t * apart - whole
+            without += table.count * log1p(-table.share * np.exp(few))
     if floored:
         tiny = np.abs(without) < 1e-4
         near = np.where(tiny, without, 1.0)

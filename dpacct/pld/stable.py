@@ -33,6 +33,26 @@ class TooFine(ArithmeticError):
     """A rule would need more nodes than are worth having."""
 
 
+# terms of a product of real or complex matrices, or of matrix and vector, for which BLAS starts no threads
+_ALONE, _COMPLEX_ALONE, _VECTOR_ALONE = 1 << 17, 1 << 15, 1 << 12
+
+
+def product(a: Array, b: Array) -> Array:
+    """a @ b, in blocks for which BLAS starts no threads: at such sizes these cost more than they do."""
+    most = _COMPLEX_ALONE if np.iscomplexobj(b) else _ALONE
+    if a.size * (b.size // max(b.shape[0], 1)) <= (_VECTOR_ALONE if b.ndim == 1 else most):
+        whole: Array = a @ b
+        return whole
+    if b.ndim == 1:
+        rows = max(1, _VECTOR_ALONE // b.size)
+        return np.concatenate([a[k : k + rows] @ b for k in range(0, a.shape[0], rows)])
+    columns = max(1, most // (a.shape[0] * b.shape[1]))
+    total: Array = a[:, :columns] @ b[:columns]
+    for k in range(columns, a.shape[1], columns):
+        total += a[:, k : k + columns] @ b[k : k + columns]
+    return total
+
+
 def expm1_linear(u: Array) -> Array:
     """e^u - 1 - u, to full relative accuracy, real or complex."""
     complex_input = np.iscomplexobj(u)
