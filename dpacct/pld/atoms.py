@@ -106,16 +106,29 @@ def _stirling(k: Floats) -> Floats:
     return np.asarray(np.where(k < 16.0, _STIRLING[small], tail / x))
 
 
+def ways(kinds: int, count: int) -> Floats:
+    """How often each kind falls in `count` draws: one row for each way."""
+    rows, left = np.zeros((1, 0)), np.array([count])
+    for _ in range(kinds - 1):
+        size = left + 1
+        drawn = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        rows, left = np.repeat(rows, size, axis=0), np.repeat(left, size) - drawn
+        rows = np.column_stack((rows, drawn))
+    return np.column_stack((rows, left))
+
+
+def log_ways(often: Floats, count: int) -> Floats:
+    """Log multinomial coefficient of each row."""
+    if often.shape[1] == 1:
+        return np.zeros(1)
+    table = log_factorials(count)
+    return np.asarray(table[-1] - table[often.astype(int)].sum(axis=1))
+
+
 def listed(atoms: Atoms, count: int) -> Atoms:
     """All outcomes of the count-fold sum: how often each atom falls is multinomial."""
-    table = log_factorials(count)
-    left, loss, log_p = np.array([count]), np.zeros(1), np.full(1, table[-1])
-    for one, mass in zip(atoms[0][:-1], atoms[1][:-1], strict=True):
-        size = left + 1
-        k = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        left, loss, log_p = (np.repeat(a, size) for a in (left, loss, log_p))
-        left, loss, log_p = left - k, loss + k * one, log_p + k * mass - table[k]
-    return loss + left * atoms[0][-1], log_p + left * atoms[1][-1] - table[left]
+    often = ways(atoms[0].size, count)
+    return often @ atoms[0], often @ atoms[1] + log_ways(often, count)
 
 
 def log_factorials(n: int) -> Floats:

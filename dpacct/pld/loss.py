@@ -219,10 +219,8 @@ class Branch:
         """The ends; of normal noise none further than where P and Q have less than a float can hold."""
         if not self.square:
             return self.low, self.high
-        centre, shift = self.linear / self.square, self.steep * math.copysign(1.0, self.slope)
-        far = _FAR / math.sqrt(self.square)
-        low = min(centre, centre + shift / self.square) - far
-        high = max(centre, centre + shift / self.square) + far
+        far, (first, last) = _FAR / math.sqrt(self.square), self._centres
+        low, high = first - far, last + far
         return max(self.low, min(low, self.high)), min(self.high, max(high, self.low))
 
     @cached_property

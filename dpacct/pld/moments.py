@@ -109,22 +109,6 @@ class Moments(Protocol):
 # -- rules on a branch ---------------------------------------------------------------------------
 
 
-class Rule(Protocol):
-    """A quadrature rule on one branch, made for tilts up to some largest."""
-
-    def coarse(self, low: float, high: float) -> Nodes:
-        """A rule to search with, at tilts in [low, high]."""
-        ...
-
-    def nodes(self, tilts: Floats, frequency: float, scale: float) -> Nodes:
-        """A rule to rounding at these tilts and up to this frequency; `scale`: of L^2 beside 1."""
-        ...
-
-    def damped(self, c: float, frequency: float) -> Nodes:
-        """A rule on a path where e^{itL}, t > 0, is damped: up where the loss rises, down where it falls."""
-        ...
-
-
 def _live(values: Floats, loss: Floats, scale: float) -> Bools:
     """Where any of these logs of integrands matters, as it is or weighted by the square of the loss."""
     with quiet():
@@ -141,6 +125,7 @@ class Panels:
         self.branch = branch
 
     def nodes(self, tilts: Floats, frequency: float, scale: float, nats: float = 20.0) -> Nodes:
+        """A rule to rounding at these tilts and up to this frequency; `scale`: of L^2 beside 1."""
         left, width = self._panels(tilts, frequency, scale, nats)
         x = (left[:, None] + width[:, None] * (0.5 + 0.5 * _GAUSS[0])).ravel()
         loss, log_q = self.branch.at(x)
@@ -148,9 +133,11 @@ class Panels:
         return loss, log_q + loss + log_w
 
     def coarse(self, low: float, high: float) -> Nodes:
+        """A rule to search with, at tilts in [low, high]."""
         return self.nodes(np.array([-1.0, 0.0, low, high]), 0.0, max(1.0, high), nats=50.0)
 
     def damped(self, c: float, frequency: float) -> Nodes:
+        """A rule on a path where e^{itL}, t > 0, is damped: up where the loss rises, down where it falls."""
         branch = self.branch
         left, width = self._panels(np.array([c]), 0.0, max(1.0, c) + frequency, 20.0)
         x = (left[:, None] + width[:, None] * (0.5 + 0.5 * _GAUSS[0])).ravel()
@@ -322,7 +309,7 @@ class Even:
         return step
 
 
-def rule_for(branch: Branch, high: float) -> Rule:
+def rule_for(branch: Branch, high: float) -> Panels | Even:
     """A rule for tilts up to `high`."""
     return Even(branch, high) if branch.whole else Panels(branch)
 

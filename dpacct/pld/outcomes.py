@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from .atoms import log_ways, ways
 from .pieces import Pieces, Source, Sources, ever, gathered
 from .stable import Floats
 
@@ -259,10 +259,8 @@ def _power(one: Pieces, count: int) -> Pieces:
     unsure = np.broadcast_to(one.unsure, one.loss.shape)
     if count == 1:
         return Pieces(one.log_p, one.loss, one.low, one.high, one.slack, unsure, unsure)
-    often = _ways(one.loss.size, count)
-    from scipy.special import gammaln
-
-    many = math.lgamma(count + 1.0) - gammaln(often + 1.0).sum(axis=1)
+    often = ways(one.loss.size, count)
+    many = log_ways(often, count)
     log_p, losses = (often @ values for values in (one.log_p, one.loss))
     slack = count * float(np.max(one.slack)) + 1e-15 * (math.lgamma(count + 1.0) + one.loss.size)
     slack += 1e-15 * float(np.abs(log_p).max())
@@ -283,16 +281,3 @@ def _product(one: Pieces, other: Pieces) -> Pieces:
     slack = float(np.max(one.slack)) + float(np.max(other.slack))
     slack += 2e-16 * float(np.abs(log_p).max())
     return Pieces(log_p, losses, losses, losses, slack, rounding, rounding)
-
-
-def _ways(kinds: int, count: int) -> npt.NDArray[np.float64]:
-    """How often each kind falls in `count` draws: one row for each way."""
-    rows = np.zeros((1, 0))
-    left = np.array([count])
-    for _ in range(kinds - 1):
-        rows = np.repeat(rows, left + 1, axis=0)
-        starts = np.repeat(np.cumsum(left + 1) - (left + 1), left + 1)
-        drawn = np.arange(rows.shape[0]) - starts
-        left = np.repeat(left, left + 1) - drawn
-        rows = np.column_stack((rows, drawn))
-    return np.column_stack((rows, left))

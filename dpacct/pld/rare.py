@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from .rare_jumps import Index, Jumps, Rule, cumulants, gauss_rule, log_sum
-from .rare_law import Array, Far, SampledLaw
+from .rare_law import Array, SampledLaw
 from .rare_line import Line, Sum, Unresolved, lines, log_peak, started
 from .stable import TooFine
 
@@ -206,7 +206,7 @@ class Expansion:
                 (near, n - j) for (near, n), j in zip(self.near.parts, k, strict=True) if n > j
             ]
             parts += [
-                (Far.between(law, self.level, self.top, 0.0, ()), float(j))
+                (law.near(self.top, floor=self.level).above(self.level), float(j))
                 for (law, _), j in zip(self.laws, k, strict=True)
                 if j
             ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -173,7 +173,8 @@ class Near:
     """Losses up to a level: a rule for them under Q, by rising loss.
 
     What is said of A(e) = E_Q[r^e; near] is as exact as A - 1, so that it holds for 10^9 of them together.
-    `cut` is Q(L > level) and `drift` E_Q[r - 1; L <= level], both in closed form.
+    `cut` is the rest of Q, Q(L > level), and `drift` E_Q[r - 1; L <= level], both in closed form; of those
+    above a `floor` alone, sums.
     """
 
     law: SampledLaw
@@ -185,6 +186,7 @@ class Near:
     """Weight of the node on the axis: w / widths is a density (inf where mass stands by itself)."""
     cut: float
     drift: float
+    floor: float = -math.inf
 
     @classmethod
     def of(
@@ -232,7 +234,21 @@ class Near:
 
     def finer(self, frequency: float, tilts: Sequence[float], floor: float | None = None) -> Near:
         """The same by a rule good for this frequency and these exponents."""
-        return self.law.near(self.level, frequency, tilts, floor)
+        if self.floor == -math.inf:
+            return self.law.near(self.level, frequency, tilts, floor)
+        return self.law.near(self.level, frequency, tilts, self.floor).above(self.floor)
+
+    def above(self, floor: float) -> Near:
+        """Losses above a floor alone."""
+        kept = self.losses > floor
+        if not kept.any():
+            raise TooFine
+        losses, log_w, w = self.losses[kept], self.log_w[kept], self.w[kept]
+        cut, drift = 1.0 - float(w.sum()), float(w @ np.expm1(np.minimum(losses, 600.0)))
+        widths = self.widths[kept]
+        return replace(
+            self, losses=losses, log_w=log_w, widths=widths, cut=cut, drift=drift, floor=floor
+        )
 
     @cached_property
     def w(self) -> Array:
@@ -293,43 +309,6 @@ class Near:
             mean = (float(grown @ self.losses) + self._linear) / math.exp(log)
         else:
             mean = float(p @ self.losses) / float(p.sum())
-        return log, mean, p, self.losses - mean
-
-
-@dataclass(frozen=True)
-class Far(Near):
-    """Losses above a floor, up to a level: the jumps of which not even the closed tail is wanted."""
-
-    floor: float = 0.0
-
-    @classmethod
-    def between(
-        cls, law: SampledLaw, floor: float, level: float, frequency: float, tilts: Sequence[float]
-    ) -> Far:
-        """Losses above the floor up to the level, by a rule as that of `SampledLaw.near`."""
-        near = Near.of(law, level, frequency, tilts, floor)
-        above = near.losses > floor
-        if not above.any():
-            raise TooFine
-        rule = near.losses[above], near.log_w[above], near.widths[above]
-        return cls(law, level, frequency, *rule, near.cut, near.drift, floor)
-
-    def finer(self, frequency: float, tilts: Sequence[float], floor: float | None = None) -> Far:
-        """The same by a rule good for this frequency and these exponents."""
-        return Far.between(self.law, self.floor, self.level, frequency, tilts)
-
-    def log_moments(self, exponents: Array) -> Array:
-        """log of the moments at several exponents."""
-        raw = np.multiply.outer(exponents, self.losses) + self.log_w
-        peak = raw.max(axis=-1)
-        result: Array = peak + np.log(np.exp(raw - peak[..., None]).sum(axis=-1))
-        return result
-
-    def moments(self, exponent: float) -> tuple[float, float, Array, Array]:
-        """As those of `Near`."""
-        log = float(self.log_moments(np.array([exponent]))[0])
-        p = np.exp(exponent * self.losses + self.log_w - log)
-        mean = float(p @ self.losses) / float(p.sum())
         return log, mean, p, self.losses - mean
 
 

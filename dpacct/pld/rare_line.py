@@ -22,6 +22,7 @@ import numpy as np
 from .budget import tabulated
 from .moments import Tilted
 from .rare_law import Array, Near
+from .saddle import Totals
 from .stable import Complexes, TooFine, log1p
 
 # relative error at which a line's step and end are chosen; and of each term of the sum
@@ -68,16 +69,8 @@ class Sum:
         return Sum(parts, self.reverse)
 
 
-@dataclass(frozen=True)
-class _Tilted:
+def _tilted(total: Sum, c: float, floor: float | None) -> Totals[float]:
     """log D(c), mean and variance of the sum tilted by e^{cS}."""
-
-    log: float
-    mean: float
-    variance: float
-
-
-def _tilted(total: Sum, c: float, floor: float | None) -> _Tilted:
     sign = -1.0 if total.reverse else 1.0
     log = mean = variance = 0.0
     none = some = lower_mean = lower_variance = step = spread = 0.0
@@ -103,17 +96,17 @@ def _tilted(total: Sum, c: float, floor: float | None) -> _Tilted:
         step += count * share * (high - low)
         spread += count * share * float(p[above] @ (d[above] - high) ** 2) / share
     if floor is None:
-        return _Tilted(log, mean, variance)
+        return Totals(c, log, mean, variance)
     if not some > 0.0:
-        return _Tilted(-math.inf, mean, variance)
+        return Totals(c, -math.inf, mean, variance)
     if some < 1e-3:  # one of them, and no more
-        return _Tilted(log + math.log(some), mean + step / some, variance + spread / some)
+        return Totals(c, log + math.log(some), mean + step / some, variance + spread / some)
     any_of = -math.expm1(none)
     shift = -math.exp(none) / any_of * lower_mean
     second = (
         variance + shift**2 - math.exp(none) * (lower_variance + (lower_mean - shift) ** 2)
     ) / any_of
-    return _Tilted(log + math.log(any_of), mean + shift, max(second, 1e-300))
+    return Totals(c, log + math.log(any_of), mean + shift, max(second, 1e-300))
 
 
 def started(total: Sum, c: float, floor: float | None) -> tuple[float, Sum]:
@@ -137,10 +130,9 @@ class Line:
         c, total = started(total, guess, floor)
         for _ in range(80):
             now = _tilted(total, c, floor)
-            if not math.isfinite(now.log):
+            if not math.isfinite(now.log_moment):
                 raise Unresolved
-            gap = now.mean - y - 1.0 / c - 1.0 / (1.0 + c)
-            curve = now.variance + c**-2 + (1.0 + c) ** -2
+            gap, curve = now.saddle_epsilon - y, now.curvature
             if abs(gap) < 0.05 * math.sqrt(curve):
                 break
             low, high = (low, c) if gap > 0.0 else (c, high)
@@ -153,13 +145,12 @@ class Line:
         else:
             raise Unresolved
         self.c, self.width = c, 1.0 / math.sqrt(curve)
-        self.bound = now.log - c * y + float(log_peak(np.array(c)))
+        self.bound = now.log_moment - c * y + float(log_peak(np.array(c)))
         frequency = math.hypot(c, 8.0 * self.width)
         for _ in range(4):
             total = total.finer(frequency, c, floor)
             now = _tilted(total, c, floor)
-            curve = now.variance + c**-2 + (1.0 + c) ** -2
-            self._sum(total, now, y, curve, most)
+            self._sum(total, now, y, most)
             needed = math.hypot(c, self._t[-1])
             if needed <= 1.2 * frequency:
                 break
@@ -181,12 +172,10 @@ class Line:
         steps = 2.0 * math.pi * np.concatenate((right, left)) / excess
         return min(float(steps[:6].max()), float(steps[6:].max()))
 
-    def _sum(self, total: Sum, now: _Tilted, y: float, curve: float, most: int) -> None:
-        c = self.c
+    def _sum(self, total: Sum, now: Totals[float], y: float, most: int) -> None:
+        c, curve = self.c, now.curvature
         self._y, self._log = y, float(total.log_moments(np.array([c]))[0])
-        estimate = (
-            now.log - c * y - math.log(c) - math.log1p(c) - 0.5 * math.log(2.0 * math.pi * curve)
-        )
+        estimate = now.height(y) - 0.5 * math.log(2.0 * math.pi * curve)
         # in units of e^{log M(c) - c y}, with M the moments without a floor
         self._expected = math.exp(estimate - self._log + c * y)
         self._reach = math.sqrt(2.0 * math.log(4.0 / _TOLERANCE) / curve)
