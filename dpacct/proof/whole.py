@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
-from . import laplace_draws, sampled_draws
+from . import between
 from .lattice import kept, places
 from .line import log_moment, payoff_peak, prepared
 from .outcomes import MOST_POINTS, Composition, count_outcomes, three_losses
@@ -70,8 +70,8 @@ def has_closed_form(laws: Laws, slow: bool = True) -> bool:
         if count == 1:
             return True
         if law.spaced and count <= MOST_STEPS:
-            between = -count * math.expm1(-1 / law.numbers[0])
-            return slow or (law.rate == 1 and between < _FEW_BETWEEN[count <= _SERIES])
+            inside = -count * math.expm1(-1 / law.numbers[0])
+            return slow or (law.rate == 1 and inside < _FEW_BETWEEN[count <= _SERIES])
     steps = discrete(laws)
     if not steps:
         return False
@@ -102,15 +102,14 @@ def closed_form(laws: Laws, epsilon: arb, slow: bool = True) -> arb | None:
 
 
 def repeated(step: Step, count: int, epsilon: arb) -> arb | None:
-    """Delta of Laplace steps as a finite sum, eq. (11), (26) or (27); None: there are too many terms."""
-    if step.rate < 1:
-        return sampled_draws.by_draws(sampled_draws.Spaced.of(step), count, epsilon)
+    """Delta of Laplace steps as a finite sum, eq. (11) or (27); None: there are too many terms."""
     (b,) = step.numbers
-    if count <= _SERIES:
+    if step.rate == 1 and count <= _SERIES:
         return residues(count, b, epsilon)
-    if laplace_draws.expected(count, b, float(epsilon.mid())) < laplace_draws.MOST_BETWEEN:
-        return laplace_draws.by_draws(count, b, epsilon)
-    return residues(count, b, epsilon) if count <= MOST_TERMS else None
+    value = between.by_draws(between.Spaced.of(step), count, epsilon)
+    if value is None and step.rate == 1 and count <= MOST_TERMS:
+        return residues(count, b, epsilon)
+    return value
 
 
 def chernoff(laws: Laws, rules: Rules, c: arb, epsilon: arb) -> arb:

@@ -8,18 +8,17 @@ from fractions import Fraction
 from itertools import accumulate
 
 import pytest
-from flint import acb, arb, fmpz, fmpz_poly
+from flint import acb, arb, arb_poly, fmpz, fmpz_poly
 
-from dpacct.proof import line, whole
+from dpacct.proof import between, line, whole
 from dpacct.proof.balls import ball, precision
-from dpacct.proof.laplace_draws import _Between, by_draws
 from dpacct.proof.law import Branch, Law, add, exchange, remove
 from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour, Line
 from dpacct.proof.moments import Moments
 from dpacct.proof.outcomes import folded, stick
 from dpacct.proof.repeated_laplace import residues
-from dpacct.proof.stated import bounded_range, gaussian, guarantee
+from dpacct.proof.stated import bounded_range, gaussian, guarantee, laplace
 from dpacct.proof.step import Step
 from dpacct.proof.whole import finite_sum
 from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spaced
@@ -190,6 +189,13 @@ def by_every_residue(count: int, b: Fraction, epsilon: arb, skip: int | None = N
     return total
 
 
+def by_draws(count: int, b: Fraction, epsilon: arb) -> arb:
+    """However many losses lie between the atoms."""
+    result = between.by_draws(between.Spaced.of(Step(laplace, (b,))), count, epsilon)
+    assert result is not None
+    return result
+
+
 CASES = [(1, "0.5", 0.7), (6, "2", 1.3), (60, "8", 3.0), (200, "60", 1.1), (90, "0.8", 20.0)]
 
 
@@ -217,17 +223,22 @@ def test_at_a_point_of_the_lattice_eq_26() -> None:
             assert abs(result / near - 1) < 1e-9
 
 
-def test_without_the_rest_or_a_piece_eq_26(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["the inverse transforms", "one end", "the rest"])
+def test_without_the_rest_or_a_piece_eq_26(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     count, b, e = 40, Fraction(10), arb(1.7)
     with precision(160):
         truth = by_every_residue(count, b, e)
         assert by_draws(count, b, e).overlaps(truth)
-        weights = _Between.below
-        monkeypatch.setattr(_Between, "below", lambda self, j: arb(0))
+        if what == "the rest":  # it stops too soon
+            monkeypatch.setattr(between, "payoff_peak", lambda y: arb(10) ** -30)
+        elif what == "one end":
+            ends = between._ends(between.Spaced.of(Step(laplace, (b,))), 60)
+            assert ends is not None
+            without = [ends[0][0], arb_poly([0])], ends[1]
+            monkeypatch.setattr(between, "_ends", lambda step, bits: without)
+        else:
+            monkeypatch.setattr(between, "_sticks", lambda d, first, end: [arb(0)] * (end - first))
         assert not by_draws(count, b, e).overlaps(truth)
-        monkeypatch.setattr(_Between, "below", weights)
-        monkeypatch.setattr("dpacct.proof.laplace_draws.payoff_peak", lambda y: arb(10) ** -30)
-        assert not by_draws(count, b, e).overlaps(truth)  # it stops too soon
 
 
 # --- eq. (16): what was taken out is added back

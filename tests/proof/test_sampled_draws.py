@@ -1,4 +1,4 @@
-"""Sampled Laplace steps sorted by their draws, eq. (27) and (28), against truths with other code."""
+"""Laplace steps sorted by their draws, eq. (26) to (28), against truths with other code."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from flint import arb, arb_poly
 
 import dpacct as dp
 from dpacct.compose import certified
-from dpacct.proof import sampled_draws
+from dpacct.proof import between
 from dpacct.proof.balls import precision
+from dpacct.proof.between import Spaced, _ends, _fitted, _sticks, by_draws
 from dpacct.proof.check import check
-from dpacct.proof.laplace_draws import by_draws as plain_by_draws
 from dpacct.proof.law import add, exchange, remove
 from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour
-from dpacct.proof.sampled_draws import Spaced, _ends, _fitted, _sticks, by_draws
+from dpacct.proof.repeated_laplace import residues
 from dpacct.proof.step import Step
 from dpacct.proof.whole import repeated
 from tests.proof.plans import NAMES, panels, prepared, spaced
@@ -35,11 +35,11 @@ def delta(how: How, b: int, rate: Fraction, steps: int, epsilon: float) -> arb:
 
 
 @pytest.mark.parametrize(("steps", "epsilon"), [(1, 0.1), (3, 0.3), (10, 1.0)])
-def test_at_rate_1_it_is_the_plain_sum_eq_26(steps: int, epsilon: float) -> None:
+def test_at_rate_1_it_is_the_sum_of_residues_eq_11(steps: int, epsilon: float) -> None:
     with precision(200):
         step = Spaced.of(spaced(5, 1, remove))
         result = by_draws(step, steps, arb(epsilon))
-        exact = plain_by_draws(steps, Fraction(5), arb(epsilon))
+        exact = residues(steps, Fraction(5), arb(epsilon))
         assert result is not None
         assert result.overlaps(exact)
         assert result.rel_accuracy_bits() > 55
@@ -131,7 +131,7 @@ def test_the_polynomial_is_within_its_error_eq_28(kind: How) -> None:
                 u = half * j / 50
                 y = (one.low + one.high) / 2 + u
                 x = (y.expm1() / step.rate).log1p()
-                exact = (one.power * y - 3 * x / 2 - step.lam / 2).exp() / (4 * step.rate)
+                exact = (3 * (y - x) / 2 - step.lam / 2).exp() / (4 * step.rate)
                 worst = max(worst, abs(shape(u) / exact - 1))
             assert worst <= error
             assert worst > 0
@@ -139,17 +139,24 @@ def test_the_polynomial_is_within_its_error_eq_28(kind: How) -> None:
 
 
 def test_the_sticks_are_the_inverse_transforms() -> None:
-    """g_p(d) is the integral over [0, d] of (1 - e^{u-d}) u^{p-1}/(p-1)!, p > 0."""
+    """The integral over [0, d] of 2 sinh((d - u)/2) u^{p-1}/(p-1)!, p > 0."""
     with precision(120):
-        result = _sticks(arb(2), 9)
-        for p in range(1, 9):
-            exact = mpmath.quad(
-                lambda u, p=p: (1 - mpmath.exp(u - 2)) * u ** (p - 1) / mpmath.factorial(p - 1),
-                [0, 2],
-            )
-            assert abs(result[p] - arb(float(exact))) < 1e-13
-        assert _sticks(arb(-1), 3) == [0, 0, 0]
-        assert all(value.contains(arb(0)) for value in _sticks(arb(0, 0.1), 3))
+        for d in (2, 17):
+            result = _sticks(arb(d), 0, 9)
+            assert abs(result[0] / (2 * (arb(d) / 2).sinh()) - 1) < 1e-13
+            for p in range(1, 9):
+                exact = mpmath.quad(
+                    lambda u, p=p, d=d: (
+                        2 * mpmath.sinh((d - u) / 2) * u ** (p - 1) / mpmath.factorial(p - 1)
+                    ),
+                    [0, d],
+                )
+                assert abs(result[p] / arb(float(exact)) - 1) < 1e-13
+                (alone,) = _sticks(arb(d), p, p + 1)
+                assert alone.overlaps(result[p])
+                assert alone.rel_accuracy_bits() > 100
+        assert _sticks(arb(-1), 0, 3) == [0, 0, 0]
+        assert all(value.contains(arb(0)) for value in _sticks(arb(0, 0.1), 0, 3))
 
 
 HARD: Step = spaced(100, Fraction(1, 2), remove)
@@ -173,14 +180,14 @@ def test_without_the_polynomial_s_error_the_truth_is_missed(
         assert fit is not None
         return fit
 
-    monkeypatch.setattr(sampled_draws, "_fitted", coarse)
+    monkeypatch.setattr(between, "_fitted", coarse)
     assert hard().overlaps(exact)
 
     def exactly(step: Any, one: Any, bits: int) -> Any:
         shape, half, _ = coarse(step, one, bits)
         return shape, half, arb(0)
 
-    monkeypatch.setattr(sampled_draws, "_fitted", exactly)
+    monkeypatch.setattr(between, "_fitted", exactly)
     assert not hard().overlaps(exact)
 
 
@@ -188,7 +195,7 @@ def test_without_the_rest_the_truth_is_missed(monkeypatch: pytest.MonkeyPatch) -
     """Eq. (25) dropped: the numbers beyond the last one are left out."""
     exact = hard(400)
     assert hard().overlaps(exact)
-    monkeypatch.setattr(sampled_draws, "payoff_peak", lambda c: arb(0))
+    monkeypatch.setattr(between, "payoff_peak", lambda c: arb(0))
     assert not hard().overlaps(exact)
 
 
@@ -202,7 +209,7 @@ def test_without_one_end_of_the_density_the_truth_is_missed(
         assert result is not None
         return [result[0][0], arb_poly([0])], result[1]
 
-    monkeypatch.setattr(sampled_draws, "_ends", cut)
+    monkeypatch.setattr(between, "_ends", cut)
     assert not hard().overlaps(exact)
 
 

@@ -1,7 +1,8 @@
-"""Sampled Laplace steps, repeated, sorted by how many losses lie between the atoms, eq. (27) and (28).
+"""Repeated Laplace steps sorted by how many losses lie between the atoms, eq. (26) to (28).
 
-Few do where the scale is large. Between two atoms the loss has a smooth density; with a polynomial for it
-the transform of one step is a polynomial in 1/s times powers of one exponential, and so is every
+Few do where the scale is large. Between two atoms the loss has a smooth density; weighed as sqrt(P Q), which
+is even-handed between P and Q, it is a constant where nothing is sampled, and near a polynomial elsewhere.
+Then the transform of one step is a polynomial in 1/u times powers of one exponential, and so is every
 composition: finite sums, with no contour that would have to outlast the atoms.
 """
 
@@ -19,8 +20,8 @@ from .effort import spend, sum_cost
 from .line import payoff_peak
 from .step import Step
 
-MOST_BETWEEN = 12.0
-"""Losses between the atoms that are expected at most, where this form is used."""
+MOST_BETWEEN = {True: 20.0, False: 12.0}
+"""Losses between the atoms that are expected at most, where this form is used: of plain steps, of sampled."""
 _MOST_DEGREE = 120
 _CLOSE = 0.875  # how far a disc reaches towards where r = 1 - q; a binary number
 _ENTRY = 2e-9  # seconds of a product, for each bit
@@ -28,48 +29,50 @@ _ENTRY = 2e-9  # seconds of a product, for each bit
 
 @dataclass(frozen=True)
 class Smooth:
-    """Losses between two atoms: +-y with density e^{-lam/2}/(4q) e^{power y} e^{-3x/2}, y = log r(x)."""
+    """Losses between two atoms: +-y with sqrt-density e^{-lam/2}/(4q) e^{3 (y - x)/2}, y = log r(x)."""
 
     low: arb  # of y
     high: arb
-    power: int  # 2 under P, 1 under Q
     mirrored: bool  # the loss is -y
 
 
 @dataclass(frozen=True)
 class Spaced:
-    """One sampled step; its atoms are at top - n gap, n = 0, 1, ..., and losses lie between them."""
+    """One step; its atoms are at top - n gap, n = 0, 1, ..., and losses lie between them."""
 
     lam: arb
     rate: arb
     top: arb
     gap: arb
-    atoms: tuple[arb, ...]
+    atoms: tuple[arb, ...]  # sqrt of P-mass times Q-mass
     between: arb  # their mass, the same under P and Q
     smooth: tuple[Smooth, ...]
+    plain: bool  # nothing is sampled
 
     @classmethod
     def of(cls, step: Step) -> Spaced:
-        """A sampled Laplace step: its atoms at even distances, and what lies between them."""
+        """A Laplace step: its atoms at even distances, and what lies between them."""
         law, q = step.law(), ball(step.rate)
         lam = ball(1 / step.numbers[0])
         points = sorted(law.atoms, key=lambda point: -float(point[0].mid()))
-        atoms, top = tuple(mass for _, mass in points), points[0][0]
+        atoms, top = tuple(mass * (-loss / 2).exp() for loss, mass in points), points[0][0]
         smooth = []
         for branch in law.branches:
             assert branch.start is not None and branch.end is not None
             low, high = branch.log_r(branch.start), branch.log_r(branch.end)
-            smooth.append(Smooth(low, high, 2 if branch.favoured else 1, not branch.favoured))
+            smooth.append(Smooth(low, high, not branch.favoured))
+        gap, between = smooth[0].high - smooth[0].low, -(-lam).expm1() / 2
         if step.symmetric:
-            between = ((2 - q) * (-lam / 2).exp() + q) * -(-lam / 2).expm1() / 2
-            return cls(lam, q, top, top, atoms, between, tuple(smooth))
-        gap = smooth[0].high - smooth[0].low
-        return cls(lam, q, top, gap, atoms, -(-lam).expm1() / 2, tuple(smooth))
+            gap, between = top, ((2 - q) * (-lam / 2).exp() + q) * -(-lam / 2).expm1() / 2
+        return cls(lam, q, top, gap, atoms, between, tuple(smooth), step.rate == 1)
 
 
 def _fitted(step: Spaced, piece: Smooth, bits: int) -> tuple[arb_poly, arb, arb] | None:
     """(polynomial around the middle, half width, relative error), eq. (28); None: too far from one."""
     middle, half = (piece.low + piece.high) / 2, (piece.high - piece.low) / 2
+    scale = (-step.lam / 2).exp() / (4 * step.rate)
+    if step.plain:
+        return arb_poly([scale]), half, arb(0)
     grown = (middle.expm1() + step.rate) / step.rate  # e^x there
     reach = (_CLOSE * step.rate * grown * (-middle).exp()).log1p()
     ratio = half / reach
@@ -82,19 +85,18 @@ def _fitted(step: Spaced, piece: Smooth, bits: int) -> tuple[arb_poly, arb, arb]
     try:
         y = arb_series([middle, 1], prec=degree + 1)
         base = ((y.exp() - 1) / step.rate + 1).log()
-        scale = (-step.lam / 2).exp() / (4 * step.rate)
-        series = scale * (piece.power * y - 3 * base / 2).exp()
+        series = scale * (3 * (y - base) / 2).exp()
         polynomial = arb_poly([series[m] for m in range(degree + 1)])
     finally:
         ctx.cap = before
-    size = (piece.power * (middle + reach)).exp() * ((1 - _CLOSE) * grown) ** (-arb(3) / 2)
-    least = (piece.power * piece.low - 3 * step.lam / 2).exp()
+    size = ((middle + reach).exp() / ((1 - _CLOSE) * grown)) ** (arb(3) / 2)
+    least = (3 * (piece.low - step.lam) / 2).exp()
     error = size * ratio ** (degree + 1) / (1 - ratio) / least
     return (polynomial, half, error.upper()) if error < 1 else None
 
 
 def _ends(step: Spaced, bits: int) -> tuple[list[arb_poly], arb] | None:
-    """The transform between the atoms is the sum over n of e^{s (top - n gap)} beta_n(1/s)/s."""
+    """The transform between the atoms is the sum over n of e^{u (top - n gap)} beta_n(1/u)/u."""
     ends_by_place = [arb_poly([]) for _ in step.atoms]
     worst = arb(0)
     pieces = sorted(step.smooth, key=lambda piece: piece.mirrored)
@@ -130,33 +132,44 @@ def _powers(ends: Sequence[arb_poly]) -> Iterator[list[arb_poly]]:
         one = more
 
 
-def _sticks(d: arb, count: int) -> list[arb]:
-    """Inverse transforms g_p(d) of 1/(s^{p+1} (s+1)), p < count; from the last, as they fall.
+def _sticks(d: arb, first: int, end: int) -> list[arb]:
+    """Inverse transforms at d of 1/(u^p (u^2 - 1/4)), first <= p < end: sum of d^{p+1+2i}/(p+1+2i)!/4^i.
 
-    >>> bool(abs(_sticks(arb(1), 3)[0] - (1 - arb(-1).exp())) < 1e-12)
+    From the last two downwards, as each is d^{p+1}/(p+1)! more than a quarter of the second next.
+
+    >>> bool(abs(_sticks(arb(1), 0, 3)[0] - 2 * arb(0.5).sinh()) < 1e-12)
     True
     """
     if d <= 0:
-        return [arb(0)] * count
+        return [arb(0)] * (end - first)
     if not d > 0:  # no less than 0, and no more than at the upper end
-        return [arb(0).union(value) for value in _sticks(d.upper(), count)]
-    powers = [arb(1)]
-    for p in range(1, count + 1):
-        powers.append(powers[-1] * d / p)
-    values = [powers[count] * (-d).hypgeom_1f1(arb(1), arb(count + 1))]
-    for p in range(count - 1, 0, -1):
-        values.append(powers[p] - values[-1])
+        return [arb(0).union(value) for value in _sticks(d.upper(), first, end)]
+    values = [_stick(d, p) for p in range(end - 1, max(first, end - 2) - 1, -1)]
+    term = d ** (end - 1) / arb(end - 1).fac()
+    for p in range(end - 3, first - 1, -1):
+        term = term * (p + 2) / d
+        values.append(term + values[-2] / 4)
     return values[::-1]
+
+
+def _stick(d: arb, p: int) -> arb:
+    """The last of `_sticks`, summed; from d < p + 2 on the rest is one to two times its first term."""
+    term, total = d ** (p + 1) / arb(p + 1).fac(), arb(0)
+    while not (d < p + 2 and term < total * arb(2) ** -ctx.prec):
+        total += term
+        p += 2
+        term = term * d * d / (4 * p * (p + 1))
+    return total + term.union(2 * term)
 
 
 def _lattice(atoms: Sequence[arb], count: int, last: int) -> list[arb]:
     """Coefficients of (sum_n atoms_n x^n)^count up to x^last."""
-    masses = [atoms[0] ** count]
+    masses, ratios = [atoms[0] ** count], [atom / atoms[0] for atom in atoms]
     for j in range(1, min(last, count * (len(atoms) - 1)) + 1):
         total = arb(0)
         for i in range(1, min(j, len(atoms) - 1) + 1):
-            total += (i * count - j + i) * atoms[i] * masses[j - i]
-        masses.append(total / (j * atoms[0]))
+            total += (i * count - j + i) * ratios[i] * masses[j - i]
+        masses.append(total / j)
     return masses
 
 
@@ -167,9 +180,10 @@ def tilt(step: Spaced, count: int, epsilon: float) -> tuple[float, float]:
     mass = np.array([float(m) for m in step.atoms])
     spread = (np.arange(400) + 0.5) / 400 * drop[-1]
     cs = np.geomspace(1e-6, 300.0, 240) / gap
-    atoms = np.exp(-np.multiply.outer(cs, drop)) @ mass
-    between = np.exp(-np.multiply.outer(cs, spread)).mean(axis=1) * float(step.between)
-    heights = count * np.log(atoms + between) + cs * (count * top - epsilon)
+    us = cs + 0.5
+    atoms = np.exp(-np.multiply.outer(us, drop)) @ mass
+    between = np.exp(-np.multiply.outer(us, spread)).mean(axis=1) * float(step.between)
+    heights = count * np.log(atoms + between) + us * (count * top - epsilon)
     k = int(np.argmin(heights))
     return float(cs[k]), float(count * between[k] / (atoms[k] + between[k]))
 
@@ -180,17 +194,17 @@ def by_draws(step: Spaced, count: int, epsilon: arb) -> arb | None:
     if depth <= 0:
         return arb(0)
     chosen, expected = tilt(step, count, float(epsilon.mid()))
-    fine = arb(2) ** -max(60, ctx.prec // 3)
-    fit = _ends(step, max(60, ctx.prec // 3)) if expected < MOST_BETWEEN else None
+    bits = max(48 if step.plain else 60, ctx.prec // 3)
+    fit = _ends(step, bits) if expected < MOST_BETWEEN[step.plain] else None
     if fit is None:
         return None
     ends, error = fit
-    c = arb(chosen)
-    sizes = [(-n * c * step.gap).exp() for n in range(len(ends))]  # e^{c top} is left out
-    fitted = sum((size * end(1 / c) for size, end in zip(sizes, ends, strict=True)), arb(0)) / c
+    c, u = arb(chosen), arb(chosen) + arb(0.5)
+    sizes = [(-n * u * step.gap).exp() for n in range(len(ends))]  # e^{u top} is left out
+    fitted = sum((size * end(1 / u) for size, end in zip(sizes, ends, strict=True)), arb(0)) / u
     inside = (fitted / (1 - error)).upper()
     whole = inside + sum((m * size for m, size in zip(step.atoms, sizes, strict=True)), arb(0))
-    factor = (c * depth).exp() * payoff_peak(c)
+    factor = (u * depth).exp() * payoff_peak(c)
     last = int(float((depth / step.gap).upper())) + 1
     total, loose = arb(0), arb(1)
     for k, power in zip(range(count + 1), _powers(ends), strict=False):
@@ -201,37 +215,42 @@ def by_draws(step: Spaced, count: int, epsilon: arb) -> arb | None:
         # a polynomial in the place of each density, within a factor of 1 +- error
         loose = (1 - error) ** k
         rest = arb(count).bin(k + 1) * inside ** (k + 1) * whole ** (count - k - 1) * factor
-        if rest < total * fine or rest < total.rad():
+        if rest < total * arb(2) ** -bits or rest < total.rad():
             total += arb(0).union(rest)
             break
-    return (total / loose).union(total * loose)
+    return (epsilon / 2).exp() * (total / loose).union(total * loose)
 
 
 def _number(
     step: Spaced, power: Sequence[arb_poly], sizes: tuple[int, int, int, int], depth: arb
 ) -> arb:
-    """What exactly k losses between the atoms contribute, binom(T, k) left out."""
+    """What exactly k losses between the atoms contribute, binom(T, k) and e^{eps/2} left out."""
     k, count, last, most = sizes
     masses = _lattice(step.atoms, count - k, last)
     full, span = step.between**k, k * (len(step.atoms) - 1) * step.gap
-    growth, rise = (k * step.top - depth).exp(), step.gap.exp()  # e^a at the highest atoms
-    total, partial = arb(0), []
-    for j, mass in enumerate(masses):
+    # e^{+-(x - eps)/2} at the highest sum x of the atoms, and how these go on
+    rise, fall = ((sign * (depth - k * step.top) / 2).exp() for sign in (1, -1))
+    up, down = ((sign * step.gap / 2).exp() for sign in (1, -1))
+    # with the first of these sums every loss is above epsilon, wherever the k lie
+    sure = min(max(int(float(((depth - span) / step.gap).lower())) - 1, 0), len(masses))
+    surely = arb_poly(masses[:sure])
+    total, partial = full * (rise * surely(down) - fall * surely(up)), []
+    rise, fall = rise * down**sure, fall * up**sure
+    for j, mass in enumerate(masses[sure:], sure):
         left = depth - j * step.gap  # of the largest loss with these atoms above epsilon
         if left <= 0:
             break
         if not left >= span:
             partial.append((j, mass))
-        elif k == 0:
-            total += mass * (1 - growth).max(arb(0))
         else:
-            total += mass * full * (1 - growth)
-        growth = growth * rise
+            value = rise - fall
+            total += mass * full * (value.max(arb(0)) if k == 0 else value)
+        rise, fall = rise * down, fall * up
     if not partial:
         return total
     first, ends = partial[0][0], len(power)
     across = partial[-1][0] - first + ends
-    sticks = [_sticks(depth - (first + n) * step.gap, k + most)[k:] for n in range(across)]
+    sticks = [_sticks(depth - (first + n) * step.gap, k, k + most) for n in range(across)]
     shapes = [[poly[m] for m in range(most)] for poly in power]
     product = arb_mat(shapes) * arb_mat(sticks).transpose()
     for j, mass in partial:
