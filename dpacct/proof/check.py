@@ -12,13 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpacct.declare.number import exact
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, NotCertified, Unsupported
 from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency
 
 from .choices import positive
 from .claims import AT_LEAST, AT_MOST, MORE, Claim, laws_of, number, sides
-from .effort import CHECKED, allowance
+from .effort import CHECKED, TooCostly, allowance
 
 KIND = "dpacct-certificate"
 SCHEMA = 2
@@ -29,6 +29,7 @@ QUESTIONS = {
     "parameter": {"epsilon", "delta", "parameter", "meets", "fails", "safe_end"},
 }
 MOST_CLAIMS = 200
+_WIDTHS = (1e-9, 1e-13, 1e-17, 1e-25, 1e-40, 1e-80, 1e-160)  # of a statement that is proved anew
 _TILTS = 1.0, 8.0, 64.0  # of two integrals, where the evidence names none; any will do
 QUANTITIES = tuple(QUESTIONS)
 _FIELDS = {"schema", "kind", "quantity", "question", "lower", "upper", "claims"}
@@ -134,10 +135,36 @@ def _again(claim: Claim, *, old: bool) -> tuple[str, bool]:
     """A statement, proved again; of an old file by a search, which no other file needs."""
     if not old:
         return _sentence(claim, str(claim.evidence.get("form"))), claim.holds()
-    from .again import proved_anew
-
     how = "schema 1: proved anew, its evidence is not read"
-    return _sentence(claim, how), proved_anew(claim)
+    return _sentence(claim, how), _proved_anew(claim)
+
+
+def _proved_anew(claim: Claim) -> bool:
+    """Whether a search proves a statement of schema 1; raises `TooCostly`."""
+    from .direction import Direction
+
+    directions = laws_of(claim.plan, claim.adjacency, claim.side)
+    if claim.direction not in range(len(directions)):
+        return False
+    direction = Direction(directions[claim.direction])
+    epsilon, bound = number(claim.epsilon), number(claim.bound)
+    try:
+        within = direction.decide(epsilon, bound, only_edge=True)  # by the largest loss alone
+        if within is not None and claim.relation != AT_LEAST:
+            return within == (claim.relation == AT_MOST)
+        if claim.relation == AT_MOST and direction.at_most(epsilon, bound):
+            return True
+        for width in _WIDTHS:
+            low, high = (enclosure := direction.enclose(epsilon, width)).lower, enclosure.upper
+            holds = {AT_MOST: high <= bound, MORE: low > bound, AT_LEAST: low >= bound}
+            fails = {AT_MOST: low > bound, MORE: high <= bound, AT_LEAST: high < bound}
+            if holds[claim.relation] or fails[claim.relation]:
+                return holds[claim.relation]
+    except TooCostly:
+        raise
+    except (NotCertified, Unsupported):
+        return False
+    return False
 
 
 def _independently(claim: Claim) -> tuple[str, bool]:

@@ -25,6 +25,7 @@ from .balls import Enclosure, ball, precision
 from .choices import demand, positive, whole
 from .effort import TooCostly, lattice_cost, line_cost, spend
 from .far_draws import FORM, from_evidence
+from .lattice import FORM as LATTICE
 from .lattice import Lattice, Period
 from .less_atoms import LessAtoms
 from .line import Contour, Line, prepared
@@ -193,7 +194,7 @@ def _prove(
             rules = rules_from_json(evidence["rules"])
             value = chernoff(laws, rules, arb(evidence["c"]), e)
             return Enclosure(Fraction(0), Enclosure.of(value).upper), {}
-        if form == "lattice":
+        if form == LATTICE:
             period, outcomes = Period(**evidence["period"]), discrete(laws)
             atoms = sum(len(step.law().atoms) for step, _ in outcomes)
             spend(lattice_cost(period.nodes, atoms, ctx.prec))

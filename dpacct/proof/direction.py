@@ -20,13 +20,12 @@ from .balls import Enclosure, ball, fraction, precision
 from .effort import CLOSED, allowance, read_cost, spend
 from .far_draws import FarDraws
 from .far_search import FarSeeker
-from .floats import FloatLaw, saddle_for_log_delta
+from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
 from .lattice import Lattice, places
-from .lattice_search import LatticeSeeker
 from .line import Line, Terms
 from .plan import Laws
 from .rule import rules_to_json
-from .search import Seeker, tilt_for_bound
+from .search import LatticeSeeker, Seeker, tilt_for_bound
 from .whole import (
     FEW_OUTCOMES,
     chernoff,
@@ -81,7 +80,7 @@ class Direction:
     def __init__(self, laws: Laws, engine: Engine | None = None) -> None:
         self.laws, self._engine = laws, engine
         self._float_laws = [(FloatLaw(step), count) for step, count in laws]
-        self._lattice = _on_lattice(laws)
+        self._lattice = _on_lattice(laws, self._float_laws)
         self._split = _to_split(laws)  # which law has far draws
         self._split_first = False
         self._slow = False  # whether a slow closed form is tried too
@@ -349,10 +348,10 @@ def _to_split(laws: Laws) -> int | None:
     return min(hits)[1] if hits else None
 
 
-def _on_lattice(laws: Laws) -> LatticeSeeker | None:
+def _on_lattice(laws: Laws, floats: FloatLaws) -> LatticeSeeker | None:
     """Where many outcomes lie on a lattice; None where they are few, or on none."""
     steps = discrete(laws)
     with precision(96):
         if not steps or outcomes(steps) <= FEW_OUTCOMES or places(steps) is None:
             return None
-    return LatticeSeeker(steps)
+    return LatticeSeeker(steps, floats)

@@ -28,6 +28,7 @@ from .line import Aliased, Terms, power, rotations
 from .stated import unit_of
 from .step import Step
 
+FORM = "lattice"
 MOST_NODES = 1 << 19
 
 

@@ -20,7 +20,7 @@ from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
 from .balls import precision
-from .effort import SEARCH, line_cost, rule_cost, spend
+from .effort import SEARCH, lattice_cost, line_cost, rule_cost, spend
 from .floats import (
     FloatLaw,
     FloatLaws,
@@ -29,6 +29,9 @@ from .floats import (
     saddle_for_log_delta,
     totals,
 )
+from .lattice import FORM as LATTICE
+from .lattice import MOST_NODES as MOST_PERIOD
+from .lattice import Lattice, Period, places
 from .less_atoms import LessAtoms
 from .line import Contour, Line, Steps, prepared
 from .moments import Moments
@@ -47,6 +50,9 @@ _SEARCH_NODE = 5e-6  # seconds of a whole search, per node of the floats' rule
 _FEWEST, _DOUBLED, _PARTS = 8, 12, 8
 MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
+_LATTICE_BITS = 96
+_HEIGHT = 60.0  # nats above the least moment bound at which a tilt of a lattice is still looked at
+_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9])
 _SPARE = 46  # bits beyond those that the accuracy takes; 128 are two words
 
 Pieces = Sequence[tuple[Step | Part, int]]
@@ -289,6 +295,60 @@ def _nodes(
             return math.ceil(count), 0, True
         count *= 1.05
     raise NotCertified("the point masses of the loss decay too slowly: the value is withheld")
+
+
+class LatticeSeeker:
+    """Which tilt and how many nodes a lattice takes."""
+
+    def __init__(self, laws: Laws, floats: FloatLaws) -> None:
+        self.laws, self._floats = laws, floats
+        with precision(_LATTICE_BITS):
+            where = places(laws)
+        if where is None:
+            raise NotCertified("the losses are on no lattice: the value is withheld")
+        self._unit = float(where.unit.mid())
+        self._atoms = sum(len(points) for points, _ in where.laws)
+        self.log_delta: float | None = None
+
+    def propose(
+        self, epsilon: float, log_delta: float | None, nats: float
+    ) -> tuple[Evidence, Lattice]:
+        """Evidence, and the period built from it."""
+        spend(SEARCH)
+        tilts = np.geomspace(1e-4, 3e3, 240) / self._unit
+        bounds = log_bounds(self._floats, tilts, epsilon)
+        if log_delta is None:  # a little below the least moment bound
+            log_delta = float(bounds.min()) - 2.0
+        near = tilts[bounds < bounds.min() + _HEIGHT]
+        aim = Aim(epsilon, log_delta, nats)
+        choices = [self._at(float(c), aim) for c in near[:: 1 + near.size // 20]]
+        _, chosen, bits = min(choices, key=lambda choice: choice[0])
+        if chosen["nodes"] > MOST_PERIOD:
+            raise NotCertified("the lattice has too many points: the value is withheld")
+        period = Period(**chosen)
+        spend(lattice_cost(period.nodes, self._atoms, bits))
+        with precision(bits):
+            lattice = Lattice(self.laws, period)
+        return {"form": LATTICE, "bits": bits, "period": asdict(period)}, lattice
+
+    def _at(self, c: float, aim: Aim) -> tuple[float, dict[str, Any], int]:
+        """(cost, choice, bits) of one tilt."""
+
+        def bounds(tilts: Floats) -> Floats:
+            return log_bounds(self._floats, tilts, aim.epsilon)
+
+        ups = c * np.append(_SHARES, (1.5, 3.0))
+        period, up, down = period_for(bounds, c, ups, c * _SHARES, aim)
+        nodes = 1 << max(3, math.ceil(math.log2(max(8.0, period / self._unit))))
+        chosen = {"c": c, "nodes": nodes, "up": up, "down": down}
+        # near s = 0 the kernel is large, and its two halves cancel
+        tilt = np.array([c])
+        height = float((bounds(tilt) - log_payoff_peak(tilt))[0])
+        lost = max(0.0, height - aim.log_delta) + 2.0 * max(0.0, -math.log(c * self._unit))
+        most = max(count for _, count in self.laws)
+        inner = aim.nats + 2.0 + lost + math.log(most) + math.log(nodes)
+        bits = 64 + math.ceil(inner / math.log(2.0))
+        return nodes * (1.0 + bits / 256.0), chosen, bits
 
 
 _BOUND_NATS, _BOUND_BITS = 14.0, 94  # a bound need not be accurate

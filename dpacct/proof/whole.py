@@ -12,7 +12,6 @@ from .lattice import kept, places
 from .line import log_moment, payoff_peak, prepared
 from .outcomes import MOST_POINTS, Composition, count_outcomes, three_losses
 from .plan import Laws
-from .repeated_laplace import MOST_TERMS, residues
 from .rule import Rules
 from .step import Step
 
@@ -105,10 +104,10 @@ def repeated(step: Step, count: int, epsilon: arb) -> arb | None:
     """Delta of Laplace steps as a finite sum, eq. (11) or (27); None: there are too many terms."""
     (b,) = step.numbers
     if step.rate == 1 and count <= _SERIES:
-        return residues(count, b, epsilon)
+        return between.residues(count, b, epsilon)
     value = between.by_draws(between.Spaced.of(step), count, epsilon)
-    if value is None and step.rate == 1 and count <= MOST_TERMS:
-        return residues(count, b, epsilon)
+    if value is None and step.rate == 1 and count <= between.MOST_TERMS:
+        return between.residues(count, b, epsilon)
     return value
 
 

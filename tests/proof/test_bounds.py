@@ -11,10 +11,10 @@ import pytest
 from flint import arb
 
 from dpacct.proof.balls import ball, precision
-from dpacct.proof.envelope import flatness
 from dpacct.proof.law import Law, add, exchange, plain, remove
 from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour, Line, payoff_peak
+from dpacct.proof.moments import flatness
 from dpacct.proof.rule import LineRule, Rule
 from dpacct.proof.stated import bounded_range, guarantee
 from dpacct.proof.step import Step

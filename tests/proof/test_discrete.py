@@ -19,11 +19,12 @@ from dpacct.errors import NotCertified
 from dpacct.proof import outcomes
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.claims import prove, sides
+from dpacct.proof.floats import FloatLaw
 from dpacct.proof.lattice import Lattice, Period
-from dpacct.proof.lattice_search import LatticeSeeker
 from dpacct.proof.law import Law, add, exchange, remove
 from dpacct.proof.outcomes import three_losses
 from dpacct.proof.plan import read_plan
+from dpacct.proof.search import LatticeSeeker
 from dpacct.proof.stated import guarantee, randomized_response, staircase, table
 from dpacct.proof.step import Step
 from dpacct.proof.whole import finite_sum
@@ -144,7 +145,7 @@ PLANS = {
 def test_one_period_is_the_whole_sum(name: str, epsilon: Fraction) -> None:
     """Epsilon 0 and 2 are losses that the sum takes: a tie that no precision settles."""
     steps = PLANS[name]
-    seeker = LatticeSeeker(steps)
+    seeker = LatticeSeeker(steps, [(FloatLaw(step), count) for step, count in steps])
     evidence, lattice = seeker.propose(float(epsilon), None, 30.0)
     with precision(evidence["bits"] + 64):
         truth = brute([(step.law(), count) for step, count in steps], ball(epsilon))

@@ -17,7 +17,6 @@ from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour, Line
 from dpacct.proof.moments import Moments
 from dpacct.proof.outcomes import folded, stick
-from dpacct.proof.repeated_laplace import residues
 from dpacct.proof.stated import bounded_range, gaussian, guarantee, laplace
 from dpacct.proof.step import Step
 from dpacct.proof.whole import finite_sum
@@ -205,7 +204,7 @@ def test_three_ways_to_repeated_laplace_eq_11_and_26(count: int, b: str, epsilon
     with precision(1400):
         truth = by_every_residue(count, scale, e)
         assert truth.rad() < truth * 1e-40
-        assert residues(count, scale, e).overlaps(truth)
+        assert between.residues(count, scale, e).overlaps(truth)
         if count < 90:
             result = by_draws(count, scale, e)
             assert result.overlaps(truth)

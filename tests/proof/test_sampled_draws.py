@@ -14,12 +14,11 @@ import dpacct as dp
 from dpacct.compose import certified
 from dpacct.proof import between
 from dpacct.proof.balls import precision
-from dpacct.proof.between import Spaced, _ends, _fitted, _sticks, by_draws
+from dpacct.proof.between import Spaced, _ends, _fitted, _sticks, by_draws, residues
 from dpacct.proof.check import check
 from dpacct.proof.law import add, exchange, remove
 from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour
-from dpacct.proof.repeated_laplace import residues
 from dpacct.proof.step import Step
 from dpacct.proof.whole import repeated
 from tests.proof.plans import NAMES, panels, prepared, spaced
