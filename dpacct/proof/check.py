@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import Any
 
 from dpacct.declare.number import exact
-from dpacct.errors import InvalidArgument, NotCertified, Unsupported
+from dpacct.errors import NotCertified, Unsupported
 from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency
 
 from .choices import positive
-from .claims import AT_LEAST, AT_MOST, MORE, Claim, laws_of, number, sides
+from .claims import AT_LEAST, AT_MOST, MORE, Claim, laws_of, number, require, sides
 from .effort import CHECKED, TooCostly, allowance
 
 KIND = "dpacct-certificate"
@@ -31,7 +31,6 @@ QUESTIONS = {
 MOST_CLAIMS = 200
 _WIDTHS = (1e-9, 1e-13, 1e-17, 1e-25, 1e-40, 1e-80, 1e-160)  # of a statement that is proved anew
 _TILTS = 1.0, 8.0, 64.0  # of two integrals, where the evidence names none; any will do
-QUANTITIES = tuple(QUESTIONS)
 _FIELDS = {"schema", "kind", "quantity", "question", "lower", "upper", "claims"}
 
 
@@ -57,37 +56,26 @@ def check(contents: Any, *, independent: bool = False) -> list[tuple[str, bool]]
     longer than a search would have been allowed, or more memory. Of a file of schema 1 each statement is
     proved anew from its plan, by a search. `independent`: by two nested integrals (`independent.py`) instead.
     """
-    if (
-        not isinstance(contents, Mapping)
-        or contents.get("kind") != KIND
-        or contents.get("schema") not in (1, 2)
-    ):
-        raise InvalidArgument(
-            f"not a certificate of schema {SCHEMA} or 1: expected kind {KIND!r}",
-            argument="certificate",
-        )
-    if set(contents) != _FIELDS or contents["quantity"] not in QUANTITIES:
-        raise InvalidArgument(
-            f"a certificate must have {', '.join(sorted(_FIELDS))} and nothing else, and a quantity"
-            f" among {', '.join(QUANTITIES)}",
-            argument="certificate",
-        )
-    if (
-        not isinstance(contents["question"], Mapping)
-        or set(contents["question"]) != QUESTIONS[contents["quantity"]]
-    ):
-        asked = ", ".join(sorted(QUESTIONS[contents["quantity"]]))
-        raise InvalidArgument(
-            f"the certificate's question must have {asked}", argument="certificate"
-        )
-    if not isinstance(contents["claims"], list) or len(contents["claims"]) > MOST_CLAIMS:
-        raise InvalidArgument(
-            f"a certificate's claims must be a list of at most {MOST_CLAIMS}",
-            argument="certificate",
-        )
-    name = contents["question"].get("parameter", "steps")
-    if not (isinstance(name, str) and name.isidentifier()):
-        raise InvalidArgument("a certificate's parameter must be a name", argument="certificate")
+    expected = f"not a certificate of schema {SCHEMA} or 1: expected kind {KIND!r}"
+    require(isinstance(contents, Mapping) and contents.get("kind") == KIND, expected)
+    require(contents.get("schema") in (1, SCHEMA), expected)
+    require(
+        set(contents) == _FIELDS and contents["quantity"] in list(QUESTIONS),
+        f"a certificate must have {', '.join(sorted(_FIELDS))} and nothing else, and a quantity"
+        f" among {', '.join(QUESTIONS)}",
+    )
+    question, asked = contents["question"], QUESTIONS[contents["quantity"]]
+    require(
+        isinstance(question, Mapping) and set(question) == asked,
+        f"the certificate's question must have {', '.join(sorted(asked))}",
+    )
+    require(
+        isinstance(contents["claims"], list) and len(contents["claims"]) <= MOST_CLAIMS,
+        f"a certificate's claims must be a list of at most {MOST_CLAIMS}",
+    )
+    name = question.get("parameter", "steps")
+    named = isinstance(name, str) and name.isidentifier()
+    require(named, "a certificate's parameter must be a name")
     claims = [Claim.from_json(fields) for fields in contents["claims"]]
     if independent:
         statements = [_independently(claim) for claim in claims]

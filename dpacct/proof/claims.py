@@ -8,7 +8,7 @@ imported.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
 from functools import cache
@@ -71,6 +71,12 @@ def decimal(value: Fraction, digits: int, up: bool) -> str:
     return str(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
+def require(holds: bool, message: str) -> None:
+    """Refuse what is no certificate; raises `InvalidArgument`."""
+    if not holds:
+        raise InvalidArgument(message, argument="certificate")
+
+
 @dataclass(frozen=True)
 class Claim:
     """One proven inequality; `plan` is JSON text, epsilon and bound exact text."""
@@ -87,22 +93,19 @@ class Claim:
 
     def to_json(self) -> dict[str, Any]:
         """The claim as JSON values."""
-        return asdict(self)
+        return dict(vars(self))
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Claim:
         """Read what `to_json` wrote; raises `InvalidArgument`."""
-        if not isinstance(fields, dict) or set(fields) != set(_KINDS):
-            message = f"a certificate's claim must have {', '.join(_KINDS)} and nothing else"
-            raise InvalidArgument(message, argument="certificate")
+        named = isinstance(fields, dict) and set(fields) == set(_KINDS)
+        require(named, f"a certificate's claim must have {', '.join(_KINDS)} and nothing else")
         for name, kind in _KINDS.items():
-            if type(fields[name]) is not kind:
-                message = f"{name} of a certificate's claim must be {_SAID[kind]}"
-                raise InvalidArgument(message, argument="certificate")
+            right = type(fields[name]) is kind
+            require(right, f"{name} of a certificate's claim must be {_SAID[kind]}")
         for name, allowed in (("side", ("upper", "lower")), ("relation", RELATIONS)):
-            if fields[name] not in allowed:
-                message = f"{name} of a certificate's claim must be one of {', '.join(allowed)}"
-                raise InvalidArgument(message, argument="certificate")
+            one_of = f"{name} of a certificate's claim must be one of {', '.join(allowed)}"
+            require(fields[name] in allowed, one_of)
         return cls(**fields)
 
     def holds(self) -> bool:

@@ -85,6 +85,7 @@ class Direction:
         self._split_first = False
         self._slow = False  # whether a slow closed form is tried too
         self._closed_bits = 0  # what the last closed form took
+        self._sought: tuple[tuple[Fraction, float | None], Seeker] | None = None
         self._line: Proof | None = None
         self._line_evidence: dict[str, Any] = {}
         self._readings: dict[Fraction, _Reading] = {}
@@ -197,7 +198,10 @@ class Direction:
         return self._by_trials(self._seeker(epsilon, log_delta), epsilon, width)
 
     def _seeker(self, epsilon: Fraction, log_delta: float | None) -> Seeker:
-        return Seeker(self.laws, self._float_laws, float(epsilon), log_delta)
+        if self._sought is None or self._sought[0] != (epsilon, log_delta):
+            seeker = Seeker(self.laws, self._float_laws, float(epsilon), log_delta)
+            self._sought = (epsilon, log_delta), seeker
+        return self._sought[1]
 
     def _by_trials(self, seeker: Seeks, epsilon: Fraction, width: float) -> Enclosure:
         """By what the seeker proposes, asked again for more where it came out too wide."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -182,7 +182,7 @@ class _Choice:
         evidence = {
             "form": FORM,
             "which": split.which,
-            "window": asdict(split.window),
+            "window": dict(vars(split.window)),
             "lines": lines,
             "bounds": [{"far": far, **_bound(*bound)} for far, bound in settled.items()],
             "rest": _bound(*rest),

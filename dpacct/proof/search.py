@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -109,7 +109,7 @@ class Fitted:
 
     def to_json(self) -> Evidence:
         """The line and its rules for a certificate."""
-        return {"contour": asdict(self.line.contour), "rules": rules_to_json(self.rules)}
+        return {"contour": dict(vars(self.line.contour)), "rules": rules_to_json(self.rules)}
 
 
 class Place:
@@ -329,7 +329,7 @@ class LatticeSeeker:
         spend(lattice_cost(period.nodes, self._atoms, bits))
         with precision(bits):
             lattice = Lattice(self.laws, period)
-        return {"form": LATTICE, "bits": bits, "period": asdict(period)}, lattice
+        return {"form": LATTICE, "bits": bits, "period": dict(vars(period))}, lattice
 
     def _at(self, c: float, aim: Aim) -> tuple[float, dict[str, Any], int]:
         """(cost, choice, bits) of one tilt."""

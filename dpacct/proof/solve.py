@@ -32,10 +32,11 @@ class Certified:
     upper: Fraction
     claims: list[Claim] = field(default_factory=list)
 
-    @property
-    def relative_width(self) -> float:
-        """(upper - lower)/upper."""
-        return Enclosure(self.lower, self.upper).relative_width
+
+def _joined(safe: Certified, short: Certified) -> list[Claim]:
+    """What shows that one end is safe, and what shows that the other is not."""
+    claims = [claim for claim in safe.claims if claim.relation == AT_MOST]
+    return claims + [claim for claim in short.claims if claim.relation != AT_MOST]
 
 
 class Plan:
@@ -93,12 +94,10 @@ class Plan:
         """The least delta at epsilon, enclosed; raises `NotCertified`."""
         digits = max(3, math.ceil(-math.log10(width))) + 6
         above = self._largest("upper", self.upper, epsilon, width, digits)
-        if self.lower is not None:
-            below = self._largest("lower", self.lower, epsilon, width, digits)
-            lower = [claim for claim in below.claims if claim.relation == AT_LEAST]
-            upper = [claim for claim in above.claims if claim.relation == AT_MOST]
-            return Certified(below.lower, above.upper, upper + lower)
-        return above
+        if self.lower is None:
+            return above
+        below = self._largest("lower", self.lower, epsilon, width, digits)
+        return Certified(below.lower, above.upper, _joined(above, below))
 
     def _largest(
         self, side: str, directions: list[Direction], epsilon: Fraction, width: float, digits: int
@@ -146,9 +145,7 @@ class Plan:
         if self.lower is None:
             return above
         below = self._root("lower", self.lower, target, width)
-        lower = [claim for claim in below.claims if claim.relation == MORE]
-        upper = [claim for claim in above.claims if claim.relation == AT_MOST]
-        return Certified(below.lower, above.upper, upper + lower)
+        return Certified(below.lower, above.upper, _joined(above, below))
 
     def _root(
         self, side: str, directions: list[Direction], target: Fraction, width: float
@@ -324,10 +321,8 @@ def boundary(
     safe, more_is_safer = _boundary(lambda x: build(x).half("upper"), guess, epsilon, target, width)
     middle = float((safe.lower + safe.upper) / 2)
     short, _ = _boundary(lambda x: build(x).half("lower"), middle, epsilon, target, width)
-    claims = [claim for claim in safe.claims if claim.relation == AT_MOST]
-    claims += [claim for claim in short.claims if claim.relation == MORE]
     ends = (short.lower, safe.upper) if more_is_safer else (safe.lower, short.upper)
-    return Certified(*ends, claims), more_is_safer
+    return Certified(*ends, _joined(safe, short)), more_is_safer
 
 
 def _boundary(
