@@ -49,7 +49,10 @@ def answers(
                 f" {shown(method)}"
             )
             raise InvalidArgument(message, argument="method")
-        return must_bound(pure_epsilon(plan)), ()
+        pure = plan.epsilon(0)
+        if math.isinf(pure.value):
+            raise Unreachable(*pure.notes, argument="delta")
+        return must_bound(pure), ()
     asked = None if method == "auto" else plan.epsilon(delta=delta, method=method)
     guarantee = asked if known is None else known
     if guarantee is None or not is_bound(guarantee):
@@ -148,7 +151,7 @@ def _epsilon(plan: Node | None, delta: Fraction) -> str:
     if plan is None:
         return ""
     try:
-        answer = plan.epsilon(delta=delta, method="exact") if delta else pure_epsilon(plan)
+        answer = plan.epsilon(delta=delta, method="exact")
     except _FAILURES:
         return ""
     return f"at most {up(float(answer), 4)}" if is_bound(answer) else ""
@@ -239,14 +242,3 @@ def _changed(plan: Node, change: Callable[[Saved], Saved]) -> Node | None:
     except DpacctError:
         return None
     return None if other == plan else other
-
-
-def pure_epsilon(plan: Node) -> Answer:
-    """The epsilon at which a plan is differentially private with delta 0, an upper end.
-
-    Raises `Unreachable` where some output has no bounded loss, as with Gaussian noise.
-    """
-    answer = plan.epsilon(0)
-    if math.isinf(answer.value):
-        raise Unreachable(*answer.notes, argument="delta")
-    return answer

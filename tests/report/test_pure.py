@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.report.contents import pure_epsilon
 from tests.cli.runner import run
 from tests.report.registry_schema import complaints
 
@@ -36,9 +35,9 @@ def largest_ratio(b: float, rate: float) -> float:
 def test_it_is_the_largest_ratio_of_any_output(b: str, rate: str, times: int) -> None:
     over, under = (int(part) for part in b.split("/"))
     hits, of = (int(part) for part in rate.split("/"))
-    plain = float(pure_epsilon(dp.Laplace(b=b) * times))
+    plain = float((dp.Laplace(b=b) * times).epsilon(0))
     assert plain == pytest.approx(times * largest_ratio(over / under, 1.0), rel=1e-12)
-    sampled = float(pure_epsilon(dp.Poisson(rate)(dp.Laplace(b=b)) * times))
+    sampled = float((dp.Poisson(rate)(dp.Laplace(b=b)) * times).epsilon(0))
     truth = times * largest_ratio(over / under, hits / of)
     assert truth * (1 - 1e-13) <= sampled <= truth * (1 + 1e-10)
 
@@ -55,7 +54,7 @@ def test_it_is_the_largest_ratio_of_any_output(b: str, rate: str, times: int) ->
 )
 def test_single_releases_add_up_to_the_digit(plan: dp.Node, epsilon: float) -> None:
     # 0.3 and not 0.30000000000000004, which a sentence would round up to 0.3001
-    assert float(pure_epsilon(plan)) == epsilon
+    assert float(plan.epsilon(0)) == epsilon
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_what_has_no_bound_is_refused(plan: dp.Node) -> None:
     with pytest.raises(
         dp.errors.Unreachable, match="no finite epsilon is known to hold at delta 0"
     ):
-        pure_epsilon(plan)
+        dp.Report.of(plan.under("add-remove", unit="user"), delta=0)
 
 
 UNBOUNDED = {"gaussian", "discrete-gaussian", "approx-dp", "zcdp"}
