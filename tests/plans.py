@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from dpacct.declare.domain import POSITIVE, RATE
+from dpacct.declare.domain import POSITIVE, RATE, Real
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP
@@ -12,8 +12,15 @@ from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.poisson import Poisson
 from dpacct.tree import Node, composed
 
-scales = POSITIVE.strategy()
-rates = RATE.strategy()
+
+def numbers(domain: Real) -> st.SearchStrategy[float]:
+    """Usual values of a domain, round ones among them."""
+    low, high = map(float, domain.window())
+    even = st.integers(1, 100).map(lambda step: low + (high - low) * step / 100)
+    return even | st.floats(low, high, allow_subnormal=False).filter(domain.contains)
+
+
+scales, rates = numbers(POSITIVE), numbers(RATE)
 counts = st.integers(1, 30) | st.just(10**3)
 
 

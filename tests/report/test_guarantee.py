@@ -27,7 +27,8 @@ NUMBERS = re.compile(r"\(([\d.e-]+), ([\d.e-]+)\)-differentially private")
     ("name", "strength", "side"),
     [
         ("SGD", "proved", "two-sided"),
-        ("FIXED", "converged", "two-sided"),
+        ("FIXED", "proved", "two-sided"),
+        ("CHOICES", "converged", "two-sided"),
         ("OPAQUE", "bound", "upper"),
     ],
 )
@@ -180,7 +181,7 @@ def test_other_plans_are_their_own() -> None:
 def test_the_example_names_what_it_was_told() -> None:
     result = example()
     assert result.statement.startswith("Releasing the final model is (1.805, 1e-6)-")
-    assert "against everyone who gets the model" in result.statement
+    assert "against anyone who receives the model" in result.statement
 
 
 FLOATS = st.floats(1e-300, 1e300)
