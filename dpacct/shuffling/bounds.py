@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dpacct.pld import conversions
+from dpacct.pld.roots import crossing
 
 from . import hidden, published
 from .letters import Letters, mixture
@@ -17,6 +18,8 @@ BLOCKS = 1000
 MANY_BLOCKS = 4800
 _SAFE = 1.0 + 1e-12
 _TINY = -745.0
+_GIRGIS = "Girgis et al. 2021, simplified bound, with its condition; Canonne, Kamath, Steinke 2020"
+_BALLE = "Balle, Bell, Gascon, Nissim 2019"
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def _of_delta(name: str, basis: str, at: Callable[[float], float], eps0: float) 
         return math.log(value) + 1e-12 if value > 0.0 else _TINY
 
     def epsilon(log_target: float) -> float:
-        return hidden.crossing(lambda e: log_delta(e) - log_target, eps0)[1]
+        return crossing(lambda e: log_delta(e) - log_target, eps0)[1]
 
     return Bound(name, basis, epsilon, log_delta)
 
@@ -115,63 +118,43 @@ def girgis_epsilon(eps0: float, clients: int, rounds: int, log_delta: float) -> 
 
 
 def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
-    """The published formulas for a shuffle in which everyone takes part."""
+    """The published formulas for a shuffle in which everyone takes part, where they hold."""
 
-    def within(most: float, value: Callable[[], float]) -> float | None:
-        return value() if eps0 <= most else None
+    def feldman2022(delta: float) -> float | None:
+        if eps0 > published.feldman2022_most_eps0(clients, delta):
+            return None
+        return published.feldman2022_epsilon(delta, clients, eps0)
 
-    yield _of_epsilon(
-        "feldman2022.closed",
-        "Feldman, McMillan, Talwar 2022, closed form",
-        lambda d: within(
-            published.feldman2022_most_eps0(clients, d),
-            lambda: published.feldman2022_epsilon(d, clients, eps0),
-        ),
-        eps0,
-    )
-    yield _of_epsilon(
-        "feldman2020.theorem3_1",
-        "Feldman, McMillan, Talwar 2020, Theorem 3.1",
-        lambda d: within(
-            published.feldman2020_most_eps0(clients, d),
-            lambda: published.feldman2020_epsilon(d, clients, eps0),
-        ),
-        eps0,
-    )
-    yield _of_epsilon(
-        "girgis2021.upper",
-        "Girgis et al. 2021, simplified bound, with its condition; Canonne, Kamath, Steinke 2020",
-        lambda d: girgis_epsilon(eps0, clients, 1, math.log(d)),
-        eps0,
-    )
-    yield _of_epsilon(
-        "erlingsson2019.closed",
-        "Erlingsson et al. 2019, closed form",
-        lambda d: (
-            published.erlingsson_epsilon(d, clients, eps0)
-            if clients >= 1000 and eps0 < 0.5 and d < 0.01
-            else None
-        ),
-        eps0,
-    )
+    def feldman2020(delta: float) -> float | None:
+        if eps0 > published.feldman2020_most_eps0(clients, delta):
+            return None
+        return published.feldman2020_epsilon(delta, clients, eps0)
+
+    def girgis(delta: float) -> float | None:
+        return girgis_epsilon(eps0, clients, 1, math.log(delta))
+
+    def erlingsson(delta: float) -> float | None:
+        if clients < 1000 or eps0 >= 0.5 or delta >= 0.01:
+            return None
+        return published.erlingsson_epsilon(delta, clients, eps0)
+
+    def bennett(epsilon: float) -> float:
+        if answers:
+            return published.bennett_rr(eps0, epsilon, clients, answers)
+        return published.bennett(eps0, epsilon, clients)
+
+    def hoeffding(epsilon: float) -> float:
+        if answers:
+            return published.hoeffding_rr(eps0, epsilon, clients, answers)
+        return published.hoeffding(eps0, epsilon, clients)
+
+    for name, basis, at in (
+        ("feldman2022.closed", "Feldman, McMillan, Talwar 2022, closed form", feldman2022),
+        ("feldman2020.theorem3_1", "Feldman, McMillan, Talwar 2020, Theorem 3.1", feldman2020),
+        ("girgis2021.upper", _GIRGIS, girgis),
+        ("erlingsson2019.closed", "Erlingsson et al. 2019, closed form", erlingsson),
+    ):
+        yield _of_epsilon(name, basis, at, eps0)
     if eps0 <= 20.0:
-        yield _of_delta(
-            "balle2019.bennett",
-            "Balle, Bell, Gascon, Nissim 2019, Bennett",
-            lambda e: (
-                published.bennett_rr(eps0, e, clients, answers)
-                if answers
-                else published.bennett(eps0, e, clients)
-            ),
-            eps0,
-        )
-        yield _of_delta(
-            "balle2019.hoeffding",
-            "Balle, Bell, Gascon, Nissim 2019, Hoeffding",
-            lambda e: (
-                published.hoeffding_rr(eps0, e, clients, answers)
-                if answers
-                else published.hoeffding(eps0, e, clients)
-            ),
-            eps0,
-        )
+        yield _of_delta("balle2019.bennett", f"{_BALLE}, Bennett", bennett, eps0)
+        yield _of_delta("balle2019.hoeffding", f"{_BALLE}, Hoeffding", hoeffding, eps0)
