@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dpacct.declare.domain import Integer, Real, Word
+from dpacct.declare.domain import EPSILON, Integer, Real, Word
 from dpacct.declare.number import Number, text
 from dpacct.declare.record import Parameter, Record
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import LEVELS, NEIGHBOURS, Level
 from dpacct.pate.noise import GaussianNoise, LaplaceNoise, Noise
@@ -30,8 +30,9 @@ from dpacct.tree.saved import take
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
+    from dpacct.pate.exact import Exact
     from dpacct.pate.release import Sanitized
     from dpacct.pate.voted import Voted
     from dpacct.pate.voting_cost import VotingCost
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 QUERIES = Integer(1, 10**12)
 NOISE = Real("0.001", 10**9, "both", typical=(0.5, 100))
 """Noise of a vote's count, in votes."""
+ORDER = Real(1, 10**6, typical=(1.1, 64))
 THRESHOLD = Real(-(10**9), 10**9, "both", as_float=False)
 
 
@@ -183,15 +185,15 @@ class Aggregator(Record, Node):
         >>> GNMax(sigma=1, level="agent").renyi([[6, 0]], 6).round(9).tolist()
         [1.214017468]
         """
-        from dpacct.pate.per_query import exact_renyi
-
-        return exact_renyi(self, *self._ready(votes, baseline), order)
+        at = float(ORDER.check("order", order))
+        exact, which = self._within_reach(votes, baseline)
+        return np.asarray(exact.renyi(np.array([at]))[1].max(axis=0)[which, 0])
 
     def deltas(self, votes: Votes | ArrayLike, epsilon: Number) -> Floats:
         """Delta of each query's label at this epsilon, exactly: the worst neighbour, either way."""
-        from dpacct.pate.per_query import exact_delta
-
-        return exact_delta(self, *self._ready(votes, None), epsilon)
+        at = float(EPSILON.check("epsilon", epsilon))
+        exact, which = self._within_reach(votes, None)
+        return np.asarray(exact.deltas(at)[which])
 
     def wrong(self, votes: Votes | ArrayLike) -> Floats:
         """How likely noise changes each query's label, exactly (a tie counts as its first class).
@@ -199,9 +201,8 @@ class Aggregator(Record, Node):
         >>> GNMax(sigma=1).wrong([[2, 0, 0]]).round(9).tolist()
         [0.134232824]
         """
-        from dpacct.pate.per_query import wrong_label
-
-        return wrong_label(self, self._ready(votes, None)[0])
+        exact, which = self._within_reach(votes, None)
+        return np.asarray(exact.wrong()[which])
 
     def wrong_at_most(self, votes: Votes | ArrayLike) -> Floats:
         """The same by a union over the classes: an upper bound that costs nothing to compute.
@@ -212,6 +213,32 @@ class Aggregator(Record, Node):
         ready = Histograms.of(self._ready(votes, None)[0].counts)
         log_q = self.noise.log_mismatch(ready.margins.astype(np.float64))
         return np.asarray(np.minimum(np.exp(log_q), 1.0))
+
+    def kinds(
+        self, votes: Votes, baseline: Floats | None
+    ) -> tuple[Exact, NDArray[np.intp], Floats]:
+        """Exact laws at every kind of query, the kind of each query, and how many there are of each."""
+        from dpacct.pate.exact import Exact
+
+        every = Histograms.of(votes.counts, baseline, self.neighbours)
+        first, which, count = every.alike()
+        exact = Exact(every.rows(first), self.neighbouring, self.noise, self.screening)
+        return exact, which, count.astype(np.float64)
+
+    def _within_reach(
+        self, votes: Votes | ArrayLike, baseline: ArrayLike | None
+    ) -> tuple[Exact, NDArray[np.intp]]:
+        """Exact laws and each query's kind; raises `OutsideDomain` where quadrature does not reach."""
+        exact, which, _ = self.kinds(*self._ready(votes, baseline))
+        margins = exact.histograms.margins[:, -1]
+        if int(margins.max()) <= exact.reach:
+            return exact, which
+        message = "the noise is too small to integrate"
+        if exact.reach >= 0.0:
+            limit = f"{exact.reach:.6g} shares of a vote to integrate this noise"
+            query = int(np.argmax(margins[which])) + 1
+            message = f"margins must be at most {limit}, query {query} has {int(margins.max())}"
+        raise OutsideDomain(message, argument="votes")
 
     def _ready(
         self, votes: Votes | ArrayLike, baseline: ArrayLike | None

@@ -73,23 +73,20 @@ class Exact:
     screening: Screening | None = None
     spread: bool = False  # agents may spread their votes: pairs that dominate whatever they do
 
+    @property
+    def reach(self) -> float:
+        """The largest margin that is integrated, in shares; below 0 where none is."""
+        return self.noise.reach(self.level.step)
+
     def sides(self) -> Iterator[tuple[Places, list[Side]]]:
         """All sides of some queries at a time, with the places of these queries."""
         size = self.histograms.counts.shape[0]
         for start in range(0, size, _ROWS):
             places = np.arange(start, min(start + _ROWS, size))
-            yield (
-                places,
-                [
-                    Side(side.name, side.row + start, side.log_p, side.log_q)
-                    for side in self._sides(self.histograms.rows(places))
-                ],
-            )
+            split = self._spread if self.spread else self._split
+            yield places, list(split(self.histograms.rows(places), start))
 
-    def _sides(self, part: Histograms) -> Iterator[Side]:
-        if self.spread:
-            yield from self._spread(part)
-            return
+    def _split(self, part: Histograms, start: int) -> Iterator[Side]:
         alike = part.residual is None
         result = laws(part.counts, self.level, self.noise, alike=alike)
         own, other = result.own, result.other
@@ -101,11 +98,10 @@ class Exact:
             )
         for chosen in _changes(result.moves, self.level):
             rows, theirs = result.moves.row[chosen], other[chosen]
-            mine = own[rows]
-            yield Side("from", rows, mine, theirs)
-            yield Side("to", rows, theirs, mine)
+            yield Side("from", rows + start, own[rows], theirs)
+            yield Side("to", rows + start, theirs, own[rows])
 
-    def _spread(self, part: Histograms) -> Iterator[Side]:
+    def _spread(self, part: Histograms, start: int) -> Iterator[Side]:
         """Agents that join, and that leave: the pair of the box that the law stays in, either way."""
         result = laws(part.counts, self.level, self.noise, alike=False, negative=True)
         rows, own = part.counts.shape[0], result.own
@@ -126,8 +122,8 @@ class Exact:
             p, q = (np.full((rows, size), -np.inf) for _ in range(2))
             for i, (ours, theirs) in enumerate(pairs):
                 p[i, : ours.size], q[i, : theirs.size] = ours, theirs
-            yield Side("from", np.arange(rows), q, p)
-            yield Side("to", np.arange(rows), p, q)
+            yield Side("from", np.arange(rows) + start, q, p)
+            yield Side("to", np.arange(rows) + start, p, q)
 
     def renyi(self, orders: Floats) -> tuple[list[str], Floats]:
         """Names of the sides, and sides x queries x orders: the worst neighbour's divergence."""
@@ -141,6 +137,23 @@ class Exact:
                 np.maximum.at(table[place], side.row - int(places[0]), result)
             parts.append(table)
         return names, np.concatenate(parts, axis=1)
+
+    def deltas(self, epsilon: float) -> Floats:
+        """Delta of each query's label: the worst neighbour, either way."""
+        worst = np.zeros(self.histograms.counts.shape[0])
+        for _, sides in self.sides():
+            for side in sides:
+                # p - e^eps q without cancellation where they are close
+                with np.errstate(invalid="ignore", over="ignore"):
+                    excess = np.exp(side.log_p) * -np.expm1(epsilon + side.log_q - side.log_p)
+                excess = np.where(side.log_p == -np.inf, 0.0, excess)
+                np.maximum.at(worst, side.row, np.maximum(excess, 0.0).sum(axis=1))
+        return worst
+
+    def wrong(self) -> Floats:
+        """How likely another class than the leader wins each query."""
+        own = laws(self.histograms.counts, self.level, self.noise).own
+        return np.asarray(np.exp(own[:, 1:]).sum(axis=1))
 
     def cost(
         self, count: Floats, delta: float, order: float, rest: Rest | None = None

@@ -10,22 +10,12 @@ from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
-from dpacct.declare.domain import EPSILON, Real
-from dpacct.declare.number import Number
-from dpacct.errors import OutsideDomain
-from dpacct.pate.argmax import laws
-from dpacct.pate.exact import Exact
-from dpacct.pate.histograms import Histograms
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpacct.pate.aggregator import Aggregator
-    from dpacct.pate.votes import Votes
     from dpacct.pate.voting_cost import VotingCost
     from dpacct.pld.stable import Floats
 
-ORDER = Real(1, 10**6, typical=(1.1, 64))
 COLUMNS = (
     "query",
     "label",
@@ -101,63 +91,3 @@ class PerQuery:
         lists = [column.tolist() for column in columns]
         for row in zip(*lists, strict=True):
             writer.writerow([repr(value) if value == value else "" for value in row])
-
-
-def _within_reach(aggregator: Aggregator, ready: Histograms) -> None:
-    """Refuse what quadrature does not reach."""
-    widest = int(ready.margins[:, -1].max())
-    reach = aggregator.noise.reach(aggregator.neighbouring.step)
-    if widest > reach:
-        far = int(np.argmax(ready.margins[:, -1])) + 1
-        message = f"margins must be at most {reach:.6g} shares of a vote to integrate this noise"
-        message = (
-            f"{message}, query {far} has {widest}"
-            if reach >= 0.0
-            else "the noise is too small to integrate"
-        )
-        raise OutsideDomain(message, argument="votes")
-
-
-def exact_renyi(
-    aggregator: Aggregator, votes: Votes, baseline: Floats | None, order: Number
-) -> Floats:
-    """See `Aggregator.renyi`."""
-    orders = np.array([float(ORDER.check("order", order))])
-    ready = Histograms.of(votes.counts, baseline, aggregator.neighbours)
-    _within_reach(aggregator, ready)
-    first, which, _ = ready.alike()
-    known = Exact(
-        ready.rows(first), aggregator.neighbouring, aggregator.noise, aggregator.screening
-    )
-    return np.asarray(known.renyi(orders)[1].max(axis=0)[which, 0])
-
-
-def exact_delta(
-    aggregator: Aggregator, votes: Votes, baseline: Floats | None, epsilon: Number
-) -> Floats:
-    """See `Aggregator.deltas`."""
-    factor = float(EPSILON.check("epsilon", epsilon))
-    ready = Histograms.of(votes.counts, baseline, aggregator.neighbours)
-    _within_reach(aggregator, ready)
-    first, which, _ = ready.alike()
-    known = Exact(
-        ready.rows(first), aggregator.neighbouring, aggregator.noise, aggregator.screening
-    )
-    worst = np.zeros(first.size)
-    for _, sides in known.sides():
-        for side in sides:
-            # p - e^eps q without cancellation where they are close
-            with np.errstate(invalid="ignore", over="ignore"):
-                excess = np.exp(side.log_p) * -np.expm1(factor + side.log_q - side.log_p)
-            excess = np.where(side.log_p == -np.inf, 0.0, excess)
-            np.maximum.at(worst, side.row, np.maximum(excess, 0.0).sum(axis=1))
-    return worst[which]
-
-
-def wrong_label(aggregator: Aggregator, votes: Votes) -> Floats:
-    """See `Aggregator.wrong`."""
-    ready = Histograms.of(votes.counts)
-    _within_reach(aggregator, ready)
-    first, which, _ = ready.alike()
-    own = laws(ready.counts[first], aggregator.neighbouring, aggregator.noise).own
-    return np.asarray(np.exp(own[:, 1:]).sum(axis=1)[which])

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpacct.pld import conversions
+from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 from dpacct.pld.stack import Stack
 
@@ -54,22 +55,10 @@ class Total:
 
     def epsilon(self, log_delta: float) -> float:
         """The least epsilon >= 0 at which log delta is at most this, from above; inf where none is."""
-        low, high = 0.0, max(float(self.losses[-1]), 0.0)
-        if self.log_delta(0.0) <= log_delta:
-            return 0.0
+        high = max(float(self.losses[-1]), 0.0)
         if self.log_delta(high) > log_delta:
             return math.inf
-        x = 0.5 * (low + high)
-        for trial in range(200):
-            excess = self.log_delta(x) - log_delta
-            low, high = (x, high) if excess > 0.0 else (low, x)
-            if high - low <= 1e-10 * high:
-                break
-            # near the saddle log delta falls by c for each unit of epsilon; a little beyond it
-            x += excess / self.c * (1.0 + 1e-3) + (1e-11 if excess > 0.0 else -1e-11) * high
-            if trial % 5 == 4 or not low < x < high:
-                x = 0.5 * (low + high)
-        return high
+        return crossing(lambda x: self.log_delta(x) - log_delta, high)[1]
 
 
 def _tilted(laws: Stack, c: float) -> tuple[Floats, Floats]:

@@ -20,8 +20,7 @@ from dpacct.answer import Answer
 from dpacct.declare.number import ln, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.pate.composed import Neighbours, composed, composed_delta, least_renyi
-from dpacct.pate.exact import MOST_COMPOSED, Exact
-from dpacct.pate.histograms import Histograms
+from dpacct.pate.exact import MOST_COMPOSED
 from dpacct.pate.votes import Votes
 from dpacct.pate.voting_cost import EXACT, FIXED, PRIVATE, SPREAD, protected
 from dpacct.pld.pair import Moments, Pairs
@@ -67,23 +66,19 @@ class Voted(Leaf, kind="voted"):
     @cached_property
     def _sides(self) -> tuple[list[Neighbours], list[Neighbours]]:
         """Each order of the two data sets: what is realised, and what dominates whatever a unit does."""
-        known, level = self.aggregator, self.aggregator.neighbouring
         baseline = None if self.baseline is None else np.array(self.baseline)
-        every = Histograms.of(self.votes.counts, baseline, level.shares)
-        first, _, count = every.alike()
-        kinds = every.rows(first)
-        widest, reach = int(kinds.margins.max()), known.noise.reach(level.step)
-        if first.size > MOST_COMPOSED or widest > reach:
-            got = f"{first.size} different queries and a margin of {widest} shares of a vote"
+        exact, _, count = self.aggregator.kinds(self.votes, baseline)
+        widest = int(exact.histograms.margins.max())
+        if count.size > MOST_COMPOSED or widest > exact.reach:
             message = (
-                f"votes in a plan must be at most {MOST_COMPOSED} different queries, with margins"
+                f"votes in a plan must be at most {MOST_COMPOSED} different queries, with margins up to"
+                f" {exact.reach:g}, got {count.size} different queries and a margin of {widest} shares"
             )
-            raise Unsupported(f"{message} up to {reach:g}, got {got}", argument="votes")
-        exact = Exact(kinds, level, known.noise, known.screening)
-        sides = exact.collected(count.astype(np.float64))
-        if level.proven:
+            raise Unsupported(f"{message} of a vote", argument="votes")
+        sides = exact.collected(count)
+        if exact.level.proven:
             return sides, sides
-        return sides, replace(exact, spread=True).collected(count.astype(np.float64))
+        return sides, replace(exact, spread=True).collected(count)
 
     def _ways(self, sides: list[Neighbours]) -> list[Neighbours]:
         """In the order of a plan: with the unit against without it, and back."""
@@ -97,8 +92,11 @@ class Voted(Leaf, kind="voted"):
         upper = tuple(Together(side.hulls()) for side in granted)
         tilts = [least_renyi(side, _LOG_DELTA)[1] for side in sides]
         lower = tuple(Together(s.worst(c)[0]) for s, c in zip(sides, tilts, strict=True))
-        basis = (EXACT,) if self.aggregator.neighbouring.proven else (EXACT, SPREAD)
-        return Pairs(upper, basis, lower, math.inf)
+        return Pairs(upper, self._basis, lower, math.inf)
+
+    @property
+    def _basis(self) -> tuple[str, ...]:
+        return (EXACT,) if self.aggregator.neighbouring.proven else (EXACT, SPREAD)
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The pairs of all queries together."""
@@ -137,7 +135,7 @@ class Voted(Leaf, kind="voted"):
             side=Side.TWO_SIDED,
             strength=Strength.BOUND,
             method="exact",
-            basis=self._pairs.basis,
+            basis=self._basis,
             assumptions=self.assumptions(word),
             adjacency=word,
             unit=self.unit,

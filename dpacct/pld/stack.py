@@ -141,11 +141,18 @@ class Stack:
         best = self.renyi_epsilon(guess, log_delta)
         while step > 0.002:
             ends = [min(max(centre + move, -7.0), 14.0) for move in (-step, step)]
-            least = min((self.renyi_epsilon(math.exp(end), log_delta), end) for end in ends)
-            if least[0] < best:
-                best, centre = least
-            else:
-                step *= 0.5
+            values = [self.renyi_epsilon(math.exp(end), log_delta) for end in ends]
+            if min(values) < best:
+                best, centre = min(zip(values, ends, strict=True))
+                continue
+            # the tip of the parabola through the three
+            bend = values[0] - 2.0 * best + values[1]
+            if 0.0 < bend < math.inf:
+                tip = centre + 0.5 * step * (values[0] - values[1]) / bend
+                best, centre = min(
+                    (best, centre), (self.renyi_epsilon(math.exp(tip), log_delta), tip)
+                )
+            step *= 0.2
         return math.exp(centre)
 
     @property

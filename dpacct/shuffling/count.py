@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
+from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 
 from .binomial import log_pmf, reach
-from .hidden import crossing
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ increasing in a, so that the best test for any epsilon is a threshold.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
+from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 
 from .binomial import ROUNDING, log_pmf_half, reaches, tail_half, tail_rounding
@@ -62,37 +63,6 @@ def epsilon(mixture: Mixture, log_target: float, most: float, *, upper: bool) ->
 
     low, high = crossing(excess, most)
     return high if upper else low
-
-
-def crossing(
-    excess: Callable[[float], float], most: float, low: float = 0.0
-) -> tuple[float, float]:
-    """Two numbers in [low, most], a part in 1e12 apart, between which a falling function becomes 0 or less.
-
-    It is nearly a line but where it is -inf, as at `most`: Dowell and Jarratt's false position (Illinois),
-    with trials kept off both ends, and halves where it knows no slope.
-
-    >>> [round(end, 11) for end in crossing(lambda x: 2.0 - x * x, 9.0)]
-    [1.41421356237, 1.41421356237]
-    """
-    high, above, below = most, excess(low), -math.inf
-    if above <= 0.0:
-        return low, low
-    moved = 0
-    while high - low > 1e-12 * high:
-        margin = 4e-13 * high
-        share = above / (above - below) if below > -math.inf else 0.5
-        trial = min(max(low + share * (high - low), low + margin), high - margin)
-        if not low < trial < high:
-            break
-        value = excess(trial)
-        if value > 0.0:
-            low, above, below = trial, value, 0.5 * below if moved > 0 else below
-            moved = 1
-        else:
-            high, below, above = trial, value, 0.5 * above if moved < 0 else above
-            moved = -1
-    return low, high
 
 
 def outcomes(mixture: Mixture) -> Iterator[tuple[Floats, Floats, Floats]]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 
-from .hidden import crossing
 from .tilted import Tilted
 
 _FIRST, _PARTS = 32, 4
