@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -13,7 +13,7 @@ from dpacct.declare.domain import DELTA, RATE, Integer, Real, Word
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter
 from dpacct.errors import DpacctError
-from dpacct.federated import last_sync, proved
+from dpacct.federated import last_sync
 from dpacct.federated.plan import (
     FederatedPlan,
     Notion,
@@ -23,6 +23,7 @@ from dpacct.federated.plan import (
     estimate,
     published,
 )
+from dpacct.federated.proved import Rounds
 from dpacct.federated.rounds_of_steps import theorem1_epsilon
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.sampling.fixed_size import WithoutReplacement
@@ -161,7 +162,7 @@ class PriFedSync(FederatedPlan):
         Raises `InvalidArgument`, and `NotCertified` where there is no proof.
         """
         answer = self._seen(self.epsilon(delta=delta))
-        return proved.proved(answer, *self._coins(delta)) if prove else answer
+        return self._taking_place.proved(answer, DELTA.check("delta", delta)) if prove else answer
 
     def weak(self, *, delta: Number, prove: bool = False) -> Answer:
         """Epsilon towards one other client, whatever the server remembers; `prove` takes seconds.
@@ -180,13 +181,13 @@ class PriFedSync(FederatedPlan):
             end = self._at(seen)
             lower = end.lower
             if prove and end.strength is not Strength.PROVED:
-                lower = proved.proved_lower(lower, *self._coins(seen))
+                lower = self._taking_place.proved_lower(lower, seen)
         return replace(strong, lower=min(lower or 0.0, strong.lower), side=Side.TWO_SIDED)
 
-    def _coins(self, delta: Number) -> tuple[Callable[[int], Node], Fraction, int, Fraction]:
-        """What a proof is about: so many rounds that took place, the coin, all rounds, and delta."""
+    @property
+    def _taking_place(self) -> Rounds:
         local = self.local()
-        return lambda k: local * k, self.client_rate, self.rounds, DELTA.check("delta", delta)
+        return Rounds(lambda k: local * k, self.client_rate, self.rounds)
 
     def until_last_sync(self, *, delta: Number) -> Answer:
         """Epsilon towards one other client, who learns nothing after its own last round.

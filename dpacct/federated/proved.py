@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from dpacct.answer import Answer
 from dpacct.errors import NotCertified
@@ -24,110 +25,90 @@ _LEFT_OUT = 1e-9  # of delta: what may be left out of a sum
 _BASIS = "the mean over the number of rounds that took place, each delta enclosed in balls"
 
 
-class _Weights:
-    """Exact binomial weights."""
+@dataclass(frozen=True)
+class Rounds:
+    """So many rounds, each taking place by a coin of this rate; `plan(k)` is that of k that took place."""
 
-    def __init__(self, rate: Fraction, rounds: int) -> None:
-        self._up, self._down = rate.numerator, rate.denominator - rate.numerator
-        self._whole = rate.denominator**rounds
-        self._rounds = rounds
+    plan: Callable[[int], Node]
+    rate: Fraction
+    count: int
 
-    def __call__(self, k: int) -> Fraction:
-        rest = self._rounds - k
-        return Fraction(math.comb(self._rounds, k) * self._up**k * self._down**rest, self._whole)
+    @cached_property
+    def _whole(self) -> int:
+        return int(self.rate.denominator**self.count)
 
+    def weight(self, k: int) -> Fraction:
+        """The probability, exactly, that k rounds take place."""
+        taken = self.rate.numerator**k
+        rest = (self.rate.denominator - self.rate.numerator) ** (self.count - k)
+        return Fraction(math.comb(self.count, k) * taken * rest, self._whole)
 
-def _ends(rounds_of: Callable[[int], Node], k: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-    answer = rounds_of(k).delta(epsilon=epsilon, method="certified")
-    assert answer.lower is not None and answer.upper is not None
-    return Fraction(answer.lower), Fraction(answer.upper)
+    def _ends(self, k: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        answer = self.plan(k).delta(epsilon=epsilon, method="certified")
+        assert answer.lower is not None and answer.upper is not None
+        return Fraction(answer.lower), Fraction(answer.upper)
 
+    def above(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether delta at epsilon is proven to be at most `delta`."""
+        small = delta * Fraction(_LEFT_OUT)
+        # from above: all rounds beyond `k` are charged in full
+        k, charged = self.count, Fraction(0)
+        while k > 0 and charged + self.weight(k) <= small:
+            charged += self.weight(k)
+            k -= 1
+        total, left = charged, 1 - charged
+        for _ in range(MOST_TERMS):
+            if total > delta:
+                return False
+            if k == 0:
+                return True
+            _, upper = self._ends(k, epsilon)
+            if upper * left <= small:  # no smaller number of rounds loses more
+                return total + upper * left <= delta
+            weight = self.weight(k)
+            total, left, k = total + weight * upper, left - weight, k - 1
+        message = f"a proof takes more than {MOST_TERMS} numbers of rounds: it is withheld"
+        raise NotCertified(message)
 
-def above(
-    rounds_of: Callable[[int], Node],
-    rate: Fraction,
-    rounds: int,
-    epsilon: Fraction,
-    delta: Fraction,
-) -> bool:
-    """Whether delta at epsilon is proven to be at most `delta`."""
-    weight = _Weights(rate, rounds)
-    small = delta * Fraction(_LEFT_OUT)
-    # from above: all rounds beyond `k` are charged in full
-    k, charged = rounds, Fraction(0)
-    while k > 0 and charged + weight(k) <= small:
-        charged += weight(k)
-        k -= 1
-    total, left = charged, 1 - charged
-    for _ in range(MOST_TERMS):
-        if total > delta:
-            return False
-        if k == 0:
-            return True
-        _, upper = _ends(rounds_of, k, epsilon)
-        if upper * left <= small:  # no smaller number of rounds loses more
-            return total + upper * left <= delta
-        probability = weight(k)
-        total, left, k = total + probability * upper, left - probability, k - 1
-    raise NotCertified(f"a proof takes more than {MOST_TERMS} numbers of rounds: it is withheld")
+    def below(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether delta at epsilon, of a pair that data sets have, is proven to be at least `delta`."""
+        k, total = self.count, Fraction(0)
+        while k > 0 and self.weight(k) <= delta * Fraction(_LEFT_OUT):
+            k -= 1
+        for _ in range(MOST_TERMS):
+            if total >= delta or k == 0:
+                return total >= delta
+            lower, upper = self._ends(k, epsilon)
+            total, k = total + self.weight(k) * lower, k - 1
+            if total < delta and upper * 2 <= (delta - total) * Fraction(_LEFT_OUT):
+                return False
+        return False
 
+    def proved_lower(self, lower: float | None, delta: Fraction) -> float | None:
+        """A lower end of epsilon, moved a hair and proven; None stays None. Raises `NotCertified`."""
+        if lower is None or lower <= 0.0:
+            return lower
+        moved = lower * (1.0 - float(_HAIR))
+        if not self.below(Fraction(moved), delta):
+            raise NotCertified(f"the lower end {moved:.9g} could not be proven: it is withheld")
+        return moved
 
-def below(
-    rounds_of: Callable[[int], Node],
-    rate: Fraction,
-    rounds: int,
-    epsilon: Fraction,
-    delta: Fraction,
-) -> bool:
-    """Whether delta at epsilon, of a pair that data sets have, is proven to be at least `delta`."""
-    weight = _Weights(rate, rounds)
-    k, total = rounds, Fraction(0)
-    while k > 0 and weight(k) <= delta * Fraction(_LEFT_OUT):
-        k -= 1
-    for _ in range(MOST_TERMS):
-        if total >= delta or k == 0:
-            return total >= delta
-        lower, upper = _ends(rounds_of, k, epsilon)
-        total, k = total + weight(k) * lower, k - 1
-        if total < delta and upper * 2 <= (delta - total) * Fraction(_LEFT_OUT):
-            return False
-    return False
+    def proved(self, answer: Answer, delta: Fraction) -> Answer:
+        """The answer with its two ends proven, each moved outwards by a part in 10^8.
 
-
-def proved_lower(
-    lower: float | None,
-    rounds_of: Callable[[int], Node],
-    rate: Fraction,
-    rounds: int,
-    delta: Fraction,
-) -> float | None:
-    """A lower end of epsilon, moved a hair and proven; None stays None. Raises `NotCertified`."""
-    if lower is None or lower <= 0.0:
-        return lower
-    moved = lower * (1.0 - float(_HAIR))
-    if not below(rounds_of, rate, rounds, Fraction(moved), delta):
-        raise NotCertified(f"the lower end {moved:.9g} could not be proven: it is withheld")
-    return moved
-
-
-def proved(
-    answer: Answer, rounds_of: Callable[[int], Node], rate: Fraction, rounds: int, delta: Fraction
-) -> Answer:
-    """The answer with its two ends proven, each moved outwards by a part in 10^8.
-
-    Raises `NotCertified` where an end can't be proven.
-    """
-    if answer.strength is Strength.PROVED:
-        return answer
-    assert answer.upper is not None
-    upper = float(answer.upper * (1.0 + float(_HAIR)))
-    if not above(rounds_of, rate, rounds, Fraction(upper), delta):
-        raise NotCertified(f"epsilon {upper:.9g} could not be proven: it is withheld")
-    return replace(
-        answer,
-        lower=proved_lower(answer.lower, rounds_of, rate, rounds, delta),
-        upper=upper,
-        strength=Strength.PROVED,
-        method="certified",
-        basis=(*answer.basis, _BASIS),
-    )
+        Raises `NotCertified` where an end can't be proven.
+        """
+        if answer.strength is Strength.PROVED:
+            return answer
+        assert answer.upper is not None
+        upper = float(answer.upper * (1.0 + float(_HAIR)))
+        if not self.above(Fraction(upper), delta):
+            raise NotCertified(f"epsilon {upper:.9g} could not be proven: it is withheld")
+        return replace(
+            answer,
+            lower=self.proved_lower(answer.lower, delta),
+            upper=upper,
+            strength=Strength.PROVED,
+            method="certified",
+            basis=(*answer.basis, _BASIS),
+        )

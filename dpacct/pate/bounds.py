@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.pate.histograms import Histograms
+from dpacct.pate.histograms import Histograms, alike
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
 from dpacct.pate.screening import Screening
@@ -87,11 +87,9 @@ class Bounds:
 
     def each(self, order: float) -> Floats:
         """Every query's bound at one order, either way."""
-        result = np.empty(self.histograms.counts.shape[0])
         orders = np.array([order])
         values = [self.table(part, orders)[:, 0] for part in self._near.parts(_CELLS)]
-        result[:] = np.concatenate(values)[self._near.which]
-        return result
+        return np.concatenate(values)[self._near.which]
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -120,19 +118,10 @@ class Kinds:
 
     @classmethod
     def _grouped(cls, log_q: Floats, top: Floats | None) -> Kinds:
-        if top is None:
-            keys, which, count = np.unique(log_q, return_inverse=True, return_counts=True)
-            return cls(keys, None, count.astype(np.float64), which.reshape(-1))
-        first = np.unique(log_q, return_inverse=True)
-        second = np.unique(top, return_inverse=True)
-        joint = first[1].reshape(-1) * second[0].size + second[1].reshape(-1)
-        keys, which, count = np.unique(joint, return_inverse=True, return_counts=True)
-        return cls(
-            first[0][keys // second[0].size],
-            second[0][keys % second[0].size],
-            count.astype(np.float64),
-            which.reshape(-1),
-        )
+        columns = (log_q,) if top is None else (log_q, top)
+        first, which, count = alike(np.stack(columns, axis=1).view(np.int64))
+        tops = None if top is None else top[first]
+        return cls(log_q[first], tops, count.astype(np.float64), which)
 
     def parts(self, size: int) -> Iterator[Kinds]:
         """Some kinds at a time."""

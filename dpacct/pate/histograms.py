@@ -60,20 +60,28 @@ class Histograms:
         table = self.counts
         if self.residual is not None:
             table = np.concatenate((table, self.residual.view(np.int64)), axis=1)
-        # one number for each row; should two kinds share it (hardly ever), compare the rows themselves
-        factors: Counts = np.random.default_rng(2018).integers(1, 2**62, size=(table.shape[1],))
-        with np.errstate(over="ignore"):
-            key = table @ (2 * factors + 1)
+        return alike(table)
+
+
+def alike(table: Counts) -> tuple[Places, Places, Places]:
+    """Rows that are equal: the first of each kind, the kind of each row, and how many there are.
+
+    Kinds are in the order of their first rows.
+    """
+    # one number for each row; should two kinds share it (hardly ever), compare the rows themselves
+    factors: Counts = np.random.default_rng(2018).integers(1, 2**62, size=(table.shape[1],))
+    with np.errstate(over="ignore"):
+        key = table @ (2 * factors + 1)
+    first, which, count = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )[1:]
+    which = which.reshape(-1)
+    if not np.array_equal(table, table[first[which]]):
         first, which, count = np.unique(
-            key, return_index=True, return_inverse=True, return_counts=True
+            table, axis=0, return_index=True, return_inverse=True, return_counts=True
         )[1:]
         which = which.reshape(-1)
-        if not np.array_equal(table, table[first[which]]):
-            first, which, count = np.unique(
-                table, axis=0, return_index=True, return_inverse=True, return_counts=True
-            )[1:]
-            which = which.reshape(-1)
-        place = np.argsort(first, kind="stable")
-        rank = np.empty(place.size, dtype=np.intp)
-        rank[place] = np.arange(place.size)
-        return first[place], rank[which], count[place]
+    place = np.argsort(first, kind="stable")
+    rank = np.empty(place.size, dtype=np.intp)
+    rank[place] = np.arange(place.size)
+    return first[place], rank[which], count[place]

@@ -9,7 +9,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.federated import PriFedSync
-from dpacct.federated.proved import above, below
+from dpacct.federated.proved import Rounds
 from dpacct.papers.formulas.federated_fdp import theorem1_gaussian
 from tests.cli.runner import line
 
@@ -30,9 +30,8 @@ def plan(**changed: Any) -> PriFedSync:
 
 
 def whole(one: PriFedSync, ask: Any, epsilon: float) -> bool:
-    result: bool = ask(
-        lambda k: one.local() * k, one.client_rate, one.rounds, Fraction(epsilon), DELTA
-    )
+    rounds = Rounds(lambda k: one.local() * k, one.client_rate, one.rounds)
+    result: bool = ask(rounds, Fraction(epsilon), DELTA)
     return result
 
 
@@ -47,8 +46,12 @@ def test_a_proof_holds_at_the_closed_form_and_no_lower() -> None:
     low, high = (theorem1_gaussian(mu, 0.3, 12, end) for end in (answer.lower, answer.upper))
     assert high <= 1e-5 <= low
     # a part in a million below nothing is proven above, and the other way round
-    assert whole(one, above, answer.upper) and not whole(one, above, answer.lower * (1 - 1e-6))
-    assert whole(one, below, answer.lower) and not whole(one, below, answer.upper * (1 + 1e-6))
+    assert whole(one, Rounds.above, answer.upper) and not whole(
+        one, Rounds.above, answer.lower * (1 - 1e-6)
+    )
+    assert whole(one, Rounds.below, answer.lower) and not whole(
+        one, Rounds.below, answer.upper * (1 + 1e-6)
+    )
 
 
 @pytest.mark.parametrize("delta", ["0.2", "1e-5", "1e-12"])
@@ -88,7 +91,8 @@ class Enclosed:
 
 
 def judged(ask: Any, ends: dict[int, tuple[float, float]], rate: Fraction, delta: Fraction) -> bool:
-    result: bool = ask(lambda k: Enclosed(ends[k]), rate, max(ends), Fraction(1), delta)
+    plans: Any = {k: Enclosed(pair) for k, pair in ends.items()}
+    result: bool = ask(Rounds(plans.__getitem__, rate, max(ends)), Fraction(1), delta)
     return result
 
 
@@ -97,8 +101,12 @@ def test_a_proof_takes_the_worse_end_of_each_delta() -> None:
     ends = {1: (0.125, 0.375), 2: (0.25, 0.5)}
     half, hair = Fraction(1, 2), Fraction(1, 10**12)
     most, least = Fraction(5, 16), Fraction(1, 8)
-    assert judged(above, ends, half, most) and not judged(above, ends, half, most - hair)
-    assert judged(below, ends, half, least) and not judged(below, ends, half, least + hair)
+    assert judged(Rounds.above, ends, half, most) and not judged(
+        Rounds.above, ends, half, most - hair
+    )
+    assert judged(Rounds.below, ends, half, least) and not judged(
+        Rounds.below, ends, half, least + hair
+    )
 
 
 def test_what_a_proof_leaves_out_is_charged() -> None:
@@ -106,12 +114,12 @@ def test_what_a_proof_leaves_out_is_charged() -> None:
     tiny = 2.0**-40
     ends = {1: (tiny, tiny), 2: (0.5, 0.5)}
     half, here = Fraction(1, 2), Fraction(1, 8)
-    assert not judged(above, ends, half, here)
-    assert judged(above, ends, half, here + Fraction(3, 4) * Fraction(tiny))
+    assert not judged(Rounds.above, ends, half, here)
+    assert judged(Rounds.above, ends, half, here + Fraction(3, 4) * Fraction(tiny))
     rare, ends = Fraction(1, 10**10), {1: (0.5, 0.5), 2: (0.5, 0.5)}
     once = 2 * rare * (1 - rare) / 2
-    assert not judged(above, ends, rare, once)
-    assert judged(above, ends, rare, once + rare**2)
+    assert not judged(Rounds.above, ends, rare, once)
+    assert judged(Rounds.above, ends, rare, once + rare**2)
 
 
 def test_what_is_proven_already_stays() -> None:
