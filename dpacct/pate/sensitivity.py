@@ -261,10 +261,21 @@ class _Windows:
         self._run, self._before, self._length = table, table, 1
         self._head = np.maximum.accumulate(table, axis=0)
         self._tail = np.maximum.accumulate(table[::-1], axis=0)[::-1]
+        # of one row the largest of 1, 2, 4, ... columns from each on
+        self._spans = [table[0]]
+        while table.shape[0] == 1 and 2 ** len(self._spans) <= table.shape[1]:
+            width, last = 2 ** (len(self._spans) - 1), self._spans[-1]
+            self._spans.append(np.maximum(last[:-width], last[width:]))
 
     def largest(self, first: Places, last: Places, low: Places, high: Places) -> Floats:
         """For each: rows first to last, columns low to high, all included."""
         final, result = self._tail.shape[0] - 1, np.empty(first.shape)
+        if final == 0:
+            level = np.log2(high - low + 1.0).astype(int)
+            for each in np.unique(level).tolist():
+                chosen, span = level == each, self._spans[each]
+                result[chosen] = np.maximum(span[low[chosen]], span[high[chosen] - 2**each + 1])
+            return result
         head, tail = first == 0, (first > 0) & (last == final)
         cases = [(head, self._head, last), (tail, self._tail, first)]
         lengths = np.where(head | tail, 0, last - first + 1)
