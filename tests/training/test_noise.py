@@ -27,6 +27,7 @@ from dpacct_training.noise import (
 )
 from dpacct_training.records import Records
 from dpacct_training.run import checked_rows
+from dpacct_training.sampling import accounted
 
 KEYS = Keys.from_seed(4)
 ROWS = arrays(
@@ -104,9 +105,8 @@ def test_the_node_is_dpacct_s_and_free_of_scale() -> None:
     for noise in KINDS:
         assert noise.at(0.1).node == noise.node and noise.at(0.1).clip == 0.1
     for noise in KINDS[:3]:
-        sampled = noise.sampled("uniform", Fraction(1, 4))
-        assert sampled is not None and noise.node is not None
-        moved = sampled.epsilon(delta=1e-3).value
+        assert noise.node is not None
+        moved = accounted(noise.node, "uniform", Fraction(1, 4)).epsilon(delta=1e-3).value
         assert moved > dp.Poisson("0.25")(noise.node).epsilon(delta=1e-3).value * 1.5
 
 

@@ -32,3 +32,18 @@ def keep(path: Path, write: Callable[[Path], object], *, first: bool = False) ->
 def write_text(path: Path, text: str) -> None:
     """`text` as the whole of a file."""
     keep(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
+def secret(path: Path, content: bytes) -> bytes:
+    """What a file holds that only its owner reads: `content`, or what was there before.
+
+    Of two processes that begin at once the first one's content is both's.
+    """
+
+    def write(draft: Path) -> None:
+        opened = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with os.fdopen(opened, "wb") as file:
+            file.write(content)
+
+    keep(path, write, first=True)
+    return path.read_bytes()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ import numpy as np
 
 from dpacct import InvalidArgument
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.durable import keep
+from dpacct_training.durable import keep, secret
 from dpacct_training.extras import required
 from dpacct_training.keys import Keys
 from dpacct_training.noise import Meters
@@ -140,19 +139,11 @@ class Folder:
         """The run's key: the one it was begun with, else `fresh`, which is then kept.
 
         A secret key must outlive a crash, for the interrupted round has to be repeated with the very
-        same noise; its file is readable by its owner only, and goes when the run is over. Of two
-        processes that begin at once the first one's key is both's.
+        same noise; its file is readable by its owner only, and goes when the run is over.
         """
         line = f"{fresh.source.replace(' ', '-')} {fresh.secret.hex()}\n"
-
-        def write(draft: Path) -> None:
-            opened = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            with os.fdopen(opened, "w") as file:
-                file.write(line)
-
-        keep(self.key, write, first=True)
-        source, secret = self.key.read_text(encoding="ascii").split()
-        return Keys(bytes.fromhex(secret), source.replace("-", " "))
+        source, key = secret(self.key, line.encode()).decode().split()
+        return Keys(bytes.fromhex(key), source.replace("-", " "))
 
     def forget_key(self) -> None:
         """The run is over: nobody needs its noise again."""

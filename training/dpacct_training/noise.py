@@ -167,14 +167,6 @@ class Noise(ABC):
         norms: Vector = np.linalg.norm(rows, self.order, axis=1)
         return norms
 
-    def sampled(self, scheme: str, rate: Fraction) -> dp.Node | None:
-        """`node` on a sample of units.
-
-        Under fixed sizes (replace-one) neighbours differ by two clips, which a node that knows its clip
-        accounts for.
-        """
-        return None if self.node is None else on_sample(self.node, scheme, rate)
-
     def at(self, clip: float) -> Self:
         """The same mechanism at another clip, which costs the same (adaptive clipping)."""
         return replace(self, clip=clip)
@@ -468,12 +460,3 @@ def l2_norms(rows: Rows) -> Vector:
     safe = np.where(scale > 0.0, scale, 1.0)
     norms: Vector = safe * np.linalg.norm(rows / safe[:, None], axis=1)
     return norms
-
-
-def on_sample(node: dp.Node, scheme: str, rate: Fraction) -> dp.Node:
-    """`node` on a sample: "poisson" (a coin each), "uniform" (a subset of fixed size) or "none"."""
-    if scheme == "none":
-        return node
-    sampler: Any = {"poisson": dp.Poisson, "uniform": dp.WithoutReplacement}[scheme]
-    sampled: dp.Node = sampler(rate)(node)
-    return sampled

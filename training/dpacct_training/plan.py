@@ -18,7 +18,7 @@ from dpacct_training.accept import one_of, positive, share, whole
 from dpacct_training.accounts import RUN, Account, epsilon
 from dpacct_training.keys import Keys
 from dpacct_training.lattice import Lattice
-from dpacct_training.noise import Gaussian, Noise, Unprotected, on_sample
+from dpacct_training.noise import Gaussian, Noise, Unprotected
 from dpacct_training.records import Records
 
 SERVER, SHARES, EACH = "server", "shares", "each"
@@ -149,8 +149,9 @@ def _least(
     # at the target the two may differ in the seventh digit.
     step = 1e-7
     while noise == "exact":
-        release = on_sample(dp.Gaussian(noise_multiplier=multiplier, clip=1), scheme, rate)
-        if float(epsilon(release.under(unit="client"), rounds, delta)) <= target:
+        release = dp.Gaussian(noise_multiplier=multiplier, clip=1)
+        sampled = sampling.accounted(release, scheme, rate).under(unit="client")
+        if float(epsilon(sampled, rounds, delta)) <= target:
             break
         multiplier, step = multiplier * (1.0 + step), 4.0 * step
     return multiplier
@@ -190,13 +191,8 @@ class Plan:
 
     def sample(self, round: int, keys: Keys) -> sampling.Sample:
         """The clients of this round, by the coins that are accounted."""
-        cohort = self.cohort
-        if cohort.scheme == "none":
-            return sampling.everyone(cohort.clients)
-        stream = keys.stream("sample", round=round)
-        if cohort.scheme == "poisson":
-            return sampling.poisson(cohort.clients, cohort.rate, stream)
-        return sampling.fixed_size(cohort.clients, int(self.denominator), stream)
+        cohort, stream = self.cohort, keys.stream("sample", round=round)
+        return sampling.drawn(cohort.scheme, cohort.clients, cohort.rate, stream)
 
     def part(self, clients: int = 1) -> Fraction:
         """Which part of the noise's variance so many clients bring."""
@@ -228,8 +224,6 @@ class Plan:
         Where every client's message is seen (`by` "each") no coin hides who sent one.
         """
         scheme = "none" if self.by == EACH else self.cohort.scheme
-        for mechanism in noise.values():
-            mechanism.sampled(scheme, self.cohort.rate)
         nodes = [m.node for m in noise.values() if m.node is not None]
         if not nodes or len(nodes) < len(noise):
             return None
@@ -238,7 +232,7 @@ class Plan:
         unit = "record" if "record" in protects else "client"
         if self.by == EACH:  # that a message is there hides nobody: what it says does
             return joint.under("zero-out", unit=unit)
-        return on_sample(joint, scheme, self.cohort.rate).under(unit=unit)
+        return sampling.accounted(joint, scheme, self.cohort.rate).under(unit=unit)
 
     @cached_property
     def accounts(self) -> dict[str, Account]:

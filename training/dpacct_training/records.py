@@ -14,8 +14,8 @@ from dpacct_training.accept import delta as probability
 from dpacct_training.accept import one_of, positive, share, whole
 from dpacct_training.accounts import rounds_within
 from dpacct_training.keys import Stream
-from dpacct_training.noise import Noise, on_sample
-from dpacct_training.sampling import SCHEMES, fixed_size, poisson
+from dpacct_training.noise import Noise
+from dpacct_training.sampling import SCHEMES, accounted, drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +54,14 @@ class Records:
         """What the paper says that a round costs, where its noise is drawn as printed; else `node`."""
         return self._round(self.noise.claimed)
 
+    @property
+    def _sampled_by(self) -> str:
+        return "none" if self.rate == 1 else self.scheme
+
     def _round(self, release: dp.Node | None) -> dp.Node | None:
         if release is None:
             return None
-        scheme = "none" if self.rate == 1 else self.scheme
-        steps = on_sample(release, scheme, self.rate) * self.steps
+        steps = accounted(release, self._sampled_by, self.rate) * self.steps
         node = steps if self.coin == 1 else dp.Participation(self.coin)(steps)
         return node.under(unit="record")
 
@@ -70,8 +73,4 @@ class Records:
 
     def batch(self, held: int, stream: Stream) -> NDArray[np.int64]:
         """The places of one step's records among the `held` ones: the coins that are accounted."""
-        if self.rate == 1 or self.scheme == "none":
-            return np.arange(held)
-        if self.scheme == "poisson":
-            return poisson(held, self.rate, stream).clients
-        return fixed_size(held, int(self.rate * held), stream).clients
+        return drawn(self._sampled_by, held, self.rate, stream).clients

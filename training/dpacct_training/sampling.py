@@ -1,4 +1,4 @@
-"""Which clients take part in a round: the coins that the accountant counts."""
+"""Which clients take part in a round, and which records in a step: the coins, and what counts them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+import dpacct as dp
 from dpacct_training.keys import Stream
 
 SCHEMES = ("poisson", "uniform", "none")
@@ -50,6 +51,20 @@ def fixed_size(population: int, size: int, stream: Stream) -> Sample:
     return Sample(np.sort(np.argpartition(words, size - 1)[:size]), 0)
 
 
-def everyone(population: int) -> Sample:
-    """All clients."""
-    return Sample(np.arange(population), 0)
+def drawn(scheme: str, population: int, rate: Fraction, stream: Stream) -> Sample:
+    """A sample: "poisson" (a coin each), "uniform" (a subset of fixed size) or "none" (all of them)."""
+    if scheme == "none":
+        return Sample(np.arange(population), 0)
+    if scheme == "poisson":
+        return poisson(population, rate, stream)
+    return fixed_size(population, int(rate * population), stream)
+
+
+def accounted(node: dp.Node, scheme: str, rate: Fraction) -> dp.Node:
+    """`node` on such a sample."""
+    if scheme == "none":
+        return node
+    sampled: dp.Node = (
+        dp.Poisson(rate)(node) if scheme == "poisson" else dp.WithoutReplacement(rate)(node)
+    )
+    return sampled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dpacct import InvalidArgument
 from dpacct_training.algorithm import Algorithm, Array, Arrays
 from dpacct_training.keys import Child, Keys
 from dpacct_training.local import Local
@@ -75,7 +74,8 @@ class Reply:
 class Site:
     """What `Algorithm.client` works with: data, memory, keys and mechanisms of these clients only.
 
-    `rows`: which samples of x and y are whose. `grams`: products of samples, kept by the host.
+    `rows`: which samples of x and y are whose. `open` gives the public samples, or raises
+    `InvalidArgument` where there are none. `grams`: products of samples, kept by the host.
     """
 
     round: int
@@ -87,8 +87,8 @@ class Site:
     plan: Plan
     keys: dict[int, Child]
     memory: dict[int, Arrays]
+    open: Callable[[], Samples]
     grams: dict[int, torch.Tensor] = field(default_factory=dict)
-    public: Samples | None = None
     meters: Meters = field(default_factory=Meters)
 
     # --- memory
@@ -112,13 +112,6 @@ class Site:
             self.memory.setdefault(client, {})[name] = row
 
     # --- data
-
-    def open(self) -> Samples:
-        """The public samples. Raises `InvalidArgument` where there are none."""
-        if self.public is None:
-            message = '[data] public must be given ("validation"), got none'
-            raise InvalidArgument(message, argument="public")
-        return self.public
 
     @property
     def samples(self) -> int:
@@ -196,7 +189,6 @@ class Host:
 
     def site(self, task: Task) -> Site:
         """The clients of a task, with their data and memory."""
-        public = self.setting.public
         keys = task.keys
         if self.keys is not None and not keys:
             derived = self.keys.derived(task.digest)  # no noise ever covers two questions' answers
@@ -212,7 +204,7 @@ class Host:
             keys=keys,
             memory={client: dict(arrays) for client, arrays in task.memory.items()},
             grams=self.grams,
-            public=None if public is None else self.setting.samples(public),
+            open=self.setting.open,
         )
 
     def answer(self, task: Task) -> Reply:

@@ -17,7 +17,7 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from dpacct_training.algorithm import Arrays
-from dpacct_training.durable import keep
+from dpacct_training.durable import secret
 from dpacct_training.engines.flower.messages import from_reply, packed, to_task
 from dpacct_training.extras import required
 from dpacct_training.keys import ELSEWHERE, Keys
@@ -59,14 +59,7 @@ class Disk:
 
     def keys(self) -> Keys:
         """The node's own key, from its operating system."""
-
-        def write(draft: Path) -> None:
-            opened = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            with os.fdopen(opened, "wb") as file:
-                file.write(os.urandom(32))
-
-        keep(self.folder / "node.key", write, first=True)
-        return Keys((self.folder / "node.key").read_bytes(), ELSEWHERE)
+        return Keys(secret(self.folder / "node.key", os.urandom(32)), ELSEWHERE)
 
     def refusal(self, task: Task, plan: Plan) -> str:
         """Why a task is not answered, in a fixed word; else "", and it is noted that it is."""
