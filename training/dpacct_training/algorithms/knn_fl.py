@@ -20,7 +20,7 @@ from dpacct_training.site import Site
 class KnnFL(PateFL):
     """No agent trains: its vote is the mean of the labels of its `neighbours` samples nearest to a query.
 
-    Features are the samples as the model reads them: for others, bring a data set of features.
+    Features are the samples as the model reads them: `dpacct-train data features` makes public ones.
     `level`: who is protected, "agent", or "instance" (one record of an agent).
     """
 

@@ -31,7 +31,7 @@ FILES = {
     )
 }
 _BLOCKS, _HALVING = 16, (1, 3, 5, 11)  # inverted residual blocks, and those with a stride of 2
-_AT_ONCE = 250
+_AT_ONCE = 20  # more do not fit into the caches: three times the time
 Weights = dict[str, torch.Tensor]
 
 
