@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from dpacct.report.report import Report as Report
     from dpacct.risk import Risk as Risk
     from dpacct.risk import calibrate_risk as calibrate_risk
+    from dpacct.sampling.bins import BallsInBins as BallsInBins
     from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
     from dpacct.sampling.participation import Participation as Participation
     from dpacct.sampling.poisson import Poisson as Poisson
@@ -118,6 +119,7 @@ _HOMES = {
     "pate.aggregator": ("GNMax", "LNMax"),
     "pate.votes": ("Votes",),
     "risk": ("Risk", "calibrate_risk"),
+    "sampling.bins": ("BallsInBins",),
     "sampling.fixed_size": ("WithoutReplacement",),
     "sampling.participation": ("Participation",),
     "sampling.poisson": ("Poisson",),

@@ -30,6 +30,7 @@ _MOST_PARTS, _CHUNK = 1 << 20, 1 << 14  # of cells; and of those that are integr
 _PANELS = 4000  # of one branch at most
 _NATS = 45.0  # e^-45 of a peak is nothing
 _FAR = 38.7  # deviations of normal noise beyond which there is less than a float can hold
+_BESIDE = 0.2  # where polynomials on [-1, 1] are read beside the axis: farther out roundings grow
 LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -135,6 +136,7 @@ class Branch:
     """An interval of a noise axis, with log q = base + linear x - square x^2/2 and loss = slope x - offset.
 
     low, high: ends of the axis; an infinite end needs square 1, x in standard deviations of the noise.
+    `curve`: coefficients of x^2, x^3, .. that log q has besides; square is 0 then, and the axis [-1, 1].
     `chain`: the operators applied since, in order. Loss and log q are natural logarithms; slope is not 0.
     """
 
@@ -146,12 +148,15 @@ class Branch:
     slope: float
     offset: float
     chain: tuple[Operator, ...] = ()
+    curve: tuple[float, ...] = ()
 
     # -- at a place of the axis ------------------------------------------------------------
 
     def plain(self, x: Any) -> tuple[Any, Any]:
         """(loss, log q) before any operator."""
         log_q = x * (-0.5 * self.square) if self.square else 0.0
+        for power in reversed(self.curve):
+            log_q = (log_q + power) * x
         if self.linear:
             log_q = log_q + self.linear
         return x * self.slope - self.offset, log_q * x + self.base
@@ -197,7 +202,8 @@ class Branch:
         """|Im x| up to which |q| grows by e^2 at most (normal noise), or its size stays even (all else)."""
         if self.square:
             return 2.0 / math.sqrt(self.square)
-        return min(6.0, 8.0 / max(abs(self.linear), 1e-300))
+        steepest = abs(self.linear) + sum((k + 2) * abs(c) for k, c in enumerate(self.curve))
+        return min(2.0 if self.curve else 6.0, 8.0 / max(steepest, 1e-300))
 
     @cached_property
     def panel(self) -> float:
@@ -207,7 +213,8 @@ class Branch:
     @cached_property
     def height(self) -> float:
         """How far the axis may be shifted into the complex plane."""
-        return min(self.smooth, 1.35 / self.steep)
+        most = min(self.smooth, 1.35 / self.steep)
+        return min(most, _BESIDE) if self.curve else most
 
     @cached_property
     def whole(self) -> bool:

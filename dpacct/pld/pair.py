@@ -9,6 +9,7 @@ A mechanism states its pair (with the unit, without it) before any sampling. Thi
     fixed size, replace-one    C_q (Dong, Roth, Su 2022, Theorem 4.2); below, the mixture, which data realise
     participation              one coin for both neighbours (joint convexity)
     records of a user          sum_j Binomial(k, q)(j) N(j mu, 1) against N(0, 1), and back (Ganesh 2024)
+    one bin of t               (1/t) sum_i N(mu e_i, I) against N(0, I), and back (Chua et al. 2025)
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from .stable import Floats, TooFine
 
 POISSON = "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair"
 FIXED_SIZE = "Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function"
+BINS = "Chua et al. 2025; Feldman, Shenfeld 2025: a mean of lognormals, over the bin that the unit is in"
 RECORDS = "Ganesh 2024: a mixture of Gaussians, over how many of the user's records are sampled"
 COIN = "joint convexity: one coin for both neighbours, in the open or not"
 _COMPOSED = "the plan on the sample composed as one pair, bounded from both sides"
@@ -43,6 +45,7 @@ KAIROUZ = (
 )
 # e^-epsilon of a guarantee must be a double
 _LARGEST = 700.0
+_LEAST_SIGMA = 0.1  # of units in bins: the law of less takes more than seconds
 
 Ways = tuple[Source, ...]
 
@@ -196,18 +199,38 @@ class Pair:
 
         With l the loss of one record, N(j mu, 1) has log density ratio j l - j (j-1) mu^2 / 2 to N(0, 1).
         """
-        source = self.ways[0]
-        mu = source.of.gaussian if isinstance(source, Cut) and len(self.ways) == 1 else None
-        if not isinstance(source, Cut) or mu is None:
-            message = "records of a user are sampled for Gaussian noise alone, and this plan has other noise"
-            raise Unsupported(message, argument="plan")
+        loss, mu = self._normal("records of a user are sampled")
         weights = (
             (j, math.comb(records, j) * rate**j * (1.0 - rate) ** (records - j))
             for j in range(records + 1)
         )
         terms = tuple((w, float(j), 0.5 * j * (j - 1) * mu * mu) for j, w in weights if w > 0.0)
-        blend = source.of.blended(terms)
+        blend = loss.blended(terms)
         return Pairs((Cut(blend), Cut(blend.reversed())), (*self.basis, RECORDS))
+
+    def in_bins(self, bins: int, epochs: int) -> Pairs:
+        """Gaussian noise, and a unit in one bin of so many, which are passed over so many times.
+
+        Passes over the same bins add up to noise of sigma / sqrt(epochs).
+        """
+        from .allocation import one_of
+
+        _, mu = self._normal("bins are")
+        mu *= math.sqrt(epochs)
+        if mu > 1.0 / _LEAST_SIGMA:
+            message = f"sigma / sqrt(epochs) must be at least {_LEAST_SIGMA} where units are put into bins"
+            raise OutsideDomain(f"{message}, got {1.0 / mu:.4g}", argument="sigma")
+        law = one_of(bins, mu)
+        return Pairs((Cut(law), Cut(law.reversed())), (*self.basis, BINS))
+
+    def _normal(self, who: str) -> tuple[LossDistribution, float]:
+        """The pair as the loss of N(mu, 1) against N(0, 1), and mu; raises `Unsupported` for any other."""
+        source = self.ways[0]
+        mu = source.of.gaussian if isinstance(source, Cut) and len(self.ways) == 1 else None
+        if not isinstance(source, Cut) or mu is None:
+            message = f"{who} for Gaussian noise alone, and this plan has other noise"
+            raise Unsupported(message, argument="plan")
+        return source.of, mu
 
     def _exchanged(self, rate: float, realised: Callable[[float], Ways]) -> Pairs:
         """C_rate above, what is realised below."""

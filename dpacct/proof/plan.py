@@ -187,12 +187,12 @@ def pairs(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
     if kind in BASES:
         return BASES[kind](fields, adjacency).plain()
     inner = fields.get("of")
-    if isinstance(inner, Mapping) and str(inner.get("node")) in BASES:
+    sampled = kind in ("poisson", "without-replacement")
+    if sampled and isinstance(inner, Mapping) and str(inner.get("node")) in BASES:
         base, rate = BASES[str(inner["node"])](inner, adjacency), _number(fields, "rate")
         if kind == "poisson":
             return base.poisson(rate, adjacency)
-        if kind == "without-replacement":
-            return base.uniform(rate, adjacency)
+        return base.uniform(rate, adjacency)
     message = f"method 'certified' has no proof for a release of kind {kind!r}"
     raise Unsupported(message, argument="method")
 

@@ -37,6 +37,8 @@ _SAMPLES = {
     "poisson": "on a Poisson sample of rate {rate}",
     "without-replacement": "on a random subset of fixed size, share {rate}",
     "participation": "run with probability {rate}",
+    "records-per-user": "on {records} records of a user, each by its own coin of rate {rate}",
+    "balls-in-bins": "in an epoch of {bins} steps, each unit in one of them at random",
 }
 _WORDS = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
 _MOST_TOLD, _MOST_DRAWN = 8, 100  # parts of a composition in the sentence, and in the tree

@@ -120,7 +120,7 @@ MECHANISMS = (
     ),
 )
 SAMPLERS: tuple[type[Sampler] | None, ...] = (None, dp.WithoutReplacement, dp.Poisson)
-LAWS_OF_THEIR_OWN = ("participation", "records-per-user")
+LAWS_OF_THEIR_OWN = ("participation", "records-per-user", "balls-in-bins")
 """Samplers that take seconds a question, or more than a rate: plans of theirs are among the composites."""
 
 COMPOSITES: Mapping[str, Node] = {
@@ -135,6 +135,7 @@ COMPOSITES: Mapping[str, Node] = {
     "a round": dp.Participation("0.5")(dp.Gaussian(sigma=4) * 3),
     "a nested sample": dp.Poisson("0.2")(dp.Gaussian(sigma=4) * 3),
     "records of a user": dp.RecordsPerUser(3, "0.2")(dp.Gaussian(sigma=4)) * 3,
+    "bins": dp.BallsInBins(12, epochs=2)(dp.Gaussian(sigma=3)) * 3,
     "two kinds": dp.Gaussian(sigma=4) + dp.Laplace(b=5) * 2,
     "a group": dp.Group(dp.Poisson("0.1")(dp.Gaussian(sigma=4)) * 3, size=2),
     "a group, Gaussian": dp.Group(dp.Gaussian(sigma=6) * 3, size=3),

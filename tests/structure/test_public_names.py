@@ -32,6 +32,7 @@ NAMES = [
     "Assumption",
     "Audit",
     "AuditBound",
+    "BallsInBins",
     "Certificate",
     "Custom",
     "DiscreteGaussian",

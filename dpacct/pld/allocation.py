@@ -1,0 +1,232 @@
+"""A user in one of t steps, drawn at random, under normal noise: the law of the loss of all t together.
+
+Without the user the outputs are t normal variables, and with it one of them is shifted by mu. So the loss is
+log(S/t), S a sum of t independent X = exp(mu z - mu^2/2), z standard normal: a mean of lognormals, of mean 1.
+The log density of such a mean is kept as polynomials on panels, and built by doubling: with A and B sums of
+n and m of them, a = S p and b = S (1 - p), p = 1/(1 + e^-r),
+
+    f_{log S}(x) = integral f_{log A}(x + log p) f_{log B}(x + log(1 - p)) dr.
+
+Everything is a sum of positive terms, so both tails keep their digits: about 13 where there is any mass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial import chebyshev, legendre
+
+from .loss import Branch, LossDistribution
+from .stable import Floats, TooFine, quiet
+
+_DEGREE = 15
+_PLACES = chebyshev.chebpts1(_DEGREE + 1)
+_FIT = np.linalg.inv(chebyshev.chebvander(_PLACES, _DEGREE))
+_POWERS = np.zeros((_DEGREE + 1, _DEGREE + 1))  # Chebyshev coefficients to those of powers
+for _k in range(_DEGREE + 1):
+    _POWERS[_k, : _k + 1] = chebyshev.cheb2poly(np.eye(_DEGREE + 1)[_k, : _k + 1])
+_GAUSS = legendre.leggauss(16)
+_FINE_GAUSS = legendre.leggauss(24)
+
+_DEPTH = 745.0  # nats of density that are kept: e^-745 is the least float
+_AT_THE_END, _AT_ONE_MORE = (
+    5.0,
+    50.0,
+)  # nats by which a sum falls short of what its terms were kept to
+_FIRST = 8  # panels
+_WIDEST = 3.0  # in r, of one rule: 1/(1 + e^-r) has poles at +-i pi
+_CURVED = (
+    2.0  # the second Chebyshev coefficient of a panel: rules of 16 points resolve its exponential
+)
+_ACCURACY, _NOISE = 4e-13, 1e-9
+_BENT, _STEEP, _NEGLIGIBLE = (
+    8.0,
+    20.0,
+    45.0,
+)  # nats of an integrand between two ends, and below its peak
+_ROUNDS = 30
+_CHUNK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class LogDensity:
+    """The log density of the log of a mean of lognormals; `curves`: a polynomial on [-1, 1] a panel."""
+
+    edges: Floats
+    curves: Floats
+
+    def __call__(self, x: Floats) -> Floats:
+        """At places between the first edge and the last."""
+        panel = np.clip(np.searchsorted(self.edges, x) - 1, 0, len(self.curves) - 1)
+        low, high = self.edges[panel], self.edges[panel + 1]
+        at = (2.0 * x - low - high) / (high - low)
+        rows = self.curves[panel]
+        value: Floats = rows[..., -1].copy()
+        for power in range(_DEGREE - 1, -1, -1):
+            value *= at
+            value += rows[..., power]
+        return value
+
+    @classmethod
+    def fitted(cls, function: Callable[[Floats], Floats], low: float, high: float) -> LogDensity:
+        """Panels halved until each is a polynomial to rounding, or to the noise of the function."""
+        cuts = np.linspace(low, high, _FIRST + 1)
+        left, right = cuts[:-1], cuts[1:]
+        panels: list[tuple[Floats, Floats]] = []
+        for _ in range(_ROUNDS):
+            middle, half = 0.5 * (left + right), 0.5 * (right - left)
+            values = function((middle[:, None] + half[:, None] * _PLACES).ravel())
+            curves = values.reshape(-1, _DEGREE + 1) @ _FIT.T
+            size = np.abs(curves)
+            last, before = size[:, -3:].max(axis=1), size[:, -8:-3].max(axis=1)
+            rounding = 2e-15 * size[:, 1] * np.abs(middle / half)
+            enough = _ACCURACY * (1.0 + size[:, 0] / 20.0) + rounding
+            # coefficients that fall no more are noise
+            enough = np.where(last > 0.1 * before, np.maximum(enough, _NOISE), enough)
+            done = (last < enough) & (size[:, 2] < _CURVED)
+            panels.append((left[done], curves[done] @ _POWERS))
+            left, right = (
+                np.concatenate((left[~done], middle[~done])),
+                np.concatenate((middle[~done], right[~done])),
+            )
+            if not left.size:
+                break
+        else:
+            raise TooFine
+        starts = np.concatenate([some for some, _ in panels])
+        rank = np.argsort(starts)
+        return cls(np.append(starts[rank], high), np.concatenate([c for _, c in panels])[rank])
+
+    def normalised(self) -> LogDensity:
+        """Of mass 1."""
+        half = 0.5 * np.diff(self.edges)[:, None]
+        x = self.edges[:-1, None] + half * (1.0 + _FINE_GAUSS[0])
+        mass = float((np.exp(self(x)) * half * _FINE_GAUSS[1]).sum())
+        curves = self.curves.copy()
+        curves[:, 0] -= math.log(mass)
+        return replace(self, curves=curves)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The mean of n + m of them, A being the mean of n, and B that of m."""
+
+    one: LogDensity
+    other: LogDensity
+    share: float  # log((n + m) / n)
+    rest: float  # log((n + m) / m)
+
+    def __call__(self, x: Floats) -> Floats:
+        """Its log density at places between the ends that both allow."""
+        chunks = [self._integral(x[k : k + _CHUNK]) for k in range(0, x.size, _CHUNK)]
+        return np.concatenate(chunks)
+
+    def _integrand(self, r: Floats, x: Floats) -> Floats:
+        first = self.one(x + self.share - np.logaddexp(0.0, -r))
+        return first + self.other(x + self.rest - np.logaddexp(0.0, r))
+
+    def _integral(self, x: Floats) -> Floats:
+        """Gauss-Legendre between the panels' edges, on halves where the integrand is steep or bent."""
+        with quiet():  # an edge that the sum does not reach is nan
+            a, b = (x[:, None] + shift for shift in (self.share, self.rest))
+            a, b = a - self.one.edges, b - self.other.edges
+            first, second = -(a + np.log(-np.expm1(-a))), b + np.log(-np.expm1(-b))
+        low = np.fmax(first[:, :1], second[:, -1:])
+        high = np.fmin(second[:, :1], first[:, -1:])
+        cuts = np.concatenate(
+            (np.where(np.isnan(first), high, first), np.where(np.isnan(second), low, second)),
+            axis=1,
+        )
+        cuts = np.sort(np.clip(cuts, low, high), axis=1)
+        row, column = np.nonzero(np.diff(cuts, axis=1) > 0.0)
+        left, right = cuts[row, column], cuts[row, column + 1]
+        peak, parts = np.full(x.size, -np.inf), []
+        while row.size:
+            middle = 0.5 * (left + right)
+            a, b, c = (self._integrand(r, x[row]) for r in (left, middle, right))
+            most = np.maximum(np.maximum(a, b), c)
+            np.maximum.at(peak, row, most)
+            live = most > peak[row] - _NEGLIGIBLE
+            smooth = (np.abs(a + c - 2.0 * b) < _BENT) & (np.abs(a - c) < _STEEP)
+            smooth &= right - left < _WIDEST
+            parts.append((row[live & smooth], left[live & smooth], right[live & smooth]))
+            more = live & ~smooth
+            row = np.tile(row[more], 2)
+            left, right = (
+                np.concatenate((left[more], middle[more])),
+                np.concatenate((middle[more], right[more])),
+            )
+        row = np.concatenate([rows for rows, _, _ in parts])
+        left = np.concatenate([ends for _, ends, _ in parts])[:, None]
+        half = 0.5 * (np.concatenate([ends for _, _, ends in parts])[:, None] - left)
+        values = self._integrand(left + half * (1.0 + _GAUSS[0]), x[row][:, None])
+        weights = half[:, 0] * (np.exp(values - peak[row][:, None]) @ _GAUSS[1])
+        sums: Floats = peak + np.log(np.bincount(row, weights, minlength=x.size))
+        return sums
+
+    def fitted(self, depth: float) -> LogDensity:
+        """As a density of its own, where it is above e^-depth under Q or P."""
+        low, high = (
+            float(np.logaddexp(self.one.edges[k] - self.share, self.other.edges[k] - self.rest))
+            for k in (0, -1)
+        )
+        x = np.linspace(low, high, 402)
+        for _ in range(4):
+            values = self(x[1:-1])
+            live = np.flatnonzero(np.maximum(values, values + x[1:-1]) > -depth)
+            (a, b), (c, d) = x[live[0] : live[0] + 2], x[live[-1] + 1 : live[-1] + 3]
+            x = np.concatenate((np.linspace(a, b, 40), np.linspace(c, d, 40)))
+        return LogDensity.fitted(self, float(b), float(c)).normalised()
+
+
+@lru_cache(maxsize=32)
+def one_of(count: int, mu: float) -> LossDistribution:
+    """The law of a unit in one of `count` steps, each a sum with normal noise of mu = 1/sigma.
+
+    Raises `TooFine` where no panels are fine enough.
+    """
+    bits = bin(count)[3:]
+    depth = _DEPTH + _AT_THE_END * len(bits) + _AT_ONE_MORE * bits.count("1")
+    centre, reach = -0.5 * mu * mu, mu * math.sqrt(2.0 * depth)
+    log_peak = -0.5 * math.log(2.0 * math.pi) - math.log(mu)
+    single = LogDensity.fitted(
+        lambda x: log_peak - 0.5 * ((x - centre) / mu) ** 2,
+        centre - reach,
+        mu * mu + centre + reach,
+    )
+    density, terms = single, 1
+    for bit in bits:
+        depth -= _AT_THE_END
+        density = _Sum(density, density, math.log(2.0), math.log(2.0)).fitted(depth)
+        terms *= 2
+        if bit == "1":
+            depth -= _AT_ONE_MORE
+            shares = math.log1p(1.0 / terms), math.log1p(terms)
+            density = _Sum(density, single, *shares).fitted(depth)
+            terms += 1
+    panels = zip(
+        density.edges[:-1].tolist(),
+        density.edges[1:].tolist(),
+        density.curves.tolist(),
+        strict=True,
+    )
+    return LossDistribution(branches=tuple(_branch(*panel) for panel in panels))
+
+
+def _branch(low: float, high: float, curve: list[float]) -> Branch:
+    half = 0.5 * (high - low)
+    base, linear, *curved = curve
+    return Branch(
+        -1.0,
+        1.0,
+        base + math.log(half),
+        linear,
+        0.0,
+        half,
+        -0.5 * (low + high),
+        curve=tuple(curved),
+    )
