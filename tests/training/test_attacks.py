@@ -157,8 +157,8 @@ def test_members_are_found_without_noise_and_hidden_with_it() -> None:
     assert min(seen[1].p_values) > 0.01
 
 
-def test_too_good_an_attack_is_an_alarm() -> None:
-    """A tenth of the noise that is accounted: records of a client are told beyond the bound."""
+def test_too_good_an_attack_is_an_alarm(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Far less noise than is accounted: records of a client are told beyond the bound, which exits 5."""
     member = {"epsilon": 5.0, "noise": {"name": "gaussian", "clip": 1.0, "multiplier": 30.0}}
     steps = {"name": "udp_fl", "steps": 40, "sample_rate": 1}
     prepared = system(
@@ -173,8 +173,11 @@ def test_too_good_an_attack_is_an_alarm() -> None:
             _over(replace(prepared.plan, records={0: weak})),
         )
         result = membership(target, "lira-online", worlds=32, keys=KEYS)
+        patch.setattr("dpacct_training.prepare.prepare", lambda experiment: prepared)
+        assert main(["attack", str(toml), "--shadows", "32", "--quiet"]) == 5
     assert result.alarm, result.p_values
     assert not membership(target, "lira-online", worlds=16, keys=KEYS).alarm
+    assert "attack on system reaches what is proved impossible" in capsys.readouterr().err
 
 
 def _over(plan: Any) -> Any:
@@ -225,6 +228,15 @@ def test_inversion_stays_below_its_bound(name: str) -> None:
     assert release.error > result.mean_error  # noise says less than the mean image
     assert not result.alarm
     assert 1 / 8 < release.bound < 1 and releases.least <= releases.bound < 1
+
+
+@pytest.mark.parametrize("name", ["fed_smp", "pate_fl", "nbafl"])
+def test_what_is_no_model_is_not_inverted(name: str) -> None:
+    """Votes, masked updates: one sentence before anything is trained."""
+    target = Target(system(name))
+    for attack in (inversion, origins):
+        with pytest.raises(dp.InvalidArgument, match=r"clients send models or whole updates, got"):
+            attack(target, 10, keys=KEYS)
 
 
 # --- attributes and origins
@@ -296,6 +308,7 @@ def test_variants_are_attacked_one_by_one(toml: Path, capsys: pytest.CaptureFixt
         (["--kind", "inversion", "--images", "1"], "images must be a whole number from 2 to 40"),
         (["--client", "-1"], "client must be a whole number from 0 to 39"),
         (["--set", "privacy.clp=1"], "did you mean 'clip'?"),
+        (["--set", "privacy.noise=nan"], "noise must be a finite number, got nan"),
     ],
 )
 def test_wrong_input_is_one_sentence(

@@ -9,6 +9,7 @@ import pytest
 import dpacct as dp
 from dpacct_training.attacks.canaries import Auditing, audit
 from dpacct_training.noise import Gaussian
+from tests.training import plant_verdicts
 from tests.training.experiments import replaced, small
 from tests.training.systems import system
 
@@ -91,5 +92,21 @@ def test_there_is_nothing_to_audit_without_privacy() -> None:
         audit(replaced("algorithm", {"name": "fedavg"}), Auditing(canaries=10))
     with pytest.raises(dp.InvalidArgument, match="canaries must be a whole number from 2 to 40"):
         audit(small(), Auditing(canaries=41))
+    with pytest.raises(dp.InvalidArgument, match=r"confidence must be from 0\.5 to 1, got 2"):
+        Auditing(confidence=2)
+    with pytest.raises(dp.InvalidArgument, match="runs must be a whole number from 20 to"):
+        Auditing(design="two-worlds", runs=8)
+    with pytest.raises(dp.InvalidArgument, match="clients send models or whole updates"):
+        audit(system("fed_smp"), Auditing(canaries=10))
     with pytest.raises(dp.InvalidArgument, match="weaken must be 1 where the noise is neither"):
         audit(system("udp_fl", clients=(STAIRCASE,)), Auditing(canaries=10, weaken=2.0))
+
+
+def test_each_planted_bug_has_its_verdict_on_the_page() -> None:
+    """`python -m tests.training.plant_verdicts` writes the table; a law catches each of the twenty."""
+    page = plant_verdicts.PAGE.read_text(encoding="utf-8")
+    table = page.split(plant_verdicts.MARKS[0])[1].split(plant_verdicts.MARKS[1])[0]
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
+    assert [name for name, _, _ in rows] == [name for name, _ in plant_verdicts.BUGS]
+    assert len(rows) == 20 and all(cell.endswith(" s") for row in rows for cell in row[1:])
+    assert all(law.startswith("**caught**") for _, _, law in rows)

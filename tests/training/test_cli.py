@@ -255,8 +255,13 @@ def test_audit_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     toml.write_text(
         wide.replace("epsilon = 8", "epsilon = 3").replace("1e-3\n[run]", "1e-5\n[run]")
     )
-    assert main(["audit", str(toml), "--canaries", "400"]) == 0
-    assert "proven at most 3" in capsys.readouterr().out
+    scores = toml.parent / "scores.csv"
+    assert main(["audit", str(toml), "--canaries", "400", "--scores", str(scores)]) == 0
+    assert "proven at most 3" in (out := capsys.readouterr().out)
+    assert len(scores.read_text(encoding="utf-8").splitlines()) == 401
+    again, _ = dp.auditing.read_csv(str(scores))
+    audited = dp.audit(again.values, included=again.included, delta=1e-5)
+    assert f"epsilon at least {audited.epsilon:.4g} at delta 1e-05" in out
     assert main(["audit", str(toml), "--canaries", "400", "--weaken", "10", "--json"]) == 5
     out, err = capsys.readouterr()
     document = json.loads(out)

@@ -67,7 +67,8 @@ class Experiment:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            message = f"the experiment {str(path)!r} cannot be read: {error}"
+            why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+            message = f"the experiment {str(path)!r} cannot be read: {str(why).lower()}"
             raise InvalidArgument(message, argument="experiment") from None
         return cls.from_toml(text, Path(path).stem)
 

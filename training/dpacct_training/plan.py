@@ -54,6 +54,8 @@ class Cohort:
         object.__setattr__(self, "rate", share("rate", self.rate))
         if self.clip is not None:
             positive("clip", self.clip, 1e30)
+        if not isinstance(self.noise, str):
+            positive("noise", self.noise)
         if self.epsilon is not None:
             positive("epsilon", self.epsilon)
         if self.delta is not None:
@@ -101,7 +103,7 @@ class Cohort:
         if not isinstance(self.noise, str):
             # rounded downwards: the run adds at least the noise that is accounted
             clip = 1.0 if self.clip is None else self.clip
-            return math.nextafter(positive("noise", self.noise) / clip, 0.0)
+            return math.nextafter(self.noise / clip, 0.0)
         self.bounded("a noise that is found for a target")
         assert self.epsilon is not None and self.delta is not None
         scheme, rate = ("none", Fraction(1)) if by == EACH else (self.scheme, self.rate)

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct_training.accept import one_of, positive, whole
+from dpacct_training.accept import one_of, positive, real, whole
 from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.attacks.membership import confidences
 from dpacct_training.attacks.rigged import Rigged
@@ -57,7 +57,8 @@ class Auditing:
     def __post_init__(self) -> None:
         one_of("canary", self.canary, (GRADIENT, INPUT))
         one_of("design", self.design, (ONE_RUN, TWO_WORLDS))
-        whole("runs", self.runs, 8, 10**6)
+        whole("runs", self.runs, 20, 10**6)  # a tenth of either half is one run or more
+        real("confidence", self.confidence, 0.5, 1.0 - 1e-12)
         positive("weaken", self.weaken)
 
 
@@ -75,6 +76,7 @@ def audit(
     if account is None or not hides:
         message = f"the algorithm of an audit must be a private one whose {UPDATE} hides in Gaussian noise"
         raise dp.InvalidArgument(f"{message}, got {prepared.algorithm.name}", argument="algorithm")
+    target.sends_models()
     secret = prepared.keys() if keys is None else keys
     count = 1 if how.design == TWO_WORLDS else how.canaries
     if how.design == ONE_RUN:

@@ -77,6 +77,7 @@ def inversion(
 
     Raises `InvalidArgument`.
     """
+    target.sends_models()
     whole("images", images, 2, min(512, len(target.rows)))
     level = 1.0 - (1.0 - real("confidence", confidence, 0.5, 1.0 - 1e-12)) / 3
     setting = target.prepared.setting

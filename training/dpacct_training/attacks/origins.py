@@ -82,11 +82,7 @@ def origins(
     owner = np.concatenate([np.full(len(rows), client) for client, rows in enumerate(held)])
     whole("records", records, 10)
     level = real("confidence", confidence, 0.5, 1.0 - 1e-12)
-    if not ({UPDATE} & prepared.plan.noise.keys() or "model" in prepared.algorithm.messages):
-        message = (
-            f"the algorithm must be one whose clients send models, got {prepared.algorithm.name}"
-        )
-        raise dp.InvalidArgument(message, argument="kind")
+    target.sends_models()
     some = keys.generator("records").permutation(len(owner))[:records]
     asked, truth = np.concatenate(held)[some], owner[some]
     x, y = (part[torch.from_numpy(asked)] for part in setting.samples(setting.federation.train))

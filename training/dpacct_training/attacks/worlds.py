@@ -76,6 +76,16 @@ class Target:
         name = RUN if self.unit == CLIENTS else f"client {self.client}"
         return self.prepared.plan.accounts.get(name)
 
+    def sends_models(self) -> None:
+        """Raise `InvalidArgument` where clients send neither models nor whole updates of them."""
+        prepared = self.prepared
+        update = prepared.plan.noise.get(UPDATE)
+        whole = update is not None and update.size == prepared.setting.model.dimension
+        if not whole and "model" not in prepared.algorithm.messages:
+            message = "the algorithm must be one whose clients send models or whole updates"
+            name = prepared.algorithm.name
+            raise dp.InvalidArgument(f"{message}, got {name}", argument="algorithm")
+
     def worlds(
         self,
         present: Presence,

@@ -26,6 +26,7 @@ _COUNTER_EXAMPLE = 5
     show_default=True,
     help="Divide the noise that is drawn, not the one accounted, to see whether the audit notices.",
 )
+@click.option("--scores", type=click.Path(path_type=Path), help="A CSV file for `dpacct audit`.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def audit(
@@ -39,6 +40,7 @@ def audit(
     confidence: float,
     changes: tuple[str, ...],
     weaken: float,
+    scores: Path | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -50,6 +52,7 @@ def audit(
     from dpacct_training.attacks.canaries import audit as audited
     from dpacct_training.cli.progress import portions
     from dpacct_training.cli.run import change
+    from dpacct_training.durable import write_text
     from dpacct_training.experiment import Experiment
     from dpacct_training.prepare import prepare
 
@@ -66,10 +69,14 @@ def audit(
     changed = Experiment.read(experiment).changed(dict(change(text) for text in changes))
     with portions(quiet or as_json, changed.name) as watch:
         result = audited(prepare(changed), how, watch=watch)
+    if scores is not None:
+        rows = zip(result.scores.values.tolist(), result.scores.included.tolist(), strict=True)
+        lines = [f"{score!r},{there:d}" for score, there in rows]
+        write_text(scores, "\n".join(("score,included", *lines, "")))
     if as_json:
         click.echo(json.dumps({"schema": 1, "command": "audit", **result.to_dict()}))
     else:
         click.echo(str(result))
     if result.alarm:
-        click.echo(f"dpacct-train: {' '.join(result.findings)}", err=True)
+        click.echo(f"dpacct-train: {'; '.join(result.findings)}", err=True)
     return _COUNTER_EXAMPLE if result.alarm else 0
