@@ -164,14 +164,14 @@ def fixed_size(mu: float, rate: float, alpha: float) -> float:
 @lru_cache(maxsize=4096)
 def _log_moment(order: int, sigma: float) -> float:
     """log B(order): the mean of (p_1/p_0 - 1)^order, which cancels and so needs digits."""
-    from mpmath import binomial, exp, fsum, log, mp, mpf
+    from mpmath import exp, fsum, log, mp, mpf
 
     # B is of order sigma^-order, its terms 2^order
     lost = order * (1.0 + max(0.0, math.log10(sigma)))
     with mp.workdps(40 + int(lost)):
         scale = 1 / (2 * mpf(sigma) ** 2)
         terms = [
-            (-1) ** i * binomial(order, i) * exp(i * (i - 1) * scale) for i in range(order + 1)
+            (-1) ** i * math.comb(order, i) * exp(i * (i - 1) * scale) for i in range(order + 1)
         ]
         return float(log(fsum(terms)))
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from random import Random
 from types import CodeType
 from typing import TypeAlias
@@ -52,13 +52,20 @@ class Range:
     def __str__(self) -> str:
         return self.written.replace("integer in ", "")
 
-    @property
+    @cached_property
     def dependent(self) -> list[str]:
         """The ends that are arithmetic over other arguments."""
         return [end for end in self.ends if not _PLAIN.fullmatch(end) and end.lstrip("-") != "inf"]
 
     def at(self, values: Mapping[str, Value], functions: Functions) -> Interval:
         """The interval, for these values of the other arguments."""
+        return self._between(values, functions) if self.dependent else self._fixed
+
+    @cached_property
+    def _fixed(self) -> Interval:
+        return self._between({}, {})
+
+    def _between(self, values: Mapping[str, Value], functions: Functions) -> Interval:
         lower, upper = (_end(end, values, functions) for end in self.ends)
         kind = Integer if self.whole else Real
         return kind(lower, upper, self.closed, typical=self.typical)
@@ -116,7 +123,7 @@ class Domain:
         for name in self.ranges.keys() - values.keys():
             raise InvalidArgument(f"{name} is missing: it must be in {self}", argument=name)
         checked: dict[str, Value] = {}
-        for name in self._order():
+        for name in self._order:
             each = self.ranges[name]
             interval = each.at(checked, self.functions)
             try:
@@ -132,11 +139,12 @@ class Domain:
         """Values inside, or with one of them (at random) on the boundary; raises where there are none."""
         odd = rng.choice(list(self.ranges)) if boundary else None
         drawn: dict[str, Value] = {}
-        for name in self._order():
+        for name in self._order:
             interval = self.ranges[name].at(drawn, self.functions)
             drawn[name] = self.ranges[name].draw(rng, interval, name == odd)
         return {name: drawn[name] for name in self.ranges}
 
+    @cached_property
     def _order(self) -> list[str]:
         """Names, with those whose ends depend on others after them."""
         return sorted(self.ranges, key=lambda name: bool(self.ranges[name].dependent))

@@ -200,7 +200,7 @@ def worst_label_divergence(
 @oracle("kairouz2015.theorem3_3", draws=150, within=1e-7)
 def coins_delta(step: float, failure: float, steps: int, epsilon: float) -> Ends | None:
     """Delta of coins that may fail openly: over the number of lies, 40 digits."""
-    from mpmath import binomial, exp, expm1, fsum, log1p, mp, mpf
+    from mpmath import exp, expm1, fsum, log1p, mp, mpf
 
     if steps > 2000:
         return None
@@ -208,7 +208,7 @@ def coins_delta(step: float, failure: float, steps: int, epsilon: float) -> Ends
         true = 1 / (1 + exp(-mpf(step)))
         lie, bar = 1 - true, exp(mpf(epsilon))
         revealed = fsum(
-            binomial(steps, j)
+            math.comb(steps, j)
             * max(mpf(0), true ** (steps - j) * lie**j - bar * lie ** (steps - j) * true**j)
             for j in range(steps // 2 + 1)
         )
