@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpacct import BudgetExceeded, InvalidArgument, Ledger, Node
-from dpacct.interop.extras import required
+from dpacct import BudgetExceeded, Ledger, Node
+from dpacct.interop.extras import count, required
 
 
 class BudgetGuard:
@@ -28,10 +28,8 @@ class BudgetGuard:
     """
 
     def __init__(self, ledger: Ledger, step: Node, *, every: int = 1, label: str = "") -> None:
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            message = f"every must be a whole number of at least 1, got {every!r:.40}"
-            raise InvalidArgument(message, argument="every")
-        self.ledger, self.step, self.every, self.label = ledger, step, every, label
+        self.every = count("every", every)
+        self.ledger, self.step, self.label = ledger, step, label
         self.taken = 0
         """Steps taken so far, in this run."""
         self._ahead = 0

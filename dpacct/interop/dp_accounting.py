@@ -7,7 +7,6 @@ jax_privacy: docs/migrate/dp-accounting.md.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 from dpacct import Adjacency, InvalidArgument, Node, Unsupported
@@ -17,11 +16,11 @@ from dpacct.interop.dp_events import (
     adjacency_of,
     dp_accounting,
     from_dp_event,
-    meaning,
     to_dp_event,
     translate,
 )
-from dpacct.interop.history import answer
+from dpacct.interop.history import answer, safe_delta
+from dpacct.interop.meaning import meaning
 
 __all__ = ["DpacctAccountant", "dp_accounting", "from_dp_event", "to_dp_event", "to_pld"]
 
@@ -80,20 +79,7 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
             return math.inf
         if self._spent.plan is None or target_delta == 1:
             return 0.0
-        if target_delta == 0:
-            return self._pure(self._spent.plan)
         return float(answer(self._spent.plan, target_delta, self._means.adjacency))
-
-    def _pure(self, plan: Node) -> float:
-        """The sum of the releases' pure epsilons, rounded up; infinite where one has none."""
-        total = Fraction(0)
-        for leaf, count in plan.releases():
-            epsilon = leaf.pure_epsilon(self._means.adjacency)
-            if epsilon is None:
-                return math.inf
-            total += count * epsilon
-        value = float(total)
-        return value if Fraction(value) >= total else math.nextafter(value, math.inf)
 
     def get_delta(self, target_epsilon: float) -> float:
         """The safe end of delta; 1 where something was released without noise.
@@ -107,11 +93,7 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
             return 1.0
         if self._spent.plan is None or math.isinf(target_epsilon):
             return 0.0  # none of the events that have a plan loses everything with any probability
-        plan, word = self._spent.plan, self._means.adjacency
-        try:
-            return float(plan.delta(epsilon=target_epsilon, method="exact", adjacency=word))
-        except Unsupported:
-            return float(plan.delta(epsilon=target_epsilon, method="rdp", adjacency=word))
+        return safe_delta(self._spent.plan, target_epsilon, self._means.adjacency)
 
 
 def to_pld(

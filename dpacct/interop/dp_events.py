@@ -1,9 +1,4 @@
-"""DpEvents of dp_accounting, to plans and back: what has no exact counterpart is refused.
-
-One ambiguity is never settled silently. A Gaussian event's noise multiplier is "s / C" for values of
-norm at most C. Under replace-one the sensitivity is 2C, and half of the world divides by that
-instead, so there the caller has to say which is meant (google/differential-privacy#378).
-"""
+"""DpEvents of dp_accounting, to plans and back: what has no exact counterpart is refused."""
 
 from __future__ import annotations
 
@@ -11,14 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpacct import (
     ZCDP,
     Adjacency,
     DiscreteLaplace,
     DpacctError,
-    Gaussian,
     InvalidArgument,
     Laplace,
     Node,
@@ -27,8 +21,8 @@ from dpacct import (
     Unsupported,
     WithoutReplacement,
 )
-from dpacct.interop.dp_convention import CONVENTIONS
 from dpacct.interop.extras import absent
+from dpacct.interop.meaning import AMBIGUOUS, Meaning, meaning
 
 try:
     import dp_accounting
@@ -42,16 +36,10 @@ __all__ = [
     "adjacency_of",
     "dp_accounting",
     "from_dp_event",
-    "meaning",
     "relation",
     "to_dp_event",
     "translate",
 ]
-
-AMBIGUOUS = (
-    "noise_multiplier is ambiguous under replace-one: say noise_multiplier_of='clip' (std / norm "
-    "bound, as the event's documentation has it) or 'sensitivity' (std / twice that)"
-)
 
 
 class Refused(Unsupported):
@@ -82,32 +70,6 @@ class Translated:
 
 
 NOTHING, OPEN = Translated(), Translated(open=True)
-
-
-class Meaning(NamedTuple):
-    """What an event's numbers mean: for which neighbours, and what noise is divided by."""
-
-    adjacency: Adjacency = Adjacency.ADD_REMOVE
-    noise_multiplier_of: str | None = None
-
-    def factor(self) -> int | None:
-        """Sensitivity over what noise was divided by: 1, or 2; None where it is not known."""
-        if self.adjacency.clip_factor == 1 or self.noise_multiplier_of == "sensitivity":
-            return 1
-        return self.adjacency.clip_factor if self.noise_multiplier_of == "clip" else None
-
-
-def meaning(
-    adjacency: Adjacency | str | None = None, noise_multiplier_of: str | None = None
-) -> Meaning:
-    """Checked; raises `InvalidArgument`."""
-    if noise_multiplier_of not in (None, *CONVENTIONS):
-        message = "noise_multiplier_of must be 'clip', 'sensitivity' or None"
-        raise InvalidArgument(
-            f"{message}, got {noise_multiplier_of!r:.40}", argument="noise_multiplier_of"
-        )
-    word = Adjacency.ADD_REMOVE if adjacency is None else Adjacency.parse(adjacency)
-    return Meaning(word, noise_multiplier_of)
 
 
 def relation(adjacency: Adjacency | str) -> Any:
@@ -142,14 +104,10 @@ def translate(event: Any, means: Meaning) -> Translated:
 
 
 def _gaussian(event: Any, means: Meaning) -> Translated:
-    scale, factor = event.noise_multiplier, means.factor()
-    if factor is None:
+    if means.factor() is None:
         raise Refused(AMBIGUOUS, event)
-    if scale == 0:
-        return OPEN
-    if means.adjacency.clip_factor == factor:
-        return Translated(Gaussian(noise_multiplier=scale, clip=1))
-    return Translated(Gaussian(sigma=scale))
+    scale = event.noise_multiplier
+    return Translated(means.gaussian(scale)) if scale else OPEN
 
 
 def _laplace(event: Any, means: Meaning) -> Translated:

@@ -1,11 +1,11 @@
-"""Other people's libraries, imported only when they are needed."""
+"""Other people's libraries, imported only when they are needed; and counts that callers give."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
 
-from dpacct import MissingExtra
+from dpacct import InvalidArgument, MissingExtra
 
 
 def required(module: str, extra: str) -> ModuleType:
@@ -27,3 +27,11 @@ def absent(module: str, extra: str) -> MissingExtra:
     library = module.partition(".")[0]
     message = f"{library} is not installed: pip install '.[{extra}]' in dpacct's checkout"
     return MissingExtra(message, argument=extra)
+
+
+def count(name: str, value: object) -> int:
+    """A whole number of at least 1; raises `InvalidArgument`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        message = f"{name} must be a whole number of at least 1, got {value!r:.40}"
+        raise InvalidArgument(message, argument=name)
+    return value

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dpacct import Adjacency, Gaussian, InvalidArgument, Node, Poisson, WithoutReplacement
-from dpacct.interop.dp_convention import CONVENTIONS
-from dpacct.interop.extras import required
-from dpacct.interop.history import answer
+from dpacct import Adjacency, InvalidArgument, Node, Poisson, WithoutReplacement
+from dpacct.interop import extras
+from dpacct.interop.history import answer, safe_delta
+from dpacct.interop.meaning import AMBIGUOUS, meaning
 
 SCHEMA = 1
 BACKEND = "dpacct"
@@ -35,23 +35,11 @@ class Accountant:
 
     def __init__(self, config: Any, *, noise_multiplier_of: str | None = None) -> None:
         self._config = config
-        self._adjacency = (
-            Adjacency.REPLACE_ONE
-            if config.neighboring_relation.value == "replace-one"
-            else Adjacency.ADD_REMOVE
-        )
-        if noise_multiplier_of not in (None, *CONVENTIONS):
-            message = (
-                f"noise_multiplier_of must be 'clip' or 'sensitivity', got {noise_multiplier_of!r}"
-            )
-            raise InvalidArgument(message, argument="noise_multiplier_of")
-        if self._adjacency is Adjacency.REPLACE_ONE and noise_multiplier_of is None:
-            message = (
-                "noise_multiplier_of must be 'clip' or 'sensitivity' under replace-one, where the "
-                "sensitivity is twice the clip and a bare noise multiplier is ambiguous, got None"
-            )
-            raise InvalidArgument(message, argument="noise_multiplier_of")
-        self._of = noise_multiplier_of
+        replaced = config.neighboring_relation.value == "replace-one"
+        adjacency = Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE
+        self._means = meaning(adjacency, noise_multiplier_of)
+        if self._means.factor() is None:
+            raise InvalidArgument(f"{AMBIGUOUS}, got None", argument="noise_multiplier_of")
         self._counts: dict[_Event, int] = {}
         self._plan: Node | None = None
 
@@ -78,12 +66,7 @@ class Accountant:
             raise InvalidArgument(
                 f"{message}, got {numbers.population_size}", argument="population_size"
             )
-        scale = numbers.noise_multiplier
-        noise = (
-            Gaussian(sigma=scale)
-            if self._of == "sensitivity"
-            else Gaussian(noise_multiplier=scale, clip=1)
-        )
+        noise = self._means.gaussian(numbers.noise_multiplier)
         method = self._config.sampling_method.value
         if method == "no-amplification":
             return numbers, noise
@@ -92,11 +75,9 @@ class Accountant:
 
     def _with(self, event: Any, count: int) -> tuple[_Event, Node]:
         """The plan after `count` more releases of `event`."""
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            message = f"count must be a whole number of at least 1, got {count!r:.40}"
-            raise InvalidArgument(message, argument="count")
         numbers, step = self._step(event)
-        return numbers, step * count if self._plan is None else self._plan + step * count
+        more = step * extras.count("count", count)
+        return numbers, more if self._plan is None else self._plan + more
 
     def compose(self, event: Any, count: int = 1) -> None:
         """Count one or more identical releases."""
@@ -107,21 +88,20 @@ class Accountant:
         """The safe end of epsilon at `delta`; 0 where nothing was composed."""
         if not 0 < delta < 1:
             raise InvalidArgument(f"delta must be in (0, 1), got {delta}", argument="delta")
-        return 0.0 if self._plan is None else float(answer(self._plan, delta, self._adjacency))
+        return (
+            0.0 if self._plan is None else float(answer(self._plan, delta, self._means.adjacency))
+        )
 
     def get_delta(self, epsilon: float) -> float:
         """The safe end of delta at `epsilon`; 0 where nothing was composed."""
         if not 0 <= epsilon < float("inf"):
             message = f"epsilon must be a finite number of at least 0, got {epsilon}"
             raise InvalidArgument(message, argument="epsilon")
-        if self._plan is None:
-            return 0.0
-        delta = self._plan.delta(epsilon=epsilon, method="exact", adjacency=self._adjacency)
-        return float(delta)
+        return 0.0 if self._plan is None else safe_delta(self._plan, epsilon, self._means.adjacency)
 
     def get_privacy_spent(self, delta: float | None = None) -> Any:
         """A flwr `PrivacySpent` at `delta`, by default the configured one."""
-        flower = required("flwr.serverapp", "flower")
+        flower = extras.required("flwr.serverapp", "flower")
         target = self._config.target_delta if delta is None else delta
         return flower.PrivacySpent(
             epsilon=self.get_epsilon(target),
@@ -137,7 +117,7 @@ class Accountant:
             message = "max_epsilon must be a positive number, in the call or the PrivacyConfig"
             raise InvalidArgument(f"{message}, got {limit}", argument="max_epsilon")
         _, plan = self._with(event, count)
-        return float(answer(plan, self._config.target_delta, self._adjacency)) > limit
+        return float(answer(plan, self._config.target_delta, self._means.adjacency)) > limit
 
     def state_dict(self) -> dict[str, object]:
         """What `load_state_dict` reads back, as JSON values."""
@@ -145,7 +125,7 @@ class Accountant:
             "schema_version": SCHEMA,
             "backend": BACKEND,
             "config": self._told(),
-            "noise_multiplier_of": self._of,
+            "noise_multiplier_of": self._means.noise_multiplier_of,
             "compositions": [
                 {"event": event._asdict(), "count": count} for event, count in self._counts.items()
             ],
@@ -162,7 +142,7 @@ class Accountant:
                 message = f"{key} of the accountant's state must be {mine[key]!r}"
                 got = state.get(key) if isinstance(state, dict) else state
                 raise InvalidArgument(f"{message}, got {got!r:.200}", argument="state")
-        fresh = Accountant(self._config, noise_multiplier_of=self._of)
+        fresh = Accountant(self._config, noise_multiplier_of=self._means.noise_multiplier_of)
         entries: Any = state.get("compositions")
         try:
             for entry in entries:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dpacct import Adjacency, Gaussian, InvalidArgument, Laplace, Node, Staircase, calibrate
-from dpacct.interop.extras import required
+from dpacct.interop.extras import count, required
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,11 +60,8 @@ class LocalNoise:
         if not 0 <= delta < 1 or (noise == "gaussian" and delta == 0):
             interval = "(0, 1) for gaussian noise" if noise == "gaussian" else "[0, 1)"
             raise InvalidArgument(f"delta must be in {interval}, got {delta}", argument="delta")
-        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-            message = f"rounds must be a whole number of at least 1, got {rounds!r:.40}"
-            raise InvalidArgument(message, argument="rounds")
         self.clip, self.epsilon, self.delta = clip, epsilon, delta
-        self.noise, self.rounds = noise, rounds
+        self.noise, self.rounds = noise, count("rounds", rounds)
         self.adjacency = Adjacency.parse(adjacency)
         self._rng = rng
         self._units: dict[int, float] = {}

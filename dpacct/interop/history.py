@@ -83,6 +83,14 @@ def answer(node: Node, delta: float, adjacency: Adjacency | str | None = None) -
         return node.epsilon(delta=delta, method="rdp", adjacency=adjacency)
 
 
+def safe_delta(node: Node, epsilon: float, adjacency: Adjacency | str | None = None) -> float:
+    """The safe end of delta, in the same two ways."""
+    try:
+        return float(node.delta(epsilon=epsilon, method="exact", adjacency=adjacency))
+    except Unsupported:
+        return float(node.delta(epsilon=epsilon, method="rdp", adjacency=adjacency))
+
+
 @lru_cache(maxsize=4096)
 def _epsilon(entries: tuple[Entry, ...], delta: float) -> float:
     if any(noise < _NONE for noise, _, _ in entries):
