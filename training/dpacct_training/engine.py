@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Protocol
 
@@ -38,6 +39,26 @@ class Engine(Protocol):
     def close(self) -> None:
         """End what was started."""
         ...
+
+
+@dataclass
+class Around:
+    """An engine around `inner`, which does the work."""
+
+    inner: Engine
+
+    @property
+    def local(self) -> bool:
+        """As the inner engine is."""
+        return self.inner.local
+
+    def where(self, client: int) -> int:
+        """As the inner engine says."""
+        return self.inner.where(client)
+
+    def close(self) -> None:
+        """End what the inner engine started."""
+        self.inner.close()
 
 
 class InProcess:

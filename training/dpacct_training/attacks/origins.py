@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import real, whole
 from dpacct_training.attacks.worlds import UPDATE, Target, Watch
-from dpacct_training.engine import Engine
+from dpacct_training.engine import Around
 from dpacct_training.keys import Keys
 from dpacct_training.run import Run
 from dpacct_training.site import Reply, Task
@@ -34,20 +34,10 @@ class Origins:
 
 
 @dataclass
-class Overhearing:
+class Overhearing(Around):
     """`inner`, with the models that clients send kept as they come."""
 
-    inner: Engine
     models: dict[int, NDArray[np.float32]]
-
-    @property
-    def local(self) -> bool:
-        """As the inner engine is."""
-        return self.inner.local
-
-    def where(self, client: int) -> int:
-        """As the inner engine says."""
-        return self.inner.where(client)
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         """The inner engine's replies."""
@@ -59,10 +49,6 @@ class Overhearing:
             rows = reply.rows["model"] if "model" in reply.rows else start + reply.rows[UPDATE]
             self.models |= dict(zip(reply.clients, rows.astype(np.float32), strict=True))
             yield reply
-
-    def close(self) -> None:
-        """End what the inner engine started."""
-        self.inner.close()
 
 
 def origins(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accounts import RUN, Account
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.engine import CHUNK, Engine
+from dpacct_training.engine import CHUNK, Around
 from dpacct_training.keys import Keys, Stream
 from dpacct_training.noise import Meter, Meters, Vector
 from dpacct_training.plan import EACH, Plan
@@ -114,27 +114,17 @@ def coins(worlds: int, count: int, keys: Keys) -> Presence:
 # --- clients: one run after the other, each with some clients told what to answer
 
 
-@dataclass(frozen=True)
-class Instead:
+@dataclass
+class Instead(Around):
     """`inner`, where `told` says what some clients answer as their update; None: they are not there.
 
     They bound it and add their part of the noise like everyone. Where every message is seen, a client
     that is not there is one that answers zero (zero-out adjacency).
     """
 
-    inner: Engine
     plan: Plan
     keys: Keys
     told: Mapping[int, Vector | None]
-
-    @property
-    def local(self) -> bool:
-        """As the inner engine is."""
-        return self.inner.local
-
-    def where(self, client: int) -> int:
-        """As the inner engine says."""
-        return self.inner.where(client)
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         """The inner engine's replies, and those of the clients that are told theirs."""
@@ -162,10 +152,6 @@ class Instead:
                 meters[name].bounded += 1
             rows[name] = row[None]
         yield Reply((client,), rows, {}, meters)
-
-    def close(self) -> None:
-        """End what the inner engine started."""
-        self.inner.close()
 
 
 def over_clients(

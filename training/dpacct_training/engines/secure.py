@@ -16,7 +16,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.engine import Engine
+from dpacct_training.engine import Around, Engine
 from dpacct_training.keys import Keys
 from dpacct_training.lattice import Lattice
 from dpacct_training.noise import Meters
@@ -90,20 +90,12 @@ def _keys(host: Host, question: Task) -> Keys:
 # --- the server
 
 
-class SecureSum:
+class SecureSum(Around):
     """What it passes on of a round is one sum of all clients that answered."""
 
     def __init__(self, inner: Engine, plan: Plan) -> None:
-        self.inner, self.noises = inner, lattices(plan)
-
-    @property
-    def local(self) -> bool:
-        """As the engine within."""
-        return self.inner.local
-
-    def where(self, client: int) -> int:
-        """As the engine within."""
-        return self.inner.where(client)
+        super().__init__(inner)
+        self.noises = lattices(plan)
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         """One reply for all clients whose hosts saw it through, and a refusal for each other task."""
@@ -190,7 +182,3 @@ class SecureSum:
             memory |= reply.memory
         clients = tuple(sorted(client for reply in replies for client in reply.clients))
         return Reply(clients, rows, memory, meters, summed=True)
-
-    def close(self) -> None:
-        """End the engine within."""
-        self.inner.close()
