@@ -268,14 +268,22 @@ class Curve:
 
     @cached_property
     def _lines(self) -> tuple[list[float], list[float], list[float]]:
-        """Where each line begins to be read, its intercept and its slope; any line is a lower bound."""
+        """Where each line begins to be the highest, its intercept and its slope.
+
+        Any line is a lower bound. One whose delta is larger than need be lies below its neighbours, begins
+        after its end, and is left out, or it would hide those that follow.
+        """
         growth = np.exp(np.minimum(self.epsilons, 700.0))
         slopes = np.concatenate((1.0 / growth[::-1], growth))
         heights = np.concatenate(((-self.deltas / growth)[::-1], 1.0 - self.deltas - growth))
-        steeper = np.append(True, np.diff(slopes) > 0.0)
-        slopes, heights = slopes[steeper], heights[steeper]
-        starts = np.maximum.accumulate(-np.diff(heights) / np.diff(slopes))
-        return starts.tolist(), heights.tolist(), slopes.tolist()
+        kept = np.append(True, np.diff(slopes) > 0.0)
+        while True:
+            slopes, heights = slopes[kept], heights[kept]
+            starts = -np.diff(heights) / np.diff(slopes)
+            kept = np.concatenate(([True], starts[:-1] <= starts[1:] + _ROUNDING, [True]))
+            if kept.all():
+                starts = np.maximum.accumulate(starts)
+                return starts.tolist(), heights.tolist(), slopes.tolist()
 
     def at(self, x: float) -> float:
         """A lower bound of f(1 - x)."""

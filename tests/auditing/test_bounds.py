@@ -324,3 +324,17 @@ def test_nonsense_is_refused(call: object, told: str) -> None:
     with pytest.raises(dp.InvalidArgument) as refused:
         call()
     assert told in refused.value.message
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_curve_is_the_highest_of_its_lines(seed: int) -> None:
+    """Also where a few deltas are safe, but too large: one of them must not hide what follows."""
+    rng = np.random.default_rng(seed)
+    exact = Curve.gaussian(rng.uniform(0.2, 3.0))
+    deltas = exact.deltas.copy()
+    some = rng.choice(len(deltas), 40, replace=False)
+    deltas[some] = np.minimum(1.0, deltas[some] + 10.0 ** rng.uniform(-14, -3, 40))
+    curve, growth = Curve(exact.epsilons, deltas), np.exp(exact.epsilons)
+    for x in (1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999):
+        lines = [(x - deltas) / growth, 1.0 - deltas - growth * (1.0 - x)]
+        assert curve.at(x) == pytest.approx(max(0.0, np.max(lines)), abs=1e-12)
