@@ -40,10 +40,12 @@ _QUANTILE = 1e-8
 """Relative: more than scipy's error in a quantile of a Beta law."""
 
 
-def _checked(confidence: Number, delta: Number = 0) -> tuple[float, float]:
-    """The probability of error, and delta."""
-    lost = 0.0 if delta == 0 else float(DELTA.check("delta", delta))
-    return float(1 - CONFIDENCE.check("confidence", confidence)), lost
+def _error(confidence: Number) -> float:
+    return float(1 - CONFIDENCE.check("confidence", confidence))
+
+
+def _lost(delta: Number) -> float:
+    return 0.0 if delta == 0 else float(DELTA.check("delta", delta))
 
 
 def _in_order(**counts: int) -> None:
@@ -78,7 +80,7 @@ def upper_rate(events: int, trials: int, confidence: Number) -> float:
     >>> f"{upper_rate(0, 100, 0.95):.6f}", f"{1 - 0.05 ** (1 / 100):.6f}"
     ('0.029513', '0.029513')
     """
-    error, _ = _checked(confidence)
+    error = _error(confidence)
     _in_order(events=events, trials=trials)
     if events == trials:
         return 1.0
@@ -94,7 +96,7 @@ def epsilon_of_rates(false_positive: float, false_negative: float, delta: Number
     >>> round(epsilon_of_rates(0.1, 0.1, 0), 6)  # log 9
     2.197225
     """
-    _, lost = _checked(0.5, delta)
+    lost = _lost(delta)
     best = 0.0
     for rate, other in ((false_positive, false_negative), (false_negative, false_positive)):
         if other < 1.0 - lost:
@@ -143,7 +145,7 @@ def credible_epsilon(
     >>> round(credible_epsilon(5, 100, 5, 100, 0, 0.95), 4)
     2.5681
     """
-    error, lost = _checked(confidence, delta)
+    error, lost = _error(confidence), _lost(delta)
     _in_order(false_positives=false_positives, outs=outs)
     _in_order(false_negatives=false_negatives, ins=ins)
     from scipy.special import betainc, betaincinv, betaln, ndtr
@@ -190,7 +192,7 @@ def one_run_p_value(
     >>> round(one_run_p_value(1000, 100, 60, 0, 0), 6), one_run_p_value(1000, 100, 60, 1, 0) > 0.99
     (0.028444, True)
     """
-    _, lost = _checked(0.5, delta)
+    lost = _lost(delta)
     _in_order(right=right, guesses=guesses, canaries=canaries)
     from scipy.special import betainc, betaln
 
@@ -223,7 +225,7 @@ def one_run_epsilon(
     >>> round(one_run_epsilon(1000, 1000, 1000, 0, 0.95), 4)  # p/(1 - p) with p^1000 = 0.05
     5.8091
     """
-    error, _ = _checked(confidence)
+    error = _error(confidence)
 
     def refuted(epsilon: float) -> bool:
         return one_run_p_value(canaries, guesses, right, epsilon, delta) <= error
@@ -244,13 +246,15 @@ class Curve:
     deltas: Floats
 
     @staticmethod
-    def of_plan(plan: Node, *, adjacency: Adjacency | str | None = None) -> Curve:
-        """Of a plan, from its exact privacy profile at 401 epsilons up to where delta is 1e-14."""
+    def of_plan(
+        plan: Node, *, adjacency: Adjacency | str | None = None, points: int = 401
+    ) -> Curve:
+        """Of a plan, from its exact privacy profile at so many epsilons up to where delta is 1e-14."""
         top = 1.0
         while top < _MOST and float(plan.profile([top], adjacency=adjacency)[0]) > 1e-14:
             top *= 1.5
         # few at a time: a long array is one that grids may answer, for which they take a minute
-        epsilons = top * np.linspace(0.0, 1.0, 401) ** 2
+        epsilons = top * np.linspace(0.0, 1.0, points) ** 2
         parts = [plan.profile(part, adjacency=adjacency) for part in np.array_split(epsilons, 5)]
         return Curve(epsilons, np.concatenate(parts))
 
@@ -338,6 +342,6 @@ def one_run_mu(canaries: int, guesses: int, right: int, confidence: Number) -> f
     >>> f"{one_run_mu(10_000, 1000, 909, 0.95):.3f}"
     '0.707'
     """
-    error, _ = _checked(confidence)
+    error = _error(confidence)
     _in_order(right=right, guesses=guesses, canaries=canaries)
     return largest(lambda mu: _refutes(Curve.gaussian(mu), canaries, guesses, right, error))

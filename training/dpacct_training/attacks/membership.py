@@ -175,7 +175,7 @@ def membership(
     reached, members = scores[end - fit :].ravel(), present[end:].ravel()
     thresholds = [float(np.quantile(judge[~truth], 1.0 - rate, method="higher")) for rate in RATES]
     account = target.account
-    curve = None if account is None else curve_of(account.plan)
+    curve = None if account is None else dp.auditing.Curve.of_plan(account.plan, points=97)
     level = 1.0 - (1.0 - confidence) / (2 * len(RATES))
     rates = [
         _rate(wanted, reached, at, members, curve, level)
@@ -196,15 +196,6 @@ def membership(
         confidence=confidence,
         p_values=() if curve is None else _chances(reached, members, curve),
     )
-
-
-def curve_of(plan: dp.Node, points: int = 97) -> dp.auditing.Curve:
-    """The plan's trade-off curve by so many lines that support it: whatever the points, a bound."""
-    top = 1.0
-    while top < 500.0 and float(plan.profile([top])[0]) > 1e-9:
-        top *= 1.5
-    epsilons = top * np.linspace(0.0, 1.0, points)
-    return dp.auditing.Curve(epsilons, np.asarray(plan.profile(epsilons)))
 
 
 def _rate(
