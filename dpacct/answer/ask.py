@@ -197,7 +197,7 @@ class Boundary(Question):
     ) -> Answer:
         """By one method; each is searched once."""
         from dpacct.answer.calibration import published, search
-        from dpacct.compose.routes.closed_guarantee import PUBLISHED
+        from dpacct.compose.routes import PUBLISHED
 
         if method in PUBLISHED:
             return published(plan, self.quantity, self.epsilon, self.delta, method)

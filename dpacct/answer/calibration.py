@@ -135,7 +135,7 @@ def published(
     `Unsupported` where it is not about such a plan.
     """
     from dpacct.compose.composition import Composition
-    from dpacct.compose.routes.closed_guarantee import PUBLISHED
+    from dpacct.compose.routes import PUBLISHED
     from dpacct.tree import resolve_adjacency
 
     started = time.perf_counter()

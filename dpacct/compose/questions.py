@@ -13,8 +13,7 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.answer.strict import strict
 from dpacct.compose.composition import Composition
-from dpacct.compose.routes import ROUTES, named
-from dpacct.compose.routes.route import Finding, Route
+from dpacct.compose.routes import ROUTES, Finding, Route, named
 from dpacct.declare.domain import DELTA, EPSILON, Real
 from dpacct.declare.number import Number, ln
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported

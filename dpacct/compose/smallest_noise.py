@@ -83,9 +83,9 @@ class Guarantee:
         inside = _highest(room, scan[max(0, best - 1)], scan[min(_SCAN, best + 1)])
         if room(inside) < 0.0:
             return None
-        lam = top if room(top) >= 0.0 else _last(lambda lam: room(lam) >= 0.0, inside, top)
+        lam = top if room(top) >= 0.0 else last(lambda lam: room(lam) >= 0.0, inside, top)
         if noise(lam) < self.least:
-            lam = _last(lambda lam: noise(lam) >= self.least, _SHARE * top, lam)
+            lam = last(lambda lam: noise(lam) >= self.least, _SHARE * top, lam)
             if noise(lam) < self.least or room(lam) < 0.0:
                 return None
         return noise(lam), lam
@@ -105,7 +105,7 @@ class Guarantee:
         low = 0.5 * high
         while feasible(low):
             low, high = 0.5 * low, low
-        return _last(feasible, high, low)
+        return last(feasible, high, low)
 
 
 def _highest(height: Callable[[float], float], low: float, high: float) -> float:
@@ -124,11 +124,13 @@ def _highest(height: Callable[[float], float], low: float, high: float) -> float
     return 0.5 * (low + high)
 
 
-def _last(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """The point nearest to `outside` at which something still holds, by halving."""
+def last(
+    holds: Callable[[float], bool], inside: float, outside: float, width: float = 0.0
+) -> float:
+    """The point nearest to `outside` at which something still holds, by halving; `width`: relative."""
     for _ in range(_HALVE):
         middle = 0.5 * (inside + outside)
-        if middle in (inside, outside):
+        if middle in (inside, outside) or abs(outside - inside) <= width * abs(inside):
             break
         if holds(middle):
             inside = middle

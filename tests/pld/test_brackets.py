@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.compose.composition import Composition, Direction
-from dpacct.compose.routes.lattice import Lattice
+from dpacct.compose.routes import Lattice
 from dpacct.pld import brackets, contour
 from dpacct.pld.compose import compose, tilted_sum, window
 from dpacct.pld.grid import GridLaw

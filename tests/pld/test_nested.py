@@ -10,7 +10,7 @@ from scipy.special import logsumexp, ndtr
 
 import dpacct as dp
 from dpacct.compose.composition import Composition
-from dpacct.compose.routes.lattice import sources
+from dpacct.compose.routes import sources
 from dpacct.pld import brackets
 from dpacct.pld.derived import backwards, mirrored, sampled
 from dpacct.pld.loss import gaussian
