@@ -62,9 +62,9 @@ class Profiled(Leaf):
 
     def in_sample(self, sampler: Sampler) -> Leaf:
         """All of it on a sample."""
-        from dpacct.sampling.nested import nested as sampled
+        from dpacct.sampling.sampled import on_one_sample
 
-        return self if sampler.rate == 1 else sampled(sampler, self)
+        return self if sampler.rate == 1 else on_one_sample(sampler, self)
 
 
 @lru_cache(maxsize=16)  # both questions of a calibration or a comparison, by each method

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import NoReturn
 
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
@@ -13,7 +13,7 @@ from dpacct.tree.combine import composed, know
 from dpacct.tree.facts import Facts
 from dpacct.tree.node import Fields, Leaf, Node
 from dpacct.tree.saved import nested, read, take
-from dpacct.vocabulary import Adjacency, Assumption
+from dpacct.vocabulary import Adjacency
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class HeldSample:
 
 
 @dataclass(frozen=True, repr=False)
-class OnHeld(Node, kind="held"):
-    """A plan on a sample with a name."""
+class OnHeld(Leaf, kind="held"):
+    """A plan on a sample with a name: one of its uses, until all of them are put together."""
 
     sampler: Sampler
     name: str
@@ -63,9 +63,37 @@ class OnHeld(Node, kind="held"):
         own = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
         know(self, self.node.facts.join(own).above())
 
-    def gather(self) -> Mapping[Leaf, int]:
-        """A use of the sample, to be put together with the others."""
-        return {HeldUse(self.sampler, self.name, self.node): 1}
+    def together(
+        self, gathered: tuple[tuple[Leaf, int], ...], node: Node
+    ) -> tuple[tuple[Leaf, int], ...]:
+        """All uses of held samples in `node` as one release per sample, beside the rest."""
+        here, inside = _scopes(node)
+        for name in sorted(here & inside):
+            message = f"the sample {name!r} is used inside another sample and outside it"
+            raise InvalidArgument(message, argument="plan")
+        uses: dict[str, tuple[Sampler, list[Node]]] = {}
+        counts: dict[Leaf, int] = {}
+        for leaf, count in gathered:
+            if not isinstance(leaf, OnHeld):
+                counts[leaf] = counts.get(leaf, 0) + count
+                continue
+            sampler, nodes = uses.setdefault(leaf.name, (leaf.sampler, []))
+            if sampler != leaf.sampler:
+                message = f"the sample {leaf.name!r} must be drawn in one way, got {sampler!r}"
+                raise InvalidArgument(f"{message} and {leaf.sampler!r}", argument="plan")
+            nodes.append(leaf.node * count)
+        for sampler, nodes in uses.values():
+            for leaf, count in Sampled(sampler, composed(*nodes)).releases():
+                counts[leaf] = counts.get(leaf, 0) + count
+        return tuple(counts.items())
+
+    def pairs(self, adjacency: Adjacency) -> NoReturn:
+        """Only all uses of a sample together have a pair: `together` puts them into one release."""
+        raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
+
+    def in_sample(self, sampler: Sampler) -> NoReturn:
+        """Not reached: uses are put together before a plan is sampled."""
+        raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
 
     def __repr__(self) -> str:
         return f"{self.sampler!r}.draw({self.name!r})({self.node!r})"
@@ -83,65 +111,6 @@ class OnHeld(Node, kind="held"):
             message = f"a held sample must hold a sampler, got {shown(inner)}"
             raise InvalidArgument(message, argument="plan")
         return HeldSample(inner.sampler, name)(inner.node)
-
-
-@dataclass(frozen=True)
-class HeldUse(Leaf):
-    """One use of a held sample: never a leaf of a plan, since `together` puts all uses into one."""
-
-    sampler: Sampler
-    name: str
-    node: Node
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """Not saved under any name."""
-        return "held"
-
-    def together(
-        self, gathered: tuple[tuple[Leaf, int], ...], node: Node
-    ) -> tuple[tuple[Leaf, int], ...]:
-        """All uses of held samples in `node` as one release per sample, beside the rest."""
-        here, inside = _scopes(node)
-        for name in sorted(here & inside):
-            message = f"the sample {name!r} is used inside another sample and outside it"
-            raise InvalidArgument(message, argument="plan")
-        uses: dict[str, tuple[Sampler, list[Node]]] = {}
-        counts: dict[Leaf, int] = {}
-        for leaf, count in gathered:
-            if not isinstance(leaf, HeldUse):
-                counts[leaf] = counts.get(leaf, 0) + count
-                continue
-            sampler, nodes = uses.setdefault(leaf.name, (leaf.sampler, []))
-            if sampler != leaf.sampler:
-                message = f"the sample {leaf.name!r} must be drawn in one way, got {sampler!r}"
-                raise InvalidArgument(f"{message} and {leaf.sampler!r}", argument="plan")
-            nodes.append(leaf.node * count)
-        for sampler, nodes in uses.values():
-            for leaf, count in Sampled(sampler, composed(*nodes)).releases():
-                counts[leaf] = counts.get(leaf, 0) + count
-        return tuple(counts.items())
-
-    def pairs(self, adjacency: Adjacency) -> Any:
-        """Only all uses of a sample together have a pair."""
-        raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
-
-    def in_sample(self, sampler: Any) -> Leaf:
-        """Not reached: uses are put together before a plan is sampled."""
-        raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
-
-    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """None of its own."""
-        return ()
-
-    def fields(self) -> Fields:
-        """Not saved."""
-        return {}
-
-    @classmethod
-    def from_fields(cls, fields: Fields) -> Node:
-        """Not read."""
-        raise InvalidArgument(f"a use of a sample is never saved, got {fields!r}")
 
 
 def _parts(node: Node) -> Iterator[Node]:

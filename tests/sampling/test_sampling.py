@@ -17,10 +17,9 @@ from dpacct.mechanisms.gaussian import Gaussian, GaussianStatistic
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.opaque import ZCDP, PureDP
 from dpacct.sampling.fixed_size import WithoutReplacement
-from dpacct.sampling.nested import NestedRelease
 from dpacct.sampling.poisson import Poisson
 from dpacct.sampling.records import RecordsPerUser
-from dpacct.sampling.sampled import Sampler
+from dpacct.sampling.sampled import NestedRelease, Sampler
 from dpacct.tree import Node, from_json
 from dpacct.tree.node import Leaf
 from dpacct.vocabulary import Adjacency
