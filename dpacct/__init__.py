@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from dpacct.auditing.audit import Audit as Audit
     from dpacct.auditing.audit import AuditBound as AuditBound
     from dpacct.auditing.audit import audit as audit
+    from dpacct.compose.adaptive import Filter as Filter
+    from dpacct.compose.adaptive import Odometer as Odometer
     from dpacct.compose.certificate import Certificate as Certificate
     from dpacct.compose.certificate import certificate as certificate
-    from dpacct.compose.filter import Filter as Filter
     from dpacct.compose.group import Group as Group
-    from dpacct.compose.odometer import Odometer as Odometer
     from dpacct.compose.parallel import Parallel as Parallel
     from dpacct.errors import AssumptionViolated as AssumptionViolated
     from dpacct.errors import BudgetExceeded as BudgetExceeded
@@ -83,10 +83,9 @@ _HOMES = {
     "answer.calibration": ("calibrate", "noise_multiplier"),
     "answer.table": ("Table", "table"),
     "auditing.audit": ("Audit", "AuditBound", "audit"),
+    "compose.adaptive": ("Filter", "Odometer"),
     "compose.certificate": ("Certificate", "certificate"),
-    "compose.filter": ("Filter",),
     "compose.group": ("Group",),
-    "compose.odometer": ("Odometer",),
     "compose.parallel": ("Parallel",),
     "errors": (
         "AssumptionViolated",

@@ -19,7 +19,7 @@ from dpacct.tree import Node, from_dict
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:
-    from dpacct.compose.filter import Filter
+    from dpacct.compose.adaptive import Filter
 
 _LOOP = 3  # equal releases in a row that look like a loop
 _FAR = 0.75  # of what a plan allows: a run that ends below is worth a warning
@@ -175,7 +175,7 @@ class Adaptive(Rule):
         self._filter = self._fresh()
 
     def _fresh(self) -> Filter:
-        from dpacct.compose.filter import Filter
+        from dpacct.compose.adaptive import Filter
 
         assert self.budget.epsilon is not None
         return Filter(
@@ -243,7 +243,7 @@ class Unlimited(Rule):
 
 def reading(budget: Budget, charges: Charges) -> Answer:
     """What an odometer reads after these charges."""
-    from dpacct.compose.odometer import Odometer
+    from dpacct.compose.adaptive import Odometer
 
     odometer = Odometer(delta=budget.stated_delta, adjacency=budget.adjacency, unit=budget.unit)
     if charges.plan is not None:

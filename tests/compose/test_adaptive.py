@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.compose.tally import Cost, cost, nothing
+from dpacct.compose.adaptive import Cost, cost, nothing
 
 Choice = Callable[[tuple[int, ...]], float]
 MENU = (0.1, 0.3, 0.6, 1.0)
