@@ -219,7 +219,9 @@ def over_rounds(shuffle: Shuffle, rounds: int, **asked: Fraction) -> list[Answer
         girgis = replace(
             composed,
             value=value * (1.0 + 1e-12),
+            lower=None,
             upper=value * (1.0 + 1e-12),
+            side=Side.UPPER,
             strength=Strength.BOUND,
             basis=(),
             seconds=time.perf_counter() - started,

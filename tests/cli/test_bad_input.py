@@ -21,7 +21,7 @@ BAD_VALUES = {
     "--sigma": (EPS, ("0", "-1", "-1.1", *NOT_FINITE, *JUNK)),
     "--rate": (EPS, ("0", "-0.1", "1.0000001", "2", *NOT_FINITE, *JUNK)),
     "--steps": (EPS, ("0", "-1", "1.5", "1e-3", "1e16", *NOT_FINITE, *JUNK)),
-    "--delta": (EPS, ("0", "1", "-1e-5", "1.5", "1e-4001", *NOT_FINITE[:-1], *JUNK)),
+    "--delta": (STEPS, ("0", "1", "-1e-5", "1.5", "1e-4001", *NOT_FINITE[:-1], *JUNK)),
     "--eps": (DELTA, ("-1", "-1e-9", *NOT_FINITE, *JUNK)),
     "--clip": (NOISE + " --clip 1", ("0", "-1", *NOT_FINITE, *JUNK)),
     "--adjacency": (EPS + " --adjacency add-remove", ("", "remove", "replace_one", "7")),

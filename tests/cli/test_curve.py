@@ -73,7 +73,7 @@ def test_files(tmp_path: Path, kind: str, suffix: str) -> None:
         ("--output no/such/folder/x.png", "no folder"),
         ("--points 1", "--points must be"),
         ("--points 1e9", "--points must be"),
-        ("--kind rdp --from 1", "an order above 1"),
+        ("--kind rdp --from 1", "a number above 1"),
         ("--from 3 --to 2", "--from must be below --to"),
         ("--from 2 --to 2", "--from must be below --to"),
         ("--kind tradeoff --to 1.5", "from 0 to 1"),

@@ -112,7 +112,7 @@ def test_nested_steps(compose: Ask) -> None:
         ("delta = 1e-5", "has no [[step]]"),
         ("[[step]\nsigma = 1", "is not TOML"),
         ("[[step]]\nsigma = 1\nsigma = 2", "is not TOML"),
-        ("delta = 0\n[[step]]\nsigma = 1", "delta must be"),
+        ("delta = 1\n[[step]]\nsigma = 1", "delta must be"),
         ("delta = 0.1\nepsilon = 1\n[[step]]\nsigma = 1", "epsilon or delta, not both"),
         ("[[step]]\nsigma = 1", "give --delta or --eps"),
         ("adjacency = 'swap'\n[[step]]\nsigma = 1", "did you mean replace-one?"),
