@@ -374,7 +374,7 @@ class Branch:
         for some, rule in ((slim & (turn > 0.0), _SLIM_GAUSS), (~slim, _CELL_GAUSS)):
             at = np.flatnonzero(some)
             blocks = math.ceil(int(parts[at].sum()) / _CHUNK)
-            for block in np.array_split(at, max(1, blocks)) if at.size else ():
+            for block in np.array_split(at, min(max(1, blocks), at.size)) if at.size else ():
                 log_p[block], loss[block] = self._integrated(block, ends, x, parts, rule)
         return ends, x, log_p, loss
 
