@@ -111,10 +111,22 @@ def test_rate(sampler: Any, value: Any) -> None:
     refused(lambda: sampler(value), "rate")
 
 
-@bad(NOT_NUMBERS, DELTA)
-def test_delta(value: Any) -> None:
+@bad(NOT_NUMBERS, tuple(value for value in DELTA if value not in (0, "0")))
+def test_delta_of_a_question(value: Any) -> None:
     refused(lambda: PLAN.epsilon(delta=value), "delta")
     refused(lambda: PLAN.epsilon(delta=value, method="rdp"), "delta")
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0, "0", Fraction(0)])
+def test_at_delta_zero_only_added_losses_answer(zero: Any) -> None:
+    """The plan has Gaussian noise, whose losses have no end: infinity, and never a finite number."""
+    assert PLAN.epsilon(zero).lower is None and math.isinf(float(PLAN.epsilon(zero)))
+    refused(lambda: PLAN.epsilon(zero, method="rdp"), "method")
+    refused(lambda: PLAN.epsilon(zero, method="certified"), "method")
+
+
+@bad(NOT_NUMBERS, DELTA)
+def test_delta_of_a_target(value: Any) -> None:
     refused(lambda: dp.noise_multiplier(epsilon=1, delta=value), "delta")
     refused(lambda: dp.calibrate(lambda s: dp.Gaussian(sigma=s), epsilon=1, delta=value), "delta")
 
