@@ -98,6 +98,15 @@ def test_d05_delta_lies_in_its_range(bad: float | str) -> None:
     assert math.isinf(float(plan.epsilon(delta=0)))
 
 
+def test_d05_delta_zero_is_infinite_for_gaussian_noise() -> None:
+    """Pure privacy: no finite epsilon, and no number from a method that has none at delta 0."""
+    plan = dp.Poisson(0.1)(dp.Gaussian(sigma=1)) * 10
+    assert plan.epsilon(delta=0).upper == math.inf
+    for method in ("rdp", "clt"):
+        with pytest.raises(dp.InvalidArgument, match="delta 0"):
+            plan.epsilon(delta=0, method=method)
+
+
 @law(share=0.2, b=powers(-0.5, 1.5), rate=powers(-2, -0.3), delta=powers(-9, -2))
 def test_d06_laplace_falls_with_its_scale_and_with_the_rate(
     b: float, rate: float, delta: float
