@@ -26,7 +26,11 @@ from .stable import Floats, TooFine, quiet
 _GAUSS = np.polynomial.legendre.leggauss(24)
 _CELL_GAUSS = np.polynomial.legendre.leggauss(8)
 _SLIM_GAUSS = np.polynomial.legendre.leggauss(4)
-_MOST_PARTS, _CHUNK = 1 << 20, 1 << 14  # of cells; and of those that are integrated at once
+_MOST_PARTS, _CHUNK = 1 << 22, 1 << 14  # of cells; and of those that are integrated at once
+# turns of a cell from which on its mass is next to few places only; and distances from these, in turns:
+# beyond six a part may turn by a third of them, as e^-d (0.15 d)^16 of what eight nodes leave is nothing
+_VAST = 200.0
+_GRADED = np.concatenate((np.arange(1.0, 7.0), 6.0 * 1.3 ** np.arange(1.0, 90.0)))
 _PANELS = 4000  # of one branch at most
 _NATS = 45.0  # e^-45 of a peak is nothing
 _FAR = 38.7  # deviations of normal noise beyond which there is less than a float can hold
@@ -369,38 +373,61 @@ class Branch:
         parts = np.maximum(np.ceil(turn), 1.0).astype(np.int64)
         log_p, loss = np.full(turn.shape, -math.inf), ends[:-1].copy()
         slim = turn <= 0.06
-        if parts.sum() > turn.size + _MOST_PARTS:
+        vast = turn > _VAST  # so wide that mass is next to few places only
+        if parts[~vast].sum() > turn.size + _MOST_PARTS:
             raise TooFine
-        for some, rule in ((slim & (turn > 0.0), _SLIM_GAUSS), (~slim, _CELL_GAUSS)):
+        for some, rule in ((slim & (turn > 0.0), _SLIM_GAUSS), (~(slim | vast), _CELL_GAUSS)):
             at = np.flatnonzero(some)
-            blocks = math.ceil(int(parts[at].sum()) / _CHUNK)
-            for block in np.array_split(at, min(max(1, blocks), at.size)) if at.size else ():
-                log_p[block], loss[block] = self._integrated(block, ends, x, parts, rule)
+            blocks = min(at.size, math.ceil(int(parts[at].sum()) / _CHUNK))
+            for block in np.array_split(at, blocks) if at.size else ():
+                count = parts[block]
+                width = np.repeat(np.diff(x)[block] / count, count)
+                place = np.arange(width.size) - np.repeat(np.cumsum(count) - count, count)
+                left = np.repeat(x[block], count) + width * place
+                log_p[block], loss[block] = self._integrated(block, ends, left, width, count, rule)
+        for k in np.flatnonzero(vast).tolist():
+            points = self._graded(float(x[k]), float(x[k + 1]), 1.0 / float(turn[k]))
+            cell, count = np.array([k]), np.array([points.size - 1])
+            log_p[cell], loss[cell] = self._integrated(
+                cell, ends, points[:-1], np.diff(points), count, _CELL_GAUSS
+            )
         return ends, x, log_p, loss
+
+    def _graded(self, first: float, last: float, unit: float) -> Floats:
+        """From one x to another, dense next to where either law may have its mass or its loss bends."""
+        bends = [0.0] + [-math.log(float(o.rate)) for o in self.chain if isinstance(o, Sampled)]
+        places = [
+            *self.plain_where(np.array(bends)).tolist(),
+            *(self._centres if self.square else ()),
+        ]
+        low, high = min(first, last), max(first, last)
+        steps = abs(last - first) * unit * _GRADED
+        near = [(high, low), *((p, p) for p in places if low < p < high)]
+        points = np.concatenate(
+            [part for a, b in near for part in (a - steps, b + steps, np.array([b]))]
+        )
+        points = np.unique(np.append(points[(points > low) & (points < high)], (low, high)))
+        return points if last > first else points[::-1]
 
     def _integrated(
         self,
         cells: npt.NDArray[np.intp],
         ends: Floats,
-        x: Floats,
-        parts: npt.NDArray[np.int64],
+        left: Floats,
+        width: Floats,
+        count: npt.NDArray[np.int64],
         rule: tuple[Floats, Floats],
     ) -> tuple[Floats, Floats]:
-        """Log P-mass and loss of these cells, of so many parts each."""
-        count = parts[cells]
+        """Log P-mass and loss of these cells, of so many parts each, which begin at `left`."""
         start = np.cumsum(count) - count
-        width, left, low = (x[cells + 1] - x[cells]) / count, x[cells], ends[cells]
-        wide = bool((ends[cells + 1] > low + 0.5).any())
-        if int(count.max()) > 1:
-            place = np.arange(int(count.sum())) - np.repeat(start, count)
-            width = np.repeat(width, count)
-            left, low = np.repeat(left, count) + width * place, np.repeat(low, count)
+        wide = bool((ends[cells + 1] > ends[cells] + 0.5).any())
+        low = np.repeat(ends[cells], count)
         loss, log_q = self.at(left[:, None] + width[:, None] * (0.5 + 0.5 * rule[0]))
         with quiet():
             log_half = np.log(0.5 * np.abs(width))
 
             def summed(logs: Floats) -> tuple[Floats, Floats]:
-                top = logs[:, 0].copy()
+                top = logs.max(axis=1) if wide else logs[:, 0].copy()
                 weights = np.exp(logs - top[:, None]) * rule[1]
                 return weights, top + log_half + np.log(weights.sum(axis=1))
 
