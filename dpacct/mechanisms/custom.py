@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
@@ -53,6 +52,7 @@ class Custom(Mechanism):
 
     domains: ClassVar[Any] = {}
     what: ClassVar[str] = ""
+    instead: ClassVar[str] = ""  # the lists that say as much as its function
     in_files = False
 
     def __new__(cls, **given: Any) -> Custom:
@@ -91,23 +91,18 @@ class Custom(Mechanism):
             """See `Mechanism.pair`."""
             raise unsaved(self.what)
 
-        def saved(self) -> Fields:
-            """What it is made of, as JSON values; raises `Unsupported` for a function."""
-            raise unsaved(self.what)
-
-    else:
-
-        @abstractmethod
-        def saved(self) -> Fields:
-            """What it is made of, as JSON values; raises `Unsupported` for a function."""
-
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """That what was brought is true."""
         return (Assumption(f"the {self.what} that was given holds under {adjacency}"),)
 
     def fields(self) -> Fields:
-        """The lists it is made of; raises `Unsupported` for a function."""
-        return self.saved()
+        """Of lists, what it is made of, as JSON values; raises `Unsupported` for a function."""
+        raise unsaved(self.instead)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read lists; raises `Unsupported` for what is never saved."""
+        raise unsaved(cls.instead)
 
     def __repr__(self) -> str:
         return f"Custom({self.what})"

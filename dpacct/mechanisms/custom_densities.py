@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.number import Number, exact, shown
 from dpacct.errors import InvalidArgument
-from dpacct.mechanisms.custom import Custom, failure, listed, unsaved
-from dpacct.tree.node import Fields
+from dpacct.mechanisms.custom import Custom, failure, listed
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ class CustomDensities(Custom, kind="custom-densities"):
     symmetric: bool
 
     what = "pair of densities"
+    instead = "tables"
 
     def __init__(
         self,
@@ -152,12 +152,3 @@ class CustomDensities(Custom, kind="custom-densities"):
         source = Densities(_Log(self.p, "p"), _Log(self.q, "q"), self.breaks)
         ways = (source,) if self.symmetric else (source, backwards(source))
         return Pair(ways, ("the given densities, integrated",))
-
-    def saved(self) -> Fields:
-        """There is nothing to save: raises `Unsupported`."""
-        raise unsaved("tables")
-
-    @classmethod
-    def from_fields(cls, fields: Fields) -> NoReturn:
-        """Nothing is ever saved under this name: raises `Unsupported`."""
-        raise unsaved("tables")

@@ -124,7 +124,7 @@ class CustomProfile(Custom, kind="custom-profile"):
         below = Pair.of(below_profile(epsilons, less))
         return replace(Pair.of(above_profile(epsilons, more), basis), below=below.at)
 
-    def saved(self) -> Fields:
+    def fields(self) -> Fields:
         """The points, as exact text; raises `Unsupported` for a function."""
         if self.function is not None:
             raise unsaved("profile")
@@ -206,7 +206,7 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
         below = Pair.of(knots.of_tradeoff(line, -_ROUNDING))
         return replace(Pair.of(upper, basis), below=below.at)
 
-    def saved(self) -> Fields:
+    def fields(self) -> Fields:
         """The points, as exact text; raises `Unsupported` for a function."""
         if self.function is not None:
             raise unsaved("trade-off function")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.mechanisms.custom import Custom, called, unsaved
-from dpacct.tree.node import Fields, Leaf
+from dpacct.mechanisms.custom import Custom, called
+from dpacct.tree.node import Leaf
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class CustomRenyi(Custom, kind="custom-renyi"):
     _seen: list[Point] = field(compare=False)
 
     what = "Renyi curve"
+    instead = "profile or tables"
     has_pairs = False
 
     def __init__(
@@ -133,12 +134,3 @@ class CustomRenyi(Custom, kind="custom-renyi"):
             f"{self!r} cannot be amplified by sampling: moments alone give no bound for a sample"
         )
         raise Unsupported(message, argument="plan")
-
-    def saved(self) -> Fields:
-        """There is nothing to save: raises `Unsupported`."""
-        raise unsaved("profile or tables")
-
-    @classmethod
-    def from_fields(cls, fields: Fields) -> NoReturn:
-        """Nothing is ever saved under this name: raises `Unsupported`."""
-        raise unsaved("profile or tables")

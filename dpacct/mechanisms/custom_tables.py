@@ -91,7 +91,7 @@ class CustomTables(Custom, kind="custom-tables"):
         either = Pair.of(knots.of_either(p, q), _BASIS, _BOTH_WAYS)
         return replace(either, below=tables.at)
 
-    def saved(self) -> Fields:
+    def fields(self) -> Fields:
         """Both lists, as exact text."""
         return {"p": [text(x) for x in self.p], "q": [text(x) for x in self.q]}
 
