@@ -127,10 +127,12 @@ class Renyi(Route):
         return Finding(value, None, value, Strength.BOUND, (self.basis,))
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """By the order whose conversion is the best."""
         value = self._best(plan, self.at_delta, log_delta)
         return self._finding(max(0.0, value) * (1.0 + 1e-13))
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """By the order whose conversion is the best."""
         return self._finding(min(0.0, self._best(plan, self.at_epsilon, epsilon) + 1e-13))
 
 
@@ -170,6 +172,8 @@ class Lattice(Route):
     name = "lattice"
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """From two grids of losses, of which one says too much and one too little."""
+
         def ask(way: Direction, best: Interval | None) -> Interval | None:
             if best is not None and (
                 _largest(way) <= best.lower or _below(way, log_delta, best.lower)
@@ -180,6 +184,8 @@ class Lattice(Route):
         return self._finding(plan, ask, log_scale=False)
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """From two grids of losses, of which one says too much and one too little."""
+
         def ask(way: Direction, best: Interval | None) -> Interval | None:
             if best is not None and _below(way, best.lower, epsilon):
                 return None
@@ -269,6 +275,7 @@ class Exact(Route):
     name = "exact"
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """By contours; by a grid where some law has none."""
         if not plan.has_contour:
             return Lattice().epsilon(plan, log_delta)
 
@@ -283,6 +290,7 @@ class Exact(Route):
         return _lesser(result, lambda: CANONNE.epsilon(plan, log_delta)) if plan.loose else result
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """By contours; by a grid where some law has none."""
         if not plan.has_contour:
             return Lattice().log_delta(plan, epsilon)
 
@@ -345,10 +353,12 @@ class CentralLimit(Route):
         return gaussian(plan.clt_mu)
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """That of the Gaussian limit, on either side of the truth."""
         value = contour.epsilon([(self._law(plan), 1.0)], log_delta).value
         return Finding(value, None, None, Strength.ESTIMATE, (_LIMIT,))
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """That of the Gaussian limit, on either side of the truth."""
         value = contour.log_delta([(self._law(plan), 1.0)], epsilon).value
         return Finding(value, None, None, Strength.ESTIMATE, (_LIMIT,))
 
@@ -369,6 +379,7 @@ class BalleWang(Route):
         return Strength.CONVERGED if error <= 1e-9 else Strength.BOUND
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """The root of the closed form."""
         mu = self._mu(plan)
 
         def read(e: float) -> tuple[float, float]:
@@ -393,6 +404,7 @@ class BalleWang(Route):
         )
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """The closed form of Balle and Wang (2018), Theorem 8."""
         value, error = gaussian_log_delta(self._mu(plan), epsilon)
         if not error < 0.1:
             message = f"method {self.name!r} cancels to nothing at epsilon = {epsilon:.6g}"

@@ -52,20 +52,24 @@ class Planned(Rule):
             raise BudgetExceeded(message, argument="plan")
 
     def holds(self, charges: Charges) -> bool:
+        """Whether the releases so far are part of the declared plan."""
         return all(n <= self._planned.get(leaf, 0) for leaf, n in charges.leaves.items())
 
     def share(self, charges: Charges) -> float:
+        """The part of all planned releases that was made; 1 where others were."""
         if not self.holds(charges):
             return 1.0
         return sum(charges.leaves.values()) / sum(self._planned.values())
 
     def steps(self, charges: Charges, node: Node) -> int:
+        """How many more of this kind the plan has."""
         if not self.holds(charges):
             return 0
         left = {leaf: n - charges.leaves.get(leaf, 0) for leaf, n in self._planned.items()}
         return min(left.get(leaf, 0) // count for leaf, count in node.releases())
 
     def refusal(self, charges: Charges, node: Node) -> str:
+        """Which part of the declared plan is used up."""
         reason = f"{shown(node)} does not fit into what is left of the declared plan"
         if self.share(charges) >= 1.0:
             total = sum(self._planned.values())
@@ -91,6 +95,7 @@ class Planned(Rule):
         raise Unsupported(message, argument="plan")
 
     def to_dict(self) -> dict[str, Any]:
+        """With the whole plan."""
         return {"rule": self.name, "plan": self.whole.to_dict()}
 
 
@@ -109,6 +114,7 @@ class Fixed(Rule):
         self._most: dict[tuple[Node, frozenset[tuple[Node, int]]], int] = {}
 
     def holds(self, charges: Charges) -> bool:
+        """Whether all releases together cost no more than the budget."""
         return charges.plan is None or self._within(charges.plan)
 
     def _within(self, plan: Node) -> bool:
@@ -120,6 +126,7 @@ class Fixed(Rule):
         return float(bound) <= budget.epsilon or decided(plan, budget).met
 
     def fits(self, charges: Charges, node: Node) -> bool:
+        """Asked of a block of equal steps at a time once these come in a row."""
         if node != charges.last or charges.streak < _LOOP:
             return super().fits(charges, node)
         # A loop releases the same step again and again: how often it may is computed only once.
@@ -134,11 +141,13 @@ class Fixed(Rule):
         return after.steps[base] <= self._most[node, rest]
 
     def share(self, charges: Charges) -> float:
+        """Epsilon so far over the budget's."""
         assert self.budget.epsilon is not None
         spent, whole = float(epsilon(charges.plan, self.budget)), float(self.budget.epsilon)
         return min(1.0, spent / whole) if whole else float(spent > 0)
 
     def steps(self, charges: Charges, node: Node) -> int:
+        """How many steps still fit, by calibration of their number."""
         from dpacct.answer.calibration import calibrate
 
         spent = charges.plan
@@ -187,15 +196,19 @@ class Adaptive(Rule):
         )
 
     def holds(self, charges: Charges) -> bool:
+        """Whether the filter has room at some order."""
         return self._filter.share(charges.steps) <= 1.0
 
     def share(self, charges: Charges) -> float:
+        """What the filter has used up at its best order."""
         return min(1.0, self._filter.share(charges.steps))
 
     def steps(self, charges: Charges, node: Node) -> int:
+        """How many more the filter admits."""
         return self._filter.at_most(node, charges.steps)
 
     def stops_early(self, charges: Charges, node: Node) -> str:
+        """Whether the run will end far below what was expected."""
         made = charges.streak if node == charges.last else 0
         adaptive_steps, planned = self.steps(charges, node), Fixed(self.budget).steps(charges, node)
         if made + adaptive_steps >= _FAR * (made + planned):
@@ -207,12 +220,14 @@ class Adaptive(Rule):
         )
 
     def refusal(self, charges: Charges, node: Node) -> str:
+        """With how many steps a plan declared before would admit, where that is more."""
         reason, more = super().refusal(charges, node), ""
         if node == charges.last and charges.streak >= _LOOP:
             more = self.stops_early(charges, node)
         return f"{reason}; {more}" if more else reason
 
     def to_dict(self) -> dict[str, Any]:
+        """With the plan that is expected."""
         more = {} if self.expecting is None else {"expecting": self.expecting.to_dict()}
         return {"rule": self.name, **more}
 
@@ -224,12 +239,15 @@ class Unlimited(Rule):
     why = "no budget: a privacy odometer bounds what was spent (docs/theory/adaptive.md)"
 
     def holds(self, charges: Charges) -> bool:
+        """Always: there is no budget."""
         return True
 
     def share(self, charges: Charges) -> float:
+        """0, as there is no budget."""
         return 0.0
 
     def steps(self, charges: Charges, node: Node) -> int:
+        """As many as may be counted."""
         return _MOST
 
     def _limit(self, charges: Charges) -> float:

@@ -299,10 +299,12 @@ class GNMax(Aggregator, kind="gnmax"):
 
     @property
     def noise(self) -> Noise:
+        """Normal noise, in shares of the votes."""
         return GaussianNoise(self.sigma * self.neighbouring.shares)
 
     @property
     def screening(self) -> Screening | None:
+        """Normal noise of the threshold; None without one."""
         if self.threshold is None or self.threshold_sigma is None:
             return None
         shares = self.neighbouring.shares
@@ -325,6 +327,7 @@ class LNMax(Aggregator, kind="lnmax"):
 
     @property
     def noise(self) -> Noise:
+        """Laplace noise, in shares of the votes."""
         return LaplaceNoise(self.b * self.neighbouring.shares)
 
     def __repr__(self) -> str:

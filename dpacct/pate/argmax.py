@@ -36,6 +36,7 @@ class Moves:
     target: Places
 
     def kept(self, chosen: NDArray[np.bool_]) -> Moves:
+        """Some of the moves."""
         return Moves(self.row[chosen], self.source[chosen], self.target[chosen])
 
 

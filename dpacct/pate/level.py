@@ -40,6 +40,7 @@ class Level:
 
     @property
     def is_agent(self) -> bool:
+        """Whether an agent comes or goes, with all its votes."""
         return self.name == "agent"
 
     @property
@@ -78,10 +79,12 @@ class Level:
 
     @property
     def adjacency(self) -> Adjacency:
+        """Add-remove of agents; replace-one of records."""
         return Adjacency.ADD_REMOVE if self.is_agent else Adjacency.REPLACE_ONE
 
     @property
     def unit(self) -> Unit:
+        """Whose data is protected."""
         return Unit.CLIENT if self.is_agent else Unit.RECORD
 
     @property

@@ -97,22 +97,27 @@ class GaussianNoise(Noise):
     name = "gaussian"
 
     def plan(self, level: Level, queries: int) -> Node:
+        """One Gaussian statistic: normal noise on all counts of all queries."""
         return GaussianStatistic(per_sensitivity=queries * level.l2_squared / self.sigma**2)
 
     def log_mismatch(self, margins: Floats) -> Floats:
+        """By normal tails (Papernot et al. 2018, Proposition 7)."""
         return published.log_mismatches(margins, float(self.sigma))
 
     def log_tail(self, margin: Floats) -> Floats:
+        """The difference of two counts is normal."""
         from scipy.special import log_ndtr
 
         return np.asarray(log_ndtr(-margin / (math.sqrt(2.0) * float(self.sigma))))
 
     def margin_of(self, log_tail: Floats) -> Floats:
+        """The inverse of a normal tail."""
         from scipy.special import ndtri_exp
 
         return np.asarray(-math.sqrt(2.0) * float(self.sigma) * ndtri_exp(log_tail))
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
+        """By Theorem 6 of Papernot et al. (2018), and by Theorem 14 of AE-DPFL as corrected."""
         known = (log_q, orders, float(self.sigma), level.l2)
         return {
             "papernot2018.theorem6": published.gaussian_votes_table(*known),
@@ -120,9 +125,11 @@ class GaussianNoise(Noise):
         }
 
     def data_independent(self, orders: Floats, level: Level) -> Floats:
+        """alpha l2^2/(2 sigma^2)."""
         return np.asarray(orders * (level.l2_squared / (2.0 * float(self.sigma) ** 2)))
 
     def reach(self, step: int) -> float:
+        """As far as densities of neighbours stay floats; below 0 for small noise."""
         # a step changes a density by up to e^{z step / sigma} at the farthest point z, twice in a product
         sigma = float(self.sigma)
         return min(_reach(self.sigma), 2.0 * sigma * (300.0 * sigma / step - 13.0))
@@ -179,12 +186,15 @@ class LaplaceNoise(Noise):
     name = "laplace"
 
     def plan(self, level: Level, queries: int) -> Node:
+        """A Laplace release for each count that a neighbour changes."""
         return Laplace(b=self.b / level.step) * (queries * level.changed)
 
     def log_mismatch(self, margins: Floats) -> Floats:
+        """By the tails of a difference of two Laplace draws, over all other classes."""
         return published.log_totals(published.log_overtaking(margins / float(self.b)))
 
     def log_tail(self, margin: Floats) -> Floats:
+        """Of the difference of two Laplace draws."""
         return published.log_overtaking(margin / float(self.b))
 
     def margin_of(self, log_tail: Floats) -> Floats:
@@ -196,15 +206,18 @@ class LaplaceNoise(Noise):
         return float(self.b) * m
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
+        """By how likely the outcome is, and by how far the counts are apart."""
         bound = published.likely_outcome_table(log_q, orders, level.margin / float(self.b))
         plain = self.data_independent(orders, level)[None, :]
         return {"papernot2017.theorem3": np.minimum(bound, plain)}
 
     def data_independent(self, orders: Floats, level: Level) -> Floats:
+        """That of one count, times how many change."""
         each = Laplace(b=self.b / level.step).rdp(orders)
         return level.changed * np.asarray(each, dtype=np.float64)
 
     def reach(self, step: int) -> float:
+        """The same for noise of any scale; below 0 where it is too small."""
         return _reach(self.b)
 
     def nodes(self, counts: Counts, step: int) -> Iterator[Nodes]:

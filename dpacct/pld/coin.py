@@ -195,6 +195,7 @@ class RoundMoments:
         return level, np.exp(math.log(self.rate) + log_moment - level)
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """Sums over the parts of a round, mixed by the coin."""
         log_moment, mean, variance = np.zeros((3, cs.size))
         for moments, n in self.parts:
             of = moments.rough(cs)
@@ -204,6 +205,7 @@ class RoundMoments:
         return level, w * mean, w * variance + w * (1.0 - w) * mean * mean
 
     def log_moments(self, cs: Floats) -> Floats:
+        """The parts' logs added up, and mixed by the coin."""
         logs = np.zeros(cs.shape)
         for moments, n in self.parts:
             logs += n * moments.log_moments(cs)
@@ -219,6 +221,7 @@ class RoundMoments:
         return Cumulants(*sums.tolist()), float(level[0]), float(w[0])
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        """Those of a round, mixed by the coin."""
         run, level, w = self._run(c, frequency)
         m, rest = run.mean, 1.0 - w
         third = w * (run.third + 3.0 * rest * m * run.variance + (rest * m) ** 3)
@@ -236,26 +239,31 @@ class RoundMoments:
         return np.where(np.abs(1.0 + rest) < 0.1, far, log1p(rest))
 
     def turned(self, c: float, t: Floats) -> Complexes:
+        """The parts' logs added up, and mixed by the coin."""
         ratio = np.zeros(t.shape, complex)
         for moments, n in self.parts:
             ratio += n * moments.turned(c, t)
         return self._mixed(c, 1j * t, ratio)
 
     def even(self, c: float, step: float, count: int) -> Complexes:
+        """The parts' logs added up, and mixed by the coin."""
         ratio = np.zeros(count, complex)
         for moments, n in self.parts:
             ratio += n * moments.even(c, step, count)
         return self._mixed(c, 1j * step * np.arange(count), ratio)
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        """The parts' logs added up, and mixed by the coin."""
         ratio = np.zeros(z.shape, complex)
         for moments, n in self.parts:
             ratio += n * moments.log_ratio(c, z)
         return self._mixed(c, z, ratio)
 
     def lean(self, c: float) -> float:
+        """The least of the parts'."""
         # away from the rounds without a loss, which lie below every epsilon
         return max(0.0, min(moments.lean(c) for moments, _ in self.parts))
 
     def at_the_top(self, c: float) -> float:
+        """The largest of the parts'."""
         return max(moments.at_the_top(c) for moments, _ in self.parts)

@@ -92,6 +92,7 @@ class EvenLine(Line):
         self.size = float(np.abs(table).sum())
 
     def read(self, eps: float) -> Reading:
+        """The trapezoid rule on the contour; `_NOTHING` where its sum is not positive."""
         t, c = self.total, self.total.c
         value, moment = (np.exp((t.mean - eps) * self.z) @ self.columns).real.tolist()
         if not (value > 0.0 and moment > 0.0):
@@ -337,6 +338,7 @@ class PeriodicLine(Line):
         return float(level.max())
 
     def read(self, eps: float) -> Reading:
+        """The sum over one period of the lattice of losses."""
         total, d = self.total, self.d
         s = total.c + self.z
         start = self.first + (np.floor((eps - self.first) / d) + 1.0) * d  # the next losses above

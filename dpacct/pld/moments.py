@@ -238,9 +238,11 @@ class Even:
         self._above: tuple[Floats, Floats, Floats] | None = None
 
     def coarse(self, low: float, high: float) -> Nodes:
+        """The nodes of the first look, whatever the tilts."""
         return self.loss, self.log_p + math.log(0.5 * self.branch.panel)
 
     def nodes(self, tilts: Floats, frequency: float, scale: float) -> Nodes:
+        """Evenly spaced nodes where anything matters under these tilts."""
         values = self._values(tilts)
         height = min(8.0, 0.97 * math.pi / self.branch.steep)
         above = self._above
@@ -253,6 +255,7 @@ class Even:
         return self._at(values, scale, step, 0.0)
 
     def damped(self, c: float, frequency: float) -> Nodes:
+        """The rule on a line off the axis."""
         tilts, shift = np.array([c]), self.branch.height
         if Even(self.branch, c).x.size > self.x.size:  # made for smaller tilts
             return Even(self.branch, c).damped(c, frequency)
@@ -401,6 +404,7 @@ class Fine(Tilted):
 
     @cached_property
     def cumulants(self) -> Cumulants:
+        """log M, mean, variance and what lies next to the largest loss."""
         c, loss, law = self.c, self.losses, self.law
         y = c * loss
         tilted = y + self.log_w
@@ -494,6 +498,7 @@ class SummedMoments:
         return w, columns, np.array((mean, second.sum())), float(loss.max())
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """From the coarse rule."""
         w, columns, base, top = self._columns
         y = np.multiply.outer(cs, self.losses)
         if top * cs.max() < 300.0:
@@ -524,6 +529,7 @@ class SummedMoments:
         return math.log(self._columns[0].sum()) - math.log1p(-self.law.infinite)
 
     def turned(self, c: float, t: Floats) -> Complexes:
+        """From the coarse rule."""
         w = c * self.losses
         w += self.log_w
         w -= w.max()
@@ -546,6 +552,7 @@ class SummedMoments:
     # -- to rounding ---------------------------------------------------------------------------
 
     def log_moments(self, cs: Floats) -> Floats:
+        """From a rule that is fine enough for the least and the largest tilt together."""
         low, high = min(self.low, float(cs.min())), max(self.high, float(cs.max()))
         if self._wide is None or self._wide[0] != (low, high):
             tilts = np.array([-1.0, 0.0, low, high])
@@ -574,12 +581,15 @@ class SummedMoments:
         return last
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        """From a rule made for this tilt."""
         return self.fine(c, frequency).cumulants
 
     def even(self, c: float, step: float, count: int) -> Complexes:
+        """From a rule made for this tilt and the last frequency."""
         return self.fine(c, step * count).even(step, count)
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        """From the last rule, in blocks where there are many places."""
         if z.size > 64 and z.size * self.losses.size > _CHUNK:
             half = z.size // 2
             return np.concatenate((self.log_ratio(c, z[:half]), self.log_ratio(c, z[half:])))
@@ -612,6 +622,7 @@ class SummedMoments:
         return log1p(np.einsum("ij,j->i", expm1_linear(u), w))
 
     def lean(self, c: float) -> float:
+        """By which way the law's branches may be damped."""
         law = self.law
         low, high = law.range
         if not law.branches or (low > -math.inf and high < math.inf):
@@ -623,6 +634,7 @@ class SummedMoments:
         return (1.0 if high == math.inf else -1.0) * min(0.25, 0.4 * angle / most)
 
     def at_the_top(self, c: float) -> float:
+        """Of the coarse rule's nodes."""
         tilted = self.log_w + c * self.losses
         weight = np.exp(tilted - tilted.max())
         edge = self.losses > self.losses.max() - 0.02 * np.ptp(self.losses)
@@ -641,32 +653,40 @@ class NormalMoments:
     node_count = 0
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """The closed form and its two derivatives."""
         square = self.mu * self.mu
         return 0.5 * square * cs * (cs + 1.0), square * (cs + 0.5), np.full(cs.shape, square)
 
     def log_moments(self, cs: Floats) -> Floats:
+        """mu^2 s (s + 1)/2."""
         return self.rough(cs)[0]
 
     def turned(self, c: float, t: Floats) -> Complexes:
+        """-mu^2 t^2/2: there is nothing beside the mean and the variance."""
         fall: Complexes = (-0.5 * (self.mu * t) ** 2).astype(complex)
         return fall
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        """The closed form and its derivatives."""
         square = self.mu * self.mu
         return Cumulants(0.5 * square * c * (c + 1.0), square * (c + 0.5), square)
 
     def even(self, c: float, step: float, count: int) -> Complexes:
+        """-mu^2 t^2/2."""
         ratio: Complexes = (-0.5 * (self.mu * step * np.arange(count)) ** 2).astype(complex)
         return ratio
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        """mu^2 z^2/2."""
         ratio: Complexes = 0.5 * (self.mu * z) ** 2
         return ratio
 
     def lean(self, c: float) -> float:
+        """A quarter: normal moments are entire, so a contour may leave the vertical."""
         return 0.25
 
     def at_the_top(self, c: float) -> float:
+        """0: there is no largest loss."""
         return 0.0
 
 

@@ -216,6 +216,7 @@ class StackMoments:
         return np.asarray(self.stack.count * (w * gap * gap).sum(axis=1))
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """`cumulants` of each tilt: a stack's sums are no dearer to rounding."""
         results = [self.cumulants(c) for c in cs.tolist()]
         log_moment, mean, variance = np.array(
             [(f.log_moment, f.mean, f.variance) for f in results]
@@ -223,6 +224,7 @@ class StackMoments:
         return log_moment, mean, variance
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        """Sums over the laws, each so often."""
         s, (w, mean, gap) = self.stack, self._at(c)
         square = gap * gap
         return Cumulants(
@@ -233,12 +235,15 @@ class StackMoments:
         )
 
     def log_moments(self, cs: Floats) -> Floats:
+        """Sums over the laws, each so often."""
         return np.asarray(self.stack.count @ self.stack.log_moments(cs))
 
     def turned(self, c: float, t: Floats) -> Complexes:
+        """By `log_ratio`."""
         return self.log_ratio(c, 1j * t)
 
     def even(self, c: float, step: float, count: int) -> Complexes:
+        """By `log_ratio`."""
         return self.log_ratio(c, 1j * step * np.arange(count))
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
@@ -255,9 +260,11 @@ class StackMoments:
         return ratio
 
     def lean(self, c: float) -> float:
+        """0: contours stay vertical."""
         return 0.0
 
     def at_the_top(self, c: float) -> float:
+        """0: no loss of a sum of so many leads."""
         return 0.0
 
 

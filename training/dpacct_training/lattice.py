@@ -83,10 +83,12 @@ class Lattice(Gaussian):
 
     @property
     def variance(self) -> float:
+        """Of the discrete normal law, whose variance is `steps` in squared steps."""
         return self.steps * self.step**2
 
     @cached_property
     def node(self) -> dp.Node:
+        """Accounted as the Gaussian of the same multiplier (see the module on what that leaves out)."""
         return dp.Gaussian(noise_multiplier=self.multiplier, clip=1)
 
     def whole(self, rows: Rows) -> NDArray[np.int64]:
@@ -94,19 +96,23 @@ class Lattice(Gaussian):
         return np.rint(rows / self.step).astype(np.int64)
 
     def bound(self, rows: Rows) -> Rows:
+        """Clipped so that rounding to the lattice stays within the clip."""
         inner = self.clip - 0.5 * self.step * math.sqrt(self.size)
         short: Rows = Gaussian(self.size, inner, self.multiplier).bound(rows)
         return self.settled(short)
 
     def settled(self, total: Vector) -> Vector:
+        """Rounded to the lattice."""
         whole: Vector = self.whole(total).astype(np.float64) * self.step
         return whole
 
     def unit(self, count: int, stream: Stream) -> Vector:
+        """Discrete normal numbers, in clips."""
         drawn: Vector = discrete_normals(count, self.steps, stream).astype(np.float64)
         return drawn * (self.step / self.clip)
 
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+        """A share of the noise, in whole steps."""
         if part <= 0.0:
             return total
         # a part is drawn as finely as a share, or (3) would be no argument

@@ -228,13 +228,16 @@ class Gaussian(Noise):
 
     @cached_property
     def node(self) -> dp.Node:
+        """A Gaussian of this noise multiplier."""
         return dp.Gaussian(noise_multiplier=self.multiplier, clip=1)
 
     @property
     def variance(self) -> float:
+        """(multiplier x clip)^2."""
         return (self.multiplier * self.clip) ** 2
 
     def unit(self, count: int, stream: Stream) -> Vector:
+        """Normal numbers, in clips."""
         return stream.normals(count) * self.multiplier
 
 
@@ -252,16 +255,20 @@ class Laplace(Noise):
 
     @cached_property
     def node(self) -> dp.Node:
+        """A Laplace release of this scale over a clip in l1."""
         return dp.Laplace(noise_multiplier=self.b, clip=1)
 
     @property
     def variance(self) -> float:
+        """2 (b x clip)^2."""
         return 2.0 * (self.b * self.clip) ** 2
 
     def unit(self, count: int, stream: Stream) -> Vector:
+        """Laplace numbers, in clips."""
         return stream.signs(count) * -np.log(stream.uniforms(count)) * self.b
 
     def as_printed(self) -> Noise:
+        """The same scale beside an l2 clip, as the paper has it."""
         return PrintedLaplace(self.size, self.clip, self.b)
 
 
@@ -276,12 +283,14 @@ class PrintedLaplace(Laplace):
 
     @cached_property
     def node(self) -> dp.Node:
+        """An l2 clip moves the l1 norm by up to sqrt(size) clips: that is what is accounted."""
         # rounded down: the scale is at most b / sqrt(size) of what it has to hide
         scale = self.b * self.size**-0.5 * (1.0 - 1e-12)
         return dp.Laplace(noise_multiplier=scale, clip=1)
 
     @property
     def claimed(self) -> dp.Node:
+        """What the paper takes it for."""
         return dp.Laplace(noise_multiplier=self.b, clip=1)
 
 
@@ -307,13 +316,16 @@ class Staircase(Noise):
 
     @cached_property
     def node(self) -> dp.Node:
+        """A staircase for each coordinate."""
         return self.step * self.size
 
     @property
     def variance(self) -> float:
+        """Of the staircase's draw at this clip."""
         return float(self.step.std * self.clip) ** 2
 
     def unit(self, count: int, stream: Stream) -> Vector:
+        """Staircase numbers, in clips."""
         # Geng and Viswanath 2016, Algorithm 1: a geometric step, its inner part of width nu or its
         # outer part of width 1 - nu, and a uniform place within that
         nu, decay = self.step.step_at, math.exp(-self.eps0)
@@ -325,6 +337,7 @@ class Staircase(Noise):
         return drawn
 
     def as_printed(self) -> Noise:
+        """One staircase taken for all coordinates, as the paper has it."""
         return PrintedStaircase(self.size, self.clip, self.eps0)
 
 
@@ -339,6 +352,7 @@ class PrintedStaircase(Staircase):
 
     @property
     def claimed(self) -> dp.Node:
+        """What the paper takes it for: a single staircase."""
         return self.step
 
 
@@ -366,6 +380,7 @@ class Votes(Noise):
 
     @property
     def protects(self) -> str:
+        """The client at agent level, one record at instance level."""
         return "client" if self.level == "agent" else "record"
 
     @cached_property
@@ -375,21 +390,26 @@ class Votes(Noise):
 
     @cached_property
     def node(self) -> dp.Node | None:
+        """So many queries of this aggregator."""
         return self.gnmax.plan(self.size // self.classes)
 
     @property
     def variance(self) -> float:
+        """sigma^2."""
         return self.sigma**2
 
     def unit(self, count: int, stream: Stream) -> Vector:
+        """Normal numbers, in votes."""
         return stream.normals(count) * self.sigma
 
     def norms(self, rows: Rows) -> Vector:
+        """The l1 norm of each query's votes."""
         votes = np.abs(rows).reshape(len(rows), -1, self.classes).sum(axis=2)
         longest: Vector = votes.max(axis=1)
         return longest
 
     def bound(self, rows: Rows) -> Rows:
+        """One vote a query."""
         scores = rows.reshape(len(rows), -1, self.classes)
         plurality = np.eye(self.classes)[scores.argmax(axis=2)]
         shares = np.clip(np.round(scores * self.neighbours), 0, self.neighbours)
@@ -398,15 +418,18 @@ class Votes(Noise):
         return votes.reshape(len(rows), -1)
 
     def without(self) -> Noise:
+        """The votes as they are."""
         return ClearVotes(
             self.size, self.clip, self.sigma, self.classes, self.level, self.neighbours
         )
 
     def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
+        """The winning class of each query."""
         labels: NDArray[np.int64] = noisy.reshape(-1, self.classes).argmax(axis=1)
         return labels
 
     def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
+        """What the votes themselves cost: less than any votes, where they agree."""
         counts = np.round(totals.reshape(-1, self.classes) * self.neighbours)
         cost = self.gnmax.cost(counts.astype(np.int64), delta)
         answers = {"by these votes": cost.data_dependent, "by these votes, exactly": cost.exact}
@@ -421,9 +444,11 @@ class ClearVotes(Votes):
 
     @cached_property
     def node(self) -> None:
+        """None: nothing is guaranteed."""
         return None
 
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+        """The votes as they are."""
         return total
 
 
@@ -441,16 +466,20 @@ class Unprotected(Noise):
 
     @property
     def node(self) -> None:
+        """None: nothing is guaranteed."""
         return None
 
     @property
     def variance(self) -> float:
+        """0."""
         return 0.0
 
     def unit(self, count: int, stream: Stream) -> Vector:
+        """Zeros."""
         return np.zeros(count)
 
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+        """The sum as it is."""
         return total
 
 

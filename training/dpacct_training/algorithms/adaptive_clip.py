@@ -42,6 +42,7 @@ class AdaptiveClip(Algorithm):
         positive("initial_clip", self.initial_clip)
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        """The update and the count of short ones share one noise multiplier (their Theorem 1)."""
         whole = cohort.multiplier()
         count = max(self.spread * float(cohort.denominator), 2.0 * whole)
         share = (whole / count) ** 2  # of the precision, that the count takes
@@ -52,19 +53,24 @@ class AdaptiveClip(Algorithm):
         )
 
     def begin(self, setting: Setting) -> Arrays:
+        """The first model and the first clip."""
         return {"weights": setting.initial(), "clip": np.full(1, self.initial_clip)}
 
     def sent(self, state: Arrays) -> Arrays:
+        """Model and clip: both are public."""
         return dict(state)
 
     def mechanisms(self, plan: Plan, state: Arrays) -> Mapping[str, Noise]:
+        """The update's noise at the clip of this round."""
         return {**plan.noise, "update": plan.noise["update"].at(float(state["clip"][0]))}
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
+        """Clipped updates, and whether each was short of the clip."""
         rows = fit(site, sent["weights"], self.local)
         short = np.linalg.norm(rows, axis=1, keepdims=True) <= sent["clip"]
         return {"update": rows, "short": short.astype(np.float64)}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """A step, and the clip moved towards the wanted quantile."""
         clip = state["clip"] * math.exp(-self.pace * (float(released["short"][0]) - self.quantile))
         return {"weights": state["weights"] + released["update"], "clip": clip}

@@ -35,6 +35,7 @@ class Blur(DPFedAvg):
         positive("keep", self.keep, 1.0)
 
     def update(self, sent: Arrays, site: Site) -> Array:
+        """An update that was kept small by a penalty beyond the clip."""
         clip = site.plan.noise["update"].clip
 
         def penalty(w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:

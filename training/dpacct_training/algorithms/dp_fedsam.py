@@ -28,6 +28,7 @@ class DPFedSAM(DPFedAvg):
         real("rho", self.rho, 0.0)
 
     def update(self, sent: Arrays, site: Site) -> Array:
+        """Local steps by the gradient at the worst place nearby."""
         return fit(site, sent["weights"], self.local, gradient=SAM(self.rho))
 
 
@@ -49,5 +50,6 @@ class DPFedSAMTopK(DPFedSAM):
         positive("keep", self.keep, 1.0)
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """Only the largest entries of the noisy mean move: post-processing."""
         moved = sparse(released["update"][None], self.keep)[0]
         return {"weights": state["weights"] + moved}

@@ -40,6 +40,7 @@ class FedOpt(DPFedAvg):
         real("beta2", self.beta2, 0.0, 1.0)
 
     def begin(self, setting: Setting) -> Arrays:
+        """The first model, and moments of the server's optimiser."""
         start = setting.initial()
         return {
             "weights": start,
@@ -48,6 +49,7 @@ class FedOpt(DPFedAvg):
         }
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """Adam's or Yogi's step from the noisy mean: post-processing."""
         mean, second = released["update"], state["second"]
         first = self.beta1 * state["first"] + (1.0 - self.beta1) * mean
         square = mean**2

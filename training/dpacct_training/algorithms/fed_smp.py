@@ -38,6 +38,7 @@ class FedSMP(DPFedAvg):
         return max(1, int(self.keep * dimension))
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        """Noise on as many coordinates as are kept."""
         noise = cohort.gaussian(self.size(setting.model.dimension), by=self.by)
         return Plan(cohort=cohort, noise={"update": noise}, by=self.by)
 
@@ -49,17 +50,21 @@ class FedSMP(DPFedAvg):
         return np.sort(setting.generator("mask", round).permutation(len(last))[:size])
 
     def begin(self, setting: Setting) -> Arrays:
+        """The first model and the first kept coordinates."""
         start = setting.initial()
         kept = self.chosen(setting, 0, start)
         return {"weights": start, "kept": kept, "round": np.zeros(1, np.int64)}
 
     def sent(self, state: Arrays) -> Arrays:
+        """Model and kept coordinates: both are public."""
         return {"weights": state["weights"], "kept": state["kept"]}
 
     def update(self, sent: Arrays, site: Site) -> Array:
+        """The kept coordinates of an update."""
         return np.ascontiguousarray(super().update(sent, site)[:, sent["kept"]])
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """A step on the kept coordinates, and those of the next round."""
         moved, round = np.zeros_like(state["weights"]), int(state["round"][0]) + 1
         moved[state["kept"]] = released["update"]
         kept = self.chosen(setting, round, moved)

@@ -32,4 +32,5 @@ class FedProx(DPFedAvg):
         return self.mu * (w - start)
 
     def update(self, sent: Arrays, site: Site) -> Array:
+        """Local steps with a pull back to the model that was sent."""
         return fit(site, sent["weights"], self.local, terms=[self.pull])

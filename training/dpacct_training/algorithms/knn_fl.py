@@ -36,6 +36,7 @@ class KnnFL(PateFL):
         one_of("level", self.level, ("agent", "instance"))
 
     def votes(self, setting: Setting) -> Votes:
+        """Of each client's records the nearest ones vote, by features."""
         classes = setting.model.classes
         size = self.queries * classes
         return Votes(size, 1.0, self.sigma, classes, self.level, self.neighbours)

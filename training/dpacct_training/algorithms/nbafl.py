@@ -37,9 +37,11 @@ class NbAFL(Algorithm):
         return Plan(cohort=cohort, noise={"model": noise}, by=EACH)
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
+        """Whole models, kept near the one that was sent."""
         pull = FedProx(self.local, mu=self.mu).pull
         models = sent["weights"] + fit(site, sent["weights"], self.local, terms=[pull])
         return {"model": site.hidden("model", models)}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """The mean of the noisy models."""
         return {"weights": released["model"]}

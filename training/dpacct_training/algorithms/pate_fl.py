@@ -53,6 +53,7 @@ class PateFL(Algorithm):
         return Votes(self.queries * classes, 1.0, self.sigma, classes)
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        """As many noisy arg max of votes as are asked in all rounds."""
         public, asked = len(setting.open()[1]), cohort.rounds * self.queries
         if asked > public or cohort.scheme != "none":
             message = "rounds * queries must be at most the public samples, and scheme none"
@@ -65,10 +66,12 @@ class PateFL(Algorithm):
         )
 
     def begin(self, setting: Setting) -> Arrays:
+        """The first student, and labels of nothing."""
         start = setting.initial()
         return {"weights": start, "start": start, "labels": np.zeros(0, np.int64)}
 
     def sent(self, state: Arrays) -> Arrays:
+        """The first model, from which agents train."""
         return {"start": state["start"]}
 
     def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
@@ -82,11 +85,13 @@ class PateFL(Algorithm):
         return votes
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
+        """Votes of each agent's model on this round's public queries."""
         first = (site.round - 1) * self.queries
         x = site.open()[0][first : first + self.queries]
         return {"votes": self.scores(sent, site, x).reshape(len(site.clients), -1)}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """The labels so far, and a student that learned from them."""
         labels = np.concatenate([state["labels"], released["votes"]])
         x, y = setting.open()[0][: len(labels)], torch.from_numpy(labels)
         start = torch.from_numpy(state["start"].astype(np.float32))

@@ -48,6 +48,7 @@ class PriFedSync(Algorithm):
         return self, replace(cohort, noise="exact")
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        """Noise on the gradients of each client's records; the server adds none."""
         size, clip = setting.model.dimension, cohort.clip
         noise: Noise = Unprotected(size) if clip is None else Unprotected(size, clip)
         if self.sigma and cohort.noise != "none":
@@ -69,6 +70,7 @@ class PriFedSync(Algorithm):
         return Plan(cohort=cohort, records={client: records(len(rows)) for client, rows in clients})
 
     def paper_says(self, plan: Plan) -> str:
+        """What Theorem 1 of the paper says at this run's parameters, beside what holds."""
         if not plan.private:
             return ""
         fewest = min(plan.records.values(), key=lambda records: -records.rate)
@@ -94,15 +96,18 @@ class PriFedSync(Algorithm):
         return (1.0 - self.alpha) * mine + self.alpha * sent["weights"]
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
+        """Each client's own model: noisy steps from its helper."""
         records = [site.plan.records[client] for client in site.clients]
         models = noisy_fit(site, self.helper(sent, site), self.local, records)
         site.keep("model", models)
         return {"model": models}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """The mean of the models that came."""
         if not len(released["who"]):
             return state
         return {"weights": released["model"].mean(axis=0, dtype=np.float64)}
 
     def personal(self, sent: Arrays, site: Site) -> Array:
+        """The helper of each client."""
         return self.helper(sent, site)

@@ -35,19 +35,23 @@ class Scaffold(Algorithm):
         positive("split", self.split, 0.999)
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        """Model update and control update, each with its own noise."""
         size = setting.model.dimension
         update = cohort.gaussian(size, share=1.0 - self.split)
         change = cohort.gaussian(size, share=self.split, clip=self.control)
         return Plan(cohort=cohort, noise={"update": update, "control": change})
 
     def begin(self, setting: Setting) -> Arrays:
+        """The first model, and controls of nothing."""
         start = setting.initial()
         return {"weights": start, "control": np.zeros_like(start)}
 
     def sent(self, state: Arrays) -> Arrays:
+        """Model and control: both are public."""
         return dict(state)
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
+        """Local steps corrected by the controls, and how the client's control moved."""
         c = sent["control"]
         c_i = site.recall("control", np.zeros_like(c))
         correction = torch.from_numpy((c - c_i).astype(np.float32))
@@ -58,5 +62,6 @@ class Scaffold(Algorithm):
         return {"update": rows, "control": fresh - c_i}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """A step of the model and of the control."""
         control = state["control"] + float(setting.rate) * released["control"]
         return {"weights": state["weights"] + released["update"], "control": control}

@@ -66,6 +66,7 @@ class UDPFL(Algorithm):
         return replace(self, members=members), replace(cohort, noise="exact")
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        """A noise for each client, by its own budget."""
         records = [
             Records(
                 noise=member.noise.without() if cohort.noise == "none" else member.noise,
@@ -81,6 +82,7 @@ class UDPFL(Algorithm):
         return Plan(cohort=cohort, records={c: records[c % len(records)] for c in clients})
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
+        """Noisy models, pulled the more towards the last one the smaller the budget (the harmoniser)."""
         weakest = max(member.epsilon for member in self.members)
         records = [site.plan.records[client] for client in site.clients]
         slack = [(weakest - (mechanism.epsilon or weakest)) / weakest for mechanism in records]
@@ -89,6 +91,7 @@ class UDPFL(Algorithm):
         return {"model": noisy_fit(site, sent["weights"], self.local, records, terms)}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """The mean of what was shuffled, then mode connectivity on public data."""
         if not len(released["who"]):
             return state
         mean = released["model"].mean(axis=0, dtype=np.float64)
