@@ -289,7 +289,9 @@ class Ends:
             return self._nothing
         for upper, lower, wide in reversed(self._made):
             low, high = _read(upper, lower, epsilon)
-            if high - low <= max(3.0 * self._width, 1.5 * wide) or high == -math.inf:
+            # one that has no lower end tells nothing of other epsilons
+            near = max(3.0 * self._width, 1.5 * wide if math.isfinite(wide) else 0.0)
+            if high - low <= near or high == -math.inf:
                 return high
         if self._search is None:
             self._search = Search(self._sources, _at_epsilon(epsilon, self._width))

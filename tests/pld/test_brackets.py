@@ -299,3 +299,16 @@ def test_open_failures_are_part_of_delta() -> None:
     plan = Composition(run, dp.Adjacency.ADD_REMOVE)
     fine = Lattice(width=1e-6).log_delta(plan, 0.3)
     assert fine.lower is not None and fine.upper is not None and fine.upper - fine.lower < 1e-6
+
+
+def test_what_has_no_lower_end_at_one_epsilon_tells_nothing_of_others() -> None:
+    """Next to the largest loss there is but an upper end, which once stood for all smaller epsilons."""
+    eps0 = 0.1
+    step = dp.Custom(
+        profile=lambda e: math.expm1(min(0.0, (e - eps0) / 2)) ** 2 / -math.expm1(-eps0)
+    )
+    plan = dp.WithoutReplacement(1)(step) * 10
+    epsilons = np.array([1.0, 0.1129, 0.001])
+    together = plan.profile(epsilons, adjacency="replace-one")
+    alone = [float(plan.delta(float(e), adjacency="replace-one").upper or 1.0) for e in epsilons]
+    assert together == pytest.approx(alone, rel=1e-4)

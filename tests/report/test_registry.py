@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import hypothesis
 import pytest
 import yaml
 from hypothesis import given
@@ -120,6 +121,7 @@ VALUES = st.recursive(
 MAPPINGS = st.dictionaries(st.sampled_from(["one", "two", "three"]), VALUES, min_size=1)
 
 
+@hypothesis.example({"one": "\n"}, ["x"])
 @given(MAPPINGS, st.lists(TEXT, min_size=1, max_size=3))
 def test_yaml_reads_back(data: dict[str, Any], names: list[str]) -> None:
     """By a reader that is not ours, whatever the text holds."""
