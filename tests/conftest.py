@@ -4,6 +4,7 @@ import os
 import sys
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -15,6 +16,8 @@ settings.register_profile("ci", max_examples=50, deadline=None, derandomize=True
 settings.register_profile(
     "search", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+# Hypothesis also draws constants of whatever local modules are loaded, which differs from worker to worker.
+providers.HypothesisProvider._local_constants = providers.GLOBAL_CONSTANTS
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 # An array that grows without bound fails its own test, and does not take the machine down with it.

@@ -269,7 +269,7 @@ class Ends:
     def __init__(self, sources: Sources, width: float = 1e-4) -> None:
         self._sources, self._width = sources, width
         self._search: Search | None = None
-        self._made: list[tuple[Composed, Composed, float]] = []
+        self._made: list[tuple[Composed, Composed, float, float]] = []  # with width and upper end
         self._past = math.inf
         self._nothing = -math.inf
 
@@ -287,11 +287,11 @@ class Ends:
     def _end(self, epsilon: float) -> float:
         if epsilon >= self._past:
             return self._nothing
-        for upper, lower, wide in reversed(self._made):
+        for upper, lower, wide, most in reversed(self._made):
             low, high = _read(upper, lower, epsilon)
-            # one that has no lower end tells nothing of other epsilons
-            near = max(3.0 * self._width, 1.5 * wide if math.isfinite(wide) else 0.0)
-            if high - low <= near or high == -math.inf:
+            # one without a lower end tells of another epsilon only where delta is about as small
+            near = high - low <= max(3.0 * self._width, 1.5 * wide)
+            if (near and (wide < math.inf or high <= most + 1.0)) or high == -math.inf:
                 return high
         if self._search is None:
             self._search = Search(self._sources, _at_epsilon(epsilon, self._width))
@@ -303,7 +303,7 @@ class Ends:
         self._search.ask(_at_epsilon(epsilon, self._width))
         (upper, lower), _ = self._search.compositions(1.0)
         low, high = _read(upper, lower, epsilon)
-        self._made.append((upper, lower, high - low))
+        self._made.append((upper, lower, high - low, high))
         return high
 
 
