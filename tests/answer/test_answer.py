@@ -25,7 +25,7 @@ CONTRACT += ["adjacency", "unit", "basis", "assumptions", "plan", "seconds", "al
 
 
 def answer(**changed: Any) -> Answer:
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "quantity": "epsilon",
         "value": 1.5,
         "lower": 1.25,
@@ -34,7 +34,7 @@ def answer(**changed: Any) -> Answer:
         "strength": Strength.CONVERGED,
         "method": "exact",
     }
-    return Answer(**{**known, **changed})
+    return Answer(**{**fields, **changed})
 
 
 def test_float_is_the_safe_end() -> None:

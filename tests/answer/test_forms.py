@@ -120,8 +120,8 @@ def test_tables_of_plans_that_look_alike_and_of_one() -> None:
         "Gaussian(sigma=2) * 2",
         "Gaussian(sigma=2) (3)",
     ]
-    one = dp.table(step, epsilon=1, method="clt")
-    assert one["value"] == [step.delta(1, method="clt").value] and "error" not in repr(one)
+    single = dp.table(step, epsilon=1, method="clt")
+    assert single["value"] == [step.delta(1, method="clt").value] and "error" not in repr(single)
     for wrong in ({}, {"delta": 1e-5, "epsilon": 1}):
         with pytest.raises(dp.InvalidArgument, match="either delta or epsilon"):
             dp.table(step, **wrong)

@@ -95,10 +95,10 @@ def quiet(answer: dp.Answer) -> str:
     return f"{safe_number(answer)}\n"
 
 
-def same(told: dict[str, Any], answer: dp.Answer) -> None:
+def same(document: dict[str, Any], answer: dp.Answer) -> None:
     """All that an answer says of its number, to the last bit."""
     body = json.loads(json.dumps(answer.to_dict()))
-    assert {key: told[key] for key in NUMBERS} == {key: body[key] for key in NUMBERS}
+    assert {key: document[key] for key in NUMBERS} == {key: body[key] for key in NUMBERS}
 
 
 @pytest.mark.parametrize(("kind", "sampling", "adjacency"), [*cases()])

@@ -187,8 +187,8 @@ def test_more_confidence_is_a_smaller_bound(how: dict[str, Any]) -> None:
     ]
     if how.get("thresholds") != "held-out":  # there another threshold may be chosen
         for less, more in pairwise(audits):
-            for one, other in zip(less.bounds, more.bounds, strict=True):
-                assert one.epsilon >= other.epsilon, one.method
+            for looser, stricter in zip(less.bounds, more.bounds, strict=True):
+                assert looser.epsilon >= stricter.epsilon, looser.method
     assert audits[0].epsilon > audits[-1].epsilon
 
 
@@ -273,7 +273,7 @@ def test_the_order_of_equal_scores_tells_nothing(order: int, design: str, thresh
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "message"),
     [
         (
             {"scores_in": [1, np.nan], "scores_out": [1, 2]},
@@ -330,12 +330,12 @@ def test_the_order_of_equal_scores_tells_nothing(order: int, design: str, thresh
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_nonsense_is_refused(how: dict[str, Any], told: str) -> None:
+def test_nonsense_is_refused(how: dict[str, Any], message: str) -> None:
     data = {"scores_in": [1, 2, 3], "scores_out": [1, 2]}
-    given = how if how.keys() & {"scores_in", "guesses"} else data | how
+    arguments = how if how.keys() & {"scores_in", "guesses"} else data | how
     with pytest.raises(dp.InvalidArgument) as refused:
-        dp.audit(**{"delta": DELTA, **given})
-    assert told in refused.value.message
+        dp.audit(**{"delta": DELTA, **arguments})
+    assert message in refused.value.message
 
 
 def test_unfair_coins_are_no_single_run() -> None:

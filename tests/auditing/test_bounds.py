@@ -298,7 +298,7 @@ def test_perfect_guesses_refute_what_their_number_allows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: A.upper_rate(11, 10, 0.95), "events <= trials must hold, got 11, 10"),
         (
@@ -319,11 +319,11 @@ def test_perfect_guesses_refute_what_their_number_allows() -> None:
         ),
     ],
 )
-def test_nonsense_is_refused(call: object, told: str) -> None:
+def test_nonsense_is_refused(call: object, message: str) -> None:
     assert callable(call)
     with pytest.raises(dp.InvalidArgument) as refused:
         call()
-    assert told in refused.value.message
+    assert message in refused.value.message
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -82,13 +82,13 @@ def test_guesses_and_columns_of_other_names(tmp_path: Path) -> None:
     assert output.json["epsilon"] == same.json["epsilon"] > 0
 
 
-def refusal(told: Run) -> str:
-    assert told.code == 2 and told.stdout == "" and told.stderr.count("\n") == 1
-    return told.stderr
+def refusal(done: Run) -> str:
+    assert done.code == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+    return done.stderr
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("score,included\n", "scores must have one row or more, got none"),
         ("", "scores must have the columns score and included, got ''"),
@@ -105,14 +105,14 @@ def refusal(told: Run) -> str:
         ("guess,included\n1,1\n3,0\n", "guesses must be 1 (in), -1 (out) or 0 (no guess), got 3"),
     ],
 )
-def test_a_bad_file(content: str, told: str, tmp_path: Path) -> None:
+def test_a_bad_file(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text(content, encoding="utf-8")
-    assert told in refusal(run("audit", str(path)))
+    assert message in refusal(run("audit", str(path)))
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["nowhere.csv"], "scores cannot be read from 'nowhere.csv': no such file or directory"),
         ([], "dpacct audit needs SCORES"),
@@ -133,8 +133,8 @@ def test_a_bad_file(content: str, told: str, tmp_path: Path) -> None:
     ],
     ids=lambda value: str(value)[-40:],
 )
-def test_bad_words(words: list[str], told: str) -> None:
-    assert told in refusal(run("audit", *words))
+def test_bad_words(words: list[str], message: str) -> None:
+    assert message in refusal(run("audit", *words))
 
 
 def test_unfair_coins_exit_with_6(tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ def workload(name: str, results: Row) -> str:
     chosen = [case for case in cases() if case.workload == name]
     entries = {(row["case"], row["peer"]): row for row in results["rows"]}
     chosen = [case for case in chosen if any((case.id, peer) in entries for peer in PEERS)]
-    known = truths()
-    exact = [" ".join(f"{value:.10g}" for value in known.get(case.id, [])) for case in chosen]
+    true = truths()
+    exact = [" ".join(f"{value:.10g}" for value in true.get(case.id, [])) for case in chosen]
     body = [["*truth*", *exact]]
     for peer in PEERS:
         line = [cell(entries.get((case.id, peer))) for case in chosen]
@@ -146,9 +146,9 @@ def below(results: Row) -> str:
     for row in results["rows"]:
         if row["status"] != "ok" or PEERS[row["peer"]].promises != "upper":
             continue
-        known = lowers[row["case"]]
+        proved = lowers[row["case"]]
         values = map(float, row["values"])
-        for value, lower, asked in zip(values, known["lower"], known["asked"], strict=True):
+        for value, lower, asked in zip(values, proved["lower"], proved["asked"], strict=True):
             # the peers' questions are floats: what is typed as 0.01 moves by a part in 10^16
             if Fraction(value if math.isfinite(value) else 10**9) < Fraction(lower) * (1 - SLACK):
                 gap = one_gap(value / float(lower) - 1)
@@ -193,8 +193,8 @@ BLOCKS: dict[str, Callable[[Row], str]] = {
 def render(page: str, results: Row) -> str:
     """The page with every block filled anew."""
 
-    def fill(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{BLOCKS[found[2]](results)}\n{found[4]}"
+    def fill(block: re.Match[str]) -> str:
+        return f"{block[1]}\n{BLOCKS[block[2]](results)}\n{block[4]}"
 
     return BLOCK.sub(fill, page)
 
@@ -202,8 +202,8 @@ def render(page: str, results: Row) -> str:
 def read() -> Row:
     """The stored results, each judged against the truth."""
     results: Row = json.loads(RESULTS.read_text(encoding="utf-8"))
-    known = truths()
-    results["rows"] = [judged(row, known.get(row["case"])) for row in results["rows"]]
+    true = truths()
+    results["rows"] = [judged(row, true.get(row["case"])) for row in results["rows"]]
     return results
 
 

@@ -98,7 +98,7 @@ def run(
     names: list[str], workloads: Iterable[str], quick: bool, limit: float | None
 ) -> list[dict[str, Any]]:
     """All rows of the chosen workloads."""
-    known = truths()
+    true = truths()
     effort = QUICK if quick else FULL
     effort = effort if limit is None else replace(effort, limit=limit)
     workers = [Worker(name) for name in names]
@@ -108,7 +108,7 @@ def run(
             if case.workload not in workloads or (quick and not case.quick):
                 continue
             for row in rows(case, workers, effort):
-                print(show(judged(row, known.get(case.id))), flush=True)
+                print(show(judged(row, true.get(case.id))), flush=True)
                 results.append(row)
     finally:
         for worker in workers:

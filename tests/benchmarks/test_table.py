@@ -35,8 +35,8 @@ def test_every_case_has_proven_lower_ends_just_below_the_truth() -> None:
     """The truths were computed without dpacct, in 80-bit floats."""
     lowers, truths = make_table.proven(), make_table.truths()
     assert set(lowers) == set(truths)
-    for case, known in lowers.items():
-        for lower, truth in zip(known["lower"], truths[case], strict=True):
+    for case, proved in lowers.items():
+        for lower, truth in zip(proved["lower"], truths[case], strict=True):
             assert truth * (1 - 1e-9) <= float(lower) <= truth * (1 + 1e-12), case
 
 

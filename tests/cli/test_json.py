@@ -202,8 +202,8 @@ def intervals(data: Any) -> list[dict[str, Any]]:
         return [interval for item in data for interval in intervals(item)]
     if not isinstance(data, dict):
         return []
-    here = [data] if {"lower", "upper"} <= set(data) else []
-    return here + [interval for item in data.values() for interval in intervals(item)]
+    outermost = [data] if {"lower", "upper"} <= set(data) else []
+    return outermost + [interval for item in data.values() for interval in intervals(item)]
 
 
 def test_a_gap_beyond_floats_is_null() -> None:

@@ -167,7 +167,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_options_win_over_the_file(compose: Ask) -> None:
-    here = compose(PLAN, "--delta", "1e-6", "--quiet").stdout
-    assert float(here) > float(compose(PLAN, "--quiet").stdout)
+    smaller_delta = compose(PLAN, "--delta", "1e-6", "--quiet").stdout
+    assert float(smaller_delta) > float(compose(PLAN, "--quiet").stdout)
     clash = compose("adjacency = 'add-remove'\n" + PLAN, "--adjacency", "replace-one")
     assert clash.code == 2 and "adjacency" in clash.stderr

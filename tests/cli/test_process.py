@@ -26,8 +26,8 @@ def test_a_cold_start_loads_little(words: list[str], most: int, most_own: int) -
     )
     assert done.returncode == 0
     loaded = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines()]
-    own = [name for name in loaded if name.partition(".")[0] == "dpacct"]
-    assert own and len(own) <= most_own
+    modules = [name for name in loaded if name.partition(".")[0] == "dpacct"]
+    assert modules and len(modules) <= most_own
     assert len(loaded) <= most
 
 

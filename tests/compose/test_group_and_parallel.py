@@ -14,12 +14,12 @@ import dpacct as dp
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_a_group_of_gaussian_releases_is_exact(size: int) -> None:
-    plan, known = dp.Gaussian(sigma=4) * 3, dp.Gaussian(sigma=4 / size / math.sqrt(3))
+    plan, moved = dp.Gaussian(sigma=4) * 3, dp.Gaussian(sigma=4 / size / math.sqrt(3))
     group = dp.Group(plan, size=size)
-    assert group.epsilon(delta=1e-5).value == pytest.approx(known.epsilon(delta=1e-5).value)
-    assert group.delta(epsilon=1).value == pytest.approx(known.delta(epsilon=1).value)
+    assert group.epsilon(delta=1e-5).value == pytest.approx(moved.epsilon(delta=1e-5).value)
+    assert group.delta(epsilon=1).value == pytest.approx(moved.delta(epsilon=1).value)
     assert str(group.epsilon(delta=1e-5).side) == "two-sided"
-    assert group.rdp(3) == pytest.approx(float(known.rdp(3)))
+    assert group.rdp(3) == pytest.approx(float(moved.rdp(3)))
 
 
 @given(scale=st.floats(0.6, 20), size=st.integers(2, 6), epsilon=st.floats(0.05, 6))
@@ -61,8 +61,8 @@ def test_a_group_of_pure_dp_is_k_epsilon(eps0: float, size: int) -> None:
 
 def test_a_group_of_zcdp_is_k_squared() -> None:
     group = dp.Group(dp.ZCDP(rho="0.1") * 2, size=3)
-    known = dp.ZCDP(rho="1.8")
-    assert group.epsilon(delta=1e-6).value == pytest.approx(known.epsilon(delta=1e-6).value)
+    scaled = dp.ZCDP(rho="1.8")
+    assert group.epsilon(delta=1e-6).value == pytest.approx(scaled.epsilon(delta=1e-6).value)
     assert group.rho() == pytest.approx(1.8)
 
 

@@ -35,12 +35,12 @@ class Seen(HTMLParser):
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
-        if FETCHED.get(tag, "") in given:
-            self.fetched.append(given[FETCHED[tag]])
-        self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
+        if FETCHED.get(tag, "") in attributes:
+            self.fetched.append(attributes[FETCHED[tag]])
+        self.anchors |= {attributes[name] for name in ("id", "name") if name in attributes}
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ RUN = {"python", "pycon", "console"}
 READ = {"toml": tomllib.loads, "json": json.loads}
 PAGES = [*console.pages(), ROOT / "CONTRIBUTING.md"]
 BLOCKS = [
-    pytest.param(page, found, id=f"{relative(page)}:{found['kind']}{i}")
+    pytest.param(page, block, id=f"{relative(page)}:{block['kind']}{i}")
     for page in PAGES
-    for i, found in enumerate(FENCE.finditer(page.read_text(encoding="utf-8")))
+    for i, block in enumerate(FENCE.finditer(page.read_text(encoding="utf-8")))
 ]
 # Text that is printed by a longer program may stand under a comment that names the test of it.
 TRIED_BY = re.compile(r"<!-- (tests/\S+\.py) [^>]*-->\s*$")

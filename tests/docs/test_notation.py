@@ -26,10 +26,10 @@ def test_every_flag_is_an_option() -> None:
     root = Root("dpacct")
     above = click.Context(root)
     commands = [root.get_command(above, name) for name in root.list_commands(above)]
-    known = {opt for command in commands if command for p in command.params for opt in p.opts}
+    options = {opt for command in commands if command for p in command.params for opt in p.opts}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", PAGE))
     assert len(named) > 15
-    assert not named - known
+    assert not named - options
 
 
 def test_every_key_of_a_plan_is_saved_under_that_name() -> None:

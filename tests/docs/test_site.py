@@ -61,8 +61,8 @@ def test_links_lead_to_a_page_and_a_place(site: Site) -> None:
                 continue
             page = target(name, url) if parts.path else name
             place = unquote(parts.fragment)
-            known = site.pages[page].anchors | {""} if page in site.pages else {""}
-            if not (site.folder / page).is_file() or place not in known:
+            anchors = site.pages[page].anchors | {""} if page in site.pages else {""}
+            if not (site.folder / page).is_file() or place not in anchors:
                 lost.append((name, url))
     assert not lost
 

@@ -87,16 +87,16 @@ def test_the_engine_takes_the_better_of_both_orders(corners: Corners) -> None:
         assert f.rdp(order) <= most * (1 + 1e-9) + 1e-12
 
 
-@given(one=polygons(), other=polygons(), weight=st.floats(0.01, 0.99))
-def test_combinations(one: Corners, other: Corners, weight: float) -> None:
-    f, g = dp.TradeOff.points(one), dp.TradeOff.points(other)
-    larger = np.maximum(value(one, ALPHAS), value(other, ALPHAS))
+@given(first=polygons(), second=polygons(), weight=st.floats(0.01, 0.99))
+def test_combinations(first: Corners, second: Corners, weight: float) -> None:
+    f, g = dp.TradeOff.points(first), dp.TradeOff.points(second)
+    larger = np.maximum(value(first, ALPHAS), value(second, ALPHAS))
     assert np.allclose(f.maximum(g)(ALPHAS), larger, rtol=0, atol=1e-12)
     # the profile of the larger: every alpha is below it, and it is no more than either's
     fine = np.linspace(0, 1, 2001)
-    lines = 1 - np.maximum(value(one, fine), value(other, fine))
+    lines = 1 - np.maximum(value(first, fine), value(second, fine))
     result = f.maximum(g).profile(EPSILONS)
-    both = np.array([profile(one, EPSILONS), profile(other, EPSILONS)])
+    both = np.array([profile(first, EPSILONS), profile(second, EPSILONS)])
     assert (result >= (lines - np.multiply.outer(np.exp(EPSILONS), fine)).max(axis=1) - 1e-12).all()
     assert (result <= both.min(axis=0) + 1e-12).all()
     assert np.allclose(f.minimum(g).profile(EPSILONS), both.max(axis=0), rtol=0, atol=1e-12)

@@ -136,8 +136,8 @@ def test_tensor_is_the_best_test_on_all_outcomes(parts: tuple[float, ...]) -> No
 
 def test_a_mixture_by_a_seen_coin_is_a_table() -> None:
     """With probability 0.3 one response, else another, and the coin is among the outcomes."""
-    one, other = response(2.0), response(0.5)
-    p, q = (np.concatenate((0.3 * a, 0.7 * b)) for a, b in zip(one, other, strict=True))
+    first, second = response(2.0), response(0.5)
+    p, q = (np.concatenate((0.3 * a, 0.7 * b)) for a, b in zip(first, second, strict=True))
     values = np.asarray(F.pure(2).mixed(F.pure("0.5"), "0.3")(ALPHAS))
     truth = neyman_pearson(p, q)(ALPHAS)
     assert (values <= truth + 1e-9).all()

@@ -222,12 +222,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS))
     parser.add_argument("--draws", type=int)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     stored = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-    for name in given.parts:
-        result = PARTS[name](given.draws or DRAWS[name])
+    for name in arguments.parts:
+        result = PARTS[name](arguments.draws or DRAWS[name])
         print(name, json.dumps(result))
-        if given.draws is None:
+        if arguments.draws is None:
             stored |= {"seed": SEED, name: result}
             STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 

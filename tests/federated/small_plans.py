@@ -57,9 +57,9 @@ class SmallPlan:
         wrong = 1.0 / (1.0 + math.exp(self.step))
         zeros = released - ones
         # the bit is 1, or 0; unreleased answers are not drawn at all
-        one = weight * right**ones * wrong**zeros
+        chance = weight * right**ones * wrong**zeros
         zero = weight * wrong**ones * right**zeros
-        p, q = np.bincount(seen, one), np.bincount(seen, zero)
+        p, q = np.bincount(seen, chance), np.bincount(seen, zero)
         return float(np.maximum(p - math.exp(self.epsilon) * q, 0.0).sum())
 
     def _coins(self, heads: Floats) -> Floats:
@@ -140,7 +140,7 @@ def _views(clients: int, rounds: int, eta: float, strong: bool) -> NDArray[np.in
     count = len(coins)
     model = np.zeros(count)
     held = np.zeros((count, clients))  # what each client was last given
-    given = np.full((count, rounds, clients - 1), -1.0)  # -1: nothing
+    revealed = np.full((count, rounds, clients - 1), -1.0)  # -1: nothing
     for r in range(rounds):
         sampled = coins[:, r, :]
         sent = held.copy()
@@ -149,8 +149,8 @@ def _views(clients: int, rounds: int, eta: float, strong: bool) -> NDArray[np.in
         mean = (sent * sampled).sum(axis=1) / np.maximum(size, 1)
         model = np.where(size > 0, (1.0 - eta) * model + eta * mean, model)
         held = np.where(sampled, model[:, None], held)
-        given[:, r, :] = np.where(sampled[:, 1:], model[:, None], -1.0)
-    seen = given if strong else given[:, :, :1]
+        revealed[:, r, :] = np.where(sampled[:, 1:], model[:, None], -1.0)
+    seen = revealed if strong else revealed[:, :, :1]
     # models that differ do so by more than rounding
     _, label = np.unique(np.round(seen, 11).reshape(count, -1), axis=0, return_inverse=True)
     return np.asarray(label).ravel()

@@ -20,13 +20,13 @@ def printed(rows: list[Row]) -> dict[str, Row]:
 
 
 def sam(**changed: Any) -> DPFedSAM:
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "clients": 500,
         "client_rate": "0.1",
         "rounds": 200,
         "noise_multiplier": "0.95",
     }
-    return DPFedSAM(**(given | changed))
+    return DPFedSAM(**(arguments | changed))
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,16 @@ def sam(**changed: Any) -> DPFedSAM:
 )
 def test_table_2_of_dp_fed_ls(z: Any, poisson: Any, uniform: Any) -> None:
     """DP-Fed-LS, Tables 2 and 3: the accountants behind the prints, and the truth of what was run."""
-    given = {"clients": 2000, "client_rate": "0.05", "rounds": 200, "noise_multiplier": z}
+    arguments = {"clients": 2000, "client_rate": "0.05", "rounds": 200, "noise_multiplier": z}
     delta = 2000**-1.1
     true, accountant, shown = poisson
-    rows = list(DPFed(**given).rows(delta=delta))
+    rows = list(DPFed(**arguments).rows(delta=delta))
     assert rows[0].answer.value == pytest.approx(true, rel=1e-9)
     result = printed(rows)["mironov2019"].printed
     assert result is not None and result.value == pytest.approx(accountant, rel=1e-10)
     assert f"{result.value:.2f}" == str(shown) and result.holds
     ends, accountant, shown = uniform
-    rows = list(DPFed(**given, sampling="uniform").rows(delta=delta))
+    rows = list(DPFed(**arguments, sampling="uniform").rows(delta=delta))
     assert rows[0].answer.lower == pytest.approx(ends[0], abs=1e-3)
     assert rows[0].answer.upper == pytest.approx(ends[1], abs=1e-3)
     row = printed(rows)["wang2018.theorem9"]
@@ -77,10 +77,10 @@ def test_theorem_1_of_dp_fed_ls_at_its_own_noise() -> None:
 
 
 def test_smoothing_costs_nothing() -> None:
-    given = {"clients": 1000, "client_rate": "0.05", "rounds": 30, "noise_multiplier": 2}
-    plain = DPFed(**given)  # type: ignore[arg-type]
+    arguments = {"clients": 1000, "client_rate": "0.05", "rounds": 30, "noise_multiplier": 2}
+    plain = DPFed(**arguments)  # type: ignore[arg-type]
     for smoothing in (0, 1, "3.5"):
-        smooth = DPFedLS(**given, smoothing=smoothing)  # type: ignore[arg-type]
+        smooth = DPFedLS(**arguments, smoothing=smoothing)  # type: ignore[arg-type]
         assert smooth.tree() == plain.tree()
         assert any("smoothing" in promise for promise in smooth.promises())
 
@@ -152,9 +152,9 @@ def test_dp_fedavg_of_all_agents(multiplier: str, epsilon: float) -> None:
 
 
 def test_shares_of_noise_add_up() -> None:
-    given = {"clients": 100, "client_rate": "0.5", "rounds": 10, "noise_multiplier": 4}
-    server = DPFedAvg(**given)  # type: ignore[arg-type]
-    shared = DPFedAvg(**given, noise_by="clients")  # type: ignore[arg-type]
+    arguments = {"clients": 100, "client_rate": "0.5", "rounds": 10, "noise_multiplier": 4}
+    server = DPFedAvg(**arguments)  # type: ignore[arg-type]
+    shared = DPFedAvg(**arguments, noise_by="clients")  # type: ignore[arg-type]
     assert server.tree() == shared.tree()
     assert "single-messages" not in [row.name for row in server.rows(delta="1e-3")]
     row = next(row for row in shared.rows(delta="1e-3") if row.name == "single-messages")
@@ -163,10 +163,10 @@ def test_shares_of_noise_add_up() -> None:
     alone = (dp.Participation("0.5")(noise) * 10).epsilon(delta="1e-3")
     assert row.notion == "message" and float(row.answer) == pytest.approx(float(alone), rel=1e-9)
     # a share of the clients missing leaves sqrt(1 - share) of the noise
-    fewer = DPFedAvg(**given, noise_by="clients", missing=18)  # type: ignore[arg-type]
+    fewer = DPFedAvg(**arguments, noise_by="clients", missing=18)  # type: ignore[arg-type]
     assert float(fewer.effective_multiplier) == pytest.approx(4 * math.sqrt(0.64), rel=1e-12)
     assert float(fewer.effective_multiplier) <= 4 * math.sqrt(0.64)
-    same = DPFedAvg(**(given | {"noise_multiplier": "3.2"}))  # type: ignore[arg-type]
+    same = DPFedAvg(**(arguments | {"noise_multiplier": "3.2"}))  # type: ignore[arg-type]
     assert float(fewer.epsilon(delta="1e-3")) == pytest.approx(
         float(same.epsilon(delta="1e-3")), rel=1e-9
     )
@@ -238,12 +238,12 @@ def test_noise_for_a_target(kind: type[DPFed]) -> None:
     ],
 )
 def test_nonsense_is_refused(kind: type[DPFed], wrong: dict[str, Any]) -> None:
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "clients": 500,
         "client_rate": "0.1",
         "rounds": 10,
         "noise_multiplier": 1,
     }
     with pytest.raises(dp.InvalidArgument) as refusal:
-        kind(**(given | wrong))
+        kind(**(arguments | wrong))
     assert refusal.value.argument in wrong

@@ -95,10 +95,10 @@ def test_gaussian_rounds_in_closed_form(rate: float, mu: float, rounds: int, pla
 def test_lattice_says_the_same() -> None:
     """Two ends of another engine around it."""
     run = dp.Participation("0.3")(dp.Gaussian(sigma=2) * 4) * 3
-    one, other = run.delta(epsilon=0.5), run.delta(epsilon=0.5, method="lattice")
-    assert one.strength is dp.Strength.CONVERGED
-    assert other.lower is not None and other.upper is not None
-    assert other.lower <= one.value <= other.upper
+    by_contour, by_grid = run.delta(epsilon=0.5), run.delta(epsilon=0.5, method="lattice")
+    assert by_contour.strength is dp.Strength.CONVERGED
+    assert by_grid.lower is not None and by_grid.upper is not None
+    assert by_grid.lower <= by_contour.value <= by_grid.upper
 
 
 @pytest.mark.parametrize("c", [0.01, 1.0, 7.0])
@@ -134,8 +134,8 @@ def test_a_displacement_of_the_gaussian_round() -> None:
         return 0.6 + 0.4 * complex(np.exp(1.5 * 0.49 * s * (s + 1)))
 
     mean = moments.cumulants(c).mean
-    for one, value in zip(z.tolist(), np.exp(moments.log_ratio(c, z)).tolist(), strict=True):
-        truth = moment(c + one) / moment(c) * np.exp(-one * mean)
+    for point, value in zip(z.tolist(), np.exp(moments.log_ratio(c, z)).tolist(), strict=True):
+        truth = moment(c + point) / moment(c) * np.exp(-point * mean)
         assert abs(value - truth) < 1e-13
     # second order: next to c the logarithm is the variance's, to its last digits
     tiny = moments.log_ratio(c, np.array([1e-6j]))[0]

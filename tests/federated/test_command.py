@@ -59,9 +59,9 @@ def test_the_contracts_json() -> None:
 
 
 def test_sigma_is_std_over_2c_and_a_multiplier_std_over_c() -> None:
-    one = line(f"{PRIFEDSYNC} --sigma 1 --quiet").stdout
-    assert line(f"{PRIFEDSYNC} --noise-multiplier 2 --quiet").stdout == one
-    assert float(one) == pytest.approx(14.5237655291328, rel=1e-9)
+    by_sigma = line(f"{PRIFEDSYNC} --sigma 1 --quiet").stdout
+    assert line(f"{PRIFEDSYNC} --noise-multiplier 2 --quiet").stdout == by_sigma
+    assert float(by_sigma) == pytest.approx(14.5237655291328, rel=1e-9)
     # DP-FedSAM: sensitivity 2C, so sigma = 0.95/2
     other = line(f"{SAM} --noise-multiplier 0.95 --quiet").stdout
     assert line(f"{SAM} --sigma 0.475 --quiet").stdout == other

@@ -55,8 +55,8 @@ def test_the_stored_table_is_todays() -> None:
     assert tuple(header) == mu_max.HEADER
     fresh = mu_max.rows()
     assert [row[:8] for row in fresh] == [tuple(row[:8]) for row in stored]
-    for one, other in zip(fresh, stored, strict=True):
-        for number, held in zip(one[8:], other[8:], strict=True):
+    for computed, kept in zip(fresh, stored, strict=True):
+        for number, held in zip(computed[8:], kept[8:], strict=True):
             assert float(number) == pytest.approx(float(held), rel=1e-8)
 
 

@@ -28,62 +28,62 @@ def plan(**changed: Any) -> PriFedSync:
     return PriFedSync(**(TABLE | changed))
 
 
-def upper(one: PriFedSync) -> float:
-    return float(one.strong(delta="1e-5"))
+def upper(federated: PriFedSync) -> float:
+    return float(federated.strong(delta="1e-5"))
 
 
-def rows(one: PriFedSync, delta: object = "1e-5") -> dict[tuple[str, str], Row]:
-    return {(row.name, row.notion): row for row in reversed(list(one.rows(delta=delta)))}  # type: ignore[arg-type]
+def rows(federated: PriFedSync, delta: object = "1e-5") -> dict[tuple[str, str], Row]:
+    return {(row.name, row.notion): row for row in reversed(list(federated.rows(delta=delta)))}  # type: ignore[arg-type]
 
 
 def test_whole_batches_and_no_coin_are_one_gaussian() -> None:
     """p = 1, B = n: K R shifts of 1/sigma are one of sqrt(K R)/sigma."""
-    one = plan(client_rate=1, batch_size=600, local_steps=3, rounds=12, sigma=6)
+    federated = plan(client_rate=1, batch_size=600, local_steps=3, rounds=12, sigma=6)
     mu = math.sqrt(36) / 6.0
     for epsilon in (0.1, 1.0, 4.0):
         cut = epsilon / mu + 0.5 * mu
         delta = 0.5 * math.erfc((cut - mu) / math.sqrt(2))
         delta -= math.exp(epsilon) * 0.5 * math.erfc(cut / math.sqrt(2))
-        assert one.tree().delta(epsilon=epsilon).value == pytest.approx(delta, rel=1e-11)
-    assert one.epsilon(delta=1e-5).side is dp.Side.TWO_SIDED
+        assert federated.tree().delta(epsilon=epsilon).value == pytest.approx(delta, rel=1e-11)
+    assert federated.epsilon(delta=1e-5).side is dp.Side.TWO_SIDED
 
 
 def test_no_coin_is_plain_composition() -> None:
-    one = plan(client_rate=1)
+    federated = plan(client_rate=1)
     step = dp.WithoutReplacement(Fraction(16, 600))(dp.Gaussian(sigma=1))
-    assert one.tree().equivalent(step * (38 * 194))
-    assert one.tree().equivalent(one.exact())
-    result = rows(one)
+    assert federated.tree().equivalent(step * (38 * 194))
+    assert federated.tree().equivalent(federated.exact())
+    result = rows(federated)
     assert result["two-level", "weak"].answer.upper == result["exact", "weak"].answer.upper
 
 
 def test_one_round_is_a_share_of_its_delta() -> None:
     """R = 1: p delta_f, and p^2 delta_f towards one other client (Lemma 3.8)."""
-    one = plan(rounds=1, batch_size=120, client_rate="0.3")
-    local = one.local().delta(epsilon=0.5)
-    assert one.tree().delta(epsilon=0.5).upper == pytest.approx(0.3 * float(local), rel=1e-8)
-    spared = one.until_last_sync(delta=0.09 * float(local))
+    federated = plan(rounds=1, batch_size=120, client_rate="0.3")
+    local = federated.local().delta(epsilon=0.5)
+    assert federated.tree().delta(epsilon=0.5).upper == pytest.approx(0.3 * float(local), rel=1e-8)
+    spared = federated.until_last_sync(delta=0.09 * float(local))
     assert float(spared) == pytest.approx(0.5, rel=1e-7)
     # both coins, so the lower end towards one other client is below that
-    weak, strong = one.weak(delta=1e-5), one.strong(delta=1e-5)
+    weak, strong = federated.weak(delta=1e-5), federated.strong(delta=1e-5)
     assert weak.upper == strong.upper
-    assert weak.lower <= float(one.until_last_sync(delta=1e-5)) < strong.upper  # type: ignore[operator]
+    assert weak.lower <= float(federated.until_last_sync(delta=1e-5)) < strong.upper  # type: ignore[operator]
     # and it is the same plan as through its tree, where the engine sees a coin
-    assert one.tree().epsilon(delta=1e-5, method="exact").upper == pytest.approx(
+    assert federated.tree().epsilon(delta=1e-5, method="exact").upper == pytest.approx(
         strong.upper, rel=1e-7
     )
 
 
 def test_one_round_of_few_hits_is_asked_of_its_steps() -> None:
     """Where the coin's own contour is poor, p delta_f still is what it is; the noise for it, too."""
-    one = plan(rounds=1, local_steps=30, batch_size=6, client_rate="0.02", sigma=3)
-    answer = one.strong(delta="1e-5")
-    inner = one.local().epsilon(delta="5e-4")
+    federated = plan(rounds=1, local_steps=30, batch_size=6, client_rate="0.02", sigma=3)
+    answer = federated.strong(delta="1e-5")
+    inner = federated.local().epsilon(delta="5e-4")
     assert (answer.lower, answer.upper) == (inner.lower, inner.upper)
-    assert answer.tree == one.tree()
-    sigma = float(one.sigma_for(epsilon="0.2", delta="1e-5"))
-    assert float(one.with_sigma(sigma).strong(delta="1e-5")) <= 0.2
-    assert float(one.with_sigma(0.99 * sigma).strong(delta="1e-5")) > 0.2
+    assert answer.tree == federated.tree()
+    sigma = float(federated.sigma_for(epsilon="0.2", delta="1e-5"))
+    assert float(federated.with_sigma(sigma).strong(delta="1e-5")) <= 0.2
+    assert float(federated.with_sigma(0.99 * sigma).strong(delta="1e-5")) > 0.2
     assert float(plan(rounds=1, client_rate="0.02").strong(delta="0.03")) == 0.0
 
 
@@ -111,8 +111,8 @@ def test_more_of_it_costs_more(name: str, values: tuple[object, ...]) -> None:
     delta=st.sampled_from(["1e-3", "1e-5", "1e-9"]),
 )
 def test_laws_of_every_row(rate: str, rounds: int, sigma: str, clients: int, delta: str) -> None:
-    one = plan(client_rate=rate, rounds=rounds, sigma=sigma, clients=clients)
-    result = list(one.rows(delta=delta))
+    federated = plan(client_rate=rate, rounds=rounds, sigma=sigma, clients=clients)
+    result = list(federated.rows(delta=delta))
     by_name = {(row.name, row.notion): row.answer for row in result if row.printed is None}
     # one release serves all helper models: strong costs what weak does
     two, full = by_name["two-level", "strong"], by_name["exact", "weak"]
@@ -140,19 +140,21 @@ def test_laws_of_every_row(rate: str, rounds: int, sigma: str, clients: int, del
 def test_number_of_clients_changes_nothing_but_the_printed_strong_forms() -> None:
     few, many = rows(plan(clients=2)), rows(plan(clients=1000))
     assert few["two-level", "strong"].answer == many["two-level", "strong"].answer
-    one, other = few["paper", "strong"].printed, many["paper", "strong"].printed
-    assert one is not None and other is not None
+    of_few, of_many = few["paper", "strong"].printed, many["paper", "strong"].printed
+    assert of_few is not None and of_many is not None
     # here p^2 = 1/4 is above the variation of a round, so both are compositions of K R (m - 1) steps
     step = dp.WithoutReplacement(Fraction(16, 600))(dp.Gaussian(sigma=1))
-    for printed, observers in ((one, 1), (other, 999)):
+    for printed, observers in ((of_few, 1), (of_many, 999)):
         run = step * (38 * 194 * observers)
         assert printed.value == pytest.approx(float(run.epsilon(delta="1e-5")), rel=1e-7)
 
 
 def test_theorem_1_as_printed_where_the_coin_counts() -> None:
     """p = 0.1: g_p is flat in the middle. Whole batches of one step: a mixture that can be summed."""
-    one = plan(client_rate="0.1", batch_size=600, local_steps=1, rounds=30, sigma=4, clients=2)
-    printed = rows(one)["paper", "weak"].printed
+    federated = plan(
+        client_rate="0.1", batch_size=600, local_steps=1, rounds=30, sigma=4, clients=2
+    )
+    printed = rows(federated)["paper", "weak"].printed
     assert printed is not None and printed.status == "refuted"
     # losses of N(mu, 1) against N(0, 1) nearer to 0 than `edge` become 0, until p^2 is left
     mu, rounds = 0.25, 30
@@ -192,29 +194,29 @@ def test_theorem_1_holds_without_a_coin_and_pays_for_each_observer() -> None:
 
 def test_a_secret_coin_is_not_relied_upon() -> None:
     public, secret = plan(), plan(participation="secret")
-    one, other = public.strong(delta="1e-5"), secret.strong(delta="1e-5")
-    assert one.upper == other.upper and other.lower is None and other.side is dp.Side.UPPER
-    assert any("secret" in str(assumption) for assumption in other.assumptions)
+    seen, hidden = public.strong(delta="1e-5"), secret.strong(delta="1e-5")
+    assert seen.upper == hidden.upper and hidden.lower is None and hidden.side is dp.Side.UPPER
+    assert any("secret" in str(assumption) for assumption in hidden.assumptions)
     assert plan(participation="secret", client_rate=1).strong(delta="1e-5").lower is not None
 
 
 def test_the_last_sync_spares_a_little() -> None:
-    one = plan(rounds=3, client_rate="0.4", batch_size=60)
-    two, spared = one.strong(delta="1e-4"), one.until_last_sync(delta="1e-4")
+    federated = plan(rounds=3, client_rate="0.4", batch_size=60)
+    two, spared = federated.strong(delta="1e-4"), federated.until_last_sync(delta="1e-4")
     assert 0.5 * float(two) < float(spared) < float(two)
-    names = [row.name for row in one.rows(delta="1e-4")]
+    names = [row.name for row in federated.rows(delta="1e-4")]
     assert names.count("last-sync") == 1
 
 
 def test_noise_for_a_target_meets_it_and_less_does_not() -> None:
-    one = plan()
-    result = one.sigma_for(epsilon=8, delta="1e-5")
+    federated = plan()
+    result = federated.sigma_for(epsilon=8, delta="1e-5")
     sigma = float(result)
-    assert float(one.with_sigma(sigma).strong(delta="1e-5")) <= 8.0
-    assert float(one.with_sigma(sigma * 0.999).strong(delta="1e-5")) > 8.0
-    by = {row.name: float(row.answer) for row in one.sigma_rows(epsilon=8, delta="1e-5")}
+    assert float(federated.with_sigma(sigma).strong(delta="1e-5")) <= 8.0
+    assert float(federated.with_sigma(sigma * 0.999).strong(delta="1e-5")) > 8.0
+    by = {row.name: float(row.answer) for row in federated.sigma_rows(epsilon=8, delta="1e-5")}
     assert by["two-level"] < by["exact"]
-    assert one.with_sigma(by["clt"]).mu_clt == pytest.approx(_mu(8.0), rel=1e-6)
+    assert federated.with_sigma(by["clt"]).mu_clt == pytest.approx(_mu(8.0), rel=1e-6)
 
 
 def _mu(epsilon: float) -> float:
@@ -257,6 +259,6 @@ def test_nonsense_is_refused(wrong: dict[str, object]) -> None:
 
 
 def test_a_limit_that_overflows_is_left_out() -> None:
-    one = plan(sigma="0.02", rounds=2, local_steps=2, batch_size=600)
-    assert math.isinf(one.mu_clt)
-    assert "clt" not in [row.name for row in one.rows(delta="1e-5")]
+    federated = plan(sigma="0.02", rounds=2, local_steps=2, batch_size=600)
+    assert math.isinf(federated.mu_clt)
+    assert "clt" not in [row.name for row in federated.rows(delta="1e-5")]

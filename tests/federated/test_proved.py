@@ -17,7 +17,7 @@ DELTA = Fraction(1, 10**5)
 
 
 def plan(**changed: Any) -> PriFedSync:
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "clients": 9,
         "client_rate": "0.3",
         "batch_size": 60,
@@ -26,19 +26,19 @@ def plan(**changed: Any) -> PriFedSync:
         "rounds": 12,
         "sigma": 3,
     }
-    return PriFedSync(**(given | changed))
+    return PriFedSync(**(arguments | changed))
 
 
-def whole(one: PriFedSync, ask: Any, epsilon: float) -> bool:
-    rounds = Rounds(lambda k: one.local() * k, one.client_rate, one.rounds)
+def whole(federated: PriFedSync, ask: Any, epsilon: float) -> bool:
+    rounds = Rounds(lambda k: federated.local() * k, federated.client_rate, federated.rounds)
     result: bool = ask(rounds, Fraction(epsilon), DELTA)
     return result
 
 
 def test_a_proof_holds_at_the_closed_form_and_no_lower() -> None:
     """Whole batches: delta is `theorem1_gaussian`, so the epsilon of a proof can be checked by it."""
-    one = plan()
-    answer = one.strong(delta=DELTA, prove=True)
+    federated = plan()
+    answer = federated.strong(delta=DELTA, prove=True)
     assert answer.strength is dp.Strength.PROVED and answer.side is dp.Side.TWO_SIDED
     assert answer.lower is not None and answer.upper is not None
     assert answer.upper - answer.lower < 1e-7 * answer.upper
@@ -46,26 +46,26 @@ def test_a_proof_holds_at_the_closed_form_and_no_lower() -> None:
     low, high = (theorem1_gaussian(mu, 0.3, 12, end) for end in (answer.lower, answer.upper))
     assert high <= 1e-5 <= low
     # a part in a million below nothing is proven above, and the other way round
-    assert whole(one, Rounds.above, answer.upper) and not whole(
-        one, Rounds.above, answer.lower * (1 - 1e-6)
+    assert whole(federated, Rounds.above, answer.upper) and not whole(
+        federated, Rounds.above, answer.lower * (1 - 1e-6)
     )
-    assert whole(one, Rounds.below, answer.lower) and not whole(
-        one, Rounds.below, answer.upper * (1 + 1e-6)
+    assert whole(federated, Rounds.below, answer.lower) and not whole(
+        federated, Rounds.below, answer.upper * (1 + 1e-6)
     )
 
 
 @pytest.mark.parametrize("delta", ["0.2", "1e-5", "1e-12"])
 def test_a_proof_is_the_engines_answer_and_a_hair(delta: str) -> None:
-    one = plan(batch_size=12, local_steps=20, rounds=6)
-    engine, proof = one.strong(delta=delta), one.strong(delta=delta, prove=True)
+    federated = plan(batch_size=12, local_steps=20, rounds=6)
+    engine, proof = federated.strong(delta=delta), federated.strong(delta=delta, prove=True)
     assert proof.strength is dp.Strength.PROVED
     assert engine.upper is not None and proof.upper is not None
     assert engine.upper <= proof.upper <= engine.upper * (1 + 2e-8)
     assert engine.lower is not None and proof.lower is not None
     assert engine.lower * (1 - 2e-8) <= proof.lower <= engine.lower
-    weak = one.weak(delta=delta, prove=True)
+    weak = federated.weak(delta=delta, prove=True)
     assert weak.upper == proof.upper and weak.lower is not None and weak.lower <= proof.lower
-    loose = one.weak(delta=delta).lower
+    loose = federated.weak(delta=delta).lower
     assert loose is not None
     assert loose == weak.lower == 0.0 or loose * (1 - 2e-8) <= weak.lower < loose
 
@@ -113,9 +113,9 @@ def test_what_a_proof_leaves_out_is_charged() -> None:
     """Small deltas of few rounds, and rounds so many that they hardly happen."""
     tiny = 2.0**-40
     ends = {1: (tiny, tiny), 2: (0.5, 0.5)}
-    half, here = Fraction(1, 2), Fraction(1, 8)
-    assert not judged(Rounds.above, ends, half, here)
-    assert judged(Rounds.above, ends, half, here + Fraction(3, 4) * Fraction(tiny))
+    half, eighth = Fraction(1, 2), Fraction(1, 8)
+    assert not judged(Rounds.above, ends, half, eighth)
+    assert judged(Rounds.above, ends, half, eighth + Fraction(3, 4) * Fraction(tiny))
     rare, ends = Fraction(1, 10**10), {1: (0.5, 0.5), 2: (0.5, 0.5)}
     once = 2 * rare * (1 - rare) / 2
     assert not judged(Rounds.above, ends, rare, once)
@@ -123,8 +123,8 @@ def test_what_a_proof_leaves_out_is_charged() -> None:
 
 
 def test_what_is_proven_already_stays() -> None:
-    one = plan(client_rate=1)
-    assert one.strong(delta=DELTA, prove=True) == one.strong(delta=DELTA)
+    federated = plan(client_rate=1)
+    assert federated.strong(delta=DELTA, prove=True) == federated.strong(delta=DELTA)
     secret = plan(participation="secret").strong(delta=DELTA, prove=True)
     assert secret.strength is dp.Strength.PROVED and secret.lower is None
 

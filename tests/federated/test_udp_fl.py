@@ -102,8 +102,8 @@ def test_the_number_of_rounds_that_is_missing() -> None:
     plan = UDPFL(clients=[Client(name="a", noise=1, delta="0.1")], rounds=100)
     exact, wrong, right = plan.rows()
     assert wrong.printed is not None and wrong.printed.status == "refuted"
-    one = dp.Gaussian(sigma=1).epsilon(delta="0.1", method="rdp-mironov")
-    assert wrong.printed.value == pytest.approx(one.value, rel=1e-12)
+    single = dp.Gaussian(sigma=1).epsilon(delta="0.1", method="rdp-mironov")
+    assert wrong.printed.value == pytest.approx(single.value, rel=1e-12)
     assert wrong.answer == exact.answer and wrong.printed.value < 0.1 * float(exact.answer)
     # T/(2 sigma^2) + sqrt(2 T L)/sigma, the optimum over real orders
     closed = 50.0 + math.sqrt(2 * 100 * math.log(10))
@@ -116,8 +116,8 @@ def test_many_coordinates() -> None:
     """Laplace noise under l2 clipping costs sqrt(n) more; staircase noise is per number."""
     wide = Client(name="a", mechanism="laplace", noise=100, coordinates=25, delta="1e-5")
     narrow = Client(name="a", mechanism="laplace", noise=20, delta="1e-5")
-    one, other = (float(c.run(50).epsilon(delta="1e-5")) for c in (wide, narrow))
-    assert one == pytest.approx(other, rel=1e-9) and one >= other * (1 - 1e-12)
+    of_wide, of_narrow = (float(c.run(50).epsilon(delta="1e-5")) for c in (wide, narrow))
+    assert of_wide == pytest.approx(of_narrow, rel=1e-9) and of_wide >= of_narrow * (1 - 1e-12)
     in_l1 = Client(name="a", mechanism="laplace", noise=20, coordinates=25, clip="l1", delta="1e-5")
     assert in_l1.step() == narrow.step()
     stairs = Client(name="a", mechanism="staircase", noise="0.1", coordinates=3, delta="1e-5")
@@ -147,9 +147,9 @@ def test_clients_do_not_touch_each_other() -> None:
     ],
 )
 def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
-    given: dict[str, Any] = {"name": "a", "noise": 1, "delta": "1e-5"}
+    arguments: dict[str, Any] = {"name": "a", "noise": 1, "delta": "1e-5"}
     with pytest.raises(dp.InvalidArgument) as refusal:
-        Client(**(given | wrong))
+        Client(**(arguments | wrong))
     assert refusal.value.argument in wrong
 
 
@@ -181,12 +181,12 @@ def test_a_coin_of_its_own_spends_less() -> None:
 @pytest.mark.parametrize("kind", ["sampled", "staircase"])
 def test_sampled_records_under_a_coin(kind: str) -> None:
     """On a lattice: within the budget, never more noise than without a coin, and surely so."""
-    given: dict[str, Any] = {"name": kind, "client_rate": "0.5", **BUDGET}
+    arguments: dict[str, Any] = {"name": kind, "client_rate": "0.5", **BUDGET}
     if kind == "sampled":
-        given["sample_rate"] = "0.1"
+        arguments["sample_rate"] = "0.1"
     else:
-        given["mechanism"] = kind
-    client = Client(**given)
+        arguments["mechanism"] = kind
+    client = Client(**arguments)
     result = alone(client, rounds=20)
     full = client.without_coin().smallest_noise(20, 2)
     noise = float(result.noise)
@@ -194,9 +194,9 @@ def test_sampled_records_under_a_coin(kind: str) -> None:
     spent = result.epsilon
     assert spent.upper is not None and spent.upper <= 1.0
     # what a coin is, in a run of one round: delta(eps) = p delta of the steps
-    one = client.with_noise(noise)
-    inner = one.run(2).delta(epsilon="0.05")
-    coin = one.plan(1, 2).delta(epsilon="0.05")
+    noisy = client.with_noise(noise)
+    inner = noisy.run(2).delta(epsilon="0.05")
+    coin = noisy.plan(1, 2).delta(epsilon="0.05")
     assert coin.upper is not None and inner.lower is not None and inner.upper is not None
     assert coin.upper >= 0.5 * inner.lower * (1 - 1e-9)
     assert coin.upper <= 0.5 * inner.upper * (1 + 1e-2) + 1e-12

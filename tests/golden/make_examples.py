@@ -131,8 +131,8 @@ def fixed_example() -> Row:
     row["mpmath_delta_relative_gap"] = float(
         delta_fixed_size("1", "0.05", 200, "5") / mpf(value) - 1
     )
-    one = delta(Plan([(FixedSizeGaussian("1", "0.05"), 1)]), "2").value
-    row["one_step_gap"] = float(fixed_size_gaussian("1", "0.05", mpf(2)) / mpf(one) - 1)
+    single = delta(Plan([(FixedSizeGaussian("1", "0.05"), 1)]), "2").value
+    row["one_step_gap"] = float(fixed_size_gaussian("1", "0.05", mpf(2)) / mpf(single) - 1)
     return row
 
 

@@ -104,10 +104,10 @@ def fill(
     failed: list[Row] = []
     start = time.process_time()
     n_zero = 0
-    known = cached(section)
+    kept = cached(section)
     for kind, args in draws:
         try:
-            row = known.get(json.dumps(args)) or with_limit(
+            row = kept.get(json.dumps(args)) or with_limit(
                 limit,
                 lambda args=args: work(*args),  # type: ignore[misc]
             )

@@ -89,8 +89,8 @@ def test_the_plan_is_what_the_event_says(model: tuple[Any, Any, Any]) -> None:
 def test_it_is_never_above_flowers_own(model: tuple[Any, Any, Any]) -> None:
     """Theirs is a Renyi bound (under replace-one per sensitivity): above the exact number."""
     ours, theirs = accountant(model), RdpAccountant(config(*model[:2]))
-    for one in (ours, theirs):
-        one.compose(EVENT, 10)
+    for counter in (ours, theirs):
+        counter.compose(EVENT, 10)
     assert ours.get_epsilon(DELTA) <= theirs.get_epsilon(DELTA)
 
 

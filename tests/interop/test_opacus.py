@@ -186,10 +186,10 @@ LATTICE = 1e-3
 @given(noise=st.floats(0.05, 1e6), rate=st.floats(1e-5, 1), passes=st.floats(1e-3, 1000))
 def test_epsilon_is_total_and_falls_with_noise(noise: float, rate: float, passes: float) -> None:
     steps = math.ceil(passes / rate)
-    here = history.epsilon([(noise, rate, steps)], DELTA)
-    assert 0 <= here < math.inf
-    assert history.epsilon([(2 * noise, rate, steps)], DELTA) <= here * (1 + LATTICE)
-    assert history.epsilon([(noise, rate, steps)] * 2, DELTA) >= here * (1 - LATTICE)
+    epsilon = history.epsilon([(noise, rate, steps)], DELTA)
+    assert 0 <= epsilon < math.inf
+    assert history.epsilon([(2 * noise, rate, steps)], DELTA) <= epsilon * (1 + LATTICE)
+    assert history.epsilon([(noise, rate, steps)] * 2, DELTA) >= epsilon * (1 - LATTICE)
 
 
 @pytest.mark.parametrize("noise", [1e-300, 1e-19, 1e-3, 0.011, 20.0, 1e6, 1e300, math.inf])
@@ -231,10 +231,10 @@ def test_how_often_a_record_is_in_a_sample(rate: float, steps: int) -> None:
 
 
 def test_the_order_of_a_history_does_not_matter() -> None:
-    one, two = (1.1, 0.01, 100), (0.9, 0.02, 50)
-    assert history.epsilon([one, two], DELTA) == history.epsilon([two, one], DELTA)
-    assert history.epsilon([one, two, one], DELTA) == history.epsilon(
-        [(1.1, 0.01, 200), two], DELTA
+    first, second = (1.1, 0.01, 100), (0.9, 0.02, 50)
+    assert history.epsilon([first, second], DELTA) == history.epsilon([second, first], DELTA)
+    assert history.epsilon([first, second, first], DELTA) == history.epsilon(
+        [(1.1, 0.01, 200), second], DELTA
     )
 
 
@@ -256,8 +256,8 @@ def test_accumulated_samples_count_for_what_they_are() -> None:
     p = sum(chance * norm.pdf(x, i, 1.1) for i, chance in enumerate(chances))
     q = norm.pdf(x, 0, 1.1)
     truth = max(
-        np.trapezoid(np.maximum(one - math.exp(epsilon) * other, 0), x)
-        for one, other in ((p, q), (q, p))
+        np.trapezoid(np.maximum(above - math.exp(epsilon) * below, 0), x)
+        for above, below in ((p, q), (q, p))
     )
     step = opacus.step_of(optimizer, sample_rate=rate, accumulated=2)
     assert step.delta(epsilon=epsilon).lower > truth
@@ -305,5 +305,5 @@ def test_a_real_loop_with_one_mistake(
     """Each breaks one assumption, and is found by that check and no other."""
     step = dp.Poisson(plan.get("rate", "1/8"))(dp.Gaussian(noise_multiplier=1.1, clip=0.5))
     ran = replace(real_loop(**run), **measured)
-    results = [str(one.status) for one in ran.compare(step * plan.get("steps", 48))]
+    results = [str(each.status) for each in ran.compare(step * plan.get("steps", 48))]
     assert results == ["violated" if i == check else "held" for i in range(6)]

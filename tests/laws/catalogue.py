@@ -168,8 +168,8 @@ class Drawn:
 
     def but(self, **changes: Any) -> Drawn:
         """The same plan with a parameter, the rate or the number of steps changed."""
-        own = {name: changes.pop(name) for name in list(changes) if name in ("rate", "steps")}
-        return dataclasses.replace(self, values={**self.values, **changes}, **own)
+        shared = {name: changes.pop(name) for name in list(changes) if name in ("rate", "steps")}
+        return dataclasses.replace(self, values={**self.values, **changes}, **shared)
 
     @property
     def method(self) -> str:
@@ -377,20 +377,20 @@ def converged(*answers: Answer) -> bool:
     return all(answer.strength >= Strength.CONVERGED for answer in answers)
 
 
-def not_more(one: Answer, other: Answer) -> None:
-    """`one` is at most `other`: as far as is certain, and between converged values to 1e-8."""
-    assert ends(one)[0] <= ends(other)[1], f"{one} is above {other}"
-    if converged(one, other) and one.side == other.side:
-        for mine, theirs in ((one.value, other.value), (one.upper, other.upper)):
+def not_more(smaller: Answer, larger: Answer) -> None:
+    """The first is at most the second: as far as is certain, and between converged values to 1e-8."""
+    assert ends(smaller)[0] <= ends(larger)[1], f"{smaller} is above {larger}"
+    if converged(smaller, larger) and smaller.side == larger.side:
+        for mine, theirs in ((smaller.value, larger.value), (smaller.upper, larger.upper)):
             assert mine is not None
             assert theirs is not None
-            assert mine <= theirs * (1 + 1e-8) + 1e-300, f"{one} is above {other}"
+            assert mine <= theirs * (1 + 1e-8) + 1e-300, f"{smaller} is above {larger}"
 
 
-def same(one: Answer, other: Answer) -> None:
+def same(first: Answer, second: Answer) -> None:
     """Both brackets hold the same number."""
-    not_more(one, other)
-    not_more(other, one)
+    not_more(first, second)
+    not_more(second, first)
 
 
 def total(parts: Sequence[Node]) -> Node:

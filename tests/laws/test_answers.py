@@ -88,9 +88,9 @@ def test_json_round_trip_gives_the_same_answer(
     again = dp.from_json(node.to_json())
     assert again == node
     assert dp.from_dict(json.loads(json.dumps(node.to_dict()))) == node
-    one, two = (one.epsilon(delta=delta, method=plan.method) for one in (node, again))
-    assert (one.value, one.lower, one.upper) == (two.value, two.lower, two.upper)
-    assert one.adjacency is two.adjacency is plan.adjacency
+    first, second = (x.epsilon(delta=delta, method=plan.method) for x in (node, again))
+    assert (first.value, first.lower, first.upper) == (second.value, second.lower, second.upper)
+    assert first.adjacency is second.adjacency is plan.adjacency
 
 
 @over(DISTINCT)

@@ -135,7 +135,7 @@ def test_delta_of_a_target(value: Any) -> None:
 def test_epsilon(value: Any) -> None:
     refused(lambda: dp.noise_multiplier(epsilon=value, delta=1e-5), "epsilon")
     if isinstance(value, list | np.ndarray) and len(value):  # several epsilons: an answer each
-        assert np.array_equal(PLAN.delta(value).upper, [PLAN.delta(one).upper for one in value])
+        assert np.array_equal(PLAN.delta(value).upper, [PLAN.delta(each).upper for each in value])
     else:
         refused(lambda: PLAN.delta(epsilon=value), "epsilon")
     if not isinstance(value, list | np.ndarray):

@@ -32,10 +32,10 @@ def asked(plan: Node, drawn: Drawn, delta: float) -> Answer:
     return plan.epsilon(delta=delta, method=drawn.method, adjacency=drawn.adjacency)
 
 
-def identical(one: Answer, other: Answer) -> None:
+def identical(first: Answer, second: Answer) -> None:
     """The same plan written in two ways: the same releases, hence the same floats."""
-    assert (one.value, one.lower, one.upper) == (other.value, other.lower, other.upper)
-    assert one.strength is other.strength
+    assert (first.value, first.lower, first.upper) == (second.value, second.lower, second.upper)
+    assert first.strength is second.strength
 
 
 @over(COMPOSED)
@@ -56,28 +56,28 @@ def test_a_repetition_is_so_many_copies(
     )
     for plan in copies:
         assert plan.releases() == whole.releases() == ((step.releases()[0][0], n * m),)
-    one = data.draw(st.sampled_from(copies))
+    single = data.draw(st.sampled_from(copies))
     if n * m <= cell.kind.most_steps or SEARCH:
-        identical(asked(one, drawn, delta), asked(whole, drawn, delta))
+        identical(asked(single, drawn, delta), asked(whole, drawn, delta))
 
 
 @over(tuple(cell for cell in COMPOSED if cell in PAIRED))
 @law(data=st.data(), delta=deltas)
 def test_commutes_and_associates(cell: Combination, data: st.DataObject, delta: float) -> None:
-    one, two = data.draw(cell.plans(common=True)), data.draw(cell.plans(common=True))
+    first, second = data.draw(cell.plans(common=True)), data.draw(cell.plans(common=True))
     third = dp.Gaussian(sigma=data.draw(powers(-0.3, 1)))
-    a, b = one.hit(min(one.steps, 100)).node, two.hit(min(two.steps, 10)).node
+    a, b = first.hit(min(first.steps, 100)).node, second.hit(min(second.steps, 10)).node
     left = (a + b) + third
     orders = (a + (b + third), b + a + third, third + b + a, a + third + b)
     for plan in orders:
         assert dict(plan.releases()) == dict(left.releases())
     if not cell.kind.settled:  # the same releases, and seconds for their composition
         return
-    whole = asked(left, one, delta)
-    same(asked(data.draw(st.sampled_from(orders)), one, delta), whole)
+    whole = asked(left, first, delta)
+    same(asked(data.draw(st.sampled_from(orders)), first, delta), whole)
     # and a plan costs no less than either half
-    not_more(asked(a, one, delta), whole)
-    not_more(asked(b, one, delta), whole)
+    not_more(asked(a, first, delta), whole)
+    not_more(asked(b, first, delta), whole)
 
 
 @law(
@@ -95,12 +95,12 @@ def test_gaussians_under_one_coin_are_one_gaussian(
     inner = total([dp.Gaussian(sigma=sigma) * count for sigma, count in sigmas])
     sigma = sum(count / sigma**2 for sigma, count in sigmas) ** -0.5
     nested = dp.Poisson(rate)(inner) * steps
-    one = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps).epsilon(delta=delta)
-    same(nested.epsilon(delta=delta), one)
+    sampled = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps).epsilon(delta=delta)
+    same(nested.epsilon(delta=delta), sampled)
     # and never more than a fresh coin for each: those are revealed less by each release
-    if sum(count for _, count in sigmas) > 1 and converged(one) and one.value > 0:
+    if sum(count for _, count in sigmas) > 1 and converged(sampled) and sampled.value > 0:
         fresh = total([dp.Poisson(rate)(dp.Gaussian(sigma=s)) * (n * steps) for s, n in sigmas])
-        assert ends(fresh.epsilon(delta=delta))[0] <= ends(one)[1]
+        assert ends(fresh.epsilon(delta=delta))[0] <= ends(sampled)[1]
 
 
 @over(tuple(cell for cell in PAIRED if cell.sampler))

@@ -38,15 +38,15 @@ CASES = [
 ]
 
 
-def agree(name: str, question: str, points: np.ndarray, found: np.ndarray) -> None:
+def agree(name: str, question: str, points: np.ndarray, values: np.ndarray) -> None:
     """Among many a point is what it is alone."""
     plan, (_, _, within) = PLANS[name](), QUESTIONS[question]
-    assert found.shape == points.shape and not np.isnan(found).any()
+    assert values.shape == points.shape and not np.isnan(values).any()
     places = [1, points.size // 3, points.size - 2]
     alone = [float(np.asarray(getattr(plan, question)(float(points[k]))).item()) for k in places]
     # a lower bound of a curve may be nearer to it among many, and never much farther
-    assert np.all(found[places] >= np.array(alone) * (1 - within) - 2e-6)
-    assert np.allclose(found[places], alone, rtol=within, atol=1e-5 if within == 0.0 else 1e-12)
+    assert np.all(values[places] >= np.array(alone) * (1 - within) - 2e-6)
+    assert np.allclose(values[places], alone, rtol=within, atol=1e-5 if within == 0.0 else 1e-12)
 
 
 @pytest.mark.parametrize(

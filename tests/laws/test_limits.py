@@ -81,8 +81,10 @@ def test_a_small_step_makes_a_small_difference(
 ) -> None:
     """log delta has slope above -(1 + its own tail): a hair in epsilon is a hair in delta."""
     plan = data.draw(cell.plans(common=True))
-    one, two = plan.delta(epsilon), plan.delta(epsilon * (1 + 1e-9))
-    if one.strength is two.strength:
-        assert two.value <= one.value * (1 + 1e-8) + 1e-300
+    first, second = plan.delta(epsilon), plan.delta(epsilon * (1 + 1e-9))
+    if first.strength is second.strength:
+        assert second.value <= first.value * (1 + 1e-8) + 1e-300
         # delta(eps) - delta(eps') <= e^{eps'} - e^eps, and convexity bounds its fall
-        assert one.value - two.value <= (math.expm1(epsilon * 1.1e-9) * math.exp(epsilon)) + 1e-9
+        assert (
+            first.value - second.value <= (math.expm1(epsilon * 1.1e-9) * math.exp(epsilon)) + 1e-9
+        )

@@ -79,11 +79,16 @@ def test_epsilon_in_delta(
     plan = data.draw(cell.plans())
     smaller = float(short(delta / float(factor)))
     assume(0.0 < smaller < delta)
-    one, other = plan.epsilon(delta), plan.epsilon(smaller)
-    not_more(one, other)
-    if converged(one, other) and cell.exact and one.value > 0 and factor == 8:
+    larger_delta, smaller_delta = plan.epsilon(delta), plan.epsilon(smaller)
+    not_more(larger_delta, smaller_delta)
+    if (
+        converged(larger_delta, smaller_delta)
+        and cell.exact
+        and larger_delta.value > 0
+        and factor == 8
+    ):
         # from the slope of log delta alone: epsilon falls by at least that much where it's known
-        assert ends(one)[0] <= ends(other)[1]
+        assert ends(larger_delta)[0] <= ends(smaller_delta)[1]
 
 
 @over(DISTINCT)

@@ -47,11 +47,11 @@ def test_d02_every_count_counts(cell: Combination, data: st.DataObject, delta: f
     step = drawn.step
     for method in (drawn.method, "rdp") if cell.kind.settled else ("rdp",):
         listed = total([step * 7, *[step] * 93])
-        one, hundred, counted = (
+        single, hundred, counted = (
             plan.epsilon(delta=delta, method=method, adjacency=cell.adjacency)
             for plan in (step, step * 100, listed)
         )
-        not_more(one, hundred)
+        not_more(single, hundred)
         assert hundred.value == counted.value
 
 
@@ -159,8 +159,8 @@ def test_d09_a_coin_held_over_local_steps_is_not_a_coin_per_step(
     """FL4Health multiplied the rates: 5.1 where the coin per round costs 48.2."""
     rounds, delta = 20, 1e-5
     held = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma) * inner) * rounds).epsilon(delta=delta)
-    one = dp.Poisson(rate)(dp.Gaussian(sigma=sigma / math.sqrt(inner))) * rounds
-    same(held, one.epsilon(delta=delta))
+    flat = dp.Poisson(rate)(dp.Gaussian(sigma=sigma / math.sqrt(inner))) * rounds
+    same(held, flat.epsilon(delta=delta))
     fresh = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * (inner * rounds)).epsilon(delta=delta)
     not_more(fresh, held)
     if converged(held) and held.value > 0.01:

@@ -61,12 +61,12 @@ MOST = {"sigma": (0.02, 1e6), "b": (0.02, 1e6), "epsilon": (1e-9, 500.0)}
 """Bounds of a search, by the name of the parameter."""
 
 
-def within(found: Answer, met: Answer, missed: Answer, target: float) -> None:
+def within(calibrated: Answer, met: Answer, missed: Answer, target: float) -> None:
     """The safe end meets the target; a value 1e-6 nearer to the edge does not."""
     assert met.upper is not None
-    assert met.upper <= target * (1 + 1e-12), f"{found} misses the target: {met}"
+    assert met.upper <= target * (1 + 1e-12), f"{calibrated} misses the target: {met}"
     assert missed.upper is not None
-    assert missed.upper > target, f"{found} is more than 1e-6 below the target: {missed}"
+    assert missed.upper > target, f"{calibrated} is more than 1e-6 below the target: {missed}"
 
 
 @over(tuple(cell for cell in PAIRED if str(cell.kind) in ("gaussian", "laplace", "pure-dp")))

@@ -62,7 +62,7 @@ def test_all_or_none(ledger: dp.Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    ("charges", "label", "told"),
+    ("charges", "label", "message"),
     [
         ({"client 1": STEP}, "", "with a label"),
         ({}, "round", "with a label"),
@@ -74,10 +74,10 @@ def test_all_or_none(ledger: dp.Ledger) -> None:
     ],
 )
 def test_what_cannot_be_charged(
-    ledger: dp.Ledger, charges: dict[str, dp.Node], label: str, told: str
+    ledger: dp.Ledger, charges: dict[str, dp.Node], label: str, message: str
 ) -> None:
     ledger.spend({"client 1": STEP}, label="used")
-    with pytest.raises(dp.InvalidArgument, match=told):
+    with pytest.raises(dp.InvalidArgument, match=message):
         ledger.spend(charges, label=label)
     assert ledger.lines == 3
 
@@ -173,12 +173,12 @@ def test_without_a_budget_nothing_is_refused(tmp_path: Path) -> None:
 def test_a_loop_that_a_filter_ends_early_is_told(tmp_path: Path) -> None:
     """Its run ends far below what the same budget allows a plan; once, and with both numbers."""
     with dp.Ledger(tmp_path / "a", budget=BUDGET) as ledger:
-        here = ledger.remaining.steps(STEP)
+        steps = ledger.remaining.steps(STEP)
         ledger.spend(STEP)
         ledger.spend(STEP)
-        with pytest.warns(UserWarning, match=f"after {here} releases.* plan= holds [0-9]+ within"):
+        with pytest.warns(UserWarning, match=f"after {steps} releases.* plan= holds [0-9]+ within"):
             ledger.spend(STEP)
-        ledger.spend(STEP * (here - 4))
+        ledger.spend(STEP * (steps - 4))
         ledger.spend(STEP)
         with pytest.raises(dp.BudgetExceeded, match="does not fit into what is left of epsilon 4"):
             ledger.spend(STEP)

@@ -213,9 +213,9 @@ def test_the_block_and_the_decorator(tmp_path: Path) -> None:
 
 def test_two_open_ledgers_of_one_process_and_threads(tmp_path: Path) -> None:
     """Every object sees what the others spent; threads share one object."""
-    one = dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 50)
+    first = dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 50)
     two = dp.Ledger(tmp_path / "a")
-    one.spend(STEP * 10)
+    first.spend(STEP * 10)
     assert two.remaining.steps(STEP) == 40
     refused = []
 
@@ -231,8 +231,8 @@ def test_two_open_ledgers_of_one_process_and_threads(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(refused) == 20 and one.would_exceed(STEP)
-    assert one.plan == STEP * 50
+    assert len(refused) == 20 and first.would_exceed(STEP)
+    assert first.plan == STEP * 50
 
 
 FORK = """
@@ -315,10 +315,10 @@ def test_names_and_labels_in_any_script(tmp_path: Path) -> None:
 )
 def test_a_copy_is_the_same_file_opened_again(tmp_path: Path, again: Callable[..., Any]) -> None:
     """As a worker process that was started afresh gets it."""
-    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 5) as one, again(one) as two:
-        for ledger in (one, two, one, two):
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 5) as first, again(first) as second:
+        for ledger in (first, second, first, second):
             ledger.spend(STEP)
-        assert one.remaining.steps(STEP) == two.remaining.steps(STEP) == 1
+        assert first.remaining.steps(STEP) == second.remaining.steps(STEP) == 1
     reader = dp.Ledger(tmp_path / "a", read_only=True)
     with pytest.raises(dp.InvalidArgument, match="read-only"):
         again(reader).spend(STEP)

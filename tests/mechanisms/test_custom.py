@@ -73,8 +73,8 @@ def test_moments_give_what_zcdp_gives() -> None:
         dp.Custom(rdp=lambda order: order / 8),
         dp.Custom(moment=lambda s: math.exp(s * (s + 1) / 8)),
     ):
-        answer, known = (custom * 4).epsilon(delta=1e-6), zcdp.epsilon(delta=1e-6)
-        assert answer.upper == pytest.approx(known.upper, rel=1e-9)
+        answer, of_zcdp = (custom * 4).epsilon(delta=1e-6), zcdp.epsilon(delta=1e-6)
+        assert answer.upper == pytest.approx(of_zcdp.upper, rel=1e-9)
         assert str(answer.side) == "upper"
         with pytest.raises(dp.Unsupported, match="cannot be amplified by sampling"):
             (dp.Poisson(0.1)(custom) * 3).epsilon(delta=1e-6)
@@ -82,10 +82,10 @@ def test_moments_give_what_zcdp_gives() -> None:
 
 @given(eps=st.floats(0.1, 5), delta=st.floats(1e-9, 0.1))
 def test_one_point_is_approximate_dp(eps: float, delta: float) -> None:
-    custom, known = dp.Custom(profile=[(eps, delta)]), dp.ApproxDP(epsilon=eps, delta=delta)
-    for node, other in ((custom, known), (custom * 3, known * 3)):
-        one, two = (n.delta(epsilon=eps / 2, method="exact").value for n in (node, other))
-        assert one == pytest.approx(two, rel=1e-9)
+    custom, approximate = dp.Custom(profile=[(eps, delta)]), dp.ApproxDP(epsilon=eps, delta=delta)
+    for node, other in ((custom, approximate), (custom * 3, approximate * 3)):
+        left, right = (n.delta(epsilon=eps / 2, method="exact").value for n in (node, other))
+        assert left == pytest.approx(right, rel=1e-9)
 
 
 def test_points_that_others_imply_change_nothing() -> None:
@@ -164,7 +164,7 @@ def test_tables_and_points_are_saved_and_functions_are_not(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("1,2,3\n", "line 1 of .* must be two numbers"),
         ("epsilon,delta\n1,x\n", "line 2 of"),
@@ -186,10 +186,10 @@ def test_tables_and_points_are_saved_and_functions_are_not(tmp_path: Path) -> No
     ],
     ids=range(17),
 )
-def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: str, told: str) -> None:
+def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "profile.csv"
     file.write_text(content)
-    with pytest.raises(dp.InvalidArgument, match=told) as caught:
+    with pytest.raises(dp.InvalidArgument, match=message) as caught:
         dp.Custom.from_csv(file)
     assert "\n" not in str(caught.value)
 
@@ -326,9 +326,9 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "argument", "told"), WRONG, ids=[t for *_, t in WRONG])
-def test_wrong_use_gets_one_sentence(wrong: dict[str, Any], argument: str, told: str) -> None:
-    with pytest.raises(dp.InvalidArgument, match=told) as caught:
+@pytest.mark.parametrize(("wrong", "argument", "message"), WRONG, ids=[t for *_, t in WRONG])
+def test_wrong_use_gets_one_sentence(wrong: dict[str, Any], argument: str, message: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=message) as caught:
         dp.Custom(**wrong)
     assert caught.value.argument == argument
     assert "\n" not in str(caught.value)

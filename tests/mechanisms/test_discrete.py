@@ -144,7 +144,7 @@ def test_more_answers_are_less_telling(eps0: float, k: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "argument", "told"),
+    ("make", "argument", "message"),
     [
         (
             lambda: dp.RandomizedResponse(eps0=1, k=1),
@@ -165,8 +165,8 @@ def test_more_answers_are_less_telling(eps0: float, k: int) -> None:
         (lambda: dp.ExponentialMechanism(eps0=0), "eps0", "got 0"),
     ],
 )
-def test_wrong_use_gets_one_sentence(make: Any, argument: str, told: str) -> None:
-    with pytest.raises(dp.InvalidArgument, match=told) as caught:
+def test_wrong_use_gets_one_sentence(make: Any, argument: str, message: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=message) as caught:
         make()
     assert caught.value.argument == argument
     assert "\n" not in str(caught.value)

@@ -205,10 +205,10 @@ def test_the_bracket_holds_a_two_point_pair_and_pure_dp(steps: int) -> None:
 
 @pytest.mark.parametrize("plan", [dp.Poisson("0.2"), dp.WithoutReplacement("0.2")])
 def test_sampled_it_lies_between(plan: dp.Poisson) -> None:
-    one = plan(dp.ExponentialMechanism(eps0=1)) * 10
+    sampled = plan(dp.ExponentialMechanism(eps0=1)) * 10
     most = plan(dp.PureDP(epsilon=1)) * 10
     least = plan(dp.PureDP(epsilon="0.5")) * 10
-    answer = one.epsilon(delta=1e-5)
+    answer = sampled.epsilon(delta=1e-5)
     assert answer.upper <= most.epsilon(delta=1e-5).upper * (1 + 1e-9)
     assert answer.lower <= answer.value
     assert answer.value >= least.epsilon(delta=1e-5).lower

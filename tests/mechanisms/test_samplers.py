@@ -93,7 +93,7 @@ def test_laplace() -> None:
         (dp.DiscreteGaussian(scale="1.5"), lambda x: -x * x / 4.5),
         (dp.DiscreteGaussian(scale="0.4"), lambda x: -x * x / 0.32),
     ],
-    ids=lambda given: repr(given) if isinstance(given, dp.Node) else "weight",
+    ids=lambda case: repr(case) if isinstance(case, dp.Node) else "weight",
 )
 def test_discrete(mechanism: Any, log_weight: Any, rng: object) -> None:
     drawn = Counter(mechanism.sample(8_000, rng=rng).tolist())

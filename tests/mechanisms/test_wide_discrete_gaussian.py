@@ -23,9 +23,9 @@ _REACH = 13  # standard deviations: e^-84 is left out
 def _power(row: list[int], steps: int, scale: int) -> tuple[list[int], int]:
     """Masses of the sum of `steps` draws and the place of 0, cut off."""
 
-    def cut(found: list[int], middle: int, count: int) -> tuple[list[int], int]:
+    def cut(powers: list[int], middle: int, count: int) -> tuple[list[int], int]:
         reach = min(middle, int(_REACH * scale * count**0.5))
-        return [m >> _BITS for m in found[middle - reach : middle + reach + 1]], reach
+        return [m >> _BITS for m in powers[middle - reach : middle + reach + 1]], reach
 
     if steps == 1:
         return row, len(row) // 2

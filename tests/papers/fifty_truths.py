@@ -479,17 +479,17 @@ def staircase(lam: Any, nu: Any, power: int) -> Any:
 def least(height: Callable[[Any], Any], low: Any, high: Any, rounds: int) -> Any:
     """The least value of a function with one valley, by golden section."""
     share = (sqrt(5) - 1) / 2
-    one, two = high - share * (high - low), low + share * (high - low)
-    first, second = height(one), height(two)
+    left, right = high - share * (high - low), low + share * (high - low)
+    first, second = height(left), height(right)
     for _ in range(rounds):
         if first < second:
-            high, two, second = two, one, first
-            one = high - share * (high - low)
-            first = height(one)
+            high, right, second = right, left, first
+            left = high - share * (high - low)
+            first = height(left)
         else:
-            low, one, first = one, two, second
-            two = low + share * (high - low)
-            second = height(two)
+            low, left, first = left, right, second
+            right = low + share * (high - low)
+            second = height(right)
     return min(first, second)
 
 

@@ -149,8 +149,10 @@ def test_no_formula_is_written_twice() -> None:
             published |= dict.fromkeys(large_expressions(ast.parse(source)), where)
     for _, path in modules():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            own = str(path), getattr(node, "name", "")
-            copies = {t for t in large_expressions(node) & published.keys() if published[t] != own}
+            place = str(path), getattr(node, "name", "")
+            copies = {
+                t for t in large_expressions(node) & published.keys() if published[t] != place
+            }
             assert not copies, f"{relative(path)} copies {[published[t] for t in copies]}"
 
 

@@ -21,9 +21,9 @@ SOUND = 24
 
 
 def judge(statement: Statement) -> Oracle:
-    known = oracle_of(statement)
-    assert known is not None
-    return known
+    oracle = oracle_of(statement)
+    assert oracle is not None
+    return oracle
 
 
 def case_of(name: str) -> Case:

@@ -41,10 +41,10 @@ def by_mpmath(votes: tuple[int, ...], scale: str, name: str) -> list[mpf]:
             return mp.exp(t) / 2 if t < 0 else 1 - mp.exp(-t) / 2
 
         results = []
-        for j, own in enumerate(votes):
+        for j, count in enumerate(votes):
 
-            def height(t: mpf, j: int = j, own: int = own) -> mpf:
-                value = pdf((t - own) / s) / s
+            def height(t: mpf, j: int = j, count: int = count) -> mpf:
+                value = pdf((t - count) / s) / s
                 for i, other in enumerate(votes):
                     if i != j:
                         value *= cdf((t - other) / s)
@@ -147,11 +147,11 @@ def test_brute_force_on_all_small_histograms(voters: int, level: str) -> None:
     from scipy.stats import norm
 
     sigma, order, epsilon = 1.3, 3.0, 0.4
-    known: dict[tuple[int, ...], np.ndarray] = {}
+    laws: dict[tuple[int, ...], np.ndarray] = {}
 
     def law(votes: tuple[int, ...]) -> np.ndarray:
-        if votes not in known:
-            known[votes] = np.array(
+        if votes not in laws:
+            laws[votes] = np.array(
                 [
                     quad(
                         lambda t, j=j: (
@@ -167,7 +167,7 @@ def test_brute_force_on_all_small_histograms(voters: int, level: str) -> None:
                     for j in range(len(votes))
                 ]
             )
-        return known[votes]
+        return laws[votes]
 
     every = [v for v in itertools.product(range(voters + 1), repeat=3) if sum(v) == voters]
     gnmax = dp.GNMax(sigma=sigma, level=level)

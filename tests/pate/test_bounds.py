@@ -52,7 +52,7 @@ def test_witnesses_against_theorem_14(
     votes: tuple[int, int], neighbour: tuple[int, int], sigma: float, order: float
 ) -> None:
     """errata.md: the exact divergence is above the printed bound; the corrected one is above it."""
-    known = {
+    costs = {
         (6, 0): (1.1101506841886, 0.8146877428250),
         (22, 0): (1.6881168154058, 1.5661001609523),
         (1, 1): (0.6931471805584, None),
@@ -60,9 +60,9 @@ def test_witnesses_against_theorem_14(
     gnmax = dp.GNMax(sigma=sigma, level="agent")
     exact = float(gnmax.renyi([votes], order)[0])
     printed = theorem14(votes, sigma, order)
-    assert exact >= known[0] - 1e-9
-    if known[1] is not None:
-        assert printed == pytest.approx(known[1], rel=1e-10) and exact > printed
+    assert exact >= costs[0] - 1e-9
+    if costs[1] is not None:
+        assert printed == pytest.approx(costs[1], rel=1e-10) and exact > printed
     cost = gnmax.cost([votes, neighbour], 1e-5)
     assert cost.exact is not None and cost.exact.upper is not None
     assert cost.data_dependent.upper is not None

@@ -44,8 +44,8 @@ def upper(answer: dp.Answer | None) -> float:
     return answer.upper
 
 
-def near(one: float, other: float, room: float = 1e-7) -> bool:
-    return one == pytest.approx(other, rel=room, abs=1e-9)
+def near(first: float, second: float, room: float = 1e-7) -> bool:
+    return first == pytest.approx(second, rel=room, abs=1e-9)
 
 
 @settings(max_examples=15)
@@ -107,7 +107,7 @@ def test_more_noise_costs_no_more_whatever_the_votes(run: Any, factor: float) ->
         return
     sigma = float(aggregator.sigma)
     quiet, loud = (dp.GNMax(sigma=s, level=aggregator.level) for s in (sigma, factor * sigma))
-    costs = [one.cost(votes, 1e-5, exact=False) for one in (quiet, loud)]
+    costs = [each.cost(votes, 1e-5, exact=False) for each in (quiet, loud)]
     assert upper(costs[1].data_independent) <= upper(costs[0].data_independent)
     tie = [[10, 10]]
     assert loud.renyi(tie, 4)[0] <= quiet.renyi(tie, 4)[0] * (1 + 1e-9)

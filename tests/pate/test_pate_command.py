@@ -167,7 +167,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("--delta 1e-5", "needs --sigma"),
         ("--sigma 3", "needs --delta"),
@@ -203,8 +203,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ("--sigma 3 --delta 1e-5 --per-query /no/such/place.csv", "cannot write"),
     ],
 )
-def test_options_that_make_no_sense(words: str, told: str, file: str) -> None:
-    assert told in failed(run("pate", file, *words.split()))
+def test_options_that_make_no_sense(words: str, message: str, file: str) -> None:
+    assert message in failed(run("pate", file, *words.split()))
 
 
 def test_a_baseline_of_another_shape(file: str, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_it_hides_the_private_value_as_often_as_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "told"),
+    ("wrong", "message"),
     [
         ({"beta": 0.2, "order": 4}, r"beta must be below 1/\(2 order\) = 0.125, got 0.2"),
         ({"order": 1}, "order must be"),
@@ -175,9 +175,9 @@ def test_it_hides_the_private_value_as_often_as_it_says() -> None:
         ({"beta": -1}, "beta must be"),
     ],
 )
-def test_parameters_are_checked(given_: dict[str, float], told: str) -> None:
-    with pytest.raises(dp.InvalidArgument, match=told):
-        dp.GNMax(sigma=4).sanitized([[3, 1]], 1e-5, **given_)
+def test_parameters_are_checked(wrong: dict[str, float], message: str) -> None:
+    with pytest.raises(dp.InvalidArgument, match=message):
+        dp.GNMax(sigma=4).sanitized([[3, 1]], 1e-5, **wrong)
 
 
 @settings(max_examples=20)

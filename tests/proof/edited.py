@@ -8,10 +8,10 @@ from typing import Any
 Path = tuple[str | int, ...]
 
 
-def changed(told: Any, at: Path, value: Any) -> Any:
-    told = copy.deepcopy(told)
-    inner = told
+def changed(document: Any, at: Path, value: Any) -> Any:
+    document = copy.deepcopy(document)
+    inner = document
     for step in at[:-1]:
         inner = inner[step]
     inner[at[-1]] = value
-    return told
+    return document

@@ -112,27 +112,27 @@ def _alarm(*_: object) -> None:
 
 def judge(k: int) -> dict[str, Any]:
     """One row: what is proven, what the engine says, and whether they are at odds."""
-    one = case(k)
-    row: dict[str, Any] = {"k": k, "kind": one.kind, "rare": one.rare}
+    drawn = case(k)
+    row: dict[str, Any] = {"k": k, "kind": drawn.kind, "rare": drawn.rare}
     started = time.process_time()
-    _ask_engine(one, row)
+    _ask_engine(drawn, row)
     row["seconds"] = [round(time.process_time() - started, 4)]
     return proven_again(row)
 
 
 def proven_again(row: dict[str, Any]) -> dict[str, Any]:
     """The same row with what is proven today: the question and what the engine says stay."""
-    one = case(row["k"])
+    drawn = case(row["k"])
     row = {key: row[key] for key in row if key not in ("lower", "upper", "withheld", "verdict")}
     started = time.process_time()
     try:
         proven = (
             certified.delta(
-                one.node, epsilon=row["epsilon"], digits=DIGITS, effort=EFFORT[one.rare]
+                drawn.node, epsilon=row["epsilon"], digits=DIGITS, effort=EFFORT[drawn.rare]
             )
             if "epsilon" in row
             else certified.epsilon(
-                one.node, delta=one.delta, digits=DIGITS, effort=EFFORT[one.rare]
+                drawn.node, delta=drawn.delta, digits=DIGITS, effort=EFFORT[drawn.rare]
             )
         ).certificate
         row |= {"lower": _short(proven["lower"]), "upper": _short(proven["upper"])}
@@ -144,18 +144,18 @@ def proven_again(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _ask_engine(one: Case, row: dict[str, Any]) -> None:
+def _ask_engine(drawn: Case, row: dict[str, Any]) -> None:
     """What the engine says; a third of the plans are asked for delta, near the epsilon it gave."""
     signal.signal(signal.SIGPROF, _alarm)
     signal.setitimer(signal.ITIMER_PROF, _PATIENCE)  # CPU time
     try:
         with np.errstate(all="ignore"):
             if "epsilon" not in row:
-                fast = one.node.epsilon(delta=one.delta, method="exact")
+                fast = drawn.node.epsilon(delta=drawn.delta, method="exact")
                 if row["k"] % 3 == 2 and 0.0 < fast.value < 1e5:
                     row["epsilon"] = f"{fast.value:.6g}"
             if "epsilon" in row:
-                fast = one.node.delta(epsilon=row["epsilon"], method="exact")
+                fast = drawn.node.delta(epsilon=row["epsilon"], method="exact")
         row["engine"] = _told(fast, "epsilon" in row)
     except Exception as error:  # the engine is on trial: whatever it does is recorded
         row["engine"] = repr(error)[:80]
@@ -214,7 +214,7 @@ def verdict(row: dict[str, Any]) -> str:
     return "inside" if lower <= Fraction(float(value)) <= upper else "meets"
 
 
-def _reason(told: str) -> str:
+def _reason(withheld: str) -> str:
     """The kind of reason, without its numbers."""
     for word in (
         "nodes for a proof",
@@ -223,7 +223,7 @@ def _reason(told: str) -> str:
         "no contour",
         "frequencies",
     ):
-        if word in told:
+        if word in withheld:
             return word
     return "width"
 
@@ -255,8 +255,8 @@ def main() -> None:
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
     redo = again if "--engine" in sys.argv else proven_again if "--proofs" in sys.argv else None
     first, last = (int(word) for word in words) if len(words) > 1 else (0, PLANS)
-    known = json.loads(TABLE.read_text())["rows"] if TABLE.exists() else []
-    rows = {row["k"]: row for row in known}
+    kept = json.loads(TABLE.read_text())["rows"] if TABLE.exists() else []
+    rows = {row["k"]: row for row in kept}
     for k in range(first, last):
         rows[k] = judge(k) if redo is None else redo(rows[k])
         if rows[k].get("verdict") == "MISS":

@@ -33,8 +33,8 @@ PLANS = {
 }
 
 
-def stored(told: dict[str, Any]) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(json.dumps(told))
+def stored(document: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(json.dumps(document))
     return read
 
 
@@ -63,25 +63,25 @@ def test_a_parameter_has_one_end_that_meets_the_target_and_one_that_does_not() -
     assert float(outcome["upper"]) / float(outcome["lower"]) - 1 < 1e-9
 
 
-def broken(told: dict[str, Any], change: str) -> dict[str, Any]:
-    told = copy.deepcopy(told)
+def broken(document: dict[str, Any], change: str) -> dict[str, Any]:
+    document = copy.deepcopy(document)
     if change == "lower end raised":
-        told["lower"] = told["upper"]
+        document["lower"] = document["upper"]
     elif change == "upper end lowered":
-        told["upper"] = told["lower"]
+        document["upper"] = document["lower"]
     elif change == "a direction left out":
-        told["claims"] = [c for c in told["claims"] if c["direction"] == 0]
+        document["claims"] = [c for c in document["claims"] if c["direction"] == 0]
     elif change == "another plan":
-        told["claims"][0]["plan"] = told["claims"][0]["plan"].replace("1.1", "1.2")
+        document["claims"][0]["plan"] = document["claims"][0]["plan"].replace("1.1", "1.2")
     elif change == "a bound lowered":
-        told["claims"][0]["bound"] = "1e-6"
+        document["claims"][0]["bound"] = "1e-6"
     elif change == "fewer nodes":
-        told["claims"][0]["evidence"]["contour"]["count"] = 3
+        document["claims"][0]["evidence"]["contour"]["count"] = 3
     elif change == "a coarser step":
-        told["claims"][0]["evidence"]["contour"]["step"] *= 4
+        document["claims"][0]["evidence"]["contour"]["step"] *= 4
     else:
-        told["claims"][0]["evidence"]["rules"][0]["branches"][0]["nodes"]["step"] *= 3
-    return told
+        document["claims"][0]["evidence"]["rules"][0]["branches"][0]["nodes"]["step"] *= 3
+    return document
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_a_certificate_that_was_tampered_with_fails(change: str) -> None:
     assert not all(holds for _, holds in check(broken(result, change)))
 
 
-@pytest.mark.parametrize("told", [{}, [], {"kind": "dpacct-certificate", "schema": 1}])
-def test_what_is_no_certificate_is_refused(told: object) -> None:
+@pytest.mark.parametrize("document", [{}, [], {"kind": "dpacct-certificate", "schema": 1}])
+def test_what_is_no_certificate_is_refused(document: object) -> None:
     with pytest.raises(InvalidArgument):
-        check(told)
+        check(document)
 
 
 def test_the_check_imports_no_search() -> None:

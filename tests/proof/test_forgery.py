@@ -33,15 +33,15 @@ MADE = {
 NO_PROOF = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NotCertified)
 
 
-def parts(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
+def parts(document: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every number and list of numbers."""
-    if isinstance(told, dict | list):
-        if isinstance(told, list):
-            yield at, told
-        for name, value in told.items() if isinstance(told, dict) else enumerate(told):
+    if isinstance(document, dict | list):
+        if isinstance(document, list):
+            yield at, document
+        for name, value in document.items() if isinstance(document, dict) else enumerate(document):
             yield from parts(value, (*at, name))
-    elif isinstance(told, int | float):
-        yield at, told
+    elif isinstance(document, int | float):
+        yield at, document
 
 
 def others(value: Any) -> list[Any]:
@@ -101,11 +101,11 @@ def test_what_has_the_wrong_type_is_refused_in_a_sentence(value: Any) -> None:
     assert refused >= 15
 
 
-def _all(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _all(document: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
     if at:
-        yield at, told
-    if isinstance(told, dict | list):
-        for name, value in told.items() if isinstance(told, dict) else enumerate(told):
+        yield at, document
+    if isinstance(document, dict | list):
+        for name, value in document.items() if isinstance(document, dict) else enumerate(document):
             if at[:1] != ("claims",) or at[1:2] in ((), (0,)):
                 yield from _all(value, (*at, name))
 
@@ -139,16 +139,16 @@ def test_what_is_printed_is_written_anew() -> None:
         check(named)
 
 
-def swapped(told: Any, old: str, new: str, only: str) -> Any:
+def swapped(document: Any, old: str, new: str, only: str) -> Any:
     """A plan changed in one of the two places, and in the claims about it."""
-    told = copy.deepcopy(told)
-    plan = told["question"][only]
-    told["question"][only] = plan.replace(old, new)
-    assert told["question"][only] != plan
-    for claim in told["claims"]:
+    document = copy.deepcopy(document)
+    plan = document["question"][only]
+    document["question"][only] = plan.replace(old, new)
+    assert document["question"][only] != plan
+    for claim in document["claims"]:
         if claim["plan"] == plan:
-            claim["plan"] = told["question"][only]
-    return told
+            claim["plan"] = document["question"][only]
+    return document
 
 
 def test_the_two_ends_are_about_one_plan_and_one_adjacency() -> None:

@@ -39,13 +39,13 @@ def test_a_plan_again(k: int) -> None:
 
     496 and 562: the engine has brackets only; one end is a bad start, and one direction a bad judge.
     """
-    row, one = ROWS[k], referee.case(k)
+    row, drawn = ROWS[k], referee.case(k)
     if "withheld" in row:
         return
     proven = (
-        certified.delta(one.node, epsilon=row["epsilon"], digits=9)
+        certified.delta(drawn.node, epsilon=row["epsilon"], digits=9)
         if "epsilon" in row
-        else certified.epsilon(one.node, delta=one.delta, digits=9)
+        else certified.epsilon(drawn.node, delta=drawn.delta, digits=9)
     ).certificate
     lower, upper = Fraction(proven["lower"]), Fraction(proven["upper"])
     slack = 1 + Fraction(1, 10**15)

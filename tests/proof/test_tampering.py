@@ -28,20 +28,20 @@ MADE = {
 }
 
 
-def leaves(told: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
-    if isinstance(told, dict):
-        for name, value in told.items():
+def leaves(document: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if isinstance(document, dict):
+        for name, value in document.items():
             yield from leaves(value, (*at, name))
-    elif isinstance(told, list):
-        for k, value in enumerate(told):
+    elif isinstance(document, list):
+        for k, value in enumerate(document):
             yield from leaves(value, (*at, k))
     else:
-        yield at, told
+        yield at, document
 
 
-def fails(told: Any) -> bool:
+def fails(document: Any) -> bool:
     try:
-        return not all(holds for _, holds in check(told))
+        return not all(holds for _, holds in check(document))
     except DpacctError:
         return True
 

@@ -36,17 +36,17 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("node", "delta", "told"), NAMED, ids=[case[2] for case in NAMED])
-def test_the_named_examples(node: dp.Node, delta: str | None, told: str) -> None:
+@pytest.mark.parametrize(("node", "delta", "printed"), NAMED, ids=[case[2] for case in NAMED])
+def test_the_named_examples(node: dp.Node, delta: str | None, printed: str) -> None:
     with mp.workdps(30):
         at = Fraction(delta) if delta else Fraction(str(mpf(975) ** mpf("-1.1")))
     answer = certified.epsilon(node, delta=at, effort=3.0).answer  # estimated from sizes of sums
     assert answer.strength is Strength.PROVED
     assert width(answer) <= 1e-9
-    half = Fraction(6, 10 ** (len(told.partition(".")[2]) + 1))
+    half = Fraction(6, 10 ** (len(printed.partition(".")[2]) + 1))
     assert answer.lower is not None
     assert answer.upper is not None
-    assert Fraction(answer.lower) - half <= Fraction(told) <= Fraction(answer.upper) + half
+    assert Fraction(answer.lower) - half <= Fraction(printed) <= Fraction(answer.upper) + half
 
 
 def test_the_named_delta_of_a_fixed_size_sample() -> None:

@@ -123,9 +123,13 @@ def test_json_and_file(tmp_path: Path) -> None:
     out = tmp_path / "used.bib"
     done = run("cite", "clt", "-o", str(out), "--json")
     body = done.json
-    assert [one["key"] for one in body["entries"]] == list(read(out.read_text(encoding="utf-8")))
+    assert [entry["key"] for entry in body["entries"]] == list(
+        read(out.read_text(encoding="utf-8"))
+    )
     assert body["used"][0]["use"] == "method clt"
-    assert "\n\n".join(one["bibtex"] for one in body["entries"]) in out.read_text(encoding="utf-8")
+    assert "\n\n".join(entry["bibtex"] for entry in body["entries"]) in out.read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize(

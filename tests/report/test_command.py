@@ -235,7 +235,7 @@ def test_nonsense_is_one_sentence(tmp_path: Path, assumed: Any, about: Any) -> N
 def inline(value: Any) -> str:
     """A value as TOML writes it."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key} = {inline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(inline, value)) + "]"
     return json.dumps(value)

@@ -64,7 +64,7 @@ def test_an_estimate_is_never_the_guarantee() -> None:
     result = report("ONE", "clt")
     assert result.answer.method != "clt" and is_bound(result.answer)
     body = result.to_dict()
-    assert [one["method"] for one in body["not_guarantees"]] == ["clt"]
+    assert [row["method"] for row in body["not_guarantees"]] == ["clt"]
     assert float(result.answer) == body["epsilon"]["upper"]
     estimate = body["not_guarantees"][0]["value"]
     assert estimate != body["epsilon"]["value"]
@@ -79,7 +79,7 @@ def test_a_number_as_published_is_never_the_guarantee() -> None:
     )
     result = dp.Report.of(plan, delta="5e-4", method="dp_fed_ls.theorem1")
     assert result.answer.method != "dp_fed_ls.theorem1"
-    results = {one["method"]: one["strength"] for one in result.to_dict()["not_guarantees"]}
+    results = {row["method"]: row["strength"] for row in result.to_dict()["not_guarantees"]}
     assert results["dp_fed_ls.theorem1"] == "published"
     assert "not a guarantee: as a paper prints it" in result.to_markdown()
     assert "dp_fed_ls.theorem1: proof-gap, searched" in " ".join(result.to_text().split())

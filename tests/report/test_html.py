@@ -171,8 +171,8 @@ def luminance(colour: str) -> float:
     return 0.2126 * low[0] + 0.7152 * low[1] + 0.0722 * low[2]
 
 
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(text: str, ground: str) -> float:
+    light, dark = sorted((luminance(text), luminance(ground)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 

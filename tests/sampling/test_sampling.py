@@ -213,8 +213,8 @@ def test_a_user_of_one_record_is_that_record() -> None:
 def test_records_of_a_user_are_below_a_group() -> None:
     user = RecordsPerUser(4, "0.05")(Gaussian(sigma=3)) * 50
     group = Group(Poisson("0.05")(Gaussian(sigma=3)) * 50, size=4)
-    one, other = (float(plan.epsilon(delta=1e-5, method="exact")) for plan in (user, group))
-    assert one < other
+    of_user, of_group = (float(plan.epsilon(delta=1e-5, method="exact")) for plan in (user, group))
+    assert of_user < of_group
 
 
 @pytest.mark.parametrize("noise", [Laplace(b=1), PureDP(epsilon=1), M + Laplace(b=1)])

@@ -115,7 +115,7 @@ def search(plans: int, seed: int = SEED) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    found = search(int(sys.argv[1]) if len(sys.argv) > 1 else PLANS)
-    if found["plans"] >= PLANS:
-        STORED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    print(json.dumps(found, indent=1, sort_keys=True))
+    result = search(int(sys.argv[1]) if len(sys.argv) > 1 else PLANS)
+    if result["plans"] >= PLANS:
+        STORED.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=1, sort_keys=True))

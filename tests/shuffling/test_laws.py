@@ -58,12 +58,12 @@ def test_ends_are_in_order(eps0: float, clients: int, delta: float, k: int | Non
 @SOME
 @given(eps0=EPS0, clients=st.integers(1, 10**5), delta=DELTAS, factor=st.floats(1.0, 20.0))
 def test_monotone(eps0: float, clients: int, delta: float, factor: float) -> None:
-    here = epsilon(delta, eps0=eps0, clients=clients).value
+    spent = epsilon(delta, eps0=eps0, clients=clients).value
     slack = 1.0 + 1e-4
-    assert epsilon(delta, eps0=eps0, clients=math.ceil(clients * factor)).value <= here * slack
-    assert epsilon(min(0.5, delta * factor), eps0=eps0, clients=clients).value <= here * slack
-    assert epsilon(delta, eps0=eps0 / factor, clients=clients).value <= here * slack
-    assert epsilon(delta, eps0=eps0, clients=clients, k=9).value <= here * slack
+    assert epsilon(delta, eps0=eps0, clients=math.ceil(clients * factor)).value <= spent * slack
+    assert epsilon(min(0.5, delta * factor), eps0=eps0, clients=clients).value <= spent * slack
+    assert epsilon(delta, eps0=eps0 / factor, clients=clients).value <= spent * slack
+    assert epsilon(delta, eps0=eps0, clients=clients, k=9).value <= spent * slack
 
 
 @settings(max_examples=5)
@@ -78,15 +78,15 @@ def test_taking_part_by_chance_tells_less(eps0: float, clients: int, rate: float
 @settings(max_examples=3)
 @given(eps0=st.floats(0.5, 3.0), clients=st.integers(500, 10**5), rounds=st.integers(2, 40))
 def test_rounds(eps0: float, clients: int, rounds: int) -> None:
-    one = dp.Shuffle(eps0=eps0, clients=clients)
-    plan = one * rounds
+    shuffle = dp.Shuffle(eps0=eps0, clients=clients)
+    plan = shuffle * rounds
     answer = plan.epsilon(delta=1e-6)
     assert answer.lower is not None and answer.upper is not None
     assert answer.lower <= answer.value <= answer.upper
-    assert one.epsilon(delta=1e-6).value <= answer.upper * (1 + 1e-4)
+    assert shuffle.epsilon(delta=1e-6).value <= answer.upper * (1 + 1e-4)
     assert answer.upper <= float(plan.epsilon(delta=1e-6, method="rdp")) * (1 + 1e-6)
     assert answer.upper <= rounds * eps0 * (1 + 1e-4)
-    assert (one * (rounds - 1) + one).equivalent(plan)
+    assert (shuffle * (rounds - 1) + shuffle).equivalent(plan)
 
 
 def test_rounds_commute() -> None:
@@ -115,8 +115,8 @@ def test_a_billion_clients_are_hardly_more_work(eps0: float) -> None:
     few, many = (dp.Shuffle(eps0=eps0, clients=n, k=None) for n in (10**4, 10**9))
     assert calls(lambda: many.epsilon(delta=1e-9)) < 3 * calls(lambda: few.epsilon(delta=1e-9))
     assert memory(lambda: many.epsilon(delta="1.1e-9")) < 2e8  # bytes
-    one = many.epsilon(delta=1e-9)
-    assert one.lower is not None and one.value < 1.15 * one.lower
+    answer = many.epsilon(delta=1e-9)
+    assert answer.lower is not None and answer.value < 1.15 * answer.lower
 
 
 def test_the_largest_eps0_meets_the_target_and_hardly_more_would() -> None:

@@ -119,18 +119,18 @@ def imported(name: str, path: Path, source: str) -> Iterator[tuple[int, str]]:
 
 def breaches(name: str, path: Path, source: str) -> list[str]:
     """One line for each import that the table does not allow."""
-    here = package(name)
-    if not here:
+    importer = package(name)
+    if not importer:
         return []  # dpacct/__init__.py hands out everyone's names
-    if here not in MAY_IMPORT:
+    if importer not in MAY_IMPORT:
         return [
-            f"{relative(path)}: the package {here!r} is not in the table of {relative(Path(__file__))}"
+            f"{relative(path)}: the package {importer!r} is not in the table of {relative(Path(__file__))}"
         ]
     return [
-        f"{relative(path)}:{line}: {name} imports {target}; {here} may import: "
-        + ", ".join(sorted(r or "dpacct (public names)" for r in MAY_IMPORT[here]))
+        f"{relative(path)}:{line}: {name} imports {target}; {importer} may import: "
+        + ", ".join(sorted(r or "dpacct (public names)" for r in MAY_IMPORT[importer]))
         for line, target in dict.fromkeys(imported(name, path, source))
-        if package(target) not in MAY_IMPORT[here] and (name, target) not in NAMED_EXCEPTIONS
+        if package(target) not in MAY_IMPORT[importer] and (name, target) not in NAMED_EXCEPTIONS
     ]
 
 

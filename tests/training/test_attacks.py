@@ -60,7 +60,7 @@ def test_worlds_at_once_are_worlds_one_by_one(name: str) -> None:
         alone = target.worlds(
             present[world : world + 1],
             keyed(),
-            heard=lambda *told: heard.append(told[0]),  # noqa: B023
+            heard=lambda *steps: heard.append(steps[0]),  # noqa: B023
         )
         np.testing.assert_allclose(alone[0], together[world], atol=1e-5)
         assert heard == [0] * target.prepared.cohort.rounds
@@ -104,8 +104,8 @@ def gaussian() -> tuple[Shadows, Any, Any, Any]:
     """Confidences of which everything is known: N(unit's own, 1), and one more for members."""
     rng = np.random.default_rng(0)
     present = rng.random((60, 400)) < 0.5
-    own = rng.normal(size=400) * 3
-    signals = own + present + rng.normal(size=present.shape)
+    scores = rng.normal(size=400) * 3
+    signals = scores + present + rng.normal(size=present.shape)
     strangers = rng.normal(size=(60, 300)) * 3
     fit = Shadows(signals[:40], present[:40], strangers[:40])
     return fit, signals[40:], strangers[40:], present[40:]
@@ -164,8 +164,8 @@ def test_too_good_an_attack_is_an_alarm(toml: Path, capsys: pytest.CaptureFixtur
     prepared = system(
         "udp_fl", algorithm=steps, clients=(member,), data__side=28, data__noise=120.0
     )
-    own = prepared.plan.records[0]
-    weak = replace(own, noise=replace(own.noise, multiplier=0.01), epsilon=None)
+    records = prepared.plan.records[0]
+    weak = replace(records, noise=replace(records.noise, multiplier=0.01), epsilon=None)
     target = Target(prepared)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(

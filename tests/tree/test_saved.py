@@ -72,7 +72,7 @@ def test_a_plan_written_the_long_way_is_read_in_canonical_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (None, "a plan must be an object with the keys 'schema' and 'node', got None"),
         ([], "a plan must be an object"),
@@ -105,15 +105,15 @@ def test_a_plan_written_the_long_way_is_read_in_canonical_form() -> None:
         ({"schema": 1, "node": "under", "unit": 3, "of": SAVED["of"]}, "unit must be"),
     ],
 )
-def test_garbage_is_refused_in_one_sentence(data: Any, told: str) -> None:
-    with pytest.raises(InvalidArgument, match=told) as caught:
+def test_garbage_is_refused_in_one_sentence(data: Any, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message) as caught:
         from_dict(data)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "a plan must be JSON text"),
         ("{", "a plan must be JSON text"),
@@ -127,8 +127,8 @@ def test_garbage_is_refused_in_one_sentence(data: Any, told: str) -> None:
         ('{"schema": 1, "node": "gaussian", "sigma": 1e999999999}', "sigma must be a number"),
     ],
 )
-def test_text_that_is_no_plan(text: Any, told: str) -> None:
-    with pytest.raises(InvalidArgument, match=told):
+def test_text_that_is_no_plan(text: Any, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
         from_json(text)
 
 

@@ -262,8 +262,8 @@ def test_the_adjacency_of_a_question() -> None:
 
 @given(plans(), st.sampled_from(Adjacency))
 def test_a_clash_is_found_wherever_it_is_declared(plan: Node, adjacency: Adjacency) -> None:
-    known = plan.facts.declared or plan.facts.fixed
-    if known in (None, adjacency):
+    stated = plan.facts.declared or plan.facts.fixed
+    if stated in (None, adjacency):
         declared = plan.under(adjacency)
         assert resolve_adjacency(declared) is resolve_adjacency(plan, adjacency) is adjacency
         assert declared.releases() == plan.releases()

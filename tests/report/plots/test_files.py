@@ -46,7 +46,7 @@ for suffix in (".svg", ".pdf"):
 def test_bytes_do_not_depend_on_the_user_s_settings(tmp_path: Path) -> None:
     run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
     picture = dp.plot.profile(run, epsilons=[0, 1, 2], methods=("auto", "clt"))
-    here = [hashlib.sha256(dp.plot.to_bytes(picture, s)).hexdigest() for s in (".svg", ".pdf")]
+    digests = [hashlib.sha256(dp.plot.to_bytes(picture, s)).hexdigest() for s in (".svg", ".pdf")]
     settings = "font.size: 30\nlines.linewidth: 9\naxes.grid: False\nsvg.fonttype: path\n"
     (tmp_path / "matplotlibrc").write_text(settings)
     there = subprocess.run(
@@ -57,7 +57,7 @@ def test_bytes_do_not_depend_on_the_user_s_settings(tmp_path: Path) -> None:
         cwd=tmp_path,
         env=os.environ | {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
     )
-    assert there.stdout.split() == here
+    assert there.stdout.split() == digests
 
 
 def test_another_suffix_is_refused() -> None:
