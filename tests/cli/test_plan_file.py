@@ -78,13 +78,9 @@ def test_nested_steps(compose: Ask) -> None:
             "[[step]]\nsigma = 1\n[[step]]\nsigma = -1",
             "step 2: sigma must be a number above 0, got",
         ),
-        ("[[step]]\nsigma = nan", "step 1: sigma must be"),
-        ("[[step]]\nsigma = inf", "step 1: sigma must be"),
         ("[[step]]\nsigma = true", "step 1: sigma must be a number or a text, got true"),
         ("[[step]]\nsigma = [1]", "step 1: sigma must be a number or a text"),
         ("[[step]]\nsigma = 1\nrepeat = 0", "step 1: repeat must be a whole number"),
-        ("[[step]]\nsigma = 1\nrepeat = 1.5", "step 1: repeat must be a whole number"),
-        ("[[step]]\nsigma = 1\nrate = 2", "step 1: rate must be"),
         ("[[step]]\nsigma = 1\nbatch_size = 2", "step 1: batch_size needs dataset_size"),
         ("[[step]]\nsigma = 1\nrate = 1\nrepeat = 2\nepochs = 3", "repeat and epochs do not go"),
         (

@@ -231,31 +231,10 @@ def _mu(epsilon: float) -> float:
     return high
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"clients": 1},
-        {"clients": 2.5},
-        {"client_rate": 0},
-        {"client_rate": "1.01"},
-        {"client_rate": math.nan},
-        {"batch_size": 601},
-        {"batch_size": 0},
-        {"records": 0},
-        {"local_steps": 0},
-        {"rounds": -1},
-        {"rounds": 10**10},
-        {"sigma": 0},
-        {"sigma": math.inf},
-        {"sigma": "0.001"},
-        {"participation": "shown"},
-    ],
-)
-def test_nonsense_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(dp.InvalidArgument) as refusal:
-        plan(**wrong)
-    (name,) = wrong
-    assert refusal.value.argument == name and name in refusal.value.message
+def test_no_batch_is_larger_than_a_client() -> None:
+    with pytest.raises(dp.InvalidArgument, match="batch_size") as refusal:
+        plan(batch_size=601)
+    assert refusal.value.argument == "batch_size"
 
 
 def test_a_limit_that_overflows_is_left_out() -> None:

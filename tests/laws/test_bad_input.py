@@ -1,59 +1,33 @@
-"""What is not a number in range is an error that says so: one sentence, and never an answer."""
+"""What is not a number in range is an error that says so: one sentence, and never an answer.
+
+`declared.py` has the one table of bad values, over all that is declared: here it is typed in Python, in a
+saved plan, in a plan file and on the command line.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from itertools import count
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.declare.domain import Real
-from tests.laws.catalogue import MECHANISMS, SAMPLERS, limited
+from dpacct.cli.command import Value, option_name
+from dpacct.cli.root import Root
+from dpacct.cli.words import kinds, read_step
+from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, SHARE, STEPS, Domain, Integer, Real
+from dpacct.declare.record import Record, Several
+from tests.cli.runner import run
+from tests.laws.catalogue import limited
+from tests.laws.declared import RANGES, bad_values, declared_range, records, stated
 
 PLAN = dp.Poisson(0.1)(dp.Gaussian(sigma=1)) * 100
-NOT_NUMBERS: tuple[Any, ...] = (
-    math.nan,
-    math.inf,
-    -math.inf,
-    np.float64("nan"),
-    Decimal("nan"),
-    Decimal("-inf"),
-    True,
-    False,
-    np.True_,
-    None,
-    "",
-    " ",
-    "junk",
-    "1e",
-    "--",
-    "1,5",
-    "0x10",
-    "1__000",
-    "nan",
-    "inf",
-    "1/0",
-    "1e999999999",
-    "؁",
-    b"1",
-    1j,
-    [],
-    [1.0],
-    {},
-    object(),
-    np.array([1.0, 2.0]),
-)
-POSITIVE: tuple[Any, ...] = (0, 0.0, -0.0, "0", -1, -1e-300, "-1e-5", Fraction(-1, 3), Decimal(-2))
-RATE: tuple[Any, ...] = (*POSITIVE, 1.0000001, 2, "1.1", Fraction(3, 2), 1e300)
-DELTA: tuple[Any, ...] = (*POSITIVE, 1, 1.0, "1", 1.5, 2, Fraction(4, 3))
-EPSILON: tuple[Any, ...] = (-1, -1e-300, "-0.5", Fraction(-1, 7))
-STEPS: tuple[Any, ...] = (0, -1, 1.5, "2.5", 10**15 + 1, 2.0, Fraction(1, 2), "0", "-3")
 
 
 def shown(value: object) -> str:
@@ -74,44 +48,85 @@ def refused(ask: Callable[[], object], argument: str) -> None:
     assert error.__suppress_context__ or error.__context__ is None
 
 
-def bad(*ranges: tuple[Any, ...]) -> pytest.MarkDecorator:
-    values = [value for some in ranges for value in some]
-    return pytest.mark.parametrize("value", values, ids=shown)
+def bad(domain: Domain[Any]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("value", [None, *bad_values(domain)], ids=shown)
 
 
-def outside(domain: Real) -> list[Any]:
-    """Values that a mechanism's domain doesn't hold."""
-    candidates = (*POSITIVE, 1, 1.0, 2)
-    return [x for x in candidates if not domain.contains(Fraction(str(x)))]
+def texts(domain: Domain[Any]) -> list[str]:
+    """Bad values that can be typed; a whole number is one as a text, whatever it was before."""
+    values = bad_values(domain)
+    whole = [value for value in values if isinstance(value, Fraction) and value.denominator == 1]
+    return [
+        text for text in [*values, *map(str, whole)] if isinstance(text, str) and text.isascii()
+    ]
 
 
-@pytest.mark.parametrize("kind", MECHANISMS, ids=str)
-@bad(NOT_NUMBERS)
-def test_parameters_that_are_not_numbers(kind: Any, value: Any) -> None:
-    for name in kind.parameters:
-        others = {other: "0.5" for other in kind.parameters if other != name}
-        with limited(), pytest.raises(dp.InvalidArgument) as caught:
-            kind.make(**{name: value}, **others)
-        if value is not None:
-            assert name in caught.value.message
-            assert caught.value.argument == name
+def test_ranges_are_those_of_the_table() -> None:
+    ranges: dict[str, set[str]] = {}
+    for kind in records():
+        for name, parameter in kind.parameters.items():
+            if isinstance(parameter.domain, Real | Integer):
+                ranges.setdefault(declared_range(parameter.domain), set()).add(name)
+    assert ranges == {text: set(names.split()) for text, names in RANGES.items()}
 
 
-@pytest.mark.parametrize("kind", MECHANISMS, ids=str)
-def test_parameters_out_of_range(kind: Any) -> None:
-    for name in kind.parameters:
-        others = {other: "0.5" for other in kind.parameters if other != name}
-        for value in outside(kind.domains[name]):
-            refused(partial(kind.make, **{name: value}, **others), name)
+@pytest.mark.parametrize("kind", records(), ids=lambda kind: kind.__qualname__)
+def test_declared_values(kind: type[Record]) -> None:
+    """By the name that was typed: a mechanism's, a sampler's, an algorithm's, a question's, an option's."""
+    for values, name in stated(kind):
+        parameter = kind.parameters[name]
+        for value in bad_values(parameter.domain):
+            typed = {**values, name: [value] if isinstance(parameter, Several) else value}
+            for call in (str, "--{}".format):
+                refused(partial(kind.read, typed, call), call(name))
+        if parameter.required:
+            with pytest.raises(dp.InvalidArgument, match=name):
+                kind.read({**values, name: None}, str)
 
 
-@pytest.mark.parametrize("sampler", [s for s in SAMPLERS if s], ids=lambda s: s.kind)
-@bad(NOT_NUMBERS, RATE)
-def test_rate(sampler: Any, value: Any) -> None:
-    refused(lambda: sampler(value), "rate")
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_declared_values_in_saved_plans_and_plan_files(kind: str) -> None:
+    for values, name in stated(kinds()[kind]):
+        for text in texts(kinds()[kind].parameters[name].domain):
+            typed = {**{key: str(value) for key, value in values.items()}, name: text}
+            refused(partial(dp.from_dict, {"schema": 1, "node": kind, **typed}), name)
+            refused(partial(read_step, {"mechanism": kind, **typed}, "step 1"), name)
 
 
-@bad(NOT_NUMBERS, tuple(value for value in DELTA if value not in (0, "0")))
+ROOT = Root("dpacct")
+COMMANDS = ROOT.list_commands(click.Context(ROOT))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options(name: str) -> None:
+    """All that may be typed is read as the table says; of each option one goes through the command."""
+    command = ROOT.get_command(click.Context(ROOT), name)
+    assert command is not None
+    turn = count()
+    for option in command.params:
+        assert isinstance(option, click.Option | click.Argument)
+        if not isinstance(option.type, Value) or not texts(option.type.domain):
+            continue
+        values, called = texts(option.type.domain), option_name(option)
+        for value in values:
+            refused(partial(option.type.convert, value, option, None), called)
+        value = values[next(turn) % len(values)]
+        words = [name, f"{called}={value}"] if called.startswith("--") else [name, value]
+        failed = run(*words)
+        assert failed.code == 2 and failed.stdout == ""
+        assert (
+            failed.stderr.startswith(f"error: {called} must be ") and failed.stderr.count("\n") == 1
+        )
+        if name == "completion":  # which has no answer in JSON
+            continue
+        output = run(*words, "--json")
+        error = output.json["error"]
+        assert output.code == 2 and output.stderr == ""
+        assert error["argument"] == called and error["code"] == 2
+        assert error["message"] in failed.stderr
+
+
+@bad(PURE_DELTA)
 def test_delta_of_a_question(value: Any) -> None:
     refused(lambda: PLAN.epsilon(delta=value), "delta")
     refused(lambda: PLAN.epsilon(delta=value, method="rdp"), "delta")
@@ -125,13 +140,13 @@ def test_at_delta_zero_only_added_losses_answer(zero: Any) -> None:
     refused(lambda: PLAN.epsilon(zero, method="certified"), "method")
 
 
-@bad(NOT_NUMBERS, DELTA)
+@bad(DELTA)
 def test_delta_of_a_target(value: Any) -> None:
     refused(lambda: dp.noise_multiplier(epsilon=1, delta=value), "delta")
     refused(lambda: dp.calibrate(lambda s: dp.Gaussian(sigma=s), epsilon=1, delta=value), "delta")
 
 
-@bad(NOT_NUMBERS, EPSILON)
+@bad(EPSILON)
 def test_epsilon(value: Any) -> None:
     refused(lambda: dp.noise_multiplier(epsilon=value, delta=1e-5), "epsilon")
     if isinstance(value, list | np.ndarray) and len(value):  # several epsilons: an answer each
@@ -143,20 +158,20 @@ def test_epsilon(value: Any) -> None:
         refused(lambda: PLAN.profile([0.5, value]), "epsilon")
 
 
-@bad(NOT_NUMBERS, STEPS)
+@bad(STEPS)
 def test_steps(value: Any) -> None:
     refused(lambda: PLAN * value, "steps")
     refused(lambda: value * PLAN, "steps")
     refused(lambda: dp.noise_multiplier(epsilon=1, delta=1e-5, steps=value), "steps")
 
 
-@bad(NOT_NUMBERS, (1, 0, -2, "1", 0.999999))
+@bad(Real(1))
 def test_order(value: Any) -> None:
     if not isinstance(value, list | np.ndarray):
         refused(lambda: PLAN.rdp(value), "order")
 
 
-@bad(NOT_NUMBERS, (-1e-9, 1.1, "2", -1))
+@bad(SHARE)
 def test_alpha(value: Any) -> None:
     if not isinstance(value, list | np.ndarray):
         refused(lambda: PLAN.tradeoff(value), "alpha")

@@ -49,18 +49,10 @@ def test_words() -> None:
 @pytest.mark.parametrize(
     ("args", "code", "word"),
     [
-        (["--clients", "0", "--eps0", "1", "--delta", "1e-6"], 2, "--clients"),
-        (["--clients", "10.5", "--eps0", "1", "--delta", "1e-6"], 2, "--clients"),
-        (["--clients", "2e9", "--eps0", "1", "--delta", "1e-6"], 2, "--clients"),
-        (["--clients", "10", "--eps0", "0", "--delta", "1e-6"], 2, "--eps0"),
-        (["--clients", "10", "--eps0", "nan", "--delta", "1e-6"], 2, "--eps0"),
-        (["--clients", "10", "--eps0", "1", "--delta", "0"], 2, "--delta"),
         (["--clients", "10", "--eps0", "1"], 2, "--delta"),
         (["--clients", "10", "--delta", "1e-6"], 2, "--eps0"),
         (["--clients", "10", "--eps0", "1", "--eps", "1", "--delta", "1e-6"], 2, "--eps"),
         (["--clients", "10", "--eps0", "1", "--delta", "1e-6", "--k", "3"], 2, "--k"),
-        (["--clients", "10", "--eps0", "1", "--delta", "1e-6", "--rate", "0"], 2, "--rate"),
-        (["--clients", "10", "--eps0", "1", "--delta", "1e-6", "--rounds", "0"], 2, "--rounds"),
         (["--clients", "10", "--gamma", "1", "--delta", "1e-6"], 3, "purely eps0-DP"),
         (["--eps0", "1", "--delta", "1e-6"], 2, "--clients"),
     ],
