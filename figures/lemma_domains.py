@@ -91,7 +91,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ax.plot([least, *x], [ORDERS[0] - 1, *y], color=style.INK, linewidth=1.6)
             for at, value in (
                 ((x[90], 0.45 * y[90]), "holds"),
-                ((1.6, 6.0), "outside its domain"),
+                ((6.0, 5.0), "outside"),
             ):
                 words_on = ax.text(*at, value, ha="center", color=style.INK)
                 words_on.set_path_effects([withStroke(linewidth=2.5, foreground="white")])

@@ -47,10 +47,14 @@ def chart(rows: Sequence[Row]) -> Chart:
     spread = bool(x.min() > 0 and x.max() / x.min() > 20)
     name = argument.partition("[")[0]
     meaning = next(a.meaning for a in statement.arguments if a.name == name)
+    named = argument in meaning.replace(",", " ").split()  # which is not said twice
     others = [
         f"{n} = {words.near(v)}" for n, v in (stored(statement) or {}).items() if n != argument
     ]
     quantity, claim, truth = statement.quantity, "as printed", "truth"
+    kind = ", a probability"
+    if "probability" in quantity.removesuffix(kind).lower():
+        quantity = quantity.removesuffix(kind)
     if statement.evidence == "corrected":
         claim = "corrected"
     delivered = bool(must_judge(statement).claimed)
@@ -62,7 +66,7 @@ def chart(rows: Sequence[Row]) -> Chart:
     at = spoken_of(rows, statement)
     return Chart(
         "",
-        Axis("x", f"{argument}: {meaning}", log=spread),
+        Axis("x", meaning if named else f"{argument}: {meaning}", log=spread),
         Axis("y", quantity, log=positive and bool(most > 30 * least)),
         x,
         (
