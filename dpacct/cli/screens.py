@@ -197,7 +197,8 @@ def in_words(stated: Stated, answer: Answer) -> str:
 def trusts(stated: Stated, unit: str) -> list[str]:
     """What must be true, in words of who trains."""
     trusted = [stated.kind.trust, "" if stated.sampler is None else stated.sampler.trust]
-    return [each.format(unit=unit) for each in trusted if each]
+    how = "gradients: per example" if unit == "record" else "all of it together, not by record"
+    return [each.format(unit=unit, how=how) for each in trusted if each]
 
 
 def protected(answer: Answer) -> str:

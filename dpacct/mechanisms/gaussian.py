@@ -98,7 +98,7 @@ class Gaussian(_Normal, kind="gaussian"):
     )
     ways = "sigma | noise_multiplier clip?"
     sought = "sigma"
-    trust = "each {unit}'s contribution is clipped (gradients: per example)"
+    trust = "each {unit}'s contribution is clipped ({how})"
     references = (_DWORK_ROTH, _BALLE_WANG, _DONG)
 
     def precision(self) -> tuple[Fraction, Fraction]:

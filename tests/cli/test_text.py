@@ -167,3 +167,10 @@ def test_options_that_say_the_same_agree() -> None:
     swapped = "--sampling uniform --rate 0.02 --steps 50"
     assert value(f"--sigma 1 {swapped}") == value(f"--noise-multiplier 2 --clip 7 {swapped}")
     assert value("--sigma 2") == value("--sigma 2 --steps 1 --sampling none")
+
+
+def test_what_is_clipped_is_what_the_unit_contributes() -> None:
+    asked = "eps --sigma 4 --delta 1e-5 --method exact"
+    assert "each record's contribution is clipped (gradients: per example)" in line(asked).stdout
+    other = line(f"{asked} --unit client").stdout
+    assert "each client's contribution is clipped (all of it together, not by record)" in other
