@@ -194,6 +194,8 @@ def test_rounding_keeps_its_side(value: float, digits: int) -> None:
     assert Decimal(down(value, digits)) <= Decimal(near(value, digits))
     assert Decimal(near(value, digits)) <= Decimal(up(value, digits))
     assert Decimal(up(value, 17)) == exact
+    assert Decimal(up(value)) <= exact * Decimal("1.002")
+    assert abs(Decimal(near(value)) - exact) <= exact / 1000
 
 
 @given(st.fractions(Fraction(1, 10**40), Fraction(1)), st.integers(2, 6))

@@ -1,14 +1,18 @@
-"""One small chart of each kind, made once."""
+"""One small chart of each kind, made once; and what no picture may do."""
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 import dpacct as dp
 from dpacct.report.plots.chart import Chart
 from dpacct.report.plots.kinds import gap, noise, profile, rdp, steps, tradeoff
+from dpacct.report.plots.style import style
 
 STEP = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
 RUN = STEP * 1000
@@ -32,3 +36,29 @@ def chart(kind: str) -> Chart:
     if kind == "noise":
         return noise(with_noise, epsilons=[0.5, 1, 2])
     return gap(RUN, deltas=[1e-9, 1e-7, 1e-5, 1e-3])
+
+
+def no_text_on_another(drawn: Figure) -> None:
+    """Nor outside of the picture."""
+    with style():
+        FigureCanvasAgg(drawn).draw()
+        texts = [*drawn.texts]
+        for axes in drawn.axes:
+            texts += [axes.xaxis.label, axes.yaxis.label, *axes.texts]
+            texts += [axes._left_title] if axes.get_title(loc="left") else []
+            for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+                for tick in axis.get_major_ticks():
+                    if min(ends) <= tick.get_loc() <= max(ends):
+                        texts += [tick.label1 if tick.label1.get_visible() else tick.label2]
+            legend = axes.get_legend()
+            texts += legend.get_texts() if legend else []
+        texts += [text for legend in drawn.legends for text in legend.get_texts()]
+        boxes = [
+            (t.get_text(), t.get_window_extent()) for t in texts if t.get_text() and t.get_visible()
+        ]
+    for text, box in boxes:
+        inside = box.x0 >= -1 and box.x1 <= drawn.bbox.x1 + 1
+        assert inside and box.y0 >= -1 and box.y1 <= drawn.bbox.y1 + 1, text
+    for (first, a), (second, b) in combinations(boxes, 2):
+        apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
+        assert apart, (first, second)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import QuadMesh
 
 from dpacct.report.plots.grid import GridData, Side, arranged, draw_grid
-from dpacct.report.plots.style import style, to_bytes
+from dpacct.report.plots.style import to_bytes
 from dpacct.vocabulary import Strength
+from tests.report.plots.charts import no_text_on_another
 
 
 def side(name: str, count: int) -> Side:
@@ -110,32 +108,7 @@ def test_any_title(counts: list[int], numbers: list[float]) -> None:
     "counts", [(5,), (12, 10), (30, 20), (10, 3), (9, 8, 2), (9, 8, 6), (9, 3, 4)]
 )
 def test_no_text_on_another(counts: tuple[int, ...]) -> None:
-    drawn = draw_grid(data(*counts))
-    with style():
-        FigureCanvasAgg(drawn).draw()
-        texts = [*drawn.texts]
-        for axes in drawn.axes:
-            texts += [axes.xaxis.label, axes.yaxis.label, *axes.texts]
-            texts += [axes._left_title] if axes.get_title(loc="left") else []
-            for ticks, (low, high) in (
-                (axes.xaxis.get_major_ticks(), sorted(axes.get_xlim())),
-                (axes.yaxis.get_major_ticks(), sorted(axes.get_ylim())),
-            ):
-                for tick in ticks:
-                    if low <= tick.get_loc() <= high:
-                        texts += [tick.label1 if tick.label1.get_visible() else tick.label2]
-            legend = axes.get_legend()
-            texts += legend.get_texts() if legend else []
-        texts += [text for legend in drawn.legends for text in legend.get_texts()]
-        boxes = [
-            (t.get_text(), t.get_window_extent()) for t in texts if t.get_text() and t.get_visible()
-        ]
-    for text, box in boxes:
-        inside = box.x0 >= -1 and box.x1 <= drawn.bbox.x1 + 1
-        assert inside and box.y0 >= -1 and box.y1 <= drawn.bbox.y1 + 1, text
-    for (one, a), (other, b) in combinations(boxes, 2):
-        apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
-        assert apart, (one, other)
+    no_text_on_another(draw_grid(data(*counts)))
 
 
 def test_the_same_bytes() -> None:

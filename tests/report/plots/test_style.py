@@ -7,12 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from dpacct.report.plots.draw import draw
-from dpacct.report.plots.style import COLUMN, LINES, LOOKS, METHOD_LOOKS, SIZE, style
+from dpacct.report.plots.style import COLUMN, LINES, LOOKS, METHOD_LOOKS, SIZE
 from dpacct.vocabulary import Strength
-from tests.report.plots.charts import KINDS, chart
+from tests.report.plots.charts import KINDS, chart, no_text_on_another
 
 # Machado, Oliveira and Fernandes 2009, table 1, severity 1.0: what a dichromat sees, in linear RGB.
 EYES = {
@@ -78,30 +77,7 @@ def test_estimates_are_dashed_and_called_so(kind: str) -> None:
 @pytest.mark.parametrize("width", [None, COLUMN])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_on_another(kind: str, width: float | None) -> None:
-    drawn = draw(replace(chart(kind), width=width))
-    with style():
-        FigureCanvasAgg(drawn).draw()
-        (axes,) = drawn.axes
-        legend = axes.get_legend() or next(iter(drawn.legends), None)
-        texts = [*drawn.texts, axes.xaxis.label, axes.yaxis.label, *axes.texts]
-        texts += [
-            label
-            for axis, low, high in (
-                (axes.xaxis, *sorted(axes.get_xlim())),
-                (axes.yaxis, *sorted(axes.get_ylim())),
-            )
-            for tick in axis.get_major_ticks()
-            if (label := tick.label1).get_text() and low <= tick.get_loc() <= high
-        ]
-        texts += legend.get_texts() if legend else []
-        boxes = [(t.get_text(), t.get_window_extent()) for t in texts if t.get_text()]
-    sheet = drawn.bbox
-    for text, box in boxes:
-        assert box.x0 >= sheet.x0 - 1 and box.x1 <= sheet.x1 + 1, text
-        assert box.y0 >= sheet.y0 - 1 and box.y1 <= sheet.y1 + 1, text
-    for (one, a), (other, b) in combinations(boxes, 2):
-        apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
-        assert apart, (one, other)
+    no_text_on_another(draw(replace(chart(kind), width=width)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
