@@ -6,10 +6,11 @@ import shlex
 import shutil
 from pathlib import Path
 
+import click
 import pytest
 
 import dpacct as dp
-from dpacct.cli.root import load, names
+from dpacct.cli.root import load, names, root
 from tests.cli.runner import PLAN, SWEEP, line, run
 from tests.structure.project import ROOT
 
@@ -55,3 +56,11 @@ def test_help_lists_every_command() -> None:
     assert places == sorted(places)
     assert all(f"\n  {name}" in shown for name in names())
     assert line("").stdout == shown
+
+
+def test_a_command_without_a_parent_has_the_short_help_too() -> None:
+    """A sweep parses its command by itself, and click keeps the help option of the first parse."""
+    for name in root.list_commands(click.Context(root)):
+        command = root.get_command(click.Context(root), name)
+        assert command is not None
+        assert command.get_help_option_names(click.Context(command)) == ["--help", "-h"], name

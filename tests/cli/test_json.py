@@ -1,4 +1,4 @@
-"""--json: the contracts' keys, valid JSON, the same exit code for errors."""
+"""--json: the keys of docs/json.md, valid JSON, the same exit code for errors."""
 
 from __future__ import annotations
 

@@ -15,40 +15,27 @@ import pytest
 from tests.cli.runner import process
 
 EPS = ["eps", "--sigma", "1.1", "--rate", "0.01", "--steps", "1000", "--delta", "1e-5"]
-START = [(["--help"], 320, 80), (["--version"], 260, 30), (EPS, 520, 150)]
-"""Command lines, and how many modules they may load: all, and the package's own."""
+LATE = {"rich", "matplotlib", "sympy", "mpmath", "scipy.stats", "scipy.optimize"}
+NUMBERS = {"numpy", "scipy", "rich", "matplotlib"}
 
 
-@pytest.mark.parametrize(("words", "most", "most_own"), START, ids=["help", "version", "eps"])
-def test_a_cold_start_loads_little(words: list[str], most: int, most_own: int) -> None:
+@pytest.mark.parametrize(
+    ("words", "most", "most_own", "late"),
+    [(["--help"], 320, 80, NUMBERS), (["--version"], 260, 30, NUMBERS), (EPS, 520, 150, LATE)],
+    ids=["help", "version", "eps"],
+)
+def test_a_cold_start_loads_little(
+    words: list[str], most: int, most_own: int, late: set[str]
+) -> None:
+    """So many modules at most, so many of the package's own, and none of these."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "dpacct", *words], capture_output=True, text=True
     )
     assert done.returncode == 0
     loaded = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines()]
     modules = [name for name in loaded if name.partition(".")[0] == "dpacct"]
-    assert modules and len(modules) <= most_own
-    assert len(loaded) <= most
-
-
-def test_a_question_loads_no_more_than_it_needs() -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "dpacct", *EPS], capture_output=True, text=True
-    )
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    late = {"rich", "matplotlib", "sympy", "mpmath", "scipy.stats", "scipy.optimize"}
-    assert not loaded & late
-
-
-def test_help_loads_no_numbers_at_all() -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "dpacct", "--help"],
-        capture_output=True,
-        text=True,
-    )
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "click" in loaded
-    assert not loaded & {"numpy", "scipy", "rich", "matplotlib"}
+    assert modules and len(modules) <= most_own and len(loaded) <= most
+    assert "click" in loaded and not late.intersection(loaded)
 
 
 def test_no_colour_codes_and_no_warnings() -> None:
