@@ -29,20 +29,20 @@ def records() -> list[Record]:
 def main(words: list[str]) -> None:
     """Make the figures that are named, or all."""
     names = [word for word in words if not word.startswith("-")]
-    known = {record.name: record for record in records()}
-    unknown = sorted(set(names) - {*known, STATEMENTS})
+    by_name = {record.name: record for record in records()}
+    unknown = sorted(set(names) - {*by_name, STATEMENTS})
     if unknown:
         raise SystemExit(
-            f"no figure is called {unknown[0]}; there are {', '.join(known)}, {STATEMENTS}"
+            f"no figure is called {unknown[0]}; there are {', '.join(by_name)}, {STATEMENTS}"
         )
-    for name in names or [*known, STATEMENTS]:
+    for name in names or [*by_name, STATEMENTS]:
         if name == STATEMENTS:
             statements.main(compute="--draw" not in words)
             continue
         began = time.process_time()
         if "--draw" not in words:
-            known[name].compute()
-        title = known[name].redraw()
+            by_name[name].compute()
+        title = by_name[name].redraw()
         print(f"{name} ({time.process_time() - began:.1f} s): {title}", flush=True)
 
 

@@ -83,9 +83,9 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     claim, truth = (np.array(line(rows, LEVELS[1], name)) for name in (PRINTED, TRUTH))
     counted = np.array(line(rows, LEVELS[1], "feldman2022.clones"))
     worst = int(np.argmax(truth / np.where(claim > 0, claim, np.inf)))
-    known = np.nanmax(counted / truth) - 1
+    excess = np.nanmax(counted / truth) - 1
     title = (
-        f"The computed bound is within {words.percent(known)} of the truth; Lemma 2 of UDP-FL claims "
+        f"The computed bound is within {words.percent(excess)} of the truth; Lemma 2 of UDP-FL claims "
         f"{words.near(claim[worst], 2)} where at least {words.down(truth[worst], 2)} leaks"
     )
     made, axes = figure(

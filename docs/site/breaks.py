@@ -12,5 +12,5 @@ SHORT = re.compile(r"<code>(?=[^<]{1,24}</code>)")
 
 def on_post_page(output: str, **_: Any) -> str:
     """Called by MkDocs with the HTML of a whole page."""
-    output = ID.sub(lambda found: re.sub(r"(?<=[._])", "<wbr>", found[0]), output)
+    output = ID.sub(lambda block: re.sub(r"(?<=[._])", "<wbr>", block[0]), output)
     return SHORT.sub('<code class="short">', output)

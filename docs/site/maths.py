@@ -30,15 +30,15 @@ EARLIER = {
 NAMED = re.compile(r"<mi>([A-Za-z]{2,})</mi>(?!<mo[^>]*>&#x00028;)")  # log x, and not log(x)
 
 
-def words(found: re.Match[str]) -> str:
+def words(match: re.Match[str]) -> str:
     """Words with formulas among them, which the converter takes for words too."""
-    parts = found.group(1).split("$")
+    parts = match.group(1).split("$")
     return "".join(p if i % 2 else f"\\text{{{p}}}" for i, p in enumerate(parts) if p)
 
 
-def letter(found: re.Match[str]) -> str:
+def letter(match: re.Match[str]) -> str:
     """A letter of another alphabet."""
-    name, plain = found.groups()
+    name, plain = match.groups()
     place = ord(plain) - (ord("A") if plain.isupper() else ord("a") - 26)
     return f"<mi>{EARLIER[name].get(plain) or chr(ALPHABETS[name] + place)}</mi>"
 
@@ -52,8 +52,8 @@ def mathml(latex: str, display: str) -> str:
     """
     latex = WORDS.sub(words, latex)
     spelled = TAG.sub(r"\\qquad\\text{(\1)}", latex.strip())
-    for known, ours in SPELLED:
-        spelled = spelled.replace(known, ours)
+    for theirs, ours in SPELLED:
+        spelled = spelled.replace(theirs, ours)
     made = LETTER.sub(letter, convert(spelled, display=display))
     made = NAMED.sub(r'<mi class="named">\1</mi>', made)
     if "\\" in made:
@@ -70,11 +70,11 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     return DISPLAY.sub(block, INLINE.sub(inline, html))
 
 
-def inline(found: re.Match[str]) -> str:
+def inline(match: re.Match[str]) -> str:
     """A formula in a line of text."""
-    return mathml(unescape(found.group(1)), "inline")
+    return mathml(unescape(match.group(1)), "inline")
 
 
-def block(found: re.Match[str]) -> str:
+def block(match: re.Match[str]) -> str:
     """A formula on a line of its own."""
-    return f'<div class="formula">{mathml(unescape(found.group(1)), "block")}</div>'
+    return f'<div class="formula">{mathml(unescape(match.group(1)), "block")}</div>'

@@ -22,13 +22,13 @@ def rows(sweep: Sweep) -> list[Row]:
             "id": sweep.statement.id,
             "argument": sweep.argument,
             "at": sweep.at,
-            "x": one.x,
-            "claimed": one.told.claimed,
-            "lower": one.told.lower,
-            "upper": one.told.upper,
+            "x": point.x,
+            "claimed": point.comparison.claimed,
+            "lower": point.comparison.lower,
+            "upper": point.comparison.upper,
             "violated": int(violated),
         }
-        for one, violated in zip(sweep.seen, sweep.violated, strict=True)
+        for point, violated in zip(sweep.seen, sweep.violated, strict=True)
     ]
 
 

@@ -51,7 +51,7 @@ class Seen:
     """One point of a sweep."""
 
     x: float
-    told: Comparison
+    comparison: Comparison
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Sweep:
     def violated(self) -> tuple[bool, ...]:
         """At which points the truth stands against the claim."""
         within = must_judge(self.statement).within
-        return tuple(one.told.excess(self.statement.side) > within for one in self.seen)
+        return tuple(point.comparison.excess(self.statement.side) > within for point in self.seen)
 
 
 def must_judge(statement: Statement) -> Oracle:
@@ -105,8 +105,8 @@ def folded(values: Values) -> dict[str, Plain]:
     return point
 
 
-def told(statement: Statement, values: Values) -> Comparison | None:
-    """Claim and truth, or None outside the domain and where nothing can be told."""
+def compared(statement: Statement, values: Values) -> Comparison | None:
+    """Claim and truth, or None outside the domain and where none can be made."""
     try:
         point = statement.checked(folded(values))
         comparison = must_judge(statement).compare(statement, point)
@@ -125,7 +125,7 @@ def along(statement: Statement, argument: str, base: Values) -> tuple[Seen, ...]
     """The statement at values of one argument, the others as they are stored."""
     results = []
     for x in values_of(statement, argument, base[argument]):
-        comparison = told(statement, {**base, argument: x})
+        comparison = compared(statement, {**base, argument: x})
         if comparison is not None:
             results.append(Seen(float(x), comparison))
     return tuple(results)
@@ -157,9 +157,9 @@ def values_of(statement: Statement, argument: str, at: float) -> list[float] | l
 
 def telling(sweep: Sweep) -> tuple[float, ...]:
     """How much a sweep shows: a change of side first, then how much the ratio changes."""
-    excess = [one.told.excess(sweep.statement.side) for one in sweep.seen]
-    known = [e for e in excess if abs(e) < 900]
-    spread = max(known) - min(known) if known else 0.0
+    excess = [point.comparison.excess(sweep.statement.side) for point in sweep.seen]
+    finite = [e for e in excess if abs(e) < 900]
+    spread = max(finite) - min(finite) if finite else 0.0
     changes = any(sweep.violated) and not all(sweep.violated)
     return (len(sweep.seen) >= POINTS // 2, changes, min(spread, 20.0), len(sweep.seen))
 
@@ -185,10 +185,8 @@ def best(statement: Statement) -> Sweep | None:
 
 def differs(sweep: Sweep) -> bool:
     """Whether claim and truth can be told apart anywhere."""
-    return any(
-        abs(one.told.claimed - one.told.lower) > SAME * max(abs(one.told.claimed), 1e-300)
-        for one in sweep.seen
-    )
+    pairs = [(point.comparison.claimed, point.comparison.lower) for point in sweep.seen]
+    return any(abs(claim - truth) > SAME * max(abs(claim), 1e-300) for claim, truth in pairs)
 
 
 def sweeps() -> Iterator[Sweep]:

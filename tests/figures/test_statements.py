@@ -10,7 +10,7 @@ import pytest
 from dpacct.papers.registry import get, statements
 from figures.record import Row, from_csv
 from figures.statements.make import PICTURES, TABLE, pictures
-from figures.statements.sweep import must_judge, stored, told
+from figures.statements.sweep import compared, must_judge, stored
 
 ROWS = from_csv(TABLE.read_text(encoding="utf-8"))
 BY_ID = {name: list(rows) for name, rows in groupby(ROWS, key=lambda row: str(row["id"]))}
@@ -47,7 +47,7 @@ def test_points_of_the_table_are_computed_again(name: str) -> None:
     within = max(WITHIN, 2 * must_judge(statement).within)
     for place in range(POINTS):
         row = rows[place * (len(rows) - 1) // (POINTS - 1)]
-        again = told(statement, {**base, argument: kind(row["x"])})
+        again = compared(statement, {**base, argument: kind(row["x"])})
         assert again is not None
         for column in ("claimed", "lower", "upper"):
             now, then = getattr(again, column), float(row[column])
