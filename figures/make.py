@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 import time
@@ -26,25 +27,29 @@ def records() -> list[Record]:
     return [importlib.import_module(f"figures.{name}").RECORD for name in names]
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str] | None = None) -> None:
     """Make the figures that are named, or all."""
-    names = [word for word in words if not word.startswith("-")]
-    by_name = {record.name: record for record in records()}
-    unknown = sorted(set(names) - {*by_name, STATEMENTS})
-    if unknown:
-        raise SystemExit(
-            f"no figure is called {unknown[0]}; there are {', '.join(by_name)}, {STATEMENTS}"
+    figures = {record.name: record for record in records()}
+    parser = argparse.ArgumentParser(description="Compute and draw the figures of this folder.")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"{', '.join(figures)}, {STATEMENTS}; all if none"
+    )
+    parser.add_argument("--draw", action="store_true", help="from the stored tables, not anew")
+    options = parser.parse_args(words)
+    if unknown := sorted({*options.names} - {*figures, STATEMENTS}):
+        parser.error(
+            f"no figure is called {unknown[0]}; there are {', '.join(figures)}, {STATEMENTS}"
         )
-    for name in names or [*by_name, STATEMENTS]:
+    for name in options.names or [*figures, STATEMENTS]:
         if name == STATEMENTS:
-            statements.main(compute="--draw" not in words)
+            statements.main(compute=not options.draw)
             continue
         began = time.process_time()
-        if "--draw" not in words:
-            by_name[name].compute()
-        title = by_name[name].redraw()
+        if not options.draw:
+            figures[name].compute()
+        title = figures[name].redraw()
         print(f"{name} ({time.process_time() - began:.1f} s): {title}", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
