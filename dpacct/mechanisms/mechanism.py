@@ -32,7 +32,7 @@ class Mechanism(Record, Leaf):
     between: ClassVar[tuple[float, float] | None] = None
     """Where the search looks."""
     trust: ClassVar[str] = ""
-    """What must be true of the data, in words of who trains: {unit} is the unit, {how} how much of it is clipped."""
+    """What must be true of the data, in words of who trains; {unit}: the unit, {how}: how much is clipped."""
 
     @abstractmethod
     def pair(self, adjacency: Adjacency) -> Pair:
