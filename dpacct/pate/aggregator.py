@@ -187,13 +187,13 @@ class Aggregator(Record, Node):
         """
         at = float(ORDER.check("order", order))
         exact, which = self._within_reach(votes, baseline)
-        return np.asarray(exact.renyi(np.array([at]))[1].max(axis=0)[which, 0])
+        return exact.renyi(at)[which]
 
     def deltas(self, votes: Votes | ArrayLike, epsilon: Number) -> Floats:
         """Delta of each query's label at this epsilon, exactly: the worst neighbour, either way."""
         at = float(EPSILON.check("epsilon", epsilon))
         exact, which = self._within_reach(votes, None)
-        return np.asarray(exact.deltas(at)[which])
+        return exact.deltas(at)[which]
 
     def wrong(self, votes: Votes | ArrayLike) -> Floats:
         """How likely noise changes each query's label, exactly (a tie counts as its first class).

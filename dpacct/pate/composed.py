@@ -10,20 +10,23 @@ of all curves is the curve of a pair of laws (Blackwell), whose composition boun
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.pate.vote_lattice import compose, points_for
-from dpacct.pld import brackets, contour, conversions
-from dpacct.pld.stable import Floats, TooFine
-from dpacct.pld.stack import Stack, Together
+from dpacct.pate import vote_lattice
+from dpacct.pld import contour, conversions
+from dpacct.pld.interval import Interval
+from dpacct.pld.outcomes import Outcomes
+from dpacct.pld.stable import Floats
+from dpacct.pld.stack import Stack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from dpacct.pld.moments import Part
 
     Places = NDArray[np.intp]
 
@@ -32,82 +35,77 @@ ROUNDING = 4e-15
 _MOST_HULLS = 400  # kinds: beyond, the Renyi bound is the smaller one
 _FEW = 64  # queries whose lattices are quick
 _FEWEST = 32  # queries that never are as good as a density
-_BRACKETED = 150  # kinds whose grids are quick
 _LARGEST = 600.0
 _START = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """One side: the losses of every neighbour of every query, and which query it belongs to.
+    """One side: the losses of every neighbour of every query, in the order of the queries.
 
-    `order` sorts neighbours by query, `start` is the first of each query in that order, `count` how often
-    that query comes. `endless`: some of P lies where Q is 0, so that the Renyi divergence is infinite.
+    `kinds` are the queries that have such a neighbour, `start` the first one of each, `count` how often that
+    query comes. `endless`: some of P lies where Q is 0, so that the Renyi divergence is infinite.
     """
 
     name: str
     queries: int
+    row: Places
     log_p: Floats
     log_q: Floats
     every: Stack
     endless: NDArray[np.bool_]
-    row: Places
-    order: Places
+    kinds: Places
     start: Places
     count: Floats
 
     @classmethod
-    def of(
-        cls, name: str, parts: Sequence[tuple[Floats, Floats, Places]], count: Floats
-    ) -> Neighbours:
-        """From (log P, log Q, query) of some queries at a time, with outcomes filled up by none."""
-        width = max(p.shape[1] for p, _, _ in parts)
-        log_p = np.concatenate([_filled(p, width) for p, _, _ in parts])
-        log_q = np.concatenate([_filled(q, width) for _, q, _ in parts])
-        row = np.concatenate([part[2] for part in parts])
+    def of(cls, name: str, row: Places, log_p: Floats, log_q: Floats, count: Floats) -> Neighbours:
+        """From the query of each neighbour, its log P and log Q, and how often each query comes."""
         order = np.argsort(row, kind="stable")
-        start = np.flatnonzero(np.append(True, np.diff(row[order]) > 0))
+        row, log_p, log_q = row[order], log_p[order], log_q[order]
         every, endless = _losses(log_p, log_q)
-        kinds = count[row[order][start]]
-        return cls(name, count.size, log_p, log_q, every, endless, row, order, start, kinds)
+        kinds, start = np.unique(row, return_index=True)
+        return cls(name, count.size, row, log_p, log_q, every, endless, kinds, start, count[kinds])
 
-    def _moments(self, c: float) -> Floats:
-        """log M of each neighbour, in order."""
+    def _moments(self, c: float) -> tuple[Floats, Floats]:
+        """log M of each neighbour at a tilt, and the largest of each query."""
         entry = self.every.log_moments(np.array([c]))[:, 0]
-        return np.asarray(np.where(self.endless, np.inf, entry)[self.order])
+        each = np.where(self.endless, np.inf, entry)
+        return each, np.maximum.reduceat(each, self.start) if each.size else each
 
     def log_moments(self, tilts: Floats) -> Floats:
         """log of the largest moment of each query's neighbours, added up, at each tilt."""
-        return np.array([self.worst(c)[1] for c in tilts.tolist()])
+        return np.array([float(self.count @ self._moments(c)[1]) for c in tilts.tolist()])
 
     def divergences(self, order: float) -> Floats:
         """The largest Renyi divergence of each query; 0 where it has no neighbour of the sort."""
-        most = np.maximum.reduceat(self._moments(order - 1.0), self.start)
         values = np.zeros(self.queries)
-        values[self.row[self.order][self.start]] = most / (order - 1.0)
+        values[self.kinds] = self._moments(order - 1.0)[1] / (order - 1.0)
+        return values
+
+    def deltas(self, epsilon: float) -> Floats:
+        """The largest delta of each query at this epsilon."""
+        # p - e^eps q without cancellation where they are close
+        with np.errstate(invalid="ignore", over="ignore"):
+            excess = np.exp(self.log_p) * -np.expm1(epsilon + self.log_q - self.log_p)
+        excess = np.where(self.log_p == -np.inf, 0.0, np.maximum(excess, 0.0))
+        values = np.zeros(self.queries)
+        np.maximum.at(values, self.row, excess.sum(axis=1))
         return values
 
     def worst(self, c: float) -> tuple[Stack, float]:
         """The one neighbour of each query that tells most at a tilt, and the sum of the largest log M."""
-        moments = self._moments(c)
-        most = np.maximum.reduceat(moments, self.start)
-        group = np.repeat(np.arange(self.start.size), np.diff(np.append(self.start, moments.size)))
-        hit = np.flatnonzero(moments == most[group])
-        first = np.unique(group[hit], return_index=True)[1]
-        chosen = self.every.chosen(self.order[hit[first]])
+        each, most = self._moments(c)
+        group = np.repeat(np.arange(self.start.size), np.diff(np.append(self.start, each.size)))
+        hit = np.flatnonzero(each == most[group])
+        chosen = self.every.chosen(hit[np.unique(group[hit], return_index=True)[1]])
         stack = Stack(chosen.rows, chosen.masses, chosen.endless, self.count)
         return stack, float(self.count @ most)
 
     def hulls(self) -> Stack:
         """The pair that dominates all neighbours of each query."""
-        rows = np.full(self.queries, -1, dtype=np.intp)
-        rows[self.row[self.order][self.start]] = np.arange(self.start.size)
-        losses, log_p, endless = hulls(self.log_p, self.log_q, rows[self.row], self.start.size)
-        return Stack(losses, log_p, endless, self.count)
-
-
-def _filled(table: Floats, width: int) -> Floats:
-    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=-np.inf)
+        place = np.searchsorted(self.kinds, self.row)
+        return Stack(*hulls(self.log_p, self.log_q, place, self.kinds.size), self.count)
 
 
 def _losses(log_p: Floats, log_q: Floats) -> tuple[Stack, NDArray[np.bool_]]:
@@ -134,104 +132,109 @@ def _losses(log_p: Floats, log_q: Floats) -> tuple[Stack, NDArray[np.bool_]]:
     return stack, endless.any(axis=1)
 
 
-def divergences(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """D_a(P || Q) of each pair of rows (pairs x outcomes) at each order: pairs x orders.
+# -- epsilon or delta of a composition -----------------------------------------------------------
 
-    >>> rows = np.log([[0.99, 0.01]]), np.log([[0.01, 0.99]])
-    >>> divergences(*rows, np.array([2.0])).round(9).tolist()
-    [[4.585070545]]
+
+@dataclass(frozen=True)
+class Question:
+    """Epsilon at a log delta, or log delta at an epsilon.
+
+    `by_moment`: an upper end by a log moment and its tilt. `by_contour`: of loss distributions beside so much
+    P-mass of infinite losses. `by_outcomes`: an upper end by outcomes that dominate. None is below `floor`.
     """
-    stack, endless = _losses(log_p, log_q)
-    value = stack.log_moments(orders - 1.0) / (orders - 1.0)
-    return np.asarray(np.where(endless[:, None], np.inf, np.maximum(value, 0.0)))
+
+    by_moment: Callable[[float, float], float]
+    by_contour: Callable[[Sequence[Part], float], Interval]
+    by_outcomes: Callable[[Outcomes], float]
+    floor: float
+
+    def bound(self, log_moment: float, c: float) -> float:
+        """By a log moment; inf by an infinite one."""
+        return self.by_moment(log_moment, c) if math.isfinite(log_moment) else math.inf
+
+    def best_tilt(self, stack: Stack, guess: float) -> float:
+        """About the tilt whose moment gives the least upper end: the saddle."""
+        return stack.best_tilt(self.by_moment, guess)
+
+
+def of_epsilon(log_delta: float) -> Question:
+    """The least epsilon >= 0 at which log delta is at most this."""
+
+    def by_contour(parts: Sequence[Part], infinite: float) -> Interval:
+        target = math.exp(log_delta) - infinite
+        if not target > 0.0:
+            return Interval(math.inf, 0.0, math.inf)
+        return contour.epsilon(parts, math.log(target))
+
+    return Question(
+        lambda log_moment, c: (
+            max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
+        ),
+        by_contour,
+        lambda outcomes: vote_lattice.epsilon(outcomes, log_delta),
+        0.0,
+    )
+
+
+def of_log_delta(epsilon: float) -> Question:
+    """Log delta at this epsilon."""
+
+    def by_contour(parts: Sequence[Part], infinite: float) -> Interval:
+        finite = contour.log_delta(parts, epsilon)
+        rest = math.log(infinite + 1e-320)
+        upper = float(np.logaddexp(finite.upper, rest)) if finite.resolved else math.inf
+        return Interval(finite.value, finite.lower, upper, finite.resolved, finite.tilt)
+
+    return Question(
+        lambda log_moment, c: min(conversions.log_delta(log_moment, c, epsilon) + 1e-13, 0.0),
+        by_contour,
+        lambda outcomes: outcomes.log_delta(epsilon, upper=True),
+        -math.inf,
+    )
 
 
 def composed(
-    sides: Sequence[Neighbours], granted: Sequence[Neighbours], log_delta: float
-) -> tuple[float, dict[str, float]]:
-    """A lower end of epsilon, by the sides; and for each name of a granted side the largest upper end."""
-    lower, uppers = 0.0, dict.fromkeys((side.name for side in granted), 0.0)
-    looked = [(*least_renyi(side, log_delta), side) for side in granted]
+    sides: Sequence[Neighbours], granted: Sequence[Neighbours], question: Question
+) -> tuple[float, float, float]:
+    """(lower end by the sides, upper end by the granted ones, upper end by those "from" the votes)."""
+    lower, uppers = question.floor, dict[str, float]()
+    looked = [(*least_renyi(side, question), side) for side in granted if side.kinds.size]
     slow = False  # lattices of many queries: only the side that leads is asked from below
     # the costliest first: a side that is known to cost less needs no second look
     for bound, c, side in sorted(looked, key=lambda asked: -asked[0]):
         tilts, least = [c] * (bound < math.inf), bound
-        if bound > uppers[side.name]:
+        if bound > uppers.get(side.name, -math.inf):
             if not bound < math.inf or side.start.size <= _MOST_HULLS:
                 stack = side.hulls()
-                tilts.append(stack.best_tilt(log_delta, c))
-                least = min(bound, sum(_solved(stack, log_delta, tilts[-1])[:2]))
-            uppers[side.name] = max(uppers[side.name], least)
+                tilts.append(question.best_tilt(stack, c))
+                least = min(bound, _solved(stack, question, tilts[-1], lower=False).upper)
+            uppers[side.name] = max(uppers.get(side.name, -math.inf), least)
         if side in sides and least > (max(uppers.values()) * (1.0 - 1e-9) if slow else lower):
-            value, slow = _least(side, tilts, log_delta)
+            value, slow = _least(side, tilts, question)
             lower = max(lower, value)
     for side in sides:
-        if side not in granted:
-            lower = max(lower, _least(side, [least_renyi(side, log_delta)[1]], log_delta)[0])
-    return lower, uppers
+        if side not in granted and side.kinds.size:
+            lower = max(lower, _least(side, [least_renyi(side, question)[1]], question)[0])
+    upper = max(uppers.values())
+    return min(lower, upper), upper, uppers["from"]
 
 
-def composed_delta(
-    sides: Sequence[Neighbours], granted: Sequence[Neighbours], epsilon: float
-) -> tuple[float, float]:
-    """Ends of log delta at this epsilon."""
-    upper = -math.inf
-    for side in granted:
-        stack, c = side.hulls(), _START
-        for _ in range(2):  # the worst neighbours at a tilt, the best tilt for them
-            c = _tilt(side.worst(c)[0], epsilon)
-        looked = (c * np.geomspace(0.5, 2.0, 13)).tolist()
-        by_moments = [conversions.log_delta(side.worst(c)[1], c, epsilon) for c in looked]
-        ends = min(float(np.fmin.reduce(by_moments)) + 1e-12, 0.0), _above(stack, epsilon)
-        upper = max(upper, min(ends))
-    # from below it is enough to ask one choice of neighbours: that of the order which seems to tell most
-    chosen = [side.worst(_tilt(side.worst(_START)[0], epsilon))[0] for side in sides]
-    leading = max(chosen, key=lambda stack: _above(stack, epsilon))
-    log_delta = contour.log_delta([(leading, 1.0)], epsilon)
-    if log_delta.resolved:
-        return min(log_delta.value - 2.0 * log_delta.error, upper), upper
-    if leading.count.size > _BRACKETED:
-        return -math.inf, upper
-    with suppress(TooFine):
-        return min(brackets.log_delta(Together(leading).apart, epsilon, 1e-2).lower, upper), upper
-    return -math.inf, upper
-
-
-def _above(stack: Stack, epsilon: float) -> float:
-    """An upper end of a composition's log delta; of few queries on a lattice."""
-    log_delta = contour.log_delta([(stack, 1.0)], epsilon)
-    if log_delta.resolved:
-        value = log_delta.value + 2.0 * log_delta.error
-        return float(np.logaddexp(value, math.log(stack.infinite + 1e-320)))
-    return compose(stack, _tilt(stack, epsilon), points_for(stack)).log_delta(epsilon)
-
-
-def _tilt(stack: Stack, epsilon: float) -> float:
-    """About where the moments bound delta(epsilon) best."""
-    cs = np.geomspace(1e-2, 1e4, 25)
-    for spread in (1.5, 1.1):
-        bounds = [conversions.log_delta(stack.log_moment(c), c, epsilon) for c in cs.tolist()]
-        best = float(cs[int(np.nanargmin(bounds))])
-        cs = best * np.geomspace(1.0 / spread, spread, 9)
-    return best
-
-
-def least_renyi(side: Neighbours, log_delta: float) -> tuple[float, float]:
-    """(epsilon by the worst neighbours' Renyi divergences, the tilt that gives it)."""
+def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
+    """(upper end by the worst neighbours' Renyi divergences, the tilt that gives it)."""
     known: dict[float, float] = {}
 
-    def bound(c: float) -> tuple[float, Stack]:
+    def bound(c: float) -> Stack:
         stack, log_moment = side.worst(c)
-        known[c] = _converted(log_moment, c, log_delta)
-        return known[c], stack
+        known[c] = question.bound(log_moment, c)
+        return stack
 
     # the worst neighbours at a tilt, the best tilt for them, until both stay
     stack, c = side.worst(_START)[0], _START
     for _ in range(4):
-        c = stack.best_tilt(log_delta, c)
-        expected = stack.renyi_epsilon(c, log_delta)
-        value, stack = bound(c)
-        if value <= expected * (1.0 + 1e-6) or not math.isfinite(value):
+        c = question.best_tilt(stack, c)
+        expected = question.bound(stack.log_moment(c), c)
+        stack = bound(c)
+        if known[c] <= expected + 1e-6 * abs(expected) or not math.isfinite(known[c]):
             break
     else:  # the least lies between two choices, where the largest of both has a kink
         for step in (0.2, 0.1, 0.05, 0.025, 0.0125):
@@ -242,54 +245,43 @@ def least_renyi(side: Neighbours, log_delta: float) -> tuple[float, float]:
     return known[c], c
 
 
-def _converted(log_moment: float, c: float, log_delta: float) -> float:
-    if not math.isfinite(log_moment):
-        return math.inf
-    return max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
-
-
-def _least(side: Neighbours, tilts: list[float], log_delta: float) -> tuple[float, bool]:
+def _least(side: Neighbours, tilts: list[float], question: Question) -> tuple[float, bool]:
     """From below: what one choice of neighbours costs, those that tell most at a tilt near the saddle.
 
     And whether it took lattices of many queries.
     """
-    best, seen = 0.0, set[bytes]()
+    best, seen = question.floor, set[bytes]()
     while tilts:
         c = tilts.pop()
         stack, _ = side.worst(c)
         key = stack.masses.tobytes()
         if key not in seen:
             seen.add(key)
-            tilt = stack.best_tilt(log_delta, c)
-            value, error, tilt = _solved(stack, log_delta, tilt, upper=False)
-            best = max(best, value - error)
-            if tilt > 0.0:  # at the contour's own tilt others may tell more
-                tilts.append(tilt)
+            answer = _solved(stack, question, question.best_tilt(stack, c), lower=True)
+            best = max(best, answer.lower)
+            if answer.tilt > 0.0:  # at the contour's own tilt others may tell more
+                tilts.append(answer.tilt)
             elif stack.count.sum() > _FEW:
                 return best, True
     return best, False
 
 
-def _solved(
-    stack: Stack, log_delta: float, tilt: float, *, upper: bool = True
-) -> tuple[float, float, float]:
-    """(epsilon, its error, the contour's tilt) of a composition; of few queries on a lattice."""
-    target = math.exp(log_delta) - stack.infinite
-    if not target > 0.0:
-        return (math.inf, 0.0, 0.0) if upper else (0.0, 0.0, 0.0)
+def _solved(stack: Stack, question: Question, tilt: float, *, lower: bool) -> Interval:
+    """Of one choice of laws: by a contour; of few queries on a lattice, whose error is a finer one's gain."""
     queries = float(stack.count.sum())
     if queries == 1.0 or queries > _FEWEST:
         parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
-        answer = contour.epsilon(parts, math.log(target))
+        answer = question.by_contour(parts, stack.infinite)
         if answer.resolved:
-            return answer.value, answer.error, answer.tilt
-    fine = compose(stack, tilt, points_for(stack)).epsilon(log_delta)
-    if upper:
-        return fine, 0.0, 0.0
-    coarse = compose(stack, tilt, points_for(stack) // 2).epsilon(log_delta)
+            return answer
+    points = vote_lattice.points_for(stack)
+    fine = question.by_outcomes(vote_lattice.compose(stack, tilt, points))
+    if not lower:
+        return Interval(fine, -math.inf, fine)
+    coarse = question.by_outcomes(vote_lattice.compose(stack, tilt, points // 2))
     if not math.isfinite(fine):
-        return 0.0, 0.0, 0.0
-    return fine, 2.0 * abs(fine - coarse) + 1e-9 * (1.0 + fine), 0.0
+        return Interval(fine, -math.inf, fine)
+    return Interval(fine, fine - 2.0 * abs(fine - coarse) - 1e-9 * (1.0 + abs(fine)), fine)
 
 
 def hulls(log_p: Floats, log_q: Floats, row: Places, rows: int) -> tuple[Floats, Floats, Floats]:

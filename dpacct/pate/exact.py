@@ -5,7 +5,7 @@ apart in either order. These are the sides of the question, and the cost is the 
 
 For each side the worst neighbour of each query is taken by itself: an upper end, and reached where the unit
 could have voted that way in every query. Epsilon from above composes, query by query, the law that dominates
-all neighbours (`dominating`); from below, the one neighbour with the largest divergence.
+all neighbours; from below, the one neighbour with the largest divergence (`composed`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.pate.argmax import NOBODY, Moves, laws
-from dpacct.pate.composed import Neighbours, composed, divergences
+from dpacct.pate.composed import Neighbours, composed, of_epsilon
 from dpacct.pate.histograms import Histograms
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
@@ -32,21 +32,12 @@ if TYPE_CHECKING:
 
     Places = NDArray[np.intp]
     Rest = Callable[[Floats], Floats]
+    Law = tuple[str, Places, Floats, Floats]
 
 _ORDERS = 22
 _ROWS = 400
 MOST_COMPOSED = 5000
 """Up to so many kinds of query their laws are composed; beyond, exact Renyi divergences are added."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One order of the two data sets, and what changes: P and Q of each neighbour, by query."""
-
-    name: str  # "from": P is the votes, Q a neighbour; "to": the other way round
-    row: Places
-    log_p: Floats
-    log_q: Floats
 
 
 @dataclass(frozen=True)
@@ -78,17 +69,17 @@ class Exact:
         """The largest margin that is integrated, in shares; below 0 where none is."""
         return self.noise.reach(self.level.step)
 
-    def sides(self) -> Iterator[tuple[Places, list[Side]]]:
-        """All sides of some queries at a time, with the places of these queries."""
-        size = self.histograms.counts.shape[0]
-        for start in range(0, size, _ROWS):
-            places = np.arange(start, min(start + _ROWS, size))
-            split = self._spread if self.spread else self._split
-            yield places, list(split(self.histograms.rows(places), start))
+    def sides(self, count: Floats | None = None) -> list[Neighbours]:
+        """Each order of the two data sets and sort of change, of so many queries of each kind.
 
-    def _split(self, part: Histograms, start: int) -> Iterator[Side]:
-        alike = part.residual is None
-        result = laws(part.counts, self.level, self.noise, alike=alike)
+        "from": P is the votes and Q a neighbour; "to" the other way round; by turns.
+        """
+        many = np.ones(self.histograms.counts.shape[0]) if count is None else count
+        split = self._spread if self.spread else self._split
+        return [Neighbours.of(*side, many) for side in split(self.histograms)]
+
+    def _split(self, part: Histograms) -> Iterator[Law]:
+        result = laws(part.counts, self.level, self.noise, alike=part.residual is None)
         own, other = result.own, result.other
         if self.screening is not None:
             residual = part.residual if part.residual is not None else part.counts.astype(float)
@@ -98,10 +89,10 @@ class Exact:
             )
         for chosen in _changes(result.moves, self.level):
             rows, theirs = result.moves.row[chosen], other[chosen]
-            yield Side("from", rows + start, own[rows], theirs)
-            yield Side("to", rows + start, theirs, own[rows])
+            yield "from", rows, own[rows], theirs
+            yield "to", rows, theirs, own[rows]
 
-    def _spread(self, part: Histograms, start: int) -> Iterator[Side]:
+    def _spread(self, part: Histograms) -> Iterator[Law]:
         """Agents that join, and that leave: the pair of the box that the law stays in, either way."""
         result = laws(part.counts, self.level, self.noise, alike=False, negative=True)
         rows, own = part.counts.shape[0], result.own
@@ -122,73 +113,64 @@ class Exact:
             p, q = (np.full((rows, size), -np.inf) for _ in range(2))
             for i, (ours, theirs) in enumerate(pairs):
                 p[i, : ours.size], q[i, : theirs.size] = ours, theirs
-            yield Side("from", np.arange(rows) + start, q, p)
-            yield Side("to", np.arange(rows) + start, p, q)
+            yield "from", np.arange(rows), q, p
+            yield "to", np.arange(rows), p, q
 
-    def renyi(self, orders: Floats) -> tuple[list[str], Floats]:
-        """Names of the sides, and sides x queries x orders: the worst neighbour's divergence."""
-        names: list[str] = []
-        parts: list[Floats] = []
-        for places, sides in self.sides():
-            names = [side.name for side in sides]
-            table = np.zeros((len(sides), places.size, orders.size))
-            for place, side in enumerate(sides):
-                result = divergences(side.log_p, side.log_q, orders)
-                np.maximum.at(table[place], side.row - int(places[0]), result)
-            parts.append(table)
-        return names, np.concatenate(parts, axis=1)
+    # -- each query by itself ------------------------------------------------------------------
+
+    def _parts(self) -> Iterator[tuple[Places, Exact]]:
+        """Some queries at a time."""
+        size = self.histograms.counts.shape[0]
+        for start in range(0, size, _ROWS):
+            places = np.arange(start, min(start + _ROWS, size))
+            yield places, replace(self, histograms=self.histograms.rows(places))
+
+    def _each(self, ask: Callable[[Neighbours], Floats]) -> Floats:
+        """The largest of what the sides say of each query."""
+        return np.concatenate(
+            [np.max([ask(side) for side in part.sides()], axis=0) for _, part in self._parts()]
+        )
+
+    def renyi(self, order: float) -> Floats:
+        """The Renyi divergence of each query's label: the worst neighbour, either way."""
+        return self._each(lambda side: side.divergences(order))
 
     def deltas(self, epsilon: float) -> Floats:
         """Delta of each query's label: the worst neighbour, either way."""
-        worst = np.zeros(self.histograms.counts.shape[0])
-        for _, sides in self.sides():
-            for side in sides:
-                # p - e^eps q without cancellation where they are close
-                with np.errstate(invalid="ignore", over="ignore"):
-                    excess = np.exp(side.log_p) * -np.expm1(epsilon + side.log_q - side.log_p)
-                excess = np.where(side.log_p == -np.inf, 0.0, excess)
-                np.maximum.at(worst, side.row, np.maximum(excess, 0.0).sum(axis=1))
-        return worst
+        return self._each(lambda side: side.deltas(epsilon))
 
     def wrong(self) -> Floats:
         """How likely another class than the leader wins each query."""
         own = laws(self.histograms.counts, self.level, self.noise).own
         return np.asarray(np.exp(own[:, 1:]).sum(axis=1))
 
+    # -- all of them ----------------------------------------------------------------------------
+
+    def both(self, count: Floats) -> tuple[list[Neighbours], list[Neighbours]]:
+        """The sides of so many queries of each kind: what is realised, and what bounds all a unit does."""
+        sides = self.sides(count)
+        return sides, sides if self.level.proven else replace(self, spread=True).sides(count)
+
     def cost(
-        self, count: Floats, delta: float, order: float, rest: Rest | None = None
+        self, count: Floats, log_delta: float, order: float, rest: Rest | None = None
     ) -> ExactCost:
-        """Epsilon at delta of so many queries of each kind, and each kind's Renyi divergence at an order.
+        """Epsilon at log delta of so many queries of each kind, and each kind's divergence at an order.
 
         `rest` bounds, at any orders, the Renyi divergence of queries that are not among the kinds.
         """
-        log_delta = math.log(delta)
-        granted = self if self.level.proven else replace(self, spread=True)
         if rest is None and count.size <= MOST_COMPOSED:
-            sides = self.collected(count)
-            uppers = sides if granted is self else granted.collected(count)
-            lower, value = composed(sides, uppers, log_delta)
+            sides, granted = self.both(count)
             shown = np.max([side.divergences(order) for side in sides], axis=0)
-            lower = min(lower, max(value.values()))
-            return ExactCost(lower, max(value.values()), value["from"], shown)
+            return ExactCost(*composed(sides, granted, of_epsilon(log_delta)), shown)
         orders = around(order)
-        names, table = granted.renyi(orders)
-        others = 0.0 if rest is None else rest(orders)
-        totals = np.einsum("k,sko->so", count, table) + others
-        ends = [converted(total, orders, log_delta) for total in totals]
-        one_way = max(end for name, end in zip(names, ends, strict=True) if name == "from")
-        if granted is not self:
-            orders = np.array([order])
-            table = self.renyi(orders)[1]
-        at = int(np.argmin(np.abs(orders - order)))
-        return ExactCost(None, max(ends), one_way, table[:, :, at].max(axis=0))
-
-    def collected(self, count: Floats) -> list[Neighbours]:
-        """Every side with the neighbours of all queries."""
-        return [
-            Neighbours.of(parts[0].name, [(p.log_p, p.log_q, p.row) for p in parts], count)
-            for parts in zip(*(sides for _, sides in self.sides()), strict=True)
-        ]
+        parts, totals = list[Floats](), np.zeros(1)
+        for places, part in self._parts():
+            sides, granted = part.both(count[places])
+            parts.append(np.max([side.divergences(order) for side in sides], axis=0))
+            totals = totals + np.array([side.log_moments(orders - 1.0) for side in granted])
+        rates = totals / (orders - 1.0) + (0.0 if rest is None else rest(orders))
+        ends = [converted(rate, orders, log_delta) for rate in rates]
+        return ExactCost(None, max(ends), max(ends[::2]), np.concatenate(parts))
 
 
 def converted(log_moment_rate: Floats, orders: Floats, log_delta: float) -> float:

@@ -21,6 +21,7 @@ from itertools import product
 
 import numpy as np
 
+from dpacct.mechanisms.laws import knots
 from dpacct.pld.stable import Floats
 
 _ROUNDING = 1e-13
@@ -69,23 +70,13 @@ def box_pair(own: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
 def corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Widths and heights between the corners of the upper hull of points, of (0, 0) and of (1, 1)."""
     place = np.lexsort((-y, x))
-    points = [(0.0, 0.0)]
-    for a, b in [*zip(x[place].tolist(), y[place].tolist(), strict=True), (1.0, 1.0)]:
-        if b <= points[-1][1]:
-            continue
-        while len(points) > 1 and _turns_up(points[-2], points[-1], (a, b)):
-            points.pop()
-        points.append((a, b))
-    values = np.array(points)
-    return np.diff(values[:, 0]), np.diff(values[:, 1])
-
-
-def _turns_up(
-    first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]
-) -> bool:
-    """Whether the second of three points lies on or below the line through the others."""
-    rise, run = second[1] - first[1], second[0] - first[0]
-    return rise * (third[0] - second[0]) <= (third[1] - second[1]) * run
+    x, y = x[place], y[place]
+    rising = y > np.maximum.accumulate(np.append(0.0, y[:-1]))
+    inner = zip(x[rising].tolist(), (-y[rising]).tolist(), strict=True)
+    # a first rise straight up is a corner of its own
+    values = np.array([(0.0, 0.0), *knots.hull([(0.0, 0.0), *inner, (1.0, -1.0)])])
+    widths, heights = np.diff(values[:, 0]), -np.diff(values[:, 1])
+    return widths[heights > 0.0], heights[heights > 0.0]
 
 
 @lru_cache(maxsize=16)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.declare.number import ln, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.pate.composed import Neighbours, composed, composed_delta, least_renyi
+from dpacct.pate.composed import Neighbours, composed, least_renyi, of_epsilon, of_log_delta
 from dpacct.pate.exact import MOST_COMPOSED
 from dpacct.pate.votes import Votes
 from dpacct.pate.voting_cost import EXACT, FIXED, PRIVATE, SPREAD, protected
@@ -75,10 +75,7 @@ class Voted(Leaf, kind="voted"):
                 f" {exact.reach:g}, got {count.size} different queries and a margin of {widest} shares"
             )
             raise Unsupported(f"{message} of a vote", argument="votes")
-        sides = exact.collected(count)
-        if exact.level.proven:
-            return sides, sides
-        return sides, replace(exact, spread=True).collected(count)
+        return exact.both(count)
 
     def _ways(self, sides: list[Neighbours]) -> list[Neighbours]:
         """In the order of a plan: with the unit against without it, and back."""
@@ -90,7 +87,7 @@ class Voted(Leaf, kind="voted"):
     def _pairs(self) -> Pairs:
         sides, granted = map(self._ways, self._sides)
         upper = tuple(Together(side.hulls()) for side in granted)
-        tilts = [least_renyi(side, _LOG_DELTA)[1] for side in sides]
+        tilts = [least_renyi(side, of_epsilon(_LOG_DELTA))[1] for side in sides]
         lower = tuple(Together(s.worst(c)[0]) for s, c in zip(sides, tilts, strict=True))
         return Pairs(upper, self._basis, lower, math.inf)
 
@@ -121,16 +118,14 @@ class Voted(Leaf, kind="voted"):
         if method not in ("auto", "exact"):
             return None
         started, word = time.perf_counter(), resolve_adjacency(self, adjacency)
-        if quantity == "epsilon":
-            lower, uppers = composed(*self._sides, ln(at))
-            upper = max(uppers.values())
-        else:
-            log_lower, log_upper = composed_delta(*self._sides, float(at))
-            lower, upper = math.exp(log_lower), min(1.0, math.exp(log_upper) * (1.0 + 1e-12))
+        question = of_epsilon(ln(at)) if quantity == "epsilon" else of_log_delta(float(at))
+        lower, upper, _ = composed(*self._sides, question)
+        if quantity == "delta":
+            lower, upper = math.exp(lower), min(1.0, math.exp(upper) * (1.0 + 1e-12))
         return Answer(
             quantity=quantity,
             value=upper,
-            lower=min(lower, upper),
+            lower=lower,
             upper=upper,
             side=Side.TWO_SIDED,
             strength=Strength.BOUND,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpacct.pate.aggregator import Aggregator
-    from dpacct.pate.noise import Noise
     from dpacct.pld.stable import Floats
 
 _ORDERS = 1.0 + np.geomspace(0.02, 1e6, 140)
@@ -118,67 +117,63 @@ def voting_cost(
     tell = progress or (lambda _: None)
     level, screening = aggregator.neighbouring, aggregator.screening
     started = time.perf_counter()
+    whose = protected(aggregator)
+    plan = aggregator.plan(votes.queries).epsilon(delta=known)
     plain = replace(
-        aggregator.plan(votes.queries).epsilon(delta=known),
-        side=Side.UPPER,
+        plan,
+        value=float(plan),
         lower=None,
+        side=Side.UPPER,
         method="data-independent",
+        basis=(*plan.basis, _DOMINATED),
+        assumptions=(whose,),
         alternatives=(),
     )
-    plain = replace(
-        plain,
-        value=float(plain),
-        basis=(*plain.basis, _DOMINATED),
-        assumptions=(protected(aggregator),),
-    )
-    tell("bounds")
-    histograms = Histograms.of(votes.counts, baseline, level.shares)
-    bounds = Bounds(histograms, level, aggregator.noise, screening)
-    least, order = _optimised(bounds.total, log_delta)
-    start = replace(plain, tree=None, seconds=0.0, strength=Strength.BOUND, side=Side.UPPER)
+    start = replace(plain, tree=None, seconds=0.0, strength=Strength.BOUND)
 
-    def answer(epsilon: float, method: str, basis: tuple[str, ...]) -> Answer:
+    def answer(epsilon: float, method: str, *basis: str) -> Answer:
         return replace(
             start,
             value=epsilon,
             upper=epsilon,
             method=method,
             basis=basis,
-            assumptions=(protected(aggregator), FIXED),
+            assumptions=(whose, FIXED),
         )
 
+    tell("bounds")
+    histograms = Histograms.of(votes.counts, baseline, level.shares)
+    bounds = Bounds(histograms, level, aggregator.noise, screening)
     names = bounds.theorems
-    bound = answer(least, "data-dependent", (*names, CONVERSION))
+    least, order = _optimised(bounds.total, log_delta)
+    bound = answer(least, "data-dependent", *names, CONVERSION)
     bound = replace(bound, seconds=time.perf_counter() - started)
-    if plain.upper is not None and least > plain.upper:
-        # what holds whatever the votes are holds for these
-        bound = replace(bound, value=plain.upper, upper=plain.upper, basis=plain.basis)
+    if least > float(plain):  # what holds whatever the votes are holds for these
+        bound = replace(bound, value=plain.value, upper=plain.value, basis=plain.basis)
     whatever, _ = _optimised(lambda orders: votes.queries * bounds.plain(orders), log_delta)
-    lines = [Line("data-independent, Renyi", answer(whatever, "rdp", (CONVERSION,)))]
+    lines = [Line("data-independent, Renyi", answer(whatever, "rdp", CONVERSION))]
     for name in names:
         epsilon, _ = _optimised(partial(bounds.total, theorem=name), log_delta)
-        lines.append(Line(f"{name}, either way", answer(epsilon, name, (name, CONVERSION))))
+        lines.append(Line(f"{name}, either way", answer(epsilon, name, name, CONVERSION)))
         if name in ONE_WAY and screening is None:
             forward = partial(bounds.total, theorem=name, one_way=True)
             epsilon, _ = _optimised(forward, log_delta)
-            lines.append(Line(name, answer(epsilon, name, (name, CONVERSION)), one_way=True))
+            lines.append(Line(name, answer(epsilon, name, name, CONVERSION), one_way=True))
     outcome, why, each = None, "it was not asked for", None
     if exact is not False:
         tell("exact laws")
-        most = None if exact is True else int(exact)
-        result, why, each = _exact(bounds, aggregator.noise, float(known), order, most)
+        result, why, each = _exact(bounds, log_delta, order, None if exact is True else int(exact))
         if result is not None:
             # where bounds stand in for some queries, or all cost the most they can, the bound may be less
-            ends = (result.upper, float(bound))
-            result = replace(result, upper=min(ends), one_way=min(result.one_way, *ends))
-        if result is not None:
-            composed = result.lower is not None
-            basis = (EXACT,) if composed else (EXACT, *names, CONVERSION)
-            basis = basis if level.proven else (*basis, SPREAD)
-            outcome = answer(result.upper, "exact" if composed else "exact-rdp", basis)
-            if composed:
-                outcome = replace(outcome, lower=result.lower, side=Side.TWO_SIDED)
-            one_way = answer(result.one_way, outcome.method, basis)
+            upper = min(result.upper, float(bound))
+            basis = (EXACT,) if level.proven else (EXACT, SPREAD)
+            if result.lower is None:
+                outcome = answer(upper, "exact-rdp", EXACT, *names, CONVERSION, *basis[1:])
+            else:
+                outcome = answer(upper, "exact", *basis)
+                outcome = replace(outcome, lower=min(result.lower, upper), side=Side.TWO_SIDED)
+            forward_upper = min(result.one_way, upper)
+            one_way = answer(forward_upper, outcome.method, *outcome.basis)
             lines.append(Line("exact", one_way, one_way=True))
     answered = float(votes.queries)
     if screening is not None:
@@ -220,12 +215,12 @@ def _optimised(total: Callable[[Floats], Floats], log_delta: float) -> tuple[flo
 
 
 def _exact(
-    bounds: Bounds, noise: Noise, delta: float, order: float, most: int | None
+    bounds: Bounds, log_delta: float, order: float, most: int | None
 ) -> tuple[ExactCost | None, str, Floats | None]:
     """The exact cost of as many kinds of query as time allows, the costliest first; else why not."""
     first, which, count = bounds.histograms.alike()
     kinds = bounds.histograms.rows(first)
-    near = noise.reach(bounds.level.step) >= kinds.margins[:, -1]
+    near = bounds.noise.reach(bounds.level.step) >= kinds.margins[:, -1]
     if not near.any():
         text = "the noise is too small beside the margins to integrate"
         return None, text, None
@@ -245,7 +240,7 @@ def _exact(
         others = bounds.histograms.rows(np.flatnonzero(left[which]))
         rest = Bounds(others, bounds.level, bounds.noise, bounds.screening).total
     exact = Exact(kinds.rows(chosen), bounds.level, bounds.noise, bounds.screening)
-    result = exact.cost(count[chosen].astype(np.float64), delta, order, rest)
+    result = exact.cost(count[chosen].astype(np.float64), log_delta, order, rest)
     values = np.full(first.size, np.nan)
     values[chosen] = result.renyi
     why = ""

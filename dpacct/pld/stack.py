@@ -8,7 +8,7 @@ a lattice, and one more row costs its atoms at each node.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from . import conversions
 from .loss import LossDistribution
 from .moments import Cumulants
 from .nested import Nested
@@ -131,17 +130,18 @@ class Stack:
             result[large] = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
         return np.asarray(result)
 
-    def renyi_epsilon(self, c: float, log_delta: float) -> float:
-        """Epsilon by the Renyi divergence of order 1 + c."""
-        return conversions.epsilon(self.log_moment(c), c, log_delta)
+    def best_tilt(self, bound: Callable[[float, float], float], guess: float) -> float:
+        """About the c > 0 at which a bound by the log moment and the tilt is least: the saddle."""
 
-    def best_tilt(self, log_delta: float, guess: float) -> float:
-        """About the c > 0 at which Renyi's conversion gives the least epsilon: the saddle."""
+        def at(log_c: float) -> float:
+            c = math.exp(log_c)
+            return bound(self.log_moment(c), c)
+
         centre, step = math.log(guess), 1.0
-        best = self.renyi_epsilon(guess, log_delta)
+        best = at(centre)
         while step > 0.002:
             ends = [min(max(centre + move, -7.0), 14.0) for move in (-step, step)]
-            values = [self.renyi_epsilon(math.exp(end), log_delta) for end in ends]
+            values = [at(end) for end in ends]
             if min(values) < best:
                 best, centre = min(zip(values, ends, strict=True))
                 continue
@@ -149,9 +149,7 @@ class Stack:
             bend = values[0] - 2.0 * best + values[1]
             if 0.0 < bend < math.inf:
                 tip = centre + 0.5 * step * (values[0] - values[1]) / bend
-                best, centre = min(
-                    (best, centre), (self.renyi_epsilon(math.exp(tip), log_delta), tip)
-                )
+                best, centre = min((best, centre), (at(tip), tip))
             step *= 0.2
         return math.exp(centre)
 

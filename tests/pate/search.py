@@ -67,9 +67,10 @@ def judge(setting: Setting) -> tuple[Any, dict[str, Any]]:
     if not ready.counts.shape[0]:
         return ready.counts, {}
     orders = np.array([setting.order])
-    names, table = Exact(ready, setting.level, setting.noise, setting.screening).renyi(orders)
-    either = table.max(axis=0)[:, 0]
-    forward = table[[i for i, name in enumerate(names) if name == "from"]].max(axis=0)[:, 0]
+    sides = Exact(ready, setting.level, setting.noise, setting.screening).sides()
+    either = np.max([side.divergences(setting.order) for side in sides], axis=0)
+    ahead = [side.divergences(setting.order) for side in sides if side.name == "from"]
+    forward = np.max(ahead, axis=0)
     bounds = Bounds(ready, setting.level, setting.noise, setting.screening)
     top = None if setting.screening is None else ready.top
     results = {

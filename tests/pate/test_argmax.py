@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 
 import dpacct as dp
 from dpacct.pate.argmax import laws
-from dpacct.pate.composed import divergences
+from dpacct.pate.composed import Neighbours
 from dpacct.pate.level import Level
 from dpacct.pate.noise import GaussianNoise, LaplaceNoise
 
@@ -222,6 +222,5 @@ def test_divergences_of_tiny_differences() -> None:
             a = mpf(order)
             exact = mp.log(sum(x**a * y ** (1 - a) for x, y in zip(*full, strict=True))) / (a - 1)
             logs = [np.array([[float(mp.log(x)) for x in row]]) for row in full]
-        assert divergences(*logs, np.array([float(order)]))[0, 0] == pytest.approx(
-            float(exact), rel=1e-9
-        )
+        side = Neighbours.of("from", np.array([0]), *logs, np.ones(1))
+        assert side.divergences(float(order))[0] == pytest.approx(float(exact), rel=1e-9)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpacct.pate.composed import hulls
-from dpacct.pate.vote_lattice import compose
+from dpacct.pate.composed import hulls, of_epsilon
+from dpacct.pate.vote_lattice import compose, epsilon
 from dpacct.pld import brackets, contour
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
@@ -35,27 +35,31 @@ def laws(rows: list[Pair]) -> Stack:
     return Stack.of([(np.log(p / q), np.log(p), 0.0) for p, q in rows], np.ones(len(rows)))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
-def test_against_all_outcomes(epsilon: float) -> None:
+def best_tilt(stack: Stack, delta: float) -> float:
+    return of_epsilon(math.log(delta)).best_tilt(stack, 4.0)
+
+
+@pytest.mark.parametrize("at", [0.0, 0.5, 1.5])
+def test_against_all_outcomes(at: float) -> None:
     """Six different laws of three outcomes: 729 products, added up."""
     rows = pairs(1, 6)
     exact = 0.0
     for outcome in itertools.product(range(3), repeat=6):
         p = math.prod(row[0][k] for row, k in zip(rows, outcome, strict=True))
         q = math.prod(row[1][k] for row, k in zip(rows, outcome, strict=True))
-        exact += max(0.0, p - math.exp(epsilon) * q)
+        exact += max(0.0, p - math.exp(at) * q)
     for c in (0.5, 3.0):
-        ours = math.exp(compose(laws(rows), c).log_delta(epsilon))
+        ours = math.exp(compose(laws(rows), c).log_delta(at, upper=True))
         assert exact * (1.0 - 1e-12) <= ours <= exact * (1.0 + 1e-6)
     # far from the saddle: still from above
-    assert math.exp(compose(laws(rows), 20.0).log_delta(epsilon)) >= exact
+    assert math.exp(compose(laws(rows), 20.0).log_delta(at, upper=True)) >= exact
 
 
 def test_against_the_general_engine() -> None:
     rows = pairs(2, 8, 0.1)
     ours = laws(rows)
     for delta in (1e-2, 1e-6):
-        answer = compose(ours, ours.best_tilt(math.log(delta), 4.0)).epsilon(math.log(delta))
+        answer = epsilon(compose(ours, best_tilt(ours, delta)), math.log(delta))
         sources = [(Cut(LossDistribution.of_outcomes(np.log(p / q), p)), 1.0) for p, q in rows]
         known = brackets.epsilon(sources, math.log(delta), 1e-4)
         assert known.lower <= answer <= known.upper * (1.0 + 1e-5)
@@ -63,8 +67,8 @@ def test_against_the_general_engine() -> None:
 
 def test_more_points_are_nearer_and_never_below() -> None:
     ours = laws(pairs(3, 300, 0.02))
-    c = ours.best_tilt(math.log(1e-6), 4.0)
-    results = [compose(ours, c, 1 << k).epsilon(math.log(1e-6)) for k in (13, 14, 15)]
+    c = best_tilt(ours, 1e-6)
+    results = [epsilon(compose(ours, c, 1 << k), math.log(1e-6)) for k in (13, 14, 15)]
     assert results[0] > results[1] > results[2]
     assert (results[0] - results[1]) / (results[1] - results[2]) == pytest.approx(5.0, abs=1.5)
 
@@ -73,13 +77,13 @@ def test_more_points_are_nearer_and_never_below() -> None:
 def test_a_contour_is_what_finer_lattices_come_to(delta: float) -> None:
     """Of hundreds of laws no transform is needed: the lattice's excess falls by four with each halving."""
     ours = laws(pairs(3, 500, 0.05))
-    tilt = ours.best_tilt(math.log(delta), 4.0)
+    tilt = best_tilt(ours, delta)
     answer = contour.epsilon([(ours, 1.0)], math.log(delta))
     assert answer.error < 1e-9
     again = contour.log_delta([(ours, 1.0)], answer.value)
     assert again.value == pytest.approx(math.log(delta), abs=1e-8)
     excess = [
-        compose(ours, tilt, 1 << k).epsilon(math.log(delta)) - answer.value for k in (13, 14, 15)
+        epsilon(compose(ours, tilt, 1 << k), math.log(delta)) - answer.value for k in (13, 14, 15)
     ]
     assert excess[0] > excess[1] > excess[2] > 0.0
     assert excess[1] / excess[2] == pytest.approx(4.0, abs=1.0)
@@ -133,7 +137,7 @@ def test_a_hull_dominates_and_no_more(seed: int, count: int) -> None:
     rows = pairs(seed, count, 0.7)
     log_p, log_q = (np.log(np.array([row[k] for row in rows])) for k in (0, 1))
     losses, log_p, _ = hulls(log_p, log_q, np.zeros(count, dtype=int), 1)
-    for epsilon in np.linspace(-3.0, 3.0, 25).tolist():
-        largest = max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in rows)
-        gap = np.exp(log_p) * np.maximum(0.0, -np.expm1(np.minimum(epsilon - losses, 0.0)))
+    for at in np.linspace(-3.0, 3.0, 25).tolist():
+        largest = max(float(np.maximum(p - math.exp(at) * q, 0.0).sum()) for p, q in rows)
+        gap = np.exp(log_p) * np.maximum(0.0, -np.expm1(np.minimum(at - losses, 0.0)))
         assert float(gap.sum()) == pytest.approx(largest, abs=1e-12)

@@ -48,8 +48,7 @@ def test_every_way_to_spread_lies_below(
     noise = LaplaceNoise(Fraction(sigma)) if laplace else GaussianNoise(Fraction(sigma))
     screening = None if threshold is None else Screening(Fraction(threshold), Fraction(2))
     ready = Histograms.of(np.array([sorted(votes, reverse=True)]))
-    exact = Exact(ready, level, noise, screening, spread=True)
-    ((_, sides),) = exact.sides()
+    sides = Exact(ready, level, noise, screening, spread=True).sides()
     joins, leaves = sides[:2], sides[2:]
 
     def law(counts: Floats) -> Floats:
@@ -79,8 +78,8 @@ def test_two_classes_leave_no_room() -> None:
     """One probability is all there is, so the box is an interval and its pair is attained."""
     level, noise = Level("agent", 4), GaussianNoise(Fraction(5))
     ready = Histograms.of(np.array([[20, 12]]))
-    ((_, real),) = Exact(ready, level, noise).sides()
-    ((_, granted),) = Exact(ready, level, noise, spread=True).sides()
+    real = Exact(ready, level, noise).sides()
+    granted = Exact(ready, level, noise, spread=True).sides()
     for one, other in zip(real, granted, strict=True):
         for epsilon in (0.0, 0.1, 0.5):
             worst = max(delta(p, q, epsilon) for p, q in zip(one.log_p, one.log_q, strict=True))

@@ -107,6 +107,14 @@ def test_it_is_saved_with_its_votes() -> None:
     assert any("spread its vote" in line for line in answer.basis) and answer.lower < answer.upper
 
 
+def test_an_agent_may_leave_where_no_class_has_its_whole_vote() -> None:
+    """One voter of three neighbours, a label each: nothing is realised by its leaving, and joining counts."""
+    made = dp.GNMax(sigma=4, neighbours=3, level="agent")
+    alone = made.on([[1, 1, 1]]).epsilon(1e-3)
+    assert 0.0 < alone.lower < alone.upper == made.cost([[1, 1, 1]], 1e-3).exact.upper  # type: ignore[operator, union-attr]
+    assert made.on([[1, 1, 1], [3, 0, 0]]).epsilon(1e-3).upper > alone.upper
+
+
 def test_what_it_cannot_do_is_said() -> None:
     plan = dp.GNMax(sigma=4, level="agent").on(VOTES)
     with pytest.raises(dp.Unsupported, match="its votes are given"):
