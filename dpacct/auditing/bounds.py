@@ -19,6 +19,7 @@ import numpy as np
 
 from dpacct.declare.domain import DELTA, EPSILON, Integer, Real
 from dpacct.errors import InvalidArgument
+from dpacct.pld.roots import first_miss, halved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,13 +63,8 @@ def largest(refuted: Callable[[float], bool]) -> float:
     """The largest number in [0, 60] that is refuted, from below; 0 if none is."""
     if not refuted(0.0):
         return 0.0
-    low, high = 0.0, 1.0
-    while high < _MOST and refuted(high):
-        low, high = high, 2.0 * high
-    while high - low > _TOLERANCE * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low
+    low, high = first_miss(refuted, 1.0, most=_MOST) if refuted(1.0) else (0.0, 1.0)
+    return low if high == math.inf else halved(refuted, low, high, _TOLERANCE)[0]
 
 
 # --- two worlds
@@ -326,14 +322,12 @@ def one_run_f_p_value(curve: Curve, canaries: int, guesses: int, right: int) -> 
     0.0906
     """
     _in_order(right=right, guesses=guesses, canaries=canaries)
-    low, high = -300.0 * math.log(10.0), 0.0  # refuted above
-    if _refutes(curve, canaries, guesses, right, math.exp(low)):
-        return math.exp(low)
-    while high - low > 1e-6:
-        middle = 0.5 * (low + high)
-        refuted = _refutes(curve, canaries, guesses, right, math.exp(middle))
-        low, high = (low, middle) if refuted else (middle, high)
-    return math.exp(high)
+
+    def possible(log_chance: float) -> bool:
+        return not _refutes(curve, canaries, guesses, right, math.exp(log_chance))
+
+    least = -300.0 * math.log(10.0)
+    return math.exp(halved(possible, least, 0.0, 1e-8)[1] if possible(least) else least)
 
 
 def one_run_mu(canaries: int, guesses: int, right: int, confidence: Number) -> float:

@@ -25,7 +25,7 @@ from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.nested import merged
 from dpacct.pld.pair import Moments
 from dpacct.pld.pieces import Sources
-from dpacct.pld.roots import decreasing, minimum
+from dpacct.pld.roots import decreasing, halved, minimum
 from dpacct.pld.stable import TooFine, quiet
 from dpacct.sampling.fixed_size import WithoutReplacement
 from dpacct.sampling.poisson import Poisson
@@ -506,7 +506,7 @@ class ClosedGuarantee(Route):
             high *= 2.0
             if high > 1e9:
                 raise Unsupported(f"{self.name} gives no epsilon for this plan", argument="method")
-        return self._finding(smallest_noise.last(enough, high, 0.5 * high, _HALVED))
+        return self._finding(halved(enough, high, 0.5 * high, _HALVED)[0])
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         """The smallest delta for which the plan's noise is enough; log 1 where there is none."""
@@ -523,9 +523,7 @@ class ClosedGuarantee(Route):
         high = 1.0
         while enough(high):
             high *= 2.0
-        return self._finding(
-            -smallest_noise.last(enough, 0.5 * high if high > 1.0 else 1e-9, high, _HALVED)
-        )
+        return self._finding(-halved(enough, 0.5 * high if high > 1.0 else 1e-9, high, _HALVED)[0])
 
     def _facts(self, plan: Composition) -> tuple[float, int, float]:
         """Rate, number of steps and sigma; raises `Unsupported` for any other kind of plan."""

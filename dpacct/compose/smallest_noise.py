@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpacct.errors import OutsideDomain
+from dpacct.pld.roots import halved
 
 # lambda is scanned on a logarithmic scale, then narrowed; below this share of its best value the
 # noise is astronomical.
-_SCAN, _SHARE, _NARROW, _HALVE = 60, 1e-9, 44, 54
+_SCAN, _SHARE, _NARROW = 60, 1e-9, 44
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
@@ -83,9 +84,9 @@ class Guarantee:
         inside = _highest(room, scan[max(0, best - 1)], scan[min(_SCAN, best + 1)])
         if room(inside) < 0.0:
             return None
-        lam = top if room(top) >= 0.0 else last(lambda lam: room(lam) >= 0.0, inside, top)
+        lam = top if room(top) >= 0.0 else halved(lambda lam: room(lam) >= 0.0, inside, top)[0]
         if noise(lam) < self.least:
-            lam = last(lambda lam: noise(lam) >= self.least, _SHARE * top, lam)
+            lam = halved(lambda lam: noise(lam) >= self.least, _SHARE * top, lam)[0]
             if noise(lam) < self.least or room(lam) < 0.0:
                 return None
         return noise(lam), lam
@@ -105,7 +106,7 @@ class Guarantee:
         low = 0.5 * high
         while feasible(low):
             low, high = 0.5 * low, low
-        return last(feasible, high, low)
+        return halved(feasible, high, low)[0]
 
 
 def _highest(height: Callable[[float], float], low: float, high: float) -> float:
@@ -122,21 +123,6 @@ def _highest(height: Callable[[float], float], low: float, high: float) -> float
             one = high - _GOLDEN * (high - low)
             first = height(one)
     return 0.5 * (low + high)
-
-
-def last(
-    holds: Callable[[float], bool], inside: float, outside: float, width: float = 0.0
-) -> float:
-    """The point nearest to `outside` at which something still holds, by halving; `width`: relative."""
-    for _ in range(_HALVE):
-        middle = 0.5 * (inside + outside)
-        if middle in (inside, outside) or abs(outside - inside) <= width * abs(inside):
-            break
-        if holds(middle):
-            inside = middle
-        else:
-            outside = middle
-    return inside
 
 
 UNIFORM = Guarantee(constant=3.5, least=0.67)

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from dpacct.compose.step_lattice import Lattice, lattice
+from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 
 _HALF = 2**18
@@ -71,12 +72,5 @@ def _solved(one_round: Floats, law: Lattice, rounds: int, delta: float) -> float
     def excess(epsilon: float) -> float:
         return law.delta(whole, epsilon, kept) - delta
 
-    if excess(0.0) <= 0.0:
-        return 0.0
-    low, high = 0.0, float(law.loss[-1])
-    if excess(high) > 0.0:
-        return math.inf
-    while high - low > 1e-10 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
-    return high
+    high = float(law.loss[-1])
+    return math.inf if excess(high) > 0.0 else crossing(excess, high)[1]

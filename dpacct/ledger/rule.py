@@ -15,6 +15,7 @@ from dpacct.declare.domain import STEPS
 from dpacct.declare.number import shown
 from dpacct.errors import NotCertified, Unreachable
 from dpacct.ledger.budget import Budget
+from dpacct.pld.roots import first_miss, halved
 from dpacct.tree import Compose, Leaf, Node, Repeat, composed
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
@@ -135,13 +136,18 @@ class Rule(ABC):
         """The least noise with which `build(noise)` fits another `steps` times."""
         count = STEPS.check("steps", steps)
 
-        def fits(scale: float) -> bool:
-            return self.fits(charges, self.budget.check(build(scale)) * count)
+        def lacking(scale: float) -> bool:
+            return not self.fits(charges, self.budget.check(build(scale)) * count)
 
-        low, high = _bracket(fits, count)
-        while high / low > 1 + _WIDTH:
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if fits(middle) else (middle, high)
+        low, high = first_miss(lacking, 1.0, 4.0)
+        if high == math.inf:
+            raise Unreachable(f"no noise up to 1e12 lets {count} more releases fit the budget")
+        if low == 1.0 and not lacking(1.0):
+            loud, quiet = first_miss(lambda inverse: not lacking(1.0 / inverse), 1.0, 4.0)
+            if quiet == math.inf:
+                raise Unreachable("any noise fits the budget: the plan does not depend on it")
+            low, high = 1.0 / quiet, 1.0 / loud
+        high = halved(lacking, low, high, _WIDTH)[1]
         return self._stated("noise", high, (self.why,))
 
     def guarantee(self, charges: Charges) -> Answer:
@@ -184,18 +190,3 @@ class Rule(ABC):
     def to_dict(self) -> dict[str, Any]:
         """As JSON values, for the line that opens an account."""
         return {"rule": self.name}
-
-
-def _bracket(fits: Callable[[float], bool], steps: int) -> tuple[float, float]:
-    """(too little, enough) noise."""
-    high = 1.0
-    while not fits(high):
-        high *= 4
-        if high > 1e12:
-            raise Unreachable(f"no noise up to 1e12 lets {steps} more releases fit the budget")
-    low = high / 4
-    while fits(low):
-        low, high = low / 4, low
-        if low < 1e-12:
-            raise Unreachable("any noise fits the budget: the plan does not depend on it")
-    return low, high

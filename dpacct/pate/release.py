@@ -24,6 +24,7 @@ from dpacct.pate.published import publication
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
 from dpacct.pate.votes import Votes
 from dpacct.pate.voting_cost import CONVERSION, FIXED
+from dpacct.pld.roots import halved
 from dpacct.vocabulary import Assumption, Side, Strength
 
 if TYPE_CHECKING:
@@ -147,14 +148,11 @@ def _private(bounds: Bounds, order: float, beta: float) -> tuple[float, float]:
 def _default_noise(order: float, beta: float, raised: float, log_delta: float) -> float:
     """Noise whose publication costs a tenth of what delta costs at this order; needs no look at the votes."""
     budget = publication(order, beta, 1e12) - 0.1 * log_delta / (order - 1.0)
-    low, high = math.log(1e-3), math.log(1e9)
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        if publication(order, beta, math.exp(middle), raised) > budget:
-            low = middle
-        else:
-            high = middle
-    return math.exp(high)
+
+    def too_dear(log_noise: float) -> bool:
+        return publication(order, beta, math.exp(log_noise), raised) > budget
+
+    return math.exp(halved(too_dear, math.log(1e-3), math.log(1e9))[1])
 
 
 def _draw(seed: int | None) -> float:

@@ -65,6 +65,37 @@ def crossing(
     return low, high
 
 
+def first_miss(
+    holds: Callable[[float], bool], start: float, factor: float = 2.0, most: float = 1e12
+) -> tuple[float, float]:
+    """(last that holds, first that does not) of start, factor start, ...; inf for one beyond `most`.
+
+    `start` is taken to hold.
+    """
+    inside, outside = start, factor * start
+    while holds(min(outside, most)):
+        inside, outside = min(outside, most), factor * outside
+        if inside == most:
+            return most, math.inf
+    return inside, min(outside, most)
+
+
+def halved(
+    holds: Callable[[float], bool], inside: float, outside: float, width: float = 0.0
+) -> tuple[float, float]:
+    """The two ends moved to where something ceases to hold, by halving; `width`: relative.
+
+    >>> halved(lambda x: x * x < 2.0, 1.0, 2.0, 1e-3)
+    (1.4140625, 1.4150390625)
+    """
+    while abs(outside - inside) > width * max(abs(inside), abs(outside)):
+        middle = 0.5 * (inside + outside)
+        if middle in (inside, outside):
+            break
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+    return inside, outside
+
+
 def minimum(function: Callable[[float], float], low: float, high: float) -> float:
     """The smallest value found on [low, high]; the function may be inf far from its valley.
 

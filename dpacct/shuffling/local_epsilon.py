@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from dpacct.declare.domain import DELTA, EPSILON, Integer
 from dpacct.declare.number import Number, ln
 from dpacct.errors import Unreachable
 from dpacct.pld import brackets
+from dpacct.pld.roots import first_miss, halved
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 from . import bounds
@@ -23,8 +25,8 @@ _LEAST = 1e-9
 ROUNDS = Integer(1, 10**9)
 """Rounds of shuffling."""
 _BUDGET = 4000  # intervals of inputs at each eps0
-# a factor of eps0: what the search over rounds, each of which composes a lattice, leaves open
-_STEP, _COARSE_STEP = 1.0 + 1e-9, 1.0 + 1e-4
+# a part of eps0: what the search over rounds, each of which composes a lattice, leaves open
+_STEP, _COARSE_STEP = 1e-9, 1e-4
 
 
 def largest_eps0(
@@ -95,18 +97,11 @@ def largest_eps0(
 
 
 def _largest(
-    meets: Callable[[float], bool], start: float, most: float, factor: float
+    meets: Callable[[float], bool], start: float, most: float, width: float
 ) -> float | None:
-    """The end of an interval from 0 on which the target is met, to a factor; None if it is too short."""
+    """The end of an interval from 0 on which the target is met, to this part; None if it is too short."""
     low = min(max(start, _LEAST), most)
     if not meets(low):
         return None
-    high = low
-    while meets(high):
-        if high >= most:
-            return most
-        low, high = high, min(2.0 * high, most)
-    while high > low * factor:
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if meets(middle) else (low, middle)
-    return low
+    low, high = first_miss(meets, low, most=most)
+    return low if high == math.inf else halved(meets, low, high, width)[0]
