@@ -1,4 +1,7 @@
-"""The trade-off functions that others are made of."""
+"""The trade-off functions that others are made of, and those that are made of others.
+
+Each is a lower bound as far as its parts are.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from dpacct.declare.domain import EPSILON, POSITIVE
 from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument
 from dpacct.fdp.tradeoff import SHARE, TradeOff, mirrored
-from dpacct.mechanisms.custom import called, pairs_of_numbers
+from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers
 from dpacct.mechanisms.laws import knots
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.vocabulary import Adjacency, Side
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from dpacct.tree import Node
 
     Floats = NDArray[np.floating[Any]]
+    Read = Callable[[Floats], Floats]
 
 # intervals that are refined at a time
 _MOST = 100
@@ -43,6 +47,8 @@ _GRID = np.unique(
         )
     )
 )
+# log growth at which profiles are compared where their corners are not known
+_EPSILONS = np.concatenate(([0.0], np.geomspace(1e-5, 60.0, 900)))
 
 
 class GaussianTradeOff(TradeOff):
@@ -74,8 +80,14 @@ class GaussianTradeOff(TradeOff):
 
         return Gaussian(sigma=1 / self.mu)
 
+    def _grouped(self, size: int) -> TradeOff:
+        return GaussianTradeOff(self.mu * size)
+
     def __repr__(self) -> str:
         return f"TradeOff.gaussian({float(self.mu):g})"
+
+
+# -- polygons, and functions that are read --------------------------------------------------------
 
 
 class PolygonTradeOff(TradeOff):
@@ -118,7 +130,6 @@ def approximate(epsilon: Number, delta: Number) -> TradeOff:
     polygon = knots.Polygon(tuple(dict.fromkeys(corners)))
 
     def node() -> Node:
-        from dpacct.mechanisms.custom import Custom
         from dpacct.mechanisms.opaque import ApproxDP, PureDP
 
         if 0 < lost < 1:
@@ -128,16 +139,14 @@ def approximate(epsilon: Number, delta: Number) -> TradeOff:
     return PolygonTradeOff(polygon, node)
 
 
-def through(points: Sequence[tuple[float, float]]) -> TradeOff:
+def through(points: Sequence[tuple[float, float]], *, side: Side = Side.TWO_SIDED) -> TradeOff:
     """See `TradeOff.points`."""
-    from dpacct.mechanisms.custom import Custom
-
     rows = sorted(set(pairs_of_numbers(points, "points")))
     custom = Custom(tradeoff=rows)
     # (0, 1) is on every trade-off function or above it, (1, 0) on every one
     whole = [*rows, (0.0, 1.0)] if rows[0][0] > 0.0 else rows
     alphas, betas = zip(*sorted(whole), strict=True)
-    return PolygonTradeOff(knots.through(alphas, betas), lambda: custom)
+    return PolygonTradeOff(knots.through(alphas, betas), lambda: custom, side=side)
 
 
 def conjugated_twice(function: Callable[[float], float]) -> TradeOff:
@@ -149,55 +158,88 @@ def conjugated_twice(function: Callable[[float], float]) -> TradeOff:
             raise InvalidArgument(
                 f"{message}{after!r} at {a:g} after {before!r}", argument="tradeoff"
             )
-    steps = [*zip(_GRID[:-1].tolist(), values[1:], strict=True)]
-    result = through(steps)
-    assert isinstance(result, PolygonTradeOff)
-    return PolygonTradeOff(result.polygon, result.node, side=Side.LOWER)
+    return through([*zip(_GRID[:-1].tolist(), values[1:], strict=True)], side=Side.LOWER)
 
 
-class NumericTradeOff(TradeOff):
-    """A function of the user's, checked to be a trade-off function where it is read."""
+class ReadTradeOff(TradeOff):
+    """A convex function that can be read anywhere; its profile is that of a polygon below it.
 
-    side = Side.TWO_SIDED
+    `node`: a plan of one release, by that polygon. `largest`: see `TradeOff._largest`; None: the polygon's.
+    """
 
-    def __init__(self, function: Callable[[float], float]) -> None:
-        from dpacct.mechanisms.custom import Custom
-
-        self._function, self._custom = function, Custom(tradeoff=function)
+    def __init__(
+        self,
+        read: Read,
+        node: Callable[[knots.Polygon], Node],
+        *,
+        side: Side,
+        largest: float | None = None,
+    ) -> None:
+        self._read, self._node, self.side, self._stated = read, node, side, largest
 
     def _values(self, alpha: Floats) -> Floats:
-        return np.array([called(self._function, a, "tradeoff") for a in alpha.tolist()])
+        return self._read(alpha)
 
     @cached_property
     def polygon(self) -> knots.Polygon:
         """A polygon below the function."""
-        return polygon_below(self)
+        values = np.clip(self._values(_GRID), 0.0, 1.0 - _GRID)
+        return knots.below(_GRID.tolist(), values.tolist())
 
     def _profile(self, epsilons: Floats) -> Floats:
         return np.asarray(self.polygon.profile(epsilons)) + ROUNDING
 
     def _largest(self) -> float:
-        return steepest(self.polygon)
+        return steepest(self.polygon) if self._stated is None else self._stated
 
     def node(self) -> Node:
         """See `TradeOff.node`."""
-        return self._custom
-
-    def __repr__(self) -> str:
-        return f"TradeOff.numeric({self._function!r})"
+        return self._node(self.polygon)
 
 
-def polygon_below(function: TradeOff) -> knots.Polygon:
-    """A polygon below a convex trade-off function that can be read anywhere."""
-    values = np.clip(function._values(_GRID), 0.0, 1.0 - _GRID)
-    return knots.below(_GRID.tolist(), values.tolist())
+def numeric(function: Callable[[float], float]) -> TradeOff:
+    """A function of the user's, checked to be a trade-off function where it is read."""
+    custom = Custom(tradeoff=function)
+    return ReadTradeOff(
+        lambda alpha: np.array([called(function, a, "tradeoff") for a in alpha.tolist()]),
+        lambda _: custom,
+        side=Side.TWO_SIDED,
+    )
 
 
-def _lines(epsilons: Floats, deltas: Floats, alpha: Floats) -> Floats:
+def grouped(one: TradeOff, size: int) -> TradeOff:
+    """1 - (1 - f) composed with itself."""
+
+    def read(alpha: Floats) -> Floats:
+        power = alpha
+        for _ in range(size):
+            power = 1.0 - np.clip(one._values(power), 0.0, 1.0 - power)
+            if bool((power >= 1.0).all()):
+                break
+        return 1.0 - power
+
+    return ReadTradeOff(
+        read,
+        lambda polygon: Custom(tradeoff=list(polygon.corners)),
+        side=one.side,
+        largest=size * one._largest(),
+    )
+
+
+# -- by profiles ----------------------------------------------------------------------------------
+
+
+def lines(epsilons: Floats, deltas: Floats, alpha: Floats) -> Floats:
     """For each (alpha, epsilon) the higher of the two supporting lines (Dong, Roth, Su, eq. 3)."""
     room = 1.0 - deltas
     steep = room - np.multiply.outer(alpha, np.exp(epsilons))
     return np.asarray(np.maximum(steep, (room - alpha[:, None]) * np.exp(-epsilons)))
+
+
+def _by_points(function: TradeOff) -> Node:
+    """A plan of one release: the chords between points lie above a convex profile, the safe side."""
+    deltas = np.clip(function._profile(_EPSILONS), 0.0, 1.0)
+    return Custom(profile=[*zip(_EPSILONS.tolist(), deltas.tolist(), strict=True)])
 
 
 class ByProfile(TradeOff):
@@ -213,33 +255,82 @@ class ByProfile(TradeOff):
         return mirrored(self._above, epsilons)
 
     @cached_property
-    def _known(self) -> dict[float, float]:
-        """Delta at the epsilons asked so far."""
+    def _seen(self) -> tuple[Floats, Floats]:
+        """Epsilons asked so far, rising, and delta there."""
         top = 0.5
         while top < 500.0 and float(self._above(np.array([top]))[0]) > 1e-9:
             top *= 1.4
         epsilons = np.concatenate(([0.0], top * np.geomspace(1e-3, 1.0, self.first)))
-        return self._learn({}, epsilons)
-
-    def _learn(self, known: dict[float, float], epsilons: Floats) -> dict[float, float]:
-        new = np.array([e for e in epsilons.tolist() if e not in known])
-        if new.size:
-            known.update(zip(new.tolist(), self._above(new).tolist(), strict=True))
-        return known
+        return epsilons, self._above(epsilons)
 
     def _values(self, alpha: Floats) -> Floats:
         """The upper edge, with more lines where they support f at these alphas."""
-        known = self._known
+        epsilons, deltas = self._seen
         for _ in range(5):
-            epsilons = np.array(sorted(known))
-            best = _lines(epsilons, np.array([known[e] for e in epsilons]), alpha).argmax(axis=1)
+            best = lines(epsilons, deltas, alpha).argmax(axis=1)
             near = np.unique(np.clip(np.concatenate((best - 1, best)), 0, epsilons.size - 2))
             if near.size > _MOST:
                 break
-            self._learn(known, 0.5 * (epsilons[near] + epsilons[near + 1]))
-        epsilons = np.array(sorted(known))
-        deltas = np.array([known[e] for e in epsilons])
-        return np.asarray(_lines(epsilons, deltas, alpha).max(axis=1))
+            finer = np.setdiff1d(0.5 * (epsilons[near] + epsilons[near + 1]), epsilons)
+            epsilons = np.concatenate((epsilons, finer))
+            deltas = np.concatenate((deltas, self._above(finer)))
+            order = np.argsort(epsilons)
+            epsilons, deltas = epsilons[order], deltas[order]
+        self.__dict__["_seen"] = epsilons, deltas
+        return np.asarray(lines(epsilons, deltas, alpha).max(axis=1))
+
+
+class Combined(ByProfile):
+    """By the profiles of others: `above` at epsilons >= 0, and nothing from `largest` on."""
+
+    def __init__(self, above: Read, largest: float) -> None:
+        self._read, self._end = above, largest
+
+    def _above(self, epsilons: Floats) -> Floats:
+        return self._read(epsilons)
+
+    def _largest(self) -> float:
+        return self._end
+
+    def node(self) -> Node:
+        """See `TradeOff.node`."""
+        return _by_points(self)
+
+
+class Larger(TradeOff):
+    """max(f, g): the hull of the lesser profile."""
+
+    def __init__(self, one: TradeOff, other: TradeOff) -> None:
+        self.one, self.other = one, other
+        self.side = one.side.meet(other.side)
+
+    def _values(self, alpha: Floats) -> Floats:
+        return np.maximum(self.one._values(alpha), self.other._values(alpha))
+
+    def _largest(self) -> float:
+        return min(self.one._largest(), self.other._largest())
+
+    def _lesser(self, epsilons: Floats) -> Floats:
+        return np.minimum(self.one._profile(epsilons), self.other._profile(epsilons))
+
+    @cached_property
+    def _hull(self) -> tuple[Floats, Floats]:
+        """(e^eps, delta): the hull of the lesser profile at many epsilons, both ways."""
+        epsilons = np.concatenate((-_EPSILONS[:0:-1], _EPSILONS))
+        lesser = self._lesser(epsilons).tolist()
+        x, y = zip(
+            *knots.hull([(0.0, 1.0), *zip(np.exp(epsilons).tolist(), lesser, strict=True)]),
+            strict=True,
+        )
+        return np.array(x), np.array(y)
+
+    def _profile(self, epsilons: Floats) -> Floats:
+        hull = np.interp(np.exp(np.minimum(epsilons, 700.0)), *self._hull)
+        return np.minimum(hull, self._lesser(epsilons)) * (1.0 + 1e-14)
+
+    def node(self) -> Node:
+        """See `TradeOff.node`."""
+        return _by_points(self)
 
 
 class PlanTradeOff(ByProfile):

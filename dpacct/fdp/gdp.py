@@ -11,6 +11,7 @@ The regret is how far G_mu could be moved towards f: the least k with f(a + k) -
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from dpacct.answer import Answer
 from dpacct.declare.domain import Real
 from dpacct.declare.number import Number
 from dpacct.errors import Unsupported
-from dpacct.fdp.forms import GaussianTradeOff
+from dpacct.fdp.forms import GaussianTradeOff, lines
 from dpacct.fdp.tradeoff import TradeOff
+from dpacct.pld.roots import first_miss, halved
 from dpacct.vocabulary import Side, Strength
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ _BASIS = (
 )
 _REGRET = "regret: Gomez et al. 2025, on a grid of alphas"
 _WIDTH = 1e-7
-_LEAST = 1e-9  # nothing is learnt, or hardly anything
+_LEAST, _MOST = 1e-9, 1e6  # nothing is learnt, or hardly anything; and everything
 _GRID = np.concatenate(([0.0], np.geomspace(1e-3, 1.0, 32)))
 _ROUNDS = 5
 _TIGHT = 1e-4
@@ -69,21 +71,17 @@ def _misses(mu: float, epsilons: Floats, deltas: Floats) -> NDArray[np.bool_]:
 
 def _least(epsilons: Floats, deltas: Floats) -> float:
     """The least mu that misses no interval."""
-    if not bool(_misses(_LEAST, epsilons, deltas).any()):
+
+    def misses(mu: float) -> bool:
+        return bool(_misses(mu, epsilons, deltas).any())
+
+    if not misses(_LEAST):
         return _LEAST
-    low, high = _LEAST, 1.0
-    while bool(_misses(high, epsilons, deltas).any()):
-        low, high = high, 2.0 * high
-        if high > 1e6:
-            message = (
-                "no mu-GDP holds for a mechanism that fails openly; give a slack that covers it"
-            )
-            raise Unsupported(message, argument="slack")
-    while high - low > _WIDTH * high:
-        middle = 0.5 * (low + high)
-        missed = bool(_misses(middle, epsilons, deltas).any())
-        low, high = (middle, high) if missed else (low, middle)
-    return high
+    low, high = first_miss(misses, 1.0, most=_MOST) if misses(1.0) else (_LEAST, 1.0)
+    if high == math.inf:
+        message = "no mu-GDP holds for a mechanism that fails openly; give a slack that covers it"
+        raise Unsupported(message, argument="slack")
+    return halved(misses, low, high, _WIDTH)[1]
 
 
 def _last(function: TradeOff, slack: float) -> float:
@@ -100,18 +98,11 @@ def _last(function: TradeOff, slack: float) -> float:
     def over(epsilon: float) -> bool:
         return float(function._profile(np.array([epsilon]))[0]) > slack
 
-    low, high = 0.0, 0.5
-    while over(high):
-        low, high = high, 1.5 * high
-        if high > 690.0:
-            message = (
-                "slack must be above delta at epsilon = 690, where a grid of doubles ends, got "
-            )
-            raise Unsupported(f"{message}{slack:g}", argument="slack")
-    while high - low > 0.02 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if over(middle) else (low, middle)
-    return high
+    low, high = first_miss(over, 0.5, 1.5, 690.0) if over(0.5) else (0.0, 0.5)
+    if high == math.inf:
+        message = "slack must be above delta at epsilon = 690, where a grid of doubles ends, got "
+        raise Unsupported(f"{message}{slack:g}", argument="slack")
+    return halved(over, low, high, 0.02)[1]
 
 
 def gdp(function: TradeOff, *, slack: Number = 0) -> Answer:
@@ -171,13 +162,9 @@ def regret(epsilons: Floats, deltas: Floats, mu: float) -> float:
     gaussian = GaussianTradeOff(mu)
     alphas = np.concatenate((np.geomspace(1e-9, 0.05, 60), np.linspace(0.05, 0.99, 120)))
     below = gaussian._values(alphas)
-    growth = np.exp(epsilons)
 
     def f(at: Floats) -> Floats:
-        room = 1.0 - deltas
-        steep = room - np.multiply.outer(at, growth)
-        flat = (room - at[:, None]) / growth
-        edge: Floats = np.maximum(steep, flat).max(axis=1)
+        edge: Floats = lines(epsilons, deltas, at).max(axis=1)
         return np.maximum(edge, 0.0)
 
     low, high = np.zeros(alphas.shape), np.minimum(1.0 - alphas, 0.5)

@@ -7,6 +7,7 @@ cannot be exact, and the profile delta(eps) = sup_a 1 - f(a) - e^eps a above it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -90,9 +91,9 @@ class TradeOff(ABC):
 
         Raises `InvalidArgument` for what is not a falling function below 1 - alpha (and convex).
         """
-        from dpacct.fdp.forms import NumericTradeOff, conjugated_twice
+        from dpacct.fdp import forms
 
-        return NumericTradeOff(function) if convex else conjugated_twice(function)
+        return forms.numeric(function) if convex else forms.conjugated_twice(function)
 
     @staticmethod
     def from_profile(profile: Callable[[float], float] | Sequence[tuple[float, float]]) -> TradeOff:
@@ -188,21 +189,29 @@ class TradeOff(ABC):
 
     def maximum(self, other: TradeOff) -> TradeOff:
         """max(f, g): both guarantees hold of one release."""
-        from dpacct.fdp.combine import Larger
+        from dpacct.fdp.forms import Larger
 
         return Larger(self, _checked(other))
 
     def minimum(self, other: TradeOff) -> TradeOff:
-        """min(f, g)**: one of the two holds, and it is not known which."""
-        from dpacct.fdp.combine import Smaller
+        """min(f, g)**: one of the two holds, and it is not known which: the larger profile."""
+        import numpy as np
 
-        return Smaller(self, _checked(other))
+        return self._beside(other, np.maximum)
 
     def mixed(self, other: TradeOff, weight: Number) -> TradeOff:
         """f with probability `weight`, else g, and one sees which: profiles average."""
-        from dpacct.fdp.combine import Mixed
+        share = float(SHARE.check("weight", weight))
+        return self._beside(other, lambda one, two: share * one + (1.0 - share) * two)
 
-        return Mixed(self, _checked(other), SHARE.check("weight", weight))
+    def _beside(self, other: TradeOff, combined: Callable[[Floats, Floats], Floats]) -> TradeOff:
+        from dpacct.fdp.forms import Combined
+
+        _checked(other)
+        return Combined(
+            lambda epsilons: combined(self._profile(epsilons), other._profile(epsilons)),
+            max(self._largest(), other._largest()),
+        )
 
     def diluted(self, share: Number) -> TradeOff:
         """f with probability `share`, else nothing happens at all."""
@@ -221,15 +230,27 @@ class TradeOff(ABC):
 
         A subset of fixed size under replace-one, or a Poisson sample both ways.
         """
-        from dpacct.fdp.combine import Subsampled
+        import numpy as np
 
-        return Subsampled(self, SHARE.check("rate", rate))
+        from dpacct.fdp.forms import Combined
+
+        share = float(SHARE.check("rate", rate))
+
+        def above(epsilons: Floats) -> Floats:
+            # delta = rate delta_f(eps'), e^{eps'} = (e^eps - 1 + rate)/rate
+            inner = np.expm1(np.minimum(epsilons, 700.0)) / share if share else 0.0 * epsilons
+            return share * self._profile(np.log1p(inner))
+
+        return Combined(above, math.log1p(share * math.expm1(min(self._largest(), 700.0))))
 
     def group(self, size: int) -> TradeOff:
         """1 - (1 - f) o ... o (1 - f), `size` times: for so many units at once (Theorem 2.14)."""
-        from dpacct.fdp.combine import Grouped
+        return self._grouped(STEPS.check("size", size))
 
-        return Grouped(self, STEPS.check("size", size))
+    def _grouped(self, size: int) -> TradeOff:
+        from dpacct.fdp.forms import grouped
+
+        return grouped(self, size)
 
 
 def _checked(other: object) -> TradeOff:
