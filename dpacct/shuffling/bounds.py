@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 
 from dpacct.pld import conversions
-from dpacct.pld.roots import crossing
+from dpacct.pld.roots import crossing, halved
 
 from . import hidden, published
 from .letters import Letters, mixture
@@ -22,42 +22,53 @@ _GIRGIS = "Girgis et al. 2021, simplified bound, with its condition; Canonne, Ka
 _BALLE = "Balle, Bell, Gascon, Nissim 2019"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bound:
-    """An upper bound: epsilon of a log delta, and log delta of an epsilon in [0, eps0)."""
+    """A bound of one shuffle by its name; a lower one where it is not `upper`.
+
+    `of_epsilon` is log delta of an epsilon in [0, eps0), rounded to the bound's side. `stated` is epsilon of
+    a log delta where a formula has that; elsewhere it is searched for.
+    """
 
     name: str
     basis: str
-    epsilon: Callable[[float], float]
-    log_delta: Callable[[float], float]
+    eps0: float
+    of_epsilon: Callable[[float], float]
+    stated: Callable[[float], float] | None = None
+    upper: bool = True
+    _epsilons: dict[float, float] = field(default_factory=dict, repr=False)
+
+    def log_delta(self, epsilon: float) -> float:
+        """log delta at this epsilon: nothing is left from eps0 on."""
+        return -math.inf if epsilon >= self.eps0 else self.of_epsilon(epsilon)
+
+    def epsilon(self, log_target: float) -> float:
+        """An epsilon in [0, eps0] on the bound's side of where delta meets the target."""
+        if log_target not in self._epsilons:  # an answer is printed beside all bounds
+            self._epsilons[log_target] = (self.stated or self._searched)(log_target)
+        return self._epsilons[log_target]
+
+    def _searched(self, log_target: float) -> float:
+        return crossing(lambda e: self.log_delta(e) - log_target, self.eps0)[self.upper]
 
 
 def numeric(letters: Letters, *, upper: bool) -> Bound:
     """The pair of these letters, counted: an upper bound, or (a realised one, not `upper`) a lower one."""
     mixed = mixture(letters, upper, MANY_BLOCKS if letters.other > 0.0 else BLOCKS)
+    name, basis = "feldman2022.clones", GENERIC
     if letters.clones:
-        name, basis = (
-            "feldman2020.clones",
-            "Feldman, McMillan, Talwar 2020: a response among Bin(n-1, e^-eps0) fair coins",
-        )
+        name = "feldman2020.clones"
+        basis = "Feldman, McMillan, Talwar 2020: a response among Bin(n-1, e^-eps0) fair coins"
     elif letters.answers:
         name, basis = "balle2019.blanket", BLANKET
-    else:
-        name, basis = "feldman2022.clones", GENERIC
-    return Bound(
-        name,
-        basis,
-        lru_cache(8)(lambda log_delta: hidden.epsilon(mixed, log_delta, letters.eps0, upper=upper)),
-        lru_cache(8)(lambda epsilon: hidden.log_delta(mixed, epsilon, upper=upper)),
-    )
+    read = lru_cache(8)(partial(hidden.log_delta, mixed, upper=upper))
+    return Bound(name, basis, letters.eps0, read, upper=upper)
 
 
 def local(eps0: float) -> Bound:
     """Each message alone, as if nothing were shuffled: the fallback that always holds."""
 
     def log_delta(epsilon: float) -> float:
-        if epsilon >= eps0:
-            return -math.inf
         fall = math.exp(-eps0)
         return math.log(-math.expm1(epsilon - eps0) / (1.0 + fall)) + 1e-13
 
@@ -66,22 +77,18 @@ def local(eps0: float) -> Bound:
         kept = -math.expm1(log_target) - math.exp(log_target - eps0)
         return max(0.0, eps0 + math.log(kept)) * _SAFE if kept > 0.0 else 0.0
 
-    return Bound("local", "no amplification: each message is eps0-DP by itself", epsilon, log_delta)
+    basis = "no amplification: each message is eps0-DP by itself"
+    return Bound("local", basis, eps0, log_delta, epsilon)
 
 
 def _of_delta(name: str, basis: str, at: Callable[[float], float], eps0: float) -> Bound:
     """From a formula for delta at an epsilon in (0, eps0), falling in epsilon."""
 
     def log_delta(epsilon: float) -> float:
-        if epsilon >= eps0:
-            return -math.inf
         value = at(epsilon) if epsilon > 0.0 else 1.0
         return math.log(value) + 1e-12 if value > 0.0 else _TINY
 
-    def epsilon(log_target: float) -> float:
-        return crossing(lambda e: log_delta(e) - log_target, eps0)[1]
-
-    return Bound(name, basis, epsilon, log_delta)
+    return Bound(name, basis, eps0, log_delta)
 
 
 def _of_epsilon(name: str, basis: str, at: Callable[[float], float | None], eps0: float) -> Bound:
@@ -92,15 +99,9 @@ def _of_epsilon(name: str, basis: str, at: Callable[[float], float | None], eps0
         return eps0 if result is None else min(eps0, result * _SAFE)
 
     def log_delta(wanted: float) -> float:
-        if wanted >= eps0:
-            return -math.inf
-        low, high = -700.0, 0.0
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if epsilon(middle) <= wanted else (middle, high)
-        return high
+        return halved(lambda target: epsilon(target) > wanted, -700.0, 0.0, 1e-15)[1]
 
-    return Bound(name, basis, epsilon, log_delta)
+    return Bound(name, basis, eps0, log_delta, epsilon)
 
 
 def girgis_epsilon(eps0: float, clients: int, rounds: int, log_delta: float) -> float | None:

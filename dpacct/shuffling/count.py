@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 
 from .binomial import log_pmf, reach
@@ -65,10 +64,6 @@ class Count:
             gained, paid = float(p[beyond].sum()), growth * float(q[beyond].sum())
             best = max(best, gained - paid - self.rounding * (gained + paid))
         return math.log(best) if best > 0.0 else -math.inf
-
-    def epsilon(self, log_target: float) -> float:
-        """An epsilon at which delta is still above the target, near the largest; 0 if there is none."""
-        return crossing(lambda epsilon: self.log_delta(epsilon) - log_target, self.eps0)[0]
 
     @cached_property
     def _ways(self) -> list[tuple[Floats, Floats, Floats]]:

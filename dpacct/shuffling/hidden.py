@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 
 from .binomial import ROUNDING, log_pmf_half, reaches, tail_half, tail_rounding
@@ -49,20 +48,6 @@ def log_delta(mixture: Mixture, epsilon: float, *, upper: bool) -> float:
     else:
         total *= 1.0 - charge
     return math.log(total) if total > 0.0 else -math.inf
-
-
-def epsilon(mixture: Mixture, log_target: float, most: float, *, upper: bool) -> float:
-    """An epsilon in [0, most] on the asked side of where delta meets the target.
-
-    `most` is one at which delta is 0. `upper`: delta there is at most the target; else the target is met no
-    earlier.
-    """
-
-    def excess(e: float) -> float:
-        return log_delta(mixture, e, upper=upper) - log_target
-
-    low, high = crossing(excess, most)
-    return high if upper else low
 
 
 def outcomes(mixture: Mixture) -> Iterator[tuple[Floats, Floats, Floats]]:

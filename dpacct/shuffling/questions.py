@@ -15,7 +15,6 @@ from dpacct.answer import Answer
 from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import Number, ln
 from dpacct.mechanisms.randomized_response import LocalRandomizer
-from dpacct.tree import Node
 from dpacct.tree.node import resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -63,8 +62,8 @@ def lower_bounds(shuffle: Shuffle) -> list[Bound]:
     if answers != 2:
         results.append(bounds.numeric(Letters(n, eps0, answers, rate, realised=True), upper=False))
     if answers in (0, 2):  # the count of ones, one client against all zero, the worse direction
-        count = Count(n, eps0, rate)
-        results.append(Bound("count", REALISED, count.epsilon, count.log_delta))
+        counted = Count(n, eps0, rate).log_delta
+        results.append(Bound("count", REALISED, eps0, counted, upper=False))
     return results
 
 
@@ -110,10 +109,7 @@ class Question:
 
     def useless(self, value: float) -> bool:
         """Whether this says no more than the randomiser alone."""
-        eps0 = float(self.shuffle.eps0)
-        if self.quantity == "epsilon":
-            return value >= eps0
-        return value > bounds.local(eps0).log_delta(self.at)
+        return value > self.by(bounds.local(float(self.shuffle.eps0)))
 
     def answer(
         self, bound: Bound, value: float, lower: float | None, started: float, *basis: str
@@ -208,41 +204,30 @@ def over_rounds(shuffle: Shuffle, rounds: int, **asked: Fraction) -> list[Answer
     """Without shuffling (one client's messages composed exactly), and Girgis et al. where they apply."""
     node, eps0 = shuffle * rounds, float(shuffle.eps0)
     alone = LocalRandomizer(eps0=eps0) * rounds
-    if "delta" not in asked:
-        return [_of_rounds(node, "local", alone.delta(asked["epsilon"], adjacency="replace-one"))]
-    composed = alone.epsilon(asked["delta"], adjacency="replace-one")
-    results, started = [_of_rounds(node, "local", composed)], time.perf_counter()
-    value = None
-    if shuffle.rate == 1:
-        value = bounds.girgis_epsilon(eps0, int(shuffle.clients), rounds, ln(asked["delta"]))
-    if value is not None:
-        girgis = replace(
-            composed,
-            value=value * (1.0 + 1e-12),
-            lower=None,
-            upper=value * (1.0 + 1e-12),
-            side=Side.UPPER,
-            strength=Strength.BOUND,
-            basis=(),
-            seconds=time.perf_counter() - started,
-        )
-        results.append(_of_rounds(node, "girgis2021.upper", girgis))
-    return results
-
-
-def _of_rounds(node: Node, method: str, answer: Answer) -> Answer:
-    """The answer as an upper bound of a shuffle's rounds."""
-    return Answer(
-        quantity=answer.quantity,
-        value=float(answer),
-        upper=float(answer),
+    if "delta" in asked:
+        composed = alone.epsilon(asked["delta"], adjacency="replace-one")
+    else:
+        composed = alone.delta(asked["epsilon"], adjacency="replace-one")
+    start = Answer(
+        quantity=composed.quantity,
+        value=float(composed),
+        upper=float(composed),
         side=Side.UPPER,
-        strength=Strength.weakest((answer.strength, Strength.BOUND)),
-        method=method,
-        basis=(_ALONE, *answer.basis) if method == "local" else (_GIRGIS,),
+        strength=Strength.weakest((composed.strength, Strength.BOUND)),
+        method="local",
+        basis=(_ALONE, *composed.basis),
         assumptions=node.assumptions(Adjacency.REPLACE_ONE),
         adjacency=Adjacency.REPLACE_ONE,
         unit=node.unit,
         tree=node,
-        seconds=answer.seconds,
+        seconds=composed.seconds,
     )
+    started = time.perf_counter()
+    value = None
+    if shuffle.rate == 1 and "delta" in asked:
+        value = bounds.girgis_epsilon(eps0, int(shuffle.clients), rounds, ln(asked["delta"]))
+    if value is None:
+        return [start]
+    upper, seconds = value * (1.0 + 1e-12), time.perf_counter() - started
+    girgis = replace(start, value=upper, upper=upper, method="girgis2021.upper", basis=(_GIRGIS,))
+    return [start, replace(girgis, strength=Strength.BOUND, seconds=seconds)]
