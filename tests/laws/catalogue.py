@@ -123,6 +123,14 @@ SAMPLERS: tuple[type[Sampler] | None, ...] = (None, dp.WithoutReplacement, dp.Po
 LAWS_OF_THEIR_OWN = ("participation", "records-per-user", "balls-in-bins")
 """Samplers that take seconds a question, or more than a rate: plans of theirs are among the composites."""
 
+_ROUNDS: dict[str, Any] = {"clients": 20, "client_rate": "0.2", "rounds": 3}
+FEDERATED = (
+    dp.federated.DPFed(**_ROUNDS, noise_multiplier=4),
+    dp.federated.DPFedAvg(**_ROUNDS, noise_multiplier=4, noise_by="clients", missing=1),
+    dp.federated.DPFedSAM(**_ROUNDS, noise_multiplier=8),
+    dp.federated.DPFedLS(**_ROUNDS, noise_multiplier=4, sampling="uniform"),
+    dp.federated.PriFedSync(**_ROUNDS, batch_size=4, records=40, local_steps=2, sigma=4),
+)
 COMPOSITES: Mapping[str, Node] = {
     "votes": dp.GNMax(sigma=20, level="agent"),
     "votes of records": dp.GNMax(sigma=20),
@@ -130,8 +138,17 @@ COMPOSITES: Mapping[str, Node] = {
     "votes of neighbours": dp.GNMax(sigma=20, neighbours=5, level="agent"),
     "votes, Laplace": dp.LNMax(b=10, level="agent"),
     "given votes": dp.GNMax(sigma=10, level="agent").on([[60, 5, 5], [20, 30, 20]]),
+    "given votes, screened": dp.GNMax(sigma=10, threshold=40, threshold_sigma=15).on(
+        [[60, 5, 5], [20, 30, 20]]
+    ),
+    "given votes of neighbours": dp.GNMax(sigma=10, neighbours=5, level="agent").on(
+        [[60, 5, 5], [20, 30, 20]]
+    ),
+    "given votes, Laplace": dp.LNMax(b=10).on([[60, 5, 5], [20, 30, 20]]),
     "sampled votes": dp.Poisson("0.1")(dp.GNMax(sigma=2, level="agent")),
     "shuffle": dp.Shuffle(eps0=1, clients=50),
+    "rounds of shuffles": dp.Shuffle(eps0=2, clients=200, k=4) * 3,
+    "a shuffle by chance": dp.Shuffle(eps0=1, clients=50, rate="0.5"),
     "a round": dp.Participation("0.5")(dp.Gaussian(sigma=4) * 3),
     "a nested sample": dp.Poisson("0.2")(dp.Gaussian(sigma=4) * 3),
     "records of a user": dp.RecordsPerUser(3, "0.2")(dp.Gaussian(sigma=4)) * 3,
@@ -140,9 +157,14 @@ COMPOSITES: Mapping[str, Node] = {
     "a group": dp.Group(dp.Poisson("0.1")(dp.Gaussian(sigma=4)) * 3, size=2),
     "a group, Gaussian": dp.Group(dp.Gaussian(sigma=6) * 3, size=3),
     "disjoint parts": dp.Parallel(dp.Gaussian(sigma=4) * 2, dp.Laplace(b=6)),
+    **{f"{plan.algorithm}, as accounted": plan.tree() for plan in FEDERATED},
+    "one message of dp-fedavg": FEDERATED[1].one_message(),
+    "udp-fl, one client": dp.federated.Client(
+        name="a", mechanism="laplace", noise=8, delta="1e-5", client_rate="0.5"
+    ).plan(rounds=3, local_steps=2),
     "a client's steps": dp.WithoutReplacement("0.2")(dp.Gaussian(sigma=4)).under(unit="client"),
 }
-"""Plans that are no single mechanism on a sample; federated plans are built of these."""
+"""Plans that are no single mechanism on a sample, and those of the federated algorithms."""
 
 
 @dataclass(frozen=True)
