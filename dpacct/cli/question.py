@@ -108,7 +108,9 @@ class AskedOfPlan(Asked):
             from dpacct.cli.words import written
 
             target = {key: each for key, each in asked.items() if len(asked) == 1 or key == "delta"}
-            said = {"mechanism": stated.kind.kind, **self.typed, **target, **sought}
+            # what was answered about, said or not: a report needs both words
+            about = {"adjacency": screen.answer.adjacency, "unit": screen.answer.unit}
+            said = {"mechanism": stated.kind.kind, **about, **self.typed, **target, **sought}
             write_file(written(said).encode(), self.save, "--save")
             note(f"wrote {self.save}")
         size, delta = stated.steps.dataset_size, asked.get("delta")

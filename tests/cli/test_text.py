@@ -130,12 +130,14 @@ def test_a_delta_above_one_over_the_records_is_noted() -> None:
 
 
 def test_a_plan_is_saved_and_read_again(tmp_path: Path) -> None:
-    """By compose, with the same number; the noise that was found stands in it."""
+    """By compose, with the same number, and by report; the noise that was found stands in it."""
     path = tmp_path / "plan.toml"
     sizes = "--batch-size 30 --dataset-size 1000 --epochs 2 --unit client"
     asked = f"eps --sigma 1.1 {sizes} --delta 1e-5 --quiet"
     output = line(f"{asked} --save {path}")
     assert output.code == 0 and line(f"compose {path} --quiet").stdout == output.stdout
+    report = line(f"report {path} --quiet")
+    assert report.code == 0 and "client-level under add-remove adjacency" in report.stdout
     line(f"noise --eps 2 --delta 1e-5 {sizes} --quiet --save {path}")
     assert 2 * (1 - 1e-9) <= line(f"compose {path} --json").json["upper"] <= 2 * (1 + 1e-9)
 
