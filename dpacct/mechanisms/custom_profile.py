@@ -76,6 +76,10 @@ class CustomProfile(Custom, kind="custom-profile"):
             return ()
         return tuple((exact(e) or Fraction(0), exact(d) or Fraction(0)) for e, d in self.points)
 
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
+        """The least epsilon of a list at which delta is 0."""
+        return min((epsilon for epsilon, delta in self.promises if delta == 0), default=None)
+
     @staticmethod
     def _read(function: Callable[[float], float]) -> tuple[Point, ...]:
         """The function from 0 to where delta is negligible."""

@@ -16,6 +16,7 @@ from mpmath import mp, mpf
 from scipy.special import ndtr, ndtri
 
 import dpacct as dp
+from dpacct.mechanisms.laws.knots import below, below_profile
 from tests.mechanisms import oracle
 
 MU = 0.5
@@ -67,6 +68,47 @@ def test_so_it_is_repeated(form: str) -> None:
     assert answer.upper - answer.lower <= 1e-3 * truth
 
 
+@pytest.mark.parametrize("top", [0.37, 2.0, 9.1])
+def test_next_to_its_largest_loss_a_profile_is_not_the_chord(top: float) -> None:
+    """Between the last two points that are read the function lies below the chord: so does the lower end."""
+
+    def falling(epsilon: float) -> float:
+        return math.expm1(min(0.0, (epsilon - top) / 2)) ** 2 / -math.expm1(-top)
+
+    custom = dp.Custom(profile=falling)
+    for away in np.linspace(1e-4, 3e-3, 30).tolist():
+        epsilon = top * (1.0 - away)
+        with mp.workdps(30):
+            truth = mp.expm1((mpf(epsilon) - mpf(top)) / 2) ** 2 / -mp.expm1(-mpf(top))
+        answer = custom.delta(epsilon=epsilon, method="exact")
+        assert answer.lower <= truth <= answer.upper
+
+
+@given(
+    k=st.floats(0.3, 1),
+    alphas=st.lists(st.integers(1, 999), min_size=3, max_size=8, unique=True),
+    top=st.floats(0.1, 5),
+    shares=st.lists(st.integers(1, 120), min_size=2, max_size=8, unique=True),
+)
+def test_chains_through_points_lie_below(
+    k: float, alphas: list[int], top: float, shares: list[int]
+) -> None:
+    """Of trade-off functions and of profiles, everywhere between the points that were read."""
+    some = [0.0, *(a / 1000 for a in sorted(alphas)), 1.0]
+    chain = below(some, [(1 - a**k) ** (1 / k) for a in some])
+    between = np.linspace(0.0, 1.0, 401)
+    assert np.all(chain(between) <= (1 - between**k) ** (1 / k) + 1e-12)
+
+    def falling(epsilon: float) -> float:
+        return math.expm1(min(0.0, (epsilon - top) / 2)) ** 2 / -math.expm1(-top)
+
+    read = [0.0, *(top * share / 100 for share in sorted(shares))]
+    law = below_profile(read, [falling(e) for e in read])
+    places = np.linspace(0.0, 1.3 * top, 101)
+    values = law.profile(places)[0] + law.infinite
+    assert np.all(values <= [falling(e) + 1e-12 for e in places.tolist()])
+
+
 def test_moments_give_what_zcdp_gives() -> None:
     zcdp = dp.ZCDP(rho="0.125") * 4
     for custom in (
@@ -93,6 +135,7 @@ def test_points_that_others_imply_change_nothing() -> None:
     more = dp.Custom(profile=[(0.5, 1e-3), (1, 0.9e-3), (2, 0), (3, 0)])
     assert few.delta(epsilon=1).value == pytest.approx(more.delta(epsilon=1).value, rel=1e-12)
     assert few.delta(epsilon=2).value == 0.0
+    assert float(few.epsilon(delta=0)) == 2.0
 
 
 def test_a_trade_off_by_points_is_randomised_response() -> None:

@@ -74,27 +74,28 @@ def above_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> LossDis
 def below_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> LossDistribution:
     """A symmetric pair whose profile lies below every convex one with these values, 0 at infinity."""
     # of two epsilons that are one double as e^epsilon, the lower value
-    lowest = dict(reversed(_mirrored(epsilons, deltas)))
-    corners = hull(corners_below(sorted((t, h) for t, h in lowest.items() if h > 0.0)))
-    (t0, h0), (t1, h1) = corners[-2:]
+    lowest = sorted(dict(reversed(_mirrored(epsilons, deltas))).items())
+    points = [(t, h) for t, h in lowest if h > 0.0]
+    points += lowest[len(points) : len(points) + 1]  # and where it is 0 first
+    corners = corners_below(points, -1.0)
+    (t0, h0), (t1, h1) = points[-2:]
     if h1 > 0.0 and h0 > h1:
         # the last chord goes on until it is 0
         corners[-1] = (t0 + h0 * (t1 - t0) / (h0 - h1), 0.0)
-    return _with_corners(corners, 0.0)
+    return _with_corners(hull(corners), 0.0)
 
 
-def corners_below(points: Sequence[Point]) -> list[Point]:
-    """Corners of a chain below every convex function through these points, from first to last.
+def corners_below(points: Sequence[Point], least: float) -> list[Point]:
+    """Corners of a chain below every convex, falling function through these points, from first to last.
 
-    Between two points such a function lies above both neighbouring chords, drawn out; so the
-    hull of where these meet lies below it.
+    Between two points such a function lies above both neighbouring chords, drawn out; so the hull of where
+    these meet lies below it. `least`: no slope before the first point is below this; none is above 0.
     """
     x, y = (np.array(part) for part in zip(*points, strict=True))
-    slopes = np.diff(y) / np.diff(x)
+    slopes = np.concatenate(([least], np.diff(y) / np.diff(x), [0.0]))
     corners: list[Point] = [(float(x[0]), float(y[0]))]
     for i in range(x.size - 1):
-        left = slopes[i - 1] if i > 0 else slopes[0]
-        right = slopes[i + 1] if i + 2 < x.size else slopes[-1]
+        left, right = slopes[i], slopes[i + 2]
         if left < right:
             meet = (y[i + 1] - y[i] + left * x[i] - right * x[i + 1]) / (left - right)
             meet = min(max(meet, x[i]), x[i + 1])
@@ -151,9 +152,9 @@ def below(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
     Before the second point nothing is known but the chord after it, drawn out.
     """
     points = [*zip(alphas, betas, strict=True)]
-    (x1, y1), (x2, y2) = points[1:3]
-    start = min(points[0][1], y1 + (y1 - y2) / (x2 - x1) * x1)
-    corners = [(0.0, start), *corners_below(points[1:])]
+    (_, y0), (x1, y1), (x2, y2) = points[:3]
+    start = min(y0, y1 + (y1 - y2) / (x2 - x1) * x1)
+    corners = [(0.0, start), *corners_below(points[1:], (y1 - y0) / x1)]
     lowest = [(a, min(max(b, 0.0), 1.0 - a)) for a, b in corners]
     return through([a for a, _ in lowest], [b for _, b in lowest])
 
