@@ -26,6 +26,8 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 # relative widths: of the bracket from the normal approximation; of what is left to the better trials; and the
 # farthest that those may be from where the rough ones end
 _NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.1
+# what says that a value lies outside of what the mechanisms of a plan are defined for, and values tried then
+_OUTSIDE, _TRIED = (InvalidArgument, OutsideDomain, TooFine), 64
 # nats below the target at which a bound of delta is all that the search asks for
 _BY_FAR = 30.0
 
@@ -77,8 +79,11 @@ class Search:
         """The boundary of where the target is met."""
         try:
             result = self._boundary()
-        except (OutsideDomain, TooFine):  # a trial farther out than the mechanisms can be stated
-            self.low, self.high = self._last_inside(self.low), self._last_inside(self.high)
+        except _OUTSIDE:  # a trial farther out than the mechanisms can be stated
+            inside = self._inside()
+            if inside is None:
+                raise
+            self.low, self.high = (self._last_inside(inside, e) for e in (self.low, self.high))
             result = self._boundary()
         if result.missed is not None or result.safe is None or result.unsafe is None:
             return result
@@ -261,13 +266,22 @@ class Search:
                     break
         return None
 
-    def _last_inside(self, end: float) -> float:
+    def _inside(self) -> float | None:
+        """A value for which the mechanisms of the plan can be stated: 1, or one of many others; or None."""
+        steps = (self.low * (self.high / self.low) ** (k / _TRIED) for k in range(_TRIED + 1))
+        trials = (min(max(1.0, self.low), self.high), *steps)
+        if self.integer:
+            trials = tuple(map(round, trials))
+        return next((x for x in trials if not self._outside(x)), None)
+
+    def _last_inside(self, inside: float, end: float) -> float:
         """The end, or the last value before it for which the mechanisms of the plan can be stated."""
-        inside = min(max(1.0, self.low), self.high)
         if not self._outside(end):
             return end
         while abs(math.log(end / inside)) > 1e-15:
             middle = math.sqrt(inside) * math.sqrt(end)
+            if self.integer:
+                middle = round(middle)
             if middle in (inside, end):
                 break
             inside, end = (inside, middle) if self._outside(middle) else (middle, end)
@@ -280,6 +294,6 @@ class Search:
             for leaf, _ in node.releases():
                 if leaf.has_pairs:
                     leaf.pairs(adjacency)
-        except (OutsideDomain, TooFine):
+        except _OUTSIDE:
             return True
         return False

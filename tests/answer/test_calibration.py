@@ -137,3 +137,22 @@ def test_noise_is_proved_where_its_ends_are_as_far_apart_as_theory(sampler: Any)
     assert float(plan(answer.upper).epsilon(1e-5)) <= 4
     least = plan(answer.lower).epsilon(1e-5, method="exact").lower
     assert least is not None and least > 4 * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("bounds", [None, (0.1, 1e6)])
+def test_a_range_may_begin_outside_of_what_a_mechanism_is_defined_for(bounds: Any) -> None:
+    """A discrete Gaussian needs a twentieth of its sensitivity: a trial at 1 was an InvalidArgument."""
+
+    def plan(scale: float) -> dp.Node:
+        return dp.Poisson("0.0004137")(dp.DiscreteGaussian(scale=scale, sensitivity=27)) * 7104
+
+    about: Any = {"epsilon": "0.02716", "delta": "6.966e-9", "method": "exact", "bounds": bounds}
+    scale = float(dp.calibrate(plan, **about))
+    met, missed = (plan(x).delta(epsilon="0.02716", method="exact") for x in (scale, 0.99 * scale))
+    assert met.upper is not None and met.upper <= 6.966e-9
+    assert missed.lower is not None and missed.lower > 6.966e-9
+
+
+def test_what_is_defined_nowhere_is_said_by_the_mechanism() -> None:
+    with pytest.raises(dp.InvalidArgument, match="sigma must be a number above 0, got -1"):
+        dp.calibrate(lambda _: dp.Gaussian(sigma=-1), epsilon=1, delta=1e-5)
