@@ -380,7 +380,7 @@ class Composition:
         """Whether the exact epsilon is at least the largest finite loss, known as exactly."""
         total = Fraction(0)
         for leaf, count in self.releases:
-            loss: Fraction | None = getattr(leaf, "largest_loss", None)
+            loss = leaf.largest_loss(self.adjacency)
             if loss is None:
                 return False
             total += count * loss

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpacct.declare.number import text
@@ -44,6 +45,10 @@ class Mechanism(Record, Leaf):
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The pairs of one release without sampling."""
         return self.pair(adjacency).plain()
+
+    def largest_loss(self, adjacency: Adjacency) -> Fraction | None:
+        """That which is pure differential privacy has no larger loss, and fails never."""
+        return self.pure_epsilon(adjacency)
 
     def in_sample(self, sampler: Any) -> Leaf:
         """One release on a sample."""

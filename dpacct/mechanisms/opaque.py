@@ -49,11 +49,6 @@ class PureDP(_Opaque, kind="pure-dp"):
     )
     references = (_KAIROUZ,)
 
-    @property
-    def largest_loss(self) -> Fraction:
-        """The guarantee's epsilon, exactly."""
-        return self.eps0
-
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """As it was given."""
         return self.eps0
@@ -79,9 +74,8 @@ class ApproxDP(_Opaque, kind="approx-dp"):
     delta0: Parameter[Fraction] = Parameter(FAILURE, "delta of one release", alias="delta")
     references = (_KAIROUZ,)
 
-    @property
-    def largest_loss(self) -> Fraction:
-        """The guarantee's epsilon, exactly: beyond it only the failure is left."""
+    def largest_loss(self, adjacency: Adjacency) -> Fraction:
+        """The guarantee's epsilon: beyond it only the failure is left."""
         return self.eps0
 
     @property

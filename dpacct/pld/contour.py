@@ -18,7 +18,7 @@ import numpy as np
 from . import roots
 from .interval import Interval
 from .lines import FLOOR, Line, confirmed, line_for
-from .loss import gaussian
+from .loss import ULPS, gaussian
 from .moments import Part, Summand, prepare
 from .saddle import FEW, Saddle, Totals, guess, guess_for_epsilon
 from .stable import Floats, TooFine, quiet
@@ -100,7 +100,7 @@ def basic(parts: Iterable[Part], eps: float) -> float:
     laws = list(parts)
     share = np.array([eps / sum(n for _, n in laws)])
     try:
-        total = sum(n * float(law.profile(share)[0][0]) for law, n in laws)
+        total = sum(n * float(law.profile(share - _slip(law, share))[0][0]) for law, n in laws)
     except TooFine:
         return math.inf
     return math.log(total) + 1e-12 if total > 0.0 else -math.inf
@@ -181,7 +181,10 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
     if law is not None:
         return _one_step(law, eps)
     if eps >= sum(n * law.range[1] for law, n in laws):
-        return Interval.about(-math.inf, 0.0)
+        if _past_all(laws, eps):
+            return Interval.about(-math.inf, 0.0)
+        above = basic(laws, eps)
+        return Interval(above, -math.inf, above)
     result, about = _log_delta(laws, eps, tilt)
     for _ in range(3):  # what is too rare to matter depends on delta, of which the cut tells more
         if result.resolved or math.isnan(about):
@@ -211,14 +214,34 @@ def one_step(law: Summand, epsilons: Floats) -> tuple[Floats, Floats]:
     if law.inner is not None:
         results = [_one_step(law, eps) for eps in epsilons.tolist()]
         return np.array([one.value for one in results]), np.array([one.error for one in results])
-    # next to the largest loss the rounding of epsilon itself moves delta
-    asked = np.concatenate((epsilons, epsilons + 1e-12 * np.abs(epsilons)))
-    values, moved = np.split(law.profile(asked)[0], 2)
-    live = values > 0.0
+    slip = _slip(law, epsilons)
+    asked = np.concatenate((epsilons, epsilons - slip, epsilons + slip))
+    values, most, least = np.split(law.profile(asked)[0], 3)
     logs, errors = np.full(values.shape, -math.inf), np.zeros(values.shape)
+    errors[most > 0.0] = math.inf
+    live = values > 0.0
     logs[live] = np.log(values[live])
-    errors[live] = 1e-13 + 1e-3 * np.abs(1.0 - moved[live] / values[live])
+    errors[live] = (
+        1e-13 + np.maximum(most[live] - values[live], values[live] - least[live]) / values[live]
+    )
     return logs, errors
+
+
+@quiet()
+def _slip(law: Summand, epsilons: Floats) -> Floats:
+    """What epsilon and the losses around it are rounded by: next to the largest loss that moves delta."""
+    size = np.abs(epsilons)
+    slip: Floats = 4.0 * ULPS * size
+    for branch in law.branches:
+        before = branch.felt(branch.where(epsilons)) + (2.0 + len(branch.chain)) * size
+        slip = np.fmax(slip, 2.0 * ULPS * np.where(before < math.inf, before, 0.0))
+    return slip
+
+
+def _past_all(laws: list[Part], eps: float) -> bool:
+    """Whether epsilon is above all losses however these were rounded."""
+    tops = [(np.array([law.range[1]]), law, n) for law, n in laws]
+    return eps >= sum(n * float((top + _slip(law, top))[0]) for top, law, n in tops)
 
 
 def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Interval, float]:

@@ -33,6 +33,8 @@ _VAST = 200.0
 _GRADED = np.concatenate((np.arange(1.0, 7.0), 6.0 * 1.3 ** np.arange(1.0, 90.0)))
 _PANELS = 4000  # of one branch at most
 _NATS = 45.0  # e^-45 of a peak is nothing
+ULPS = 6e-16
+"""Relative rounding of a loss, for each operator."""
 _FAR = 38.7  # deviations of normal noise beyond which there is less than a float can hold
 _BESIDE = 0.2  # where polynomials on [-1, 1] are read beside the axis: farther out roundings grow
 LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
@@ -183,6 +185,16 @@ class Branch:
         for operator in reversed(self.chain):
             value = operator.undo(value)
         return np.clip(self.plain_where(value), self.low, self.high)
+
+    def felt(self, x: Floats) -> Floats:
+        """Loss and offset before any operator, times how much of an error of them comes through."""
+        loss, _ = self.plain(x)
+        size, share = np.abs(loss) + 2.0 * abs(self.offset), np.ones(loss.shape)
+        for operator in self.chain:
+            after, _ = operator.apply(loss, 0.0, stable)
+            share *= operator.moves(loss, after)
+            loss = after
+        return np.asarray(size * np.where(np.isfinite(share), share, 1.0))
 
     # -- shape -------------------------------------------------------------------------------
 

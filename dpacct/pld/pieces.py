@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import stable
-from .loss import Branch, LossDistribution, Operator
+from .loss import ULPS, Branch, LossDistribution
 from .stable import Floats, quiet
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ Kept = npt.NDArray[np.bool_] | npt.NDArray[np.integer[Any]]
 
 ROUNDING = 8e-15
 """What the logs of masses and losses are taken to be off by, unless a source knows better."""
-# relative rounding of a loss, for each operator
-_ULPS = 6e-16
 # atoms that nodes can be made to meet
 MOST_ATOMS = 1 << 16
 # of a mass that is one minus a sum of others
@@ -148,8 +146,8 @@ class Pieces:
             low,
             high,
             self.slack + 4e-16,
-            self.unsure * share(self.loss, loss) + _ULPS * np.abs(loss),
-            self.slip * ends + _ULPS * size,
+            self.unsure * share(self.loss, loss) + ULPS * np.abs(loss),
+            self.slip * ends + ULPS * size,
             rate * self.infinite,
         )
         if self.lost == 0.0:
@@ -395,7 +393,7 @@ class Cut(Source):
         if d.branches:  # one may be what all else leaves of 1
             with quiet():
                 slack = slack + np.minimum(_REST * np.exp(-log_p), 1.0)
-        slip = np.asarray(4.0 * _ULPS * np.abs(losses))
+        slip = np.asarray(4.0 * ULPS * np.abs(losses))
         return Pieces(log_p, losses, losses, losses, slack, slip, slip)
 
     @cached_property
@@ -469,12 +467,12 @@ class Cut(Source):
 def branch_pieces(branch: Branch, edges: Floats) -> Pieces:
     """One piece between neighbouring edges, and one beyond each end of them."""
     ends, x, log_p, loss = branch.cells(edges)
-    rounding = _ULPS * (1.0 + len(branch.chain))
+    rounding = ULPS * (1.0 + len(branch.chain))
     with quiet():
         plain, log_q = branch.plain(x)
         size = np.abs(log_q) + branch.square * x * x + np.abs(branch.linear * x) + np.abs(plain)
-        before = (np.abs(plain) + 2.0 * abs(branch.offset)) * _share(branch.chain, plain)
-        slip = 2.0 * _ULPS * before + 2.0 * rounding * np.abs(ends)
+        before = branch.felt(x)
+        slip = 2.0 * ULPS * before + 2.0 * rounding * np.abs(ends)
     if branch.square and x.size > 2:  # there is no more beyond, wherever that ends
         slip[[0, -1]] = slip[[1, -2]]
     kept = np.isfinite(log_p) & np.isfinite(loss)
@@ -483,16 +481,6 @@ def branch_pieces(branch: Branch, edges: Floats) -> Pieces:
     slack = 4e-15 + 4e-16 * (len(branch.chain) + size)
     unsure = 8e-16 * before + rounding * np.abs(loss) + 2e-15 * (high - low)
     return Pieces(log_p, loss, low, high, slack, unsure, slip)
-
-
-def _share(chain: tuple[Operator, ...], loss: Floats) -> Floats:
-    """What an error of the loss counts once all operators were applied."""
-    share = np.ones(loss.shape)
-    for operator in chain:
-        after, _ = operator.apply(loss, 0.0, stable)
-        share *= operator.moves(loss, after)
-        loss = after
-    return np.where(np.isfinite(share), share, 1.0)
 
 
 # -- a lattice that atoms lie on ------------------------------------------------------------------

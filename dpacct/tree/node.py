@@ -342,6 +342,10 @@ class Leaf(Node):
         """The epsilon at which one release is DP with delta 0; None where none is known."""
         return None
 
+    def largest_loss(self, adjacency: Adjacency) -> Fraction | None:
+        """What no finite loss of one release exceeds, exactly; None where that is not known."""
+        return None
+
     def grouped(self, size: int) -> Leaf | None:
         """This release as so many units see it that change together; None where that is not known."""
         return None

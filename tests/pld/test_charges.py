@@ -6,11 +6,14 @@ Each case has a truth outside the code, and would fail without the charge that i
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import mpmath
 import numpy as np
 import pytest
 
+import dpacct as dp
+from dpacct.compose.questions import _power
 from dpacct.pld.compose import Composed, compose, tilted_sum, window
 from dpacct.pld.grid import Grid, GridLaw, optimistic, pessimistic
 from dpacct.pld.outcomes import Outcomes
@@ -151,3 +154,69 @@ def test_losses_beyond_all_weights_are_charged() -> None:
     epsilon = float(losses[-1]) - 0.9
     exact = log_delta(losses, masses, epsilon)
     assert value.log_delta(epsilon, upper=False) <= exact <= value.log_delta(epsilon, upper=True)
+
+
+def test_next_to_the_largest_loss_epsilon_s_own_rounding_is_charged() -> None:
+    """Laplace noise, a few units of the last place below its largest loss: sampled, and not."""
+    with mpmath.workdps(40):
+        for b, rate, away in product(("0.1", "0.3", "0.07"), ("1", "0.3", "1e-9"), range(12, 16)):
+            top, r = 1 / mpmath.mpf(b), mpmath.mpf(rate)
+            largest = mpmath.log1p(r * mpmath.expm1(top))
+            asked = mpmath.nstr(largest * (1 - mpmath.mpf(10) ** -away), 17)
+            before = mpmath.log1p(mpmath.expm1(mpmath.mpf(asked)) / r)
+            exact = -r * mpmath.expm1((before - top) / 2)
+            answer = dp.Poisson(rate)(dp.Laplace(b=b)).delta(epsilon=asked, method="exact")
+            assert answer.lower is not None and answer.upper is not None
+            assert answer.lower <= exact <= answer.upper, (b, rate, asked)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_an_epsilon_below_the_largest_loss_by_less_than_a_float_tells(steps: int) -> None:
+    """Delta is about 2^-steps times the gap, and was called 0."""
+    gap = mpmath.mpf("1e-18")
+    asked = f"{steps * 3 - 1}.999999999999999999"
+    answer = (dp.Laplace(b="1/3") * steps).delta(epsilon=asked, method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= gap / 2**steps * (1 - gap) < answer.upper < 1e-13
+    at = (dp.Laplace(b="1/3") * steps).delta(epsilon=3 * steps, method="exact")
+    assert at.upper is not None and at.upper < 1e-300
+
+
+def test_what_is_left_of_all_mass_is_charged_for_its_rounding() -> None:
+    """C_q: the mass without evidence is one minus a sum, a little more above and a little less below."""
+    draw = np.random.default_rng(3)
+    moved = 0
+    for _ in range(40):
+        share = draw.dirichlet(np.ones(30))[:-1]
+        losses = draw.uniform(0.01, 2.0, share.size)
+        favoured = Pieces.points(losses, np.log(share / (1.0 + np.exp(-losses))))
+        with mpmath.workdps(40):
+            rest = 1 - mpmath.fsum(map(mpmath.exp, map(mpmath.mpf, favoured.log_p.tolist())))
+            rest -= mpmath.fsum(map(mpmath.exp, map(mpmath.mpf, favoured.log_q.tolist())))
+        ends = []
+        for upper in (False, True):
+            both = favoured.mirrored(upper=upper)
+            at_zero = float(np.exp(both.log_p[both.loss == 0.0]).sum())
+            ends.append(at_zero)
+        assert ends[0] <= rest <= ends[1]
+        plain = 1.0 - float(np.exp(favoured.log_p).sum()) - float(np.exp(favoured.log_q).sum())
+        moved += not ends[0] <= plain <= ends[1] or plain != float(rest)
+    assert moved  # the margin decides: the plain difference is no end
+
+
+def test_what_wraps_around_from_above_is_charged_below_the_window() -> None:
+    """Read below the window's first place: all that came in from outside weighs here."""
+    value, losses, masses = composed(40, 3.0, -1.0)
+    epsilon = float(value.losses[0]) - 0.5
+    exact = log_delta(losses, masses, epsilon)
+    assert value.log_delta(epsilon, upper=False) <= exact <= value.log_delta(epsilon, upper=True)
+
+
+@pytest.mark.parametrize("log_value", np.linspace(-740.0, -1e-6, 200).tolist())
+def test_a_probability_is_more_than_its_logarithm_tells(log_value: float) -> None:
+    """A float of the logarithm is many units of the last place of the value."""
+    value = math.exp(log_value)
+    for near in (math.nextafter(value, 0.0), value, math.nextafter(value, 1.0)):
+        low, high = _power(math.log(near), down=True), _power(math.log(near), up=True)
+        assert low is not None and high is not None
+        assert low <= near <= high
