@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
 
+import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,6 +114,40 @@ def test_the_odometer_holds_at_all_times_at_once(choose: Choice, delta: float) -
             log = -math.log1p(math.exp(-sign * epsilon))
             stack.append(((*history, sign), log_p + log, loss + sign * epsilon, [*made, epsilon]))
     assert broken <= delta
+
+
+def exact_log_delta(order: str, epsilon: str) -> mpmath.mpf:
+    """Canonne, Kamath, Steinke 2020, Proposition 12, of a log moment of 0."""
+    a, e = mpmath.mpf(order), mpmath.mpf(epsilon)
+    return -(a - 1) * e + (a - 1) * mpmath.log(1 - 1 / a) - mpmath.log(a)
+
+
+def test_the_shares_of_all_orders_are_no_more_than_delta() -> None:
+    """Each order's budget buys its part of delta, and a hair less, as floats are off."""
+    orders, decided = ["1.1", "1.5", "2", "3.7", "17", "64.3"], 0
+    for epsilon, delta in product(("20", "41.3", "700"), ("0.3", "1e-6", "1e-300")):
+        budgets = dp.Filter(epsilon=epsilon, delta=delta, orders=orders)._budgets
+        with mpmath.workdps(40):
+            part = mpmath.mpf(delta) / len(orders)
+            shares = []
+            for most, order in zip(budgets, orders, strict=True):
+                paid = exact_log_delta(order, epsilon)
+                shares.append(mpmath.exp(most + paid))
+                guard = 1e-13 * (1 - math.log(float(part)) + (float(order) - 1) * float(epsilon))
+                decided += mpmath.exp(most + guard + paid) > part
+            assert all(share < part for share in shares)
+            assert mpmath.fsum(shares) > mpmath.mpf(delta) * (1 - mpmath.mpf("1e-8"))
+    assert decided > 10  # without the hair these are more than their part
+
+
+def test_what_is_spent_is_no_less_than_the_moments() -> None:
+    """Of normal noise, steps s (s + 1) / (2 sigma^2): a sum of floats that are off either way."""
+    orders = dp.Filter(epsilon=1, delta=1e-6).orders
+    for sigma, steps in (("0.9", 1), ("3.3", 7), ("17.1", 1001), ("113", 10**9)):
+        spent = cost(dp.Gaussian(sigma=sigma) * steps, orders, dp.Adjacency.ADD_REMOVE)
+        for order, moment in zip(orders, spent.log_moments[0], strict=True):
+            exact = Fraction(order) * (Fraction(order) - 1) * steps / (2 * Fraction(sigma) ** 2)
+            assert exact <= Fraction(moment) <= exact * (1 + Fraction(2, 10**12))
 
 
 def test_a_refused_release_is_not_recorded() -> None:

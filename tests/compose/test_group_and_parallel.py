@@ -128,3 +128,24 @@ def test_wrong_use_gets_one_sentence(make: Any, kind: type[Exception], argument:
         make()
     assert caught.value.argument == argument  # type: ignore[attr-defined]
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_of_a_sampled_group_the_sum_of_shares_is_needed(size: int) -> None:
+    """The noise moved once for each of the group that is in the sample: a blend of Gaussians.
+
+    What the profile of one unit says at a share of epsilon, without the factor, is less than that.
+    """
+    plan = dp.Poisson("0.1")(dp.Gaussian(sigma=1))
+    group = dp.Group(plan, size=size)
+    exact = dp.RecordsPerUser(size, "0.1")(dp.Gaussian(sigma=1))
+    bare_is_less = 0
+    for epsilon in (0.0, 0.05, 0.2, 1.0):
+        truth = exact.delta(epsilon=epsilon, method="exact").lower
+        bound = group.delta(epsilon=epsilon).upper
+        assert truth is not None and bound is not None
+        assert truth <= bound
+        share = plan.delta(epsilon=epsilon / size, method="exact").upper
+        assert share is not None
+        bare_is_less += share < truth
+    assert bare_is_less
