@@ -301,6 +301,8 @@ class Direction:
     @cached_property
     def ceiling(self) -> float:
         """What the sum of all finite losses never exceeds; inf where nothing is known."""
+        if self.parts:
+            return contour.ceiling(self.parts)
         return sum(n * source.ceiling for source, n in self.sources)
 
     @property

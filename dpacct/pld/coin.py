@@ -124,6 +124,11 @@ class Round:
         return RoundMoments(self.parts, self.rate, low, high)
 
     @property
+    def before(self) -> float:
+        """The largest of the parts."""
+        return max(law.before for law, _ in self.parts)
+
+    @property
     def losses(self) -> Floats:
         """Of the rounds that tell nothing: idle ones, and those whose steps all have no loss."""
         return np.zeros(1)

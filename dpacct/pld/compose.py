@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .budget import MOST_TERMS, most_places
+from .conversions import log_peak
 from .grid import GridLaw, dot
 from .saddle import Totals
 from .spectrum import NIL, UNIT, Part, Spectrum, nil_from, transform
@@ -352,7 +353,7 @@ class Composed:
     def log_delta(self, epsilon: float, *, upper: bool) -> float:
         """An end of log delta of these laws: above or below by all that was left out or rounded."""
         c = self.total.c
-        most = math.exp(c * math.log(c / (1.0 + c)) - math.log1p(c)) if c > 0.0 else 1.0
+        most = math.exp(log_peak(c)) if c > 0.0 else 1.0
         long = self.spectrum.length > _LAID_OUT
         if self.spectrum.sparse and (long or c * (self.spectrum.high - epsilon) > 3.0):
             value, noise = self.spectrum.above(epsilon, c)

@@ -15,13 +15,13 @@ from contextlib import suppress
 
 import numpy as np
 
-from . import roots
+from . import conversions, roots
 from .interval import Interval
 from .lines import FLOOR, Line, confirmed, line_for
-from .loss import ULPS, gaussian
+from .loss import ULPS, gaussian, rounding
 from .moments import Part, Summand, prepare
 from .saddle import FEW, Saddle, Totals, guess, guess_for_epsilon
-from .stable import Floats, TooFine, quiet
+from .stable import Floats, TooFine, log_peak, quiet
 
 _FAN = np.geomspace(0.1, 3.0, 11)
 _BACK = np.append(np.geomspace(1e-6, 0.1, 6), (0.3, 0.5, 0.7, 0.9, 1.0))
@@ -29,6 +29,7 @@ _WIDE_FAN = np.geomspace(0.02, 3.0, 40)
 _NEAR = np.geomspace(0.94, 1.06, 9)
 _LEAST = -745.0  # log of the smallest float
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
+_STEP = 1e-13  # what the profile of one step is off by
 _USABLE = 1e-3  # a worse reading is no answer
 _SHARED = 1e-10  # nor is a worse one on the line of another epsilon
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
@@ -89,8 +90,7 @@ def chernoff(parts: Iterable[Part], eps: float) -> float:
         total = saddle.rough(saddle.start * _FAN)
     except _FAILED:
         return math.inf
-    c, rest = total.c, np.log1p(total.c)
-    bounds: Floats = total.log_moment + c * (np.log(c) - rest - eps) - rest
+    bounds = total.log_moment + total.c * (_slips(laws, eps) - eps) + log_peak(total.c)
     return float(np.fmin.reduce(bounds)) + 1e-3
 
 
@@ -118,8 +118,7 @@ def bound(parts: Iterable[Part], eps: float) -> float:
         level = float(saddle.rough(np.array([c])).log_moment[0])
     except _FAILED:
         return min(0.0, chernoff(laws, eps))
-    rest = math.log1p(c)
-    return min(0.0, level + c * (math.log(c) - rest - eps) - rest)
+    return min(0.0, level - c * eps + conversions.log_peak(c))
 
 
 @quiet()
@@ -148,13 +147,13 @@ def epsilon_bounds(parts: Iterable[Part], log_target: float) -> tuple[float, flo
     laws = merged(parts)
     if basic(laws, 0.0) <= log_target:
         return 0.0, 0.0
-    upper = sum(n * law.range[1] for law, n in laws)
+    upper = ceiling(laws)
     with suppress(*_FAILED):
         saddle = Saddle(laws, guess(laws, log_target))
         total = saddle.rough(saddle.start * _WIDE_FAN)
-        c, rest = total.c, np.log1p(total.c)
-        bounds = np.log(c) - rest + (total.log_moment - rest - log_target + 1e-3) / c
-        upper = min(upper, max(0.0, float(np.fmin.reduce(bounds))))
+        bounds = (total.log_moment + log_peak(total.c) - log_target + 1e-3) / total.c
+        least_bound = float(np.fmin.reduce(bounds))
+        upper = min(upper, max(0.0, least_bound + _slips(laws, least_bound)))
     lower = 0.0
     for law, _ in laws:
         with suppress(*_FAILED):
@@ -181,7 +180,7 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
     if law is not None:
         return _one_step(law, eps)
     if eps >= sum(n * law.range[1] for law, n in laws):
-        if _past_all(laws, eps):
+        if eps >= ceiling(laws):
             return Interval.about(-math.inf, 0.0)
         above = basic(laws, eps)
         return Interval(above, -math.inf, above)
@@ -204,8 +203,8 @@ def _one_step(law: Summand, eps: float) -> Interval:
     if law.inner is not None:
         result = log_delta(law.inner.parts, eps)
         return result.moved(math.log(law.inner.rate))
-    values, errors = one_step(law, np.array([eps]))
-    return Interval.of_log(float(values[0]), float(errors[0]))
+    value, below, above = (float(log[0]) for log in _read(law, np.array([eps])))
+    return Interval(value, below, min(above, 0.0))
 
 
 @quiet()
@@ -214,34 +213,43 @@ def one_step(law: Summand, epsilons: Floats) -> tuple[Floats, Floats]:
     if law.inner is not None:
         results = [_one_step(law, eps) for eps in epsilons.tolist()]
         return np.array([one.value for one in results]), np.array([one.error for one in results])
+    values, _, above = _read(law, epsilons)
+    return values, np.where(above > -math.inf, np.expm1(above - values), 0.0)
+
+
+def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
+    """log delta of one step, and its two ends."""
     slip = _slip(law, epsilons)
-    asked = np.concatenate((epsilons, epsilons - slip, epsilons + slip))
-    values, most, least = np.split(law.profile(asked)[0], 3)
-    logs, errors = np.full(values.shape, -math.inf), np.zeros(values.shape)
-    errors[most > 0.0] = math.inf
-    live = values > 0.0
-    logs[live] = np.log(values[live])
-    errors[live] = (
-        1e-13 + np.maximum(most[live] - values[live], values[live] - least[live]) / values[live]
-    )
-    return logs, errors
+    asked = np.concatenate((epsilons, epsilons + slip, epsilons - slip))
+    value, below, above = np.split(np.log(law.profile(asked)[0]), 3)
+    return value, below - _STEP, above + _STEP
 
 
 @quiet()
 def _slip(law: Summand, epsilons: Floats) -> Floats:
     """What epsilon and the losses around it are rounded by: next to the largest loss that moves delta."""
     size = np.abs(epsilons)
-    slip: Floats = 4.0 * ULPS * size
+    slip = rounding(epsilons, law.before)
     for branch in law.branches:
         before = branch.felt(branch.where(epsilons)) + (2.0 + len(branch.chain)) * size
         slip = np.fmax(slip, 2.0 * ULPS * np.where(before < math.inf, before, 0.0))
     return slip
 
 
-def _past_all(laws: list[Part], eps: float) -> bool:
-    """Whether epsilon is above all losses however these were rounded."""
-    tops = [(np.array([law.range[1]]), law, n) for law, n in laws]
-    return eps >= sum(n * float((top + _slip(law, top))[0]) for top, law, n in tops)
+def _slips(laws: list[Part], eps: float) -> float:
+    """The same of a sum: of losses next to the largest ones."""
+    tops = [law.range[1] if math.isfinite(law.range[1]) else eps for law, _ in laws]
+    slips = zip(laws, tops, strict=True)
+    return 4.0 * ULPS * abs(eps) + sum(
+        n * float(_slip(law, np.array([t]))[0]) for (law, n), t in slips
+    )
+
+
+def ceiling(parts: Iterable[Part]) -> float:
+    """What no sum of losses exceeds, however these were rounded."""
+    laws = list(parts)
+    top = sum(n * law.range[1] for law, n in laws)
+    return top + _slips(laws, top) if math.isfinite(top) else top
 
 
 def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Interval, float]:
@@ -262,9 +270,8 @@ def _with_line(
         about = min(0.0, float(total.log_delta(eps)))
         # below all floats Chernoff's bound at the saddle will do where a line would be long
         if about < _LEAST - 100.0 and saddle.plan.nodes > FEW:
-            c, rest = total.c, math.log1p(total.c)
-            bound = total.log_moment + c * (math.log(c) - rest - eps) - rest
-            return Interval(math.nan, -math.inf, bound + 1e-3, False, c), math.nan, None
+            bound = total.log_moment - total.c * eps + conversions.log_peak(total.c)
+            return Interval(math.nan, -math.inf, bound + 1e-3, False, total.c), math.nan, None
         line = line_for(saddle, total, eps)
         if line is not None and not (total.skewed and not confirmed(saddle, line, eps)):
             value, _, error = line.read(eps)

@@ -469,6 +469,12 @@ class Branch:
         return top if math.isfinite(top) else low + step
 
 
+def rounding(losses: Floats, before: float) -> Floats:
+    """What atoms of these losses are off by at most, whose losses sampling made of up to `before`."""
+    size = np.abs(losses)
+    return np.asarray(4.0 * ULPS * size + ULPS * before * np.minimum(size, 1.0))
+
+
 # -- the distribution ------------------------------------------------------------------------------
 
 
@@ -481,7 +487,8 @@ class LossDistribution:
     """P against Q in one direction. Equal laws hash alike, so that a composition adds their counts.
 
     losses, log_q: finite atoms, by the logarithm of their Q-mass. branches: all else that is finite.
-    infinite: P-mass where Q is 0; lost: Q-mass where P is 0.
+    infinite: P-mass where Q is 0; lost: Q-mass where P is 0. before: the largest loss of an atom before
+    samples made it smaller; what it is rounded by is a share of that.
 
     >>> coin = LossDistribution.of_outcomes([1.0, -1.0], [0.731058578630005, 0.268941421369995])
     >>> [round(float(v), 6) for v in coin.sampled(0.5).losses]
@@ -493,6 +500,7 @@ class LossDistribution:
     branches: tuple[Branch, ...] = ()
     infinite: float = 0.0
     lost: float = 0.0
+    before: float = 0.0
 
     @staticmethod
     def of_outcomes(losses: Iterable[float], p: Iterable[float]) -> LossDistribution:
@@ -508,6 +516,7 @@ class LossDistribution:
             self.branches,
             self.infinite,
             self.lost,
+            self.before,
         )
 
     @cached_property
@@ -532,6 +541,7 @@ class LossDistribution:
             tuple(branch.reversed() for branch in self.branches),
             self.lost,
             self.infinite,
+            self.before,
         )
         back.__dict__["_reverse"] = self  # twice is nothing, to all digits
         return back
@@ -553,7 +563,8 @@ class LossDistribution:
             losses = np.append(losses, math.log1p(-r))
             log_q = np.append(log_q, math.log(self.lost))
         branches = tuple(branch.sampled(rate) for branch in self.branches)
-        return LossDistribution(losses, log_q, branches, r * self.infinite)
+        before = max(self.before, float(np.abs(self.losses).max(initial=0.0)))
+        return LossDistribution(losses, log_q, branches, r * self.infinite, before=before)
 
     def blended(self, terms: tuple[tuple[float, float, float], ...]) -> LossDistribution:
         """sum_j w_j P_j against Q, log dP_j/dQ = k_j l - d_j (`Blended`); nothing may be infinite or lost."""
@@ -577,7 +588,7 @@ class LossDistribution:
         if rest > 1e-15:  # less is rounding, and a loss of 0 adds nothing to any moment
             losses, log_q = np.append(losses, 0.0), np.append(log_q, math.log(rest))
         both = tuple(branch for pair in pairs for branch in pair)
-        return LossDistribution(losses, log_q, both, self.infinite, self.infinite)
+        return LossDistribution(losses, log_q, both, self.infinite, self.infinite, self.before)
 
     def thinned(self, rate: float) -> LossDistribution:
         """A coin that both neighbours share: with probability r this loss, else none."""
@@ -590,6 +601,7 @@ class LossDistribution:
             tuple(branch.weighted(math.log(r)) for branch in self.branches),
             r * self.infinite,
             r * self.lost,
+            self.before,
         )
 
     def truncated(self, log_tail: float) -> LossDistribution:
@@ -612,6 +624,7 @@ class LossDistribution:
             tuple(branch for branch in parts if branch is not None),
             self.infinite + float(value[0] + slope[0]),
             self.lost + math.exp(-top) * float(slope[0]),
+            self.before,
         )
 
     # -- facts -------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import stable
-from .loss import ULPS, Branch, LossDistribution
+from .loss import ULPS, Branch, LossDistribution, rounding
 from .stable import Floats, quiet
 
 if TYPE_CHECKING:
@@ -393,7 +393,7 @@ class Cut(Source):
         if d.branches:  # one may be what all else leaves of 1
             with quiet():
                 slack = slack + np.minimum(_REST * np.exp(-log_p), 1.0)
-        slip = np.asarray(4.0 * ULPS * np.abs(losses))
+        slip = rounding(losses, d.before)
         return Pieces(log_p, losses, losses, losses, slack, slip, slip)
 
     @cached_property
@@ -467,19 +467,19 @@ class Cut(Source):
 def branch_pieces(branch: Branch, edges: Floats) -> Pieces:
     """One piece between neighbouring edges, and one beyond each end of them."""
     ends, x, log_p, loss = branch.cells(edges)
-    rounding = ULPS * (1.0 + len(branch.chain))
+    each = ULPS * (1.0 + len(branch.chain))
     with quiet():
         plain, log_q = branch.plain(x)
         size = np.abs(log_q) + branch.square * x * x + np.abs(branch.linear * x) + np.abs(plain)
         before = branch.felt(x)
-        slip = 2.0 * ULPS * before + 2.0 * rounding * np.abs(ends)
+        slip = 2.0 * ULPS * before + 2.0 * each * np.abs(ends)
     if branch.square and x.size > 2:  # there is no more beyond, wherever that ends
         slip[[0, -1]] = slip[[1, -2]]
     kept = np.isfinite(log_p) & np.isfinite(loss)
     size, before, slip = (np.fmax(v[1:], v[:-1])[kept] for v in (size, before, slip))
     low, high, log_p, loss = ends[:-1][kept], ends[1:][kept], log_p[kept], loss[kept]
     slack = 4e-15 + 4e-16 * (len(branch.chain) + size)
-    unsure = 8e-16 * before + rounding * np.abs(loss) + 2e-15 * (high - low)
+    unsure = 8e-16 * before + each * np.abs(loss) + 2e-15 * (high - low)
     return Pieces(log_p, loss, low, high, slack, unsure, slip)
 
 

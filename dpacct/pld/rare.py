@@ -30,8 +30,8 @@ from scipy.special import ndtri_exp
 
 from .rare_jumps import Index, Jumps, Rule, cumulants, gauss_rule, log_sum
 from .rare_law import Array, SampledLaw
-from .rare_line import Line, Sum, Unresolved, lines, log_peak, started
-from .stable import TooFine
+from .rare_line import Line, Sum, Unresolved, lines, started
+from .stable import TooFine, log_peak
 
 Counted = Sequence[tuple[SampledLaw, float]]
 

@@ -23,7 +23,7 @@ from .budget import tabulated
 from .moments import Tilted
 from .rare_law import Array, Near
 from .saddle import Totals
-from .stable import Complexes, TooFine, log1p
+from .stable import Complexes, TooFine, log1p, log_peak
 
 # relative error at which a line's step and end are chosen; and of each term of the sum
 _TOLERANCE, _ROUNDING = 1e-12, 2e-15
@@ -34,11 +34,6 @@ _SHIFTS = np.array([0.15, 0.3, 0.5, 0.7, 0.85, 1.0])
 
 class Unresolved(ArithmeticError):
     """No line tells the sum: it cancels, or does not decay."""
-
-
-def log_peak(c: Array) -> Array:
-    """log sup_x (1 - e^{-x})_+ e^{-cx}."""
-    return c * np.log(c / (1.0 + c)) - np.log1p(c)
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,18 @@ def log1p(z: Array) -> Array:
     return result
 
 
+def log_peak(c: Floats) -> Floats:
+    """log of the largest (1 - e^-y) e^{-cy} over y > 0, for c > 0.
+
+    That is c log(c/(1+c)) - log(1+c), of whose first part nothing is left in floats from c = 1e15 on.
+
+    >>> round(float(log_peak(np.array(1e16))) + math.log(1e16), 12)
+    -1.0
+    """
+    value: Floats = -c * np.log1p(1.0 / c) - np.log1p(c)
+    return value
+
+
 def mixed_loss(rate: float, loss: Array) -> Array:
     """log(1 - r + r e^loss), real or complex, accurate for tiny rates and for huge losses."""
     if not loss.size or loss.real.max() < _HUGE:
@@ -118,9 +130,11 @@ def mixed_loss(rate: float, loss: Array) -> Array:
         return log1p(mixed)
     large = loss.real > _HUGE
     below = log1p(rate * np.expm1(np.where(large, 0.0, loss)))
-    # (1-r)/r e^-loss is all that is missing from log r + loss
-    rest = log1p((1.0 - rate) / rate * np.exp(-np.where(large, loss, _HUGE)))
-    return np.where(large, math.log(rate) + loss + rest, below)
+    level = math.log(rate) + np.where(large, loss, _HUGE)
+    # 1 is next to nothing beside e^loss: r e^loss is small, or 1 - r is small beside it
+    low = log1p(np.exp(np.where(level.real < 0.0, level, 0.0)) - rate)
+    high = level + log1p((1.0 - rate) * np.exp(-np.where(level.real < 0.0, 0.0, level)))
+    return np.where(large, np.where(level.real < 0.0, low, high), below)
 
 
 def unmixed_loss(rate: float, loss: Floats) -> Floats:

@@ -50,6 +50,7 @@ class Stack:
     log_p: Floats = field(default_factory=lambda: np.empty(0))
     branches: tuple[Branch, ...] = ()
     lost: float = 0.0
+    before: float = 0.0
     gaussian: float | None = None
     inner: None = None
 

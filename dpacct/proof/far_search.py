@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from dpacct.errors import NotCertified
-from dpacct.pld.stable import Floats
+from dpacct.pld.stable import Floats, log_peak
 
 from .balls import precision
 from .effort import SEARCH, spend
 from .far_draws import FORM, FarDraws, Split
-from .floats import FloatLaw, FloatLaws, log_payoff_peak, totals
+from .floats import FloatLaw, FloatLaws, totals
 from .line import Line
 from .plan import Laws
 from .rule import Rules, rules_to_json
@@ -67,7 +67,7 @@ class _Terms:
     def _logs(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         """log N, log F, and of all else together."""
         spend(_ENTRY * (self._near.node_count + self._far.node_count) * cs.size)
-        rest = log_payoff_peak(cs) - cs * self._aim.epsilon
+        rest = log_peak(cs) - cs * self._aim.epsilon
         for law, count in self._others:
             rest = rest + count * law.log_moments(cs)
         return self._near.log_moments(cs), self._far.log_moments(cs), rest

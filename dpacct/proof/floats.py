@@ -30,11 +30,6 @@ _SPAN = 3.0  # tilts of one set of nodes, up and down
 _BITS = 96
 
 
-def log_payoff_peak(c: Floats) -> Floats:
-    """log sup_u (1 - e^{-u})_+ e^{-cu} = log(c^c/(1+c)^{1+c})."""
-    return np.asarray(c * np.log(c / (1.0 + c)) - np.log1p(c))
-
-
 class FloatLaw:
     """One step's loss as nodes: atoms, and Gauss-Legendre panels where a branch matters at the tilts."""
 

@@ -17,14 +17,13 @@ from flint import arb
 
 from dpacct.errors import NotCertified
 from dpacct.pld.saddle import Totals
-from dpacct.pld.stable import Floats
+from dpacct.pld.stable import Floats, log_peak
 
 from .balls import precision
 from .effort import SEARCH, lattice_cost, line_cost, rule_cost, spend
 from .floats import (
     FloatLaw,
     FloatLaws,
-    log_payoff_peak,
     saddle_for_epsilon,
     saddle_for_log_delta,
     totals,
@@ -343,7 +342,7 @@ class LatticeSeeker:
         chosen = {"c": c, "nodes": nodes, "up": up, "down": down}
         # near s = 0 the kernel is large, and its two halves cancel
         tilt = np.array([c])
-        height = float((bounds(tilt) - log_payoff_peak(tilt))[0])
+        height = float((bounds(tilt) - log_peak(tilt))[0])
         lost = max(0.0, height - aim.log_delta) + 2.0 * max(0.0, -math.log(c * self._unit))
         most = max(count for _, count in self.laws)
         inner = aim.nats + 2.0 + lost + math.log(most) + math.log(nodes)
@@ -359,7 +358,7 @@ _FAR_TILTS = np.geomspace(0.05, 300.0, 29)
 
 def log_bounds(laws: FloatLaws, cs: Floats, epsilon: float) -> Floats:
     """Log of the moment bound, eq. (10), at each tilt: convex in the tilt."""
-    values = log_payoff_peak(cs) - cs * epsilon
+    values = log_peak(cs) - cs * epsilon
     for law, count in laws:
         values = values + count * law.log_moments(cs)
     return np.where(np.isnan(values), np.inf, values)

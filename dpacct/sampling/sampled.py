@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dpacct.sampling.held import HeldSample
 
 
-# relative: far above the rounding of a sampled loss, which is a few operations on floats
-_ROUNDING = Fraction(1, 10**13)
+# relative: far above the rounding of a sampled loss, a few operations on floats, of losses of up to 500
+_ROUNDING = Fraction(1, 10**12)
 
 
 class Sampler(Record, ABC):

@@ -170,6 +170,28 @@ def test_next_to_the_largest_loss_epsilon_s_own_rounding_is_charged() -> None:
             assert answer.lower <= exact <= answer.upper, (b, rate, asked)
 
 
+@pytest.mark.parametrize("method", ["exact", "lattice"])
+@pytest.mark.parametrize(
+    ("large", "rate"), [("33.614", "8.636e-17"), ("49.97", "3e-23"), ("499.7", "1e-219")]
+)
+def test_a_large_loss_that_sampling_made_small_keeps_its_rounding(
+    large: str, rate: str, method: str
+) -> None:
+    """The loss is r e^x about, and a float of x is off by x times as much as one of that."""
+    with mpmath.workdps(40):
+        r, x = mpmath.mpf(rate), mpmath.mpf(large)
+        for away in (7.7, 11, 13, 14.5):
+            asked = mpmath.nstr(
+                mpmath.log1p(r * mpmath.expm1(x)) * (1 - mpmath.mpf(10) ** -away), 17
+            )
+            grown = 1 + mpmath.expm1(mpmath.mpf(asked)) / r
+            exact = r * max(0, mpmath.exp(x) - grown) / (1 + mpmath.exp(x))
+            plan = dp.Poisson(rate)(dp.PureDP(epsilon=large))
+            answer = plan.delta(epsilon=asked, method=method)
+            assert answer.lower is not None and answer.upper is not None
+            assert answer.lower <= exact <= answer.upper
+
+
 @pytest.mark.parametrize("steps", [1, 3])
 def test_an_epsilon_below_the_largest_loss_by_less_than_a_float_tells(steps: int) -> None:
     """Delta is about 2^-steps times the gap, and was called 0."""

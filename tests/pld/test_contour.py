@@ -19,6 +19,7 @@ from dpacct.pld import contour
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import LossDistribution, between, gaussian
 from dpacct.pld.moments import prepare
+from dpacct.pld.pair import guarantee
 
 Row = dict[str, Any]
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
@@ -376,6 +377,21 @@ def test_chernoff_is_above_and_the_estimate_near() -> None:
         assert contour.chernoff([(law, steps)], eps) >= truth.value
         guess, _ = contour.estimate([(law, steps)], eps)
         assert guess == pytest.approx(truth.value, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("large", "rate"), [(3.0, 1.0), (3.0, 1e-4), (33.614, 8.636e-17), (1e-6, 1.0), (1e-3, 1e-3)]
+)
+def test_chernoff_is_above_next_to_the_largest_loss(large: float, rate: float) -> None:
+    """Tilts of 1e15 and more: of c log(c/(1+c)), which is -1, floats had nothing left."""
+    law = guarantee(large).sampled(rate)
+    top = float(law.losses.max())
+    log_p = float(law.log_p[int(law.losses.argmax())])
+    for away in np.geomspace(1e-15, 1e-9, 60).tolist():
+        epsilon = top * (1.0 - away)
+        if epsilon < top:
+            exact = log_p + math.log(-math.expm1(epsilon - top))
+            assert contour.chernoff([(law, 1.0)], epsilon) >= exact
 
 
 def test_equal_laws_are_added_up_and_gaussians_fused() -> None:
