@@ -377,7 +377,7 @@ def plan_of_text(text: str, name: str) -> PlanFile:
 
 
 def _of_json(text: str) -> PlanFile:
-    """A plan as `to_json` wrote it, or the JSON of an answer about one."""
+    """A plan as `to_json` wrote it, or the JSON of an answer or a report about one."""
     from dpacct import from_dict, from_json
 
     try:
@@ -387,7 +387,8 @@ def _of_json(text: str) -> PlanFile:
     if not (isinstance(body, dict) and isinstance(body.get("plan"), dict) and "command" in body):
         return PlanFile(from_json(text))
     node = from_dict(body["plan"]).under(body.get("adjacency"), unit=body.get("unit", ""))
-    return PlanFile(node)
+    delta = body.get("delta")  # a report says it
+    return PlanFile(node, delta=PURE_DELTA.check("delta", delta) if delta else None)
 
 
 def is_federated(table: Mapping[str, Any]) -> bool:

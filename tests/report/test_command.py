@@ -204,6 +204,10 @@ def test_saved_plans_are_read_too(tmp_path: Path) -> None:
     path.write_text(dp.Laplace(b=2).under("add-remove", unit="user").to_json(), encoding="utf-8")
     done = run("report", str(path), "--delta", "1e-6", "--format", "markdown")
     assert done.code == 0 and "user-level under add-remove" in done.stdout
+    first = run("report", str(path), "--delta", "1e-6", "--json")
+    path.write_text(first.stdout, encoding="utf-8")
+    again = run("report", str(path), "--json")  # a report says its own delta
+    assert again.code == 0 and again.json["statement"] == first.json["statement"]
 
 
 KEYS = st.sampled_from(["sampling", "sensitivity", "name", "published", "setting", "x", "curators"])
