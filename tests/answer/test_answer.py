@@ -19,7 +19,7 @@ from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.tree import from_dict
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
-# contracts.md, "JSON of an answer"; `command` is the command line's.
+# docs/json.md; `command` is the command line's.
 CONTRACT = ["schema", "quantity", "value", "lower", "upper", "side", "strength", "method"]
 CONTRACT += ["adjacency", "unit", "basis", "assumptions", "plan", "seconds", "alternatives"]
 

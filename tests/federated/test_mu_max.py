@@ -16,7 +16,7 @@ PRINTED = [
     *("3.24", "3.92", "3.64", "4.51", "4.84", "5.58"),  # Table 2
     *("6.70", "9.77", "26.81", "9.31", "14.13", "37.51"),  # Table 3
 ]
-# exact epsilons at delta = 1e-5 of rows that were computed without dpacct (FFT and contour, errata.md)
+# exact epsilons at delta = 1e-5 of rows that were computed without dpacct (FFT and contour)
 KNOWN = {93: 13.8772257341, 194: 22.2765590954343, 245: 52.0273599841, 207: 168.74512}
 KNOWN_TWO_LEVEL = {194: 14.5237655291328, 245: 21.3871119365}
 

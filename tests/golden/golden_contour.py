@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 from flint import acb, acb_mat, arb
-from golden_nodes import LEVEL, ExpSum, OracleError
+
+from tests.golden.golden_nodes import LEVEL, ExpSum, OracleError
 
 N_GL = (32, 37)
 PHASE = (20.0, 21.0)  # nats of phase per panel for each rule

@@ -17,8 +17,9 @@ import math
 
 import numpy as np
 from flint import acb, arb
-from golden_contour import gauss_legendre
-from golden_nodes import LEVEL, ExpSum, softplus
+
+from tests.golden.golden_contour import gauss_legendre
+from tests.golden.golden_nodes import LEVEL, ExpSum, softplus
 
 ORDER = 40
 _X16, _W16 = np.polynomial.legendre.leggauss(16)

@@ -18,10 +18,11 @@ from itertools import pairwise
 
 import numpy as np
 from flint import acb, arb, arb_poly
-from golden_closed import sampled_laplace
-from golden_contour import gauss_legendre
-from golden_nodes import LEVEL, ExpSum
 from mpmath import mp, mpf
+
+from tests.golden.golden_closed import sampled_laplace
+from tests.golden.golden_contour import gauss_legendre
+from tests.golden.golden_nodes import LEVEL, ExpSum
 
 
 class LaplaceStep:

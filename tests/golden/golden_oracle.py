@@ -10,8 +10,9 @@ import math
 from dataclasses import dataclass
 
 from flint import arb
-from golden_contour import Contour, Plan
-from golden_nodes import LEVEL, OracleError
+
+from tests.golden.golden_contour import Contour, Plan
+from tests.golden.golden_nodes import LEVEL, OracleError
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ def decimals(x: arb, digits: int) -> str:
 def agreement(a: arb, b: arb) -> int:
     gap = abs(a - b).mid() + abs(a).rad() + abs(b).rad()
     if gap == 0:
-        return 40
-    return int(min(40.0, -float((gap / abs(a)).log().mid()) / math.log(10)))
+        return 90
+    return int(min(90.0, -float((gap / abs(a)).log().mid()) / math.log(10)))
 
 
 def peak_over(plan: Plan, c: float, eps: float, log_delta: float) -> float:
@@ -41,8 +42,8 @@ def peak_over(plan: Plan, c: float, eps: float, log_delta: float) -> float:
     return plan.cumulants(c)[0] - c * eps - math.log(c) - log_delta
 
 
-def delta(plan: Plan, eps: str) -> Result:
-    """delta at eps (decimal string), or value '0' when every loss lies below eps."""
+def delta(plan: Plan, eps: str, wanted: int = 31) -> Result:
+    """delta at eps (decimal string) to so many digits, or value '0' when every loss lies below eps."""
     e = float(eps)
     if plan.bend == -1 and e >= sum(n * p.edge for p, n in plan.parts):
         return Result("0", 40, 0.0, 0, -math.inf)
@@ -58,13 +59,17 @@ def delta(plan: Plan, eps: str) -> Result:
         finally:
             LEVEL.set(0.0)
         digits = agreement(d1, d2)
-        if digits >= 31:
+        if digits >= wanted:
             break
-        extra = extra * 1.5 + 60 if digits < 2 else extra + 2.31 * (35 - digits)
+        extra = extra * 1.5 + 60 if digits < 2 else extra + 2.31 * (wanted + 4 - digits)
     if digits < 8:
         raise OracleError(f"only {digits} digits agree")
     return Result(
-        decimals(d1, min(34, digits)), digits, c, len(first.s), float(d1.log().mid()) / math.log(10)
+        decimals(d1, min(wanted + 3, digits)),
+        digits,
+        c,
+        len(first.s),
+        float(d1.log().mid()) / math.log(10),
     )
 
 

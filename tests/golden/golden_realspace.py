@@ -7,19 +7,33 @@ with delta_1 the closed form of one step at any real eps (golden_closed.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
-from golden_closed import sampled_gaussian
-from golden_mpmath import legendre_rule
 from mpmath import mp, mpf
+
+from tests.golden.golden_closed import sampled_gaussian
+from tests.golden.golden_mpmath import legendre_rule
 
 
 def _density(x: mpf, sigma: mpf) -> mpf:
     return mp.exp(-((x / sigma) ** 2) / 2) / (sigma * mp.sqrt(2 * mp.pi))
 
 
+def _graded(integrand: Callable[[mpf], mpf], lo: mpf, hi: mpf, kinks: list[mpf], unit: mpf) -> mpf:
+    """By Gauss-Legendre panels that shrink towards the kinks: there delta_1 is smooth but not analytic."""
+    cuts = {lo + (hi - lo) * k / 70 for k in range(71)}
+    for kink in kinks:
+        cuts |= {kink, *(kink + side * unit / 2**k for k in range(-1, 60) for side in (-1, 1))}
+    edges = sorted(c for c in cuts if lo <= c <= hi)
+    rule = legendre_rule(30)
+    return mp.fsum(
+        (b - a) * w * integrand(a + (b - a) * x) for a, b in pairwise(edges) for x, w in rule
+    )
+
+
 def two_steps(sigma: str, q: str, eps: str, direction: str, dps: int = 34) -> mpf:
-    """delta of two Poisson-sampled Gaussian steps, by graded Gauss-Legendre panels in x."""
+    """delta of two Poisson-sampled Gaussian steps."""
     with mp.workdps(dps):
         s, p, e = mpf(sigma), mpf(q), mpf(eps)
         remove = direction == "remove"
@@ -32,19 +46,10 @@ def two_steps(sigma: str, q: str, eps: str, direction: str, dps: int = 34) -> mp
 
         # from where P has no mass that matters to where a single step makes all of eps, and 22 sigma
         lo, hi = -22 * s, e * s * s + 22 * s + 1
-        cuts = {lo + (hi - lo) * k / 70 for k in range(71)}
-        # graded towards the point where the second step's loss leaves its range: there delta_1 is
-        # smooth but not analytic
+        # where the second step's loss leaves its range
         r = mp.exp(e if remove else -e) / (1 - p)
-        if r > 1 - p:
-            kink = s * s * mp.log((r - 1 + p) / p) + mpf(1) / 2
-            cuts |= {kink + side * s * s / 2**k for k in range(-1, 60) for side in (-1, 1)}
-            cuts.add(kink)
-        rule = legendre_rule(30)
-        edges = sorted(c for c in cuts if lo <= c <= hi)
-        return mp.fsum(
-            (b - a) * w * integrand(a + (b - a) * x) for a, b in pairwise(edges) for x, w in rule
-        )
+        kinks = [s * s * mp.log((r - 1 + p) / p) + mpf(1) / 2] if r > 1 - p else []
+        return _graded(integrand, lo, hi, kinks, s * s)
 
 
 def two_steps_fixed_size(sigma: str, p_text: str, eps: str, dps: int = 34) -> mpf:
@@ -62,6 +67,9 @@ def two_steps_fixed_size(sigma: str, p_text: str, eps: str, dps: int = 34) -> mp
             loss = mp.log(1 + p * mp.expm1(mu * x - mu * mu / 2))
             return _density(x, mpf(1)) * (mp.exp(loss) * one(e - loss) + one(e + loss))
 
-        kink = (mp.log((mp.exp(e) - 1 + p) / p) + mu * mu / 2) / mu
-        cuts = {mu / 2, mu / 2 + 2, mu / 2 + 5, kink, kink + 2, kink + 8, kink + 22}
-        return mp.quad(integrand, sorted(cuts)) + (1 - p) * mp.erf(mu / 2 / mp.sqrt(2)) * one(e)
+        def place(loss: mpf) -> mpf:
+            return mp.log1p(mp.expm1(loss) / p) / mu + mu / 2
+
+        kinks = [place(e), place(e - mp.log1p(-p))]
+        both = _graded(integrand, mu / 2, kinks[-1] + 22, kinks, mpf(1))
+        return both + (1 - p) * mp.erf(mu / 2 / mp.sqrt(2)) * one(e)

@@ -13,11 +13,12 @@ from typing import Any
 
 import flint
 import mpmath
-from golden_closed import gaussian, sampled_gaussian, sampled_laplace, solve_epsilon
-from golden_contour import Plan
-from golden_nodes import PREC_BITS, OracleError, SampledGaussian
-from golden_oracle import Inversion, epsilon
 from mpmath import mp, mpf
+
+from tests.golden.golden_closed import gaussian, sampled_gaussian, solve_epsilon
+from tests.golden.golden_contour import Plan
+from tests.golden.golden_nodes import PREC_BITS, OracleError, SampledGaussian
+from tests.golden.golden_oracle import Inversion, epsilon
 
 HERE = pathlib.Path(__file__).parent
 Row = dict[str, Any]
@@ -131,13 +132,6 @@ def poisson_gaussian(sigma: str, q: str, steps: int, delta: str) -> Row:
         row |= contour_both(lambda d: Plan([(SampledGaussian(sigma, q, d), steps)]), delta)
         row["method"] = "contour"
     row["seconds"] = round(time.process_time() - start, 2)
-    return join(row)
-
-
-def laplace_one(b: str, q: str, delta: str) -> Row:
-    row: Row = {"b": b, "q": q, "T": 1, "delta": delta, "method": "closed"}
-    for d in ("remove", "add"):
-        row[d] = closed_side(lambda e, d=d: sampled_laplace(b, q, e, d), delta)  # type: ignore[misc]
     return join(row)
 
 

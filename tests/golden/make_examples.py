@@ -1,7 +1,9 @@
-"""Make examples.json: the values named in issue 2, and the truths behind the peers' benchmarks.
+"""Make examples.json: the values that pages name, and the truths behind the peers' benchmarks.
 
-Run: python make_examples.py.  Each value is had twice (two contours); the named ones are confirmed
-once more by plain mpmath on the real axis (golden_mpmath.py), which shares only the formula.
+    python -m tests.golden.make_examples
+
+Each value is had twice (two contours); the named ones are confirmed once more by plain mpmath on the real
+axis (golden_mpmath.py), which shares only the formula.
 """
 
 from __future__ import annotations
@@ -10,17 +12,23 @@ import sys
 import time
 from collections.abc import Callable
 
-from golden_closed import fixed_size_gaussian, gaussian, randomised_response, solve_epsilon
-from golden_contour import Plan
-from golden_fixed import FixedSizeGaussian
-from golden_laplace import plain_by_residues
-from golden_mpmath import delta_fixed_size, delta_sampled
-from golden_nodes import LEVEL, SampledGaussian
-from golden_oracle import delta
-from golden_rows import Row, contour_both, digits, header, join, save
 from mpmath import mp, mpf
 
-NAMED = [  # name, sigma, q (an expression's exact value in 50 digits), T, delta, value in the issue
+from tests.golden.golden_closed import (
+    fixed_size_gaussian,
+    gaussian,
+    randomised_response,
+    solve_epsilon,
+)
+from tests.golden.golden_contour import Plan
+from tests.golden.golden_fixed import FixedSizeGaussian
+from tests.golden.golden_laplace import plain_by_residues
+from tests.golden.golden_mpmath import delta_fixed_size, delta_sampled
+from tests.golden.golden_nodes import LEVEL, SampledGaussian
+from tests.golden.golden_oracle import delta
+from tests.golden.golden_rows import Row, contour_both, digits, header, join, save
+
+NAMED = [  # name, sigma, q (an expression's exact value in 50 digits), T, delta, an earlier program's value
     ("a", "1.1", "0.01", 1000, "1e-5", "1.51536191666"),
     ("b", "0.8", "256/60000", 14063, "1e-5", "4.55001275751"),
     ("d", "3", "0.2", 100, "975^-1.1", "2.18925634238"),
@@ -37,7 +45,7 @@ NAMED = [  # name, sigma, q (an expression's exact value in 50 digits), T, delta
     ("w7-1e7", "1", "0.001", 10**7, "1e-6", "27.6366574870"),
 ]
 
-CALIBRATION = [  # eps, delta, q, T, value in peers.md
+CALIBRATION = [  # eps, delta, q, T, a peer's value
     ("0.5", "1e-5", "0.01", 1000, "2.38216660337"),
     ("1", "1e-5", "0.01", 1000, "1.41461940653"),
     ("2", "1e-5", "0.01", 1000, ".95910155241"),
@@ -190,9 +198,7 @@ def main(only: list[str]) -> None:
         row["claimed_relative_error"] = float(mpf(row["claimed"]) / mpf(row["epsilon"]) - 1)
     for k, args in enumerate(CALIBRATION):
         examples[f"sigma-{k}"] = timed(f"sigma-{k}", lambda a=args: calibrated(*a))  # type: ignore[misc]
-    note = (
-        "claimed: as in issue 2, engine.md or peers.md; claimed_relative_error: claimed/value - 1"
-    )
+    note = "claimed: by an earlier program or a peer; claimed_relative_error: claimed/value - 1"
     save("examples.json", {"header": header("make_examples.py", None, note), "examples": examples})
 
 

@@ -1,4 +1,6 @@
-"""Make plans.json: random plans of the box with their truth.  Run: make_plans.py [section ...]
+"""Make plans.json: random plans of the box with their truth.
+
+    python -m tests.golden.make_plans [section ...]
 
 Sections are kept apart, so that one of them can be made again: box, fixed, hetero, laplace.
 Rows already in the file are kept, so a run that was stopped goes on where it was.
@@ -14,13 +16,15 @@ import time
 from collections.abc import Callable, Iterator
 
 from flint import arb
-from golden_closed import fixed_size_gaussian, sampled_laplace
-from golden_contour import Plan
-from golden_fixed import FixedSizeGaussian
-from golden_laplace import LaplaceStep, plain_by_residues, two_steps
-from golden_nodes import LEVEL, OracleError, PlainGaussian, SampledGaussian
-from golden_oracle import delta
-from golden_rows import (
+from mpmath import mp, mpf
+
+from tests.golden.golden_closed import fixed_size_gaussian, sampled_laplace
+from tests.golden.golden_contour import Plan
+from tests.golden.golden_fixed import FixedSizeGaussian
+from tests.golden.golden_laplace import LaplaceStep, plain_by_residues, two_steps
+from tests.golden.golden_nodes import LEVEL, OracleError, PlainGaussian, SampledGaussian
+from tests.golden.golden_oracle import delta
+from tests.golden.golden_rows import (
     HERE,
     Row,
     closed_side,
@@ -32,7 +36,6 @@ from golden_rows import (
     save,
     with_limit,
 )
-from mpmath import mp, mpf
 
 SEED = 20240502
 NAME = "plans.json"

@@ -1,7 +1,9 @@
 """Make rare.json: plans with rare hits, T q < 1 and T > 1, from the easier to the harder.
 
-Run: python make_rare.py.  The truth is had as in plans.json; `digits` says how many digits of the
-two evaluations agree (never fewer than 8).
+    python -m tests.golden.make_rare
+
+The truth is had as in plans.json; `digits` says how many digits of the two evaluations agree (never fewer
+than 8).
 """
 
 from __future__ import annotations
@@ -9,9 +11,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-import make_plans
-from golden_rows import poisson_gaussian
-from make_plans import draw_delta, fill, log_uniform, text
+from tests.golden import make_plans
+from tests.golden.golden_rows import poisson_gaussian
+from tests.golden.make_plans import draw_delta, fill, log_uniform, text
 
 SEED = 20240517
 COUNT = 100

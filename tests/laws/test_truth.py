@@ -229,7 +229,7 @@ def test_one_sample_without_replacement_is_known(sigma: float, rate: float, delt
 
 
 def test_sampling_without_replacement_brackets_its_neighbours() -> None:
-    """peers.md W5: jax-privacy's PLD value is the realisable pair's, its RDP value lies between."""
+    """Jax-privacy's PLD value is the realisable pair's, its RDP value lies between."""
     plan = dp.WithoutReplacement("0.05")(dp.Gaussian(sigma=1)) * 200
     answer = plan.epsilon(delta=2000**-1.1)
     lower, upper = ends(answer)

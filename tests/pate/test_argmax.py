@@ -197,7 +197,7 @@ def test_draws_agree() -> None:
 
 
 def test_a_wrong_label() -> None:
-    """errata.md, Lemma 12: votes (2, 0, 0), sigma = 1."""
+    """AE-DPFL, Lemma 12: votes (2, 0, 0), sigma = 1."""
     gnmax = dp.GNMax(sigma=1)
     assert 1.0 - gnmax.wrong([[2, 0, 0]])[0] == pytest.approx(0.8657671756348, abs=1e-13)
     assert 1.0 - gnmax.wrong_at_most([[2, 0, 0]])[0] == pytest.approx(0.84270079294971487)

@@ -51,7 +51,7 @@ def test_the_long_search_is_on_record() -> None:
 def test_witnesses_against_theorem_14(
     votes: tuple[int, int], neighbour: tuple[int, int], sigma: float, order: float
 ) -> None:
-    """errata.md: the exact divergence is above the printed bound; the corrected one is above it."""
+    """The exact divergence is above the printed bound; the corrected one is above it."""
     costs = {
         (6, 0): (1.1101506841886, 0.8146877428250),
         (22, 0): (1.6881168154058, 1.5661001609523),

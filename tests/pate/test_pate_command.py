@@ -1,4 +1,4 @@
-"""`dpacct pate`: the contracts' JSON, what is private, files and options that make no sense."""
+"""`dpacct pate`: the keys of its JSON, what is private, files and options that make no sense."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_many_point_losses_beside_one_smooth_step() -> None:
 
 
 def test_rare_hits_are_resolved() -> None:
-    """T q < 1: no contour did (engine.md 3b). Truth: the chance of one hit and of two, to 1e-8 of delta."""
+    """T q < 1: no contour did. Truth: the chance of one hit and of two, to 1e-8 of delta."""
     run = dp.Poisson("1e-5")(dp.Gaussian(sigma="0.5")) * 1000
     answer = run.epsilon(delta=1e-8, method="lattice")
     assert answer.lower is not None and answer.upper is not None

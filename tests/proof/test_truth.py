@@ -7,15 +7,16 @@ import random
 from fractions import Fraction
 
 import pytest
-from mpmath import erfc, exp, log, mp, mpf, pi, quad, sqrt
+from mpmath import mp, mpf
 
 import dpacct as dp
 from dpacct.compose import certified
 from dpacct.errors import NotCertified
 from dpacct.proof.claims import decimal
 from dpacct.vocabulary import Strength
+from tests.golden.golden_mpmath import delta_sampled
+from tests.golden.golden_realspace import two_steps
 from tests.golden.test_golden import label, plan, section, table
-from tests.proof import make_oracle
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 
@@ -26,7 +27,7 @@ def width(answer: dp.Answer) -> float:
     return (answer.upper - answer.lower) / answer.upper
 
 
-# eps at delta, from the issue; the last digit rounded
+# eps at delta; the last digit rounded
 NAMED = [
     (run, "1e-5", "1.51536191666"),
     (dp.Poisson("256/60000")(dp.Gaussian(sigma=0.8)) * 14063, "1e-5", "4.55001275751"),
@@ -58,7 +59,7 @@ def test_the_named_delta_of_a_fixed_size_sample() -> None:
 
 
 def test_twenty_digits() -> None:
-    """The issue prints 1.1537867345629311608e-5; mpmath gives these digits (certificate.md)."""
+    """Doubles gave 1.1537867345629311608e-5; mpmath gives these digits (certificate.md)."""
     answer = certified.delta(run, epsilon=1.5, digits=20)
     extra = answer.answer.extra
     assert str(extra["lower_decimal"])[:25] == "0.00001153786734563273811"
@@ -66,16 +67,13 @@ def test_twenty_digits() -> None:
     assert Fraction(str(extra["lower_decimal"])) <= truth <= Fraction(str(extra["upper_decimal"]))
 
 
-def test_the_same_digits_on_the_real_axis(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In mpmath, with no code shared, and from the golden table: the issue's digits end at the 13th."""
-    monkeypatch.setattr(make_oracle, "NATS", 48.0)
-    monkeypatch.setattr(make_oracle, "_MOST", 2_000_000)
-    law = make_oracle.Law("1.1", "0.01", 1000, "remove")
-    value, digits = make_oracle.by_contour([law], "1.5")
-    assert digits >= 18
-    golden = mpf(table("examples.json")["examples"]["delta-at-1.5"]["delta"])
-    assert abs(value / golden - 1) < mpf(10) ** -18
-    assert abs(value / mpf("1.1537867345629311608e-5") - 1) > mpf(10) ** -13
+def test_the_same_digits_on_the_real_axis() -> None:
+    """In mpmath, with no code shared, and from the golden table: those of doubles end at the 13th."""
+    row = table("examples.json")["examples"]["delta-at-1.5"]
+    assert abs(row["mpmath_delta_relative_gap"]) < 1e-18
+    value = delta_sampled("1.1", "0.01", 1000, "1.5", "remove", dps=24)
+    assert abs(value / mpf(row["delta"]) - 1) < mpf(10) ** -15
+    assert abs(mpf(row["delta"]) / mpf("1.1537867345629311608e-5") - 1) > mpf(10) ** -13
 
 
 GOLDEN = [*section("box")[::9], *section("hetero")[::4], *section("laplace")[::5]]
@@ -120,36 +118,11 @@ def test_the_fast_engine_lies_inside(seed: int) -> None:
     assert fast.value <= proven.upper * (1 + 1e-9) or fast.strength < Strength.CONVERGED
 
 
-def two_steps(sigma: str, rate: str, epsilon: str) -> mpf:
-    """Two sampled Gaussian steps in real space: int phi r delta_1(eps - log r)."""
-    s, q, e = mpf(sigma), mpf(rate), mpf(epsilon)
-
-    def tail(x: mpf) -> mpf:
-        return erfc(x / sqrt(2)) / 2
-
-    def one(e: mpf) -> mpf:
-        scaled = (exp(e) - 1) / q
-        if scaled <= -1:
-            return 1 - exp(e)
-        inner = log(1 + scaled)
-        return q * (tail(s * inner - 1 / (2 * s)) - exp(inner) * tail(s * inner + 1 / (2 * s)))
-
-    def ratio(x: mpf) -> mpf:
-        return 1 - q + q * exp(x / s - 1 / (2 * s * s))
-
-    kink = s * (log((exp(e) / (1 - q) - (1 - q)) / q) + 1 / (2 * s * s))
-    points = sorted([mpf(-14), mpf(-4), mpf(0), kink, kink + 1, kink + 4, kink + 12, kink + 30])
-    return quad(
-        lambda x: exp(-x * x / 2) / sqrt(2 * pi) * ratio(x) * one(e - log(ratio(x))), points
-    )
-
-
 @pytest.mark.parametrize(
     ("sigma", "rate", "epsilon"), [("1", "0.5", "3"), ("2", "0.7", "0.6"), ("0.8", "0.6", "5")]
 )
 def test_two_steps_in_real_space(sigma: str, rate: str, epsilon: str) -> None:
-    with mp.workdps(25):
-        truth = Fraction(str(two_steps(sigma, rate, epsilon)))
+    truth = Fraction(str(two_steps(sigma, rate, epsilon, "remove", dps=25)))
     answer = certified.delta(dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * 2, epsilon=epsilon)
     proven = answer.certificate
     tolerance = Fraction(1, 10**15)

@@ -13,7 +13,7 @@ from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
 from dpacct.tree import Node
 from tests.cli.runner import run
 
-# sigma, steps, and epsilon at delta 1e-6 if the unit is removed, and added (issue 15)
+# sigma, steps, and epsilon at delta 1e-6 if the unit is removed, and added
 FIGURES = [
     ("1", 100, 0.857985977, 0.486425090),
     ("1", 1000, 0.171728685, 0.149430955),

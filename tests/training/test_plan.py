@@ -160,7 +160,7 @@ def test_calibrated_plans_of_a_grid_are_taken_by_their_ledgers() -> None:
 
 
 def test_the_paper_s_noise_by_its_theorem() -> None:
-    """Liang et al. 2020, Table 1's noise, from errata.md (solved there independently): std in the sum."""
+    """Liang et al. 2020, Table 1's noise, solved independently: std in the sum."""
     for epsilon, nu in [(6, 0.8080309941), (7, 0.6636499004), (9, 0.5257047778)]:
         c = cohort(
             clients=1000,
