@@ -38,10 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = root.main(words, prog_name="dpacct-train", standalone_mode=False)
     except click.ClickException as error:
-        if not as_json:
-            error.show()
-            return 2
-        return _refused(2, "usage", error.format_message(), None, as_json)
+        message = " ".join(error.format_message().split())
+        return _refused(2, "usage", message, None, as_json)
     except (click.Abort, KeyboardInterrupt):
         message = "interrupted; the same command continues"
         return _refused(130, "interrupted", message, None, as_json)
