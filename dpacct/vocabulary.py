@@ -160,6 +160,8 @@ class Assumption:
     text: str
     source: str = ""
     status: AssumptionStatus = AssumptionStatus.DECLARED
+    id: str = ""
+    """Which of the assumptions that every report knows it is, such as "sampling"; "" for one of its own."""
 
     def __str__(self) -> str:
         source = f"; {self.source}" if self.source else ""

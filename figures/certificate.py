@@ -18,7 +18,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.compose import certified
-from dpacct.report import rounding as words
+from dpacct.declare import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from figures.panels import BROKEN, log_ticks

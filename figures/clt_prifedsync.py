@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpacct as dp
+from dpacct.declare import rounding as words
 from dpacct.papers.formulas.federated_fdp import theorem2_clt
 from dpacct.papers.tables import cells
-from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from figures.panels import BROKEN, log_ticks

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpacct as dp
+from dpacct.declare import rounding as words
 from dpacct.papers.registry import get
-from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from figures.panels import log_ticks

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpacct.declare import rounding as words
 from dpacct.papers.formulas.udp_fl import lemma2
 from dpacct.pld.conversions import epsilon as from_renyi
-from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from dpacct.shuffling.questions import lower_bounds, upper_bounds

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpacct.declare import rounding as words
 from dpacct.errors import DpacctError
 from dpacct.papers.registry import get
 from dpacct.pate.aggregator import GNMax
 from dpacct.pate.published import gaussian_votes, log_mismatch
 from dpacct.pate.votes import Votes
-from dpacct.report import rounding as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from figures.panels import finish

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from dpacct.answer.shown import told_apart
+from dpacct.declare.rounding import power_of_ten, rounded
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
@@ -24,6 +26,7 @@ _ABOUT = (
     "unit",
     "basis",
     "assumptions",
+    "assumption_ids",
     "plan",
     "seconds",
     "alternatives",
@@ -188,30 +191,29 @@ class Answer:
         grade = f"{self.side}, {self.strength} ({self.method}), {self.adjacency}"
         if self.log_value is not None and self.value < 1e-300:
             sign = {Side.UPPER: "<=", Side.LOWER: ">=", Side.NONE: "~"}.get(self.side, "=")
-            return f"{self.quantity} {sign} {_power_of_ten(self.log_value)} {grade}"
+            return f"{self.quantity} {sign} {power_of_ten(self.log_value)} {grade}"
         digits = self._digits()
         if self.is_estimate:
-            return f"{self.quantity} ~ {_rounded(self.value, 10, ROUND_HALF_EVEN)} {grade}"
-        upper = None if self.upper is None else _rounded(self.upper, digits, ROUND_CEILING)
-        lower = None if self.lower is None else _rounded(self.lower, digits, ROUND_FLOOR)
+            return f"{self.quantity} ~ {rounded(self.value, 'nearest', 10)} {grade}"
+        upper = None if self.upper is None else rounded(self.upper, "up", digits)
+        lower = None if self.lower is None else rounded(self.lower, "down", digits)
         if self.side is Side.UPPER:
             return f"{self.quantity} <= {upper} {grade}"
         if self.side is Side.LOWER:
             return f"{self.quantity} >= {lower} {grade}"
         if self.lower == self.upper:
-            return f"{self.quantity} = {_rounded(self.value, 17, ROUND_HALF_EVEN)} {grade}"
-        value = _rounded(self.value, digits + 1, ROUND_HALF_EVEN)
+            return f"{self.quantity} = {rounded(self.value, 'nearest', 17)} {grade}"
+        value = rounded(self.value, "nearest", digits + 1)
         return f"{self.quantity} = {value} [{lower}, {upper}] {grade}"
 
     def _digits(self) -> int:
         """Significant digits of the ends: one more than the bracket fixes; 10 for a single end."""
-        if self.side is not Side.TWO_SIDED or self.lower is None or self.upper is None:
+        low, high = self.lower, self.upper
+        if self.side is not Side.TWO_SIDED or low is None or high is None:
             return 10
-        size = max(abs(self.lower), abs(self.upper))
-        width = self.upper - self.lower
-        if not 0 < width < math.inf or not 0 < size < math.inf:
+        if low == high or not math.isfinite(low + high):
             return 10
-        return min(16, max(4, 1 + math.ceil(-math.log10(width / size))))
+        return told_apart(low, high, most=16, least=4, beyond=1)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form (docs/json.md, schema 1), without the command's name.
@@ -234,6 +236,7 @@ class Answer:
                 {**other._numbers(), "basis": list(other.basis), "seconds": other.seconds}
                 for other in self.alternatives
             ],
+            "assumption_ids": [assumption.id for assumption in self.assumptions],
         }
         return results | {key: _json(value) for key, value in self.extra.items()}
 
@@ -267,30 +270,3 @@ def _json(value: float | str | None) -> float | str | None:
     if math.isnan(value):
         raise InvalidArgument("an answer must not hold nan", argument="extra")
     return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
-
-
-def _rounded(value: float, digits: int, rounding: str) -> str:
-    """`value` to so many significant digits, rounded in the given direction."""
-    if math.isinf(value):
-        return str(value)
-    if value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    # What is rounded is the shortest decimal that reads back as the double, so that an end with few
-    # digits prints as itself and means the same double when it is read again.
-    number = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(value)))
-    plain = -5 <= number.adjusted() <= 15
-    return (
-        format(number.normalize(), "f")
-        if plain
-        else format(number.normalize(), "e").replace("e+", "e")
-    )
-
-
-def _power_of_ten(log_value: float) -> str:
-    """e^log_value as a decimal mantissa and power of ten, for numbers that floats can't hold."""
-    if math.isinf(log_value):
-        return "0" if log_value < 0 else "inf"
-    exponent, fraction = divmod(log_value / math.log(10), 1)
-    mantissa = Context(prec=10).create_decimal(10**fraction)
-    carried = mantissa.adjusted()  # 1 where the mantissa rounds up to ten
-    return f"{mantissa.scaleb(-carried).normalize():f}e{int(exponent) + carried}"

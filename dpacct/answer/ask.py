@@ -312,8 +312,24 @@ def ask(
     else:
         seconds = time.perf_counter() - started
         return replace(proven.answer, certificate=proven.certificate, seconds=seconds)
-    result = question.compute(plan, word, question.quick(plan, word))
+    try:
+        result = question.compute(plan, word, question.quick(plan, word))
+    except NotCertified as error:  # a looser bound is more than nothing
+        result = _bounded(question, plan, word, error)
     return replace(result, notes=notes, seconds=time.perf_counter() - started)
+
+
+def _bounded(
+    question: Question, plan: Any, adjacency: Adjacency | None, error: NotCertified
+) -> Answer:
+    """What Renyi divergences bound where the strongest method withholds its answer; else the error."""
+    try:
+        answer = question.compute(plan, adjacency, "rdp")
+    except DpacctError:
+        raise error from None
+    if not math.isfinite(float(answer)):
+        raise error
+    return answer
 
 
 def listed(values: Any) -> tuple[list[Any], tuple[int, ...]] | None:

@@ -13,7 +13,7 @@ import click
 
 from dpacct.declare.domain import Domain, Flag, Integer, Real, Text, Word
 from dpacct.declare.number import shown, text
-from dpacct.declare.record import Exclusive, Parameter, Record, Several, Usage
+from dpacct.declare.record import Exclusive, Parameter, Record, Several, Switch, Usage
 from dpacct.declare.words import Meaning, Steps, Target
 from dpacct.errors import DpacctError, InvalidArgument
 
@@ -101,7 +101,7 @@ class Command(Record):
     examples: ClassVar[tuple[str, ...]] = ()
     name: ClassVar[str]
 
-    as_json: Parameter[bool] = Parameter(Flag(), "answer in JSON", default=False, alias="json")
+    as_json: Parameter[bool] = Switch("answer in JSON", alias="json")
     if TYPE_CHECKING:
         typed: Mapping[str, Any]
         """The words of a plan that were given."""
@@ -166,22 +166,32 @@ class Command(Record):
         return cls.without
 
     @classmethod
+    def is_argument(cls, name: str) -> bool:
+        """Whether it is given by its place, and not behind its name."""
+        return name in cls.parameters and not cls.parameters[name].kw_only
+
+    @classmethod
+    def spellings(cls, name: str, parameter: Parameter[Any]) -> list[str]:
+        """All that an option, or an argument, may be called, without dashes in front."""
+        words = [parameter.flag or parameter.name, parameter.name, *parameter.also]
+        if cls.is_argument(name):
+            symbol = parameter.symbol.strip("[]").lower()
+            words = [name, *([symbol] if symbol.isalpha() else [])]
+        return [*dict.fromkeys(word.replace("_", "-") for word in words)]
+
+    @classmethod
     def option(cls, name: str) -> str:
         """What a parameter, or a word of a plan, is called on the command line."""
         for records in (cls, Steps, Meaning, Target):
             if name in records.parameters:
                 each = records.parameters[name]
-                return each.symbol if not each.kw_only and records is cls else spelled(each)
+                return each.symbol if cls.is_argument(name) else spelled(each)
         return f"--{name.replace('_', '-')}"
 
     @classmethod
     def of_line(cls, values: Mapping[str, Any]) -> Self:
         """From what click found."""
         typed = {key: each for key, each in values.items() if not (each is None or each == ())}
-        for name, each in cls.parameters.items():
-            if each.required and name not in typed:
-                message = f"dpacct {cls.name} needs {cls.option(name)}: {each.means}"
-                raise Usage(message, argument=cls.option(name))
         made = cls.read({key: typed[key] for key in cls.parameters if key in typed}, cls.option)
         made.__dict__["typed"] = {
             key: each for key, each in typed.items() if key not in cls.parameters
@@ -207,10 +217,10 @@ def spelled(parameter: Parameter[Any]) -> str:
 
 def options(of: type[Command]) -> Iterator[click.Parameter]:
     """What click splits a line into."""
-    for heading, group in of.groups().items():
+    for group in of.groups().values():
         for name, used in group.items():
             each = used[0][1]
-            if not each.kw_only and name in of.parameters:
+            if of.is_argument(name):
                 yield click.Argument(
                     [name],
                     type=Value(each.domain),
@@ -219,9 +229,8 @@ def options(of: type[Command]) -> Iterator[click.Parameter]:
                     nargs=-1 if isinstance(each, Several) else 1,
                 )
                 continue
-            spellings = [spelled(each)]
-            spellings += [f"--{other.replace('_', '-')}" for other in (each.name, *each.also)]
-            spellings += [_SHORT[name]] if name in _SHORT else []
+            typed = [f"--{word}" for word in of.spellings(name, each)]
+            typed += [_SHORT[name]] if name in _SHORT else []
             how: dict[str, Any] = {
                 "type": Value(each.domain),
                 "multiple": isinstance(each, Several),
@@ -229,14 +238,12 @@ def options(of: type[Command]) -> Iterator[click.Parameter]:
             if isinstance(each.domain, Flag):
                 how = {"is_flag": True, "default": each.default}
                 if each.default:
-                    spellings = [f"{spellings[0]}/--no-{spellings[0][2:]}"]
+                    typed = [f"{typed[0]}/--no-{typed[0][2:]}"]
             elif each.symbol:
                 how["metavar"] = each.symbol
             elif isinstance(each.domain, Word):
                 how["metavar"] = f"[{'|'.join(each.domain.choices)}]"
-            yield SectionOption(
-                [*dict.fromkeys(spellings), name], section=heading, help=_help(used), **how
-            )
+            yield click.Option([*typed, name], help=_help(used), **how)
 
 
 def _help(used: Sequence[tuple[str, Parameter[Any]]]) -> str:
@@ -257,20 +264,20 @@ def _help(used: Sequence[tuple[str, Parameter[Any]]]) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
-class SectionOption(click.Option):
-    """An option that knows the heading its help is printed under."""
+class DeclaredCommand(click.Command):
+    """A declared command as click knows it."""
 
-    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.section = section
-
-
-class ExampleCommand(click.Command):
-    """A command with examples, as click knows it."""
-
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.examples = tuple(examples)
+    def __init__(self, name: str, declared: type[Command]) -> None:
+        declared.name = name
+        self.declared = declared
+        groups = declared.groups().values()
+        self.every = {name: used[0][1] for group in groups for name, used in group.items()}
+        super().__init__(
+            name,
+            params=list(options(declared)),
+            callback=self._typed,
+            help=inspect.cleandoc(declared.__doc__ or ""),
+        )
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         """The same in any context: click keeps those of the first, which in a sweep has no parent."""
@@ -283,39 +290,25 @@ class ExampleCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options, section by section in the order they were declared."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        listed = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
-        for param in sorted(listed, key=lambda p: not isinstance(p, SectionOption)):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                section = param.section if isinstance(param, SectionOption) else "Other"
-                sections.setdefault(section, []).append(record)
-        for section, records in sections.items():
-            with formatter.section(section):
-                formatter.write_dl(records)
+        """The options under their headings, in the order they were declared."""
+        listed = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records = {param.name or "": param.get_help_record(ctx) for param in listed}
+        sections: dict[str, list[str]] = {}
+        for heading, group in self.declared.groups().items():
+            sections[heading] = [name for name in group if name in records]
+        sections["Other"] = [name for name in records if name not in self.every]
+        for heading, names in sections.items():
+            shown = [record for name in names if (record := records[name]) is not None]
+            if shown:
+                with formatter.section(heading):
+                    formatter.write_dl(shown)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The examples, exactly as they can be typed."""
-        if self.examples:
+        if self.declared.examples:
             with formatter.section("Examples"):
-                for example in self.examples:
+                for example in self.declared.examples:
                     formatter.write(f"{'':{formatter.current_indent}}dpacct {example}\n")
-
-
-class DeclaredCommand(ExampleCommand):
-    """A declared command as click knows it."""
-
-    def __init__(self, name: str, declared: type[Command]) -> None:
-        declared.name = name
-        self.declared = declared
-        super().__init__(
-            name,
-            params=list(options(declared)),
-            callback=self._typed,
-            help=inspect.cleandoc(declared.__doc__ or ""),
-            examples=declared.examples,
-        )
 
     def _typed(self, **values: Any) -> None:
         with self.naming_options():

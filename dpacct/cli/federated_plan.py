@@ -1,31 +1,27 @@
-"""From options, or a plan file, to a federated plan: which settings each algorithm takes."""
+"""From options, or a plan file, to a federated plan; and what a report states of one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.toml_file import contents, file_name, table_of
-from dpacct.cli.words import as_table, as_text, check_keys, told_of
-from dpacct.declare.domain import (
-    DELTA,
-    EPSILON,
-    POSITIVE,
-    RATE,
-    SHARE,
-    Domain,
-    Word,
-)
-from dpacct.declare.record import Exclusive, Parameter, Usage
-from dpacct.declare.words import COUNT
-from dpacct.errors import InvalidArgument
+from dpacct.cli.toml_file import as_table, at, check_keys, contents, file_name, table_of, texts
+from dpacct.cli.words import PlanFile, is_federated, plan_of_text, told_of
+from dpacct.declare.domain import POSITIVE, Word, did_you_mean, one_of
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
+from dpacct.declare.words import Target
+from dpacct.errors import InvalidArgument, NotCertified, Unreachable
 
 if TYPE_CHECKING:
-    from dpacct.federated import UDPFL, Client, FederatedPlan
+    from dpacct.answer import Answer
+    from dpacct.federated import UDPFL, Client, FederatedPlan, Harmonized, Row
+    from dpacct.report.about import About
+    from dpacct.report.document import ReportSection
+    from dpacct.tree import Node
 
-_Made = TypeVar("_Made")
 _NOISE = {
     "sigma": Parameter(POSITIVE, "standard deviation / sensitivity (prifedsync: std / (2C))", "S"),
     "noise_multiplier": Parameter(
@@ -34,8 +30,8 @@ _NOISE = {
 }
 NOISE = (*_NOISE, "epsilon")
 """Ways to say how much noise there is, or what it is for."""
-_SHARED = ("delta", *NOISE)
-_FOR_REPORTS = ("assumptions", "report")
+_ELSEWHERE = dict.fromkeys(("client", "assumptions", "report"), "")
+_FOR_ALL = ("delta", "client_rate")  # may stand once for all clients of udp-fl
 
 
 @cache
@@ -49,9 +45,12 @@ def kinds() -> dict[str, type[FederatedPlan]]:
     return {each.algorithm: each for each in classes if "algorithm" in vars(each)}
 
 
-def algorithms() -> tuple[str, ...]:
-    """Every algorithm, the usual one first."""
-    return (*sorted(kinds(), key=lambda name: name != "prifedsync"), "udp-fl")
+@cache
+def algorithm() -> Parameter[str | None]:
+    """Which algorithm; the usual one is listed first."""
+    names = (*sorted(kinds(), key=lambda name: name != "prifedsync"), "udp-fl")
+    means = f"{', '.join(names)}; prifedsync unless given; udp-fl needs a plan file"
+    return Maybe(Word(*names), means, "NAME")
 
 
 @cache
@@ -64,79 +63,38 @@ def settings() -> dict[str, Parameter[Any]]:
 
 
 @cache
-def domains() -> dict[str, Domain[Any]]:
-    """What each setting of a file may be."""
-    said = {name: each.domain for name, each in settings().items()}
-    return {**said, "epsilon": EPSILON, "delta": DELTA}
+def keys() -> dict[str, Parameter[Any]]:
+    """What a file may say, but for its tables."""
+    return {"algorithm": algorithm(), **settings(), **Target.parameters}
 
 
-def takes(algorithm: str) -> tuple[list[str], list[str]]:
-    """(what must be given, what may be), but for the noise and its target."""
-    named = [each for name, each in kinds()[algorithm].parameters.items() if name not in NOISE]
-    needs = [each.name for each in named if each.required]
-    return needs, [each.name for each in named if each.name not in needs]
-
-
-_WHOLE = ("clients", "batch_size", "records", "local_steps", "rounds", "missing", "coordinates")
-_CLIENT_NUMBERS: dict[str, Domain[Any]] = {
-    "sigma": POSITIVE,
-    "b": POSITIVE,
-    "eps0": POSITIVE,
-    "nu": SHARE,
-    "epsilon": POSITIVE,
-    "delta": DELTA,
-    "client_rate": RATE,
-    "sample_rate": RATE,
-    "coordinates": COUNT,
-}
-_FOR_ALL = ("delta", "client_rate")  # may stand once for all clients of udp-fl
-_CLIENT_WORDS: dict[str, Word] = {
-    "mechanism": Word("gaussian", "laplace", "staircase"),
-    "sampling": Word("poisson", "uniform"),
-    "clip": Word("l1", "l2"),
-}
-
-
-def dashed(name: str) -> str:
+def option(name: str) -> str:
     """The option of a setting."""
     return "--eps" if name == "epsilon" else "--" + name.replace("_", "-")
 
 
-def read_file(path: str) -> dict[str, Any]:
-    """The settings of a plan file; raises `InvalidArgument`."""
-    name = file_name(path)
-    return settings_of(table_of(contents(path), name), name)
-
-
 def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The settings in a file's table; raises `InvalidArgument`."""
-    check_keys(table, ("algorithm", "client", *domains(), *_FOR_REPORTS), name)
+    said, call = texts(table, keys(), name, _ELSEWHERE)
     told_of(table, name)
-    readers = {"algorithm": Word(*algorithms()), **domains()}
-    return {
-        key: value
-        if key == "client"
-        else readers[key].check(f"{name}: {key}", as_text(value, f"{name}: {key}"))
-        for key, value in table.items()
-        if key not in _FOR_REPORTS
-    }
+    with at(name):
+        read = {key: keys()[key].check(call(key), value) for key, value in said.items()}
+    return read | ({"client": table["client"]} if "client" in table else {})
 
 
 def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
     """The plan; raises `InvalidArgument` for settings that are missing, or that the algorithm has not."""
-    needs, may = takes(algorithm)
-    listed = (*needs, *may, *_SHARED)
-    for name in settings:
-        if name not in listed:
-            message = f"{dashed(name)} is no setting of {algorithm}; it takes "
-            raise Exclusive(message + ", ".join(map(dashed, listed)), argument=dashed(name))
-    for name in needs:
-        if name not in settings:
-            raise Usage(f"{algorithm} needs {dashed(name)}", argument=dashed(name))
-    arguments = {name: _value(name, v) for name, v in settings.items() if name not in _SHARED}
-    arguments |= _noise(kinds()[algorithm], settings)
-    make: Callable[..., FederatedPlan] = kinds()[algorithm]
-    return _made(lambda: make(**arguments))
+    kind = kinds()[algorithm]
+    said = {name: value for name, value in settings.items() if name not in (*NOISE, "delta")}
+    for name in said:
+        if name not in kind.parameters:
+            takes = ", ".join(map(option, dict.fromkeys((*kind.parameters, "delta", *NOISE))))
+            message = f"{option(name)} is no setting of {algorithm}; it takes {takes}"
+            raise Exclusive(message, argument=option(name))
+    missing = next((n for n, p in kind.parameters.items() if p.required and n not in said), None)
+    if missing is None or missing in NOISE:
+        said |= _noise(kind, settings)
+    return kind.read(said, option)
 
 
 def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, Fraction]:
@@ -145,7 +103,7 @@ def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, 
     if len(ways) != 1:
         message = "give the noise with --sigma (standard deviation / sensitivity) or"
         message += " --noise-multiplier (standard deviation / clip), or a target with --eps"
-        got = " and ".join(map(dashed, ways)) or "none of them"
+        got = " and ".join(map(option, ways)) or "none of them"
         raise Exclusive(f"{message}, got {got}", argument="--sigma")
     way, value = ways[0], settings[ways[0]]
     accepted = kind.parameters
@@ -160,64 +118,171 @@ def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, 
 
 def clients_of(settings: Mapping[str, Any], name: str) -> UDPFL:
     """The plan of a file with [[client]] tables; raises `InvalidArgument`."""
-    import dpacct as dp
+    from dpacct.federated import UDPFL
 
-    for key in settings:
-        if key not in ("client", "rounds", "local_steps", *_FOR_ALL):
-            message = f"{key} is no setting of udp-fl; it takes rounds, local_steps, {', '.join(_FOR_ALL)}"
-            raise Exclusive(f"{message} and [[client]]", argument=key)
-    tables = settings.get("client")
-    if not isinstance(tables, list) or not tables:
-        raise Usage(f"{name} must have one or more [[client]] tables", argument="client")
-    if "rounds" not in settings:
-        raise Usage(f"{name} must say rounds", argument="rounds")
+    with at(name):
+        check_keys(settings, ("client", "rounds", "local_steps", *_FOR_ALL), "udp-fl")
+        tables = settings.get("client")
+        if not isinstance(tables, list) or not tables:
+            raise Usage("there must be one or more [[client]] tables", argument="client")
+        if "rounds" not in settings:
+            raise Usage("udp-fl needs rounds", argument="rounds")
     shared = {key: settings[key] for key in _FOR_ALL if key in settings}
     members = [_client(table, f"{name}: client {i}", shared) for i, table in enumerate(tables, 1)]
-    steps = int(settings.get("local_steps", 1))
-    rounds = int(settings["rounds"])
-    return _made(lambda: dp.federated.UDPFL(clients=members, rounds=rounds, local_steps=steps))
+    steps = {key: int(settings[key]) for key in ("rounds", "local_steps") if key in settings}
+    with at(name):
+        return UDPFL(clients=members, **steps)
 
 
-def _client(raw: object, place: str, shared: Mapping[str, Fraction]) -> Client:
-    import dpacct as dp
+def _client(table: object, place: str, shared: Mapping[str, Fraction]) -> Client:
+    from dpacct.federated import Client
+    from dpacct.federated.harmonizer import NOISES
 
-    table = as_table(raw, place)
-    check_keys(table, ("name", *_CLIENT_NUMBERS, *_CLIENT_WORDS), place)
-    arguments: dict[str, Any] = dict(shared)
-    for key, value in table.items():
-        word = as_text(value, f"{place}: {key}")
-        if key == "name":
-            arguments[key] = word
-            continue
-        reader = _CLIENT_NUMBERS.get(key) or _CLIENT_WORDS[key]
-        arguments[key] = _value(key, reader.check(f"{place}: {key}", word))
-    arguments.setdefault("name", place.rpartition(": ")[2])
-    if "delta" not in arguments:
-        raise Usage(f"{place}: give delta, here or for all clients", argument="delta")
-    wanted = {"laplace": "b", "staircase": "eps0"}.get(arguments.get("mechanism", ""), "sigma")
-    for key in ("sigma", "b", "eps0"):
-        if key in arguments and key != wanted:
-            message = f"{place}: the noise of {arguments.get('mechanism', 'gaussian')} is {wanted}"
-            raise Exclusive(f"{message}, not {key}", argument=key)
-    if wanted in arguments:
-        arguments["noise"] = arguments.pop(wanted)
-    return _made(lambda: dp.federated.Client(**arguments), place)
+    sizes = dict.fromkeys(NOISES.values(), Client.noise)
+    declared = {**Client.parameters, **sizes}
+    del declared["noise"]
+    said, call = texts(as_table(table, place), declared, place)
+    with at(place):
+        kind = Client.mechanism.check("mechanism", said.get("mechanism", "gaussian"))
+        size = NOISES[kind]
+        for key in said.keys() & sizes.keys() - {size}:
+            raise Exclusive(f"the noise of {kind} is {size}, not {key}", argument=key)
+        values: dict[str, Any] = {"name": place.rpartition(": ")[2], **shared, **said}
+        if size not in said:
+            return Client.read(values, call)
+        values["noise"] = values.pop(size)
+        return Client.read(values, lambda name: size if name == "noise" else name)
 
 
-def _value(name: str, value: Any) -> Any:
-    return int(value) if name in _WHOLE else value
+# --- what a report states
 
 
-def _made(make: Callable[[], _Made], place: str = "") -> _Made:
-    """What `make` makes; an argument's name in its refusal becomes the option's."""
-    try:
-        return make()
-    except InvalidArgument as wrong:
-        name = wrong.argument or ""
-        message = wrong.message
-        shown = f"{place}: {name}" if place else dashed(name)
-        if name and message.startswith(name):
-            message = shown + message[len(name) :]
-        elif place:
-            message = f"{place}: {message}"
-        raise InvalidArgument(f"{message}", argument=shown) from None
+class MissingKey(Usage):
+    """Something that a report does not leave to a default is not in the file."""
+
+    kind = "missing-key"
+
+
+_VIEWERS = {
+    "strong": "the server and all other clients together",
+    "client": "everyone who sees the released models",
+    "record": "everyone who sees the client's models",
+}
+
+
+def read_stated(path: str, client: str | None = None) -> PlanFile:
+    """The plan of a file, of steps or of `dpacct federated`; `client` chooses one of udp-fl's.
+
+    Raises:
+        InvalidArgument: the file cannot be read or is no plan, says no noise, or names no such client.
+    """
+    text, name = contents(path), file_name(path)
+    table = {} if text.lstrip().startswith("{") else table_of(text, name)
+    if not is_federated(table):
+        if client is not None:
+            message = f"--client is about plans of udp-fl; {name} is a plan of steps"
+            raise Exclusive(message, argument="--client")
+        return plan_of_text(text, name)
+    settings = settings_of(table, name)
+    chosen = settings.pop("algorithm", "prifedsync")
+    declared, about = told_of(table, name)
+    if chosen == "udp-fl":
+        file = _of_client(clients_of(settings, name), client, name)
+    elif client is not None or "client" in settings:
+        message = f"a client can be chosen in a plan of udp-fl only; {name} is one of {chosen}"
+        raise Exclusive(message, argument="--client")
+    else:
+        file = _of_all(chosen, settings, name)
+    # what the file says of the deployment comes before what the kind of plan says
+    said = {"setting": "Federated", **(file.about.said if file.about else {})}
+    said |= about.said if about else {}
+    return replace(file, assumptions=declared, about=_about(said))
+
+
+def _about(said: dict[str, Any]) -> About:
+    from dpacct.report.about import About
+
+    return About(**said)
+
+
+def _of_all(chosen: str, settings: dict[str, Any], name: str) -> PlanFile:
+    """What is promised to the records, or the clients, of a plan that is the same for all."""
+    if "epsilon" in settings:
+        message = f"a report states the epsilon of a noise: in {name}, write the sigma that"
+        raise Usage(f"{message} dpacct federated finds in place of `epsilon`", argument="epsilon")
+    if not settings.keys() & set(NOISE):
+        message = f"{name} has no noise, without which there is nothing to report: add the line"
+        raise Usage(f"{message} `sigma = 1` (standard deviation / sensitivity)", argument="sigma")
+    plan = plan_of(chosen, settings)
+    node = plan.tree().under(str(plan.adjacency), unit=str(plan.unit))
+    # Towards whom: all others at once, and not who sees a single message of a secure sum.
+    notion = next(each for each in plan.notions if each in ("strong", "client"))
+
+    def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
+        try:  # proven where that succeeds: a report is written once
+            rows = list(plan.proved_rows(delta=delta))
+        except NotCertified:
+            rows = list(plan.rows(delta=delta))
+        first = next(row.answer for row in rows if row.notion == notion)
+        return _for(node, first), _sections(plan, rows)
+
+    about = _about({"viewer": _VIEWERS[notion]})
+    return PlanFile(node, delta=settings.get("delta"), about=about, account=account)
+
+
+def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
+    """What is promised to the records of one client."""
+    names = [client.name for client in plan.clients]
+    if name is None and len(names) > 1:
+        message = f"each client of {file} has a guarantee of its own: choose one with --client,"
+        raise MissingKey(f"{message} such as {one_of(names[:6])}", argument="--client")
+    if name is not None and name not in names:
+        message = f"--client must be one of {one_of(names[:6])}, got {name[:40]!r}"
+        raise InvalidArgument(message + did_you_mean(name, names), argument="--client")
+    one: Harmonized = next(each for each in plan.harmonized() if name in (None, each.client.name))
+    who, answer = one.client.name, one.epsilon
+    if answer is None:
+        message = f"client {who} takes no part: its budget is less than one round costs"
+        raise Unreachable(message, argument="--client")
+    node = plan.tree(one.client, one.rounds).under(str(answer.adjacency), unit="record")
+
+    def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
+        if delta != one.client.delta:
+            message = (
+                f"--delta: the delta of client {who} is in {file}, where it decides its noise or"
+            )
+            raise Exclusive(f"{message} its last round.", argument="--delta")
+        return _for(node, answer), _sections(plan, list(plan.rows_of(one)))
+
+    about = _about({"viewer": _VIEWERS["record"], "unit": f"one record of the client {who}"})
+    return PlanFile(node, delta=Fraction(one.client.delta), about=about, account=account)
+
+
+def _for(node: Node, answer: Answer) -> Answer:
+    return replace(answer, tree=node, unit=node.unit, alternatives=())
+
+
+def _sections(plan: FederatedPlan | UDPFL, rows: list[Row]) -> tuple[ReportSection, ...]:
+    from dpacct.cli.federated_text import answer_rows, printed_rows
+    from dpacct.report.document import NO_GUARANTEE, ReportSection
+
+    def section(
+        title: str, head: tuple[str, ...], cells: list[tuple[str, ...]], *said: str
+    ) -> ReportSection:
+        """In the signs of the rest of a report."""
+        signs = tuple(
+            tuple(cell.replace("<= ", "≤ ").replace(">= ", "≥ ") for cell in row) for row in cells
+        )
+        return ReportSection(title=title, paragraphs=said, head=head, rows=signs)
+
+    what = f"Algorithm {plan.algorithm} ({plan.paper}). One {plan.unit} moves what the noise is"
+    said = [f"{what} added to as follows: {plan.sensitivity}."]
+    if any(row.notion == "weak" for row in rows):
+        sides = "Weak is towards one other client, strong towards all others and the server"
+        said.append(f"{sides} together.")
+    answers = answer_rows(rows, "epsilon", estimate=f"{NO_GUARANTEE}: ")
+    printed = printed_rows(rows, refuted=f"{NO_GUARANTEE}: ")
+    routes = section("From whom, and by every route", *answers, *said)
+    if not printed[1]:
+        return (routes,)
+    return routes, section("What the paper's formulas give", *printed)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.text import aligned, grade, is_tight, relation, rounded
-from dpacct.report.rounding import Direction
+from dpacct.answer.shown import grade, is_tight, relation
+from dpacct.cli.screens import aligned
+from dpacct.declare.rounding import Direction, rounded
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -49,49 +51,39 @@ Cells = tuple[str, ...]
 def answer_rows(
     rows: Sequence[Row], quantity: str, *, estimate: str = ""
 ) -> tuple[Cells, list[Cells]]:
-    """Head and cells of the routes that are answers; `estimate` is put before what is none."""
+    """Head and cells of the routes that are answers; `estimate` is put before what is none.
+
+    Rows that differ in the notion alone are one.
+    """
     head = ("route", "from whom", quantity, "grade", "what it is")
-    groups = _grouped([row for row in rows if row.printed is None])
-    return head, [_line(group, estimate) for group in groups]
+    answers = [row for row in rows if row.printed is None]
+    cells: list[Cells] = []
+    for _, group in groupby(answers, key=lambda row: (row.name, row.who, row.about, row.answer)):
+        first, *others = group
+        seen = " and ".join(dict.fromkeys(row.notion for row in (first, *others)))
+        about = f"{estimate}{first.about}" if first.answer.is_estimate else first.about
+        cells.append(
+            (first.name, _whose(first, seen), cell(first.answer), grade(first.answer), about)
+        )
+    return head, cells
 
 
 def printed_rows(rows: Sequence[Row], *, refuted: str = "") -> tuple[Cells, list[Cells]]:
     """Head and cells of what the papers print; `refuted` is put before what does not hold."""
     head = ("statement", "from whom", "printed", "status", "true", "why")
-    return head, [_printed(row, refuted) for row in rows if row.printed is not None]
-
-
-def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows that differ in the notion alone, together."""
-    groups: list[list[Row]] = []
-    for row in rows:
-        last = groups[-1][-1] if groups else None
-        same = last is not None and (last.name, last.who, last.about) == (
-            row.name,
-            row.who,
-            row.about,
+    cells: list[Cells] = [
+        (
+            printed.theorem,
+            _whose(row, row.notion),
+            rounded(printed.value, "nearest", _DIGITS),
+            printed.status if printed.holds else f"{refuted}{printed.status}",
+            "as printed" if printed.holds else cell(row.answer),
+            printed.told,
         )
-        if same and last is not None and last.answer == row.answer:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-    return groups
-
-
-def _line(group: Sequence[Row], estimate: str) -> Cells:
-    first = group[0]
-    seen = " and ".join(dict.fromkeys(row.notion for row in group))
-    about = f"{estimate}{first.about}" if first.answer.is_estimate else first.about
-    return first.name, _whose(first, seen), cell(first.answer), grade(first.answer), about
-
-
-def _printed(row: Row, refuted: str) -> Cells:
-    printed = row.printed
-    assert printed is not None
-    number = rounded(printed.value, "nearest", _DIGITS)
-    true = "as printed" if printed.holds else cell(row.answer)
-    status = printed.status if printed.holds else f"{refuted}{printed.status}"
-    return printed.theorem, _whose(row, row.notion), number, status, true, printed.told
+        for row in rows
+        if (printed := row.printed) is not None
+    ]
+    return head, cells
 
 
 def _whose(row: Row, notion: str) -> str:
@@ -108,10 +100,9 @@ def row_json(row: Row, quantity: str) -> dict[str, Any]:
         body["about"] = row.about
     if row.printed is not None:
         printed = row.printed
-        value = printed.value if math.isfinite(printed.value) else None
         body["printed"] = {
             "theorem": printed.theorem,
-            "value": value,
+            "value": number(printed.value),
             "status": printed.status,
             "is_answer": printed.holds,
             "told": printed.told,

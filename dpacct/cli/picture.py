@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from dpacct.declare.domain import one_of
 from dpacct.declare.record import Usage
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dpacct.report.plots.chart import Chart
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -36,23 +38,35 @@ def writable(output: str) -> Path:
     return path
 
 
-def write(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
-    """Write a chart in the form that the suffix says.
+def write(
+    path: Path,
+    body: Mapping[str, Any],
+    csv: Callable[[], str],
+    picture: Callable[[], tuple[Figure, str]],
+) -> None:
+    """Write a result in the form that the suffix says: its JSON, its CSV, or a figure with its title.
 
     Raises:
         InvalidArgument: the file cannot be written.
     """
     suffix = path.suffix.lower()
     if suffix in PICTURES:
-        from dpacct.report.plots.draw import draw
         from dpacct.report.plots.style import to_bytes
 
-        data = to_bytes(draw(chart), suffix, title=chart.title)
+        drawn, title = picture()
+        data = to_bytes(drawn, suffix, title=title)
     elif suffix == ".csv":
-        data = chart.to_csv().encode()
+        data = csv().encode()
     else:
         data = (json.dumps(body, indent=2, allow_nan=False) + "\n").encode()
     write_file(data, str(path))
+
+
+def write_chart(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
+    """The same of a chart."""
+    from dpacct.report.plots.draw import draw
+
+    write(path, body, chart.to_csv, lambda: (draw(chart), chart.title))
 
 
 def shows_pictures() -> bool:

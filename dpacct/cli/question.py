@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dpacct.answer.ask import EFFORT, METHOD_NAMES, MOST_EFFORT, PROOF_DIGITS
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import note, write_file
-from dpacct.declare.domain import Flag, Word
-from dpacct.declare.record import Exclusive, Parameter
+from dpacct.declare.domain import Word
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -28,10 +28,8 @@ METHOD: Parameter[str] = Parameter(
     "NAME",
     default="auto",
 )
-QUIET: Parameter[bool] = Parameter(Flag(), "print the bare safe number, for scripts", default=False)
-DETAILS: Parameter[bool] = Parameter(
-    Flag(), "also the interval, the method, the sources and the assumptions", default=False
-)
+QUIET: Parameter[bool] = Switch("print the bare safe number, for scripts")
+DETAILS: Parameter[bool] = Switch("also the interval, the method, the sources and the assumptions")
 
 
 class Asked(Command):
@@ -64,17 +62,14 @@ class AskedOfPlan(Asked):
     heading = "Target"
     headings = dict.fromkeys(("digits", "certificate", "save"), "Output")
 
-    digits: Parameter[int | None] = Parameter(
-        PROOF_DIGITS, "certify so many digits; 12 unless said otherwise", "N", default=None
+    digits: Parameter[int | None] = Maybe(
+        PROOF_DIGITS, "certify so many digits; 12 unless said otherwise", "N"
     )
-    certificate: Parameter[str | None] = Parameter(
-        File(),
-        "certify, and write the proof as JSON; dpacct verify checks it",
-        "FILE",
-        default=None,
+    certificate: Parameter[str | None] = Maybe(
+        File(), "certify, and write the proof as JSON; dpacct verify checks it", "FILE"
     )
-    save: Parameter[str | None] = Parameter(
-        File(), "write the plan as a file, for compose, report and sweep", "FILE", default=None
+    save: Parameter[str | None] = Maybe(
+        File(), "write the plan as a file, for compose, report and sweep", "FILE"
     )
 
     def ask(self, question: Question, plan: Any, *, beside: bool) -> Answer:

@@ -9,23 +9,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli import output, text
+from dpacct.answer.shown import bracket, grade, is_tight, relation, safe_number
+from dpacct.cli import output
 from dpacct.cli.output import Result
-from dpacct.cli.text import aligned, power_of_ten, rounded
 from dpacct.declare.number import fits
 from dpacct.declare.number import text as exact_text
+from dpacct.declare.rounding import power_of_ten, rounded
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.cli.words import Stated
+    from dpacct.tree import Node
 
 WIDTH = 100
-PROTECTS = {
-    "add-remove": "one {unit}, added or removed",
-    "replace-one": "one {unit}, exchanged for another",
-    "zero-out": "one {unit}, its contribution replaced by zero",
-}
 KNOWN = {
     Strength.PROVED: "proved",
     Strength.CONVERGED: "computed, not proved",
@@ -41,15 +38,14 @@ class Screen:
     """One answer: `head` is the first line, `certainty` says how sure it is.
 
     `number` is what --quiet prints, where that is not the answer itself; `plan` and `trust` say the plan
-    and what must be true of it, where no words of a plan were stated.
+    and what must be true of it, where its tree does not.
     """
 
     answer: Answer
     head: str
     certainty: str
-    stated: Stated | None = None
     plan: str = ""
-    trust: Sequence[str] = ()
+    trust: Sequence[str] | None = None
     number: str = ""
     more: Sequence[str] = ()
     others: str = ""
@@ -59,12 +55,16 @@ class Screen:
 
     def lines(self) -> list[str]:
         """The first screen."""
-        answer, stated = self.answer, self.stated
+        answer, plan, trust = self.answer, self.plan, self.trust
+        if answer.tree is not None:
+            from dpacct.report.words import phrase, trusted
+
+            plan = plan or phrase(answer.tree)
+            trust = trusted(answer.tree) if trust is None else trust
         lines = [self.head, *(f"  {line}" for line in self.more)]
-        lines += wrapped(in_words(stated, answer) if stated else self.plan)
+        lines += wrapped(plan)
         lines += wrapped(self.certainty)
-        trust = self.trust if stated is None else trusts(stated, str(answer.unit))
-        lines += labelled("true only if", trust)
+        lines += labelled("true only if", trust or ())
         lines += labelled("protects", [protected(answer)])
         lines += labelled("other methods", [self.others] if self.others else [])
         return [*lines, *noted(self.notes), *self.below]
@@ -79,28 +79,28 @@ class Screen:
         def lines() -> list[str]:
             if not details:
                 return self.lines()
-            more = [text.answer_line(answer), *text.detail_lines(answer), *self.details]
+            more = [answer_line(answer), *detail_lines(answer), *self.details]
             return [*self.lines(), "", *more]
 
         def quiet() -> list[str]:
             estimate = ["this is an estimate, not a bound"] if answer.is_estimate else []
             for line in (*estimate, *self.notes):
                 output.note(f"note: {line}.")
-            return [self.number or text.safe_number(answer)]
+            return [self.number or safe_number(answer)]
 
         return Result(body, lines, quiet, answer)
 
 
-def of_epsilon(answer: Answer, delta: Fraction, stated: Stated | None = None) -> Screen:
+def of_epsilon(answer: Answer, delta: Fraction) -> Screen:
     """An epsilon."""
     head = f"epsilon {leading(answer, 4)}    at delta {short(delta)}"
-    return Screen(answer, head, certainty(answer, "epsilon"), stated)
+    return Screen(answer, head, certainty(answer, "epsilon"))
 
 
-def of_delta(answer: Answer, epsilon: Fraction, stated: Stated | None = None) -> Screen:
+def of_delta(answer: Answer, epsilon: Fraction) -> Screen:
     """A delta."""
     head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon)}"
-    return Screen(answer, head, certainty(answer, "delta"), stated)
+    return Screen(answer, head, certainty(answer, "delta"))
 
 
 def of_eps0(answer: Answer, target: str) -> Screen:
@@ -133,14 +133,14 @@ def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
     said = f"{KNOWN[answer.strength].partition(';')[0]}: with it the target is met"
     if answer.is_estimate:
         said = KNOWN[Strength.ESTIMATE]
-    elif text.is_tight(answer) and answer.lower is not None:
+    elif is_tight(answer) and answer.lower is not None:
         said += ", and no less noise will do"
     return Screen(
         answer,
         f"{name} {leading(shown, 5)}    for {target}",
         said,
-        stated,
-        number=text.safe_number(shown),
+        in_words(answer, sizes=False),
+        number=safe_number(shown),
         more=more,
         others=_beside(answer),
     )
@@ -164,46 +164,32 @@ def _beside(answer: Answer) -> str:
     return "; ".join(differences)
 
 
-def of_steps(answer: Answer, target: str, stated: Stated) -> Screen:
-    """A number of steps."""
+def of_steps(answer: Answer, target: str, step: str) -> Screen:
+    """A number of steps; `step` says of what."""
     count = int(answer)
     said = f"{KNOWN[answer.strength].partition(';')[0]}: {count:,} are within the budget"
     if answer.is_estimate:
         said = KNOWN[Strength.ESTIMATE]
-    elif text.is_tight(answer) and answer.upper is not None:
+    elif is_tight(answer) and answer.upper is not None:
         said += ", one more is not"
     epochs = answer.extra.get("epochs")
     more = [f"{epochs:.6g} epochs"] if epochs is not None else []
     plural = "" if count == 1 else "s"
-    return Screen(answer, f"{count:,} step{plural}    within {target}", said, stated, more=more)
+    return Screen(answer, f"{count:,} step{plural}    within {target}", said, step, more=more)
 
 
-def in_words(stated: Stated, answer: Answer) -> str:
-    """The plan in a line: 1,000 steps of Gaussian noise (sigma 1.1), each record in a step with ..."""
-    sentence = stated.kind.label
-    if stated.noise:
-        sizes = (f"{name.replace('_', ' ')} {short(size)}" for name, size in stated.noise.items())
-        sentence += f" ({', '.join(sizes)})"
-    if answer.quantity != "steps":
-        count = stated.steps.count(stated.call)
-        sentence = f"{count:,} step{'' if count == 1 else 's'} of {sentence}"
-    sampler = stated.sampler
-    if sampler is not None:
-        share = f"{rounded(100 * float(sampler.rate), 'nearest', 3)} %"
-        sentence += f", {sampler.drawn.format(rate=share, unit=answer.unit)}"
-    return sentence
+def in_words(answer: Answer, *, sizes: bool = True) -> str:
+    """The answer's plan in a line: 1,000 steps of Gaussian noise (sigma 1.1), each record in ..."""
+    from dpacct.report.words import phrase
 
-
-def trusts(stated: Stated, unit: str) -> list[str]:
-    """What must be true, in words of who trains."""
-    trusted = [stated.kind.trust, "" if stated.sampler is None else stated.sampler.trust]
-    how = "gradients: per example" if unit == "record" else "all of it together, not by record"
-    return [each.format(unit=unit, how=how) for each in trusted if each]
+    return "" if answer.tree is None else phrase(answer.tree, sizes=sizes)
 
 
 def protected(answer: Answer) -> str:
     """Which difference between two data sets stays hidden."""
-    return PROTECTS[str(answer.adjacency)].format(unit=answer.unit)
+    from dpacct.report.words import PROTECTS
+
+    return PROTECTS[answer.adjacency].format(unit=answer.unit)
 
 
 def leading(answer: Answer, digits: int) -> str:
@@ -222,14 +208,14 @@ def certainty(answer: Answer, what: str) -> str:
     if answer.is_estimate:
         return KNOWN[Strength.ESTIMATE]
     said = KNOWN[answer.strength]
-    ends = list(text.bracket(answer, 12))
+    ends = bracket(answer, 12)
     if answer.lower is None and answer.strength >= Strength.CONVERGED:
         return f"{said}: at most that"
     if not ends or answer.lower is None:
         return said
     said = said.partition(";")[0]
-    if text.is_tight(answer):
-        return f"{said}: the least {what} that holds lies {ends[0].strip()}"
+    if is_tight(answer):
+        return f"{said}: the least {what} that holds lies {ends}"
     return f"{said}: at most that, and at least {rounded(answer.lower, 'down', 4)}"
 
 
@@ -268,10 +254,52 @@ def alternatives(answer: Answer, title: str = "method") -> list[str]:
     rows = [
         (
             other.method,
-            f"{text.relation(other)} {text.safe_number(other)}",
+            f"{relation(other)} {safe_number(other)}",
             rounded(float(other) / float(answer), "nearest", 5) if float(answer) else "",
-            text.grade(other),
+            grade(other),
         )
         for other in answer.alternatives
     ]
     return ["", *aligned((title, answer.quantity, "ratio", "grade"), rows)] if rows else []
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 2) -> list[str]:
+    """The rows under their header, columns two spaces apart; no colours, no rules.
+
+    >>> lines = aligned(("method", "epsilon"), [("exact", "1.5"), ("rdp", "1.7117")])
+    >>> for line in lines:
+    ...     print(line)
+      method  epsilon
+      exact   1.5
+      rdp     1.7117
+    """
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    return [
+        " " * indent
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
+    ]
+
+
+def answer_line(answer: Answer, meaning: str = "") -> str:
+    """`epsilon = 1.51536191667   (at delta 1e-5)`."""
+    line = f"{answer.quantity} {relation(answer)} {safe_number(answer)}"
+    return f"{line}   ({meaning})" if meaning else line
+
+
+def detail_lines(answer: Answer) -> list[str]:
+    """Everything that is known about the answer beyond its number, one item to a line."""
+    meaning = f"adjacency {answer.adjacency}; unit {answer.unit}"
+    lines = [f"  {grade(answer)}; method {answer.method}; {meaning}"]
+    lines += [f"  {ends}"] if (ends := bracket(answer)) else []
+    if answer.tree is not None:
+        lines.append(f"  plan: {plan_line(answer.tree)}")
+    lines += [f"  basis: {source}" for source in answer.basis]
+    lines += [f"  assumes: {assumption}" for assumption in answer.assumptions]
+    return lines
+
+
+def plan_line(plan: Node, width: int = 300) -> str:
+    """The plan as it would be typed in Python; a very long one is cut."""
+    line = str(plan)
+    return line if len(line) <= width else line[: width - 4] + " ..."

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from dpacct.declare.domain import did_you_mean
 from dpacct.declare.number import shown
-from dpacct.declare.record import Usage
+from dpacct.declare.record import Call, Parameter, Usage
 from dpacct.errors import InvalidArgument
 
 MAX_BYTES = 10_000_000
@@ -62,6 +62,8 @@ def table_of(text: str, name: str) -> Mapping[str, Any]:
     Raises:
         InvalidArgument: it is not TOML, or lacks what shall be replaced.
     """
+    import tomllib  # some milliseconds that a command without a file has no use for
+
     try:
         # Numbers stay text until they are read as expressions, so that 0.1 is one tenth.
         table = tomllib.loads(text, parse_float=str)
@@ -91,3 +93,61 @@ def _replace(table: Any, path: str, value: str, name: str) -> None:
     if not isinstance(table, dict):
         raise Usage(f"{name}: {path} leads to no key; a path is as in step.1.sigma", argument=path)
     table[last] = value
+
+
+# --- tables
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Every refusal within begins with the place, such as "plan.toml: step 2"."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise type(error)(f"{place}: {error.message}", argument=error.argument) from None
+
+
+def as_table(value: object, place: str) -> Mapping[str, Any]:
+    """A TOML table, or a sentence."""
+    if isinstance(value, dict):
+        return value
+    raise Usage(f"{place} must be a table of keys and values")
+
+
+def as_text(value: object, place: str) -> str:
+    """A value as it was typed; lists, tables, dates and booleans are no numbers."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    message = f"{place} must be a number or a text, got {str(value).lower()[:40]}"
+    raise InvalidArgument(message)
+
+
+def check_keys(table: Mapping[str, Any], keys: Iterable[str], place: str) -> None:
+    """Refuse an unknown key, which would be a setting silently without effect."""
+    listed = tuple(keys)
+    for key in table:
+        if key not in listed:
+            hint = did_you_mean(key, listed)
+            raise Usage(f"{place}: unknown key {key[:40]!r}{hint}", argument=key)
+
+
+def texts(
+    table: Mapping[str, Any],
+    parameters: Mapping[str, Parameter[Any]],
+    place: str,
+    others: Mapping[str, str] | None = None,
+) -> tuple[dict[str, str], Call]:
+    """What a table says of these parameters, and what each of them is called there.
+
+    A parameter may go by any of its spellings. `others` are further keys, each with the parameter that
+    it spells, or "" where somebody else reads it.
+    """
+    spelled = {also: name for name, each in parameters.items() for also in (name, *each.also)}
+    spelled |= others or {}
+    check_keys(table, spelled, place)
+    typed = {spelled[key]: key for key in table if spelled[key]}
+    with at(place):
+        said = {name: as_text(table[key], key) for name, key in typed.items()}
+    return said, lambda name: typed.get(name, name)

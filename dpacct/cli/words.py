@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
-from dpacct.declare.domain import EPSILON, PURE_DELTA, Domain, Integer, Word, did_you_mean, one_of
+from dpacct.cli.toml_file import as_table, at, contents, file_name, table_of, texts
+from dpacct.declare.domain import PURE_DELTA, Integer, Word, one_of
 from dpacct.declare.number import text as exact_text
-from dpacct.declare.record import Call, Exclusive, Parameter, Usage
+from dpacct.declare.record import Call, Exclusive, Maybe, Parameter, Record, Usage
 from dpacct.declare.words import Meaning, Steps, Target
 from dpacct.errors import InvalidArgument
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from dpacct.report.about import About
     from dpacct.report.assumptions import Declared
     from dpacct.report.document import ReportSection
-    from dpacct.sampling.sampled import Sampler
     from dpacct.tree import Node
 
     Account = Callable[[Fraction], tuple[Answer, tuple[ReportSection, ...]]]
@@ -69,16 +69,27 @@ def uses(of: Iterable[type[Mechanism]]) -> dict[str, list[tuple[str, Parameter[A
     return parameters
 
 
-def noise_keys() -> frozenset[str]:
-    """The keys of all mechanisms."""
-    return frozenset(uses(kinds().values()))
-
-
 def is_whole(key: str) -> bool:
     """Whether a key of a step takes whole numbers only."""
     declared = [kind.parameters.get(key) for kind in kinds().values()]
     declared.append(Steps.parameters.get("steps" if key == "repeat" else key))
     return any(each is not None and isinstance(each.domain, Integer) for each in declared)
+
+
+ONCE, ANYBODY = Steps.read({}, str), Meaning.read({}, str)
+
+
+def repeated(
+    release: Node, steps: Steps, meaning: Meaning, call: Call, count: int | None = None
+) -> Node:
+    """So many steps of a release, sampled and protected as was said."""
+    times, rate = steps.count(call) if count is None else count, steps.share(call)
+    if rate is not None:
+        from dpacct.sampling.sampled import Sampler
+
+        release = Sampler.known[steps.sampling or "poisson"](rate)(release)
+    node = release * times
+    return node.under(meaning.adjacency, unit=meaning.unit or "") if meaning.given else node
 
 
 @dataclass(frozen=True)
@@ -99,27 +110,13 @@ class Stated:
         """One release."""
         return self.kind(**self.noise, **sought)
 
-    @property
-    def sampler(self) -> Sampler | None:
-        """Who is in a step; None: everybody."""
-        rate = self.steps.share(self.call)
-        if rate is None:
-            return None
-        from dpacct.sampling.sampled import Sampler
-
-        return Sampler.known[self.steps.sampling or "poisson"](rate)
-
-    def repeated(self, release: Node, count: int) -> Node:
-        """So many steps of a release, sampled and protected as was said."""
-        sampler = self.sampler
-        node = (release if sampler is None else sampler(release)) * count
-        if not self.meaning.given:
-            return node
-        return node.under(self.meaning.adjacency, unit=self.meaning.unit or "")
+    def repeated(self, release: Node, count: int | None = None) -> Node:
+        """So many steps of a release (default: as many as were said), sampled and protected as was said."""
+        return repeated(release, self.steps, self.meaning, self.call, count)
 
     def plan(self, **sought: Any) -> Node:
         """All steps."""
-        return self.repeated(self.release(**sought), self.steps.count(self.call))
+        return self.repeated(self.release(**sought))
 
     def sized(self, size: float | Fraction) -> Node:
         """All steps, with so much of the noise that is sought."""
@@ -142,9 +139,7 @@ def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -
     """The plan of words that were typed; raises `InvalidArgument` in a sentence that names them so."""
     steps = Steps.read({key: words[key] for key in Steps.parameters if key in words}, call)
     meaning = Meaning.read({key: words[key] for key in Meaning.parameters if key in words}, call)
-    keys = uses(noises().values())
-    noise = {key: words[key] for key in keys if words.get(key) is not None}
-    kind = _kind(words.get("mechanism"), noise, call)
+    kind, noise = _noise(words, noises(), call)
     clip = None
     if seeks_noise:
         beside = {name.rstrip("?") for name in _way(kind)}
@@ -163,30 +158,31 @@ def _way(kind: type[Mechanism]) -> list[str]:
     return next(way for way in ways if kind.sought in way)
 
 
-def _kind(name: str | None, noise: Iterable[str], call: Call) -> type[Mechanism]:
-    """The mechanism that is named, else the one that the noise is of, else the Gaussian."""
-    mechanisms, typed = noises(), list(noise)
-    if name is None:
-        fitting = [kind for kind in mechanisms.values() if {*typed} <= kind.parameters.keys()]
-        if fitting and fitting[0].kind != "gaussian" and len(fitting) > 1:
-            listed = one_of([kind.kind for kind in fitting])
-            message = (
-                f"{call(typed[0])} needs {call('mechanism')}, for it is a parameter of {listed}"
-            )
-            raise Usage(message, argument=call(typed[0]))
+def _noise(
+    words: Mapping[str, Any], mechanisms: Mapping[str, type[Mechanism]], call: Call
+) -> tuple[type[Mechanism], dict[str, Any]]:
+    """The mechanism that is named, else the one that the noise is of, else the Gaussian; and its noise."""
+    keys = uses(mechanisms.values())
+    noise = {key: words[key] for key in keys if words.get(key) is not None}
+    fitting = [kind for kind in mechanisms.values() if noise.keys() <= kind.parameters.keys()]
+    if "mechanism" in words:
+        domain = Word(*mechanisms, also=_ALSO)
+        kind = mechanisms[domain.check(call("mechanism"), words["mechanism"])]
+    elif len(fitting) < 2 or fitting[0].kind == "gaussian":
         kind = fitting[0] if fitting else mechanisms["gaussian"]
     else:
-        kind = mechanisms[name]
-    for key in typed:
+        whole = [kind for kind in fitting if kind.fits(noise)]
+        if len(whole) != 1:
+            typed, listed = call(next(iter(noise))), one_of([kind.kind for kind in fitting])
+            message = f"{typed} needs {call('mechanism')}, for it is a parameter of {listed}"
+            raise Usage(message, argument=typed)
+        kind = whole[0]
+    for key in noise:
         if key not in kind.parameters:
-            leading = one_of(
-                [call(way.split()[0]) for way in (kind.ways or kind.sought).split("|")]
-            )
-            message = (
-                f"{call(key)} is not a parameter of {kind.kind}, whose noise is given by {leading}"
-            )
-            raise Exclusive(message, argument=call(key))
-    return kind
+            sizes = one_of([call(way.split()[0]) for way in (kind.ways or kind.sought).split("|")])
+            message = f"{call(key)} is not a parameter of {kind.kind}, whose noise is given by"
+            raise Exclusive(f"{message} {sizes}", argument=call(key))
+    return kind, noise
 
 
 # --- steps of a file
@@ -203,36 +199,26 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
     table = as_table(step, place)
     if str(table.get("mechanism", "gaussian")) not in kinds():
         _plugins()
-    spelled = {"repeat": "steps"} | {
-        also: n for n, p in Steps.parameters.items() for also in p.also
-    }
-    keys = ("mechanism", "inner", "repeat", *Steps.parameters, *sorted(noise_keys()))
-    check_keys(table, (*keys, *spelled), place)
+    mechanisms = uses(kinds().values())
+    of_noise = {name: used[0][1] for name, used in mechanisms.items()}
+    declared = {**of_noise, **Steps.parameters}
+    others = {"mechanism": "mechanism", "repeat": "steps", "inner": ""}
+    said, call = texts(table, declared, place, others)
     if depth > MAX_DEPTH:
         raise Usage(f"{place}: steps may be nested {MAX_DEPTH} deep at most")
-    typed = {spelled.get(key, key): key for key in table}
-
-    def call(name: str) -> str:
-        return typed.get(name, name)
-
+    said |= {} if said.keys() & {"steps", "epochs"} else {"steps": "1"}
+    if "inner" in table:
+        for key in said:
+            if key in mechanisms or key == "mechanism":
+                message = f"{key} belongs in one of the inner steps, as this step has some"
+                raise Exclusive(f"{place}: {message}", argument=key)
+        node = sum_of_steps(table["inner"], place, "inner", depth + 1)
     with at(place):
-        said = {name: as_text(table[key], key) for name, key in typed.items() if key != "inner"}
-    node = _inner(table, said, place, depth) if "inner" in table else None
-    with at(place):
-        if node is None:
-            node = _release(said)
+        if "inner" not in table:
+            kind, noise = _noise(said, kinds(), call)
+            node = kind.read(noise, call)
         steps = Steps.read({key: said[key] for key in Steps.parameters if key in said}, call)
-        count = 1 if steps.steps is None and steps.epochs is None else steps.count(call)
-        return Stated(kinds()["gaussian"], {}, steps, Meaning(), call).repeated(node, count)
-
-
-@contextmanager
-def at(place: str) -> Iterator[None]:
-    """Every refusal within begins with the place, such as "plan.toml: step 2"."""
-    try:
-        yield
-    except InvalidArgument as error:
-        raise type(error)(f"{place}: {error.message}", argument=error.argument) from None
+        return repeated(node, steps, ANYBODY, call)
 
 
 def _plugins() -> None:
@@ -243,74 +229,14 @@ def _plugins() -> None:
     kinds.cache_clear()
 
 
-def _inner(table: Mapping[str, Any], said: Iterable[str], place: str, depth: int) -> Node:
-    stray = [key for key in said if key in noise_keys() or key == "mechanism"]
-    if stray:
-        message = f"{place}: {stray[0]} belongs in one of the inner steps, as this step has some"
-        raise Exclusive(message, argument=stray[0])
-    return sum_of_steps(table["inner"], place, "inner", depth + 1)
-
-
 def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
     """The composition of a list of steps, read in order."""
     if not isinstance(steps, list) or not steps:
         message = f"{place.rstrip(':')}: {key} must be one or more [[{key}]] tables"
         raise Usage(message, argument=key)
-    nodes = [
-        read_step(step, f"{place}{', ' if depth > 1 else ' '}{key} {i}", depth)
-        for i, step in enumerate(steps, 1)
-    ]
-    total = nodes[0]
-    for node in nodes[1:]:
-        total = total + node
-    return total
-
-
-def _release(said: Mapping[str, str]) -> Node:
-    noise = {key: said[key] for key in said if key in noise_keys()}
-    name = _named(said, noise)
-    kind = kinds()[name]
-    if not kind.fits(noise):
-        got = " and ".join(sorted(noise)) or "none of them"
-        message = f"{name} takes {kind.offer()}, got {got}"
-        raise Exclusive(message, argument=next(iter(kind.parameters)))
-    return kind(**noise)
-
-
-def _named(said: Mapping[str, str], noise: Iterable[str]) -> str:
-    """The mechanism's name, or the one mechanism that the given keys fit."""
-    if "mechanism" in said:
-        return Word(*kinds(), also=_ALSO).check("mechanism", said["mechanism"])
-    fitting = [name for name, kind in kinds().items() if kind.fits(noise)]
-    if len(fitting) != 1 and "gaussian" not in fitting:
-        names = fitting or list(kinds())
-        raise Usage(f"give mechanism ({one_of(names)}) and its noise", argument="mechanism")
-    return fitting[0]
-
-
-def as_table(value: object, place: str) -> Mapping[str, Any]:
-    """A TOML table, or a sentence."""
-    if isinstance(value, dict):
-        return value
-    raise Usage(f"{place} must be a table of keys and values")
-
-
-def as_text(value: object, place: str) -> str:
-    """A value as it was typed; lists, tables, dates and booleans are no numbers."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    message = f"{place} must be a number or a text, got {str(value).lower()[:40]}"
-    raise InvalidArgument(message)
-
-
-def check_keys(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
-    """Refuse an unknown key, which would be a setting silently without effect."""
-    for key in table:
-        if key not in keys:
-            hint = did_you_mean(key, keys)
-            raise Usage(f"{place}: unknown key {key[:40]!r}{hint}", argument=key)
+    joined = f"{place}{', ' if depth > 1 else ' '}{key}"
+    nodes = (read_step(step, f"{joined} {i}", depth) for i, step in enumerate(steps, 1))
+    return reduce(add, nodes)
 
 
 # --- whole files
@@ -337,43 +263,40 @@ def read_plan(path: str) -> PlanFile:
 
     Raises `InvalidArgument` where the file cannot be read, or is no plan; the sentence says where.
     """
-    from dpacct.cli.toml_file import contents, file_name
-
     return plan_of_text(contents(path), file_name(path))
 
 
-_ASKED: dict[str, Domain[Any]] = {
-    "epsilon": EPSILON,
-    "delta": PURE_DELTA,
-    **{name: each.domain for name, each in Meaning.parameters.items()},
-}
-KEYS = ("step", *_ASKED, "assumptions", "report")
+class Asked(Record):
+    """What a plan file asks."""
+
+    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
+    delta: Parameter[Fraction | None] = Maybe(PURE_DELTA, "delta to ask about")
+
+
+_BESIDE = ("step", "assumptions", "report")
+_TOP = {**Asked.parameters, **Meaning.parameters}
+KEYS = (*_BESIDE, *_TOP)
 """What may stand at the top of a plan file."""
 
 
 def plan_of_text(text: str, name: str) -> PlanFile:
     """The plan in a file's text; raises `InvalidArgument`."""
-    from dpacct.cli.toml_file import table_of
-
     if text.lstrip().startswith("{"):
         return _of_json(text)
     table = table_of(text, name)
     if is_federated(table):
         message = f"{name} is a federated plan, which dpacct federated and dpacct report read"
         raise InvalidArgument(message, argument="PLAN")
-    check_keys(table, KEYS, name)
+    said, call = texts(table, _TOP, name, dict.fromkeys(_BESIDE, ""))
     if "step" not in table:
         raise InvalidArgument(f"{name} has no [[step]]", argument="step")
     node = sum_of_steps(table["step"], f"{name}:", "step")
-    asked = {
-        key: domain.check(f"{name}: {key}", as_text(table[key], f"{name}: {key}"))
-        for key, domain in _ASKED.items()
-        if key in table
-    }
-    if asked.keys() & Meaning.parameters.keys():
-        node = node.under(asked.get("adjacency"), unit=asked.get("unit", ""))
+    with at(name):
+        asked = Asked.read({key: said[key] for key in Asked.parameters if key in said}, call)
+        meaning = Meaning.read({key: said[key] for key in Meaning.parameters if key in said}, call)
+        node = repeated(node, ONCE, meaning, call)
     declared, about = told_of(table, name)
-    return PlanFile(node, asked.get("epsilon"), asked.get("delta"), declared, about)
+    return PlanFile(node, asked.epsilon, asked.delta, declared, about)
 
 
 def _of_json(text: str) -> PlanFile:

@@ -6,8 +6,9 @@ checks, `repr`, equality, the JSON fields, and what other readers need to know o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from itertools import combinations
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -21,7 +22,7 @@ from typing import (
     overload,
 )
 
-from dpacct.declare.domain import Domain, did_you_mean, one_of
+from dpacct.declare.domain import Domain, Flag, did_you_mean, one_of
 from dpacct.declare.number import Number, literal
 from dpacct.errors import DpacctError, InvalidArgument
 
@@ -106,7 +107,7 @@ class Parameter(Generic[T]):
 
     def but(self, **changed: Any) -> Parameter[Any]:
         """The same parameter, but for these of its settings."""
-        kept = {name: getattr(self, name) for name in self.__slots__ if name != "attribute"}
+        kept = {name: getattr(self, name) for name in Parameter.__slots__ if name != "attribute"}
         return Parameter(**(kept | changed))
 
     def optional(self) -> Parameter[T | None]:
@@ -135,22 +136,31 @@ class Several(Parameter[tuple[T, ...]]):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        domain: Domain[T],
-        means: str,
-        symbol: str = "",
-        *,
-        default: tuple[T, ...] = (),
-        alias: str = "",
-        kw_only: bool = True,
-    ) -> None:
+    def __init__(self, domain: Domain[T], means: str, symbol: str = "", **more: Any) -> None:
         each: Any = domain
-        super().__init__(each, means, symbol, default=default, alias=alias, kw_only=kw_only)
+        super().__init__(each, means, symbol, **{"default": (), **more})
 
     def check(self, name: str, value: Any) -> Any:
         """All the values."""
         return tuple(self.domain.check(name, one) for one in value)
+
+
+class Maybe(Parameter[T | None]):
+    """One parameter that need not be given, and is None where it is not."""
+
+    __slots__ = ()
+
+    def __init__(self, domain: Domain[T], means: str, symbol: str = "", **more: Any) -> None:
+        super().__init__(domain, means, symbol, default=None, **more)
+
+
+class Switch(Parameter[bool]):
+    """One parameter that is on or off; off, unless said otherwise."""
+
+    __slots__ = ()
+
+    def __init__(self, means: str, *, default: bool = False, **more: Any) -> None:
+        super().__init__(Flag(), means, default=default, **more)
 
 
 class _Signature:
@@ -178,7 +188,7 @@ class _Signature:
 
 
 @dataclass_transform(
-    kw_only_default=True, frozen_default=True, field_specifiers=(Parameter, Several)
+    kw_only_default=True, frozen_default=True, field_specifiers=(Parameter, Several, Maybe, Switch)
 )
 class Record:
     """Base of all that is declared: checked, exact, and never changed.
@@ -239,7 +249,7 @@ class Record:
             kept[attribute] = default if value is None else check(call(name), value)
         wrong = self._complaint()
         if wrong is not None:
-            raise wrong
+            raise _as_typed(wrong, call)
 
     def _complaint(self) -> DpacctError | None:
         """Why values that are each in range do not go together."""
@@ -257,14 +267,6 @@ class Record:
             group.fit(given & group.names) for group in cls._groups
         )
 
-    @classmethod
-    def offer(cls) -> str:
-        """The ways to say it: "either sigma or noise_multiplier (with clip)"."""
-        group = cls._groups[0]
-        if len(group.ways) == 1:
-            return " and ".join(name for name in cls.parameters if name in group.ways[0][0])
-        return _offer(group.leading(cls.parameters), group.ways)
-
     def _placed(self, first: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
         """The values with those that were given by position."""
         names = [name for name, parameter in self.parameters.items() if not parameter.kw_only]
@@ -281,49 +283,35 @@ class Record:
             if name not in self.parameters:
                 hint = did_you_mean(name, self.parameters)
                 raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=call(name))
-        if self.fits(given):
-            return
-        if call is not str or len(self._groups) > 1:
-            raise self._refusal(given, call)
-        ways = self._groups[0].ways
-        if len(ways) == 1:
-            needed, _ = ways[0]
-            name = next(name for name in self.parameters if name in needed - given)
-            raise self.parameters[name].domain.refusal(name, None)
-        leading = self._groups[0].leading(self.parameters)
-        message = f"{who} takes {self.offer()}, got {self._got(given, leading)}"
-        stray = [name for name in self.parameters if name in given and name not in leading]
-        several = len(given & {*leading}) > 1 or not given
-        raise InvalidArgument(message, argument=leading[0] if several or not stray else stray[0])
+        for group in self._groups:
+            if not group.fit(given & group.names):
+                raise self._refusal(group, given & group.names, call)
 
-    def _refusal(self, given: frozenset[str], call: Call) -> InvalidArgument:
+    def _refusal(self, group: _Fits, given: frozenset[str], call: Call) -> InvalidArgument:
         """Too much, too little, or what does not go together: one sentence, made from `ways`."""
-        group = next(each for each in self._groups if not each.fit(given & each.names))
-        typed = [name for name in self.parameters if name in given & group.names]
-        leading, means = group.leading(self.parameters), self.parameters
-        if not typed:
+        means = self.parameters
+        typed = [name for name in means if name in given]
+        ways = [[name for name in means if name in allowed] for _, allowed in group.ways]
+        leading = [
+            next(name for name in way if name in (needed or allowed))
+            for way, (needed, allowed) in zip(ways, group.ways, strict=True)
+        ]
+        if len(ways) > 1 and not typed:
             offer = one_of([f"{call(name)} ({means[name].means})" for name in leading])
-            what = f"the {self.label} by " if self.label else ""
-            return Usage(f"give {what}{offer}", argument=call(leading[0]))
-        for index, first in enumerate(typed):
-            for second in typed[index + 1 :]:
-                if not any({first, second} <= allowed for _, allowed in group.ways):
-                    culprit = second if first in leading and second not in leading else first
-                    ways = [[n for n in means if n in (need or may)] for need, may in group.ways]
-                    offer = one_of([" with ".join(map(call, names)) for names in ways])
-                    text = f"{call(first)} and {call(second)} do not go together: give {offer}"
-                    return Exclusive(text, argument=call(culprit))
+            who = type(self).label or type(self).__name__
+            return Usage(f"give the {who} by {offer}", argument=call(leading[0]))
+        for first, second in combinations(typed, 2):
+            if not any({first, second} <= allowed for _, allowed in group.ways):
+                culprit = second if first in leading and second not in leading else first
+                offer = one_of([" with ".join(map(call, way)) for way in ways])
+                text = f"{call(first)} and {call(second)} do not go together: give {offer}"
+                return Exclusive(text, argument=call(culprit))
         needed = next(need for need, allowed in group.ways if {*typed} <= allowed)
         lacking = next(name for name in means if name in needed and name not in given)
-        text = f"{call(typed[0])} needs {call(lacking)} ({means[lacking].means})"
+        text = f"{call(lacking)} must be given: {means[lacking].means}"
+        if len(ways) > 1:
+            text = f"{call(typed[0])} needs {call(lacking)} ({means[lacking].means})"
         return Usage(text, argument=call(lacking))
-
-    def _got(self, given: frozenset[str], leading: list[str]) -> str:
-        if not given:
-            return "neither" if len(leading) == 2 else "none of them"
-        if len(leading) == 2 and given >= {*leading}:
-            return "both"
-        return " and ".join(name for name in self.parameters if name in given)
 
     if not TYPE_CHECKING:  # for a type checker, `Parameter.__set__` says what a constructor accepts
 
@@ -366,13 +354,6 @@ class _Fits(NamedTuple):
     def fit(self, given: frozenset[str]) -> bool:
         return any(needed <= given <= allowed for needed, allowed in self.ways)
 
-    def leading(self, order: Iterable[str]) -> list[str]:
-        """The name that each way begins with."""
-        listed = list(order)
-        return [
-            next(n for n in listed if n in (needed or allowed)) for needed, allowed in self.ways
-        ]
-
 
 def _read_ways(group: str) -> _Fits:
     listed = [way.split() for way in group.split("|")]
@@ -386,13 +367,12 @@ def _read_ways(group: str) -> _Fits:
     return _Fits(frozenset().union(*(allowed for _, allowed in ways)), ways)
 
 
-def _offer(leading: list[str], fits: Sequence[tuple[frozenset[str], frozenset[str]]]) -> str:
-    """either sigma or noise_multiplier (with clip)."""
-    offers, shared = [], frozenset[str].intersection(*(allowed for _, allowed in fits))
-    for name, (_, allowed) in zip(leading, fits, strict=True):
-        beside = sorted(allowed - shared - {name})
-        offers.append(f"{name} (with {' and '.join(beside)})" if beside else name)
-    return f"{'either' if len(offers) == 2 else 'one of'} {one_of(offers)}"
+def _as_typed(error: DpacctError, call: Call) -> DpacctError:
+    """The refusal with its argument called as it was typed."""
+    name, message = error.argument or "", error.message
+    if name and message.startswith(name):
+        message = call(name) + message[len(name) :]
+    return type(error)(message, argument=call(name) if name else None)
 
 
 def _written(value: object) -> str:

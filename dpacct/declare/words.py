@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Integer, Real, Word
 from dpacct.declare.number import text
-from dpacct.declare.record import Call, Exclusive, Parameter, Record, Usage
+from dpacct.declare.record import Call, Exclusive, Maybe, Parameter, Record, Usage
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Adjacency, Unit
 
@@ -27,7 +27,7 @@ class Steps(Record):
     (Fraction(8, 1875), 705)
     """
 
-    rate: Parameter[Fraction | None] = Parameter(
+    rate: Parameter[Fraction | None] = Maybe(
         Real(
             0,
             1,
@@ -36,35 +36,29 @@ class Steps(Record):
         ),
         "share of the data that a step samples",
         "Q",
-        default=None,
         also=("sample_rate",),
         known_as=("q", "p", "sampling_rate", "sampling_probability", "subsampling_rate"),
     )
-    batch_size: Parameter[int | None] = Parameter(
-        COUNT, "with dataset_size, the other way to give the rate: B / N", "B", default=None
+    batch_size: Parameter[int | None] = Maybe(
+        COUNT, "with dataset_size, the other way to give the rate: B / N", "B"
     )
-    dataset_size: Parameter[int | None] = Parameter(
-        COUNT, "number of records (units)", "N", default=None, known_as=("n", "records")
+    dataset_size: Parameter[int | None] = Maybe(
+        COUNT, "number of records (units)", "N", known_as=("n", "records")
     )
-    sampling: Parameter[str | None] = Parameter(
+    sampling: Parameter[str | None] = Maybe(
         SAMPLING,
         "poisson: each record by its own coin (where there is a rate); uniform: a fixed size,"
         " without replacement; none",
-        default=None,
     )
-    steps: Parameter[int | None] = Parameter(
+    steps: Parameter[int | None] = Maybe(
         STEPS,
         "number of steps; without sampling the default is 1",
         "T",
-        default=None,
         also=("rounds",),
         known_as=("t", "iterations", "compositions", "num_steps", "num_rounds"),
     )
-    epochs: Parameter[Fraction | None] = Parameter(
-        POSITIVE,
-        "passes over the data instead of steps: ceil(N / B) steps each, or 1 / rate",
-        "E",
-        default=None,
+    epochs: Parameter[Fraction | None] = Maybe(
+        POSITIVE, "passes over the data instead of steps: ceil(N / B) steps each, or 1 / rate", "E"
     )
     ways = "rate? | batch_size dataset_size, steps? | epochs"
 
@@ -127,7 +121,7 @@ class Steps(Record):
 class Meaning(Record):
     """What is protected."""
 
-    adjacency: Parameter[str | None] = Parameter(
+    adjacency: Parameter[str | None] = Maybe(
         Word(
             *(str(word) for word in Adjacency),
             also={
@@ -139,13 +133,11 @@ class Meaning(Record):
             },
         ),
         "which data sets are neighbours; default: replace-one for uniform sampling, else add-remove",
-        default=None,
         known_as=("relation", "neighbouring", "neighboring"),
     )
-    unit: Parameter[str | None] = Parameter(
+    unit: Parameter[str | None] = Maybe(
         Word(*(str(word) for word in Unit)),
         "whose data is protected; default: record; the number does not depend on it",
-        default=None,
     )
 
 

@@ -22,6 +22,7 @@ _READING = Assumption(
     "the plan recorded so far is read as if it had been fixed in advance; "
     "what holds whatever was chosen on the way is the budget",
     source="ledger",
+    id="fixed-plan",
 )
 
 

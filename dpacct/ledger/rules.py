@@ -107,6 +107,7 @@ class Fixed(Rule):
     assumption = Assumption(
         "no release, nor its parameters, was chosen after looking at earlier outputs",
         source="adaptive=False",
+        id="fixed-plan",
     )
 
     def __init__(self, budget: Budget) -> None:

@@ -93,7 +93,11 @@ class Custom(Mechanism):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """That what was brought is true."""
-        return (Assumption(f"the {self.what} that was given holds under {adjacency}"),)
+        return (
+            Assumption(
+                f"the {self.what} that was given holds under {adjacency}", id="stated-guarantee"
+            ),
+        )
 
     def fields(self) -> Fields:
         """Of lists, what it is made of, as JSON values; raises `Unsupported` for a function."""

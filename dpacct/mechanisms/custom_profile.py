@@ -194,7 +194,7 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
         message = f"the {self.what} that was given holds under {adjacency}"
         if self.function is None:
             message = f"the least type II error is on or above the lines through the points under {adjacency}"
-        return (Assumption(message),)
+        return (Assumption(message, id="stated-guarantee"),)
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """The pair of the lowest trade-off function that the points allow, made symmetric."""

@@ -61,7 +61,7 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
         text = f"one whole number is released, of sensitivity {self.sensitivity} under {adjacency}"
-        return (Assumption(text),)
+        return (Assumption(text, id="sensitivity"),)
 
     def sample(
         self, size: int | tuple[int, ...] | None = None, *, rng: object = None

@@ -74,4 +74,8 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The score's sensitivity, which the accountant cannot see."""
-        return (Assumption(f"the losses of each choice span at most eps0 under {adjacency}"),)
+        return (
+            Assumption(
+                f"the losses of each choice span at most eps0 under {adjacency}", id="sensitivity"
+            ),
+        )

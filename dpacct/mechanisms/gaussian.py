@@ -147,7 +147,7 @@ class Gaussian(_Normal, kind="gaussian"):
         else:
             times = "" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} * "
             text = f"the l2 sensitivity under {adjacency} is {times}clip: each unit is clipped once"
-        return (Assumption(text),)
+        return (Assumption(text, id="sensitivity"),)
 
 
 _PRECISION = Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False)
@@ -181,7 +181,11 @@ class GaussianStatistic(_Normal, kind="gaussian-statistic"):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
-        return (Assumption(f"each noise is in units of its l2 sensitivity under {adjacency}"),)
+        return (
+            Assumption(
+                f"each noise is in units of its l2 sensitivity under {adjacency}", id="sensitivity"
+            ),
+        )
 
 
 def normal_pair(sigma: float) -> Pair:

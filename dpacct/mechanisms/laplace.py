@@ -85,10 +85,14 @@ class Laplace(Mechanism, kind="laplace"):
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
         if self.b is not None:
-            return (Assumption(f"b is in units of the l1 sensitivity under {adjacency}"),)
+            return (
+                Assumption(
+                    f"b is in units of the l1 sensitivity under {adjacency}", id="sensitivity"
+                ),
+            )
         times = "" if adjacency.clip_factor == 1 else f"{adjacency.clip_factor} * "
         text = f"the l1 sensitivity under {adjacency} is {times}clip: each unit is clipped once"
-        return (Assumption(text),)
+        return (Assumption(text, id="sensitivity"),)
 
 
 def _pair(b: float) -> Pair:

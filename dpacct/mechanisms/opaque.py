@@ -31,7 +31,9 @@ class _Opaque(Mechanism):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """That the guarantee holds, for the neighbours that are asked about."""
-        return (Assumption(f"{self!r} holds under {adjacency} for each release"),)
+        return (
+            Assumption(f"{self!r} holds under {adjacency} for each release", id="stated-guarantee"),
+        )
 
 
 class PureDP(_Opaque, kind="pure-dp"):
@@ -43,6 +45,7 @@ class PureDP(_Opaque, kind="pure-dp"):
     PureDP(epsilon=0.1)
     """
 
+    label = "a mechanism known only by its epsilon"
     # the attribute `epsilon` is the question that every plan answers
     eps0: Parameter[Fraction] = Parameter(
         GUARANTEE, "epsilon of one release", alias="epsilon", kw_only=False
@@ -70,6 +73,7 @@ class ApproxDP(_Opaque, kind="approx-dp"):
     ApproxDP(epsilon=0.1, delta=1e-6)
     """
 
+    label = "a mechanism known only by its epsilon and delta"
     eps0: Parameter[Fraction] = Parameter(EPSILON, "epsilon of one release", alias="epsilon")
     delta0: Parameter[Fraction] = Parameter(FAILURE, "delta of one release", alias="delta")
     references = (_KAIROUZ,)
@@ -100,6 +104,7 @@ class ZCDP(_Opaque, kind="zcdp"):
     ZCDP(rho=0.1)
     """
 
+    label = "a mechanism known only by its zero-concentrated DP"
     rho: Parameter[Fraction] = Parameter(GUARANTEE, "rho of one release", kw_only=False)
     references = (
         "Bun, Steinke. Concentrated Differential Privacy: Simplifications, Extensions, and Lower "

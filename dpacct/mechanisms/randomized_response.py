@@ -62,7 +62,7 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """Whose answer it is."""
-        return (Assumption("each unit's one answer is randomised on its own"),)
+        return (Assumption("each unit's one answer is randomised on its own", id="local"),)
 
     def sample(self, answers: object, *, rng: object = None) -> NDArray[np.integer[Any]]:
         """Randomised answers for true ones from 0 to k - 1, from exact coins.
@@ -120,4 +120,6 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """What it is taken to be."""
-        return (Assumption(f"{self!r} sees one unit's value only, and is eps0-DP in it"),)
+        return (
+            Assumption(f"{self!r} sees one unit's value only, and is eps0-DP in it", id="local"),
+        )

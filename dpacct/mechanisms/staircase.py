@@ -121,7 +121,7 @@ class Staircase(Mechanism, kind="staircase"):
                 "noise of a step width of one clip is added to one number, which a unit moves "
             )
             message += f"by at most {moves} (under {adjacency})"
-        return (Assumption(message),)
+        return (Assumption(message, id="sensitivity"),)
 
     def sample(
         self, size: int | tuple[int, ...] | None = None, *, rng: object = None

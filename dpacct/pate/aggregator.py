@@ -52,9 +52,17 @@ class Aggregator(Record, Node):
     and is saved like any other. What data-dependent accounting finds for given votes is `cost`.
     """
 
-    level: Parameter[str] = Parameter(Word(*LEVELS), "who is protected", default="instance")
+    level: Parameter[str] = Parameter(
+        Word(*LEVELS),
+        "instance: one record of one voter is exchanged, a vote may move; agent: a voter comes or goes",
+        "NAME",
+        default="instance",
+    )
     neighbours: Parameter[int] = Parameter(
-        NEIGHBOURS, "nearest neighbours whose labels a vote is the mean of", default=1
+        NEIGHBOURS,
+        "Private-kNN-FL: the votes are counts of labels of each voter's K nearest neighbours",
+        "K",
+        default=1,
     )
 
     def _fill(self, values: Mapping[str, Any], call: Callable[[str], str]) -> None:
@@ -280,12 +288,17 @@ class GNMax(Aggregator, kind="gnmax"):
     GNMax(sigma=40, threshold=150, threshold_sigma=50, level='instance')
     """
 
-    sigma: Parameter[Fraction] = Parameter(NOISE, "standard deviation of the noise, in votes")
+    sigma: Parameter[Fraction] = Parameter(
+        NOISE, "gaussian noise: its standard deviation, in votes", "S"
+    )
     threshold: Parameter[Fraction | None] = Parameter(
-        THRESHOLD, "largest count from which a query is answered, in votes", default=None
+        THRESHOLD,
+        "confident GNMax: answer only where the largest count and noise reach T votes",
+        "T",
+        default=None,
     )
     threshold_sigma: Parameter[Fraction | None] = Parameter(
-        NOISE, "standard deviation of the noise on that count, in votes", default=None
+        NOISE, "standard deviation of that noise, in votes", "S1", default=None
     )
 
     def _complaint(self) -> InvalidArgument | None:
@@ -323,7 +336,7 @@ class LNMax(Aggregator, kind="lnmax"):
     LNMax(b=20, level='agent')
     """
 
-    b: Parameter[Fraction] = Parameter(NOISE, "scale of the noise, in votes")
+    b: Parameter[Fraction] = Parameter(NOISE, "laplace noise: its scale, in votes", "B")
 
     @property
     def noise(self) -> Noise:

@@ -28,7 +28,6 @@ class Premise:
     Attributes:
         key: its name in a plan's [assumptions].
         text: what is assumed, where the accounting itself has no words for it.
-        pattern: it matches the accounting's own text of it.
         checks: what a ledger calls its checks of it (patterns).
         enough: whether it is held once all of these checks are.
         effect: what follows if it is false.
@@ -37,13 +36,8 @@ class Premise:
     key: str
     text: str
     effect: str
-    pattern: str = r"(?!)"
     checks: tuple[str, ...] = ()
     enough: bool = False
-
-    def names(self, assumption: Assumption) -> bool:
-        """Whether the accounting's assumption is of this kind."""
-        return re.search(self.pattern, assumption.text) is not None
 
     def checked_by(self, check: Assumption) -> bool:
         """Whether a ledger's check is about this."""
@@ -63,14 +57,12 @@ PREMISES = {
             "sensitivity",
             "one unit moves what is released by at most the stated sensitivity",
             "a unit that contributes k times as much has the guarantee of k times less noise",
-            pattern=r"sensitivity|losses of each choice span",
             checks=(r"no weight raised",),
         ),
         Premise(
             "sampling",
             "units are sampled as stated, afresh at each release",
             "there is no amplification by sampling",
-            pattern=r"is sampled|each sample is|whether the plan runs|its own coin",
             checks=(r"by its own coin|fresh subset", r"the sampling rate was"),
             enough=True,
         ),
@@ -78,19 +70,16 @@ PREMISES = {
             "local",
             "each unit's answer is randomised on its own",
             "the epsilon of one answer does not apply to the unit",
-            pattern=r"randomised on its own|sees one unit's value only|message is made by",
         ),
         Premise(
             "shuffler",
             "the shuffler hides who sent what",
             "there is no amplification by shuffling: a message has the epsilon of its own randomiser",
-            pattern=r"shuffler|shuffled",
         ),
         Premise(
             "stated-guarantee",
             "the guarantees that were given for single releases hold",
             "the composition is of guarantees that do not exist: nothing is guaranteed",
-            pattern=r"holds under .*(each release)?$",
         ),
         Premise(
             "noise",
@@ -125,11 +114,10 @@ PREMISES = {
             "fixed-plan",
             "the plan was fixed before anything about the data was seen",
             "a plan chosen by the data costs privacy that is not counted here",
-            pattern=r"was chosen after looking|fixed in advance",
         ),
     )
 }
-"""Every kind by its name; an assumption is of the first that it matches."""
+"""Every kind by its name, which is an assumption's `id`."""
 _KEYS = ("status", "evidence", "text", "effect")
 
 
@@ -252,7 +240,7 @@ def rows(
         effects: what follows if an assumption is false, by its name, where a number is known.
     """
     seen = tuple(checks)
-    kinds = [(assumption, _kind(assumption)) for assumption in dict.fromkeys(accounted)]
+    kinds = [(each, PREMISES.get(each.id)) for each in dict.fromkeys(accounted)]
     totals = Counter(premise.key for _, premise in kinds if premise is not None)
     counts: Counter[str] = Counter()
     unsaid: list[Row] = []  # as they stand before plan and checks are heard
@@ -286,10 +274,6 @@ def rows(
         if not any(premise.checked_by(check) for premise in PREMISES.values()):
             heard.append(Row("", check.text, check.status, check.source, _OWN))
     return tuple(sorted(heard, key=lambda row: row.status is not _VIOLATED))
-
-
-def _kind(assumption: Assumption) -> Premise | None:
-    return next((p for p in PREMISES.values() if p.names(assumption)), None)
 
 
 def _general(plan: Node, *, sampled: bool) -> list[str]:

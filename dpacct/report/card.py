@@ -10,9 +10,10 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from dpacct.answer.shown import interval
+from dpacct.declare.rounding import up
 from dpacct.report.about import About
-from dpacct.report.rounding import interval, up
-from dpacct.report.words import NEIGHBOURS, branches, uncovered, version
+from dpacct.report.words import PROTECTS, branches, uncovered, version
 
 if TYPE_CHECKING:
     from dpacct.report.report import Report
@@ -72,7 +73,7 @@ def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
         **{path: said[key] for path, key in _FIELDS.items() if key in said},
         "privacy_loss.privacy_unit": f"{unit}-level",
         "privacy_loss.privacy_unit_details": _block(
-            f"Adjacency {answer.adjacency}: {NEIGHBOURS[answer.adjacency].format(unit=unit)}.",
+            f"Adjacency {answer.adjacency}: {PROTECTS[answer.adjacency].format(unit=unit)}.",
             f"One {unit} is {about.unit}." if about.unit else "",
         ),
         "privacy_loss.privacy_parameters": _parameters(report),

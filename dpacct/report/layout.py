@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpacct.answer.shown import interval, is_bound, safe
+from dpacct.declare.rounding import up
 from dpacct.report import contents
 from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
-from dpacct.report.rounding import interval, is_bound, safe, up
 from dpacct.report.sources import works
 from dpacct.report.words import branches, uncovered
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
+from dpacct.answer.shown import is_bound
 from dpacct.declare.domain import PURE_DELTA
 from dpacct.declare.number import Number, text
 from dpacct.errors import InvalidArgument
 from dpacct.report.about import About
 from dpacct.report.assumptions import Row, read_declared
 from dpacct.report.document import ReportSection
-from dpacct.report.rounding import is_bound
 from dpacct.report.words import caveat, statement
 from dpacct.vocabulary import Assumption, AssumptionStatus
 

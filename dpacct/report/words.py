@@ -1,4 +1,4 @@
-"""A plan in words, and drawn: read off its saved form, so a node of any kind has a description."""
+"""A plan in words, and drawn: read off its saved form and the declarations of what it is made of."""
 
 from __future__ import annotations
 
@@ -7,57 +7,45 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpacct.declare.number import exact
+from dpacct.declare.rounding import near, up
 from dpacct.errors import Unsupported
-from dpacct.report.about import About
-from dpacct.report.rounding import up
 from dpacct.vocabulary import Adjacency, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.declare.record import Parameter
+    from dpacct.mechanisms.mechanism import Mechanism
+    from dpacct.report.about import About
+    from dpacct.sampling.sampled import Sampler
     from dpacct.tree import Node
 
 
 Saved = Mapping[str, Any]
-# How each kind of node is called; a kind that is not here is called by its name and numbers.
-_LEAVES = {
-    "gaussian": "the Gaussian mechanism",
-    "laplace": "the Laplace mechanism",
-    "staircase": "the staircase mechanism",
-    "discrete-gaussian": "the discrete Gaussian mechanism",
-    "discrete-laplace": "the discrete Laplace (geometric) mechanism",
-    "randomized-response": "randomised response",
-    "local-randomizer": "a local randomiser",
-    "exponential": "the exponential mechanism",
-    "shuffle": "a shuffle of messages",
-    "pure-dp": "a mechanism known only by its epsilon",
-    "approx-dp": "a mechanism known only by its epsilon and delta",
-    "zcdp": "a mechanism known only by its zero-concentrated DP",
-}
-_SAMPLES = {
-    "poisson": "on a Poisson sample of rate {rate}",
-    "without-replacement": "on a random subset of fixed size, share {rate}",
-    "participation": "run with probability {rate}",
-    "records-per-user": "on {records} records of a user, each by its own coin of rate {rate}",
-    "balls-in-bins": "in an epoch of {bins} steps, each unit in one of them at random",
-}
 _WORDS = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
 _MOST_TOLD, _MOST_DRAWN = 8, 100  # parts of a composition in the sentence, and in the tree
 _LONG = 10  # characters beyond which a number is rounded for a reader; the plan's JSON has all
-_NUMBERS = {
-    "sigma": "sigma {} (standard deviation / sensitivity)",
-    "noise_multiplier": "noise multiplier {} (standard deviation / clip)",
-    "clip": "clip {}",
-    "b": "b {} (scale / sensitivity)",
-    "eps0": "epsilon {} of one release",
-    "nu": "nu {}",
-    "k": "{} answers",
-    "clients": "{} clients",
-    "scale": "scale {}",
-    "sensitivity": "sensitivity {}",
-    "rho": "rho {}",
-    "epsilon": "epsilon {}",
-    "delta": "delta {}",
-}
+
+
+def _mechanism(saved: Saved) -> type[Mechanism] | None:
+    """What a leaf of that kind was declared as; None for a node that is no mechanism."""
+    from dpacct.mechanisms.mechanism import Mechanism
+
+    return next((kind for kind in _below(Mechanism) if kind.kind == saved["node"]), None)
+
+
+def _sampler(saved: Saved) -> type[Sampler] | None:
+    from dpacct.sampling.sampled import Sampler
+
+    return next((kind for kind in _below(Sampler) if kind.kind == saved["node"]), None)
+
+
+def _below(base: Any) -> Iterator[Any]:
+    """All subclasses that have a kind."""
+    for each in base.__subclasses__():
+        yield from _below(each)
+        if "kind" in vars(each):
+            yield each
 
 
 @dataclass(frozen=True)
@@ -89,102 +77,126 @@ def branches(plan: Node) -> Branch:
     >>> plan = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000
     >>> print(*branches(plan).lines(), sep="\n")
     1000 times, afresh each time
-    └─ on a Poisson sample of rate 0.01
-       └─ the Gaussian mechanism: sigma 1.1 (standard deviation / sensitivity)
+    └─ each record in a step with probability 1 %
+       └─ Gaussian noise: sigma 1.1 (standard deviation / sensitivity)
     """
     try:
-        return _branch(plan.to_dict(), {})
+        return _branch(plan.to_dict(), {}, str(plan.unit))
     except Unsupported:  # made of a function, which has no saved form
         return Branch(str(plan))
 
 
-def phrase(plan: Node) -> str:
-    """The plan as part of a sentence.
+def phrase(plan: Node, *, sizes: bool = True) -> str:
+    """The plan as part of a sentence; without `sizes`, what is added and not how much of it.
 
     >>> import dpacct as dp
     >>> phrase(dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000)
-    '1000 releases of the Gaussian mechanism (sigma 1.1), each on a Poisson sample of rate 0.01'
+    '1,000 steps of Gaussian noise (sigma 1.1), each record in a step with probability 1 %'
     """
     try:
-        return _phrase(plan.to_dict())
+        return _phrase(plan.to_dict(), str(plan.unit), sizes)
     except Unsupported:
         return str(plan)
 
 
-def _branch(saved: Saved, declared: Saved) -> Branch:
-    """The part as a branch; `known` is what was declared further out."""
+def trusted(plan: Node) -> tuple[str, ...]:
+    """What must be true of the data and of who loads them, in words of who trains."""
+
+    def walk(saved: Saved) -> Iterator[str]:
+        inside = saved.get("parts") or (
+            [saved["of"]] if isinstance(saved.get("of"), Mapping) else []
+        )
+        for part in inside:
+            yield from walk(part)
+        declared = _mechanism(saved) or _sampler(saved)
+        if declared is not None:
+            yield declared.trust
+
+    try:
+        texts = dict.fromkeys(text for text in walk(plan.to_dict()) if text)
+    except Unsupported:
+        return ()
+    clipped = (
+        "gradients: per example" if plan.unit == "record" else "all of it together, not by record"
+    )
+    return tuple(text.format(unit=plan.unit, how=clipped) for text in texts)
+
+
+def _branch(saved: Saved, declared: Saved, unit: str) -> Branch:
+    """The part as a branch; `declared` is what was said further out."""
     kind = saved["node"]
     if kind == "under":
         new = {key: saved[key] for key in _WORDS if saved.get(key) not in (None, declared.get(key))}
-        inner = _branch(saved["of"], {**declared, **new})
+        inner = _branch(saved["of"], {**declared, **new}, unit)
         label = ", ".join(_WORDS[key].format(word) for key, word in new.items())
         return Branch(label, (inner,)) if label else inner
-    if kind == "repeat":
-        return Branch(
-            f"{saved['steps']} times, afresh each time", (_branch(saved["of"], declared),)
-        )
     if kind == "compose":
-        parts = tuple(_branch(part, declared) for part in saved["parts"][:_MOST_DRAWN])
+        parts = tuple(_branch(part, declared, unit) for part in saved["parts"][:_MOST_DRAWN])
         more = len(saved["parts"]) - len(parts)
         parts += (Branch(f"and {more} more, which the JSON form lists"),) if more else ()
         return Branch("one after the other", parts)
-    if kind == "held":
-        return Branch(f"on the sample {saved['name']}", (_branch(saved["of"], declared),))
     if isinstance(saved.get("of"), Mapping):
-        return Branch(_sample(saved), (_branch(saved["of"], declared),))
-    numbers = ", ".join(_numbers(saved))
+        label = _sample(saved, unit)
+        if kind == "repeat":
+            label = f"{saved['steps']} times, afresh each time"
+        elif kind == "held":
+            label = f"on the sample {saved['name']}"
+        return Branch(label, (_branch(saved["of"], declared, unit),))
+    numbers = ", ".join(f"{said}{means}" for said, means in _numbers(saved))
     return Branch(_leaf(saved) + (f": {numbers}" if numbers else ""))
 
 
-def _phrase(saved: Saved, times: int = 1) -> str:
+def _phrase(saved: Saved, unit: str, sizes: bool, times: int = 1) -> str:
     kind = saved["node"]
     if kind == "under":
-        return _phrase(saved["of"], times)
+        return _phrase(saved["of"], unit, sizes, times)
     if kind == "compose":
-        phrases = "; then ".join(_phrase(part) for part in saved["parts"][:_MOST_TOLD])
+        parts = (_phrase(part, unit, sizes) for part in saved["parts"][:_MOST_TOLD])
         more = len(saved["parts"]) - _MOST_TOLD
-        phrases += f"; then {more} more parts" if more > 0 else ""
-        return f"{times} rounds of ({phrases})" if times > 1 else phrases
+        phrases = "; then ".join(parts) + (f"; then {more} more parts" if more > 0 else "")
+        return f"{times:,} rounds of ({phrases})" if times > 1 else phrases
     if kind == "held":
-        return f"{_phrase(saved['of'], times)} (the sample {saved['name']})"
+        return f"{_phrase(saved['of'], unit, sizes, times)} (the sample {saved['name']})"
     if kind == "repeat":
-        return _phrase(saved["of"], times * int(saved["steps"]))
+        return _phrase(saved["of"], unit, sizes, times * int(saved["steps"]))
+    steps = f"{times:,} step{'' if times == 1 else 's'}"
     if isinstance(saved.get("of"), Mapping):
-        inner = _phrase(saved["of"])
+        inner, drawn = _phrase(saved["of"], unit, sizes), _sample(saved, unit)
         if saved["of"]["node"] in ("repeat", "compose"):
-            head = f"{times} rounds, each " if times > 1 else "one round "
-            return f"{head}{_sample(saved)}: {inner}"
-        inner = inner.removeprefix("one release of ")
-        head = f"{times} releases of " if times > 1 else "one release of "
-        return f"{head}{inner}, {'each ' if times > 1 else ''}{_sample(saved)}"
-    numbers = ", ".join(text.partition(" (")[0] for text in _numbers(saved))
-    name = _leaf(saved) + (f" ({numbers})" if numbers else "")
-    return f"{times} releases of {name}" if times > 1 else f"one release of {name}"
+            rounds = steps.replace("step", "round")
+            return f"{rounds}, {drawn.replace('a step', 'a round')}: {inner}"
+        return f"{steps} of {inner.removeprefix('1 step of ')}, {drawn}"
+    numbers = ", ".join(said for said, _ in _numbers(saved)) if sizes else ""
+    return f"{steps} of {_leaf(saved)}" + (f" ({numbers})" if numbers else "")
 
 
-def _sample(saved: Saved) -> str:
-    kind = str(saved["node"])
-    return _SAMPLES.get(kind, f"under {kind} of rate {{rate}}").format(
-        rate=saved.get("rate", "unknown")
-    )
+def _sample(saved: Saved, unit: str) -> str:
+    declared = _sampler(saved)
+    if declared is None:
+        return f"under {saved['node']}"
+    said = {name: _short(saved[name]) for name in saved if name not in ("node", "of", "schema")}
+    rate = exact(saved.get("rate"))
+    said |= {} if rate is None else {"rate": f"{near(100 * rate, 6)} %"}
+    return declared.drawn.format(unit=unit, **said)
 
 
 def _leaf(saved: Saved) -> str:
-    kind = str(saved["node"])
-    return _LEAVES.get(kind, f"the mechanism {kind!r}")
+    declared = _mechanism(saved)
+    return (declared.label if declared else "") or f"the mechanism {saved['node']!r}"
 
 
-def _numbers(saved: Saved) -> list[str]:
-    """The numbers of a leaf; lists (of a custom mechanism) are given by their length."""
-    numbers = []
+def _numbers(saved: Saved) -> Iterator[tuple[str, str]]:
+    """The numbers of a leaf, each with its meaning; lists (of a custom mechanism) by their length."""
+    declared = _mechanism(saved)
+    parameters: Mapping[str, Parameter[Any]] = declared.parameters if declared else {}
     for name, value in saved.items():
         if name in ("node", "schema") or value is None or (name, value) == ("rate", "1"):
             continue
         if isinstance(value, list | dict):
-            numbers.append(f"{name} of {len(value)} entries")
-        else:
-            numbers.append(_NUMBERS.get(name, f"{name} {{}}").format(_short(value)))
-    return numbers
+            yield f"{name} of {len(value)} entries", ""
+            continue
+        means = f" ({parameters[name].means})" if name in parameters else ""
+        yield f"{name.replace('_', ' ')} {_short(value)}", means
 
 
 def _short(value: object) -> str:
@@ -198,11 +210,12 @@ def _short(value: object) -> str:
 
 DIGITS = 4
 """Digits of epsilon and delta in the sentence, rounded up."""
-NEIGHBOURS = {
-    Adjacency.ADD_REMOVE: "one data set has one {unit} more than the other",
-    Adjacency.REPLACE_ONE: "one {unit} of one data set is exchanged for another",
-    Adjacency.ZERO_OUT: "the contribution of one {unit} is replaced by zero",
+PROTECTS = {
+    Adjacency.ADD_REMOVE: "one {unit}, added or removed",
+    Adjacency.REPLACE_ONE: "one {unit}, exchanged for another",
+    Adjacency.ZERO_OUT: "one {unit}, its contribution replaced by zero",
 }
+"""Which difference between two data sets stays hidden."""
 _GRADES = {
     Strength.PROVED: "proved with interval arithmetic",
     Strength.CONVERGED: "computed by two agreeing methods",
@@ -224,7 +237,7 @@ def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = Tr
     if delta:
         private = f"({epsilon}, {up(delta, DIGITS)})-differentially private"
     unit = str(answer.unit)
-    neighbours = NEIGHBOURS[answer.adjacency].format(unit=unit)
+    neighbours = PROTECTS[answer.adjacency].format(unit=unit)
     whose = f", one {unit} being {about.unit}" if about.unit else ""
     viewer = f" against {about.viewer}" if about.viewer else ""
     assert answer.tree is not None

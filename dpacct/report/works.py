@@ -7,7 +7,6 @@ work is recognised in a citation by its authors, or by its title.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -121,37 +120,19 @@ def _spelt_out(citation: str) -> tuple[Work, ...]:
     return (Work(key, authors, match["title"], int(match["year"]), match["venue"].strip()),)
 
 
-# Combining marks in the order of their LaTeX accents, and letters that are no letter with a mark.
-_ACCENTS = dict(
-    zip(
-        "\u0300\u0301\u0302\u0303\u0308\u030b\u030a\u030c\u0306\u0304\u0307\u0327\u0328\u0323",
-        "`'^~\"Hrvu=.ckd",
-        strict=True,
-    )
-)
-_LETTERS = dict(ø="o", Ø="O", ł="l", Ł="L", ß="ss", ı="i", æ="ae", Æ="AE", œ="oe", Œ="OE", þ="th")
-_SPECIAL = (
-    {letter: f"{{\\{name}}}" for letter, name in _LETTERS.items()}
-    | {letter: f"\\{letter}" for letter in "&%#_$"}
+_SPECIAL = str.maketrans(
+    {letter: f"\\{letter}" for letter in "&%#_$"}
     | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "—": "---", "’": "'"}
 )
 
 
 def latex(text: str) -> str:
-    r"""Text with its accents as LaTeX commands; letters that have none stay as they are.
+    r"""Text in which nothing is a command of LaTeX; letters are UTF-8, as every engine reads them.
 
-    >>> print(latex("Rényi & Müller, Erdős and Søren"))
-    R{\'e}nyi \& M{\"u}ller, Erd{\H o}s and S{\o}ren
+    >>> print(latex("Rényi & Müller"))
+    Rényi \& Müller
     """
-    out: list[str] = []
-    for letter in unicodedata.normalize("NFD", text):
-        accent = _ACCENTS.get(letter)
-        if accent and out:
-            space = " " if accent.isalpha() else ""
-            out[-1] = f"{{\\{accent}{space}{out[-1]}}}"
-        else:
-            out.append(_SPECIAL.get(letter, letter))
-    return unicodedata.normalize("NFC", "".join(out))
+    return text.translate(_SPECIAL)
 
 
 def entry(work: Work) -> str:

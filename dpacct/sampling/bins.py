@@ -30,6 +30,7 @@ class BallsInBins(Sampler, kind="balls-in-bins"):
     0.857985977
     """
 
+    drawn = "each {unit} in one of the {bins} steps of an epoch, at random"
     bins: Parameter[int] = Parameter(Integer(2, 1_000_000), "steps of an epoch", "T", kw_only=False)
     epochs: Parameter[int] = Parameter(
         Integer(1, 1_000_000), "passes over the same bins", default=1

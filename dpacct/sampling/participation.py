@@ -33,6 +33,7 @@ class Participation(Sampler, kind="participation"):
         RATE, "probability that the plan runs", "Q", kw_only=False
     )
     references = ()
+    drawn = "run with probability {rate}"
     drawing = "whether the plan runs is decided by a coin that does not depend on the data"
 
     def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:

@@ -28,6 +28,7 @@ class RecordsPerUser(Sampler, kind="records-per-user"):
     9.59963
     """
 
+    drawn = "{records} records of each {unit}, each in a step with probability {rate}"
     records: Parameter[int] = Parameter(Integer(1, 1000), "records of a user", "K", kw_only=False)
     rate: Parameter[Fraction] = Parameter(
         Real(0, 1), "probability that a record is in a step", "Q", kw_only=False

@@ -210,7 +210,7 @@ class SampledRelease(OnSample, Leaf):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The mechanism's, and how the sample is drawn."""
-        drawn = Assumption(self.sampler.drawing)
+        drawn = Assumption(self.sampler.drawing, id="sampling")
         return (*self.node.assumptions(adjacency), drawn)
 
     def citations(self) -> tuple[str, ...]:
@@ -246,7 +246,9 @@ class NestedRelease(OnSample, Leaf):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The plan's, and how the sample is drawn."""
-        drawn = Assumption(f"{self.sampler.drawing}; it is held while {self.node!r} runs")
+        drawn = Assumption(
+            f"{self.sampler.drawing}; it is held while {self.node!r} runs", id="sampling"
+        )
         return (*self.node.assumptions(adjacency), drawn)
 
     def citations(self) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ class Shuffle(Mechanism, kind="shuffle"):
     '0.11815'
     """
 
+    label = "a shuffle of messages"
     eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of each client's message")
     clients: Parameter[int] = Parameter(CLIENTS, "number of clients")
     k: Parameter[int | None] = Parameter(
@@ -104,7 +105,8 @@ class Shuffle(Mechanism, kind="shuffle"):
         ]
         if self.rate < 1:
             results.append("whether a client takes part is its own coin, and stays secret")
-        return tuple(map(Assumption, results))
+        ids = ("local", "shuffler", "sampling")
+        return tuple(Assumption(text, id=each) for text, each in zip(results, ids, strict=False))
 
     # --- questions: one shuffle has sharper answers than a composition of one
 

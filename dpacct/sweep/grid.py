@@ -7,19 +7,21 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, exp, floor, log, prod
 from typing import Any
 
+from dpacct.declare.domain import Integer, Real, Word
 from dpacct.declare.number import exact, fits, text
+from dpacct.declare.record import Parameter, Record
 from dpacct.errors import InvalidArgument
 
 MOST_POINTS = 1_000_000
 MOST_ROWS = 10_000_000
-SCALES = ("linear", "log")
+_ANY = Real(as_float=False)
 
 
 @dataclass(frozen=True)
@@ -56,51 +58,45 @@ class Axis:
         )
 
 
-def spread(
-    name: str, start: Fraction, stop: Fraction, points: int, scale: str, *, whole: bool
-) -> Axis:
-    """An axis of evenly spread numbers, both ends included.
+class Spread(Record):
+    """Evenly spread numbers, both ends included.
 
-    Linear steps are exact fractions; those of a logarithmic scale have twelve digits. The values of
-    a whole-numbered parameter are rounded, and each is kept once.
+    Linear steps are exact fractions; those of a logarithmic scale have twelve digits.
 
-    Args:
-        name: of the parameter.
-        start: the first value.
-        stop: the last one; may be the smaller.
-        points: how many, from 2 to a million.
-        scale: "linear" or "log".
-        whole: whether the parameter takes whole numbers only.
-
-    Raises:
-        InvalidArgument: no such axis.
-
-    >>> spread("rate", Fraction(1, 10), Fraction(1, 2), 3, "linear", whole=False).values
+    >>> Spread(**{"from": "0.1", "to": "1/2", "points": 3}).axis("rate", whole=False).values
     ('0.1', '0.3', '0.5')
-    >>> spread("steps", Fraction(1), Fraction(10000), 5, "log", whole=True).values
-    ('1', '10', '100', '1000', '10000')
     """
-    if scale not in SCALES:
-        raise InvalidArgument(f"axis {name}: scale must be linear or log, got {scale[:40]!r}")
-    if not 2 <= points <= MOST_POINTS:
-        message = f"axis {name}: points must be from 2 to {MOST_POINTS}, got {points}"
-        raise InvalidArgument(message, argument=name)
-    if start == stop:
-        raise InvalidArgument(f"axis {name}: from and to must differ, got {text(start)} twice")
-    if scale == "log":
-        if min(start, stop) <= 0:
-            message = f"axis {name}: both ends of a log scale must be above 0, got {text(min(start, stop))}"
+
+    start: Parameter[Fraction] = Parameter(_ANY, "its first value", alias="from")
+    stop: Parameter[Fraction] = Parameter(_ANY, "its last value", alias="to")
+    points: Parameter[int] = Parameter(Integer(2, MOST_POINTS), "how many")
+    scale: Parameter[str] = Parameter(Word("linear", "log"), "of the values", default="linear")
+
+    def axis(self, name: str, *, whole: bool) -> Axis:
+        """The axis of that name; whole values are rounded, and each is kept once.
+
+        Raises `InvalidArgument` where there is none.
+        """
+        start, stop, points = self.start, self.stop, self.points
+        if start == stop:
+            message = f"axis {name}: from and to must differ, got {text(start)} twice"
             raise InvalidArgument(message, argument=name)
-        inner = [_between(start, stop, i / (points - 1)) for i in range(1, points - 1)]
-    else:
-        inner = [start + (stop - start) * i / (points - 1) for i in range(1, points - 1)]
-    numbers = [start, *inner, stop]
-    if whole:
-        # The ends stay as they are: whoever types a fraction shall be told by the command.
-        numbers = [start, *(Fraction(round(number)) for number in inner), stop]
-        low, high = ceil(min(start, stop)), floor(max(start, stop))
-        numbers[1:-1] = [n for n in numbers[1:-1] if low <= n <= high]
-    return Axis(name, tuple(dict.fromkeys(text(number) for number in numbers)), scale == "log")
+        if self.scale == "log":
+            least = min(start, stop)
+            if least <= 0:
+                message = (
+                    f"axis {name}: both ends of a log scale must be above 0, got {text(least)}"
+                )
+                raise InvalidArgument(message, argument=name)
+            inner = [_between(start, stop, i / (points - 1)) for i in range(1, points - 1)]
+        else:
+            inner = [start + (stop - start) * i / (points - 1) for i in range(1, points - 1)]
+        if whole:
+            # The ends stay as they are: whoever types a fraction shall be told by the command.
+            low, high = ceil(min(start, stop)), floor(max(start, stop))
+            inner = [Fraction(round(number)) for number in inner if low <= round(number) <= high]
+        values = dict.fromkeys(text(number) for number in (start, *inner, stop))
+        return Axis(name, tuple(values), self.scale == "log")
 
 
 def _between(start: Fraction, stop: Fraction, share: float) -> Fraction:
@@ -264,16 +260,20 @@ class Table:
         place = self.columns.index(name)
         return [row.cells[place] if row.cells else None for row in self.rows]
 
+    @property
+    def _names(self) -> list[str]:
+        return [*(axis.name for axis in self.grid.axes), *self.columns, "exit", "error"]
+
+    def _rows(self) -> Iterator[list[Cell]]:
+        none = (None,) * len(self.columns)
+        for number, row in enumerate(self.rows):
+            cells = none if row.code else row.cells
+            yield [*self.grid.point(number), *cells, row.code, row.error or None]
+
     def to_csv(self) -> str:
         """A header and a line for each row; numbers read back to the same floats."""
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        axes = [axis.name for axis in self.grid.axes]
-        writer.writerow([*axes, *self.columns, "exit", "error"])
-        empty = ("",) * len(self.columns)
-        for number, row in enumerate(self.rows):
-            cells = tuple(map(_written, row.cells)) if not row.code else empty
-            writer.writerow([*self.grid.point(number), *cells, row.code, row.error])
+        csv.writer(out, lineterminator="\n").writerows([self._names, *self._rows()])
         return out.getvalue()
 
     def to_dict(self) -> dict[str, Any]:
@@ -284,21 +284,7 @@ class Table:
             "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.grid.axes],
             "tied": [list(names) for names in self.grid.tied],
             "default_method": self.method or None,
-            "columns": [axis.name for axis in self.grid.axes] + [*self.columns, "exit", "error"],
-            "rows": [
-                [
-                    *self.grid.point(number),
-                    *(row.cells or (None,) * len(self.columns)),
-                    row.code,
-                    row.error or None,
-                ]
-                for number, row in enumerate(self.rows)
-            ],
+            "columns": self._names,
+            "rows": list(self._rows()),
             "failed": self.failed,
         }
-
-
-def _written(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    return repr(cell) if isinstance(cell, float) else str(cell)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpacct.declare import rounding as words
 from dpacct.papers.oracle import Comparison
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get
-from dpacct.report import rounding as words
 from dpacct.report.plots.chart import Axis, Band, Chart, Line, Mark, Stretch
 from dpacct.vocabulary import Side, Strength
 from figures.record import Row

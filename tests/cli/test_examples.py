@@ -14,7 +14,7 @@ from dpacct.cli.root import load, names, root
 from tests.cli.runner import PLAN, SWEEP, line, run
 from tests.structure.project import ROOT
 
-EXAMPLES = [example for name in names() for example in load(name).examples]
+EXAMPLES = [example for name in names() for example in load(name).declared.examples]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -43,8 +43,8 @@ def test_help_shows_the_examples(name: str) -> None:
     shown = line(f"{name} --help")
     assert shown.code == 0
     command = load(name)
-    assert command.examples, f"{name} has no example"
-    for example in command.examples:
+    assert command.declared.examples, f"{name} has no example"
+    for example in command.declared.examples:
         assert f"dpacct {example}\n" in shown.stdout
     assert "\\b" not in shown.stdout and "\b" not in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 110

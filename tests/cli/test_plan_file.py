@@ -87,14 +87,15 @@ def test_nested_steps(compose: Ask) -> None:
             "[[step]]\nsigma = 1\nrate = 1\nsampling = 'none'",
             "sampling none contradicts a",
         ),
-        ("[[step]]\nsigma = 1\nb = 1", "step 1: give mechanism"),
-        ("[[step]]\nmechanism = 'gaussian'\nb = 1", "gaussian takes either sigma or"),
+        ("[[step]]\nsigma = 1\nb = 1", "step 1: b is not a parameter of gaussian"),
+        ("[[step]]\nmechanism = 'gaussian'\nb = 1", "whose noise is given by sigma or noise"),
+        ("[[step]]\neps0 = 1", "step 1: eps0 needs mechanism, for it is a parameter of"),
         ("[[step]]\nmechanism = 'gauss'", "did you mean gaussian?"),
         (
             "[[step]]\nmechanism = 'laplace'",
-            "laplace takes either b or noise_multiplier (with clip), got none of them",
+            "give the Laplace noise by b (scale / sensitivity) or noise_multiplier (scale / clip)",
         ),
-        ("[[step]]\nrate = 0.5", "step 1: give mechanism"),
+        ("[[step]]\nrate = 0.5", "step 1: give the Gaussian noise by sigma"),
         (
             "[[step]]\nsigma = 1\n[[step.inner]]\nsigma = 1",
             "step 1: sigma belongs in one of the inner steps",
@@ -117,7 +118,7 @@ def test_nested_steps(compose: Ask) -> None:
         ("{", "plan"),
         ('{"schema": 1}', "plan"),
         ('{"schema": 99, "node": "gaussian", "sigma": "1"}', "schema"),
-        ("[[step]]" + "\n[[step.inner]]" * 3, "inner 1: give mechanism"),
+        ("[[step]]" + "\n[[step.inner]]" * 3, "inner 1: give the Gaussian noise by"),
         ("a=" + "[" * 5000, "is not TOML"),
     ],
 )

@@ -33,7 +33,7 @@ class Guarantee(Record):
 
     eps0: Parameter[Fraction] = Parameter(POSITIVE, "epsilon of one release", alias="epsilon")
     delta0: Parameter[Fraction] = Parameter(POSITIVE, "delta of one release", alias="delta")
-    label: Parameter[str] = Parameter(Text(), "what it is called", default="a guarantee")
+    title: Parameter[str] = Parameter(Text(), "what it is called", default="a guarantee")
 
 
 class Longer(Guarantee):
@@ -47,7 +47,7 @@ RECORDS: list[Record] = [
     Noise(noise_multiplier=2, clip="1/3", count=4),
     Noise(noise_multiplier=2),
     Guarantee(epsilon=1, delta="1e-9"),
-    Longer(epsilon=1, delta=2, label="it's", rounds=7),
+    Longer(epsilon=1, delta=2, title="it's", rounds=7),
 ]
 
 
@@ -80,11 +80,15 @@ def test_records_of_two_classes_differ() -> None:
 @pytest.mark.parametrize(
     ("wrong", "argument", "sentence"),
     [
-        ({}, "sigma", "Noise takes either sigma or noise_multiplier (with clip), got neither"),
-        ({"sigma": 1, "noise_multiplier": 2}, "sigma", "got both"),
-        ({"sigma": 1, "noise_multiplier": 2, "clip": 1}, "sigma", "got both"),
-        ({"sigma": 1, "clip": 1}, "clip", "got sigma and clip"),
-        ({"clip": 1}, "clip", "(with clip), got clip"),
+        ({}, "sigma", "give the Noise by sigma (std) or noise_multiplier (std / clip)"),
+        (
+            {"sigma": 1, "noise_multiplier": 2},
+            "sigma",
+            "do not go together: give sigma or noise_multiplier with clip",
+        ),
+        ({"sigma": 1, "noise_multiplier": 2, "clip": 1}, "sigma", "sigma and noise_multiplier do"),
+        ({"sigma": 1, "clip": 1}, "clip", "sigma and clip do not go together"),
+        ({"clip": 1}, "noise_multiplier", "clip needs noise_multiplier (std / clip)"),
         ({"sigma": 1, "count": 10}, "count", "count must be a whole number from 1 to 9, got 10"),
         ({"sigma": 1, "cuont": 1}, "cuont", "Noise takes no parameter cuont; did you mean count?"),
     ],
@@ -100,7 +104,7 @@ def test_what_does_not_go_together_is_one_sentence(
 
 
 def test_what_is_needed_and_missing_is_named() -> None:
-    with pytest.raises(InvalidArgument, match=r"^delta must be a number above 0, got None$"):
+    with pytest.raises(InvalidArgument, match=r"^delta must be given: delta of one release$"):
         Guarantee(epsilon=1)  # type: ignore[call-arg]
     for wrong in ((1, 2), (1,)):
         with pytest.raises(InvalidArgument, match="Guarantee takes nothing by position"):
@@ -119,7 +123,7 @@ def test_nothing_can_be_changed() -> None:
 
 
 def test_a_subclass_adds_to_what_it_inherits() -> None:
-    assert list(Longer.parameters) == ["epsilon", "delta", "label", "rounds"]
+    assert list(Longer.parameters) == ["epsilon", "delta", "title", "rounds"]
     assert Longer.parameters["epsilon"] is Guarantee.eps0
     assert (Longer.eps0.name, Longer.eps0.attribute) == ("epsilon", "eps0")
     assert Longer(epsilon=2, delta=1).eps0 == 2
@@ -128,7 +132,7 @@ def test_a_subclass_adds_to_what_it_inherits() -> None:
 def test_help_shows_the_constructor() -> None:
     shown = "(sigma=None, *, noise_multiplier=None, clip=None, count=1)"
     assert str(inspect.signature(Noise)) == shown
-    assert list(inspect.signature(Longer).parameters) == ["epsilon", "delta", "label", "rounds"]
+    assert list(inspect.signature(Longer).parameters) == ["epsilon", "delta", "title", "rounds"]
 
 
 def test_types_are_what_a_checker_derives(tmp_path: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dpacct.cli.screens import KNOWN, PROTECTS
+from dpacct.cli.screens import KNOWN
+from dpacct.report.words import PROTECTS
 from dpacct.vocabulary import Adjacency, Side, Strength, Unit
 from tests.structure.project import ROOT
 

@@ -32,7 +32,6 @@ def read(text: str) -> dict[str, dict[str, str]]:
     for fields in results.values():
         for value in fields.values():
             assert value.count("{") == value.count("}")
-            assert value.isascii()
     return results
 
 
@@ -146,13 +145,8 @@ def test_refusals(word: str, wanted: str) -> None:
 
 
 def test_letters_beyond_ascii() -> None:
-    assert (
-        latex("Clément Rényi Šolc Çelik ñ") == r"Cl{\'e}ment R{\'e}nyi {\v S}olc {\c C}elik {\~n}"
-    )
-    names = latex("Erdős Åke İnci Søren Łukasz Groß Ståhl Dvořák Ağaoğlu")
-    assert names.startswith(r"Erd{\H o}s {\r A}ke {\.I}nci S{\o}ren {\L}ukasz Gro{\ss} St{\r a}hl")
-    assert names.isascii() and latex("a~b^c_d") == r"a\textasciitilde{}b\textasciicircum{}c\_d"
-    assert (
-        read(bibliography(all_works()))["mironov2017renyi"]["title"]
-        == r"{R{\'e}nyi Differential Privacy}"
-    )
+    """They stay as they are: every engine of today reads UTF-8."""
+    assert latex("Clément Erdős İnci Søren Łukasz") == "Clément Erdős İnci Søren Łukasz"
+    assert latex("a~b^c_d & 5 %") == r"a\textasciitilde{}b\textasciicircum{}c\_d \& 5 \%"
+    title = read(bibliography(all_works()))["mironov2017renyi"]["title"]
+    assert title == "{Rényi Differential Privacy}"

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.answer.shown import interval, is_bound
+from dpacct.declare.rounding import down, near, up
 from dpacct.report import contents
 from dpacct.report.contents import is_quick, must_bound, risks
-from dpacct.report.rounding import down, interval, is_bound, near, up
 from tests.report.plans import COINS, DELTA, FIXED, NESTED, OPAQUE, SGD, example, report
 
 NUMBERS = re.compile(r"\(([\d.e-]+), ([\d.e-]+)\)-differentially private")
@@ -55,8 +56,8 @@ def test_the_sentence_rounds_up_and_not_far(name: str) -> None:
 def test_the_sentence_says_unit_adjacency_mechanism_and_version() -> None:
     statement = report().statement
     assert "client-level under add-remove adjacency" in statement
-    assert "100 releases of the Gaussian mechanism (sigma 1.1)" in statement
-    assert "each on a Poisson sample of rate 0.01" in statement
+    assert "100 steps of Gaussian noise (sigma 1.1)" in statement
+    assert "each client in a step with probability 1 %" in statement
     assert statement.count(". ") == 0 and statement.endswith(f"(dpacct {dp.__version__}).")
 
 

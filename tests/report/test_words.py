@@ -32,38 +32,38 @@ def test_every_plan_has_words_and_a_tree(plan: dp.Node) -> None:
     assert "{" not in phrase(plan) and phrase(plan)
     total = sum(count for _, count in plan.releases())
     if isinstance(plan.to_dict().get("steps"), int) and plan.to_dict()["of"]["node"] == "laplace":
-        assert phrase(plan).startswith(f"{total} releases of the Laplace")
+        assert phrase(plan).startswith(f"{total:,} step{'' if total == 1 else 's'} of Laplace")
 
 
 @pytest.mark.parametrize(
     ("plan", "wanted"),
     [
-        (dp.Laplace(b=2), "one release of the Laplace mechanism (b 2)"),
-        (dp.Laplace(b=2) * 7, "7 releases of the Laplace mechanism (b 2)"),
+        (dp.Laplace(b=2), "1 step of Laplace noise (b 2)"),
+        (dp.Laplace(b=2) * 7, "7 steps of Laplace noise (b 2)"),
         (
             dp.Poisson("1/3")(dp.Gaussian(sigma=1) * 5) * 4,
-            "4 rounds, each on a Poisson sample of rate 1/3: 5 releases of the Gaussian mechanism"
+            "4 rounds, each record in a round with probability 33.3333 %: 5 steps of Gaussian noise"
             " (sigma 1)",
         ),
         (
             dp.WithoutReplacement("0.5")(dp.Gaussian(noise_multiplier=2, clip=3)).under(
                 unit="user"
             ),
-            "one release of the Gaussian mechanism (noise multiplier 2, clip 3), on a random subset of"
-            " fixed size, share 0.5",
+            "1 step of Gaussian noise (noise multiplier 2, clip 3), each on a random 50 % of the users,"
+            " of fixed size",
         ),
         (
             dp.Gaussian(sigma=2.123456789012345),
-            "one release of the Gaussian mechanism (sigma about 2.12346)",
+            "1 step of Gaussian noise (sigma about 2.12346)",
         ),
         (
             (dp.Laplace(b=1) + dp.PureDP(epsilon=1)) * 3,
-            "3 rounds of (one release of the Laplace mechanism (b 1); then one release of a mechanism"
-            " known only by its epsilon (epsilon 1))",
+            "3 rounds of (1 step of Laplace noise (b 1); then 1 step of a mechanism known only by its"
+            " epsilon (epsilon 1))",
         ),
         (
             dp.Poisson("0.1").draw("S")(dp.Gaussian(sigma=3)) * 2,
-            "2 releases of the Gaussian mechanism (sigma 3), each on a Poisson sample of rate 0.1 (the"
+            "2 steps of Gaussian noise (sigma 3), each record in a step with probability 10 % (the"
             " sample S)",
         ),
     ],

@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "risk": COMPOSE | {"risk"},
     "federated": COMPOSE | {"federated", "papers"},
     "papers": SAMPLED | {"compose", "papers"} | PUBLIC,
-    "report": REPORT | {"papers"},
+    "report": REPORT | {"papers", "sweep"},
     "auditing": REPORT | {"auditing"},
     "sweep": FOUNDATION | {"sweep"},
     "cli": REPORT | {"risk", "auditing", "federated", "papers", "ledger", "sweep", "cli"} | PUBLIC,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 
 from dpacct.declare.number import number
 from dpacct.errors import InvalidArgument
-from dpacct.sweep.grid import Axis, Grid, spread
+from dpacct.sweep.grid import Axis, Grid, Spread
+
+
+def spread(name: str, start: Any, stop: Any, points: int, scale: str, *, whole: bool) -> Axis:
+    said = {"from": start, "to": stop, "points": points, "scale": scale}
+    return Spread(**said).axis(name, whole=whole)
+
 
 positive = st.fractions(Fraction(1, 10**9), 10**9, max_denominator=10**9)
 any_number = st.fractions(-(10**6), 10**6, max_denominator=10**6)
@@ -62,9 +69,9 @@ def test_whole_parameters_get_whole_values_once(a: int, b: int, count: int, scal
     [
         ((Fraction(0), Fraction(1), 3, "log"), "must be above 0"),
         ((Fraction(-1), Fraction(1), 3, "log"), "must be above 0"),
-        ((Fraction(1), Fraction(2), 1, "log"), "points must be from 2"),
-        ((Fraction(1), Fraction(2), 10**7, "log"), "points must be from 2"),
-        ((Fraction(1), Fraction(2), 3, "cubic"), "linear or log"),
+        ((Fraction(1), Fraction(2), 1, "log"), "points must be a whole number from 2"),
+        ((Fraction(1), Fraction(2), 10**7, "log"), "points must be a whole number from 2"),
+        ((Fraction(1), Fraction(2), 3, "cubic"), "one of linear or log"),
         ((Fraction(1), Fraction(10**400), 3, "log"), "range of floats"),
     ],
 )

@@ -179,16 +179,16 @@ GOOD = 'command = "eps"\n[fixed]\ndelta = 1e-5\nsigma = 1\n[axes]\n'
         ('command = "eps"\nfoo = 1', "unknown key 'foo'"),
         ('command = "eps"', "has no axes"),
         ('command = "eps"\naxes = 3', "must be a table"),
-        (GOOD + "sigma = [1]", "both fixed and an axis"),
+        (GOOD + "sigma = [1]", "are one option"),
         (GOOD + "sigmo = [1]", "has no option 'sigmo'; did you mean sigma?"),
         (GOOD + "steps = []", "must have a value"),
         (GOOD + "steps = [1, 1]", "each value once"),
         (GOOD + "steps = 5", "must be a list of values, or a table"),
-        (GOOD + "steps = {from = 1}", "needs to"),
+        (GOOD + "steps = {from = 1}", "to must be given"),
         (GOOD + "steps = {from = 1, to = 5, points = 1}", "points must be a whole number"),
         (
             GOOD + "steps = {from = 1, to = 5, points = 3, scale = 'x'}",
-            "scale must be linear or log",
+            "scale must be one of linear or log",
         ),
         (GOOD + "steps = {from = 0, to = 5, points = 3, scale = 'log'}", "must be above 0"),
         (GOOD + "steps = {from = nan, to = 5, points = 3}", "from must be a number"),
@@ -205,7 +205,7 @@ GOOD = 'command = "eps"\n[fixed]\ndelta = 1e-5\nsigma = 1\n[axes]\n'
             'command = "compare"\n[fixed]\ndelta = 1e-5\n[axes]\nsigma = [1]',
             "say which to keep, such as",
         ),
-        ('command = "eps"\n[axes]\nsigma = [1]', "needs --delta"),
+        ('command = "eps"\n[axes]\nsigma = [1]', "--delta must be given"),
     ],
 )
 def test_nonsense_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:

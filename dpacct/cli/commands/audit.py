@@ -11,7 +11,7 @@ from dpacct.cli.failure import ExitStatus
 from dpacct.cli.output import Result, payload
 from dpacct.declare.domain import PURE_DELTA, SEED, Real, Text, Word
 from dpacct.declare.number import NotANumber, number
-from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.declare.record import Maybe, Parameter, Several, Usage
 from dpacct.declare.words import Meaning
 
 if TYPE_CHECKING:
@@ -30,17 +30,11 @@ class Audit(Command):
     file: Parameter[str] = Parameter(
         File(), "scores and whether each canary was in", "SCORES", kw_only=False
     )
-    against: Parameter[str | None] = Parameter(
-        File(),
-        "a plan file: its epsilon and its trade-off curve are compared",
-        "PLAN",
-        default=None,
+    against: Parameter[str | None] = Maybe(
+        File(), "a plan file: its epsilon and its trade-off curve are compared", "PLAN"
     )
-    delta: Parameter[Fraction | None] = Parameter(
-        PURE_DELTA,
-        "at which epsilon is bounded; default: the plan file's, else 1e-5",
-        "D",
-        default=None,
+    delta: Parameter[Fraction | None] = Maybe(
+        PURE_DELTA, "at which epsilon is bounded; default: the plan file's, else 1e-5", "D"
     )
     confidence: Parameter[Fraction] = Parameter(
         Real(0, 1), "of all bounds with confidence together", "C", default=Fraction(95, 100)
@@ -72,11 +66,10 @@ class Audit(Command):
     seed: Parameter[int] = Parameter(
         SEED, "of the bootstrap and of the held-out half", "S", default=0
     )
-    output: Parameter[str | None] = Parameter(
+    output: Parameter[str | None] = Maybe(
         File(),
         "also a picture of the error rates beside what is proven: .png, .svg, .pdf, or .csv, .json",
         "FILE",
-        default=None,
         also=("save",),
     )
     headings = dict.fromkeys(("output",), "Output")
@@ -90,8 +83,8 @@ class Audit(Command):
         """Audit."""
         from dpacct.auditing.audit import audit
         from dpacct.auditing.scores import read_csv
-        from dpacct.cli.picture import writable, write
-        from dpacct.cli.stated_plan import read_stated
+        from dpacct.cli.federated_plan import read_stated
+        from dpacct.cli.picture import writable, write_chart
 
         path = None if self.output is None else writable(self.output)
         plan = None if self.against is None else read_stated(self.against)
@@ -114,7 +107,7 @@ class Audit(Command):
             seed=self.seed,
         )
         if path is not None:
-            write(result.chart(), payload(self.name, result.to_dict()), path)
+            write_chart(result.chart(), payload(self.name, result.to_dict()), path)
         return Result(
             result.to_dict,
             lambda: _lines(result),
@@ -139,8 +132,8 @@ def _thresholds(said: str) -> str | list[float]:
 
 def _lines(found: Found) -> Iterator[str]:
     """The first screen."""
-    from dpacct.cli.screens import KNOWN, labelled, protected
-    from dpacct.cli.text import aligned, rounded
+    from dpacct.cli.screens import KNOWN, aligned, labelled, protected
+    from dpacct.declare.rounding import rounded
 
     ins, outs = found.scores.sizes
     proven, sure = found.proven, f"{100 * found.confidence:g} %"

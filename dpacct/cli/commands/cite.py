@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command, File
+from dpacct.cli.failure import in_utf8
 from dpacct.cli.output import Result, write_file
 from dpacct.declare.domain import Text, did_you_mean
 from dpacct.declare.number import shown
-from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.declare.record import Maybe, Parameter, Several, Usage
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -31,9 +33,7 @@ class Cite(Command):
         default=(),
         kw_only=False,
     )
-    output: Parameter[str | None] = Parameter(
-        File(), "write the BibTeX to a file instead", "FILE", default=None
-    )
+    output: Parameter[str | None] = Maybe(File(), "write the BibTeX to a file instead", "FILE")
     examples = (
         "cite plan.toml",
         "cite dp_fed_ls.theorem1 dong2019",
@@ -76,7 +76,11 @@ class Cite(Command):
             ]
             return {"entries": entries, "used": used}
 
-        return Result(body, lambda: [text] if self.output is None else [])
+        def lines() -> list[str]:
+            in_utf8(sys.stdout)
+            return [text] if self.output is None else []
+
+        return Result(body, lines)
 
 
 def _sources(word: str) -> list[Source]:
@@ -105,7 +109,7 @@ def _sources(word: str) -> list[Source]:
 
 def _plan(path: str) -> list[Source]:
     """The mechanisms of a plan, and the basis of the answer to its question."""
-    from dpacct.cli.stated_plan import read_stated
+    from dpacct.cli.federated_plan import read_stated
     from dpacct.report.sources import of_answer, source
 
     file = read_stated(path)

@@ -49,8 +49,17 @@ class Compare(Command):
     def _lines(
         self, answers: tuple[Answer, ...], gaps: list[float | None], stated: Stated
     ) -> list[str]:
-        from dpacct.cli.screens import KNOWN, in_words, labelled, noted, protected, short, wrapped
-        from dpacct.cli.text import aligned, relation, safe_number
+        from dpacct.answer.shown import relation, safe_number
+        from dpacct.cli.screens import (
+            KNOWN,
+            aligned,
+            in_words,
+            labelled,
+            noted,
+            protected,
+            short,
+            wrapped,
+        )
 
         first = answers[0]
         rows = [
@@ -66,7 +75,7 @@ class Compare(Command):
         asked = {"epsilon": self.epsilon, "delta": self.delta}
         at = " and ".join(f"{k} {short(v)}" for k, v in asked.items() if v is not None)
         lines = [f"{first.quantity} by {len(answers)} methods    at {at}"]
-        lines += wrapped(in_words(stated, first))
+        lines += wrapped(in_words(first, sizes=None in asked.values()))
         lines += aligned(
             ("method", first.quantity, f"beside {first.method}", "what it is", "time"), rows
         )

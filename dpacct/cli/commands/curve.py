@@ -11,8 +11,8 @@ from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result, payload
 from dpacct.cli.question import METHOD
 from dpacct.cli.words import sizes
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Flag, Integer, Real, Word
-from dpacct.declare.record import Exclusive, Parameter, Several, Usage
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Word
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Several, Switch, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import NotCertified
 
@@ -45,18 +45,11 @@ class Curve(Command):
         " from exact, over delta",
         default="profile",
     )
-    points: Parameter[int | None] = Parameter(
-        Integer(2, 100_000),
-        "how many: default 101, for steps and gap 41, for noise 25",
-        "N",
-        default=None,
+    points: Parameter[int | None] = Maybe(
+        Integer(2, 100_000), "how many: default 101, for steps and gap 41, for noise 25", "N"
     )
-    start: Parameter[Fraction | None] = Parameter(
-        EPSILON, "where the axis begins", "X", default=None, alias="from"
-    )
-    stop: Parameter[Fraction | None] = Parameter(
-        EPSILON, "where the axis ends", "X", default=None, alias="to"
-    )
+    start: Parameter[Fraction | None] = Maybe(EPSILON, "where the axis begins", "X", alias="from")
+    stop: Parameter[Fraction | None] = Maybe(EPSILON, "where the axis ends", "X", alias="to")
     methods: Parameter[tuple[str, ...]] = Several(
         METHOD.domain,
         "as often as you like, one curve for each; default: auto for a profile; exact, rdp and clt for"
@@ -65,20 +58,17 @@ class Curve(Command):
         default=(),
         alias="method",
     )
-    output: Parameter[str | None] = Parameter(
+    output: Parameter[str | None] = Maybe(
         File(),
         "write to a file instead of stdout: .png, .svg or .pdf for a picture, .csv or .json",
         "FILE",
-        default=None,
     )
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()
-    as_csv: Parameter[bool] = Parameter(
-        Flag(), "CSV also on a terminal, which gets a picture otherwise", default=False, alias="csv"
+    as_csv: Parameter[bool] = Switch(
+        "CSV also on a terminal, which gets a picture otherwise", alias="csv"
     )
-    as_text: Parameter[bool] = Parameter(
-        Flag(), "the terminal's picture also into a pipe", default=False, alias="text"
-    )
+    as_text: Parameter[bool] = Switch("the terminal's picture also into a pipe", alias="text")
     examples = (
         "curve --sigma 1.1 --rate 0.01 --steps 1000",
         "curve --sigma 1.1 --rate 0.01 --steps 1000 --kind rdp --json",
@@ -91,7 +81,7 @@ class Curve(Command):
 
     def answer(self) -> Result:
         """Compute, and write the file."""
-        from dpacct.cli.picture import in_terminal, shows_pictures, writable, write
+        from dpacct.cli.picture import in_terminal, shows_pictures, writable, write_chart
 
         if self.as_json + self.as_csv + self.as_text > 1:
             raise Exclusive("give one of --json, --csv and --text", argument="--json")
@@ -104,7 +94,7 @@ class Curve(Command):
             raise NotCertified(message, argument="--from")
         notes = [f"note: {line}." for line in (*notes, *made.gaps())]
         if path is not None:
-            write(made, payload(self.name, made.to_dict()), path)
+            write_chart(made, payload(self.name, made.to_dict()), path)
             notes += [] if self.as_json else [f"wrote {path}"]
 
         def lines() -> list[str]:

@@ -33,6 +33,4 @@ class Delta(AskedOfPlan):
 
         stated = self.stated()
         answer = self.ask(ask.Delta(self.epsilon), stated.plan(), beside=self.as_json)
-        return self.answered(
-            of_delta(answer, self.epsilon, stated), stated, {"epsilon": self.epsilon}
-        )
+        return self.answered(of_delta(answer, self.epsilon), stated, {"epsilon": self.epsilon})

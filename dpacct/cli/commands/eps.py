@@ -39,4 +39,4 @@ class Eps(AskedOfPlan):
 
         stated = self.stated()
         answer = self.ask(Epsilon(self.delta), stated.plan(), beside=self.as_json)
-        return self.answered(of_epsilon(answer, self.delta, stated), stated, {"delta": self.delta})
+        return self.answered(of_epsilon(answer, self.delta), stated, {"delta": self.delta})

@@ -7,18 +7,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dpacct.answer.shown import safe_number
 from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import Command, File, Group
 from dpacct.cli.federated_text import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.question import DETAILS, QUIET
-from dpacct.cli.screens import KNOWN, Screen, leading, of_epsilon, short
-from dpacct.cli.text import aligned, rounded, safe_number
-from dpacct.cli.toml_file import file_name
-from dpacct.declare.domain import Flag, Word
-from dpacct.declare.record import Exclusive, Parameter, Usage
+from dpacct.cli.screens import KNOWN, Screen, aligned, leading, of_epsilon, short
+from dpacct.cli.toml_file import contents, file_name, table_of
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch, Usage
+from dpacct.declare.rounding import Direction, rounded
 from dpacct.declare.words import Target
-from dpacct.report.rounding import Direction
 
 if TYPE_CHECKING:
     from dpacct.federated import UDPFL, FederatedPlan, Harmonized, Row
@@ -38,20 +37,11 @@ class Federated(Command):
         **dict.fromkeys(("algorithm",), "Plan"),
         **dict.fromkeys(("prove", "quiet", "details"), "Output"),
     }
-    path: Parameter[str | None] = Parameter(
-        File(), "the file", "[PLAN]", default=None, kw_only=False
-    )
-    algorithm: Parameter[str | None] = Parameter(
-        Word(*plans.algorithms()),
-        f"{', '.join(plans.algorithms())}; prifedsync unless given; udp-fl needs a plan file",
-        "NAME",
-        default=None,
-    )
+    path: Parameter[str | None] = Maybe(File(), "the file", "[PLAN]", kw_only=False)
+    algorithm: Parameter[str | None] = plans.algorithm()
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()
-    prove: Parameter[bool] = Parameter(
-        Flag(), "prifedsync: prove the two-level answer; takes some seconds", default=False
-    )
+    prove: Parameter[bool] = Switch("prifedsync: prove the two-level answer; takes some seconds")
     quiet: Parameter[bool] = QUIET
     details: Parameter[bool] = DETAILS
     examples = (
@@ -75,24 +65,22 @@ class Federated(Command):
 
     def answer(self) -> Result:
         """Account."""
-        path = self.path
-        settings = {} if path is None else plans.read_file(path)
-        typed = {name: value for name, value in self.typed.items() if value is not None}
-        target, delta = self.epsilon, self.delta
-        typed |= {} if target is None else {"epsilon": target}
-        typed |= {} if delta is None else {"delta": delta}
+        name = "" if self.path is None else file_name(self.path)
+        table = {} if self.path is None else table_of(contents(self.path), name)
+        settings = plans.settings_of(table, name)
+        line = {"algorithm": self.algorithm, "epsilon": self.epsilon, "delta": self.delta}
+        typed = {key: value for key, value in {**self.typed, **line}.items() if value is not None}
         if typed.keys() & set(plans.NOISE):  # the line's noise takes the place of the file's
-            settings = {name: value for name, value in settings.items() if name not in plans.NOISE}
-        settings |= typed
-        chosen = self.algorithm or settings.pop("algorithm", "prifedsync")
-        settings.pop("algorithm", None)
+            settings = {key: value for key, value in settings.items() if key not in plans.NOISE}
+        settings = {"algorithm": "prifedsync", **settings, **typed}
+        chosen = str(settings.pop("algorithm"))
         if self.prove and (chosen != "prifedsync" or "epsilon" in settings):
             wrong = "--prove is about the epsilon of prifedsync; the grade of other answers says what is"
             raise Exclusive(f"{wrong} proven", argument="--prove")
         if chosen == "udp-fl":
-            if path is None:
+            if not name:
                 raise Usage("udp-fl needs a plan file with [[client]] tables", argument="PLAN")
-            return _harmonized(plans.clients_of(settings, file_name(path)))
+            return _harmonized(plans.clients_of(settings, name))
         if "client" in settings:
             raise Usage(f"[[client]] belongs to udp-fl, not to {chosen}", argument="client")
         if "delta" not in settings:

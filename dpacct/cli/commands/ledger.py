@@ -9,7 +9,7 @@ from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.declare.domain import Text, one_of
 from dpacct.declare.number import shown
-from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.declare.record import Maybe, Parameter, Several, Usage
 from dpacct.errors import AssumptionViolated, LedgerDamaged
 
 if TYPE_CHECKING:
@@ -35,11 +35,8 @@ class LedgerFile(Command):
         kw_only=False,
         alias="words",
     )
-    mark: Parameter[str | None] = Parameter(
-        Text(),
-        "a mark noted earlier: refuse a file that was put back to before it",
-        "HASH",
-        default=None,
+    mark: Parameter[str | None] = Maybe(
+        Text(), "a mark noted earlier: refuse a file that was put back to before it", "HASH"
     )
     examples = (
         "ledger show run.ledger",

@@ -12,7 +12,7 @@ from dpacct.cli.output import Result
 from dpacct.cli.question import AskedOfPlan
 from dpacct.cli.words import sizes
 from dpacct.declare.domain import Domain, Real
-from dpacct.declare.record import Exclusive, Parameter, Usage
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import DpacctError, InvalidArgument
 
@@ -79,17 +79,13 @@ class Noise(AskedOfPlan):
 
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()
-    tpr: Parameter[Power | None] = Parameter(
+    tpr: Parameter[Power | None] = Maybe(
         POWER,
         "instead: no attack with false positive rate F has a true positive rate above T",
         "T@F",
-        default=None,
     )
-    advantage: Parameter[Fraction | None] = Parameter(
-        CHANCE,
-        "instead: no attack's true and false positive rates differ by more than A",
-        "A",
-        default=None,
+    advantage: Parameter[Fraction | None] = Maybe(
+        CHANCE, "instead: no attack's true and false positive rates differ by more than A", "A"
     )
     examples = (
         "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000",

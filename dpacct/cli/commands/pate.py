@@ -8,25 +8,25 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dpacct.answer.shown import grade, relation, safe_number
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.question import QUIET
-from dpacct.cli.screens import of_epsilon
-from dpacct.cli.text import aligned, grade, relation, rounded, safe_number
-from dpacct.declare.domain import POSITIVE, SEED, Flag, Integer, Real, Word
-from dpacct.declare.record import Parameter, Usage
+from dpacct.cli.screens import aligned, of_epsilon
+from dpacct.declare.domain import POSITIVE, SEED, Integer, Real, Word
+from dpacct.declare.record import Maybe, Parameter, Switch, Usage
+from dpacct.declare.rounding import rounded
 from dpacct.declare.words import COUNT, Target
 from dpacct.errors import InvalidArgument
+from dpacct.pate.aggregator import Aggregator, GNMax, LNMax
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.pate.aggregator import Aggregator
     from dpacct.pate.release import Sanitized
     from dpacct.pate.votes import Votes
     from dpacct.pate.voting_cost import VotingCost
 
 
-_SIZE = Real("0.001", 10**9, "both")
 _PUBLICATION = ("sanitize", "order", "beta", "release_sigma", "confidence", "seed")
 
 
@@ -54,56 +54,31 @@ class Pate(Command):
         "NAME",
         default="gaussian",
     )
-    sigma: Parameter[Fraction | None] = Parameter(
-        _SIZE, "gaussian noise: its standard deviation, in votes", "S", default=None
-    )
-    b: Parameter[Fraction | None] = Parameter(
-        _SIZE, "laplace noise: its scale, in votes", "B", default=None
-    )
-    threshold: Parameter[Fraction | None] = Parameter(
-        Real(-(10**9), 10**9, "both"),
-        "confident GNMax: answer only where the largest count and noise reach T votes",
-        "T",
-        default=None,
-    )
-    threshold_sigma: Parameter[Fraction | None] = Parameter(
-        _SIZE, "standard deviation of that noise, in votes", "S1", default=None
-    )
-    interactive: Parameter[str | None] = Parameter(
+    sigma: Parameter[Fraction | None] = GNMax.sigma.optional()
+    b: Parameter[Fraction | None] = LNMax.b.optional()
+    threshold: Parameter[Fraction | None] = GNMax.threshold.but()
+    threshold_sigma: Parameter[Fraction | None] = GNMax.threshold_sigma.but()
+    interactive: Parameter[str | None] = Maybe(
         File(),
         "interactive GNMax: what the student expects each class to get, in votes, as VOTES is written;"
         " the threshold is for the largest count less this",
         "FILE",
-        default=None,
     )
-    level: Parameter[str] = Parameter(
-        Word("agent", "instance"),
-        "instance: one record of one voter is exchanged, a vote may move; agent: a voter comes or goes",
-        "NAME",
-        default="instance",
-    )
-    neighbours: Parameter[int] = Parameter(
-        COUNT,
-        "Private-kNN-FL: VOTES counts labels of each voter's K nearest neighbours",
-        "K",
-        default=1,
-    )
+    level: Parameter[str] = Aggregator.level.but()
+    neighbours: Parameter[int] = Aggregator.neighbours.but()
     delta: Parameter[Fraction] = Target.delta
-    queries: Parameter[int | None] = Parameter(COUNT, "only the first N queries", "N", default=None)
-    sanitize: Parameter[bool] = Parameter(
-        Flag(), "print an epsilon that may be published, and nothing that is private", default=False
+    queries: Parameter[int | None] = Maybe(COUNT, "only the first N queries", "N")
+    sanitize: Parameter[bool] = Switch(
+        "print an epsilon that may be published, and nothing that is private"
     )
-    order: Parameter[Fraction | None] = Parameter(
-        Real(1, 10**5, "right"), "Renyi order of the publication", "A", default=None
+    order: Parameter[Fraction | None] = Maybe(
+        Real(1, 10**5, "right"), "Renyi order of the publication", "A"
     )
-    beta: Parameter[Fraction | None] = Parameter(
-        POSITIVE, "its smoothness, below 1/(2A)", "B", default=None
-    )
-    release_sigma: Parameter[Fraction | None] = Parameter(
+    beta: Parameter[Fraction | None] = Maybe(POSITIVE, "its smoothness, below 1/(2A)", "B")
+    release_sigma: Parameter[Fraction | None] = Maybe(
         POSITIVE,
         "its noise, in smooth sensitivities; these three must not be chosen by the votes",
         "S",
-        default=None,
     )
     confidence: Parameter[Fraction] = Parameter(
         Real("0.5", 1, "left"),
@@ -111,17 +86,17 @@ class Pate(Command):
         "P",
         default=Fraction(19, 20),
     )
-    seed: Parameter[int | None] = Parameter(
-        SEED, "for tests only: noise that can be repeated protects nothing", "N", default=None
+    seed: Parameter[int | None] = Maybe(
+        SEED, "for tests only: noise that can be repeated protects nothing", "N"
     )
-    per_query: Parameter[str | None] = Parameter(
-        File(), "write what each query costs as CSV; - for standard output", "FILE", default=None
+    per_query: Parameter[str | None] = Maybe(
+        File(), "write what each query costs as CSV; - for standard output", "FILE"
     )
     top: Parameter[int] = Parameter(
         Integer(0, 10**9), "show the N queries that cost most", "N", default=5
     )
-    exact: Parameter[bool] = Parameter(
-        Flag(), "also compute the exact cost of the released labels", default=True
+    exact: Parameter[bool] = Switch(
+        "also compute the exact cost of the released labels", default=True
     )
     quiet: Parameter[bool] = QUIET
     examples = (
@@ -145,8 +120,9 @@ class Pate(Command):
 
     def answer(self) -> Result:
         """Count the votes, and what they cost."""
+        aggregator = self._aggregator()
         self._check_together()
-        aggregator, (votes, baseline) = self._aggregator(), self._read()
+        votes, baseline = self._read()
         if self.sanitize:
             return self._published(aggregator, votes, baseline)
         cost = aggregator.cost(
@@ -197,39 +173,26 @@ class Pate(Command):
 
     def _check_together(self) -> None:
         """Options that need each other, and options that exclude each other."""
-        typed = {self.option(name) for name, value in self.values.items() if value is not None}
-        gaussian = self.mechanism == "gaussian"
-        needed, other = ("--sigma", "--b") if gaussian else ("--b", "--sigma")
-        if needed not in typed:
-            message = f"--mechanism {self.mechanism} needs {needed}, the noise in votes"
-            raise Usage(message, argument=needed)
-        if other in typed:
-            message = f"--mechanism {self.mechanism} takes {needed}, not {other}"
-            raise Usage(message, argument=other)
-        if not gaussian and self.threshold is not None:
-            raise Usage("--threshold is a step of gaussian voting", argument="--threshold")
-        pairs = [("--threshold", "--threshold-sigma"), ("--threshold-sigma", "--threshold")]
-        for dependent, required in [*pairs, ("--interactive", "--threshold")]:
-            if dependent in typed and required not in typed:
-                raise Usage(f"{dependent} needs {required} too", argument=required)
-        if self.sanitize:
-            if self.per_query is not None:
-                message = "--sanitize does not go with --per-query: what it writes is private"
-                raise Usage(message, argument="--per-query")
-            return
-        for dependent in ("--order", "--beta", "--release-sigma", "--seed"):
-            if dependent in typed:
-                raise Usage(f"{dependent} belongs to --sanitize", argument=dependent)
+        if self.interactive is not None and self.threshold is None:
+            raise Usage("--interactive needs --threshold too", argument="--threshold")
+        if self.sanitize and self.per_query is not None:
+            message = "--sanitize does not go with --per-query: what it writes is private"
+            raise Usage(message, argument="--per-query")
+        for name in ("order", "beta", "release_sigma", "seed"):
+            if self.values[name] is not None and not self.sanitize:
+                option = self.option(name)
+                raise Usage(f"{option} belongs to --sanitize", argument=option)
 
     def _aggregator(self) -> Aggregator:
-        from dpacct.pate.aggregator import GNMax, LNMax
-
-        whose: dict[str, Any] = {"level": self.level, "neighbours": self.neighbours}
-        if self.b is not None:
-            return LNMax(b=self.b, **whose)
-        assert self.sigma is not None
-        screening = {"threshold": self.threshold, "threshold_sigma": self.threshold_sigma}
-        return GNMax(sigma=self.sigma, **screening, **whose)
+        kind = GNMax if self.mechanism == "gaussian" else LNMax
+        noise, other = ("sigma", "b") if kind is GNMax else ("b", "sigma")
+        for name in (other, "threshold"):
+            if self.values[name] is not None and name not in kind.parameters:
+                option = self.option(name)
+                message = f"--mechanism {self.mechanism} takes --{noise}, not {option}"
+                raise Usage(message, argument=option)
+        said = {name: self.values[name] for name in kind.parameters}
+        return kind.read(said, self.option)
 
     def _read(self) -> tuple[Votes, Any]:
         """The votes, and what the student expects."""

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dpacct.cli.command import Command, File
 from dpacct.cli.failure import in_utf8
+from dpacct.cli.federated_plan import MissingKey, read_stated
 from dpacct.cli.output import Result, must_be_finite, write_file
 from dpacct.cli.question import METHOD, QUIET
-from dpacct.cli.stated_plan import MissingKey, read_stated
 from dpacct.cli.toml_file import file_name
 from dpacct.cli.words import PlanFile
 from dpacct.declare.domain import PURE_DELTA, Text, Word, one_of
 from dpacct.declare.number import text
-from dpacct.declare.record import Exclusive, Parameter
+from dpacct.declare.record import Exclusive, Maybe, Parameter
 from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, InvalidArgument
 
 if TYPE_CHECKING:
+    from dpacct import Node
     from dpacct.report.report import Report
     from dpacct.vocabulary import Assumption
 
@@ -62,37 +63,26 @@ class StatedReport(Command):
         **dict.fromkeys(("adjacency", "unit", "client"), "What is protected"),
     }
     plan_file: Parameter[str] = Parameter(File(), "the file", "PLAN", kw_only=False, alias="plan")
-    delta: Parameter[Fraction | None] = Parameter(
-        PURE_DELTA,
-        "delta of the guarantee, below 1; 0 for pure differential privacy",
-        "D",
-        default=None,
+    delta: Parameter[Fraction | None] = Maybe(
+        PURE_DELTA, "delta of the guarantee, below 1; 0 for pure differential privacy", "D"
     )
     adjacency: Parameter[str | None] = Meaning.adjacency
     unit: Parameter[str | None] = Meaning.unit
-    client: Parameter[str | None] = Parameter(
+    client: Parameter[str | None] = Maybe(
         Text(),
         "of a udp-fl plan, whose clients have a guarantee each: the client to report on",
         "NAME",
-        default=None,
     )
-    ledger: Parameter[str | None] = Parameter(
-        File(),
-        "a ledger of the run: its checks become evidence, held or violated",
-        "FILE",
-        default=None,
+    ledger: Parameter[str | None] = Maybe(
+        File(), "a ledger of the run: its checks become evidence, held or violated", "FILE"
     )
-    output: Parameter[str | None] = Parameter(
-        File(),
-        f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})",
-        "FILE",
-        default=None,
+    output: Parameter[str | None] = Maybe(
+        File(), f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})", "FILE"
     )
-    form: Parameter[str | None] = Parameter(
+    form: Parameter[str | None] = Maybe(
         Word(*FORMATS),
         f"{', '.join(FORMATS)}; default: by the file's suffix, else text",
         "NAME",
-        default=None,
         alias="format",
     )
     method: Parameter[str] = METHOD
@@ -112,7 +102,7 @@ class StatedReport(Command):
         if self.quiet:
             written = "\n".join((*report.warnings, report.statement)) + "\n"
         else:
-            written = _write(report, chosen)
+            written = str(getattr(report, f"to_{chosen}")())
         if self.output is not None:
             write_file(written.encode(), self.output)
         notes = []
@@ -159,46 +149,37 @@ def _format(output: str | None, form: str | None, as_json: bool) -> str:
     return SUFFIXES[suffix]
 
 
-def _agree(file: PlanFile, adjacency: str | None, unit: str | None) -> None:
-    """Refuse words that contradict the algorithm, which has its own unit and adjacency."""
-    facts = file.node.facts
-    for name, asked, fixed in (
-        ("adjacency", adjacency, facts.declared),
-        ("unit", unit, facts.unit),
-    ):
-        if asked not in (None, str(fixed)):
-            message = f"--{name} must be {fixed} for this algorithm, got {asked}"
-            raise InvalidArgument(message, argument=f"--{name}")
-
-
 def _report(wish: StatedReport, file: PlanFile) -> Report:
     from dpacct.report.report import Report
 
-    node, adjacency, unit, ledger = file.node, wish.adjacency, wish.unit, wish.ledger
-    if file.account is not None:
-        _agree(file, adjacency, unit)
-    elif adjacency is not None or unit is not None:
-        node = node.under(adjacency, unit=unit or "")
-    facts = node.facts
+    node, facts = file.node, file.node.facts
+    asked = {"adjacency": wish.adjacency, "unit": wish.unit}
+    if file.account is not None:  # an algorithm has its own unit and adjacency
+        for name, fixed in (("adjacency", facts.declared), ("unit", facts.unit)):
+            if asked[name] not in (None, str(fixed)):
+                message = f"--{name} must be {fixed} for this algorithm, got {asked[name]}"
+                raise InvalidArgument(message, argument=f"--{name}")
+    elif any(asked.values()):
+        node = node.under(wish.adjacency, unit=wish.unit or "")
+        facts = node.facts
     delta = file.delta if wish.delta is None else wish.delta
     for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", delta)):
         if value is None:
-            fixed = (
-                f"; its sampling needs {facts.fixed}" if key == "adjacency" and facts.fixed else ""
-            )
+            fixed_by = f"; its sampling needs {facts.fixed}" if facts.fixed else ""
+            line = f"{_MISSING[key]}{fixed_by if key == 'adjacency' else ''})"
             raise MissingKey(
                 f"{file_name(wish.plan_file)} has no {key}, without which its numbers say nothing: add"
-                f" the line `{_MISSING[key]}{fixed}), or give --{key}",
+                f" the line `{line}, or give --{key}",
                 argument=key,
             )
     assert delta is not None
     if wish.delta is None and file.epsilon is not None:
         message = "a report states the epsilon at one delta: take `epsilon` out of the plan"
         raise Exclusive(message, argument="epsilon")
-    said = [f"--delta {text(wish.delta)}"] if wish.delta is not None else []
-    options = {"adjacency": adjacency, "unit": unit, "client": wish.client, "ledger": ledger}
-    said += [f"--{name} {shlex.quote(word)}" for name, word in options.items() if word is not None]
-    said += [f"--method {wish.method}"] if wish.method != "auto" else []
+    options = {"delta": None if wish.delta is None else text(wish.delta), **asked}
+    options |= {"client": wish.client, "ledger": wish.ledger}
+    options |= {} if wish.method == "auto" else {"method": wish.method}
+    said = [f"--{name} {shlex.quote(word)}" for name, word in options.items() if word is not None]
     guarantee, sections = (None, ()) if file.account is None else file.account(delta)
     return Report.of(
         node,
@@ -207,7 +188,7 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
         sections=sections[:1],
         method=wish.method,
         assumptions=file.assumptions,
-        checks=_checks(ledger, node) if ledger is not None else (),
+        checks=() if wish.ledger is None else _checks(wish.ledger, node),
         about=file.about,
         appendix=sections[1:],
         command=" ".join(["dpacct report", shlex.quote(wish.plan_file), *said]),
@@ -215,12 +196,11 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
     )
 
 
-def _checks(path: str, plan: object) -> tuple[Assumption, ...]:
+def _checks(path: str, plan: Node) -> tuple[Assumption, ...]:
     """What a ledger found, and whether it counted no more than the plan."""
-    from dpacct import Ledger, Node
+    from dpacct import Ledger
     from dpacct.vocabulary import Assumption, AssumptionStatus
 
-    assert isinstance(plan, Node)
     with Ledger(path, read_only=True) as ledger:
         budget, ran, checks = ledger.budget, ledger.plan, ledger.checks()
     for name, wanted, got in (
@@ -230,26 +210,12 @@ def _checks(path: str, plan: object) -> tuple[Assumption, ...]:
         if wanted is not got:
             message = f"--ledger must be of the plan's {name}, {wanted}, got a ledger of {got}"
             raise InvalidArgument(message, argument="--ledger")
-    counted = dict(ran.releases()) if ran is not None else {}
-    planned = dict(plan.releases())
-    beyond = [leaf for leaf, count in counted.items() if count > planned.get(leaf, 0)]
-    text = "the ledger counts no more than the plan"
-    if beyond:
-        finding = f"checked: {beyond[0]} was counted {counted[beyond[0]]} times,"
-        finding += f" {planned.get(beyond[0], 0)} are planned"
-        return (*checks, Assumption(text, finding, AssumptionStatus.VIOLATED))
-    total = sum(counted.values())
-    finding = f"checked: {total} of {sum(planned.values())} planned releases were counted"
-    return (*checks, Assumption(text, finding, AssumptionStatus.HELD))
-
-
-def _write(report: Report, form: str) -> str:
-    writers = {
-        "text": report.to_text,
-        "markdown": report.to_markdown,
-        "html": report.to_html,
-        "json": report.to_json,
-        "yaml": report.to_yaml,
-        "bibtex": report.to_bibtex,
-    }
-    return writers[form]()
+    counted, planned = dict(ran.releases()) if ran else {}, dict(plan.releases())
+    beyond = next((leaf for leaf, count in counted.items() if count > planned.get(leaf, 0)), None)
+    status = AssumptionStatus.HELD
+    finding = f"{sum(counted.values())} of {sum(planned.values())} planned releases were counted"
+    if beyond is not None:
+        status, often = AssumptionStatus.VIOLATED, planned.get(beyond, 0)
+        finding = f"{beyond} was counted {counted[beyond]} times, {often} are planned"
+    claim = "the ledger counts no more than the plan"
+    return (*checks, Assumption(claim, f"checked: {finding}", status))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.cli.command import Command
 from dpacct.cli.commands.noise import CHANCE
 from dpacct.cli.output import Result, within
-from dpacct.declare.record import Parameter, Several
+from dpacct.declare.record import Maybe, Parameter, Several
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -38,11 +38,10 @@ class Risk(Command):
         "P",
         default=Fraction(1, 2),
     )
-    baseline: Parameter[Fraction | None] = Parameter(
+    baseline: Parameter[Fraction | None] = Maybe(
         CHANCE,
         "also bound a reconstruction that succeeds with this probability without the release",
         "K",
-        default=None,
     )
     examples = (
         "risk --sigma 1.1 --rate 0.01 --steps 1000",
@@ -90,7 +89,9 @@ class Risk(Command):
         rates: list[tuple[Fraction, Answer, Answer]],
     ) -> list[str]:
         from dpacct.cli import screens
-        from dpacct.cli.text import aligned, rounded
+        from dpacct.cli.screens import aligned
+        from dpacct.declare.rounding import rounded
+        from dpacct.report.words import phrase
 
         def share(answer: Answer | Fraction) -> str:
             return f"{rounded(100 * float(answer), 'up', 4)} %"
@@ -100,7 +101,7 @@ class Risk(Command):
         lines = [
             f"an attacker who guesses who is a member is right in at most {share(accuracy)}"
             f"    {share(without)} without the release",
-            *screens.wrapped(screens.in_words(stated, advantage)),
+            *screens.wrapped(phrase(stated.plan())),
             f"  whatever the attacker knows beside the release; {screens.KNOWN[advantage.strength]}",
         ]
         lines += aligned(

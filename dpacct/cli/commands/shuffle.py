@@ -14,7 +14,7 @@ from dpacct.cli.output import Result
 from dpacct.cli.question import DETAILS, QUIET
 from dpacct.cli.screens import Screen, alternatives, of_delta, of_eps0, of_epsilon, short, target
 from dpacct.declare.domain import RATE, Integer, Real, Word
-from dpacct.declare.record import Parameter, Usage
+from dpacct.declare.record import Maybe, Parameter, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import NotCertified, OutsideDomain
 
@@ -37,11 +37,8 @@ class Shuffling(Command):
         "delta": "Target",
         **dict.fromkeys(("quiet", "details"), "Output"),
     }
-    eps0: Parameter[Fraction | None] = Parameter(
-        Real(0, 500, "right"),
-        "each client's randomiser is E-DP by itself, purely",
-        "E",
-        default=None,
+    eps0: Parameter[Fraction | None] = Maybe(
+        Real(0, 500, "right"), "each client's randomiser is E-DP by itself, purely", "E"
     )
     clients: Parameter[int] = Parameter(
         Integer(1, 10**9), "clients whose messages one shuffle mixes", "N"
@@ -52,9 +49,7 @@ class Shuffling(Command):
         "NAME",
         default="generic",
     )
-    k: Parameter[int | None] = Parameter(
-        Integer(2, 10**9), "rr: answers; default 2", "K", default=None
-    )
+    k: Parameter[int | None] = Maybe(Integer(2, 10**9), "rr: answers; default 2", "K")
     rate: Parameter[Fraction] = Parameter(
         RATE,
         "each client takes part in a round with this probability, in secret",
@@ -64,11 +59,8 @@ class Shuffling(Command):
     rounds: Parameter[int] = Parameter(
         Integer(1, 10**9), "rounds, each with fresh coins and a fresh shuffle", "R", default=1
     )
-    gamma: Parameter[Fraction | None] = Parameter(
-        Real(0),
-        "refused, with the reason: a Renyi level of the randomiser is not an eps0",
-        "G",
-        default=None,
+    gamma: Parameter[Fraction | None] = Maybe(
+        Real(0), "refused, with the reason: a Renyi level of the randomiser is not an eps0", "G"
     )
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()

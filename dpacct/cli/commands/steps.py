@@ -30,6 +30,7 @@ class Steps(AskedOfPlan):
         """Ask."""
         from dpacct.answer.ask import Boundary
         from dpacct.cli.screens import of_steps, target
+        from dpacct.report.words import phrase
 
         stated = self.stated()
         release = stated.release()
@@ -41,6 +42,6 @@ class Steps(AskedOfPlan):
         if rate is not None:
             answer = replace(answer, extra={**answer.extra, "epochs": float(int(answer) * rate)})
         asked = {"epsilon": self.epsilon, "delta": self.delta}
-        return self.answered(
-            of_steps(answer, target(**asked), stated), stated, asked, steps=int(answer)
-        )
+        step = phrase(stated.repeated(release, 1)).removeprefix("1 step of ")
+        screen = of_steps(answer, target(**asked), step)
+        return self.answered(screen, stated, asked, steps=int(answer))

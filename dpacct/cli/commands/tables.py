@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
-from dpacct.cli.text import aligned
-from dpacct.declare.domain import Flag, Text, Word
-from dpacct.declare.record import Parameter
+from dpacct.cli.screens import aligned
+from dpacct.declare.domain import Text, Word
+from dpacct.declare.record import Maybe, Parameter, Switch
 
 if TYPE_CHECKING:
     from dpacct.papers.tables import Cell
@@ -27,16 +27,14 @@ class Tables(Command):
 
     heading = "Output"
     headings: ClassVar[Mapping[str, str]] = {"truth": "What is computed"}
-    paper: Parameter[str | None] = Parameter(
-        Text(), "whose tables", "[PAPER]", default=None, kw_only=False
-    )
-    truth: Parameter[bool] = Parameter(
-        Flag(), "also compute the exact two-sided value of what the paper ran", default=True
+    paper: Parameter[str | None] = Maybe(Text(), "whose tables", "[PAPER]", kw_only=False)
+    truth: Parameter[bool] = Switch(
+        "also compute the exact two-sided value of what the paper ran", default=True
     )
     style: Parameter[str] = Parameter(
         Word("text", "markdown"), "text, or a Markdown table", default="text", alias="format"
     )
-    markdown: Parameter[bool] = Parameter(Flag(), "the same as --format markdown", default=False)
+    markdown: Parameter[bool] = Switch("the same as --format markdown")
     examples = (
         "tables dp_fed_ls --no-truth",
         "tables dp_fed_ls --no-truth --markdown",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
-from dpacct.declare.domain import Flag, Text, one_of
+from dpacct.declare.domain import Text, one_of
 from dpacct.declare.number import NotANumber, number, shown
-from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.declare.record import Parameter, Several, Switch, Usage
 from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -49,12 +49,10 @@ class Theorems(Command):
         default=(),
         kw_only=False,
     )
-    as_printed: Parameter[bool] = Parameter(
-        Flag(),
-        "evaluate a refuted statement all the same, exactly as the paper prints it",
-        default=False,
+    as_printed: Parameter[bool] = Switch(
+        "evaluate a refuted statement all the same, exactly as the paper prints it"
     )
-    latex: Parameter[bool] = Parameter(Flag(), "formulas as LaTeX, for show", default=False)
+    latex: Parameter[bool] = Switch("formulas as LaTeX, for show")
     examples = (
         "theorems",
         "theorems list UDP-FL",

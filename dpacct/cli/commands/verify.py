@@ -14,8 +14,8 @@ from dpacct.cli.command import Command, File
 from dpacct.cli.failure import ExitStatus
 from dpacct.cli.output import Result, note
 from dpacct.cli.question import QUIET
-from dpacct.declare.domain import SEED, STEPS, Flag, Text
-from dpacct.declare.record import Parameter, Several, Usage
+from dpacct.declare.domain import SEED, STEPS, Text
+from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
 from dpacct.errors import NotCertified
 
 if TYPE_CHECKING:
@@ -48,17 +48,15 @@ class Verify(Command):
     names: Parameter[tuple[str, ...]] = Several(
         Text(), "ids or papers", "[ID | PAPER] ...", default=(), kw_only=False
     )
-    draws: Parameter[int | None] = Parameter(
-        STEPS, "points to try for each statement; each has its own default", "N", default=None
+    draws: Parameter[int | None] = Maybe(
+        STEPS, "points to try for each statement; each has its own default", "N"
     )
     seed: Parameter[int] = Parameter(SEED, "the same seed tries the same points", "S", default=0)
-    certificate: Parameter[str | None] = Parameter(
-        File(), "a certificate that eps, delta, noise or steps wrote", "FILE", default=None
+    certificate: Parameter[str | None] = Maybe(
+        File(), "a certificate that eps, delta, noise or steps wrote", "FILE"
     )
-    independent: Parameter[bool] = Parameter(
-        Flag(),
-        "check by two nested integrals, which share neither search nor rules with the proof",
-        default=False,
+    independent: Parameter[bool] = Switch(
+        "check by two nested integrals, which share neither search nor rules with the proof"
     )
     quiet: Parameter[bool] = QUIET
     examples = (

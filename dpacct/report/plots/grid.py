@@ -5,22 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dpacct.declare.number import exact
+from dpacct.declare.rounding import down, listed, near, up
+from dpacct.errors import InvalidArgument
 from dpacct.report.plots.chart import Axis, Chart, Line
 from dpacct.report.plots.draw import figure, plain, show
 from dpacct.report.plots.kinds import span_of
-from dpacct.report.plots.style import FAINT, INK, PAGE, SIZE, method_name, style
-from dpacct.report.rounding import down, listed, near, up
+from dpacct.report.plots.style import FAINT, INK, LOOKS, PAGE, SIZE, method_name, style
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
+
+    from dpacct.sweep.grid import Axis as Swept
+    from dpacct.sweep.grid import Grid, Table
 
 _TICKS = 9  # names across one heat map that has the page to itself
 _ROWS = 8  # names beside a heat map
@@ -30,36 +34,34 @@ MOST_LINES = 6
 """Grids of at most this many lines are drawn as curves by default."""
 
 
-@dataclass(frozen=True)
 class Side:
-    """One side of the grid.
+    """One side of the grid: an axis of the sweep, or several that are tied and told together.
 
-    Attributes:
-        name: what varies, such as "sigma".
-        values: as they were typed.
-        numbers: the same as floats; None where they are words.
-        log: whether they are spread over a logarithmic scale.
-        partners: names and values of axes that are tied to it.
+    Tied axes go by the numbers of the first, or in their order where it has none or one twice.
     """
 
-    name: str
-    values: tuple[str, ...]
-    numbers: tuple[float, ...] | None = None
-    log: bool = False
-    partners: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    def __init__(self, first: Swept, *partners: Swept) -> None:
+        self.name, self.values, self.log, self.partners = (
+            first.name,
+            first.values,
+            first.log,
+            partners,
+        )
+        numbers = first.numbers()
+        self.numbers = None if numbers and len({*numbers}) < len(numbers) else numbers
 
     @property
     def label(self) -> str:
         """What stands beside the axis."""
         if not self.partners:
             return self.name
-        others = ", ".join(name for name, _ in self.partners)
+        others = ", ".join(axis.name for axis in self.partners)
         return f"{self.name} (with {others})" if self.numbers else f"{self.name}, {others}"
 
     def told(self, place: int) -> str:
         """One value with its name, as a title says it, and those that go with it."""
         first = f"{self.name} {self._value(place)}"
-        others = (f"{name} {_typed(values[place])}" for name, values in self.partners)
+        others = (f"{axis.name} {_typed(axis.values[place])}" for axis in self.partners)
         return ", ".join([first, *others])
 
     def short(self, place: int) -> str:
@@ -67,12 +69,17 @@ class Side:
         digits = self._value(place)
         if self.numbers is not None:
             return digits
-        return ", ".join([digits, *(_typed(values[place]) for _, values in self.partners)])
+        return ", ".join([digits, *(_typed(axis.values[place]) for axis in self.partners)])
 
     def _value(self, place: int) -> str:
         if self.numbers is None:
             return method_name(self.values[place])
         return near(self.numbers[place], 4)
+
+
+def sides_of(grid: Grid) -> tuple[Side, ...]:
+    """What varies."""
+    return tuple(Side(*axes) for axes in grid.sides if len(axes[0].values) > 1)
 
 
 def _typed(value: str) -> str:
@@ -99,6 +106,25 @@ class GridData:
     strengths: NDArray[Any] | None = None
     facts: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, table: Table, quantity: str) -> Self:
+        """One output of a sweep over the axes that vary; raises `InvalidArgument` if it is no number."""
+        cells = table.column(quantity)
+        if any(isinstance(cell, str) for cell in cells):
+            message = f"{quantity} is a word, which a picture cannot show; choose with --show"
+            raise InvalidArgument(message, argument="show")
+        sides, grid = sides_of(table.grid), table.grid
+        numbers = np.array([np.nan if cell is None else float(cell) for cell in cells])
+        values = numbers.reshape([len(side.values) for side in sides])
+        fixed = [f"{key} {', '.join(typed)}" for key, typed in grid.fixed]
+        fixed += [f"{axis.name} {axis.values[0]}" for axis in grid.axes if len(axis.values) == 1]
+        strengths = None
+        if "strength" in table.columns:
+            words = [str(word or "converged") for word in table.column("strength")]
+            strengths = np.array(words, dtype=object).reshape(values.shape)
+        facts = (f"dpacct {grid.command}: {'; '.join(fixed)}" if fixed else "",)
+        return cls(quantity, sides, values, strengths, facts)
+
     def strength(self, place: tuple[Any, ...]) -> Strength:
         """The strength of one number."""
         # An array made of words holds plain texts, whatever they were.
@@ -107,8 +133,6 @@ class GridData:
     @property
     def grades(self) -> NDArray[Any]:
         """The strength of each number; that of the accountant where the grid has none."""
-        import numpy as np
-
         if self.strengths is None:
             return np.full(self.values.shape, Strength.CONVERGED, dtype=object)
         return self.strengths
@@ -116,8 +140,6 @@ class GridData:
     @property
     def title(self) -> str:
         """The methods' differences, or where the numbers are smallest and largest."""
-        import numpy as np
-
         finite = np.isfinite(self.values)
         if not finite.any():
             return f"No point of this grid has a {self.quantity}"
@@ -128,8 +150,6 @@ class GridData:
 
     def _methods(self) -> str:
         """Where methods are compared, how far each is from the first."""
-        import numpy as np
-
         place = next((i for i, side in enumerate(self.sides) if side.name == "method"), None)
         if place is None:
             return ""
@@ -143,8 +163,6 @@ class GridData:
         return f"Against the {first.label} {self.quantity} {listed(distances)}" if distances else ""
 
     def _ends(self) -> str:
-        import numpy as np
-
         low, high = (
             tuple(int(i) for i in np.unravel_index(int(find(self.values)), self.values.shape))
             for find in (np.nanargmin, np.nanargmax)
@@ -235,6 +253,22 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
     elif len(sides) > 1:
         drawn.legend(*made.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return drawn
+
+
+def must_fit(grid: Grid, *, curves: bool) -> None:
+    """Refuse a picture of a grid that cannot be; raises `InvalidArgument`."""
+    sides = sides_of(grid)
+    sizes = [len(sides[place].values) for place in arranged(sides)]
+    if not sides:
+        raise InvalidArgument("a picture needs an axis with two values or more", argument="output")
+    if len(sides) > 3 or (len(sides) == 3 and sizes[2] > MOST_PANELS):
+        listed = ", ".join(f"{side.name} {len(side.values)}" for side in sides)
+        message = f"a picture shows two axes, and a third one of at most {MOST_PANELS} values;"
+        message += f" this sweep has {listed}: write .csv or .json"
+        raise InvalidArgument(message, argument="output")
+    if curves and len(sides) > 1 and sizes[1] > len(LOOKS):
+        message = f"--picture curves shows at most {len(LOOKS)} lines; this sweep has {sizes[1]}"
+        raise InvalidArgument(message, argument="picture")
 
 
 def arranged(sides: Sequence[Side]) -> list[int]:

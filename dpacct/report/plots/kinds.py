@@ -18,12 +18,12 @@ from dpacct.answer.calibration import calibrate
 from dpacct.compose.questions import fast_method
 from dpacct.declare.domain import DELTA
 from dpacct.declare.number import ln
+from dpacct.declare.rounding import compared_to, down, listed, more_or_less, near, up
 from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
 from dpacct.pld import conversions
 from dpacct.pld.roots import minimum
 from dpacct.report.plots.chart import Axis, Band, Chart, Level, Line, Mark
 from dpacct.report.plots.style import VERMILION, method_name
-from dpacct.report.rounding import compared_to, down, listed, more_or_less, near, up
 from dpacct.tree import resolve_adjacency
 from dpacct.vocabulary import Strength
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
-
-from dpacct.vocabulary import Side, Strength
-
-if TYPE_CHECKING:
-    from dpacct.answer import Answer
-
+from typing import Literal
 
 Direction = Literal["up", "down", "nearest"]
 _MODES = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
@@ -69,6 +63,23 @@ def near(value: float | Fraction, digits: int = 4) -> str:
     return rounded(value, "nearest", digits)
 
 
+def power_of_ten(log_value: float, direction: Direction = "nearest", digits: int = 10) -> str:
+    """A positive number that floats cannot hold, from its natural logarithm.
+
+    >>> power_of_ten(-1000.0, "up"), power_of_ten(-1000.0, "down")
+    ('5.075958898e-435', '5.075958897e-435')
+    """
+    if math.isinf(log_value):
+        return "0" if log_value < 0 else "inf"
+    exponent, fraction = divmod(log_value / math.log(10), 1)
+    # the logarithm and its quotient are rounded: some units in the last place of the exponent
+    slack = 4 * math.ulp(log_value) * {"up": 1, "down": -1, "nearest": 0}[direction]
+    digit, _, rest = rounded(10**fraction * math.exp(slack), direction, digits).partition(".")
+    carried = len(digit) - 1  # 1 where the mantissa rounds up to ten
+    shown = f"{digit[0]}.{digit[1:]}{rest}".rstrip("0").rstrip(".")
+    return f"{shown}e{int(exponent) + carried}"
+
+
 def percent(share: float) -> str:
     """The size of a share in per cent, two digits.
 
@@ -107,38 +118,3 @@ def compared_to(share: float) -> str:
 def listed(parts: list[str]) -> str:
     """`a, b and c`."""
     return " and ".join([*filter(None, [", ".join(parts[:-1])]), *parts[-1:]])
-
-
-# --- of an answer
-
-
-def is_bound(answer: Answer) -> bool:
-    """Whether the answer's safe end is a guarantee: an upper end that a theorem supports."""
-    return (
-        answer.side in (Side.TWO_SIDED, Side.UPPER)
-        and answer.strength >= Strength.BOUND
-        and math.isfinite(float(answer))
-    )
-
-
-def safe(answer: Answer, digits: int) -> str:
-    """The end that may be quoted; an answer that bounds nothing is rounded to nearest."""
-    return up(float(answer), digits) if is_bound(answer) else near(answer.value, digits)
-
-
-def interval(answer: Answer) -> str:
-    """What is known to hold the truth, as many digits as the two ends share and two more."""
-    lower, upper = answer.lower, answer.upper
-    if answer.strength <= Strength.PUBLISHED or (lower is None and upper is None):
-        return "none"
-    if lower is None:
-        return f"at most {up(upper, 6)}" if upper is not None else "none"
-    if upper is None:
-        return f"at least {down(lower, 6)}"
-    if lower == upper:
-        return f"exactly {near(lower, 17)}"
-    digits = 10
-    size = max(abs(lower), abs(upper))
-    if math.isfinite(size) and size > 0:
-        digits = min(16, max(4, 2 + math.ceil(math.log10(size / (upper - lower)))))
-    return f"[{down(lower, digits)}, {up(upper, digits)}]"
