@@ -7,9 +7,9 @@ different ones they are rounded up to a fine grid, and each grid point is comput
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,7 +79,14 @@ class Bounds:
 
     def total(self, orders: Floats, theorem: str | None = None, *, one_way: bool = False) -> Floats:
         """The sum over all queries, at each order; `one_way`: from the votes to their neighbours only."""
-        kinds = self._own if one_way else self._near
+        return self._sum(self._own if one_way else self._near, orders, theorem)
+
+    def among(self, chosen: NDArray[np.bool_]) -> Callable[[Floats], Floats]:
+        """The sum over some of the queries, at any orders."""
+        top = None if self.screening is None else self.histograms.top[chosen]
+        return partial(self._sum, Kinds.of(self.log_q_near[chosen], top))
+
+    def _sum(self, kinds: Kinds, orders: Floats, theorem: str | None = None) -> Floats:
         values = np.zeros(orders.size)
         for part in kinds.parts(max(1, _CELLS // orders.size)):
             values += part.count @ self.table(part, orders, theorem)

@@ -237,8 +237,7 @@ def _exact(
     if chosen.size < first.size:
         left = np.ones(first.size, dtype=bool)
         left[chosen] = False
-        others = bounds.histograms.rows(np.flatnonzero(left[which]))
-        rest = Bounds(others, bounds.level, bounds.noise, bounds.screening).total
+        rest = bounds.among(left[which])
     exact = Exact(kinds.rows(chosen), bounds.level, bounds.noise, bounds.screening)
     result = exact.cost(count[chosen].astype(np.float64), log_delta, order, rest)
     values = np.full(first.size, np.nan)
