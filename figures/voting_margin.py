@@ -65,7 +65,7 @@ def divergence(route: str, sigma: int, first: int, second: int) -> float:
             {"alpha": ORDER, "queries": 1, "sigma": sigma}
         )
     if route == "papernot":
-        return gaussian_votes(log_mismatch([first - second], sigma), ORDER, sigma, 1.0)
+        return float(gaussian_votes(log_mismatch([first - second], sigma), ORDER, sigma, 1.0))
     names = {"votes": [first, second], "sigma": sigma, "alpha": ORDER}
     try:
         if route == "printed":
@@ -79,7 +79,7 @@ def two_classes(first: int, second: int, sigma: int) -> float:
     """Theorem 14, corrected, for two classes: the third is too far behind to matter."""
     from dpacct.pate.published import voting_rdp
 
-    return voting_rdp(log_mismatch([first - second - 1], sigma), ORDER, sigma, 1.0)
+    return float(voting_rdp(log_mismatch([first - second - 1], sigma), ORDER, sigma, 1.0))
 
 
 def line(rows: Sequence[Row], sigma: int, route: str) -> tuple[np.ndarray, np.ndarray]:

@@ -102,7 +102,7 @@ class GaussianNoise(Noise):
 
     def log_mismatch(self, margins: Floats) -> Floats:
         """By normal tails (Papernot et al. 2018, Proposition 7)."""
-        return published.log_mismatches(margins, float(self.sigma))
+        return published.log_mismatch(margins, float(self.sigma))
 
     def log_tail(self, margin: Floats) -> Floats:
         """The difference of two counts is normal."""
@@ -118,10 +118,10 @@ class GaussianNoise(Noise):
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
         """By Theorem 6 of Papernot et al. (2018), and by Theorem 14 of AE-DPFL as corrected."""
-        known = (log_q, orders, float(self.sigma), level.l2)
+        known = (log_q[:, None], orders, float(self.sigma), level.l2)
         return {
-            "papernot2018.theorem6": published.gaussian_votes_table(*known),
-            "ae_dpfl.theorem14_corrected": published.voting_rdp_table(*known),
+            "papernot2018.theorem6": published.gaussian_votes(*known),
+            "ae_dpfl.theorem14_corrected": published.voting_rdp(*known),
         }
 
     def data_independent(self, orders: Floats, level: Level) -> Floats:
@@ -207,7 +207,7 @@ class LaplaceNoise(Noise):
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
         """By how likely the outcome is, and by how far the counts are apart."""
-        bound = published.likely_outcome_table(log_q, orders, level.margin / float(self.b))
+        bound = published.likely_outcome(log_q[:, None], orders, level.margin / float(self.b))
         plain = self.data_independent(orders, level)[None, :]
         return {"papernot2017.theorem3": np.minimum(bound, plain)}
 

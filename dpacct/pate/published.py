@@ -4,13 +4,12 @@ Papernot, Abadi, Erlingsson, Goodfellow, Talwar. Semi-supervised Knowledge Trans
 Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson. Scalable Private Learning. ICLR 2018: GNMax.
 Zhu et al., voting-based private federated learning (AE-DPFL), Lemma 13 and Theorem 14 as corrected.
 
-`log_q` is the logarithm of a probability, so that it may lie below the range of floats.
+`log_q` is the logarithm of a probability, so that it may lie below the range of floats. Arrays are broadcast.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -38,47 +37,39 @@ def log_sum(one: ArrayLike, two: ArrayLike) -> Floats:
 
 
 def log_totals(logs: Floats) -> Floats:
-    """The log of the sum of e^x over each row.
+    """The log of the sum of e^x over the last axis.
 
     >>> log_totals(np.array([[-1000.0, -1000.0]])).round(9).tolist()
     [-999.306852819]
     """
-    most = logs.max(axis=1)
-    return np.asarray(most + np.log(np.exp(logs - most[:, None]).sum(axis=1)))
+    most = logs.max(axis=-1)
+    return np.asarray(most + np.log(np.exp(logs - most[..., None]).sum(axis=-1)))
 
 
-def log_mismatches(margins: Floats, sigma: float) -> Floats:
-    """`log_mismatch` of each row.
+def log_mismatch(margins: ArrayLike, sigma: float) -> Floats:
+    """Proposition 7: log of how likely a noisy count overtakes the leader, by a union; may exceed 0.
 
-    >>> log_mismatches(np.array([[0.0], [0.0]]), 1.0).round(9).tolist()
-    [-0.693147181, -0.693147181]
+    `margins` are the leader's votes minus those of each other class, along the last axis; `sigma` is the
+    noise of each count.
+
+    >>> np.exp(log_mismatch([2.0, 2.0], 1.0)).round(12).item()
+    0.15729920705
     """
     from scipy.special import log_ndtr
 
-    return log_totals(log_ndtr(-margins / (math.sqrt(2.0) * sigma)))
+    return log_totals(log_ndtr(-as_floats(margins) / (math.sqrt(2.0) * sigma)))
 
 
-def log_mismatch(margins: Iterable[float], sigma: float) -> float:
-    """Proposition 7: log of how likely a noisy count overtakes the leader, by a union; may exceed 0.
-
-    `margins` are the leader's votes minus those of each other class, `sigma` the noise of each count.
-
-    >>> round(math.exp(log_mismatch([2.0, 2.0], 1.0)), 12)
-    0.15729920705
-    """
-    return float(log_mismatches(np.array([list(margins)]), sigma)[0])
-
-
-def _log_share(mu: float) -> float:
-    """log(mu/(mu - 1))."""
-    rest = mu - 1.0
-    return math.log(mu / rest) if rest > 0.0 else math.inf
-
-
-def theorem6_log_limit(mu1: float, mu2: float, epsilon2: float) -> float:
+def theorem6_log_limit(mu1: ArrayLike, mu2: ArrayLike, epsilon2: ArrayLike) -> Floats:
     """Theorem 6's condition on q, and that A is positive."""
-    log_limit = (mu2 - 1.0) * epsilon2 - mu2 * (_log_share(mu1) + _log_share(mu2))
-    return min(log_limit, -epsilon2)
+
+    def log_share(mu: Floats) -> Floats:
+        return np.where(mu > 1.0, np.log(mu / (mu - 1.0)), math.inf)
+
+    mu1, mu2, epsilon2 = map(as_floats, (mu1, mu2, epsilon2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_limit = (mu2 - 1.0) * epsilon2 - mu2 * (log_share(mu1) + log_share(mu2))
+    return np.asarray(np.minimum(log_limit, -epsilon2))
 
 
 def data_dependent(
@@ -104,38 +95,26 @@ def data_dependent(
     return np.asarray(np.where(log_q + epsilon2 > -1e-15, math.inf, bound))
 
 
-def _best_limit(mu2: float, slope: float) -> float:
-    """Theorem 6's condition on log q at the orders of Proposition 10, mu1 = mu2 + 1."""
-    return theorem6_log_limit(mu2 + 1.0, mu2, mu2 * slope) if mu2 > 1.0 else -math.inf
-
-
-def gaussian_votes(log_q: float, order: float, sigma: float, sensitivity: float) -> float:
+def gaussian_votes(log_q: ArrayLike, order: ArrayLike, sigma: float, sensitivity: float) -> Floats:
     """Theorem 6 for a noisy argmax, at its best orders, or order s^2/(2 sigma^2) where that is less.
 
     `log_q` bounds the log probability of another winner at D; `sensitivity` is the L2 distance that a
-    neighbour moves the votes: sqrt(2) for one moved vote.
+    neighbour moves the votes: sqrt(2) for one moved vote. The best orders are those of Proposition 10.
 
-    >>> gaussian_votes(-0.1, 4.0, 10.0, 1.0)
+    >>> gaussian_votes(-0.1, 4.0, 10.0, 1.0).item()
     0.02
-    >>> gaussian_votes(-1000.0, 4.0, 10.0, 1.0) < 1e-300
+    >>> bool(gaussian_votes(-1000.0, 4.0, 10.0, 1.0) < 1e-300)
     True
     """
-    return float(gaussian_votes_table([log_q], [order], sigma, sensitivity)[0, 0])
-
-
-def gaussian_votes_table(
-    log_q: ArrayLike, orders: ArrayLike, sigma: float, sensitivity: float
-) -> Floats:
-    """`gaussian_votes` of each log q (row) at each order (column)."""
     slope = sensitivity**2 / (2.0 * sigma**2)
-    q, order = as_floats(log_q)[:, None], as_floats(orders)[None, :]
-    plain = np.broadcast_to(order * slope, (q.shape[0], order.shape[1]))
+    q, order = as_floats(log_q), as_floats(order)
+    plain = order * slope
     mu2 = np.sqrt(np.maximum(-q, 0.0) / slope)
     mu1 = mu2 + 1.0
-    limit = np.array([[_best_limit(float(mu), slope)] for mu in mu2.ravel()])
-    holds = (q < 0.0) & (mu2 > 1.0) & (order <= mu2) & (q < limit)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        bound = data_dependent(q, order, mu1, mu1 * slope, mu2, mu2 * slope)
+    holds = (
+        (q < 0.0) & (mu2 > 1.0) & (order <= mu2) & (q < theorem6_log_limit(mu1, mu2, mu2 * slope))
+    )
+    bound = data_dependent(q, order, mu1, mu1 * slope, mu2, mu2 * slope)
     return np.asarray(np.where(holds, np.minimum(plain, bound), plain))
 
 
@@ -178,18 +157,13 @@ def _theorem3_log_limit(epsilon: float) -> float:
     return -math.log1p(math.exp(epsilon)) if epsilon < 700.0 else -epsilon
 
 
-def likely_outcome(log_q: float, order: float, epsilon: float) -> float:
-    """Theorem 3 as a Renyi divergence, or infinity where its condition on q fails.
+def likely_outcome(log_q: ArrayLike, order: ArrayLike, epsilon: float) -> Floats:
+    """Theorem 3 as a Renyi divergence, or epsilon where that is less or its condition on q fails.
 
-    >>> round(likely_outcome(math.log(0.01), 2.0, 0.5), 9)
+    >>> likely_outcome(math.log(0.01), 2.0, 0.5).round(9).item()
     0.012933219
     """
-    return float(likely_outcome_table([log_q], [order], epsilon)[0, 0])
-
-
-def likely_outcome_table(log_q: ArrayLike, orders: ArrayLike, epsilon: float) -> Floats:
-    """`likely_outcome` of each log q (row) at each order (column), at most epsilon."""
-    q, power = as_floats(log_q)[:, None], as_floats(orders)[None, :] - 1.0
+    q, power = as_floats(log_q), as_floats(order) - 1.0
     inside = q < _theorem3_log_limit(epsilon)
     held = np.minimum(q, _theorem3_log_limit(epsilon) - 1e-9)
     stay = np.log1p(-np.exp(held))
@@ -201,17 +175,12 @@ def likely_outcome_table(log_q: ArrayLike, orders: ArrayLike, epsilon: float) ->
     return np.asarray(np.where(inside, np.minimum(bound, epsilon), epsilon))
 
 
-def event_bound(log_q: float, alpha: float, epsilon: float) -> float:
+def event_bound(log_q: ArrayLike, alpha: ArrayLike, epsilon: ArrayLike) -> Floats:
     """Lemma 13 corrected, for a q below the range of floats too; `log_q` < 0.
 
-    >>> round(event_bound(math.log(0.01), 2.0, 0.5), 9)
+    >>> event_bound(math.log(0.01), 2.0, 0.5).round(9).item()
     0.083079206
     """
-    return float(event_bounds(log_q, alpha, epsilon))
-
-
-def event_bounds(log_q: ArrayLike, alpha: ArrayLike, epsilon: ArrayLike) -> Floats:
-    """`event_bound` of arrays."""
     log_q, alpha, epsilon = map(as_floats, (log_q, alpha, epsilon))
     with np.errstate(divide="ignore"):
         # log(1 - q) without losing the digits of a small q
@@ -221,23 +190,18 @@ def event_bounds(log_q: ArrayLike, alpha: ArrayLike, epsilon: ArrayLike) -> Floa
     return np.asarray(log_sum(stay, leave) / (alpha - 1.0))
 
 
-def voting_rdp(log_q: float, alpha: float, sigma: float, shift: float) -> float:
+def voting_rdp(log_q: ArrayLike, alpha: ArrayLike, sigma: float, shift: float) -> Floats:
     """Corrected Theorem 14 of one noisy argmax, order `alpha`: the smaller of the two bounds.
 
     `log_q` must bound the log probability of any but the likely winner under both neighbours; `shift` is
     the L2 distance of the neighbours' votes, `sigma` the noise of each count.
 
-    >>> voting_rdp(0.0, 4.0, 2.0, 1.0)
+    >>> voting_rdp(0.0, 4.0, 2.0, 1.0).item()
     0.5
-    >>> round(voting_rdp(math.log(1e-9), 4.0, 2.0, 1.0), 12)
+    >>> voting_rdp(math.log(1e-9), 4.0, 2.0, 1.0).round(12).item()
     4.8181761e-05
     """
-    return float(voting_rdp_table([log_q], [alpha], sigma, shift)[0, 0])
-
-
-def voting_rdp_table(log_q: ArrayLike, orders: ArrayLike, sigma: float, shift: float) -> Floats:
-    """`voting_rdp` of each log q (row) at each order (column)."""
-    q, order = as_floats(log_q)[:, None], as_floats(orders)[None, :]
+    q, order = as_floats(log_q), as_floats(alpha)
     plain = order * shift**2 / (2.0 * sigma**2)
-    bound = event_bounds(np.minimum(q, -1e-300), order, 2.0 * plain)
+    bound = event_bound(np.minimum(q, -1e-300), order, 2.0 * plain)
     return np.asarray(np.where(q < 0.0, np.minimum(plain, bound), plain))

@@ -137,7 +137,7 @@ class _Published(GaussianNoise):
     """Papernot's own bound, of q at the votes alone: what the published numbers are of."""
 
     def tables(self, log_q: Any, orders: Any, level: Level) -> dict[str, Any]:
-        table = published.gaussian_votes_table(log_q, orders, float(self.sigma), level.l2)
+        table = published.gaussian_votes(log_q[:, None], orders, float(self.sigma), level.l2)
         return {"papernot2018.theorem6": table}
 
 

@@ -313,7 +313,7 @@ def outcome_under_second(q: float, alpha: float, epsilon: float) -> Ends:
 
 def lemma13_corrected(q: float, alpha: float, epsilon: float) -> float:
     """Renyi divergence of order alpha, either way; `epsilon` is that of order 2 alpha."""
-    return published.event_bound(math.log(q), alpha, epsilon)
+    return float(published.event_bound(math.log(q), alpha, epsilon))
 
 
 @oracle("lemma13_corrected", draws=300)
@@ -351,12 +351,12 @@ def agent_after(votes: Sequence[int], sigma: float, alpha: float) -> Ends | None
 def _moved(votes: Sequence[float], sigma: float, margin: float) -> float:
     """Log of how likely another class wins once the leader's margins fell by `margin`."""
     first, *others = sorted(votes, reverse=True)
-    return published.log_mismatch((first - other - margin for other in others), sigma)
+    return float(published.log_mismatch([first - other - margin for other in others], sigma))
 
 
 def theorem14_corrected(votes: Sequence[int], sigma: float, alpha: float) -> float:
     """Renyi divergence of one released label; an agent comes or goes."""
-    return published.voting_rdp(_moved(votes, sigma, 1.0), alpha, sigma, 1.0)
+    return float(published.voting_rdp(_moved(votes, sigma, 1.0), alpha, sigma, 1.0))
 
 
 @oracle("theorem14_corrected", draws=150, within=1e-6)
@@ -368,13 +368,14 @@ def one_agent(votes: Sequence[int], sigma: float, alpha: float) -> Ends | None:
 
 def theorem14_corrected_instance(votes: Sequence[int], sigma: float, alpha: float) -> float:
     """Renyi divergence of one released label; a vote may move to another class."""
-    return published.voting_rdp(_moved(votes, sigma, 2.0), alpha, sigma, math.sqrt(2.0))
+    return float(published.voting_rdp(_moved(votes, sigma, 2.0), alpha, sigma, math.sqrt(2.0)))
 
 
 def theorem14_corrected_knn(neighbours: Sequence[int], k: int, sigma: float, alpha: float) -> float:
     """Renyi divergence of one released label; `neighbours` of each class among all agents' k."""
     votes = tuple(count / k for count in neighbours)
-    return published.voting_rdp(_moved(votes, sigma, 2.0 / k), alpha, sigma, math.sqrt(2.0) / k)
+    log_q = _moved(votes, sigma, 2.0 / k)
+    return float(published.voting_rdp(log_q, alpha, sigma, math.sqrt(2.0) / k))
 
 
 @oracle("theorem14_corrected_instance", draws=150, within=1e-6)

@@ -19,8 +19,8 @@ from dpacct.pate import published
 def lemma4(votes: Sequence[float], b: float) -> float:
     """The probability that noise of scale b on each count changes the winner, at most."""
     first, *others = sorted(votes, reverse=True)
-    margins = np.array([[(first - other) / b for other in others]])
-    return min(1.0, math.exp(float(published.log_totals(published.log_overtaking(margins))[0])))
+    margins = np.array([(first - other) / b for other in others])
+    return min(1.0, math.exp(float(published.log_totals(published.log_overtaking(margins)))))
 
 
 @oracle("lemma4", draws=300, within=1e-7)
@@ -52,7 +52,7 @@ def laplace_wrong(votes: Sequence[float], b: float) -> Ends:
 # Theorem 3
 def theorem3(epsilon: float, alpha: float, q: float) -> float:
     """Renyi divergence of order alpha from these data to a neighbour, at most."""
-    return published.likely_outcome(math.log(q), alpha, epsilon)
+    return float(published.likely_outcome(math.log(q), alpha, epsilon))
 
 
 @oracle("theorem3", draws=1500, within=1e-9)

@@ -19,7 +19,7 @@ from dpacct.pate import published
 def proposition7(votes: Sequence[float], sigma: float) -> float:
     """The probability that noise of std `sigma` on each count changes the winner, at most."""
     first, *others = sorted(votes, reverse=True)
-    return min(1.0, math.exp(published.log_mismatch((first - other for other in others), sigma)))
+    return min(1.0, math.exp(published.log_mismatch([first - other for other in others], sigma)))
 
 
 @oracle("proposition7", draws=300, within=1e-9)
@@ -56,8 +56,8 @@ def likely_outcome(
 def gnmax(votes: Sequence[float], sigma: float, order: float) -> float:
     """Renyi divergence from these votes to those with one vote moved, at most."""
     first, *others = sorted(votes, reverse=True)
-    log_q = published.log_mismatch((first - other for other in others), sigma)
-    return published.gaussian_votes(log_q, order, sigma, math.sqrt(2.0))
+    log_q = published.log_mismatch([first - other for other in others], sigma)
+    return float(published.gaussian_votes(log_q, order, sigma, math.sqrt(2.0)))
 
 
 @oracle("gnmax", draws=150, within=1e-6)
