@@ -70,7 +70,7 @@ def test_digits_are_printed() -> None:
         ("eps --sigma 1 --delta 1e-5 --certificate /no/such/place", 2, "cannot write"),
         ("verify --certificate /no/such/file", 2, "cannot read"),
         ("verify dp_fed_ls.eq15 --certificate out.json", 2, "--certificate"),
-        ("delta --sigma 0.2 --rate 0.01 --steps 1000 --eps 3 --method certified", 8, "withheld"),
+        ("delta --sigma 0.2 --rate 0.01 --steps 50 --eps 3 --method certified", 8, "withheld"),
     ],
 )
 def test_refusals(words: str, code: int, says: str) -> None:
