@@ -80,6 +80,11 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "clients": MEMBERS,
         "local.learning_rate": 0.5,
     },
+    "shuffled": {
+        "algorithm": {"name": "udp_fl", "sample_rate": 0.25, "connect": 1, "shuffle": True},
+        "privacy": EVERYONE,
+        "clients": MEMBERS[:1],
+    },
     "pate_fl": {
         "algorithm": {"name": "pate_fl", "sigma": 5.0, "student_steps": 20},
         "privacy": EVERYONE,
@@ -92,6 +97,21 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             "queries": 25,
             "self_training": True,
         },
+        "privacy": EVERYONE,
+    },
+    "screened": {
+        "algorithm": {
+            "name": "pate_fl",
+            "sigma": 5.0,
+            "threshold": 20,
+            "threshold_sigma": 8,
+            "student_steps": 20,
+            "vat": 1.0,
+        },
+        "privacy": EVERYONE,
+    },
+    "adapted": {
+        "algorithm": {"name": "pate_fl", "sigma": 5.0, "student_steps": 20, "adapt": 0.5},
         "privacy": EVERYONE,
     },
     "knn_fl": {

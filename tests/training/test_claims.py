@@ -20,7 +20,7 @@ from dpacct_training.cli.run import change
 from dpacct_training.experiment import Experiment
 from dpacct_training.measures import landscape, measured
 from dpacct_training.prepare import prepare
-from dpacct_training.replicate import Study, Trial, jobs, keep, read, replicate, studies
+from dpacct_training.replicate import Study, Trial, jobs, keep, read, replicate, run, studies
 from dpacct_training.replication import PICTURES, page
 from dpacct_training.session import Session
 from dpacct_training.sweep import combinations
@@ -145,8 +145,8 @@ def test_sharpness_is_the_largest_eigenvalue() -> None:
     size = p.shape[1] * inputs.shape[1]
     hessian = np.einsum("nij,nk,nl->ikjl", spread, inputs, inputs).reshape(size, size) / len(x)
     largest = float(np.linalg.eigvalsh(hessian)[-1])
-    assert measured(session, result, {"sharpness"})["sharpness"] == pytest.approx(largest, rel=0.01)
-    loss = dict(landscape(session, result))
+    assert measured(session, {"sharpness"})["sharpness"] == pytest.approx(largest, rel=0.01)
+    loss = dict(landscape(session))
     curvature = (loss[0.2] - 2.0 * loss[0.0] + loss[-0.2]) / 0.2**2
     assert curvature == pytest.approx(largest, rel=0.05) and max(loss.values()) in (
         loss[-2],
@@ -156,15 +156,48 @@ def test_sharpness_is_the_largest_eigenvalue() -> None:
 
 def test_measures_of_personal_models_and_updates() -> None:
     session = Session(system("prifedsync", data__partition="shards", algorithm__alpha=1.0))
-    seen = measured(session, session.finish(), {"personal", "shared"})
+    session.finish()
+    seen = measured(session, {"personal", "shared"})
     assert seen["personal"] == seen["shared"]  # with alpha 1 each starts from the mean
     session = Session(system("dp_fedavg", privacy__clip=1e-3))
     result = session.finish()
-    seen = measured(session, result, {"norm", "gap", "accuracy"})
+    seen = measured(session, {"norm", "gap", "accuracy"})
     assert seen["norm"] > 1e-3  # before the clip
     assert seen["accuracy"] == pytest.approx(100 * result.test_accuracy)
     with pytest.raises(dp.Unsupported, match="trains no personal models"):
-        measured(session, result, {"personal"})
+        measured(session, {"personal"})
+
+
+def test_a_run_ends_where_its_goal_is_reached(tmp_path: Path) -> None:
+    """The first round that is good enough, which a run without a goal passes with the same accuracy."""
+    text = TEXT.replace("rounds = 2", "rounds = 9").replace("seeds = 3", "seeds = 1")
+    text = text.replace("[data]", 'measures = ["rounds", "weights", "learned"]\n[data]', 1)
+    whole = run(jobs(study(text), 1)[1])
+    accuracies = dict(whole.curve)
+    goal = (min(accuracies.values()) + max(accuracies.values())) / 2
+    first = next(round for round, accuracy in whole.curve if accuracy >= goal)
+    aimed = study(text.replace("[data]", f"[until]\naccuracy = {goal}\n[data]", 1))
+    trial = run(jobs(aimed, 1)[1])
+    assert trial.measures["rounds"] == first < 9 == whole.measures["rounds"]
+    assert trial.measures["accuracy"] == accuracies[first] and trial.digest != whole.digest
+    assert trial.epsilon is not None and whole.epsilon is not None and trial.epsilon < whole.epsilon
+    assert trial.measures["weights"] == 4 * 65 and whole.measures["learned"] > 0
+    with pytest.raises(dp.InvalidArgument, match=r"rounds must be enough for .*got 9 in 'little"):
+        run(jobs(study(text.replace("[data]", "[until]\naccuracy = 101\n[data]", 1)), 1)[1])
+    with pytest.raises(dp.InvalidArgument, match=r"measures must be one of .*got 'acuracy'"):
+        study(TEXT.replace("[data]", "[until]\nacuracy = 3\n[data]", 1))
+
+
+def test_mu_is_the_paper_s_for_as_many_rounds() -> None:
+    session = Session(system("prifedsync", data__partition="shards"))
+    session.finish(enough=lambda: session.run.state.round == 3)
+    paper = dp.federated.PriFedSync(
+        clients=40, client_rate=0.5, batch_size=5, records=30, local_steps=3, rounds=3, sigma=1
+    )
+    assert measured(session, {"mu", "rounds"}) == {"mu": round(float(paper.mu_clt), 6), "rounds": 3}
+    with pytest.raises(dp.Unsupported, match="measures privacy by no mu"):
+        other = Session(system("dp_fedavg"))
+        measured(other, {"mu"})
 
 
 # --- runs, kept and continued

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import lzma
@@ -24,6 +25,7 @@ import dpacct as dp
 from dpacct_training.data import (
     archive,
     cache,
+    digits,
     features,
     images,
     imported,
@@ -31,8 +33,8 @@ from dpacct_training.data import (
     sources,
     tables,
 )
-from dpacct_training.data.dataset import Dataset, Federation, synth
-from dpacct_training.data.federate import PARTITIONS
+from dpacct_training.data.dataset import SIDE, Dataset, Federation, boxes, synth
+from dpacct_training.data.federate import PARTITIONS, Data, federate
 from tests.training.server import serving
 
 
@@ -218,6 +220,63 @@ def test_png() -> None:
     assert set(pixels.ravel().tolist()) == set(range(256))
     with pytest.raises(dp.InvalidArgument, match="x must be a PNG"):
         images.read_png("x", b"GIF89a")
+
+
+def test_digits_of_other_hands() -> None:
+    """Each file's own layout, and seven of every ten for training."""
+    rng = np.random.default_rng(2)
+    ink, y = rng.integers(0, 17, (20, 64)), rng.integers(0, 10, 20)
+    lines = "\n".join(",".join(map(str, [*row, label])) for row, label in zip(ink, y, strict=True))
+    x, labels = digits.optdigits(gzip.compress(lines.encode()))
+    assert x.shape == (20, 8, 8) and np.array_equal(labels, y) and x.dtype == np.uint8
+    assert np.array_equal(np.rint(x.reshape(20, 64) / 255 * 16).astype(int), ink)
+    ink = rng.integers(0, 7, (20, 240))
+    lines = "\n".join(",".join(map(str, [*row, label])) for row, label in zip(ink, y, strict=True))
+    x, labels = digits.mfeat((",".join(map(str, range(241))) + "\n" + lines).encode())
+    assert x.shape == (20, 16, 15) and np.array_equal(labels, y)
+    assert np.array_equal(np.rint(x.reshape(20, 240) / 255 * 6).astype(int), ink)
+    held = digits.divided(x, labels)
+    assert held["x_train"].shape == (14, 1, 16, 15) and len(held["y_test"]) == 6
+    assert np.array_equal(np.sort([*held["y_train"], *held["y_test"]]), np.sort(y))
+
+
+def test_boxes_are_the_ink_whatever_is_around_it() -> None:
+    """An integer enlargement and a frame change nothing; a tall picture is padded at its sides."""
+    rng = np.random.default_rng(4)
+    ink = rng.integers(1, 255, (5, 1, 8, 8)).astype(np.uint8)
+    seen = boxes(ink)
+    assert seen.shape == (5, 1, SIDE, SIDE) and seen.dtype == np.float32
+    np.testing.assert_allclose(seen, ink / ink.max(axis=(2, 3), keepdims=True), rtol=1e-6)
+    framed = np.pad(ink.repeat(3, 2).repeat(3, 3), ((0, 0), (0, 0), (4, 1), (0, 7)))
+    np.testing.assert_allclose(boxes(framed), seen, atol=1e-6)
+    (bar,) = boxes(np.pad(np.full((1, 1, 8, 2), 9, np.uint8), ((0, 0), (0, 0), (1, 1), (2, 2))))
+    assert np.array_equal(bar[0], np.repeat([[0, 0, 0, 1, 1, 0, 0, 0]], 8, 0))
+    assert not boxes(np.zeros((1, 1, 5, 5), np.uint8)).any()
+    assert boxes(np.full((1, 1, 11, 13), 7, np.uint8)).sum() == pytest.approx(64 * 11 / 13, rel=0.2)
+    with pytest.raises(dp.InvalidArgument, match="no grey picture"):
+        boxes(np.zeros((1, 3, 5, 5), np.uint8))
+
+
+def test_a_server_may_have_a_domain_of_its_own(cached: Path) -> None:
+    """Its training samples are public, in a mixed order; its test samples judge; pictures may be larger."""
+    for name, side in (("here", 8), ("there", 12)):
+        made = synth(samples=100, side=side, classes=4, seed=side)
+        parts = {"train": made.train, "test": made.test}
+        arrays = {f"x_{part}": data.x for part, data in parts.items()}
+        imported.keep(name, arrays | {f"y_{part}": data.y for part, data in parts.items()})
+    wanted = Data(name="here", clients=10, public="there", scaling="boxes")
+    held = federate(wanted)
+    there = imported.load("there")
+    assert held.shape == (1, 8, 8) and held.public is not None
+    assert np.array_equal(held.test.y, there.test.y) and len(held.train) == 100
+    assert not np.array_equal(held.public.y, there.train.y)
+    assert np.array_equal(np.bincount(held.public.y), np.bincount(there.train.y))
+    alone = federate(replace(wanted, public="none"))
+    assert alone.public is None and alone.fingerprint() != held.fingerprint()
+    with pytest.raises(dp.InvalidArgument, match="must have the classes and, but for boxes"):
+        federate(replace(wanted, scaling="unit"))
+    with pytest.raises(dp.InvalidArgument, match="public must be one of none, validation, adult"):
+        federate(replace(wanted, public="ther"))
 
 
 def test_shakespeare_s_windows() -> None:

@@ -16,7 +16,7 @@ from dpacct_training.keys import Keys
 from dpacct_training.local import SAM, Local, Optimiser, fit, noisy_fit
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.model import Model
-from dpacct_training.models.networks import LSTM
+from dpacct_training.models.networks import LSTM, MLP
 from dpacct_training.noise import Gaussian, Laplace, Staircase
 from dpacct_training.prepare import Prepared
 from dpacct_training.records import Records
@@ -152,17 +152,25 @@ def test_grams_are_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", [Gaussian, Laplace])
-@pytest.mark.parametrize("layout", ["input-fastest", "class-fastest"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        Linear((1, 8, 8), 4),
+        Linear((1, 8, 8), 4, layout="class-fastest"),
+        MLP((1, 8, 8), 4, hidden=(12,)),
+        MLP((1, 8, 8), 4, hidden=(12, 7, 5)),
+    ],
+)
 @pytest.mark.parametrize("clip", [1e-3, 1.0, 1e3])
-def test_closed_form_of_bounded_records(kind: Any, layout: str, clip: float) -> None:
+def test_closed_form_of_bounded_records(kind: Any, model: Model, clip: float) -> None:
     """Norms as products of norms, against per-record gradients bounded one by one."""
-    model = Linear((1, 8, 8), 4, layout=layout)
+    size = model.dimension
     generator = torch.Generator().manual_seed(0)
-    x, w = (torch.randn(*shape, generator=generator) for shape in ((3, 7, 1, 8, 8), (3, 260)))
+    x, w = (torch.randn(*shape, generator=generator) for shape in ((3, 7, 1, 8, 8), (3, size)))
     y = torch.randint(0, 4, (3, 7), generator=generator)
     taken = torch.ones(3, 7)
     taken[1, 5:], taken[2] = 0, 0
-    noises = [kind(260, clip, 1.0)] * 3
+    noises = [kind(size, clip, 1.0)] * 3
     closed = model.bounded_sum(w, x, y, taken, noises)
     by_record = Model.bounded_sum(model, w, x, y, taken, noises)
     assert (closed - by_record).abs().max() < 1e-4 * max(1e-3, float(by_record.abs().max()))
@@ -172,10 +180,15 @@ def test_closed_form_of_bounded_records(kind: Any, layout: str, clip: float) -> 
 
 
 def test_numbers_bounded_by_themselves_have_no_closed_form() -> None:
-    model = Linear((1, 4, 4), 2)
-    x, y, w = torch.randn(1, 3, 1, 4, 4), torch.tensor([[0, 1, 1]]), torch.zeros(1, 34)
-    sums = model.bounded_sum(w, x, y, torch.ones(1, 3), [Staircase(34, 1e-2, 1.0)])
-    assert sums.abs().max() <= 0.03 * (1 + 1e-6)
+    for model in (Linear((1, 4, 4), 2), MLP((1, 4, 4), 2, hidden=(3,))):
+        x, y, w = (
+            torch.randn(1, 3, 1, 4, 4),
+            torch.tensor([[0, 1, 1]]),
+            torch.zeros(1, model.dimension),
+        )
+        noise = Staircase(model.dimension, 1e-2, 1.0)
+        sums = model.bounded_sum(w, x, y, torch.ones(1, 3), [noise])
+        assert sums.abs().max() <= 0.03 * (1 + 1e-6)
 
 
 def test_adam_and_momentum_are_torch_s() -> None:

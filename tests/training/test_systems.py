@@ -19,7 +19,7 @@ from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.algorithms.udp_fl import UDPFL
 from dpacct_training.engine import Pool
 from dpacct_training.keys import Keys
-from dpacct_training.noise import Meters
+from dpacct_training.noise import PUBLISHABLE, Meters
 from dpacct_training.run import Run
 from dpacct_training.session import Session
 from dpacct_training.site import TRAIN, Host, Reply, Task
@@ -353,7 +353,7 @@ def test_a_summed_answer_cannot_be_clipped_by_client() -> None:
 def test_totals_of_votes_go_with_the_key(tmp_path: Path) -> None:
     result = Session(system("pate_fl"), tmp_path).finish()
     assert not result.state.private and not (tmp_path / "noise.key").exists()
-    assert set(result.state.costs) == {"by these votes", "by these votes, exactly"}
+    assert set(result.state.costs) == {"by these votes", "by these votes, exactly", PUBLISHABLE}
     assert b"private/" not in (tmp_path / "checkpoint.safetensors").read_bytes()
     assert result.spent is not None
     assert result.state.costs["by these votes, exactly"] <= float(result.spent)
@@ -373,6 +373,21 @@ def test_one_point_of_a_connection_is_the_paper_s() -> None:
     np.testing.assert_allclose(state["weights"], 1.1 * mean - 0.1 * start, rtol=1e-12)
 
 
+def test_selecting_single_messages_is_refused_with_the_reason() -> None:
+    with pytest.raises(dp.InvalidArgument, match=r"no function of their sum.*got 'message'"):
+        system("dp_fedsam_topk", algorithm__select="message")
+
+
+def test_a_shuffler_changes_no_mean() -> None:
+    """Another order each round, the same models but for rounding."""
+    ended = []
+    for shuffle in (False, True):
+        result = Session(system("shuffled", algorithm__shuffle=shuffle)).finish()
+        ended.append(result.weights)
+        assert ("shuffled" in result.state.server) == shuffle
+    np.testing.assert_allclose(ended[1], ended[0], rtol=1e-5, atol=1e-6)
+
+
 def test_self_training_costs_nothing_and_uses_all_public_samples() -> None:
     """The votes, and so their cost, are those without it; the student is another one."""
     plain, more = (
@@ -384,3 +399,16 @@ def test_self_training_costs_nothing_and_uses_all_public_samples() -> None:
     assert np.array_equal(*labels) and len(labels[0]) == 100 < len(plain.setting.open()[1])
     assert results[0].state.costs == results[1].state.costs
     assert not np.array_equal(*(result.weights for result in results))
+
+
+def test_a_query_below_the_threshold_has_no_label() -> None:
+    """And costs what it would with one: the plan pays for all of them."""
+    answered = []
+    for threshold in (-100, 20, 100):
+        prepared = system("screened", algorithm__threshold=threshold)
+        result = Session(prepared).finish()
+        labels = result.state.server["labels"]
+        assert len(labels) == 200 and labels.min() >= -1 and np.isfinite(result.weights).all()
+        answered.append((labels >= 0).mean())
+        assert result.spent is not None and float(result.spent) > 4
+    assert answered[0] == 1.0 > answered[1] > 0.0 == answered[2]

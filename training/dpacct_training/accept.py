@@ -5,11 +5,39 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import Any, TypeVar, cast
 
 from dpacct import InvalidArgument
+
+T = TypeVar("T")
+
+
+def setting(default: T, check: Callable[..., object], *bounds: object) -> T:
+    """The default of a field of `Settings`, and what refuses its value: check(name, value, *bounds)."""
+    described: Any = field(default=default, metadata={"check": (check, bounds)})
+    return cast(T, described)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A dataclass whose fields say what they may be (`setting`); None is what was not given.
+
+    An exact number takes the place of what was typed. Raises `InvalidArgument`.
+    """
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = vars(self)[each.name]
+            if value is None or "check" not in each.metadata:
+                continue
+            check, bounds = each.metadata["check"]
+            accepted = check(each.name, value, *bounds)
+            if isinstance(accepted, Fraction):
+                object.__setattr__(self, each.name, accepted)
 
 
 def _refused(name: str, range_text: str, value: object) -> InvalidArgument:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct_training.accept import positive
+from dpacct_training.accept import Settings, positive
 from dpacct_training.local import Local
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Arrays = dict[str, Array]
 
 
 @dataclass(frozen=True)
-class Algorithm(ABC):
+class Algorithm(Settings, ABC):
     """A frozen dataclass whose fields are its settings ([algorithm] of an experiment).
 
     `plan` once; then, in each round, `sent`, `client` on every site, and `server`.
@@ -63,6 +63,10 @@ class Algorithm(ABC):
     def paper_says(self, plan: Plan) -> str:
         """A paragraph for the report: what the paper says of this very run, where it says something."""
         return ""
+
+    def paper_mu(self, plan: Plan, rounds: int) -> float:
+        """What the paper's own f-DP says of so many rounds: mu of a Gaussian trade-off."""
+        raise dp.Unsupported(f"the paper of {self.name} measures privacy by no mu")
 
     def begin(self, setting: Setting) -> Arrays:
         """The server's state before the first round."""

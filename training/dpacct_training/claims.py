@@ -25,7 +25,13 @@ MEASURES = {
     "gap": "training less test accuracy, points",
     "norm": "median length of an update before the clip",
     "sharpness": "largest curvature of the loss",
+    "rounds": "rounds to the goal",
+    "mu": "the paper's mu after them",
+    "weights": "weights of the model",
+    "learned": "fall of the loss on the clients' samples",
 }
+UNITS = {"sharpness": "curvature", "rounds": "rounds", "mu": "mu"}
+"""Of differences, where they are no points."""
 
 
 @dataclass(frozen=True)

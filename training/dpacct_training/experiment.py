@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import near, one_of, whole
-from dpacct_training.claims import Claim
+from dpacct_training.accept import near, one_of, real, whole
+from dpacct_training.claims import MEASURES, Claim
 
 T = TypeVar("T")
 Section = dict[str, Any]
 SECTIONS = ("data", "model", "algorithm", "local", "privacy", "run", "engine")
-ABOUT = ("name", "source", "note", "reduced", "paper", "seeds", "full")
+ABOUT = ("name", "source", "note", "reduced", "paper", "seeds", "full", "measures", "until")
 TOP = (*ABOUT, "client", "sweep", "variant", "printed", "claim", *SECTIONS)
 
 
@@ -31,7 +31,8 @@ class Experiment:
     r"""One run: what `SECTIONS` and the tables [[client]] say. Sweeps make several of a file.
 
     `claims` are about the variants that they name, each run with `seeds` seeds; `full` says what it would
-    take at the paper's size, and what cannot be had.
+    take at the paper's size, and what cannot be had. `measures`: of every run, beside those of the claims.
+    `until`: the measure and the value at which a replicated run ends, {personal = 90}.
 
     >>> text = '[data]\nname = "synth"\n[local]\nepochs = 2'
     >>> experiment = Experiment.from_toml(text, "demo")
@@ -51,11 +52,17 @@ class Experiment:
     paper: str = ""
     seeds: int = 1
     full: str = ""
+    measures: tuple[str, ...] = ()
+    until: Mapping[str, float] = field(default_factory=dict)
     variant_names: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
 
     def __post_init__(self) -> None:
         whole("seeds", self.seeds, 1, 10**4)
+        for name in (*self.measures, *self.until):
+            one_of("measures", name, MEASURES)
+        for name, value in self.until.items():
+            real(f"until.{name}", value, 0.0)
         for claim in self.claims:
             for side in (claim.greater, claim.than):
                 one_of("variant", side, self.variant_names)
@@ -98,6 +105,8 @@ class Experiment:
             paper=str(top.get("paper", "")),
             seeds=top.get("seeds", 1),
             full=str(top.get("full", "")),
+            measures=tuple(listed("measures", top["measures"])) if "measures" in top else (),
+            until=table("until", top.get("until", {})),
             variant_names=tuple(str(v.get("name", i + 1)) for i, v in enumerate(variants)),
             claims=tuple(build(Claim, "[[claim]]", entry) for entry in _tables("claim", top)),
         )

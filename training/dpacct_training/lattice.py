@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct_training.accept import positive
+from dpacct_training.accept import positive, setting
 from dpacct_training.keys import Stream
 from dpacct_training.noise import Gaussian, Meter, Rows, Vector
 
@@ -63,11 +63,7 @@ class Lattice(Gaussian):
     (Gaussian(noise_multiplier=1, clip=1), 1.000039, 453)
     """
 
-    shares: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("shares", self.shares)
+    shares: float = setting(1.0, positive)
 
     @cached_property
     def steps(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dpacct_training.accept import one_of, positive, real, whole
+from dpacct_training.accept import Settings, one_of, positive, real, setting, whole
 from dpacct_training.models.model import Model
 from dpacct_training.records import Records
 
@@ -28,28 +28,19 @@ Term = Callable[[Rows, Rows], Rows]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Local:
+class Local(Settings):
     """[local]: `epochs` passes over the client's data in batches of `batch_size`.
 
     The learning rate of round t is learning_rate * decay^(t-1). Raises `InvalidArgument`.
     """
 
-    epochs: int = 1
-    batch_size: int = 10
-    learning_rate: float = 0.01
-    decay: float = 1.0
-    weight_decay: float = 0.0
-    momentum: float = 0.0
-    optimiser: str = "sgd"
-
-    def __post_init__(self) -> None:
-        whole("epochs", self.epochs, 1)
-        whole("batch_size", self.batch_size, 1)
-        positive("learning_rate", self.learning_rate)
-        positive("decay", self.decay)
-        real("weight_decay", self.weight_decay, 0.0)
-        real("momentum", self.momentum, 0.0, 1.0)
-        one_of("optimiser", self.optimiser, ("sgd", "adam"))
+    epochs: int = setting(1, whole, 1)
+    batch_size: int = setting(10, whole, 1)
+    learning_rate: float = setting(0.01, positive)
+    decay: float = setting(1.0, positive)
+    weight_decay: float = setting(0.0, real, 0.0)
+    momentum: float = setting(0.0, real, 0.0, 1.0)
+    optimiser: str = setting("sgd", one_of, ("sgd", "adam"))
 
     def rate(self, round: int) -> float:
         """The learning rate of this round, counted from 1."""

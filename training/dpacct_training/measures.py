@@ -1,4 +1,4 @@
-"""What claims are about beyond the test accuracy: measured once, on the model that a run ends with.
+"""What claims are about, measured on the model as it stands after a round.
 
 All but the test accuracy is for the one who runs an experiment on public data: it is not private.
 """
@@ -13,7 +13,7 @@ import torch
 from dpacct_training.algorithm import Array
 from dpacct_training.claims import MEASURES
 from dpacct_training.engine import InProcess
-from dpacct_training.session import Result, Session
+from dpacct_training.session import Session
 from dpacct_training.site import JUDGE, TRAIN, Host, Site
 
 _SAMPLES = 1000
@@ -21,9 +21,9 @@ _STEPS = 30
 _DISTANCES = tuple(k / 5 for k in range(-10, 11))
 
 
-def measured(session: Session, result: Result, names: set[str]) -> dict[str, float]:
-    """The measures of these names (`MEASURES`), of a session that is over and in this process."""
-    return {name: round(_MEASURED[name](session, result), 6) for name in sorted(names)}
+def measured(session: Session, names: set[str]) -> dict[str, float]:
+    """The measures of these names (`MEASURES`), of a session in this process."""
+    return {name: round(_MEASURED[name](session), 6) for name in sorted(names)}
 
 
 def _site(session: Session, kind: str, clients: range) -> list[tuple[Site, dict[str, Array]]]:
@@ -34,28 +34,29 @@ def _site(session: Session, kind: str, clients: range) -> list[tuple[Site, dict[
     return [(host.site(task), task.sent) for task in tasks]
 
 
-def accuracy(session: Session, result: Result) -> float:
+def accuracy(session: Session) -> float:
     """On the test data, in percent."""
-    return 100.0 * result.test_accuracy
+    setting = session.prepared.setting
+    return 100.0 * setting.evaluate(session.weights, setting.federation.test)[1]
 
 
-def gap(session: Session, result: Result) -> float:
+def gap(session: Session) -> float:
     """Accuracy on the clients' samples less that on the test data, in points."""
     setting = session.prepared.setting
-    trained = setting.evaluate(result.weights, setting.federation.train)[1]
-    return 100.0 * (trained - result.test_accuracy)
+    trained = setting.evaluate(session.weights, setting.federation.train)[1]
+    return 100.0 * trained - accuracy(session)
 
 
-def personal(session: Session, result: Result) -> float:
+def personal(session: Session) -> float:
     """Mean over clients of their own models, on the test samples of the classes that each has seen."""
     algorithm = session.prepared.algorithm
     return _on_own_classes(session, lambda sent, site: algorithm.personal(sent, site))
 
 
-def shared(session: Session, result: Result) -> float:
+def shared(session: Session) -> float:
     """The same of the global model: what each client would have without one of its own."""
     return _on_own_classes(
-        session, lambda sent, site: np.tile(result.weights, (len(site.clients), 1))
+        session, lambda sent, site: np.tile(session.weights, (len(site.clients), 1))
     )
 
 
@@ -69,12 +70,12 @@ def _on_own_classes(session: Session, models: Callable[[dict[str, Array], Site],
             kept = torch.isin(y, torch.from_numpy(np.unique(site.y[rows].numpy())))
             with torch.no_grad():
                 flat = torch.from_numpy(w.astype(np.float32))
-                guessed = setting.model.scores(flat, x[kept]).argmax(1)
-            right.append(float((guessed == y[kept]).float().mean()))
+                guessed = setting.model.scores(flat, x).argmax(1)
+            right.append(float((guessed == y)[kept].float().mean()))
     return 100.0 * float(np.mean(right))
 
 
-def norm(session: Session, result: Result) -> float:
+def norm(session: Session) -> float:
     """The median length of the clients' updates before any clip, from the last model on."""
     clients = range(min(100, session.prepared.cohort.clients))
     lengths = []
@@ -84,11 +85,11 @@ def norm(session: Session, result: Result) -> float:
     return float(np.median(lengths))
 
 
-def _sharpest(session: Session, result: Result) -> tuple[float, torch.Tensor]:
+def _sharpest(session: Session) -> tuple[float, torch.Tensor]:
     """The largest eigenvalue of the loss's Hessian on test samples, and its direction, by power iteration."""
     setting = session.prepared.setting
     x, y = (part[:_SAMPLES] for part in setting.samples(setting.federation.test))
-    w = torch.from_numpy(result.weights.astype(np.float32)).requires_grad_(True)
+    w = torch.from_numpy(session.weights.astype(np.float32)).requires_grad_(True)
     (gradient,) = torch.autograd.grad(setting.model.loss(w, x, y), w, create_graph=True)
     generator = torch.Generator().manual_seed(0)
     turned = torch.randn(len(w), generator=generator)
@@ -100,30 +101,57 @@ def _sharpest(session: Session, result: Result) -> tuple[float, torch.Tensor]:
     return float(value), direction
 
 
-def sharpness(session: Session, result: Result) -> float:
+def sharpness(session: Session) -> float:
     """Shi et al. 2023, Section 6.3 calls a minimum flat where the loss rises slowly around it."""
-    return _sharpest(session, result)[0]
+    return _sharpest(session)[0]
 
 
-def landscape(session: Session, result: Result) -> tuple[tuple[float, float], ...]:
+def landscape(session: Session) -> tuple[tuple[float, float], ...]:
     """(distance, loss on the same test samples) from the last model on, along the sharpest direction."""
     setting = session.prepared.setting
     x, y = (part[:_SAMPLES] for part in setting.samples(setting.federation.test))
     w, direction = (
-        torch.from_numpy(result.weights.astype(np.float32)),
-        _sharpest(session, result)[1],
+        torch.from_numpy(session.weights.astype(np.float32)),
+        _sharpest(session)[1],
     )
     with torch.no_grad():
         losses = [float(setting.model.loss(w + t * direction, x, y)) for t in _DISTANCES]
     return tuple((t, round(loss, 6)) for t, loss in zip(_DISTANCES, losses, strict=True))
 
 
-_MEASURED: dict[str, Callable[[Session, Result], float]] = {
+def rounds(session: Session) -> float:
+    """How many there were."""
+    return float(session.run.state.round)
+
+
+def mu(session: Session) -> float:
+    """By the paper, of these rounds."""
+    prepared = session.prepared
+    return prepared.algorithm.paper_mu(prepared.plan, session.run.state.round)
+
+
+def weights(session: Session) -> float:
+    """How many numbers the model has."""
+    return float(session.prepared.setting.model.dimension)
+
+
+def learned(session: Session) -> float:
+    """The mean loss on the clients' samples before the first round, less that now."""
+    setting = session.run.setting
+    data = setting.federation.train
+    return setting.evaluate(setting.initial(), data)[0] - setting.evaluate(session.weights, data)[0]
+
+
+_MEASURED: dict[str, Callable[[Session], float]] = {
     "accuracy": accuracy,
     "gap": gap,
     "personal": personal,
     "shared": shared,
     "norm": norm,
     "sharpness": sharpness,
+    "rounds": rounds,
+    "mu": mu,
+    "weights": weights,
+    "learned": learned,
 }
 assert set(_MEASURED) == set(MEASURES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct_training.accept import one_of, positive, real, whole
+from dpacct_training.accept import Settings, one_of, positive, real, setting, whole
 from dpacct_training.keys import Stream
 
 Vector = NDArray[np.float64]
@@ -104,9 +104,12 @@ class Meters(dict[str, Meter]):
 
 # --- the noises
 
+PUBLISHABLE = "by these votes, with noise that hides them"
+"""The one cost that may be told: smooth sensitivity (Papernot et al. 2018, Appendix B)."""
+
 
 @dataclass(frozen=True)
-class Noise(ABC):
+class Noise(Settings, ABC):
     """`size`: how many numbers are hidden; `clip`: how far one unit moves them, in the noise's norm."""
 
     size: int
@@ -120,8 +123,14 @@ class Noise(ABC):
     """Whether the cost can be told from the totals, which are then kept until the run is over."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         whole("size", self.size, 1)
         positive("clip", self.clip)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers one draw of it is."""
+        return self.size
 
     @property
     def protects(self) -> str:
@@ -206,8 +215,8 @@ class Noise(ABC):
         """What leaves: the mean over a public number of clients."""
         return noisy / denominator
 
-    def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
-        """Epsilon by the sums themselves, which is private too, by name; where it can be told."""
+    def costs(self, totals: Vector, delta: Fraction, seed: int) -> dict[str, float]:
+        """Epsilon by the sums themselves, by name: all private but `PUBLISHABLE`, whose noise has a seed."""
         return {}
 
 
@@ -219,12 +228,8 @@ class Gaussian(Noise):
     (1.0, Gaussian(noise_multiplier=2, clip=1))
     """
 
-    multiplier: float = 1.0
+    multiplier: float = setting(1.0, positive)
     kurtosis: ClassVar[float] = 3.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("multiplier", self.multiplier)
 
     @cached_property
     def node(self) -> dp.Node:
@@ -245,13 +250,9 @@ class Gaussian(Noise):
 class Laplace(Noise):
     """l1, the sensitivity of `size` Laplace variables together; `b`: scale over clip."""
 
-    b: float = 1.0
+    b: float = setting(1.0, positive)
     kurtosis: ClassVar[float] = 6.0
     order: ClassVar[float] = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("b", self.b)
 
     @cached_property
     def node(self) -> dp.Node:
@@ -301,13 +302,9 @@ class Staircase(Noise):
     `eps0`: the epsilon of one number that moves by one clip (Geng and Viswanath 2016).
     """
 
-    eps0: float = 1.0
+    eps0: float = setting(1.0, positive)
     kurtosis: ClassVar[float] = 9.0
     order: ClassVar[float] = math.inf
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("eps0", self.eps0)
 
     @cached_property
     def step(self) -> dp.Staircase:
@@ -361,22 +358,22 @@ class Votes(Noise):
     """One vote of 1 for each query, whatever was sent; the labels of noisy majorities leave (GNMax).
 
     `neighbours`: k, where a vote is the mean of k neighbours' labels, in k-th parts. `level`: who is
-    protected, "agent" or "instance" (see `dpacct.GNMax`).
+    protected, "agent" or "instance". `threshold`, `threshold_sigma`: the largest count, with noise of
+    its own, from which a query is answered (Confident-GNMax; see `dpacct.GNMax`).
     """
 
-    sigma: float = 1.0
-    classes: int = 10
-    level: str = "agent"
-    neighbours: int = 1
+    sigma: float = setting(1.0, positive)
+    classes: int = setting(10, whole, 2)
+    level: str = setting("agent", one_of, ("agent", "instance"))
+    neighbours: int = setting(1, whole, 1, 10**6)
+    threshold: float | None = None
+    threshold_sigma: float | None = None
     kurtosis: ClassVar[float] = 3.0
     counts_votes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive("sigma", self.sigma)
-        whole("classes", self.classes, 2)
-        one_of("level", self.level, ("agent", "instance"))
-        whole("neighbours", self.neighbours, 1, 10**6)
+        _ = self.gnmax  # refuses what it cannot account
 
     @property
     def protects(self) -> str:
@@ -386,7 +383,13 @@ class Votes(Noise):
     @cached_property
     def gnmax(self) -> dp.GNMax:
         """dpacct's mechanism of one query."""
-        return dp.GNMax(sigma=self.sigma, level=self.level, neighbours=self.neighbours)
+        return dp.GNMax(
+            sigma=self.sigma,
+            threshold=self.threshold,
+            threshold_sigma=self.threshold_sigma,
+            level=self.level,
+            neighbours=self.neighbours,
+        )
 
     @cached_property
     def node(self) -> dp.Node | None:
@@ -419,20 +422,46 @@ class Votes(Noise):
 
     def without(self) -> Noise:
         """The votes as they are."""
-        return ClearVotes(
-            self.size, self.clip, self.sigma, self.classes, self.level, self.neighbours
-        )
+        return ClearVotes(**{field.name: vars(self)[field.name] for field in fields(self)})
+
+    @property
+    def _scale(self) -> float:
+        """What a largest count is multiplied by, so that one noise of `sigma` hides it as well."""
+        return self.sigma / self.threshold_sigma if self.threshold_sigma is not None else 0.0
+
+    @property
+    def numbers(self) -> int:
+        """With a threshold each query has one number more."""
+        return self.size + (self.size // self.classes if self._scale else 0)
+
+    def screened(self, total: Vector) -> Vector:
+        """The counts, and behind them each query's largest, where there is a threshold."""
+        if not self._scale:
+            return total
+        largest = total.reshape(-1, self.classes).max(axis=1)
+        return np.concatenate([total, largest * self._scale])
+
+    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+        """Counts and largest counts, each with noise of its own."""
+        return super().add(self.screened(total), stream, meter, part)
 
     def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
-        """The winning class of each query."""
-        labels: NDArray[np.int64] = noisy.reshape(-1, self.classes).argmax(axis=1)
+        """The winning class of each query; -1 where no answer is given."""
+        labels: NDArray[np.int64] = noisy[: self.size].reshape(-1, self.classes).argmax(axis=1)
+        if self.threshold is not None:
+            labels[noisy[self.size :] < self.threshold * self._scale] = -1
         return labels
 
-    def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
+    def costs(self, totals: Vector, delta: Fraction, seed: int) -> dict[str, float]:
         """What the votes themselves cost: less than any votes, where they agree."""
-        counts = np.round(totals.reshape(-1, self.classes) * self.neighbours)
-        cost = self.gnmax.cost(counts.astype(np.int64), delta)
-        answers = {"by these votes": cost.data_dependent, "by these votes, exactly": cost.exact}
+        shares = np.round(totals.reshape(-1, self.classes) * self.neighbours)
+        counts = shares.astype(np.int64)
+        cost = self.gnmax.cost(counts, delta)
+        answers = {
+            "by these votes": cost.data_dependent,
+            "by these votes, exactly": cost.exact,
+            PUBLISHABLE: self.gnmax.sanitized(counts, delta, seed=seed).answer,
+        }
         return {name: float(answer) for name, answer in answers.items() if answer is not None}
 
 
@@ -449,7 +478,7 @@ class ClearVotes(Votes):
 
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
         """The votes as they are."""
-        return total
+        return self.screened(total)
 
 
 @dataclass(frozen=True)

@@ -282,7 +282,7 @@ class Plan:
         vectors = topped + (0 if self.by == SERVER else taken)
         for name, noise in self.noise.items():
             drawn = 0 if noise.node is None else vectors
-            counts |= counted(name, taken if noise.bounds else 0, drawn, drawn * noise.size)
+            counts |= counted(name, taken if noise.bounds else 0, drawn, drawn * noise.numbers)
         if self.records:
             counts |= counted("records", *self._inside(answers))
         return counts
@@ -299,7 +299,7 @@ class Plan:
         if self.by != SERVER:
             for name, noise in self.noise.items():
                 drawn = 0 if noise.node is None else len(clients)
-                brought[name] = (len(clients), drawn, drawn * noise.size)
+                brought[name] = (len(clients), drawn, drawn * noise.numbers)
         if any(self.records[client].node is not None for client in clients if self.records):
             brought["records"] = self._inside(dict.fromkeys(clients, 1))
         return brought

@@ -10,9 +10,9 @@ from importlib import metadata
 
 from dpacct import InvalidArgument
 from dpacct_training import algorithms, models
-from dpacct_training.accept import whole
+from dpacct_training.accept import Settings, setting, whole
 from dpacct_training.algorithm import Algorithm
-from dpacct_training.data.federate import Data, federate, public
+from dpacct_training.data.federate import Data, federate
 from dpacct_training.engines import EngineSetting
 from dpacct_training.experiment import Experiment, Section, build
 from dpacct_training.keys import Keys
@@ -22,20 +22,15 @@ from dpacct_training.setting import Setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
+class Running(Settings):
     """[run]: what changes no result, but for `seed`.
 
     Without a seed the key comes from the operating system; with one the run can be replayed, and
     whoever knows the seed knows the noise.
     """
 
-    seed: int | None = None
-    evaluate_every: int = 1
-
-    def __post_init__(self) -> None:
-        if self.seed is not None:
-            whole("seed", self.seed, 0, 2**63)
-        whole("evaluate_every", self.evaluate_every, 1)
+    seed: int | None = setting(None, whole, 0, 2**63)
+    evaluate_every: int = setting(1, whole, 1)
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ def prepare(experiment: Experiment) -> Prepared:
         models.by_name(model_name),
         "[model]",
         model_settings,
-        inputs=federation.train.x.shape[1:],
+        inputs=federation.shape,
         classes=federation.train.classes,
     )
     if experiment.clients:
@@ -102,7 +97,7 @@ def prepare(experiment: Experiment) -> Prepared:
     algorithm: Algorithm = build(kind, "[algorithm]", settings, local=local)
     if cohort.noise == AS_PRINTED:
         algorithm, cohort = algorithm.as_printed(cohort)
-    setting = Setting(model, federation, public(wanted, federation), cohort.rate)
+    setting = Setting(model, federation, cohort.rate)
     plan = algorithm.plan(cohort, setting)
     return Prepared(experiment, algorithm, plan, setting, running, engine)
 

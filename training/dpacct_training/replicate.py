@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import resource
+import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,9 @@ from dpacct_training.durable import write_text
 from dpacct_training.experiment import Experiment, Section
 from dpacct_training.sweep import combinations, finished
 
-EXPERIMENTS = Path(dpacct_training.__file__).parents[1] / "experiments"
+_BESIDE = Path(dpacct_training.__file__).parents[1] / "experiments"
+EXPERIMENTS = _BESIDE if _BESIDE.is_dir() else Path("training") / "experiments"
+"""Of the checkout that the package runs from or, where it was installed, of the one that one stands in."""
 Watch = Callable[["Trial", int], None]
 """Told each finished run, and how many there are."""
 
@@ -34,7 +38,8 @@ class Trial:
     `digest`: of all settings that decide the bits. `epsilon`: the true one, of the account that has
     spent most; `unit`: whom it protects. `curve`: (round, accuracy in percent) where it was looked at.
     `landscape`: (distance, loss) along the sharpest direction, where sharpness is measured.
-    `seconds`: of processor time; `megabytes`: the most memory that its process has held so far.
+    `seconds`: of processor time; `megabytes`: the most memory that its process has held so far. `commit`:
+    of the checkout that ran it, where it was one.
     """
 
     variant: str
@@ -49,6 +54,7 @@ class Trial:
     landscape: tuple[tuple[float, float], ...] = ()
     seconds: float = 0.0
     megabytes: int = 0
+    commit: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,14 +101,15 @@ def _covers(values: Section, wanted: Section) -> bool:
 
 
 def studies(names: Sequence[str] = (), folder: Path = EXPERIMENTS) -> list[Study]:
-    """The experiments of a folder that claim something: all, or those of these files and papers.
+    """The experiments of a folder that claim or measure something: all, or those of these files and papers.
 
     Raises `InvalidArgument`.
     """
     read = [Study(path.stem, Experiment.read(path)) for path in sorted(folder.glob("*.toml"))]
-    claiming = [study for study in read if study.experiment.claims]
+    claiming = [s for s in read if s.experiment.claims or s.experiment.measures]
     if not claiming:
-        message = f"experiments must be a folder of experiments with claims, got {str(folder)!r}"
+        message = "experiments must be a folder of experiments with claims, as in dpacct's checkout"
+        message += f", got {str(folder)!r}"
         raise InvalidArgument(message, argument="experiments")
     accepted = {study.name for study in claiming} | {s.experiment.paper for s in claiming}
     for name in names:
@@ -132,9 +139,11 @@ def jobs(study: Study, seeds: int) -> list[Job]:
         ):
             for at in combinations(replace(study.experiment, variants=())):
                 changed = study.experiment.changed({**variant, **at, "run.seed": seed})
-                digest = hashlib.sha256(changed.to_json().encode()).hexdigest()[:16]
+                decisive = changed.to_json() + (str(dict(changed.until)) if changed.until else "")
+                digest = hashlib.sha256(decisive.encode()).hexdigest()[:16]
                 sides = [side for c in study.experiment.claims for side in c.sides]
-                measures = frozenset({"accuracy", *(m for v, m in sides if v == name)})
+                claimed = (m for v, m in sides if v == name)
+                measures = frozenset({"accuracy", *changed.measures, *claimed})
                 runs.append(Job(Trial(name, at, seed, digest), changed, measures))
     return runs
 
@@ -184,7 +193,9 @@ def replicate(
         for job in wanted
         if job.trial.digest not in kept or job.measures - set(kept[job.trial.digest].measures)
     ]
+    commit = _commit() if todo else ""
     for _, trial in finished(run, todo, processes):
+        trial = replace(trial, commit=commit)
         kept[trial.digest] = trial
         trials = sorted(kept.values(), key=lambda t: order[t.digest])
         study = replace(study, trials=tuple(trials))
@@ -194,6 +205,14 @@ def replicate(
     return study
 
 
+def _commit() -> str:
+    """Of the checkout that the experiments lie in; "-dirty" where it was changed; "" where it is none."""
+    words = ["git", "-C", str(EXPERIMENTS), "describe", "--always", "--dirty", "--abbrev=12"]
+    with suppress(OSError):
+        return subprocess.run(words, capture_output=True, text=True).stdout.strip()
+    return ""
+
+
 def run(job: Job) -> Trial:
     """One run, in memory."""
     from dpacct_training.measures import landscape, measured
@@ -201,18 +220,26 @@ def run(job: Job) -> Trial:
     from dpacct_training.session import Session
 
     start = time.process_time()
-    session = Session(prepare(job.experiment))
-    result = session.finish()
+    session, goal = Session(prepare(job.experiment)), job.experiment.until
+
+    def enough() -> bool:
+        seen = measured(session, set(goal))
+        return bool(goal) and all(seen[name] >= value for name, value in goal.items())
+
+    result = session.finish(enough=enough)
+    if goal and not enough():
+        message = f"rounds must be enough for {dict(goal)}, got {session.run.state.round}"
+        raise InvalidArgument(f"{message} in {job.trial.variant!r}", argument="rounds")
     seconds = time.process_time() - start
     account = None if result.account is None else session.prepared.plan.accounts[result.account]
     return replace(
         job.trial,
-        measures=measured(session, result, set(job.measures)),
+        measures=measured(session, set(job.measures)),
         epsilon=None if result.spent is None else round(float(result.spent), 6),
         delta=None if account is None else float(account.delta),
         unit="" if result.spent is None else result.spent.unit,
         curve=tuple((row["round"], round(100 * row["accuracy"], 4)) for row in result.rows),
-        landscape=landscape(session, result) if "sharpness" in job.measures else (),
+        landscape=landscape(session) if "sharpness" in job.measures else (),
         seconds=round(seconds, 2),
         megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dpacct_training.claims import HELD, LEVEL, MEASURES, NOT_HELD, UNDECIDED, Verdict
+from dpacct_training.claims import HELD, LEVEL, MEASURES, NOT_HELD, UNDECIDED, UNITS, Verdict
 from dpacct_training.replicate import Study, Trial
 
 PICTURES = {
@@ -54,10 +54,11 @@ def page(studies: Sequence[Study], pictures: Mapping[str, str] | None = None) ->
         *(line for name, link in pictures.items() for line in (f"![{name}]({link})", "")),
         "## Time and memory",
         "",
-        "Processor time of one core for all seeds, and the most memory that one process held.",
+        "Processor time of one core for all seeds, and the most memory that one process held; the tables"
+        " above have the mean of a run.",
         "",
-        "| command | runs | CPU s | MB |",
-        "|---|---|---|---|",
+        "| command | runs | CPU s | MB | run at commit |",
+        "|---|---|---|---|---|",
         *(_cost(study) for study in studies),
         "",
         "## What does not fit here",
@@ -79,7 +80,7 @@ def _row(study: Study, verdict: Verdict) -> str:
         study.experiment.paper,
         _one_line(claim.says),
         verdict.word,
-        seen if claim.measure != "sharpness" else f"{seen} (curvature)",
+        seen if claim.measure not in UNITS else f"{seen} ({UNITS[claim.measure]})",
         f"{claim.by:g}",
         str(len(verdict.greater)),
         claim.printed or "–",
@@ -116,13 +117,17 @@ def _methods(studies: Sequence[Study]) -> list[str]:
             "",
         ]
         lines += [
-            "| variant | " + " | ".join(MEASURES[name] for name in names) + " | true epsilon |"
+            "| variant | "
+            + " | ".join(MEASURES[name] for name in names)
+            + " | true epsilon | CPU s |"
         ]
-        lines += ["|" + "---|" * (len(names) + 2)]
+        lines += ["|" + "---|" * (len(names) + 3)]
         for variant, at in dict.fromkeys((t.variant, _at(t)) for t in study.trials):
             trials = [t for t in study.trials if (t.variant, _at(t)) == (variant, at)]
             cells = [_mean([t.measures[n] for t in trials if n in t.measures]) for n in names]
-            lines.append(f"| {variant}{at} | " + " | ".join(cells) + f" | {_epsilon(trials)} |")
+            seconds = sum(trial.seconds for trial in trials) / len(trials)
+            cells += [_epsilon(trials), f"{seconds:.1f}"]
+            lines.append(f"| {variant}{at} | " + " | ".join(cells) + " |")
         lines.append("")
     return lines
 
@@ -137,13 +142,19 @@ def _mean(values: Sequence[float]) -> str:
         return ""
     mean = sum(values) / len(values)
     spread = (sum((v - mean) ** 2 for v in values) / max(1, len(values) - 1)) ** 0.5
+    if mean >= 1000 and not spread:
+        return f"{mean:,.0f}"
     return f"{mean:.2f} ± {spread:.2f}"
 
 
 def _cost(study: Study) -> str:
     seconds = sum(trial.seconds for trial in study.trials)
     most = max((trial.megabytes for trial in study.trials), default=0)
-    return f"| `{study.command}` | {len(study.trials)} | {seconds:.0f} | {most} |"
+    commits = (
+        ", ".join(dict.fromkeys(t.commit for t in study.trials if t.commit))
+        or "before they were kept"
+    )
+    return f"| `{study.command}` | {len(study.trials)} | {seconds:.0f} | {most} | {commits} |"
 
 
 def _one_line(text: str) -> str:

@@ -8,6 +8,7 @@ import dpacct as dp
 from dpacct_training import accounts
 from dpacct_training.accounts import RUN
 from dpacct_training.folder import Row
+from dpacct_training.noise import PUBLISHABLE
 from dpacct_training.plan import EACH, SERVER, SHARES
 from dpacct_training.prepare import Prepared
 from dpacct_training.session import Result
@@ -161,8 +162,11 @@ def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...
     if plan.private and prepared.cohort.epsilon is not None:
         paragraphs.append(f"Target epsilon {prepared.cohort.epsilon:g}.")
     if result.state.costs:
-        costs = ", ".join(f"{name} {cost:.6g}" for name, cost in result.state.costs.items())
-        paragraphs.append(f"Not to be published, since it depends on the votes: {costs}.")
+        costs = {name: f"{name} {cost:.6g}" for name, cost in result.state.costs.items()}
+        if PUBLISHABLE in costs:
+            paragraphs.append(f"Epsilon that may be published: {costs.pop(PUBLISHABLE)}.")
+        said = ", ".join(costs.values())
+        paragraphs.append(f"Not to be published, since it depends on the votes: {said}.")
     if experiment.reduced:
         paragraphs.insert(0, "Reduced: smaller than the paper's setting; not a reproduction.")
     paragraphs += [line for line in (experiment.source, experiment.note) if line]

@@ -24,8 +24,8 @@ from dpacct_training.sampling import Sample
 from dpacct_training.setting import Setting
 from dpacct_training.site import JUDGE, TRAIN, Reply, Task
 
-Watch = Callable[[State], None]
-"""Told the state after each round, once it is on the disk."""
+Watch = Callable[[State], bool]
+"""Told the state after each round, once it is on the disk; whether the run shall end there."""
 
 
 class Run:
@@ -239,8 +239,8 @@ class Run:
             self.step(engine, round)
             if self.folder is not None:
                 self.folder.save(self.state)
-            if watch is not None:
-                watch(self.state)
+            if watch is not None and watch(self.state):
+                break
         self.check()
         return self.state
 

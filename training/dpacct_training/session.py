@@ -85,8 +85,13 @@ class Session:
         )
         self.rows: list[Row] = []
 
-    def finish(self, watch: Watch | None = None) -> Result:
-        """All rounds that are left. Raises `BudgetExceeded`, `AssumptionViolated`."""
+    def finish(
+        self, watch: Watch | None = None, enough: Callable[[], bool] | None = None
+    ) -> Result:
+        """All rounds that are left, or those until there are `enough`.
+
+        Raises `BudgetExceeded`, `AssumptionViolated`.
+        """
         start = time.monotonic()
         run, prepared, folder = self.run, self.prepared, self.run.folder
         with ExitStack() as stack:
@@ -102,9 +107,10 @@ class Session:
             engine = self._engine or prepared.engine.start(prepared, path)
             stack.enter_context(closing(engine))
 
-            def after(state: State) -> None:
+            def after(state: State) -> bool:
                 if self._due(state.round):
                     self._measure(state, start, watch)
+                return enough is not None and enough()
 
             run.finish(engine, after)
             personal = run.personal(engine)
@@ -124,7 +130,7 @@ class Session:
         setting = self.prepared.setting
         federation = setting.federation
         data = federation.validation if len(federation.validation) else federation.test
-        loss, accuracy = setting.evaluate(self._judged(state), data)
+        loss, accuracy = setting.evaluate(self.weights, data)
         row: Row = {
             "round": state.round,
             "loss": loss,
@@ -143,8 +149,10 @@ class Session:
         if watch is not None:
             watch(row, self.prepared.cohort.rounds)
 
-    def _judged(self, state: State) -> Array:
-        return self.prepared.algorithm.judged(state.server)
+    @property
+    def weights(self) -> Array:
+        """The model that is evaluated, as it stands."""
+        return self.prepared.algorithm.judged(self.run.state.server)
 
     def epsilon_so_far(self, round: int) -> float | None:
         """An upper bound on epsilon after some rounds, exact at about ten of them and at the end.
@@ -172,7 +180,7 @@ class Session:
             checks = self._compared(ledger.observe(self._execution()))
             spent[RUN] = ledger.spent()
         run.state = self._without_totals(run.state)
-        weights = self._judged(run.state)
+        weights = self.weights
         loss, accuracy = prepared.setting.evaluate(weights, prepared.setting.federation.test)
         if run.folder is not None:
             run.folder.save(run.state)
@@ -226,5 +234,6 @@ class Session:
         for name, totals in state.private.items():
             noise = self.prepared.plan.noise[name]
             assert delta is not None
-            costs |= noise.costs(np.concatenate(totals), delta)
+            seed = int(self.run.keys.stream(f"published cost {name}").words(1)[0])
+            costs |= noise.costs(np.concatenate(totals), delta, seed)
         return replace(state, private={}, costs=costs)

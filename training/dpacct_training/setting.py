@@ -22,7 +22,7 @@ Samples = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True)
 class Setting:
-    """`public`: samples that the server may look at. `rate`: share of clients asked in a round.
+    """`rate`: share of clients asked in a round.
 
     `chance` gives generators for what is public anyway (the start, masks that are the same for all);
     it comes from the run's key, and no noise can be told from it. Hosts have none.
@@ -30,7 +30,6 @@ class Setting:
 
     model: Model
     federation: Federation
-    public: Dataset | None = None
     rate: Fraction = Fraction(1)
     chance: Chance | None = field(default=None, compare=False)
 
@@ -67,10 +66,11 @@ class Setting:
 
     def open(self) -> Samples:
         """The public samples. Raises `InvalidArgument` where there are none."""
-        if self.public is None or not len(self.public):
+        public = self.federation.public
+        if public is None or not len(public):
             message = '[data] public must be given ("validation"), got none'
             raise InvalidArgument(message, argument="public")
-        return self.samples(self.public)
+        return self.samples(public)
 
     def evaluate(self, weights: Array, data: Dataset) -> tuple[float, float]:
         """(mean loss, share classified rightly) over a data set."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpacct_training.accept import positive, real
+from dpacct_training.accept import positive, real, setting
 from dpacct_training.algorithm import Algorithm, Arrays
 from dpacct_training.local import fit
 from dpacct_training.noise import Noise
@@ -27,19 +27,13 @@ class AdaptiveClip(Algorithm):
     target would have. `initial_clip`: of the first round; [privacy] clip is not used after it.
     """
 
-    quantile: float = 0.5
-    pace: float = 0.2
-    spread: float = 0.05
-    initial_clip: float = 0.1
+    quantile: float = setting(0.5, real, 0.0, 1.0)
+    pace: float = setting(0.2, positive)
+    spread: float = setting(0.05, positive)
+    initial_clip: float = setting(0.1, positive)
 
     name: ClassVar[str] = "adaptive_clip"
     source: ClassVar[str] = "Andrew et al. 2021, Algorithm 1"
-
-    def __post_init__(self) -> None:
-        real("quantile", self.quantile, 0.0, 1.0)
-        positive("pace", self.pace)
-        positive("spread", self.spread)
-        positive("initial_clip", self.initial_clip)
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """The update and the count of short ones share one noise multiplier (their Theorem 1)."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from dpacct_training.accept import positive, real
+from dpacct_training.accept import positive, real, setting
 from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.local import fit
@@ -23,16 +23,12 @@ class Blur(DPFedAvg):
     secret of the client, chosen before the clip; the noise is on all of them.
     """
 
-    lam: float = 0.1
-    keep: float = 1.0
+    lam: float = setting(0.1, real, 0.0)
+    keep: float = setting(1.0, positive, 1.0)
 
     name: ClassVar[str] = "blur"
     source: ClassVar[str] = "Cheng et al. 2022, Algorithm 1"
     printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
-
-    def __post_init__(self) -> None:
-        real("lam", self.lam, 0.0)
-        positive("keep", self.keep, 1.0)
 
     def update(self, sent: Arrays, site: Site) -> Array:
         """An update that was kept small by a penalty beyond the clip."""

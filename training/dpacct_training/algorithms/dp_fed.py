@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dpacct_training.accept import one_of, real
+from dpacct_training.accept import one_of, real, setting
 from dpacct_training.algorithm import Algorithm, Array, Arrays
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.local import fit
@@ -44,13 +44,10 @@ class DPFedLS(DPFed):
     (`layout` of the model), which decides what "neighbouring" means.
     """
 
-    smoothing: float = 1.0
+    smoothing: float = setting(1.0, real, 0.0, 1e12)
 
     name: ClassVar[str] = "dp_fed_ls"
     source: ClassVar[str] = "Liang et al. 2020, Algorithm 1"
-
-    def __post_init__(self) -> None:
-        real("smoothing", self.smoothing, 0.0, 1e12)
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         """One smoothed step of length 1."""

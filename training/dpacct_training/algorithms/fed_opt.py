@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpacct_training.accept import one_of, positive, real
+from dpacct_training.accept import one_of, positive, real, setting
 from dpacct_training.algorithm import Arrays
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.setting import Setting
@@ -22,22 +22,15 @@ class FedOpt(DPFedAvg):
     `tau`: how adaptive the steps are; the larger, the less.
     """
 
-    kind: str = "adam"
-    server_rate: float = 0.1
-    beta1: float = 0.9
-    beta2: float = 0.99
-    tau: float = 1e-3
+    kind: str = setting("adam", one_of, KINDS)
+    server_rate: float = setting(0.1, positive)
+    beta1: float = setting(0.9, real, 0.0, 1.0)
+    beta2: float = setting(0.99, real, 0.0, 1.0)
+    tau: float = setting(1e-3, positive)
 
     name: ClassVar[str] = "fed_opt"
     source: ClassVar[str] = "Reddi et al. 2021, Algorithm 2"
     printed: ClassVar[float | None] = None
-
-    def __post_init__(self) -> None:
-        one_of("kind", self.kind, KINDS)
-        positive("server_rate", self.server_rate)
-        positive("tau", self.tau)
-        real("beta1", self.beta1, 0.0, 1.0)
-        real("beta2", self.beta2, 0.0, 1.0)
 
     def begin(self, setting: Setting) -> Arrays:
         """The first model, and moments of the server's optimiser."""

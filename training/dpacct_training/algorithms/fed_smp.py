@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpacct_training.accept import positive
+from dpacct_training.accept import positive, setting
 from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.plan import Cohort, Plan
@@ -23,15 +23,12 @@ class FedSMP(DPFedAvg):
     kept part.
     """
 
-    keep: float = 0.4
+    keep: float = setting(0.4, positive, 1.0)
     follow: bool = False
 
     name: ClassVar[str] = "fed_smp"
     source: ClassVar[str] = "Hu et al. 2023, Algorithm 1"
     printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
-
-    def __post_init__(self) -> None:
-        positive("keep", self.keep, 1.0)
 
     def size(self, dimension: int) -> int:
         """How many coordinates are kept."""

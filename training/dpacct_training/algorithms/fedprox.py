@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import torch
 
-from dpacct_training.accept import real
+from dpacct_training.accept import real, setting
 from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.algorithms.dp_fedavg import DPFedAvg
 from dpacct_training.local import fit
@@ -18,14 +18,11 @@ from dpacct_training.site import Site
 class FedProx(DPFedAvg):
     """mu (w - w_t) is added to each local gradient; the rest is DP-FedAvg's."""
 
-    mu: float = 0.1
+    mu: float = setting(0.1, real, 0.0)
 
     name: ClassVar[str] = "fedprox"
     source: ClassVar[str] = "Li et al. 2020, Algorithm 2"
     printed: ClassVar[float | None] = None
-
-    def __post_init__(self) -> None:
-        real("mu", self.mu, 0.0)
 
     def pull(self, w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
         """The gradient of mu/2 |w - start|^2."""

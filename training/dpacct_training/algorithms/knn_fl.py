@@ -8,38 +8,28 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from dpacct_training.accept import one_of, whole
+from dpacct_training.accept import setting, whole
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.algorithms.pate_fl import PateFL
-from dpacct_training.noise import Votes
-from dpacct_training.setting import Setting
 from dpacct_training.site import Site
+from dpacct_training.voting import Voting
 
 
 @dataclass(frozen=True)
-class KnnFL(PateFL):
+class KnnFL(Voting):
     """No agent trains: its vote is the mean of the labels of its `neighbours` samples nearest to a query.
 
     Features are the samples as the model reads them: `dpacct-train data features` makes public ones.
-    `level`: who is protected, "agent", or "instance" (one record of an agent).
     """
 
-    neighbours: int = 1
-    level: str = "agent"
+    neighbours: int = setting(1, whole, 1, 10**6)
 
     name: ClassVar[str] = "knn_fl"
     source: ClassVar[str] = "AE-DPFL, Algorithm 2"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("neighbours", self.neighbours, 1, 10**6)
-        one_of("level", self.level, ("agent", "instance"))
-
-    def votes(self, setting: Setting) -> Votes:
-        """Of each client's records the nearest ones vote, by features."""
-        classes = setting.model.classes
-        size = self.queries * classes
-        return Votes(size, 1.0, self.sigma, classes, self.level, self.neighbours)
+    @property
+    def parts(self) -> int:
+        """One for each neighbour."""
+        return self.neighbours
 
     def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
         """k-th parts of a vote: (agents, queries, classes); an agent with fewer samples takes all."""

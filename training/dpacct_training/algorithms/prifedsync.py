@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 import dpacct as dp
-from dpacct_training.accept import positive, real, whole
+from dpacct_training.accept import positive, real, setting, whole
 from dpacct_training.algorithm import Algorithm, Array, Arrays
 from dpacct_training.local import noisy_fit
 from dpacct_training.noise import Gaussian, Noise, Unprotected
@@ -29,19 +29,14 @@ class PriFedSync(Algorithm):
     replacement in each of `steps` steps; [privacy] rate is the client's public coin.
     """
 
-    sigma: float = 1.0
-    alpha: float = 0.1
-    steps: int = 38
+    sigma: float = setting(1.0, real, 0.0)
+    alpha: float = setting(0.1, real, 0.0, 1.0)
+    steps: int = setting(38, whole, 1)
 
     name: ClassVar[str] = "prifedsync"
     source: ClassVar[str] = "Zheng et al. 2021, Algorithms 1 and 2"
     messages: ClassVar[tuple[str, ...]] = ("model",)
     personalises: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        real("sigma", self.sigma, 0.0)
-        real("alpha", self.alpha, 0.0, 1.0)
-        whole("steps", self.steps, 1)
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
         """As it is: `sigma` is the paper's own."""
@@ -73,22 +68,27 @@ class PriFedSync(Algorithm):
         """What Theorem 1 of the paper says at this run's parameters, beside what holds."""
         if not plan.private:
             return ""
-        fewest = min(plan.records.values(), key=lambda records: -records.rate)
-        paper = dp.federated.PriFedSync(
-            clients=plan.cohort.clients,
-            client_rate=plan.cohort.rate,
-            batch_size=fewest.rate.numerator,
-            records=fewest.rate.denominator,
-            local_steps=self.steps,
-            rounds=plan.cohort.rounds,
-            sigma=self.sigma,
-        )
+        mu = self.paper_mu(plan, plan.cohort.rounds)
         return (
-            f"The paper's Theorem 2 says mu = {paper.mu_clt:.2f} for the client with the fewest records,"
+            f"The paper's Theorem 2 says mu = {mu:.2f} for the client with the fewest records,"
             " which is a limit and no bound. Weak and strong federated f-DP (a record, from one other"
             " client or from all of them and the server) cost the same here: what a client sends is"
             " private before it leaves."
         )
+
+    def paper_mu(self, plan: Plan, rounds: int) -> float:
+        """Theorem 2, for the client with the fewest records."""
+        rate = max(records.rate for records in plan.records.values())
+        paper = dp.federated.PriFedSync(
+            clients=plan.cohort.clients,
+            client_rate=plan.cohort.rate,
+            batch_size=rate.numerator,
+            records=rate.denominator,
+            local_steps=self.steps,
+            rounds=rounds,
+            sigma=self.sigma,
+        )
+        return float(paper.mu_clt)
 
     def helper(self, sent: Arrays, site: Site) -> Array:
         """Where a client starts from, and what it uses itself."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from dpacct_training.accept import positive
+from dpacct_training.accept import positive, setting
 from dpacct_training.algorithm import Algorithm, Arrays
 from dpacct_training.local import fit
 from dpacct_training.plan import Cohort, Plan
@@ -24,15 +24,11 @@ class Scaffold(Algorithm):
     of a round are paid together.
     """
 
-    control: float = 1.0
-    split: float = 0.1
+    control: float = setting(1.0, positive)
+    split: float = setting(0.1, positive, 0.999)
 
     name: ClassVar[str] = "scaffold"
     source: ClassVar[str] = "Karimireddy et al. 2020, Algorithm 1, option II"
-
-    def __post_init__(self) -> None:
-        positive("control", self.control)
-        positive("split", self.split, 0.999)
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """Model update and control update, each with its own noise."""

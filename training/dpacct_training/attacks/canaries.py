@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct_training.accept import one_of, positive, real, whole
+from dpacct_training.accept import Settings, one_of, positive, real, setting, whole
 from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.attacks.membership import confidences
 from dpacct_training.attacks.rigged import Rigged
@@ -35,7 +35,7 @@ _CRAFTING = Local(optimiser="adam", learning_rate=0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auditing:
+class Auditing(Settings):
     """How an audit is made.
 
     `design`: "one-run", with so many `canaries`, each there by a fair coin; or "two-worlds", half of
@@ -45,21 +45,14 @@ class Auditing:
     the one that is accounted. Raises `InvalidArgument`.
     """
 
-    canary: str = GRADIENT
-    design: str = ONE_RUN
+    canary: str = setting(GRADIENT, one_of, (GRADIENT, INPUT))
+    design: str = setting(ONE_RUN, one_of, (ONE_RUN, TWO_WORLDS))
     canaries: int = 1000
-    runs: int = 200
+    runs: int = setting(200, whole, 20, 10**6)  # a tenth of either half is one run or more
     client: int = 0
     crafted: bool = False
-    confidence: float = 0.95
-    weaken: float = 1.0
-
-    def __post_init__(self) -> None:
-        one_of("canary", self.canary, (GRADIENT, INPUT))
-        one_of("design", self.design, (ONE_RUN, TWO_WORLDS))
-        whole("runs", self.runs, 20, 10**6)  # a tenth of either half is one run or more
-        real("confidence", self.confidence, 0.5, 1.0 - 1e-12)
-        positive("weaken", self.weaken)
+    confidence: float = setting(0.95, real, 0.5, 1.0 - 1e-12)
+    weaken: float = setting(1.0, positive)
 
 
 def audit(

@@ -90,9 +90,11 @@ def _fetch(wanted: list[Study]) -> None:
     """The data of these experiments, where they are not here."""
     from dpacct_training.cli.progress import download_bar
     from dpacct_training.data import sources
+    from dpacct_training.replicate import jobs
 
     fetchable = sources.known()
-    for name in sorted({str(s.experiment.sections["data"].get("name")) for s in wanted}):
+    data = [job.experiment.sections["data"] for study in wanted for job in jobs(study, 1)]
+    for name in sorted({str(d.get(key)) for d in data for key in ("name", "public")}):
         if name in fetchable and not fetchable[name].path.exists():
             with download_bar(name) as progress:
                 sources.fetch(name, progress)

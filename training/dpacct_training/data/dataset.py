@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from dpacct import InvalidArgument
 from dpacct_training.accept import one_of, positive, whole
 
-SCALINGS = ("unit", "symmetric", "standard", "none")
+SCALINGS = ("unit", "symmetric", "standard", "none", "boxes")
+SIDE = 8
+"""Height and width of what "boxes" makes of a picture."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,14 @@ class Dataset:
         """The samples as a model reads them.
 
         "unit": pixels in [0, 1]; "symmetric": in [-1, 1]; "standard": less the data set's published
-        mean, over its deviation; "none": as they are.
+        mean, over its deviation; "none": as they are; "boxes": each picture by itself cut to its ink, in
+        8 x 8 shares of ink, the same for pictures of every size.
         """
         one_of("scaling", scaling, SCALINGS)
         if scaling == "none":
             return self.x
+        if scaling == "boxes":
+            return boxes(self.x)
         pixels = self.x.astype(np.float32) / np.float32(255.0)
         if scaling == "symmetric":
             return pixels * np.float32(2.0) - np.float32(1.0)
@@ -65,6 +71,42 @@ class Dataset:
             mean, deviation = (np.array(v, np.float32)[:, None, None] for v in self.standard)
             return (pixels - mean) / deviation
         return pixels
+
+
+def boxes(x: NDArray[Any]) -> NDArray[np.float32]:
+    """Grey pictures of bytes, each cut to the square around its ink and averaged into `SIDE` x `SIDE`.
+
+    The largest share of ink in a picture becomes 1, so that pens of all strengths look alike.
+
+    >>> boxes(np.pad(np.full((1, 1, 8, 8), 9, np.uint8), ((0, 0), (0, 0), (3, 5), (6, 2)))).mean()
+    np.float32(1.0)
+    """
+    if x.ndim != 4 or x.shape[1] != 1:
+        message = "scaling must be unit, symmetric or none for what is no grey picture"
+        raise InvalidArgument(f"{message}, got 'boxes'", argument="scaling")
+    small = np.zeros((len(x), 1, SIDE, SIDE), np.float32)
+    for row, (picture,) in zip(small, x, strict=True):
+        high, wide = (np.flatnonzero(picture.any(axis=axis)) for axis in (1, 0))
+        if not len(high):
+            continue
+        ink = picture[high[0] : high[-1] + 1, wide[0] : wide[-1] + 1].astype(np.float32)
+        missing = ink.shape[0] - ink.shape[1]
+        ink = np.pad(ink, [(k // 2, k - k // 2) for k in (max(0, -missing), max(0, missing))])
+        shares = _shares(len(ink))
+        row[0] = shares @ ink @ shares.T
+        row /= row.max()
+    return small
+
+
+@cache
+def _shares(side: int) -> NDArray[np.float32]:
+    """(SIDE, side): how much of each old place lies in each new one, over the new one's size."""
+    ends = np.arange(SIDE + 1) * (side / SIDE)
+    first, last = ends[:-1, None], ends[1:, None]
+    place = np.arange(side)
+    overlap = np.minimum(last, place + 1) - np.maximum(first, place)
+    shares: NDArray[np.float32] = (np.clip(overlap, 0.0, None) * (SIDE / side)).astype(np.float32)
+    return shares
 
 
 @dataclass(frozen=True)
@@ -79,7 +121,8 @@ class Pieces:
 class Federation:
     """Training samples with the rows that each client holds, and what the model is judged by.
 
-    `read`: data sets as models read them, kept once for all runs on this federation.
+    `public`: samples that the server may look at, or None. `read`: data sets as models read them, kept
+    once for all runs on this federation.
     """
 
     train: Dataset
@@ -87,6 +130,7 @@ class Federation:
     validation: Dataset
     test: Dataset
     scaling: str = "unit"
+    public: Dataset | None = None
     read: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -96,11 +140,24 @@ class Federation:
             raise InvalidArgument(message, argument="clients")
         if any(len(rows) == 0 for rows in self.clients):
             raise InvalidArgument("every client must hold a sample", argument="clients")
+        for other in (self.test, *([] if self.public is None else [self.public])):
+            alike = self.scaling == "boxes" or other.x.shape[1:] == self.train.x.shape[1:]
+            if not alike or other.classes != self.train.classes:
+                message = f"{other.name} must have the classes and, but for boxes, the shape of"
+                raise InvalidArgument(f"{message} {self.train.name}", argument="public")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one sample as a model reads it."""
+        return (1, SIDE, SIDE) if self.scaling == "boxes" else self.train.x.shape[1:]
 
     def fingerprint(self) -> str:
         """A checksum of all of it: replaying noise over other data would give both away."""
         mark = hashlib.sha256()
-        for data in (self.train, self.validation, self.test):
+        parts = [self.train, self.validation, self.test]
+        if self.public is not None and self.public is not self.validation:
+            parts.append(self.public)
+        for data in parts:
             for array in (data.x, data.y):
                 mark.update(f"{array.dtype}{array.shape}".encode())
                 mark.update(np.ascontiguousarray(array).data)

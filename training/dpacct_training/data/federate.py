@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import one_of, positive, whole
+from dpacct_training.accept import Settings, one_of, positive, setting, whole
 from dpacct_training.data import imported, sources
 from dpacct_training.data.dataset import SCALINGS, Dataset, Federation, Pieces, synth
 
@@ -97,29 +97,31 @@ PARTITIONS: dict[str, Callable[..., list[Rows]]] = {
     "roles": by_role,
 }
 PUBLIC = ("none", "validation")
+"""Or the name of a set: a server's own domain."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data:
+class Data(Settings):
     """[data]: which samples, and who holds them.
 
     `train` samples belong to clients, the next `validation` of the training set validate; both
     default to what there is; `test` keeps that many test samples, evenly spaced. `public`: what the
-    server may look at, "none" or "validation"; never the clients' data. `each`, `shards`,
+    server may look at, never the clients' data: "none", "validation", or the name of a set that is the
+    server's own domain, whose training samples are public and whose test samples judge. `each`, `shards`,
     `concentration` and `least` are the partition's own settings; `samples`, `side`, `classes`,
     `noise` and `seed` those of "synth". `partition_seed` is public: who holds what is not a secret
     of the run.
     """
 
     name: str
-    clients: int | None = None
-    partition: str = "iid"
-    scaling: str = "unit"
-    train: int | None = None
-    validation: int = 0
+    clients: int | None = setting(None, whole, 1)
+    partition: str = setting("iid", one_of, PARTITIONS)
+    scaling: str = setting("unit", one_of, SCALINGS)
+    train: int | None = setting(None, whole, 1)
+    validation: int = setting(0, whole)
     public: str = "none"
-    test: int | None = None
-    partition_seed: int = 0
+    test: int | None = setting(None, whole, 1)
+    partition_seed: int = setting(0, whole, 0, 2**63)
     each: int | None = None
     shards: int = 2
     concentration: float = 0.5
@@ -131,20 +133,22 @@ class Data:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_of("partition", self.partition, PARTITIONS)
-        one_of("scaling", self.scaling, SCALINGS)
-        one_of("public", self.public, PUBLIC)
-        whole("validation", self.validation)
-        whole("partition_seed", self.partition_seed, 0, 2**63)
-        for name in ("clients", "train", "test"):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), 1)
+        super().__post_init__()
         if (self.clients is None) != (self.partition == "roles"):
             message = "clients must be given, except where the roles of the data are the clients"
             raise InvalidArgument(f"{message}, got {self.clients}", argument="clients")
         if self.public == "validation" and not self.validation:
             message = "validation must be at least 1 where public is validation, got 0"
             raise InvalidArgument(message, argument="validation")
+
+
+def _named(role: str, name: str) -> Pieces:
+    """A set that was fetched or imported."""
+    if name in imported.names():
+        return imported.load(name)
+    others = PUBLIC if role == "public" else ("synth",)
+    one_of(role, name, [*others, *sorted(sources.known()), *imported.names()])
+    return sources.load(name)
 
 
 def _pieces(wanted: Data) -> Pieces:
@@ -156,10 +160,7 @@ def _pieces(wanted: Data) -> Pieces:
             noise=wanted.noise,
             seed=wanted.seed,
         )
-    if wanted.name in imported.names():
-        return imported.load(wanted.name)
-    one_of("data", wanted.name, ["synth", *sorted(sources.known()), *imported.names()])
-    return sources.load(wanted.name)
+    return _named("data", wanted.name)
 
 
 @lru_cache(maxsize=4)
@@ -177,14 +178,14 @@ def federate(wanted: Data) -> Federation:
     else:
         extra = {"iid": wanted.each, "shards": wanted.shards, "dirichlet": wanted.concentration}
         rows = divide(train, wanted.clients, rng, extra[wanted.partition])
-    test = held.test
+    rest = held.train.part(slice(size, size + validation))
+    public, test = None, held.test
+    if wanted.public == "validation":
+        public = rest
+    elif wanted.public != "none":
+        server = _named("public", wanted.public)
+        public, test = server.train.part(rng.permutation(len(server.train))), server.test
     if wanted.test is not None:
         kept = np.linspace(0, len(test) - 1, min(wanted.test, len(test))).astype(np.int64)
         test = test.part(kept)
-    rest = held.train.part(slice(size, size + validation))
-    return Federation(train, tuple(rows), rest, test, wanted.scaling)
-
-
-def public(wanted: Data, federation: Federation) -> Dataset | None:
-    """What the server may look at."""
-    return federation.validation if wanted.public == "validation" else None
+    return Federation(train, tuple(rows), rest, test, wanted.scaling, public)

@@ -42,15 +42,18 @@ def read_idx(name: str, content: bytes) -> NDArray[np.uint8]:
     return values.reshape(shape)
 
 
-def read_png(name: str, content: bytes) -> NDArray[np.uint8]:
-    """(height, width, 3) of 8-bit red, green and blue. Raises `InvalidArgument` for anything else."""
+def read_png(name: str, content: bytes, colours: int = 3) -> NDArray[np.uint8]:
+    """(height, width, colours) of 8-bit red, green and blue, or of grey (1). Raises `InvalidArgument`."""
     imread: Any = required("matplotlib.image").imread
     try:
         picture = imread(io.BytesIO(content), format="png")
     except (OSError, SyntaxError, ValueError) as error:
         raise InvalidArgument(f"{name} must be a PNG: {error}", argument="path") from None
-    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.float32:
-        message = f"{name} must hold 8-bit red, green and blue, got the shape {picture.shape}"
+    picture = picture[..., None] if picture.ndim == 2 else picture
+    if picture.shape[2] != colours or picture.dtype != np.float32:
+        message = (
+            f"{name} must hold {colours} numbers of 8 bits a place, got the shape {picture.shape}"
+        )
         raise InvalidArgument(message, argument="path")
     # k / 255 in single precision comes back to k by rounding
     picture *= np.float32(255.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import one_of, positive, whole
+from dpacct_training.accept import Settings, one_of, positive, setting, whole
 from dpacct_training.engine import Engine
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ NAMES = ("in_process", "pool", "flower")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineSetting:
+class EngineSetting(Settings):
     """[engine]: `name`, and how many `hosts` train at once; the results are the same, bit for bit.
 
     `secure`: only sums of the clients' messages are seen, masked pairwise (`engines/secure.py`).
@@ -30,17 +30,16 @@ class EngineSetting:
     """
 
     name: str = "in_process"
-    hosts: int = 1
+    hosts: int = setting(1, whole, 1, 1024)
     superlink: str | None = None
     secure: bool = False
-    deadline: float = 600.0
+    deadline: float = setting(600.0, positive)
     root_certificates: str | None = None
     secret_file: str | None = None
 
     def __post_init__(self) -> None:
         one_of("engine", self.name, NAMES)
-        whole("hosts", self.hosts, 1, 1024)
-        positive("deadline", self.deadline)
+        super().__post_init__()
         if self.secure and (self.name != "flower" or self.hosts < 2):
             message = "secure must be false but for the engine flower with at least 2 hosts"
             raise InvalidArgument(f"{message}, got {self.hosts} of {self.name}", argument="secure")

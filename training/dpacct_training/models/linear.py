@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpacct_training.accept import one_of
-from dpacct_training.models.model import Model
+from dpacct_training.accept import one_of, setting
+from dpacct_training.models.model import INWARD, Model
 
 if TYPE_CHECKING:
     from dpacct_training.local import Local
@@ -25,7 +25,6 @@ _SPAN = 256
 """Clients with more samples are trained in the space of weights."""
 _KEPT = 25_000_000
 """Numbers of Gram matrices that a host keeps: 100 MB."""
-_INWARD = 1.0 - 1e-6  # single precision: a bounded gradient must not be longer than its clip
 
 
 def fours(rows: Tensor) -> Tensor:
@@ -47,14 +46,10 @@ class Linear(Model):
     MNIST the first gains from smoothing, the second loses.
     """
 
-    layout: str = "input-fastest"
+    layout: str = setting("input-fastest", one_of, LAYOUTS)
 
     name: ClassVar[str] = "linear"
     stacks: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("layout", self.layout, LAYOUTS)
 
     @property
     def features(self) -> int:
@@ -102,11 +97,15 @@ class Linear(Model):
 
     # --- closed forms
 
-    def _error(self, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        """(clients, batch, classes): probabilities less the truth, the gradient by the scores."""
+    def _scores(self, w: Tensor, x: Tensor) -> Tensor:
+        """(clients, batch, classes), each client's own."""
         weights, bias = self.matrix(w)
         weights = fours(weights)
-        error = torch.softmax(torch.baddbmm(bias[:, None, :], x, weights.transpose(1, 2)), dim=2)
+        return torch.baddbmm(bias[:, None, :], x, weights.transpose(1, 2))
+
+    def _error(self, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        """(clients, batch, classes): probabilities less the truth, the gradient by the scores."""
+        error = torch.softmax(self._scores(w, x), dim=2)
         return error.scatter_add_(2, y[:, :, None], error.new_full((), -1.0).expand(*y.shape, 1))
 
     def _pull(self, error: Tensor, x: Tensor) -> Tensor:
@@ -119,6 +118,13 @@ class Linear(Model):
         x = fours(x.flatten(2))
         error = self._error(w, x, y)
         return self._pull(error, x).div_(y.shape[1])
+
+    def through(self, w: Tensor, x: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
+        """As `Model.through`: the loss by the scores, and then in closed form."""
+        x = fours(x.flatten(2))
+        scores = self._scores(w, x).requires_grad_(True)
+        (error,) = torch.autograd.grad(loss(scores).sum(), scores)
+        return self._pull(error, x)
 
     def bounded_sum(
         self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
@@ -138,7 +144,7 @@ class Linear(Model):
         l2 = error.norm(dim=2) * torch.sqrt((x * x).sum(2) + 1.0)
         l1 = error.abs().sum(2) * (x.abs().sum(2) + 1.0)
         norms = torch.where(torch.tensor(orders)[:, None] == 1.0, l1, l2)
-        clips = torch.tensor([noise.clip * _INWARD for noise in noises])[:, None]
+        clips = torch.tensor([noise.clip * INWARD for noise in noises])[:, None]
         error = error * ((clips / norms).clamp(max=1.0) * taken)[:, :, None]
         return self._pull(error, x)
 
@@ -149,7 +155,7 @@ class Linear(Model):
         error = self._error(w, fours(x), y)
         sums, biases = [], []
         for client, noise in enumerate(noises):
-            clip, kept = noise.clip * _INWARD, taken[client].bool()
+            clip, kept = noise.clip * INWARD, taken[client].bool()
             each = error[client][kept]
             whole = each[:, :, None] * x[client][kept][:, None, :]
             sums.append(whole.clamp_(-clip, clip).sum(0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpacct_training.accept import one_of
+from dpacct_training.accept import Settings, one_of, setting
 
 if TYPE_CHECKING:
     from dpacct_training.local import Local
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from dpacct_training.site import Site
 
 STARTS = ("zeros", "default")
+INWARD = 1.0 - 1e-6
+"""Closed forms bound a gradient to this part of its clip: in single precision it must not be longer."""
 
 
 @dataclass(frozen=True)
-class Model(ABC):
+class Model(Settings, ABC):
     """`inputs`: shape of one sample; `classes`: how many there are.
 
     `start`: "zeros", or "default" for PyTorch's own initialisation, keyed by the run.
@@ -33,14 +35,11 @@ class Model(ABC):
 
     inputs: tuple[int, ...]
     classes: int
-    start: str = "default"
+    start: str = setting("default", one_of, STARTS)
 
     name: ClassVar[str]
     stacks: ClassVar[bool] = False
     """Whether training many clients in one tensor program pays (measured: not for convolutions)."""
-
-    def __post_init__(self) -> None:
-        one_of("start", self.start, STARTS)
 
     @abstractmethod
     def modules(self) -> dict[str, torch.nn.Module]:
@@ -110,6 +109,14 @@ class Model(ABC):
             weights = w[client].detach().requires_grad_(True)
             loss = self.loss(weights, x[client], y[client])
             (rows[client],) = torch.autograd.grad(loss, weights)
+        return rows
+
+    def through(self, w: Tensor, x: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
+        """(clients, d): of a loss of class scores (..., batch, classes), at x (clients, batch, ...)."""
+        rows = torch.empty_like(w)
+        for client in range(len(w)):
+            weights = w[client].detach().requires_grad_(True)
+            (rows[client],) = torch.autograd.grad(loss(self.scores(weights, x[client])), weights)
         return rows
 
     def bounded_sum(

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
+from torch import Tensor
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import one_of, whole, widths
-from dpacct_training.models.model import Model
+from dpacct_training.accept import one_of, setting, whole, widths
+from dpacct_training.models.model import INWARD, Model
+
+if TYPE_CHECKING:
+    from dpacct_training.noise import Noise
 
 
 @dataclass(frozen=True)
 class MLP(Model):
     """ReLU between linear layers of the widths `hidden`."""
 
-    hidden: tuple[int, ...] = (64,)
+    hidden: tuple[int, ...] = setting((64,), widths)
 
     name: ClassVar[str] = "mlp"
     stacks: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        widths("hidden", self.hidden)
 
     def modules(self) -> dict[str, torch.nn.Module]:
         """The layers."""
@@ -35,6 +36,47 @@ class MLP(Model):
         for width, following in pairwise(sizes):
             layers += [nn.Linear(width, following), nn.ReLU()]
         return {"net": nn.Sequential(*layers[:-1])}
+
+    def _matrices(self, w: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """(clients, outputs, inputs) and (clients, outputs) of each layer."""
+        sizes, first = (math.prod(self.inputs), *self.hidden, self.classes), 0
+        for width, following in pairwise(sizes):
+            last = first + width * following
+            yield w[:, first:last].view(-1, following, width), w[:, last : last + following]
+            first = last + following
+
+    def bounded_sum(
+        self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
+    ) -> Tensor:
+        """As `Model.bounded_sum`, without any per-record gradient, where norms are l1 or l2.
+
+        The gradient of a record by a layer is the outer product of its error there and (input, 1): its
+        norm is the product of theirs (Goodfellow 2015).
+        """
+        orders = torch.tensor([noise.order for noise in noises])[:, None]
+        if bool(orders.isinf().any()):
+            return super().bounded_sum(w, x, y, taken, noises)
+        layers, inputs = list(self._matrices(w)), [x.flatten(2)]
+        for number, (matrix, bias) in enumerate(layers):
+            scores = torch.baddbmm(bias[:, None], inputs[-1], matrix.transpose(1, 2))
+            inputs.append(scores if number == len(layers) - 1 else scores.relu())
+        error = torch.softmax(inputs.pop(), dim=2)
+        error -= torch.nn.functional.one_hot(y, self.classes)
+        errors = [error]
+        for (matrix, _), a in zip(layers[:0:-1], inputs[:0:-1], strict=True):
+            errors.insert(0, torch.bmm(errors[0], matrix) * (a > 0))
+        pairs = list(zip(errors, inputs, strict=True))
+        square = sum(e.square().sum(2) * (a.square().sum(2) + 1.0) for e, a in pairs)
+        length = sum(e.abs().sum(2) * (a.abs().sum(2) + 1.0) for e, a in pairs)
+        norms = torch.where(orders == 1.0, length, torch.as_tensor(square).sqrt())
+        clips = torch.tensor([noise.clip * INWARD for noise in noises])[:, None]
+        share = ((clips / norms).clamp(max=1.0) * taken)[:, :, None]
+        parts = [
+            part
+            for e, a in pairs
+            for part in (torch.bmm((e * share).transpose(1, 2), a).flatten(1), (e * share).sum(1))
+        ]
+        return torch.cat(parts, dim=1)
 
 
 @dataclass(frozen=True)
@@ -55,20 +97,16 @@ class CNN(Model):
     that they follow.
     """
 
-    channels: tuple[int, ...] = (8, 16)
-    hidden: tuple[int, ...] = (64,)
-    kernel: int = 5
-    padding: str = "same"
+    channels: tuple[int, ...] = setting((8, 16), widths)
+    hidden: tuple[int, ...] = setting((64,), widths)
+    kernel: int = setting(5, whole, 1, 100)
+    padding: str = setting("same", one_of, ("same", "valid"))
     pool: tuple[int, ...] = (2, 2)
 
     name: ClassVar[str] = "cnn"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        widths("channels", self.channels)
-        widths("hidden", self.hidden)
-        whole("kernel", self.kernel, 1, 100)
-        one_of("padding", self.padding, ("same", "valid"))
         widths("pool", self.pool, len(self.channels))
         if len(self.inputs) != 3 or min(self._sides()) < 1:
             least = "large enough for its convolutions and pools"
@@ -132,17 +170,14 @@ class ResNet(Model):
     the default width is for one core. `groups` must divide the width.
     """
 
-    width: int = 8
-    blocks: tuple[int, ...] = (2, 2, 2, 2)
-    groups: int = 2
+    width: int = setting(8, whole, 1, 10**4)
+    blocks: tuple[int, ...] = setting((2, 2, 2, 2), widths)
+    groups: int = setting(2, whole, 1)
 
     name: ClassVar[str] = "resnet"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole("width", self.width, 1, 10**4)
-        widths("blocks", self.blocks)
-        whole("groups", self.groups, 1)
         if self.width % self.groups:
             message = f"groups must divide width {self.width}, got {self.groups}"
             raise InvalidArgument(message, argument="groups")
@@ -175,16 +210,14 @@ class LSTM(Model):
     Liang et al. 2020: embedding 8, two layers of 256. `classes` is the size of the alphabet.
     """
 
-    embedding: int = 8
-    hidden: int = 256
-    layers: int = 2
+    embedding: int = setting(8, whole, 1, 10**6)
+    hidden: int = setting(256, whole, 1, 10**6)
+    layers: int = setting(2, whole, 1, 10**6)
 
     name: ClassVar[str] = "lstm"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("embedding", "hidden", "layers"):
-            whole(name, getattr(self, name), 1, 10**6)
         if len(self.inputs) != 1:
             message = f"an lstm needs sequences of codes, got inputs of shape {self.inputs}"
             raise InvalidArgument(message, argument="model")
