@@ -128,7 +128,7 @@ class Experiment:
                 raise InvalidArgument(f"{message}, got {path!r}", argument=path)
             sections[section][key] = value
         alone: dict[str, Any] = {"sweep": {}, "variants": (), "printed": ()}
-        alone |= {"variant_names": (), "claims": ()}
+        alone |= {"variant_names": (), "claims": (), "measures": (), "until": {}}
         return replace(self, sections=sections, clients=clients, **alone)
 
     def to_toml(self) -> str:

@@ -10,7 +10,7 @@ import json
 import resource
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -123,28 +123,29 @@ def studies(names: Sequence[str] = (), folder: Path = EXPERIMENTS) -> list[Study
 
 @dataclass(frozen=True)
 class Job:
-    """A run that is to be done, and what is to be measured at its end."""
+    """A run that is to be done, what is to be measured at its end, and where that is (`until`)."""
 
     trial: Trial
     experiment: Experiment
     measures: frozenset[str]
+    until: Mapping[str, float]
 
 
 def jobs(study: Study, seeds: int) -> list[Job]:
     """Every variant at every setting of the sweep, seed by seed."""
-    runs = []
+    runs, until = [], study.experiment.until
     for seed in range(seeds):
         for variant, name in zip(
             study.experiment.variants, study.experiment.variant_names, strict=True
         ):
             for at in combinations(replace(study.experiment, variants=())):
                 changed = study.experiment.changed({**variant, **at, "run.seed": seed})
-                decisive = changed.to_json() + (str(dict(changed.until)) if changed.until else "")
+                decisive = changed.to_json() + (str(dict(until)) if until else "")
                 digest = hashlib.sha256(decisive.encode()).hexdigest()[:16]
                 sides = [side for c in study.experiment.claims for side in c.sides]
                 claimed = (m for v, m in sides if v == name)
-                measures = frozenset({"accuracy", *changed.measures, *claimed})
-                runs.append(Job(Trial(name, at, seed, digest), changed, measures))
+                measures = frozenset({"accuracy", *study.experiment.measures, *claimed})
+                runs.append(Job(Trial(name, at, seed, digest), changed, measures, until))
     return runs
 
 
@@ -220,7 +221,7 @@ def run(job: Job) -> Trial:
     from dpacct_training.session import Session
 
     start = time.process_time()
-    session, goal = Session(prepare(job.experiment)), job.experiment.until
+    session, goal = Session(prepare(job.experiment)), job.until
 
     def enough() -> bool:
         seen = measured(session, set(goal))
