@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
+from .binomial import log_pmf
 from .stable import Floats, TooFine
 
 Atoms = tuple[Floats, Floats]
@@ -58,10 +60,7 @@ def power(atoms: Atoms, count: int, c: float) -> Atoms:
 
 
 def _binomial(atoms: Atoms, count: int, c: float) -> Atoms:
-    """By Loader's saddle-point form (Fast and accurate computation of binomial probabilities, 2000).
-
-    log-gamma functions would leave 1e-16 T log T, which at T = 10^7 is 1e-8 of a mass.
-    """
+    """How often each of two falls is binomial."""
     (first, second), (log_first, log_second) = atoms
     gap = float(log_second - log_first + c * (second - first))
     tilted = 1.0 / (1.0 + math.exp(min(gap, 700.0)))
@@ -71,39 +70,10 @@ def _binomial(atoms: Atoms, count: int, c: float) -> Atoms:
         raise TooFine
     k = np.arange(least, most + 1.0)
     log_total = float(np.logaddexp(log_first, log_second))
-    chance, other = math.exp(log_first - log_total), math.exp(log_second - log_total)
-    logs = count * log_total - _deviance(k, count * chance) - _deviance(count - k, count * other)
-    logs += _stirling(np.array(float(count))) - _stirling(k) - _stirling(count - k)
-    inside = (k > 0.0) & (k < count)
-    with np.errstate(divide="ignore"):
-        logs += np.where(inside, 0.5 * np.log(count / (2.0 * math.pi * k * (count - k))), 0.0)
-    return k * first + (count - k) * second, logs
-
-
-def _deviance(k: Floats, mean: float) -> Floats:
-    """k log(k/m) + m - k, to full relative accuracy near k = m."""
-    t = (k - mean) / mean
-    near = np.where(np.abs(t) < 0.1, t, 0.0)
-    series = np.zeros_like(near)
-    for n in range(17, 1, -1):
-        series = series * near + (-1.0) ** n / (n * (n - 1.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        direct = np.where(k > 0.0, k * np.log(k / mean), 0.0) + mean - k
-    return np.where(np.abs(t) < 0.1, mean * near * near * series, direct)
-
-
-_STIRLING = np.array(
-    [0.0, *(math.lgamma(k + 1.0) - (k + 0.5) * math.log(k) + k for k in range(1, 16))]
-) - np.array([0.0, *([0.5 * math.log(2.0 * math.pi)] * 15)])
-
-
-def _stirling(k: Floats) -> Floats:
-    """log k! - log(sqrt(2 pi k) (k/e)^k); 0 at 0, where 0^0 is 1."""
-    small = np.minimum(k, 15.0).astype(int)
-    x = np.maximum(k, 15.0)
-    square = x * x
-    tail = 1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0) / square) / square) / square
-    return np.asarray(np.where(k < 16.0, _STIRLING[small], tail / x))
+    # by the rarer of the two, whose probability keeps its digits
+    log_rare, falls = (log_first, k) if log_first <= log_second else (log_second, count - k)
+    logs = log_pmf(falls, count, Fraction(math.exp(float(log_rare) - log_total)))
+    return k * first + (count - k) * second, count * log_total + logs
 
 
 def ways(kinds: int, count: int) -> Floats:

@@ -9,9 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
+from dpacct.pld.binomial import log_pmf, reach
 from dpacct.pld.stable import Floats
-
-from .binomial import log_pmf, reach
 
 
 @dataclass(frozen=True)

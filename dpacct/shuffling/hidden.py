@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dpacct.pld.binomial import ROUNDING, log_pmf_half, reaches, tail_half, tail_rounding
 from dpacct.pld.stable import Floats
 
-from .binomial import ROUNDING, log_pmf_half, reaches, tail_half, tail_rounding
 from .letters import Mixture
 
 _AT_ONCE = 1 << 17  # outcomes of one table

@@ -12,9 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpacct.pld.binomial import LOG_CUT, reach
 from dpacct.pld.stable import Floats
 
-from .binomial import LOG_CUT, reach
 from .letters import Letters
 
 _SPREAD = 1.25  # of one level of deviations to the next

@@ -21,9 +21,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpacct.pld.binomial import LOG_CUT, log_pmf, reach, tails
 from dpacct.pld.stable import Floats
-
-from .binomial import LOG_CUT, log_pmf, reach, tails
 
 # one part in 10^15, in either direction: more than the rounding of a share
 _PART = Fraction(1, 10**15)

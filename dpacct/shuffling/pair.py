@@ -9,13 +9,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from dpacct.errors import Unsupported
+from dpacct.pld.binomial import HALF, LOG_CUT, reach
 from dpacct.pld.derived import backwards, sampled
 from dpacct.pld.pair import Pair, Pairs, Ways
 from dpacct.pld.pieces import Pieces, Source, gathered
 from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Adjacency
 
-from .binomial import HALF, LOG_CUT, reach
 from .count import Count
 from .hidden import loss, outcomes
 from .leftover import leftover

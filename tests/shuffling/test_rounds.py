@@ -10,8 +10,8 @@ import pytest
 
 import dpacct as dp
 from dpacct.papers.formulas import girgis2021
+from dpacct.pld.binomial import LOG_CUT
 from dpacct.shuffling import published
-from dpacct.shuffling.binomial import LOG_CUT
 from dpacct.shuffling.bounds import girgis_epsilon
 from dpacct.shuffling.letters import Letters
 from dpacct.shuffling.pair import ShuffleSource

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpacct.shuffling.binomial import (
+from dpacct.pld.binomial import (
     LOG_CUT,
     ROUNDING,
     log_pmf,

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpacct.pld.stable import Floats
+from .stable import Floats
 
 LOG_CUT = -230.0
 """Log of the probability beyond which a tail is not followed: its bound is charged instead."""
