@@ -8,17 +8,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 from dpacct.declare.number import Number, exact, shown, text
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.custom import Custom, listed
 from dpacct.tree.node import Fields
 from dpacct.tree.saved import take
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
-    from dpacct.pld.pair import Pair
+    from dpacct.pld.pair import Pair, Stated
 
 _BASIS = "the given tables, outcome by outcome"
 _BOTH_WAYS = "the larger of both directions' profiles, which is one pair"
+_MOST_PROVED = 2000
 _SUM = Fraction(1, 10**9)
 _LEAST = Fraction(1, 10**300)  # less is no double, or not all of its digits
 
@@ -73,6 +74,28 @@ class CustomTables(Custom, kind="custom-tables"):
             raise InvalidArgument(f"{message} would tell the two apart", argument="tables")
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
+
+    def stated(self, adjacency: Adjacency) -> Stated:
+        """The tables, outcomes of one loss merged; raises `Unsupported` for either way, or long ones."""
+        from dpacct.mechanisms.laws.knots import listed
+        from dpacct.pld.pair import Stated
+
+        if adjacency is Adjacency.REPLACE_ONE:
+            message = (
+                "method 'certified' has no proof for tables of which either may be with the unit"
+            )
+            raise Unsupported(message, argument="method")
+        if len(self.p) > _MOST_PROVED:
+            message = f"method 'certified' takes tables of at most {_MOST_PROVED} rows"
+            raise Unsupported(message, argument="method")
+        merged: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
+        for p, q in zip(self.p, self.q, strict=True):
+            ratio = p / q if q else None
+            before = merged.get(ratio, (Fraction(0), Fraction(0)))
+            merged[ratio] = before[0] + p, before[1] + q
+        with_unit, without = zip(*merged.values(), strict=True)
+        back = Stated(listed, (*without, *with_unit))
+        return Stated(listed, (*with_unit, *without), back=back)
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """The tables, which differ by direction; under replace-one the worse direction at each epsilon."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpacct.pld.loss import LossDistribution
-    from dpacct.pld.pair import Pair
+    from dpacct.pld.pair import Stated
 
 _BASIS = (
     "discrete Laplace noise at the full shift: among log-concave noises the largest shift is the "
@@ -66,13 +65,13 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         """Sensitivity / scale."""
         return self.sensitivity / self.scale
 
-    def pair(self, adjacency: Adjacency) -> Pair:
+    def stated(self, adjacency: Adjacency) -> Stated:
         """The noise against itself moved by the sensitivity."""
-        from dpacct.pld.pair import Pair
+        from dpacct.pld.pair import Stated
 
-        scale, shift = float(self.scale), int(self.sensitivity)
-        whole = Pair.of(_moved(scale, shift), _BASIS)
-        return replace(whole, near=lambda: Pair.of(_moved(scale, max(1, shift // 2)), _BASIS))
+        unit, shift = 1 / self.scale, int(self.sensitivity)
+        near = Stated(_moved, (unit, max(1, shift // 2)), _BASIS, unit)
+        return Stated(_moved, (unit, shift), _BASIS, unit, near)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""
@@ -94,18 +93,18 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         return many(lambda uniform: discrete_laplace(self.scale, uniform), size, rng)
 
 
-def _moved(scale: float, shift: int) -> LossDistribution:
-    """P(x) ~ e^{-|x| / scale} against the same moved by `shift`.
+def _moved(u: Any, shift: int) -> LossDistribution:
+    """P(x) ~ e^{-u |x|} against the same moved by `shift`.
 
-    x <= 0 has the loss shift/scale, x in (0, shift) the loss (shift - 2x)/scale, and so on down.
+    x <= 0 has the loss u shift, x in (0, shift) the loss u (shift - 2x), and so on down.
     """
     import numpy as np
 
     from dpacct.pld.pair import symmetric
 
     x = np.arange(1, shift // 2 + 1)
-    # P(0) = (1 - e^{-1/scale}) / (1 + e^{-1/scale}); what has no loss stands for both signs
-    inside = np.tanh(0.5 / scale) * np.exp((x - shift) / scale)
+    # P(0) = (1 - e^-u) / (1 + e^-u); what has no loss stands for both signs
+    inside = np.tanh(0.5 * u) * np.exp(u * (x - shift))
     masses = np.where(2 * x == shift, 0.5, 1.0) * inside
-    top = np.exp(-shift / scale) / (1.0 + np.exp(-1.0 / scale))
-    return symmetric([shift / scale, *((shift - 2 * x) / scale)], [top, *masses])
+    top = np.exp(-shift * u) / (1.0 + np.exp(-u))
+    return symmetric([shift * u, *(u * (shift - 2 * x))], [top, *masses])

@@ -13,7 +13,7 @@ from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
     from dpacct.mechanisms.opaque import ZCDP
-    from dpacct.pld.pair import Moments, Pair, Pairs
+    from dpacct.pld.pair import Moments, Pair, Pairs, Stated
 
 
 class ExponentialMechanism(Mechanism, kind="exponential"):
@@ -52,8 +52,16 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
         """As it was given."""
         return self.eps0
 
+    def stated(self, adjacency: Adjacency) -> Stated:
+        """The pair that dominates every mechanism of range eps0, and one that some mechanism has."""
+        from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
+        from dpacct.pld.pair import Stated, guarantee
+
+        middle = Stated(guarantee, (self.eps0 / 2,), unit=self.eps0 / 2)
+        return Stated(bounded_range_loss, (self.eps0,), near=middle, below=middle)
+
     def pair(self, adjacency: Adjacency) -> Pair:
-        """The pair that dominates every mechanism of range eps0."""
+        """That in floats, with more of what mechanisms have."""
         from dpacct.mechanisms.laws.bounded_range import bounded_range_pair
 
         return bounded_range_pair(float(self.eps0))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.pld.pair import Pair, Scheme
+    from dpacct.pld.pair import Pair, Scheme, Stated
     from dpacct.tree.node import Leaf
 
 _DWORK_ROTH = "Dwork, Roth. The Algorithmic Foundations of Differential Privacy. 2014. Appendix A"
@@ -36,6 +36,14 @@ class _Normal(Mechanism):
         """(Standard deviation / sensitivity)^2 under this adjacency, exactly."""
         per_sensitivity, per_clip = self.precision()
         return 1 / (per_sensitivity + per_clip * adjacency.clip_factor**2)
+
+    def stated(self, adjacency: Adjacency) -> Stated:
+        """The same by (sensitivity / sigma)^2, which adds up under composition."""
+        from dpacct.pld.loss import normal
+        from dpacct.pld.pair import Stated
+
+        mu_squared = 1 / self.sigma_squared(adjacency)
+        return Stated(normal, (mu_squared,), near=Stated(normal, (mu_squared / 4,)))
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """N(0, sigma^2) against N(1, sigma^2)."""

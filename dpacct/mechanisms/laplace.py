@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.pld.pair import Pair
+    from dpacct.pld.pair import Pair, Stated
 
 
 class Laplace(Mechanism, kind="laplace"):
@@ -60,8 +60,16 @@ class Laplace(Mechanism, kind="laplace"):
         """Sensitivity / scale."""
         return 1 / self.b_under(adjacency)
 
-    def pair(self, adjacency: Adjacency) -> Pair:
+    def stated(self, adjacency: Adjacency) -> Stated:
         """Laplace(0, b) against Laplace(1, b), b = scale / sensitivity."""
+        from dpacct.pld.loss import laplace
+        from dpacct.pld.pair import Stated
+
+        reach = 1 / self.b_under(adjacency)
+        return Stated(laplace, (reach,), near=Stated(laplace, (reach / 2,)))
+
+    def pair(self, adjacency: Adjacency) -> Pair:
+        """That in floats."""
         return _pair(float(self.b_under(adjacency)))
 
     def sample(

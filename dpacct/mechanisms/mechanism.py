@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpacct.declare.number import text
 from dpacct.declare.record import Record
+from dpacct.errors import Unsupported
 from dpacct.tree.facts import Facts
 from dpacct.tree.node import Fields, Leaf
 from dpacct.tree.saved import take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.pld.pair import Pair, Pairs
+    from dpacct.pld.pair import Pair, Pairs, Stated
 
 
 class Mechanism(Record, Leaf):
@@ -35,12 +35,17 @@ class Mechanism(Record, Leaf):
     trust: ClassVar[str] = ""
     """What must be true of the data, in words of who trains; {unit}: the unit, {how}: how much is clipped."""
 
-    @abstractmethod
     def pair(self, adjacency: Adjacency) -> Pair:
         """The dominating pair of one release, before any sampling.
 
         Raises `Unsupported` where none is known.
         """
+        return self.stated(adjacency).pair()
+
+    def stated(self, adjacency: Adjacency) -> Stated:
+        """The pair as a formula of exact numbers; raises `Unsupported` where it has no such form."""
+        message = f"method 'certified' has no proof for a release of kind {self.kind!r}"
+        raise Unsupported(message, argument="method")
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The pairs of one release without sampling."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.pld.pair import Pair
+    from dpacct.pld.pair import Stated
     from dpacct.tree.node import Leaf
 
 _KAIROUZ = "Kairouz, Oh, Viswanath. The Composition Theorem for Differential Privacy. ICML 2015"
@@ -56,11 +56,11 @@ class PureDP(_Opaque, kind="pure-dp"):
         """As it was given."""
         return self.eps0
 
-    def pair(self, adjacency: Adjacency) -> Pair:
+    def stated(self, adjacency: Adjacency) -> Stated:
         """Randomised response: log-likelihood ratios of +epsilon and -epsilon."""
-        from dpacct.pld.pair import KAIROUZ, Pair, guarantee
+        from dpacct.pld.pair import KAIROUZ, Stated, guarantee
 
-        return Pair.of(guarantee(float(self.eps0)), KAIROUZ)
+        return Stated(guarantee, (self.eps0,), KAIROUZ, self.eps0)
 
 
 class ApproxDP(_Opaque, kind="approx-dp"):
@@ -87,11 +87,11 @@ class ApproxDP(_Opaque, kind="approx-dp"):
         """(epsilon, delta) as they were given."""
         return ((self.eps0, self.delta0),)
 
-    def pair(self, adjacency: Adjacency) -> Pair:
+    def stated(self, adjacency: Adjacency) -> Stated:
         """Randomised response beside two atoms of infinite loss, of mass delta each way."""
-        from dpacct.pld.pair import KAIROUZ, Pair, guarantee
+        from dpacct.pld.pair import KAIROUZ, Stated, guarantee
 
-        return Pair.of(guarantee(float(self.eps0), float(self.delta0)), KAIROUZ)
+        return Stated(guarantee, (self.eps0, self.delta0), KAIROUZ, self.eps0)
 
 
 class ZCDP(_Opaque, kind="zcdp"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +11,22 @@ from dpacct.declare.record import Parameter
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.mechanisms.staircase import EPS0
+from dpacct.pld.scalar import exp
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.pld.pair import Pair
+    from dpacct.pld.loss import LossDistribution
+    from dpacct.pld.pair import Stated
 
 _WARNER = (
     "Warner. Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias. JASA "
     "1965; k answers: Kairouz, Bonawitz, Ramage. Discrete Distribution Estimation under Local "
     "Privacy. ICML 2016"
 )
+_LOSSES = "randomised response: the two answers, and all others alike"
 _KAIROUZ = (
     "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every epsilon-DP step is post-processed randomised "
     "response"
@@ -51,14 +53,11 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
         """As it was given."""
         return self.eps0
 
-    def pair(self, adjacency: Adjacency) -> Pair:
+    def stated(self, adjacency: Adjacency) -> Stated:
         """Two true answers: losses eps0, -eps0, and 0 for every other answer."""
-        from dpacct.pld.pair import Pair, symmetric
+        from dpacct.pld.pair import Stated
 
-        fall, others = math.exp(-float(self.eps0)), int(self.k) - 1
-        lie = fall / (1.0 + others * fall)  # the probability of each answer that is not true
-        loss = symmetric((float(self.eps0), 0.0), (lie, 0.5 * (others - 1) * lie))
-        return Pair.of(loss, "randomised response: the two answers, and all others alike")
+        return Stated(_answers, (self.eps0, self.k), _LOSSES, self.eps0)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """Whose answer it is."""
@@ -89,6 +88,15 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
         return np.array(drawn, dtype=true.dtype).reshape(true.shape)
 
 
+def _answers(eps0: Any, k: int) -> LossDistribution:
+    """One of k answers, k >= 2."""
+    from dpacct.pld.pair import symmetric
+
+    fall = exp(-eps0)
+    lie = fall / (1.0 + (k - 1) * fall)  # the probability of each answer that is not true
+    return symmetric((eps0, 0.0), (lie, 0.5 * (k - 2) * lie))
+
+
 class LocalRandomizer(Mechanism, kind="local-randomizer"):
     """Any eps0-locally-DP randomiser of one unit's value, eps0 in (0, 500]; nothing else is known.
 
@@ -112,11 +120,11 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
         """As it was given."""
         return self.eps0
 
-    def pair(self, adjacency: Adjacency) -> Pair:
+    def stated(self, adjacency: Adjacency) -> Stated:
         """Randomised response at eps0."""
-        from dpacct.pld.pair import Pair, guarantee
+        from dpacct.pld.pair import Stated, guarantee
 
-        return Pair.of(guarantee(float(self.eps0)), _KAIROUZ)
+        return Stated(guarantee, (self.eps0,), _KAIROUZ, self.eps0)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """What it is taken to be."""

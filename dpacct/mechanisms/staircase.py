@@ -6,7 +6,6 @@ Its law, and why its pair is the worst, stand in laws/staircase.py.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,14 @@ from dpacct.declare.domain import POSITIVE, SHARE, Real
 from dpacct.declare.number import text
 from dpacct.declare.record import Parameter
 from dpacct.errors import InvalidArgument
-from dpacct.mechanisms.laws.staircase import best_nu, mean_size, mean_square, moved, moved_twice
+from dpacct.mechanisms.laws.staircase import (
+    best_nu,
+    mean_size,
+    mean_square,
+    moved,
+    moved_half,
+    moved_twice,
+)
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.pld.pair import Pair
+    from dpacct.pld.pair import Stated
 
 _ONE_STEP = (
     "Geng, Viswanath 2014: staircase noise; its pair at the full shift dominates every smaller one "
@@ -99,16 +105,16 @@ class Staircase(Mechanism, kind="staircase"):
         """Standard deviation of the noise in the same units."""
         return math.sqrt(mean_square(float(self.eps0), self.step_at))
 
-    def pair(self, adjacency: Adjacency) -> Pair:
+    def stated(self, adjacency: Adjacency) -> Stated:
         """The noise against itself moved by the sensitivity, one step width or two."""
-        from dpacct.pld.pair import Pair
+        from dpacct.pld.pair import Stated
 
-        lam, nu = float(self.eps0), self.step_at
+        numbers = (self.eps0,) if self.nu is None else (self.eps0, self.nu)
         if self._steps(adjacency) == 2:
-            whole, near = Pair.of(moved_twice(lam, nu), _TWO_STEPS), moved(lam, nu)
-        else:
-            whole, near = Pair.of(moved(lam, nu), _ONE_STEP), moved(lam, nu, 0.5)
-        return replace(whole, near=lambda: Pair.of(near))
+            near = Stated(moved, numbers, _ONE_STEP, self.eps0)
+            return Stated(moved_twice, numbers, _TWO_STEPS, self.eps0, near)
+        near = Stated(moved_half, numbers, _ONE_STEP, self.eps0)
+        return Stated(moved, numbers, _ONE_STEP, self.eps0, near)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, and that a single number is released."""

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import stable
+from .scalar import log, pi
 from .stable import Floats, TooFine, quiet
 
 _GAUSS = np.polynomial.legendre.leggauss(24)
@@ -723,16 +724,23 @@ def gaussian(mu: float) -> LossDistribution:
     )
 
 
-def between(low: float, high: float, base: float, linear: float = -0.5) -> Branch:
+def normal(mu_squared: Any) -> LossDistribution:
+    """The same on the axis of the loss itself, N(-mu^2/2, mu^2) under Q; not for contours."""
+    m = mu_squared
+    base = -0.125 * m - 0.5 * log(2.0 * pi(m) * m)
+    return LossDistribution(branches=(Branch(-math.inf, math.inf, base, -0.5, 1.0 / m, 1.0, 0.0),))
+
+
+def between(low: Any, high: Any, base: Any, linear: float = -0.5) -> Branch:
     """Log Q-density base + linear l of the loss l itself on an interval."""
     return Branch(low, high, base, linear, 0.0, 1.0, 0.0)
 
 
-def laplace(reach: float) -> LossDistribution:
+def laplace(reach: Any) -> LossDistribution:
     """Laplace noise that moves by so many scales: Q has 1/2 at the least loss, P at the largest.
 
     Density e^{-(reach + l)/2}/4 between, under Q.
     """
-    half = math.log(2.0)
+    half = log(2.0 + 0.0 * reach)  # log 2, to as many digits as the reach has
     density = between(-reach, reach, -0.5 * reach - 2.0 * half)
     return LossDistribution(np.array([reach, -reach]), np.array([-reach - half, -half]), (density,))

@@ -18,7 +18,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +33,7 @@ from .loss import LossDistribution
 from .moments import prepare
 from .nested import nested
 from .pieces import Cut, Source
+from .scalar import exp
 from .stable import Floats, TooFine
 
 POISSON = "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair"
@@ -109,6 +112,33 @@ class Moments:
     log_moments: Callable[[Floats], Floats]
     infinite: float = 0.0
     ceiling: float = math.inf  # of the finite losses
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A base pair as a formula of exact numbers, which floats and balls evaluate alike.
+
+    `basis`: who says so. `unit`: every loss is a whole multiple of it, exactly. `near`, `below` as in `Pair`,
+    `below` before any sampling; `back`: the pair back, where the pair is not its own mirror image.
+    """
+
+    formula: Callable[..., LossDistribution]
+    numbers: tuple[Fraction | int, ...]
+    basis: str = ""
+    unit: Fraction | None = None
+    near: Stated | None = None
+    below: Stated | None = None
+    back: Stated | None = None
+
+    def of(self, number: Callable[[Fraction], Any] = float) -> LossDistribution:
+        """The pair in these numbers; whole numbers stay whole."""
+        return self.formula(*(n if isinstance(n, int) else number(n) for n in self.numbers))
+
+    def pair(self) -> Pair:
+        """One that is its own mirror image, and realised, in floats."""
+        return Pair(
+            (Cut(self.of()),), (self.basis,), near=None if self.near is None else self.near.pair
+        )
 
 
 @dataclass(frozen=True)
@@ -266,20 +296,17 @@ def composed(sides: Sequence[tuple[Ways, int]]) -> Ways:
 # -- pairs of finitely many outcomes that are their own mirror images --------------------------------
 
 
-def symmetric(
-    losses: Iterable[float], masses: Iterable[float], failure: float = 0.0
-) -> LossDistribution:
+def symmetric(losses: Iterable[Any], masses: Iterable[Any], failure: Any = 0.0) -> LossDistribution:
     """Outcomes of loss +-l for each l >= 0, by the Q-mass of +l, and open failures.
 
     Those of loss -l weigh e^l as much, and what has no loss counts for both signs. With probability
     `failure` each distribution yields an outcome that the other never does.
     """
-    at, mass = np.array([*losses], float), np.array([*masses], float)
-    kept = mass > 0.0
-    at, log_q = at[kept], np.log(mass[kept])
+    at, mass = np.array([*losses]), np.array([*masses])
+    kept = ~(mass <= 0.0)  # a ball around 0 stays
+    at, mass = at[kept], mass[kept]
     still = at == 0.0
-    log_q[still] += math.log(2.0)
-    back = ~still
+    log_q, back = np.log(np.where(still, 2.0 * mass, mass)), ~still
     return LossDistribution(
         np.concatenate((at, -at[back])),
         np.concatenate((log_q, log_q[back] + at[back])),
@@ -288,15 +315,15 @@ def symmetric(
     )
 
 
-def guarantee(epsilon: float, delta: float = 0.0) -> LossDistribution:
+def guarantee(epsilon: Any, delta: Any = 0.0) -> LossDistribution:
     """Randomised response at epsilon, beside an open failure of probability delta each way.
 
     Raises `OutsideDomain` where e^-epsilon leaves the range of floats.
     """
     if epsilon > _LARGEST:
-        message = f"epsilon of a release must be at most {_LARGEST:g}, got {epsilon:g}"
+        message = f"epsilon of a release must be at most {_LARGEST:g}, got {float(epsilon):g}"
         raise OutsideDomain(message, argument="epsilon")
-    shrink = math.exp(-epsilon)
+    shrink = exp(-epsilon)
     if epsilon == 0.0:
         return symmetric([0.0], [0.5 * (1.0 - delta)], delta)
     return symmetric([epsilon], [(1.0 - delta) * shrink / (1.0 + shrink)], delta)

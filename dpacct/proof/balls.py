@@ -58,16 +58,6 @@ def disc(size: arb) -> arb:
     return arb(0, size.upper())
 
 
-def least(a: arb, b: arb) -> arb:
-    """The smaller of two; where they can't be told apart, a ball around it."""
-    return a if a < b else b if b < a else a.min(b)
-
-
-def larger(a: arb, b: arb) -> arb:
-    """The larger of two; where they can't be told apart, a ball around it."""
-    return a if a > b else b if b > a else a.max(b)
-
-
 @dataclass(frozen=True)
 class Enclosure:
     """A proven interval [lower, upper] with exact ends.

@@ -13,20 +13,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 
 from .balls import ball
-from .effort import series_cost, spend, sum_cost
+from .effort import OUTCOME, spend, spend_on, spend_on_series
 from .line import payoff_peak
-from .step import Step
+from .plan import Step
 
 MOST_BETWEEN = {True: 20.0, False: 12.0}
 """Losses between the atoms that are expected at most, where this form is used: of plain steps, of sampled."""
 MOST_TERMS = 8000
 """Plain steps whose residues, eq. (11), are summed, at most."""
 _MOST_DEGREE = 120
+_PARTS = 1, 2, 4, 8  # tried in turn, until polynomials are near
 _CLOSE = 0.875  # how far a disc reaches towards where r = 1 - q; a binary number
 _ENTRY = 2e-9  # seconds of a product, for each bit
 
@@ -42,7 +44,7 @@ class Smooth:
 
 @dataclass(frozen=True)
 class Spaced:
-    """One step; its atoms are at top - n gap, n = 0, 1, ..., and losses lie between them."""
+    """One step; its atoms are among top - n gap, n = 0, 1, ..., what lies between in parts one gap wide."""
 
     lam: arb
     rate: arb
@@ -54,21 +56,24 @@ class Spaced:
     plain: bool  # nothing is sampled
 
     @classmethod
-    def of(cls, step: Step) -> Spaced:
-        """A Laplace step: its atoms at even distances, and what lies between them."""
+    def of(cls, step: Step, parts: int = 1) -> Spaced:
+        """A Laplace step: its atoms at even distances, and what lies between two of them in so many parts."""
         law, q = step.law(), ball(step.rate)
-        lam = ball(1 / step.numbers[0])
+        lam = ball(step.numbers[0])
         points = sorted(law.atoms, key=lambda point: -float(point[0].mid()))
-        atoms, top = tuple(mass * (-loss / 2).exp() for loss, mass in points), points[0][0]
+        atoms, top = [arb(0)] * (parts * (len(points) - 1) + 1), points[0][0]
+        atoms[::parts] = [mass * (-loss / 2).exp() for loss, mass in points]
         smooth = []
-        for branch in law.branches:
+        for branch in law.branches:  # what is favoured has the larger losses
             assert branch.start is not None and branch.end is not None
             low, high = branch.log_r(branch.start), branch.log_r(branch.end)
-            smooth.append(Smooth(low, high, not branch.favoured))
-        gap, between = smooth[0].high - smooth[0].low, -(-lam).expm1() / 2
+            edges = [low + (high - low) * k / parts for k in range(parts + 1)]
+            cut = [Smooth(a, b, not branch.favoured) for a, b in pairwise(edges)]
+            smooth += cut[::-1] if branch.favoured else cut
+        gap, between = high - low, -(-lam).expm1() / 2
         if step.symmetric:
             gap, between = top, ((2 - q) * (-lam / 2).exp() + q) * -(-lam / 2).expm1() / 2
-        return cls(lam, q, top, gap, atoms, between, tuple(smooth), step.rate == 1)
+        return cls(lam, q, top, gap / parts, tuple(atoms), between, tuple(smooth), step.rate == 1)
 
 
 def _fitted(step: Spaced, piece: Smooth, bits: int) -> tuple[arb_poly, arb, arb] | None:
@@ -103,8 +108,7 @@ def _ends(step: Spaced, bits: int) -> tuple[list[arb_poly], arb] | None:
     """The transform between the atoms is the sum over n of e^{u (top - n gap)} beta_n(1/u)/u."""
     ends_by_place = [arb_poly([]) for _ in step.atoms]
     worst = arb(0)
-    pieces = sorted(step.smooth, key=lambda piece: piece.mirrored)
-    for n, piece in enumerate(pieces):
+    for n, piece in enumerate(step.smooth):
         fit = _fitted(step, piece, bits)
         if fit is None:
             return None
@@ -192,15 +196,22 @@ def tilt(step: Spaced, count: int, epsilon: float) -> tuple[float, float]:
     return float(cs[k]), float(count * between[k] / (atoms[k] + between[k]))
 
 
-def by_draws(step: Spaced, count: int, epsilon: arb) -> arb | None:
+def by_draws(law: Step, count: int, epsilon: arb) -> arb | None:
     """Delta of so many steps: number by number, until the rest is negligible; None: not few between."""
+    step = Spaced.of(law)
     depth = count * step.top - epsilon
     if depth <= 0:
         return arb(0)
     chosen, expected = tilt(step, count, float(epsilon.mid()))
+    if not expected < MOST_BETWEEN[step.plain]:
+        return None
     bits = max(48 if step.plain else 60, ctx.prec // 3)
-    fit = _ends(step, bits) if expected < MOST_BETWEEN[step.plain] else None
-    if fit is None:
+    for parts in _PARTS:
+        step = Spaced.of(law, parts)
+        fit = _ends(step, bits)
+        if fit is not None:
+            break
+    else:
         return None
     ends, error = fit
     c, u = arb(chosen), arb(chosen) + arb(0.5)
@@ -213,7 +224,7 @@ def by_draws(step: Spaced, count: int, epsilon: arb) -> arb | None:
     total, loose = arb(0), arb(1)
     for k, power in zip(range(count + 1), _powers(ends), strict=False):
         most = max(poly.degree() for poly in power) + 1
-        spend(sum_cost(last * len(ends) + 2 * len(power) * most, ctx.prec))
+        spend_on(OUTCOME, last * len(ends) + 2 * len(power) * most)
         spend(_ENTRY * len(power) ** 2 * most * ctx.prec)
         total += arb(count).bin(k) * _number(step, power, (k, count, last, most), depth)
         # a polynomial in the place of each density, within a factor of 1 +- error
@@ -269,7 +280,7 @@ def _number(
 def _summed(count: int, last: int, b: Fraction, bits: int) -> list[arb]:
     """Coefficients of (1+u)^{T-1} S(u)/(u-1) below u^T, S = sum_{j <= J} binom(T, j) q(u)^j."""
     size, rate = count + 1, 1 / ball(b)
-    spend(series_cost(count, bits))
+    spend_on_series(count)
     before, ctx.cap = ctx.cap, size
     try:
         u = arb_series([0, 1], prec=size)

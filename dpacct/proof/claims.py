@@ -14,29 +14,21 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
 from dpacct.declare.number import exact, text
 from dpacct.errors import InvalidArgument, NotCertified, Unsupported
 from dpacct.tree import from_json
 from dpacct.vocabulary import Adjacency
 
-from .balls import Enclosure, ball, precision
-from .choices import demand, positive, whole
-from .effort import TooCostly, lattice_cost, line_cost, spend
-from .far_draws import FORM, from_evidence
-from .lattice import FORM as LATTICE
-from .lattice import Lattice, Period
-from .less_atoms import LessAtoms
-from .line import Contour, Line, prepared
+from .balls import Enclosure
+from .effort import TooCostly
 from .plan import Laws, Sides, read_plan
-from .rule import rules_from_json, size
-from .whole import chernoff, closed_form, discrete, largest_loss, top_outcome
+from .proofs import Proof
 
 AT_MOST, AT_LEAST, MORE = "at most", "at least", "more than"
 RELATIONS = (AT_MOST, AT_LEAST, MORE)
 _MORE_BITS = 32
-_MOST_BITS = 400_000
 _SHORT = 10_000  # bits up to which a number is written as the user types it
 _LONGEST = 1000
 _TINY = re.compile(r"-?\d(\.\d{1,1000})?E[+-]?\d{1,6}", re.ASCII | re.IGNORECASE)
@@ -115,9 +107,8 @@ class Claim:
             return False
         bound = number(self.bound)
         try:
-            enclosure, terms = _prove(
-                directions[self.direction], number(self.epsilon), self.evidence
-            )
+            proof = Proof(directions[self.direction], self.evidence, _MORE_BITS)
+            enclosure, terms = proof.at(number(self.epsilon))
         except TooCostly:
             raise
         except (*_BROKEN, NotCertified, Unsupported):
@@ -172,49 +163,7 @@ def laws_of(plan: str, adjacency: str, side: str) -> tuple[Laws, ...]:
 
 def prove(laws: Laws, epsilon: Fraction, evidence: dict[str, Any]) -> Enclosure:
     """delta(epsilon) of one direction, enclosed by the proof that the evidence describes."""
-    return _prove(laws, epsilon, evidence)[0]
-
-
-def _prove(
-    laws: Laws, epsilon: Fraction, evidence: dict[str, Any]
-) -> tuple[Enclosure, dict[str, arb]]:
-    bits = evidence["bits"]
-    if not whole(bits, 1, _MOST_BITS):
-        raise ValueError("a precision that no proof takes")
-    with precision(bits + _MORE_BITS):
-        e = ball(epsilon)
-        form = evidence["form"]
-        if form == "ceiling" and largest_loss(laws) <= e:
-            return Enclosure(Fraction(0), Fraction(0)), {}
-        if form == "closed":
-            value = closed_form(laws, e)
-            if value is not None:
-                return Enclosure.of(value), {}
-        if form == "largest loss":
-            return Enclosure(Enclosure.of(top_outcome(laws, e)).lower, Fraction(1)), {}
-        if form == "moment bound":
-            demand(positive(evidence["c"]), "a tilt that is not positive")
-            rules = rules_from_json(evidence["rules"])
-            value = chernoff(laws, rules, arb(evidence["c"]), e)
-            return Enclosure(Fraction(0), Enclosure.of(value).upper), {}
-        if form == LATTICE:
-            period, outcomes = Period(**evidence["period"]), discrete(laws)
-            atoms = sum(len(step.law().atoms) for step, _ in outcomes)
-            spend(lattice_cost(period.nodes, atoms, ctx.prec))
-            return Enclosure.of(Lattice(outcomes, period).delta(e)), {}
-        if form in ("contour", "contour less atoms"):
-            rules = rules_from_json(evidence["rules"])
-            contour = Contour(**evidence["contour"])
-            spend(line_cost(size(rules), contour.count, len(laws), ctx.prec))
-            steps = prepared(laws, rules, arb(contour.c))
-            line = Line(steps, contour) if form == "contour" else LessAtoms(steps, contour)
-            terms = line.terms(e)
-            return Enclosure.of(line.delta(e, terms)), terms
-        if form == FORM:
-            split = from_evidence(laws, evidence)
-            terms = split.terms(e)
-            return Enclosure.of(split.delta(e, terms)), terms
-    raise InvalidArgument(f"no proof of form {form!r} for this plan", argument="certificate")
+    return Proof(laws, evidence, _MORE_BITS).at(epsilon)[0]
 
 
 def exact_text(value: Fraction) -> str:

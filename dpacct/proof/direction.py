@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from flint import arb
@@ -17,19 +17,15 @@ from dpacct.errors import DpacctError, NotCertified
 from dpacct.pld.interval import Interval
 
 from .balls import Enclosure, ball, fraction, precision
-from .effort import CLOSED, allowance, read_cost, spend
-from .far_draws import FarDraws
+from .effort import allowance
 from .far_search import FarSeeker
 from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
-from .lattice import Lattice, places
-from .line import Line, Terms
+from .lattice import places
 from .plan import Laws
-from .rule import rules_to_json
-from .search import LatticeSeeker, Seeker, tilt_for_bound
+from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, Reading
+from .search import LatticeSeeker, Seeker, bound
 from .whole import (
     FEW_OUTCOMES,
-    chernoff,
-    closed_form,
     discrete,
     has_closed_form,
     largest_loss,
@@ -51,7 +47,6 @@ _ROUNDING = 2.0**-30  # of an error's radius
 
 
 Seeks = Seeker | FarSeeker | LatticeSeeker
-Proof = Line | FarDraws | Lattice
 
 
 class Engine(Protocol):
@@ -66,14 +61,6 @@ class Engine(Protocol):
         ...
 
 
-class _Reading(NamedTuple):
-    """delta at one epsilon, what proves it, and the terms that it was added up from."""
-
-    enclosure: Enclosure
-    evidence: dict[str, Any]
-    terms: Terms
-
-
 class Direction:
     """Laws in exact numbers, the same in floats for the search, and what was built from them."""
 
@@ -86,10 +73,9 @@ class Direction:
         self._slow = False  # whether a slow closed form is tried too
         self._closed_bits = 0  # what the last closed form took
         self._sought: tuple[tuple[Fraction, float | None], Seeker] | None = None
-        self._line: Proof | None = None
-        self._line_evidence: dict[str, Any] = {}
-        self._readings: dict[Fraction, _Reading] = {}
-        self.evidence: dict[str, Any] = {}
+        self._line: Proof | None = None  # good for epsilons near each other
+        self._readings: dict[Fraction, tuple[Reading, Evidence]] = {}
+        self.evidence: Evidence = {}
 
     @cached_property
     def _largest(self) -> arb:
@@ -101,7 +87,7 @@ class Direction:
         with precision(_EDGE_BITS):
             if not self._largest <= ball(epsilon):
                 return False
-        self.evidence = {"form": "ceiling", "bits": _EDGE_BITS}
+        self.evidence = {"form": CEILING, "bits": _EDGE_BITS}
         return True
 
     def ceiling(self) -> Fraction | None:
@@ -113,49 +99,37 @@ class Direction:
         """Whether a closed form gives delta."""
         return has_closed_form(self.laws, self._slow)
 
-    def _closed(self, epsilon: Fraction, width: float) -> Enclosure | None:
+    def _closed(self, epsilon: Fraction, width: float) -> Enclosure:
         """Closed forms, with as much precision as their cancellation takes."""
         bits = max(96 + math.ceil(-math.log2(width)), self._closed_bits)
         while bits < _MOST_BITS:
-            spend(CLOSED)
-            with precision(bits):
-                value = closed_form(self.laws, ball(epsilon), self._slow)
-                if value is None:
-                    return None
-                nothing = value < ball(_NOTHING)  # no precision tells it from 0
-                enclosure = Enclosure.of(value)
-            if nothing or (enclosure.lower > 0 and enclosure.relative_width <= width):
-                if not nothing:
-                    self._closed_bits = bits
-                reading = _Reading(enclosure, {"form": "closed", "bits": bits}, {})
-                return self._kept(epsilon, reading)
+            enclosure = self._read(epsilon, Proof(self.laws, {"form": CLOSED_FORM, "bits": bits}))
+            if enclosure.upper < _NOTHING:  # no precision tells it from 0
+                return enclosure
+            if enclosure.lower > 0 and enclosure.relative_width <= width:
+                self._closed_bits = bits
+                return enclosure
             bits *= 2
         raise NotCertified(f"a closed form cancels beyond {_MOST_BITS} bits: the value is withheld")
 
-    def _kept(self, epsilon: Fraction, reading: _Reading) -> Enclosure:
-        self._readings[epsilon], self.evidence = reading, reading.evidence
-        return reading.enclosure
+    def _read(self, epsilon: Fraction, proof: Proof) -> Enclosure:
+        return self._kept(epsilon, (proof.at(epsilon), proof.evidence))
 
-    def _read(self, epsilon: Fraction) -> Enclosure:
-        assert self._line is not None
-        bits = self._line_evidence["bits"]
-        spend(read_cost(self._line.node_count, bits))
-        with precision(bits):
-            e = ball(epsilon)
-            terms = self._line.terms(e)
-            enclosure = Enclosure.of(self._line.delta(e, terms))
-        return self._kept(epsilon, _Reading(enclosure, self._line_evidence, terms))
+    def _kept(self, epsilon: Fraction, reading: tuple[Reading, Evidence]) -> Enclosure:
+        self._readings[epsilon] = reading
+        (enclosure, _), self.evidence = reading
+        return enclosure
 
     def terms(self, epsilon: Fraction) -> dict[str, str]:
         """The sum and each error term that was read at this epsilon, as text, for a certificate."""
-        reading = self._readings.get(epsilon)
-        if reading is None or reading.evidence is not self.evidence:
+        (_, terms), evidence = self._readings.get(epsilon, ((None, {}), {}))
+        if evidence is not self.evidence:
             return {}
-        with precision(reading.evidence["bits"]):
+        with precision(evidence["bits"]):
             # an error may round a little differently at another precision, where it is checked
             rounded = {
                 name: value if name.endswith("sum") else value * (1 + _ROUNDING)
-                for name, value in reading.terms.items()
+                for name, value in terms.items()
             }
             return {name: value.str(20, radius=True) for name, value in rounded.items()}
 
@@ -164,7 +138,7 @@ class Direction:
         if self._beyond_all(epsilon):
             return Enclosure(Fraction(0), Fraction(0))
         reading = self._readings.get(epsilon)
-        if reading is not None and reading.enclosure.relative_width <= width:
+        if reading is not None and reading[0][0].relative_width <= width:
             return self._kept(epsilon, reading)
         try:
             return self._enclose(epsilon, width, log_delta)
@@ -175,11 +149,11 @@ class Direction:
         return self._enclose(epsilon, width, log_delta)
 
     def _enclose(self, epsilon: Fraction, width: float, log_delta: float | None) -> Enclosure:
-        closed = self._closed(epsilon, width)
-        if closed is not None:
-            return closed
+        if self.closed:
+            with suppress(NoClosedForm):
+                return self._closed(epsilon, width)
         if self._line is not None:
-            enclosure = self._read(epsilon)
+            enclosure = self._read(epsilon, self._line)
             if enclosure.relative_width <= width:
                 return enclosure
         if self._lattice is not None:
@@ -207,8 +181,8 @@ class Direction:
         """By what the seeker proposes, asked again for more where it came out too wide."""
         log_delta, nats = seeker.log_delta, 2.5 - math.log(width)
         for _ in range(_TRIALS):
-            self._line_evidence, self._line = seeker.propose(float(epsilon), log_delta, nats)
-            enclosure = self._read(epsilon)
+            self._line = self._built(seeker.propose(float(epsilon), log_delta, nats))
+            enclosure = self._read(epsilon, self._line)
             if enclosure.relative_width <= width:
                 return enclosure
             if enclosure.lower > 0:
@@ -221,6 +195,16 @@ class Direction:
             f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
         )
 
+    def _built(self, proposals: Iterator[Evidence]) -> Proof:
+        """The first of these that is a proof."""
+        failure = NotCertified("no split into near and far draws was found: the value is withheld")
+        for evidence in proposals:
+            try:
+                return Proof(self.laws, evidence)
+            except NotCertified as error:
+                failure = error
+        raise failure
+
     def decide(
         self, epsilon: Fraction, target: Fraction, *, only_edge: bool = False
     ) -> bool | None:
@@ -232,7 +216,7 @@ class Direction:
         if reading is not None:
             verdict = self._compare(self._kept(epsilon, reading), target)
         elif self._line is not None:
-            verdict = self._compare(self._read(epsilon), target)
+            verdict = self._compare(self._read(epsilon, self._line), target)
         elif self.at_most(epsilon, target):
             return True
         nats = 7.0
@@ -248,7 +232,7 @@ class Direction:
         if self._largest.is_finite():
             with precision(_EDGE_BITS):
                 if top_outcome(self.laws, ball(epsilon)) > ball(target):
-                    self.evidence = {"form": "largest loss", "bits": _EDGE_BITS}
+                    self.evidence = {"form": EDGE, "bits": _EDGE_BITS}
                     return False
         return None
 
@@ -328,19 +312,13 @@ class Direction:
             return True
         if self.closed or self._lattice is not None:
             return False  # which is cheap enough
-        proposal = tilt_for_bound(self._float_laws, self.laws, float(epsilon), ln(target))
-        if proposal is None:
+        evidence = bound(self._float_laws, self.laws, float(epsilon), ln(target))
+        if evidence is None:
             return False
-        c, rules, bits = proposal
-        with precision(bits):
-            if not chernoff(self.laws, rules, arb(c), ball(epsilon)) <= ball(target):
-                return False
-        self.evidence = {
-            "form": "moment bound",
-            "bits": bits,
-            "c": c,
-            "rules": rules_to_json(rules),
-        }
+        enclosure, _ = Proof(self.laws, evidence).at(epsilon)
+        if enclosure.upper > target:
+            return False
+        self.evidence = evidence
         return True
 
 

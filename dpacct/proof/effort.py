@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from flint import ctx
+
 from dpacct.errors import NotCertified
 
 FORCED = 60.0
 """Seconds allowed where a proof was asked for by name."""
 _BITS = 128.0
-# measured at 128 bits, on one core at 3 GHz
-_NODE, _ENTRY, _POWER, _FREQUENCY, _READ = 15e-6, 6e-8, 3e-7, 5e-6, 3e-6
-_LATTICE = 12e-6
+_ENTRY, _POWER, _FREQUENCY = 6e-8, 3e-7, 5e-6
 CLOSED = 1e-4
 """Seconds of one closed form."""
 PIECE = 3e-5
@@ -80,56 +80,55 @@ def spend(seconds: float) -> None:
     account.left = left
 
 
-def hold(numbers: float, bits: int) -> None:
-    """Refuse more numbers of so many bits than fit into memory; raises `NotCertified`."""
-    if numbers * bits > _LARGEST:
-        raise NotCertified(f"the proof holds {numbers:.0f} numbers of {bits} bits: it is withheld")
+@dataclass(frozen=True)
+class Work:
+    """Seconds of one term at 128 bits, and how many numbers are held for it."""
+
+    seconds: float
+    held: float = 0.0
 
 
-def rule_cost(nodes: int, bits: int) -> float:
-    """Seconds to set up an inner rule and take moments from it."""
-    hold(4.0 * nodes, bits)
-    return nodes * _NODE * _size(bits)
+# measured on one core at 3 GHz
+RULE = Work(15e-6, 4.0)
+"""A node or a cell of an inner rule, set up, and moments taken from it."""
+PERIOD = Work(12e-6, 8.0)
+"""A node of a lattice's period."""
+READ = Work(3e-6)
+"""A frequency of a line that is read at one epsilon."""
+OUTCOME = Work(3e-6, 2.0)
+"""A term of a finite sum."""
 
 
-def line_cost(nodes: int, count: int, laws: int, bits: int) -> float:
-    """Seconds to tabulate laws with so many inner nodes, all together, on a line of count + 1.
+def spend_on(work: Work, count: float) -> None:
+    """Charge so much work at the working precision; raises `NotCertified`, also where memory is short."""
+    _hold(work.held * count)
+    spend(count * work.seconds * _size())
 
-    Raises `NotCertified` where the table does not fit into memory.
-    """
+
+def spend_on_line(nodes: int, count: int, laws: int) -> None:
+    """Charge a table of laws with so many inner nodes, all together, on a line of count + 1."""
     side = 2.0 * math.sqrt(count) + 2.0
-    hold(side * nodes, bits)
+    _hold(side * nodes)
     if side * nodes > _LARGEST_TABLE:
         raise NotCertified(
             f"the proof needs {count} frequencies of {nodes} terms: the value is withheld"
         )
     entries = nodes * (side * _POWER + count * _ENTRY)
-    return (entries + count * laws * _FREQUENCY) * _size(bits) + read_cost(count, bits)
+    spend((entries + count * laws * _FREQUENCY) * _size())
 
 
-def read_cost(count: int, bits: int) -> float:
-    """Seconds to read a line at one epsilon."""
-    return count * _READ * _size(bits)
+def spend_on_series(terms: int) -> None:
+    """Charge a few dozen products of power series with so many terms."""
+    _hold(10.0 * terms)
+    spend(1e-3 + 1e-7 * terms * ctx.prec)
 
 
-def lattice_cost(nodes: int, atoms: int, bits: int) -> float:
-    """Seconds to tabulate a period of so many nodes."""
-    hold(8.0 * nodes, bits)
-    return (nodes * _LATTICE + atoms * _NODE) * _size(bits)
+def _hold(numbers: float) -> None:
+    if numbers * ctx.prec > _LARGEST:
+        message = f"the proof holds {numbers:.0f} numbers of {ctx.prec} bits: it is withheld"
+        raise NotCertified(message)
 
 
-def sum_cost(points: float, bits: int) -> float:
-    """Seconds of a finite sum over so many outcomes."""
-    hold(2.0 * points, bits)
-    return points * _READ * _size(bits)
-
-
-def _size(bits: int) -> float:
+def _size() -> float:
     """Products of longer numbers take longer."""
-    return math.pow(max(1.0, bits / _BITS), 0.7)
-
-
-def series_cost(terms: int, bits: int) -> float:
-    """Seconds of a few dozen products of power series with so many terms."""
-    hold(10.0 * terms, bits)
-    return 1e-3 + 1e-7 * terms * bits
+    return math.pow(max(1.0, ctx.prec / _BITS), 0.7)

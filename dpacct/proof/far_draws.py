@@ -12,22 +12,16 @@ bounded, and no term is negative. This module knows nothing of how anything was 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from flint import arb, ctx
+from flint import arb
 
 from .balls import ball, disc
-from .choices import demand, positive, whole
-from .effort import line_cost, spend
 from .law import normal_tail
-from .line import Contour, Line, Terms, log_moment, payoff_peak, prepared
-from .plan import Laws
-from .rule import Rules, rules_from_json, size
-from .step import Step
-from .window import Part, Window, given_up
-
-FORM = "contours by far draws"
+from .line import Line, Terms, log_moment, payoff_peak, prepared
+from .plan import Laws, Step
+from .rule import Rules
+from .window import Draws, Window, given_up
 
 
 @dataclass(frozen=True)
@@ -56,28 +50,27 @@ class Split:
         """Whether there are no far draws at all, only such as are given up."""
         return self.window.lone
 
-    def pieces(self, far: int | None) -> list[tuple[Step | Part, int]]:
+    def pieces(self, far: int | None) -> Laws:
         """N, F and the other laws, and how often each occurs where so many draws are far.
 
         None: any number; then each occurs, but F where there are no far draws.
         """
         near = self.count - (far or 0)
         hit = far if far is not None else 0 if self.lone else 1
-        parts = [
-            (Part(self.step, self.window, False), near),
-            (Part(self.step, self.window, True), hit),
-        ]
-        return [*parts, *(law for k, law in enumerate(self.laws) if k != self.which)]
+        draws = (Draws(self.window, is_far, self.step.sampled) for is_far in (False, True))
+        parts = (replace(self.step, sampled=some) for some in draws)
+        others = (law for k, law in enumerate(self.laws) if k != self.which)
+        return *zip(parts, (near, hit), strict=True), *others
 
     def ways(self, far: int) -> arb:
         """binom(T, k)."""
         return arb(self.count).bin(far)
 
-    def log_term(self, far: int, c: arb, rules: Rules) -> arb:
+    def log_term(self, far: int, c: float, rules: Rules) -> arb:
         """Logarithm of the moment of the term with so many far draws."""
         return log_moment(prepared(self.pieces(far), rules, c)) + self.ways(far).log()
 
-    def log_rest(self, most: int, c: arb, rules: Rules) -> arb:
+    def log_rest(self, most: int, c: float, rules: Rules) -> arb:
         """Logarithm of an upper bound of the moments of all terms with more far draws, eq. (25)."""
         (near, _), (far, _), *others = prepared(self.pieces(None), rules, c)
         log = (self.count - most - 1) * (near.at_c + far.at_c).log()
@@ -113,12 +106,12 @@ class FarDraws:
         if settled != set(range(self.most + 1)) or self.most > (0 if split.lone else split.count):
             raise ValueError("a number of far draws is left out")
         self._bounds = {
-            f"{far} far: at most": (arb(c), split.log_term(far, arb(c), rules))
+            f"{far} far: at most": (arb(c), split.log_term(far, c, rules))
             for far, (c, rules) in bounds.items()
         }
         if not split.lone and self.most < split.count:
-            c = arb(rest[0])
-            self._bounds["more far"] = c, split.log_rest(self.most, c, rest[1])
+            c, rules = rest
+            self._bounds["more far"] = arb(c), split.log_rest(self.most, c, rules)
 
     @property
     def node_count(self) -> int:
@@ -152,25 +145,3 @@ class FarDraws:
 
 
 _OF_A_LINE = ("sum", "tail", "aliasing above", "aliasing below")
-
-
-def from_evidence(laws: Laws, evidence: Mapping[str, Any]) -> FarDraws:
-    """The terms as a certificate describes them; what they cost is charged beforehand."""
-    demand(whole(evidence["which"], 0, len(laws) - 1), "a law that the plan has not")
-    split = Split(laws, evidence["which"], Window(**evidence["window"]))
-
-    def read(row: Mapping[str, Any]) -> tuple[float, Rules]:
-        demand(positive(row["c"]), "a tilt that is not positive")
-        return row["c"], rules_from_json(row["rules"])
-
-    lines, bounds = {}, {}
-    for row in evidence["lines"]:
-        contour, rules = Contour(**row["contour"]), rules_from_json(row["rules"])
-        spend(line_cost(size(rules), contour.count, len(rules), ctx.prec))
-        far = row["far"]
-        demand(whole(far, 0) and far not in lines, "this number of far draws")
-        lines[far] = Line(prepared(split.pieces(far), rules, arb(contour.c)), contour)
-    for row in evidence["bounds"]:
-        demand(whole(row["far"], 0), "this number of far draws")
-        bounds[row["far"]] = read(row)
-    return FarDraws(split, lines, bounds, read(evidence["rest"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,16 +14,14 @@ import numpy as np
 from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats, log_peak
 
-from .balls import precision
 from .effort import SEARCH, spend
-from .far_draws import FORM, FarDraws, Split
+from .far_draws import Split
 from .floats import FloatLaw, FloatLaws, totals
-from .line import Line
-from .plan import Laws
-from .rule import Rules, rules_to_json
+from .plan import Laws, Step
+from .proofs import FAR
+from .rule import rules_to_json
 from .rules import Wanted
 from .search import Aim, Evidence, Place, propose_rules, searching
-from .step import Step
 from .window import Window
 
 _WIDTHS = (0.25, 0.15)
@@ -156,40 +155,37 @@ class _Choice:
         counts = [_EACH_LINE + _nodes(self.terms.split, *line) for line in self.lines]
         return sum(counts) if counts else math.inf
 
-    def proposed(self) -> tuple[Evidence, FarDraws]:
-        """The evidence, and what it proves."""
+    def proposed(self) -> Evidence:
+        """The evidence."""
         split = self.terms.split
         bits = 128
 
-        def loose(term: _Term, far: int | None) -> tuple[float, Rules]:
+        def loose(term: _Term, far: int | None) -> dict[str, Any]:
             """A tilt and rules for a bound."""
             nonlocal bits
             total = _BOUND_NATS + math.log(split.count)
             wanted = Wanted(term.c, term.c, term.c, total, split.count, _BOUND_NATS)
             rules, needed = propose_rules(split.pieces(far), wanted, _SPARE)
             bits = max(bits, needed)
-            return term.c, rules
+            return {"c": term.c, "rules": rules_to_json(rules)}
 
-        settled = {term.far: loose(term, term.far) for term in self.bounds}
+        bounds = [{"far": term.far, **loose(term, term.far)} for term in self.bounds]
         all_terms = [*self.bounds, *(term for term, _, _ in self.lines)]
         rest = loose(max(all_terms, key=lambda term: term.far), None)
-        built: dict[int, Line] = {}
         lines: list[dict[str, Any]] = []
         for term, place, aim in self.lines:
-            fit = place.fitted(aim, spare=_SPARE, less=False)
-            bits, built[term.far] = max(bits, fit.bits), fit.line
-            lines.append({"far": term.far, **fit.to_json()})
-        evidence = {
-            "form": FORM,
+            line = place.fitted(aim, spare=_SPARE, less=False)
+            bits = max(bits, line["bits"])
+            lines.append({"far": term.far, "contour": line["contour"], "rules": line["rules"]})
+        return {
+            "form": FAR,
             "which": split.which,
             "window": dict(vars(split.window)),
             "lines": lines,
-            "bounds": [{"far": far, **_bound(*bound)} for far, bound in settled.items()],
-            "rest": _bound(*rest),
+            "bounds": bounds,
+            "rest": rest,
             "bits": bits,
         }
-        with precision(bits):
-            return evidence, FarDraws(split, built, settled, rest)
 
 
 def _nodes(split: Split, term: _Term, place: Place, aim: Aim) -> float:
@@ -207,10 +203,6 @@ def _nodes(split: Split, term: _Term, place: Place, aim: Aim) -> float:
     return float(_DOUBLED[enough[0]]) if enough.size else math.inf
 
 
-def _bound(c: float, rules: Rules) -> dict[str, Any]:
-    return {"c": c, "rules": rules_to_json(rules)}
-
-
 @dataclass
 class FarSeeker:
     """The best split of one law of a plan near one epsilon."""
@@ -220,19 +212,13 @@ class FarSeeker:
     which: int
     log_delta: float | None
 
-    def propose(
-        self, epsilon: float, log_delta: float | None, nats: float
-    ) -> tuple[Evidence, FarDraws]:
-        """The evidence of a split, and what it proves."""
+    def propose(self, epsilon: float, log_delta: float | None, nats: float) -> Iterator[Evidence]:
+        """Evidence of splits, that of the least work first."""
         with searching():
             choices = self._choices(epsilon, log_delta, nats)
-        failure = NotCertified("no split into near and far draws was found: the value is withheld")
         for choice in choices:
-            try:
-                return choice.proposed()
-            except NotCertified as error:
-                failure = error
-        raise failure
+            with suppress(NotCertified):
+                yield choice.proposed()
 
     def _choices(self, epsilon: float, log_delta: float | None, nats: float) -> list[_Choice]:
         """The windows with the least work."""

@@ -12,9 +12,9 @@ from dpacct.pld.stable import Floats
 
 from .balls import precision
 from .law import Branch
+from .plan import Step
 from .rules import View
-from .step import Step
-from .window import Part, Window, Windowed
+from .window import Window, Windowed
 
 _X, _W = np.polynomial.legendre.leggauss(24)
 _NATS = 60.0  # e^-60 of a peak is nothing
@@ -33,20 +33,20 @@ _BITS = 96
 class FloatLaw:
     """One step's loss as nodes: atoms, and Gauss-Legendre panels where a branch matters at the tilts."""
 
-    def __init__(self, step: Step | Part) -> None:
-        window = step.window if isinstance(step, Part) else None
+    def __init__(self, step: Step) -> None:
         with precision(_BITS):
             law = step.law()
             self._atoms = (
                 np.array([float(x.mid()) for x, _ in law.atoms]),
                 np.array([float(m.log().mid()) for _, m in law.atoms]),
             )
-            self._views = [(View(branch, window), _level(branch)) for branch in law.branches]
-        self.normal = float(step.mu_squared) if isinstance(step, Step) and step.normal else None
+            self._views = [(View(branch), _level(branch)) for branch in law.branches]
+        self.normal = float(step.mu_squared) if step.normal else None
+        self._cut = any(view.sharp or view.window is not None for view, _ in self._views)
         self._highest = min((_highest(view) for view, _ in self._views), default=math.inf)
         self._ends = 0.0, 0.0
         self._nodes: tuple[Floats, Floats] = self._atoms
-        if window is not None:  # which has the same nodes at any tilt
+        if self._cut:  # near or far draws, which have the same nodes at any tilt
             self._ends, self._nodes = (0.0, math.inf), self._of_tilts(np.ones(1))
 
     def nodes(self, tilts: Floats) -> tuple[Floats, Floats]:
@@ -76,7 +76,7 @@ class FloatLaw:
         edges = self._edges(view, powers, width)
         places = np.concatenate((edges[:, 0], edges.mean(axis=1), edges[:, 1]))
         kept = np.ones(len(edges), dtype=bool)
-        if len(edges) > 8 and not view.cut:  # what no tilt in use sees is left out
+        if len(edges) > 8 and not self._cut:  # what no tilt in use sees is left out
             seen = np.multiply.outer(powers, view.log_r(places)) + view.density(places)
             near = (seen - seen.max(axis=1, keepdims=True)).max(axis=0) > -_NATS
             kept = near.reshape(3, -1).any(axis=0)
@@ -177,7 +177,7 @@ def _spread(peaks: Floats) -> Floats:
 
 def _level(branch: Branch) -> float:
     """log of the Q-density of x, less what `View.density` has of it."""
-    view = View(branch, None)
+    view = View(branch)
     weight = branch.weight.base if isinstance(branch.weight, Windowed) else branch.weight
     centre = weight(view.centre)
     return float(centre.mid()) + math.log(view.mu)

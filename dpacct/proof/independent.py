@@ -1,7 +1,7 @@
 """A second check, which shares neither search nor rules with the first: two nested integrals by FLINT.
 
-Beside it only the base pairs (`stated`, `law`, `step`) and balls have to be believed. Any c, tau and ends
-give a true interval, a bad choice a wide one. With F(s) = M(s) e^{-s eps}/(s (s+1)), M = prod M_i^{T_i}:
+Beside it only the base pairs (`plan`, `law`) and balls have to be believed. Any c, tau and ends give a true
+interval, a bad choice a wide one. With F(s) = M(s) e^{-s eps}/(s (s+1)), M = prod M_i^{T_i}:
 
 1. delta(eps) = (1/pi) Re int_0^inf F(c + it) dt + 1 - kept, c > 0: the inverse Laplace transform of
    (1 - e^{-u})_+. M is of the finite losses, whose mass is `kept`.
@@ -20,7 +20,7 @@ from typing import Any
 
 from flint import acb, arb
 
-from .balls import ball, disc, larger, least, precision, spread
+from .balls import ball, disc, precision, spread
 from .law import Branch, Law, Weight
 from .plan import Laws
 
@@ -63,7 +63,7 @@ def _integral(part: Part, s: acb, fine: float) -> acb:
     for place, side, infinite in ((low, -1, branch.start is None), (high, 1, branch.end is None)):
         if infinite:
             rise = weight(place) - weight(place - side)
-            rise += larger(k * side, arb(0)) * (branch.slope(place) if side < 0 else 1)
+            rise += (k * side).max(arb(0)) * (branch.slope(place) if side < 0 else 1)
             if not rise < 0:
                 return _NOTHING
             total += spread((weight(place) + k * branch.log_r(place)).exp() / -rise)
@@ -92,8 +92,8 @@ def _beyond(part: Part, c: arb, tau: arb) -> arb:
         else:
             total += (size((a + b) / 2) * most.exp() * most).upper()
     # beyond the ends it must fall for good: W' is linear, the slope of log r in [0, 1]
-    falls = branch.start is not None or linear(low) + least(k, arb(0)) > 0
-    falls &= branch.end is not None or bool(linear(high) + larger(k, arb(0)) < 0)
+    falls = branch.start is not None or linear(low) + k.min(arb(0)) > 0
+    falls &= branch.end is not None or bool(linear(high) + k.max(arb(0)) < 0)
     return total.upper() / tau if falls else arb.pos_inf()
 
 

@@ -25,10 +25,8 @@ from dpacct.errors import NotCertified
 from .balls import ball
 from .choices import demand, positive, real, whole
 from .line import Aliased, Terms, power, rotations
-from .stated import unit_of
-from .step import Step
+from .plan import Step
 
-FORM = "lattice"
 MOST_NODES = 1 << 19
 
 
@@ -60,7 +58,7 @@ class Places:
 def places(steps: Sequence[tuple[Step, int]]) -> Places | None:
     """The lattice of a composition; None where its losses are on none that is known exactly."""
     laws = [(step.law().atoms, count) for step, count in steps]
-    units = [unit_of(step.stated, step.numbers) if step.rate == 1 else None for step, _ in steps]
+    units = [step.unit if step.rate == 1 else None for step, _ in steps]
     if len(laws) == 1 and len(laws[0][0]) == 2:  # any two losses
         (low, high), count = sorted(laws[0][0], key=lambda point: float(point[0])), laws[0][1]
         return Places(count * low[0], high[0] - low[0], ((((0, low[1]), (1, high[1])), count),))

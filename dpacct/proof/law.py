@@ -12,11 +12,15 @@ Equation numbers are those of docs/theory/certificate.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from flint import arb, ctx
 
+from dpacct.pld.loss import LossDistribution
+
+from .choices import demand
 from .outcomes import Point, stick
 
 _FAR_OUT = 200.0
@@ -180,11 +184,8 @@ class Branch:
 
 def _between(value: arb, low: arb | None, high: arb | None) -> arb:
     """The value, moved to the nearer end where it lies outside; a ball around it where that is open."""
-    if low is not None and not value >= low:
-        value = low if value <= low else value.max(low)
-    if high is not None and not value <= high:
-        value = high if value >= high else value.min(high)
-    return value
+    value = value if low is None else value.max(low)
+    return value if high is None else value.min(high)
 
 
 _NOTHING = arb(0)
@@ -217,6 +218,18 @@ class Law:
         highest = self.ceiling()
         masses = (mass for loss, mass in self.atoms if loss.overlaps(highest))
         return sum(masses, arb(0)) if highest.is_finite() else arb(0)
+
+
+def read(pair: LossDistribution) -> Law:
+    """A base pair whose numbers are balls; its branches are on the axis of the loss itself."""
+    branches = []
+    for b in pair.branches:
+        demand(b.slope == 1 and b.offset == 0 and not b.chain and not b.curve, "this branch")
+        start, end = (None if abs(x) == math.inf else arb(x) for x in (b.low, b.high))
+        branches.append(Branch(start, end, Weight(arb(b.base), arb(b.linear), arb(b.square) / 2)))
+    points = zip(pair.losses.tolist(), pair.log_q.tolist(), strict=True)
+    atoms = tuple((arb(x), (x + log_q).exp()) for x, log_q in points)
+    return Law(atoms, tuple(branches), arb(pair.infinite), arb(pair.lost))
 
 
 # --- sampling, once for all ---------------------------------------------------------------------

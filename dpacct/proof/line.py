@@ -11,13 +11,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
 
-from flint import acb, arb
+from flint import acb, arb, ctx
 
 from .balls import disc
 from .choices import demand, positive, real, whole
+from .effort import RULE, spend_on
 from .moments import Moments, NormalMoments
+from .plan import Laws, Step
 from .rule import Rule, Rules
 
 
@@ -46,24 +48,21 @@ Prepared = Moments | NormalMoments
 Steps = Sequence[tuple[Prepared, int]]
 
 
-class Summand(Protocol):
-    """A law that a line may be built of."""
-
-    def prepare(self, c: arb, rule: Rule | None) -> Prepared:
-        """It is made ready for the line Re s = c."""
-        ...
-
-
 Terms = dict[str, arb]
 """The sum of a line, and an upper bound of each error."""
 
 
-def prepared(
-    laws: Sequence[tuple[Summand, int]], rules: Rules, c: arb
-) -> list[tuple[Prepared, int]]:
-    """The laws that occur, ready for the line Re s = c."""
+def prepared(laws: Laws, rules: Rules, c: float) -> list[tuple[Prepared, int]]:
+    """The laws that occur, ready for the line Re s = c; what that costs is charged."""
     pairs = zip(laws, rules, strict=True)
-    return [(law.prepare(c, rule), count) for (law, count), rule in pairs if count > 0]
+    return [(_ready(law, c, rule, ctx.prec), count) for (law, count), rule in pairs if count > 0]
+
+
+@lru_cache(maxsize=16)
+def _ready(law: Step, c: float, rule: Rule | None, bits: int) -> Prepared:
+    """Kept, for a search looks at what it proves by."""
+    spend_on(RULE, 1 if rule is None else rule.size)
+    return law.prepare(arb(c), rule)
 
 
 def log_moment(steps: Steps) -> arb:

@@ -23,7 +23,7 @@ from flint import acb, acb_mat, arb, ctx
 
 from dpacct.pld.stable import Floats
 
-from .balls import larger, least, spread
+from .balls import spread
 from .choices import demand
 from .effort import PIECE, spend
 from .law import Branch, Law
@@ -35,6 +35,7 @@ _KNEE = 2.5
 _FAR = 4.6
 _SMALL = 0.25
 _VARIATION_CELLS = 96
+_NOTHING = arb(0)
 
 
 def beyond(branch: Branch, power: arb, x: arb, side: int, step: arb | None = None) -> arb:
@@ -66,7 +67,7 @@ def beyond(branch: Branch, power: arb, x: arb, side: int, step: arb | None = Non
         b = (a + side * width).mid()
         width = abs(b - a)
         chord = power * (branch.log_r(b) - branch.log_r(a)) if power > 0 else most * width
-        top = height + larger(rise * width + chord, arb(0))
+        top = height + (rise * width + chord).max(arb(0))
         total += top.exp() * (width if step is None else width + step)
         a = b
     else:
@@ -87,14 +88,14 @@ def log_size(branch: Branch, box: tuple[arb, arb, arb], y: arb, t: arb) -> arb:
     weight, middle = branch.weight, (low + high) / 2
     m, left, right = weight(middle), weight(low), weight(high)
     # concave: on either half it lies below the chord of the other, drawn on
-    size = larger(m, larger(2 * m - left, 2 * m - right)) + weight.growth * height * height
+    size: arb = m.max(2 * m - left).max(2 * m - right) + weight.growth * height * height
     turn, dip = height, arb(0)
     if branch.rate is not None:
         dip = (height / 2).sin() ** 2
         share = (branch.rate * high.exp() / (1 - branch.rate)).upper()
         if share < 1:
             sine = height.sin() if height < arb.pi() / 2 else arb(1)
-            turn = least(turn, (share * sine).asin())
+            turn = turn.min((share * sine).asin())
             dip *= 4 * share / (1 + share) ** 2
     size += t * turn
     if branch.favoured:
@@ -194,7 +195,6 @@ class Moments:
         self.law, self.rule, self.c = law, rule, c
         self.losses = [acb(loss) for loss, _ in law.atoms]
         self.log_weights = [acb(mass.log()) for _, mass in law.atoms]
-        self._frequency = arb(0)
         for branch, chosen in zip(law.branches, rule.branches, strict=True):
             if isinstance(chosen.nodes, LineRule):
                 self._line(branch, chosen.nodes)
@@ -231,8 +231,8 @@ class Moments:
 
     # --- errors: |sum - M(y + it)| <= relative M(y) + absolute for the frequencies in use
 
-    def slack(self, y: arb) -> tuple[arb, arb]:
-        """(relative, absolute) error of all rules at a real tilt y."""
+    def slack(self, y: arb, frequency: arb = _NOTHING) -> tuple[arb, arb]:
+        """(relative, absolute) error of all rules at a real tilt y, up to this frequency."""
         relative, absolute = arb(0), arb(0)
         for branch, chosen in zip(self.law.branches, self.rule.branches, strict=True):
             if isinstance(chosen.nodes, LineRule):
@@ -240,7 +240,7 @@ class Moments:
                 relative += more
                 absolute += flat + self.cut(branch, chosen.nodes, y)
             else:
-                absolute += self.panel_error(branch, chosen.nodes, y)
+                absolute += self.panel_error(branch, chosen.nodes, y, frequency)
         return relative, absolute
 
     def step_error(self, branch: Branch, rule: LineRule, y: arb) -> tuple[arb, arb]:
@@ -269,17 +269,19 @@ class Moments:
         total *= (lift / 2).cos() ** (-y)
         if 2 * lift < arb.pi():
             flat = sum((beyond(branch, arb(0), x, side, step) for x, side in ends), arb(0))
-            total = least(total, flat * (1 - branch.rate) ** (-y))
+            total = total.min(flat * (1 - branch.rate) ** (-y))
         return scale * total
 
-    def panel_error(self, branch: Branch, rule: PanelRule, y: arb) -> arb:
+    def panel_error(
+        self, branch: Branch, rule: PanelRule, y: arb, frequency: arb = _NOTHING
+    ) -> arb:
         """Eq. (12), and (13) beyond the last panel."""
         rho = arb(rule.rho)
         wide, tall = (rho + 1 / rho) / 2, (rho - 1 / rho) / 2
         total, panels = arb(0), panels_of(branch, rule)
         for middle, half in panels:
             box = (middle - half * wide, middle + half * wide, half * tall)
-            total += half * log_size(branch, box, y, self._frequency).exp()
+            total += half * log_size(branch, box, y, frequency).exp()
         total *= arb(64) / 15 * rho ** (-2 * rule.nodes) / (1 - rho ** (-2))
         if branch.end is None:
             total += beyond(branch, branch.power(y), arb(rule.end), 1)
@@ -292,9 +294,7 @@ class Moments:
 
     def _moment(self, y: arb, weights: Sequence[acb]) -> arb:
         """s - absolute <= M (1 + relative) and M (1 - relative) <= s + absolute."""
-        before, self._frequency = self._frequency, arb(0)
         relative, absolute = self.slack(y)
-        self._frequency = before
         total = sum((weight.real for weight in weights), arb(0))
         if not relative < 1:
             return arb(0, arb.pos_inf())
@@ -306,8 +306,7 @@ class Moments:
 
     def row(self, step: arb, count: int) -> list[acb]:
         """M(c + i k step), k = 0 .. count: one product of matrices (giant by baby steps)."""
-        self._frequency = (step * count).upper()
-        relative, absolute = self.slack(self.c)
+        relative, absolute = self.slack(self.c, (step * count).upper())
         error = spread((relative * self.at_c + absolute).upper())
         turn = acb(0, step)
         powers = [(turn * x).exp() for x in self.losses]
@@ -400,7 +399,7 @@ class Moments:
                 slope, value = branch.slope(middle), branch.log_r(middle)
                 at_a = value + slope * (points[j] - middle)
                 at_b = value + slope * (points[j + 1] - middle)
-            height = least(level[j] + kappa * at_a, level[j + 1] + kappa * at_b)
+            height = (level[j] + kappa * at_a).min(level[j + 1] + kappa * at_b)
             heights.append(height.exp().lower())
         if branch.favoured:
             return values, heights
@@ -439,8 +438,8 @@ class Moments:
                 # |r| >= 1 - q, or r(x) cos(lift/2)
                 near = (lift / 2).cos() ** (-self.c)
                 flat = (1 - branch.rate) ** (-self.c)
-                left = least(left * near, beyond(branch, arb(0), points[0], -1) * flat)
-                right = least(right * near, beyond(branch, arb(0), points[-1], 1) * flat)
+                left = (left * near).min(beyond(branch, arb(0), points[0], -1) * flat)
+                right = (right * near).min(beyond(branch, arb(0), points[-1], 1) * flat)
             outside += rise.exp() * (left + right)
         return masses, angles, outside.upper()
 
@@ -472,9 +471,9 @@ def cell_tops(values: Sequence[arb]) -> list[arb]:
             tops.append(right)
         elif up > 0 and down > 0:
             place = arb(min(max(float(((right - left + down) / (up + down)).mid()), 0.0), 1.0))
-            tops.append(larger(left + up * place, right + down * (1 - place)))
+            tops.append((left + up * place).max(right + down * (1 - place)))
         else:
-            tops.append(left + larger(up, arb(0)))
+            tops.append(left + up.max(arb(0)))
     return tops
 
 
@@ -499,10 +498,10 @@ def _variation(branch: Branch, kappa: arb, ends: tuple[arb, arb]) -> arb:
             continue
         steep = arb(0)
         for slope in sums:
-            steep = larger(steep, abs(slope))
-        total += larger(sizes[j], sizes[j + 1]) * (steep * step).exp() * steep * step
+            steep = steep.max(abs(slope))
+        total += sizes[j].max(sizes[j + 1]) * (steep * step).exp() * steep * step
     if branch.end is None:  # beyond, W - z falls at least as fast as by its last chord
-        demand(bool(-slopes[-2] - larger(kappa, arb(0)) > 0), "a density that may rise again")
+        demand(bool(-slopes[-2] - kappa.max(arb(0)) > 0), "a density that may rise again")
     return total
 
 

@@ -6,12 +6,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from flint import arb, ctx
+from flint import arb
 
 from dpacct.errors import NotCertified
 
 from .choices import demand
-from .effort import spend, sum_cost
+from .effort import OUTCOME, spend_on
 
 MOST_POINTS = 400_000
 Point = tuple[arb, arb]
@@ -42,7 +42,7 @@ def folded(points: Sequence[Point], count: int) -> list[Point]:
             )
     if len(points) == 1:
         return [(count * points[0][0], points[0][1] ** count)]
-    spend(sum_cost(size, ctx.prec))
+    spend_on(OUTCOME, size)
     return [(loss, mass * arb(count).fac()) for loss, mass in _shares(points, count)]
 
 
@@ -94,7 +94,7 @@ class Composition:
             if len(points) * len(more) > MOST_POINTS:
                 message = f"the plan has more than {MOST_POINTS} outcomes: the value is withheld"
                 raise NotCertified(message)
-            spend(sum_cost(len(points) * len(more), ctx.prec))
+            spend_on(OUTCOME, len(points) * len(more))
             points = [(x + y, p * m) for x, p in points for y, m in more]
         points.sort(key=lambda point: -float(point[0].mid()))
         self._points = points
@@ -153,7 +153,7 @@ def three_losses(points: Sequence[Point], count: int, epsilon: arb) -> arb:
     larger; j > t gives a sum above epsilon, and t falls as n grows, so that the sums over j, under P and
     under Q, grow by a few terms at each n.
     """
-    spend(sum_cost(4 * count, ctx.prec))
+    spend_on(OUTCOME, 4 * count)
     (least, c), (low, a), (high, b) = sorted(points, key=lambda point: float(point[0].mid()))
     demand(bool(least < low) and bool(low < high), "losses that cannot be told apart")
     falls = [(-loss).exp() for loss in (least, low, high)]

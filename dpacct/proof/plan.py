@@ -1,7 +1,7 @@
-"""From a plan's saved form to laws in exact numbers: the plan is read again, from its JSON.
+"""From a plan to its laws in balls: the mechanisms' base pairs, from exact numbers, and how each is sampled.
 
-So a certificate is checked against the text that it carries, and no float of the fast engine's laws
-enters a proof.
+A certificate's plan is read from the text that it carries. A base pair is the formula that the float engine
+evaluates too (`Mechanism.stated`), here in balls; no float of the engine enters a proof.
 """
 
 from __future__ import annotations
@@ -9,18 +9,104 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
 
-from flint import arb
+from flint import arb, ctx
 
-from dpacct.declare.number import exact
 from dpacct.errors import Unsupported
+from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.pld.loss import LossDistribution, laplace, normal
+from dpacct.pld.pair import Stated
+from dpacct.sampling.sampled import SampledRelease
 from dpacct.tree import Node
+from dpacct.tree.node import Leaf
 from dpacct.vocabulary import Adjacency
 
-from . import stated
-from .law import Law, add, exchange, remove
-from .step import Step
+from .balls import ball
+from .choices import demand
+from .law import Law, add, exchange, plain, read, remove
+from .moments import Moments, NormalMoments
+from .rule import Rule
+
+
+@dataclass(frozen=True)
+class Step:
+    """A base pair in exact numbers, and how it is sampled. Equal steps hash alike: a plan adds their counts.
+
+    `unit`: of which every loss is a whole multiple where nothing is sampled.
+    """
+
+    stated: Callable[..., LossDistribution]
+    numbers: tuple[Fraction | int, ...]
+    sampled: Callable[[Law, arb], Law] = plain
+    rate: Fraction = Fraction(1)
+    unit: Fraction | None = None
+
+    @classmethod
+    def of(cls, pair: Stated) -> Step:
+        """One release without sampling."""
+        return cls(pair.formula, pair.numbers, unit=pair.unit)
+
+    def base(self) -> Law:
+        """The base pair in balls, at the working precision."""
+        return read(Stated(self.stated, self.numbers).of(ball))
+
+    def law(self) -> Law:
+        """The step in balls, at the working precision."""
+        return _law(self, ctx.prec)
+
+    @property
+    def normal(self) -> bool:
+        """Whether it is an unsampled Gaussian step, whose moments are closed."""
+        return self.stated is normal and self.rate == 1
+
+    @property
+    def spaced(self) -> bool:
+        """Whether it is a Laplace step: atoms at both ends, or at 0, and a density between them."""
+        return self.stated is laplace
+
+    @property
+    def splittable(self) -> bool:
+        """Whether it has near and far draws: Gaussian noise, in the direction that favours P."""
+        return self.stated is normal and self.sampled in (remove, exchange) and self.rate < 1
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether it is a pair of a sample of fixed size, and its own mirror image."""
+        return self.sampled is exchange
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """Of Gaussian noise: (sensitivity / standard deviation)^2."""
+        demand(self.stated is normal, "a step without Gaussian noise")
+        return Fraction(self.numbers[0])
+
+    def one_step(self, epsilon: arb) -> arb:
+        """Delta of a single step in closed form, any real epsilon."""
+        return self.law().one_step(epsilon)
+
+    def ceiling(self) -> arb:
+        """The largest loss; none where an outcome is impossible under Q."""
+        law = self.law()
+        return law.ceiling() if law.infinite.is_zero() else arb.pos_inf()
+
+    def top(self) -> arb:
+        """P-mass of the largest loss; a lower bound of it is enough."""
+        return self.law().top()
+
+    def prepare(self, c: arb, rule: Rule | None) -> Moments | NormalMoments:
+        """The step ready for the line Re s = c."""
+        if rule is None:
+            demand(self.normal, "a law without nodes")
+            return NormalMoments(ball(self.mu_squared), c)
+        return Moments(self.law(), c, rule)
+
+
+@lru_cache(maxsize=256)
+def _law(step: Step, bits: int) -> Law:
+    return step.sampled(step.base(), ball(step.rate))
+
 
 Laws = tuple[tuple[Step, int], ...]
 
@@ -33,167 +119,52 @@ class BallPairs:
     lower: tuple[Step, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Base:
-    """A dominating pair; `near`: that of an absent unit, at half the distance of two that are exchanged.
-
-    `below`: a pair that is surely dominated, where the base is only a bound; None: the base itself.
-    `reverse`: the pair with P and Q exchanged, where it is not its own mirror image.
-    """
-
-    pair: Step
-    near: Step
-    below: Step | None = None
-    reverse: Step | None = None
-
-    def plain(self) -> BallPairs:
-        """One release."""
-        both = (self.pair,) if self.reverse is None else (self.pair, self.reverse)
-        return BallPairs(both, (self.below,) if self.below else None)
-
-    def poisson(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
-        """One release on a Poisson sample."""
-        if adjacency is Adjacency.REPLACE_ONE:
-            return BallPairs((self._on(self.pair, exchange, rate),), self._both(self.near, rate))
-        lower = self._both(self.below, rate) if self.below else None
-        return BallPairs(self._both(self.pair, rate), lower)
-
-    def uniform(self, rate: Fraction, adjacency: Adjacency) -> BallPairs:
-        """One release on a sample of fixed size; raises `Unsupported` where no unit is exchanged."""
-        if self.reverse is not None:
-            raise Unsupported("method 'certified' has no proof for such tables", argument="method")
-        upper = (self._on(self.pair, exchange, rate),)
-        return BallPairs(upper, self._both(self.below or self.pair, rate))
-
-    def _both(self, step: Step, rate: Fraction) -> tuple[Step, ...]:
-        return self._on(step, remove, rate), self._on(step, add, rate)
-
-    @staticmethod
-    def _on(step: Step, how: Callable[[Law, arb], Law], rate: Fraction) -> Step:
-        return replace(step, sampled=how, rate=rate)
+def _both(pair: Stated, rate: Fraction) -> tuple[Step, ...]:
+    step = replace(Step.of(pair), rate=rate)
+    return replace(step, sampled=remove), replace(step, sampled=add)
 
 
-def _number(fields: Mapping[str, Any], name: str) -> Fraction:
-    value = exact(fields[name])
-    if value is None:
-        raise Unsupported(f"{name} must be an exact number, got {fields[name]!r}", argument=name)
-    return value
+def _plain(pair: Stated) -> BallPairs:
+    """One release."""
+    upper = (pair,) if pair.back is None else (pair, pair.back)
+    lower = None if pair.below is None else (Step.of(pair.below),)
+    return BallPairs(tuple(map(Step.of, upper)), lower)
 
 
-def _sigma_squared(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
-    """(Standard deviation / sensitivity)^2: the clip factor is derived from the adjacency."""
-    factor = adjacency.clip_factor**2
-    if fields["node"] == "gaussian-statistic":
-        per_clip = _number(fields, "per_clip")
-        return 1 / (_number(fields, "per_sensitivity") + factor * per_clip)
-    if "sigma" in fields:
-        return _number(fields, "sigma") ** 2
-    return _number(fields, "noise_multiplier") ** 2 / factor
+def _exchanged(pair: Stated, rate: Fraction, realised: Stated) -> BallPairs:
+    """C_rate above, the mixtures of what is realised below."""
+    upper = replace(Step.of(pair), sampled=exchange, rate=rate)
+    return BallPairs((upper,), _both(realised, rate))
 
 
-def _gaussian(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
-    mu_squared = 1 / _sigma_squared(fields, adjacency)
-    return Base(*(Step(stated.gaussian, (number,)) for number in (mu_squared, mu_squared / 4)))
-
-
-def _b(fields: Mapping[str, Any], adjacency: Adjacency) -> Fraction:
-    """Scale / sensitivity of Laplace noise: the clip factor is derived from the adjacency."""
-    if "b" in fields:
-        return _number(fields, "b")
-    return _number(fields, "noise_multiplier") / adjacency.clip_factor
-
-
-def _laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
-    b = _b(fields, adjacency)
-    return Base(*(Step(stated.laplace, (number,)) for number in (b, 2 * b)))
-
-
-def _alike(pair: Step) -> Base:
-    """A pair that is realised by a unit which looks as if it were absent."""
-    return Base(pair, pair)
-
-
-def _opaque(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
-    delta = _number(fields, "delta") if "delta" in fields else Fraction(0)
-    return _alike(Step(stated.guarantee, (_number(fields, "epsilon"), delta)))
-
-
-def _local(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
-    return _alike(Step(stated.guarantee, (_number(fields, "eps0"), Fraction(0))))
-
-
-def _response(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
-    answers = _number(fields, "k") if "k" in fields else Fraction(2)
-    return _alike(Step(stated.randomized_response, (_number(fields, "eps0"), answers)))
-
-
-def _staircase(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
-    eps0 = _number(fields, "eps0")
-    nu = (_number(fields, "nu"),) if "nu" in fields else ()
-    whole = Step(stated.staircase, (eps0, Fraction(1), *nu))
-    if "clip" in fields and adjacency.clip_factor == 2:
-        return Base(Step(stated.staircase_two_steps, (eps0, *nu)), whole)
-    return Base(whole, Step(stated.staircase, (eps0, Fraction(1, 2), *nu)))
-
-
-def _discrete_laplace(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
-    scale = _number(fields, "scale")
-    shift = _number(fields, "sensitivity") if "sensitivity" in fields else Fraction(1)
-    half = Fraction(max(1, int(shift) // 2))
-    return Base(*(Step(stated.discrete_laplace, (scale, moved)) for moved in (shift, half)))
-
-
-def _exponential(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
-    eta = _number(fields, "eps0")
-    middle = Step(stated.guarantee, (eta / 2, Fraction(0)))
-    return Base(Step(stated.bounded_range, (eta,)), middle, middle)
-
-
-def _tables(fields: Mapping[str, Any], adjacency: Adjacency) -> Base:
+def _poisson(pair: Stated, rate: Fraction, adjacency: Adjacency) -> BallPairs:
+    """One release on a Poisson sample."""
     if adjacency is Adjacency.REPLACE_ONE:
-        message = "method 'certified' has no proof for tables of which either may be with the unit"
-        raise Unsupported(message, argument="method")
-    if len(fields["p"]) > _MOST_ROWS:
-        message = f"method 'certified' takes tables of at most {_MOST_ROWS} rows"
-        raise Unsupported(message, argument="method")
-    rows = [_number({"p": x}, "p") for name in ("p", "q") for x in fields[name]]
-    half = len(rows) // 2
-    p, q = (sum(masses, Fraction(0)) for masses in (rows[:half], rows[half:]))
-    masses = (*(x / p for x in rows[:half]), *(x / q for x in rows[half:]))
-    pair = Step(stated.table, masses)
-    return Base(pair, pair, reverse=Step(stated.table_reversed, masses))
+        return _exchanged(pair, rate, pair.near or pair)
+    lower = None if pair.below is None else _both(pair.below, rate)
+    return BallPairs(_both(pair, rate), lower)
 
 
-_MOST_ROWS = 2000
-BASES: dict[str, Callable[[Mapping[str, Any], Adjacency], Base]] = {
-    "gaussian": _gaussian,
-    "gaussian-statistic": _gaussian,
-    "laplace": _laplace,
-    "pure-dp": _opaque,
-    "approx-dp": _opaque,
-    "local-randomizer": _local,
-    "randomized-response": _response,
-    "staircase": _staircase,
-    "discrete-laplace": _discrete_laplace,
-    "exponential": _exponential,
-    "custom-tables": _tables,
+def _uniform(pair: Stated, rate: Fraction, adjacency: Adjacency) -> BallPairs:
+    """One release on a sample of fixed size; raises `Unsupported` where no unit is exchanged."""
+    if pair.back is not None:
+        raise Unsupported("method 'certified' has no proof for such tables", argument="method")
+    return _exchanged(pair, rate, pair.below or pair)
+
+
+_SCHEMES: Mapping[str, Callable[[Stated, Fraction, Adjacency], BallPairs]] = {
+    "poisson": _poisson,
+    "without-replacement": _uniform,
 }
-"""Kind of mechanism -> its base pair."""
 
 
-def pairs(fields: Mapping[str, Any], adjacency: Adjacency) -> BallPairs:
+def pairs(leaf: Leaf, adjacency: Adjacency) -> BallPairs:
     """The laws of one leaf; raises `Unsupported` where there is no certified form."""
-    kind = str(fields["node"])
-    if kind in BASES:
-        return BASES[kind](fields, adjacency).plain()
-    inner = fields.get("of")
-    sampled = kind in ("poisson", "without-replacement")
-    if sampled and isinstance(inner, Mapping) and str(inner.get("node")) in BASES:
-        base, rate = BASES[str(inner["node"])](inner, adjacency), _number(fields, "rate")
-        if kind == "poisson":
-            return base.poisson(rate, adjacency)
-        return base.uniform(rate, adjacency)
-    message = f"method 'certified' has no proof for a release of kind {kind!r}"
+    if isinstance(leaf, Mechanism):
+        return _plain(leaf.stated(adjacency))
+    if isinstance(leaf, SampledRelease) and leaf.kind in _SCHEMES:
+        return _SCHEMES[leaf.kind](leaf.node.stated(adjacency), leaf.sampler.rate, adjacency)
+    message = f"method 'certified' has no proof for a release of kind {leaf.kind!r}"
     raise Unsupported(message, argument="method")
 
 
@@ -207,10 +178,10 @@ class Sides:
 
 def read_plan(node: Node, adjacency: Adjacency) -> Sides:
     """The plan's laws, plain Gaussians merged into one."""
-    leaves = [(pairs(leaf.to_dict(), adjacency), count) for leaf, count in node.releases()]
+    leaves = [(pairs(leaf, adjacency), count) for leaf, count in node.releases()]
     for (leaf, count), (pair, _) in zip(node.releases(), leaves, strict=True):
         first = pair.upper[0]
-        if first.stated is not stated.bounded_range:
+        if first.stated is not bounded_range_loss:
             continue
         if len(leaves) == count == 1 and first.sampled is not exchange:
             # at each epsilon one choice attains the bound
@@ -245,6 +216,6 @@ def _directions(steps: Sequence[tuple[tuple[Step, ...], int]]) -> tuple[Laws, ..
             else:
                 merged[law] = merged.get(law, 0) + count
         if mu_squared:
-            merged[Step(stated.gaussian, (mu_squared,))] = 1
+            merged[Step(normal, (mu_squared,))] = 1
         directions.append(tuple(merged.items()))
     return tuple(directions)

@@ -14,10 +14,10 @@ import numpy as np
 from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats
 
-from .law import Branch, Law, Weight
+from .law import Branch, Weight
+from .plan import Step
 from .rule import BranchRule, Grid, LineRule, PanelRule, Rule
-from .step import Step
-from .window import Part, Window, Windowed
+from .window import Window, Windowed
 
 _CELLS = 48
 _FINE_CELLS = 240
@@ -46,8 +46,9 @@ class Wanted(NamedTuple):
 class View:
     """A branch in floats."""
 
-    def __init__(self, branch: Branch, window: Window | None) -> None:
-        weight = branch.weight.base if isinstance(branch.weight, Windowed) else branch.weight
+    def __init__(self, branch: Branch) -> None:
+        shape = branch.weight if isinstance(branch.weight, Windowed) else None
+        weight = branch.weight if shape is None else shape.base
         assert isinstance(weight, Weight)
         square = float(weight.square.mid())
         self.normal = square > 0.0
@@ -57,10 +58,11 @@ class View:
         self.favoured = branch.favoured
         self.start = None if branch.start is None else self.place(float(branch.start.mid()))
         self.end = None if branch.end is None else self.place(float(branch.end.mid()))
-        self.window = window if isinstance(branch.weight, Windowed) else None
-        self.cut = window is not None
-        self.sharp = window is not None and window.lone
-        self.far = isinstance(branch.weight, Windowed) and branch.weight.far
+        self.sharp = self.normal and self.end is not None  # near draws alone
+        self.window, self.far = None, shape is not None and shape.far
+        if shape is not None:
+            near, end = (self.place(float(z.mid())) for z in (shape.near, shape.end))
+            self.window = Window(near, end, float(shape.width.mid()) / self.mu)
         self.growth = 1.0 if self.window is None else 1.0 + self.window.width**-2
 
     def place(self, z: float) -> float:
@@ -106,13 +108,11 @@ def _log_window(window: Window, far: bool, x: Floats) -> Floats:
     return np.asarray(np.minimum(rising, falling))
 
 
-def propose_rule(law: Step | Part, wanted: Wanted) -> tuple[Rule | None, float]:
+def propose_rule(law: Step, wanted: Wanted) -> tuple[Rule | None, float]:
     """A rule for the law, and the nats that its own cancellation costs; None: nothing to choose."""
-    if isinstance(law, Step) and law.normal:
+    if law.normal:
         return None, 0.0
-    window = law.window if isinstance(law, Part) else None
-    stated: Law = law.law()
-    views = [View(branch, window) for branch in stated.branches]
+    views = [View(branch) for branch in law.law().branches]
     chosen = [_branch_rule(view, wanted) for view in views]
     lift = max((nats for _, nats in chosen), default=0.0)
     shift, damped = 0.0, []

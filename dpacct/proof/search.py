@@ -7,20 +7,19 @@ a bad one makes the interval wide, never wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb
 
 from dpacct.errors import NotCertified
 from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats, log_peak
 
 from .balls import precision
-from .effort import SEARCH, lattice_cost, line_cost, rule_cost, spend
+from .effort import SEARCH, spend
 from .floats import (
     FloatLaw,
     FloatLaws,
@@ -28,17 +27,14 @@ from .floats import (
     saddle_for_log_delta,
     totals,
 )
-from .lattice import FORM as LATTICE
 from .lattice import MOST_NODES as MOST_PERIOD
-from .lattice import Lattice, Period, places
-from .less_atoms import LessAtoms
-from .line import Contour, Line, Steps, prepared
+from .lattice import places
+from .line import Contour, Steps, prepared
 from .moments import Moments
 from .plan import Laws
-from .rule import Rule, Rules, has_panels, rules_to_json, size
+from .proofs import BOUND, LATTICE, LESS_ATOMS, LINE
+from .rule import Rule, has_panels, rules_to_json
 from .rules import Wanted, propose_rule
-from .step import Step
-from .window import Part
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
 _FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one expected
@@ -54,7 +50,6 @@ _HEIGHT = 60.0  # nats above the least moment bound at which a tilt of a lattice
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9])
 _SPARE = 46  # bits beyond those that the accuracy takes; 128 are two words
 
-Pieces = Sequence[tuple[Step | Part, int]]
 Evidence = dict[str, Any]
 
 
@@ -98,23 +93,10 @@ def period_for(
     return max(above, below), up, down
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A line, and what it was built of."""
-
-    line: Line
-    rules: Rules
-    bits: int
-
-    def to_json(self) -> Evidence:
-        """The line and its rules for a certificate."""
-        return {"contour": dict(vars(self.line.contour)), "rules": rules_to_json(self.rules)}
-
-
 class Place:
     """The tilt at which a line of these laws may stand, and what it takes there."""
 
-    def __init__(self, laws: Pieces, floats: FloatLaws, total: Totals[float]) -> None:
+    def __init__(self, laws: Laws, floats: FloatLaws, total: Totals[float]) -> None:
         self.laws, self.floats, self.total = laws, floats, total
 
     def effort(self, aim: Aim) -> float:
@@ -137,8 +119,8 @@ class Place:
         period, up, down = period_for(bounds, c, ups, min(1.5 * unit, 0.98 * c) * _SHIFTS, aim)
         return 2.0 * math.pi / period, up, down
 
-    def fitted(self, aim: Aim, *, spare: int = _SPARE, less: bool = True) -> Fitted:
-        """The line whose errors are within the aim; `less`: atoms may be taken out."""
+    def fitted(self, aim: Aim, *, spare: int = _SPARE, less: bool = True) -> Evidence:
+        """Evidence of a line whose errors are within the aim; `less`: atoms may be taken out."""
         laws, c = self.laws, self.total.c
         with searching():
             step, up, down = self.step(aim)
@@ -149,21 +131,15 @@ class Place:
         low = max(c - down, 1e-3 * c) if down else c
         wanted = Wanted(c, low, c + up, inner, most, aim.nats)
         rules, bits = propose_rules(laws, wanted, spare)
-        with precision(bits):
-            steps = prepared(laws, rules, arb(c))
-            with searching():
-                count, doublings, less_atoms = _nodes(steps, height, step, aim, less=less)
-        again = any(has_panels(rule) for rule in rules)
-        if again:  # these rules depend on the highest frequency
+        with precision(bits), searching():
+            steps = prepared(laws, rules, c)
+            count, doublings, less_atoms = _nodes(steps, height, step, aim, less=less)
+        if any(has_panels(rule) for rule in rules):  # which depend on the highest frequency
             rules, bits = propose_rules(laws, wanted._replace(frequency=count * step), spare)
         contour = Contour(c, step, count, up, down, doublings)
-        with precision(bits):
-            if again:
-                steps = prepared(laws, rules, arb(c))
-            nodes = sum(law.node_count for law, _ in steps)
-            spend(line_cost(nodes, count, len(steps), bits))
-            line = LessAtoms(steps, contour) if less_atoms else Line(steps, contour)
-        return Fitted(line, rules, bits)
+        form = LESS_ATOMS if less_atoms else LINE
+        stated = {"contour": dict(vars(contour)), "rules": rules_to_json(rules)}
+        return {"form": form, "bits": bits, **stated}
 
 
 class Seeker:
@@ -196,23 +172,17 @@ class Seeker:
             if effort < 0.8 * best:
                 best, self.place = effort, place
 
-    def propose(
-        self, epsilon: float, log_delta: float | None, nats: float
-    ) -> tuple[Evidence, Line]:
-        """A contour and rules for this aim, and the line built on them."""
+    def propose(self, epsilon: float, log_delta: float | None, nats: float) -> Iterator[Evidence]:
+        """A contour and rules for this aim."""
         spend(SEARCH)
         aim = Aim(epsilon, self.log_delta if log_delta is None else log_delta, nats)
         with searching():
             self._settle(aim)
-        fit = self.place.fitted(aim)
-        form = "contour less atoms" if isinstance(fit.line, LessAtoms) else "contour"
-        return {"form": form, "bits": fit.bits, **fit.to_json()}, fit.line
+        yield self.place.fitted(aim)
 
 
-def propose_rules(
-    laws: Pieces, wanted: Wanted, spare: int = _SPARE
-) -> tuple[list[Rule | None], int]:
-    """Rules for the laws that occur, None for the others, and the bits they take; their cost is charged."""
+def propose_rules(laws: Laws, wanted: Wanted, spare: int = _SPARE) -> tuple[list[Rule | None], int]:
+    """Rules for the laws that occur, None for the others, and the bits they take."""
     rules: list[Rule | None] = []
     bits = most = spare + math.ceil(wanted.nats / math.log(2.0))
     with precision(bits), searching():
@@ -222,7 +192,6 @@ def propose_rules(
                 rule, lift = propose_rule(law, wanted._replace(steps=count))
             rules.append(rule)
             most = max(most, spare + math.ceil((wanted.nats + lift) / math.log(2.0)))
-    spend(rule_cost(size(rules), most))
     return rules, most
 
 
@@ -306,13 +275,10 @@ class LatticeSeeker:
         if where is None:
             raise NotCertified("the losses are on no lattice: the value is withheld")
         self._unit = float(where.unit.mid())
-        self._atoms = sum(len(points) for points, _ in where.laws)
         self.log_delta: float | None = None
 
-    def propose(
-        self, epsilon: float, log_delta: float | None, nats: float
-    ) -> tuple[Evidence, Lattice]:
-        """Evidence, and the period built from it."""
+    def propose(self, epsilon: float, log_delta: float | None, nats: float) -> Iterator[Evidence]:
+        """Evidence of a period."""
         spend(SEARCH)
         tilts = np.geomspace(1e-4, 3e3, 240) / self._unit
         bounds = log_bounds(self._floats, tilts, epsilon)
@@ -324,11 +290,7 @@ class LatticeSeeker:
         _, chosen, bits = min(choices, key=lambda choice: choice[0])
         if chosen["nodes"] > MOST_PERIOD:
             raise NotCertified("the lattice has too many points: the value is withheld")
-        period = Period(**chosen)
-        spend(lattice_cost(period.nodes, self._atoms, bits))
-        with precision(bits):
-            lattice = Lattice(self.laws, period)
-        return {"form": LATTICE, "bits": bits, "period": dict(vars(period))}, lattice
+        yield {"form": LATTICE, "bits": bits, "period": chosen}
 
     def _at(self, c: float, aim: Aim) -> tuple[float, dict[str, Any], int]:
         """(cost, choice, bits) of one tilt."""
@@ -364,10 +326,8 @@ def log_bounds(laws: FloatLaws, cs: Floats, epsilon: float) -> Floats:
     return np.where(np.isnan(values), np.inf, values)
 
 
-def tilt_for_bound(
-    float_laws: FloatLaws, laws: Laws, epsilon: float, log_target: float
-) -> tuple[float, list[Rule | None], int] | None:
-    """(c, rules, bits) at which the moment bound should be below the target, or None."""
+def bound(float_laws: FloatLaws, laws: Laws, epsilon: float, log_target: float) -> Evidence | None:
+    """Evidence of a moment bound that should be below the target, or None."""
     spend(SEARCH)
     with searching():
         # no saddle of this epsilon: that may lie far beyond all losses that matter
@@ -386,4 +346,4 @@ def tilt_for_bound(
     most = max(count for _, count in laws)
     nats = _BOUND_NATS + math.log(most)
     rules, bits = propose_rules(laws, Wanted(tilt, tilt, tilt, nats, most, nats), _BOUND_BITS)
-    return tilt, rules, bits
+    return {"form": BOUND, "bits": bits, "c": tilt, "rules": rules_to_json(rules)}

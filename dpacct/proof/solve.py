@@ -80,7 +80,7 @@ class Plan:
             epsilon=exact_text(epsilon),
             relation=relation,
             bound=bound,
-            evidence=direction.evidence,
+            evidence=dict(direction.evidence),
             terms=direction.terms(epsilon) if contour else {},
         )
 

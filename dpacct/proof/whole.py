@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 
 from flint import arb, ctx
@@ -11,11 +12,10 @@ from . import between
 from .lattice import kept, places
 from .line import log_moment, payoff_peak, prepared
 from .outcomes import MOST_POINTS, Composition, count_outcomes, three_losses
-from .plan import Laws
+from .plan import Laws, Step
 from .rule import Rules
-from .step import Step
 
-_FEW_BETWEEN = 20.0, 40.0
+_FEW_BETWEEN = 20.0, 70.0
 """Losses between the atoms up to which a finite sum of Laplace steps is tried before a contour: of many
 steps, and of so few that one power series is cheap."""
 MOST_STEPS = 200_000
@@ -69,7 +69,7 @@ def has_closed_form(laws: Laws, slow: bool = True) -> bool:
         if count == 1:
             return True
         if law.spaced and count <= MOST_STEPS:
-            inside = -count * math.expm1(-1 / law.numbers[0])
+            inside = -count * math.expm1(-law.numbers[0])
             return slow or (law.rate == 1 and inside < _FEW_BETWEEN[count <= _SERIES])
     steps = discrete(laws)
     if not steps:
@@ -102,15 +102,16 @@ def closed_form(laws: Laws, epsilon: arb, slow: bool = True) -> arb | None:
 
 def repeated(step: Step, count: int, epsilon: arb) -> arb | None:
     """Delta of Laplace steps as a finite sum, eq. (11) or (27); None: there are too many terms."""
-    (b,) = step.numbers
+    b = 1 / Fraction(step.numbers[0])
     if step.rate == 1 and count <= _SERIES:
         return between.residues(count, b, epsilon)
-    value = between.by_draws(between.Spaced.of(step), count, epsilon)
+    value = between.by_draws(step, count, epsilon)
     if value is None and step.rate == 1 and count <= between.MOST_TERMS:
         return between.residues(count, b, epsilon)
     return value
 
 
-def chernoff(laws: Laws, rules: Rules, c: arb, epsilon: arb) -> arb:
+def chernoff(laws: Laws, rules: Rules, tilt: float, epsilon: arb) -> arb:
     """delta(eps) <= M(c) e^{-c eps} c^c/(1+c)^{1+c}, any c > 0, eq. (10)."""
-    return ((log_moment(prepared(laws, rules, c)) - c * epsilon).exp() * payoff_peak(c)).upper()
+    c, log = arb(tilt), log_moment(prepared(laws, rules, tilt))
+    return ((log - c * epsilon).exp() * payoff_peak(c)).upper()

@@ -7,17 +7,16 @@ every bound of `moments` holds for its part of a law as it stands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from flint import acb, arb
 
 from .balls import ball
-from .choices import Unsound, demand, positive
+from .choices import demand, positive
 from .law import Law, Weight, normal_tail, remove
-from .moments import Moments
-from .rule import Rule
-from .step import Step
+from .plan import Step
 
 
 @dataclass(frozen=True)
@@ -79,37 +78,29 @@ class Windowed:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Near or far draws of one step: a measure of mass at most 1.
+class Draws:
+    """Near or far draws of a sampled step, a measure of mass at most 1: one more operator on its base pair.
 
     Far draws are taken on the whole axis also for the symmetric law: eq. (24) bounds what is too much.
     """
 
-    step: Step
     window: Window
     far: bool
+    sampled: Callable[[Law, arb], Law]
 
-    def law(self) -> Law:
+    def __call__(self, base: Law, rate: arb) -> Law:
         """Point masses and branches, at the working precision."""
-        mu = ball(self.step.mu_squared).sqrt()
+        noise = base.branches[0].weight
+        assert isinstance(noise, Weight)
+        mu = 1 / (2 * noise.square).sqrt()
         near, end = (mu * arb(x) - mu * mu / 2 for x in (self.window.near, self.window.end))
-        whole = self.step.law()
-        if self.far:
-            whole = remove(self.step.stated(*self.step.numbers), ball(self.step.rate))
-            whole = Law((), whole.branches)
+        whole = Law((), remove(base, rate).branches) if self.far else self.sampled(base, rate)
         first, *others = whole.branches
-        assert isinstance(first.weight, Weight)
         if not self.window.lone:
-            weight = Windowed(first.weight, near, end, mu * arb(self.window.width), self.far)
+            weight = Windowed(noise, near, end, mu * arb(self.window.width), self.far)
             return Law(whole.atoms, (replace(first, weight=weight), *others))
         start = first.start if first.start is not None else -end - mu * mu  # x = -end
         return Law(whole.atoms, (replace(first, start=start, end=end), *others))
-
-    def prepare(self, c: arb, rule: Rule | None) -> Moments:
-        """The part ready for the line Re s = c."""
-        if rule is None:
-            raise Unsound("no bound is stated for a part of a law without nodes")
-        return Moments(self.law(), c, rule)
 
 
 def given_up(step: Step, window: Window) -> arb:

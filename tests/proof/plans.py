@@ -8,23 +8,24 @@ from fractions import Fraction
 
 from flint import acb, arb
 
+from dpacct.pld.loss import laplace
+from dpacct.pld.loss import normal as normal_law
 from dpacct.proof.law import add, exchange, plain, remove
 from dpacct.proof.moments import Moments
+from dpacct.proof.plan import Step
 from dpacct.proof.rule import BranchRule, Grid, LineRule, PanelRule, Rule
-from dpacct.proof.stated import gaussian, laplace
-from dpacct.proof.step import Step
 
 NAMES = {plain: "plain", remove: "remove", add: "add", exchange: "symmetric"}
 
 
 def normal(sigma_squared: Fraction | int, rate: Fraction, how: object = remove) -> Step:
     """A sampled Gaussian step."""
-    return Step(gaussian, (1 / Fraction(sigma_squared),), how, rate)  # type: ignore[arg-type]
+    return Step(normal_law, (1 / Fraction(sigma_squared),), how, rate)  # type: ignore[arg-type]
 
 
 def spaced(b: Fraction | int, rate: Fraction | int = 1, how: object = plain) -> Step:
     """A Laplace step."""
-    return Step(laplace, (Fraction(b),), how, Fraction(rate))  # type: ignore[arg-type]
+    return Step(laplace, (1 / Fraction(b),), how, Fraction(rate))  # type: ignore[arg-type]
 
 
 def steps(count: int, seed: int) -> list[tuple[Step, float]]:

@@ -10,14 +10,15 @@ from itertools import pairwise, product
 import pytest
 from flint import arb
 
+from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
+from dpacct.pld.pair import guarantee
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.law import Law, add, exchange, plain, remove
 from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour, Line, payoff_peak
 from dpacct.proof.moments import flatness
+from dpacct.proof.plan import Step
 from dpacct.proof.rule import LineRule, Rule
-from dpacct.proof.stated import bounded_range, guarantee
-from dpacct.proof.step import Step
 from dpacct.proof.whole import finite_sum, repeated
 from tests.proof.plans import (
     NAMES,
@@ -166,8 +167,8 @@ PANELLED = [
     spaced(1, Fraction(1, 3), add),
     spaced(3),
     spaced(1, Fraction(1, 10), exchange),
-    Step(bounded_range, (Fraction(3, 2),)),
-    Step(bounded_range, (Fraction(1),), add, Fraction(1, 4)),
+    Step(bounded_range_loss, (Fraction(3, 2),)),
+    Step(bounded_range_loss, (Fraction(1),), add, Fraction(1, 4)),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,17 +16,16 @@ import dpacct as dp
 from dpacct.compose import certified
 from dpacct.compose.composition import Composition
 from dpacct.errors import NotCertified
+from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.proof import outcomes
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.claims import prove, sides
 from dpacct.proof.floats import FloatLaw
 from dpacct.proof.lattice import Lattice, Period
-from dpacct.proof.law import Law, add, exchange, remove
+from dpacct.proof.law import Law, add, exchange, plain, remove
 from dpacct.proof.outcomes import three_losses
-from dpacct.proof.plan import read_plan
+from dpacct.proof.plan import Step, read_plan
 from dpacct.proof.search import LatticeSeeker
-from dpacct.proof.stated import guarantee, randomized_response, staircase, table
-from dpacct.proof.step import Step
 from dpacct.proof.whole import finite_sum
 from dpacct.tree.combine import Under
 from dpacct.vocabulary import Adjacency, Strength
@@ -127,15 +126,22 @@ def brute(laws: list[tuple[Law, int]], epsilon: arb) -> arb:
     return 1 - kept + sum((m * gap for gap, m in gaps if gap > 0), arb(0))
 
 
+def step(
+    mechanism: Mechanism, how: Callable[[Law, arb], Law] = plain, rate: Fraction = Fraction(1)
+) -> Step:
+    """One release, sampled."""
+    return replace(Step.of(mechanism.stated(Adjacency.ADD_REMOVE)), sampled=how, rate=rate)
+
+
 PLANS = {
-    "answers": ((Step(randomized_response, (Fraction(1, 2), Fraction(4))), 30),),
-    "staircase": ((Step(staircase, (Fraction(1, 4), Fraction(1))), 40),),
+    "answers": ((step(dp.RandomizedResponse("0.5", k=4)), 30),),
+    "staircase": ((step(dp.Staircase("0.25")), 40),),
     "guarantees of two sizes": (
-        (Step(guarantee, (Fraction(1, 2), Fraction(1, 10**4))), 12),
-        (Step(guarantee, (Fraction(3, 4), Fraction(0))), 9),
+        (step(dp.ApproxDP(epsilon="0.5", delta="1e-4")), 12),
+        (step(dp.PureDP(epsilon="0.75")), 9),
     ),
     "exchanged": (
-        (Step(guarantee, (Fraction(1, 2), Fraction(1, 99)), exchange, Fraction(1, 3)), 60),
+        (step(dp.ApproxDP(epsilon="0.5", delta=Fraction(1, 99)), exchange, Fraction(1, 3)), 60),
     ),
 }
 
@@ -146,7 +152,9 @@ def test_one_period_is_the_whole_sum(name: str, epsilon: Fraction) -> None:
     """Epsilon 0 and 2 are losses that the sum takes: a tie that no precision settles."""
     steps = PLANS[name]
     seeker = LatticeSeeker(steps, [(FloatLaw(step), count) for step, count in steps])
-    evidence, lattice = seeker.propose(float(epsilon), None, 30.0)
+    (evidence,) = seeker.propose(float(epsilon), None, 30.0)
+    with precision(evidence["bits"]):
+        lattice = Lattice(steps, Period(**evidence["period"]))
     with precision(evidence["bits"] + 64):
         truth = brute([(step.law(), count) for step, count in steps], ball(epsilon))
         for item in (lattice.delta(ball(epsilon)), finite_sum(steps, ball(epsilon))):
@@ -155,12 +163,12 @@ def test_one_period_is_the_whole_sum(name: str, epsilon: Fraction) -> None:
 
 
 THREE = {
-    "sampled staircase": Step(staircase, (Fraction(1, 4), Fraction(1)), remove, Fraction(1, 9)),
-    "sampled guarantee": Step(guarantee, (Fraction(1, 2), Fraction(1, 50)), add, Fraction(1, 9)),
-    "tables": Step(
-        table, tuple(Fraction(x, 10) for x in (6, 3, 1, 5, 3, 2)), remove, Fraction(1, 7)
+    "sampled staircase": step(dp.Staircase("0.25"), remove, Fraction(1, 9)),
+    "sampled guarantee": step(dp.ApproxDP(epsilon="0.5", delta="0.02"), add, Fraction(1, 9)),
+    "tables": step(
+        dp.Custom(tables=(["0.6", "0.3", "0.1"], ["0.5", "0.3", "0.2"])), remove, Fraction(1, 7)
     ),
-    "on a lattice": Step(staircase, (Fraction(1, 4), Fraction(1))),
+    "on a lattice": step(dp.Staircase("0.25")),
 }
 
 

@@ -21,11 +21,11 @@ from dpacct.proof.far_draws import FarDraws, Split
 from dpacct.proof.law import exchange, remove
 from dpacct.proof.line import Contour, Line, prepared
 from dpacct.proof.moments import Moments
+from dpacct.proof.plan import Step
 from dpacct.proof.rule import LineRule, Rule
 from dpacct.proof.rules import Wanted, propose_rule
 from dpacct.proof.search import propose_rules
-from dpacct.proof.step import Step
-from dpacct.proof.window import Part, Window, given_up
+from dpacct.proof.window import Draws, Window, given_up
 from dpacct.vocabulary import Strength
 from tests.proof.plans import bare, normal
 
@@ -59,7 +59,7 @@ def built(
     made = {}
     for far in lines:
         rules = rules_for(split, far)
-        made[far] = Line(prepared(split.pieces(far), rules, arb(TILT)), LONG)
+        made[far] = Line(prepared(split.pieces(far), rules, TILT), LONG)
     settled = {far: (TILT, rules_for(split, far)) for far in bounds}
     rest = [] if split.lone else rules_for(split, None)
     return FarDraws(split, made, settled, (TILT, rest))
@@ -158,11 +158,11 @@ def test_without_what_is_too_much_of_the_symmetric_law_eq_24(
 # --- the rules under a window
 
 
-def parts(window: Window) -> list[Part]:
-    return [Part(LAW, window, far) for far in (False, True)]
+def parts(window: Window) -> list[Step]:
+    return [replace(LAW, sampled=Draws(window, far, LAW.sampled)) for far in (False, True)]
 
 
-def fine_rule(part: Part) -> Rule:
+def fine_rule(part: Step) -> Rule:
     entry = propose_rule(part, WANTED)[0]
     assert entry is not None
     return entry
@@ -208,7 +208,7 @@ def test_step_cut_and_damping_eq_21_22_23(window: Window) -> None:
             for t in (0.5, 4.0, 12.0):
                 size = -(abs(exact.row(arb(t), 1)[1]) / exact.at_c).log()
                 assert exact.layers.deficit(arb(t)) <= size.upper()
-                if part.far:
+                if rule.damped:
                     assert exact.damped(arb(t)) <= size.upper()
 
 

@@ -11,13 +11,12 @@ import pytest
 from flint import acb, arb
 
 import dpacct as dp
+from dpacct.pld.loss import normal
 from dpacct.proof import independent
 from dpacct.proof.balls import precision
 from dpacct.proof.claims import laws_of, number
 from dpacct.proof.independent import within
-from dpacct.proof.plan import read_plan
-from dpacct.proof.stated import gaussian
-from dpacct.proof.step import Step
+from dpacct.proof.plan import Step, read_plan
 from dpacct.vocabulary import Adjacency
 from tests.cli.runner import line
 
@@ -83,7 +82,7 @@ def test_without_theorem_2_it_says_what_is_false(monkeypatch: pytest.MonkeyPatch
 def test_without_theorem_3_a_moment_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A density that is cut off two deviations from its middle: log M(2) = 3 mu^2."""
     with precision(100):
-        law = Step(gaussian, (Fraction(1, 4),)).law()
+        law = Step(normal, (Fraction(1, 4),)).law()
         monkeypatch.setattr(independent, "_DEVIATIONS", 2)
         # an end forty deviations below, so that no closed form of a whole bell applies
         part = independent._cut(replace(law.branches[0], start=arb(-20)), arb(2))

@@ -10,6 +10,10 @@ from itertools import accumulate
 import pytest
 from flint import acb, arb, arb_poly, fmpz, fmpz_poly
 
+from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
+from dpacct.pld.loss import laplace
+from dpacct.pld.loss import normal as normal_law
+from dpacct.pld.pair import guarantee
 from dpacct.proof import between, line, whole
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.law import Branch, Law, add, exchange, remove
@@ -17,8 +21,7 @@ from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour, Line
 from dpacct.proof.moments import Moments
 from dpacct.proof.outcomes import folded, stick
-from dpacct.proof.stated import bounded_range, gaussian, guarantee, laplace
-from dpacct.proof.step import Step
+from dpacct.proof.plan import Step
 from dpacct.proof.whole import finite_sum
 from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spaced
 
@@ -27,9 +30,9 @@ from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spa
 
 def plain_line() -> tuple[Line, arb]:
     """Fifty plain Gaussian steps on a line, and the closed form."""
-    step = Step(gaussian, (Fraction(1, 16),))
+    step = Step(normal_law, (Fraction(1, 16),))
     one = Line([(step.prepare(arb(2), None), 50)], Contour(2.0, 0.2, 60, 1.0, 1.0, 2))
-    return one, Step(gaussian, (Fraction(50, 16),)).one_step(arb(3))
+    return one, Step(normal_law, (Fraction(50, 16),)).one_step(arb(3))
 
 
 @pytest.mark.parametrize(
@@ -110,8 +113,8 @@ def one_step_by_pieces(step: Step, epsilon: arb, count: int = 4000) -> arb:
 ONE_STEP = [
     *(normal(1, Fraction(3, 10), how) for how in (remove, add, exchange)),
     *(spaced(1, Fraction(1, 4), how) for how in (remove, add, exchange)),
-    *(Step(bounded_range, (Fraction(3, 2),), how, Fraction(1, 3)) for how in (remove, add)),
-    Step(gaussian, (Fraction(2),)),
+    *(Step(bounded_range_loss, (Fraction(3, 2),), how, Fraction(1, 3)) for how in (remove, add)),
+    Step(normal_law, (Fraction(2),)),
     spaced(2),
 ]
 
@@ -147,7 +150,7 @@ def test_half_of_the_moment_bound_is_false_eq_10(monkeypatch: pytest.MonkeyPatch
     """A law piled up at its largest loss: the bound is 5 per cent off."""
     laws = ((spaced(Fraction(1, 50)), 1),)
     with precision(120):
-        epsilon, c = arb(40), arb(0.01)
+        epsilon, c = arb(40), 0.01
         rules = [panels(laws[0][0], 60, 24, 3.0)]
         truth = laws[0][0].one_step(epsilon)
         proven = whole.chernoff(laws, rules, c, epsilon)
@@ -190,7 +193,7 @@ def by_every_residue(count: int, b: Fraction, epsilon: arb, skip: int | None = N
 
 def by_draws(count: int, b: Fraction, epsilon: arb) -> arb:
     """However many losses lie between the atoms."""
-    result = between.by_draws(between.Spaced.of(Step(laplace, (b,))), count, epsilon)
+    result = between.by_draws(Step(laplace, (1 / b,)), count, epsilon)
     assert result is not None
     return result
 
@@ -231,7 +234,7 @@ def test_without_the_rest_or_a_piece_eq_26(what: str, monkeypatch: pytest.Monkey
         if what == "the rest":  # it stops too soon
             monkeypatch.setattr(between, "payoff_peak", lambda y: arb(10) ** -30)
         elif what == "one end":
-            ends = between._ends(between.Spaced.of(Step(laplace, (b,))), 60)
+            ends = between._ends(between.Spaced.of(Step(laplace, (1 / b,))), 60)
             assert ends is not None
             without = [ends[0][0], arb_poly([0])], ends[1]
             monkeypatch.setattr(between, "_ends", lambda step, bits: without)

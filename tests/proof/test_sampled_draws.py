@@ -19,7 +19,7 @@ from dpacct.proof.check import check
 from dpacct.proof.law import add, exchange, remove
 from dpacct.proof.less_atoms import LessAtoms
 from dpacct.proof.line import Contour
-from dpacct.proof.step import Step
+from dpacct.proof.plan import Step
 from dpacct.proof.whole import repeated
 from tests.proof.plans import NAMES, panels, prepared, spaced
 
@@ -36,8 +36,7 @@ def delta(how: How, b: int, rate: Fraction, steps: int, epsilon: float) -> arb:
 @pytest.mark.parametrize(("steps", "epsilon"), [(1, 0.1), (3, 0.3), (10, 1.0)])
 def test_at_rate_1_it_is_the_sum_of_residues_eq_11(steps: int, epsilon: float) -> None:
     with precision(200):
-        step = Spaced.of(spaced(5, 1, remove))
-        result = by_draws(step, steps, arb(epsilon))
+        result = by_draws(spaced(5, 1, remove), steps, arb(epsilon))
         exact = residues(steps, Fraction(5), arb(epsilon))
         assert result is not None
         assert result.overlaps(exact)
@@ -67,9 +66,16 @@ def test_many_steps_are_the_contour_less_its_atoms(kind: How) -> None:
         assert answer.rad() < answer * 1e-15
 
 
-def test_two_steps_by_integrals() -> None:
+@pytest.mark.parametrize(
+    ("b", "share", "at"),
+    [
+        pytest.param(3, Fraction(2, 5), "0.11", id="one polynomial"),
+        pytest.param(1, Fraction(3, 10), "0.5", id="several"),
+    ],
+)
+def test_two_steps_by_integrals(b: int, share: Fraction, at: str) -> None:
     """mpmath, from the densities alone: atoms and the part between, convolved."""
-    b, rate, epsilon = 3, mpmath.mpf(2) / 5, mpmath.mpf("0.11")
+    rate, epsilon = mpmath.mpf(share.numerator) / share.denominator, mpmath.mpf(at)
     lam = mpmath.mpf(1) / b
 
     def loss(x: Any) -> Any:
@@ -111,16 +117,17 @@ def test_two_steps_by_integrals() -> None:
             lambda x: mpmath.exp(-(x + lam) / 2 + loss(x)) / 4 * inner(x), [-lam, kink, lam]
         )
         outcome = mpmath.nstr(truth, 18)
-    with precision(150):
-        result = repeated(spaced(3, Fraction(2, 5), remove), 2, arb("0.11"))
+    with precision(150 if b == 3 else 300):
+        result = repeated(spaced(b, share, remove), 2, arb(at))
         assert result is not None
         assert abs(result - arb(outcome)) < 1e-14
 
 
+@pytest.mark.parametrize(("b", "parts"), [(3, 1), (1, 8)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_polynomial_is_within_its_error_eq_28(kind: How) -> None:
+def test_the_polynomial_is_within_its_error_eq_28(kind: How, b: int, parts: int) -> None:
     with precision(120):
-        step = Spaced.of(spaced(3, Fraction(2, 5), kind))
+        step = Spaced.of(spaced(b, Fraction(2, 5), kind), parts)
         for one in step.smooth:
             fit = _fitted(step, one, 8)
             assert fit is not None

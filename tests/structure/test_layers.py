@@ -17,9 +17,9 @@ from tests.structure.project import ROOT, modules, relative
 FOUNDATION = {"vocabulary", "errors", "declare", "answer", "tree"}
 LOSS = {"vocabulary", "errors", "declare", "pld"}
 STATED = FOUNDATION | LOSS
-MECHANISMS = STATED | {"mechanisms", "proof"}
+MECHANISMS = STATED | {"mechanisms"}
 SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}
-COMPOSE = SAMPLED | {"compose"}
+COMPOSE = SAMPLED | {"compose", "proof"}
 REPORT = COMPOSE | {"risk", "report"}
 PUBLIC = {""}  # `import dpacct` and `from dpacct import Name`
 
@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pld": LOSS,
     **{package: FOUNDATION for package in FOUNDATION - {"declare"}},
     "tree": STATED,
-    "proof": STATED | {"proof"},
+    "proof": MECHANISMS | {"sampling", "proof"},  # it reads plans, and base pairs off mechanisms
     "mechanisms": MECHANISMS,
     "sampling": MECHANISMS | {"sampling"},
     "shuffling": MECHANISMS | {"shuffling"},

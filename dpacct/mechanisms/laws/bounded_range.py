@@ -14,12 +14,14 @@ also a sequence of steps that chooses t adaptively.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from dpacct.pld.loss import LossDistribution, between
 from dpacct.pld.pair import FIXED_SIZE, POISSON, Pair, Ways, guarantee
 from dpacct.pld.pieces import Cut
+from dpacct.pld.scalar import expm1, log
 from dpacct.pld.stable import Floats
 
 _BASIS = (
@@ -73,9 +75,9 @@ def worst_place(eta: float, tilt: float) -> float:
     return eta + rise + math.log(tilt / (1.0 + tilt))
 
 
-def bounded_range_loss(eta: float) -> LossDistribution:
+def bounded_range_loss(eta: Any) -> LossDistribution:
     """Q-density e^{-l/2} / (4 sinh(eta/2)) of the loss l on [-eta, eta]."""
-    level = 0.5 * eta + math.log(2.0) + math.log(-math.expm1(-eta))
+    level = 0.5 * eta + log(-2.0 * expm1(-eta))
     return LossDistribution(branches=(between(-eta, eta, -level),))
 
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -187,20 +188,19 @@ def of_tradeoff(polygon: Polygon, rounding: float) -> LossDistribution:
 # -- from tables -----------------------------------------------------------------------------------
 
 
-def table(p: Floats, q: Floats) -> LossDistribution:
+def table(p: Any, q: Any) -> LossDistribution:
     """Probabilities of each outcome with the unit (P) and without it (Q)."""
     both = (p > 0.0) & (q > 0.0)
-    excess = (p[both] - q[both]) / q[both]
-    with np.errstate(divide="ignore"):  # near -1 the excess has lost what is left
-        losses = np.where(
-            excess > -0.5, np.log1p(np.maximum(excess, -0.5)), np.log(p[both]) - np.log(q[both])
-        )
-    return LossDistribution(
-        losses,
-        np.log(q[both]),
-        infinite=math.fsum(p[q == 0.0].tolist()),
-        lost=math.fsum(q[p == 0.0].tolist()),
-    )
+    excess, log_q = (p[both] - q[both]) / q[both], np.log(q[both])
+    losses, near = np.log(p[both]) - log_q, excess > -0.5  # else it has lost what is left
+    losses[near] = np.log1p(excess[near])
+    return LossDistribution(losses, log_q, infinite=p[q == 0.0].sum(), lost=q[p == 0.0].sum())
+
+
+def listed(*masses: Any) -> LossDistribution:
+    """The same of two lists, one behind the other."""
+    p, q = np.array(masses).reshape(2, -1)
+    return table(p, q)
 
 
 def of_either(p: Floats, q: Floats) -> LossDistribution:

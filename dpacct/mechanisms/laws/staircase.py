@@ -27,28 +27,30 @@ so that a longer move only lowers p(x - d), and the hockey-stick divergence neve
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from dpacct.pld.scalar import exp, expm1
 
 if TYPE_CHECKING:
     from dpacct.pld.loss import LossDistribution
 
 
-def best_nu(lam: float) -> float:
+def best_nu(lam: Any) -> Any:
     """The share of a step at which the density first falls that minimises E|noise| (Geng-Viswanath).
 
     >>> best_nu(0.0), round(best_nu(2.0), 9)
     (0.5, 0.268941421)
     """
-    return 1.0 / (1.0 + math.exp(0.5 * lam))
+    return 1.0 / (1.0 + exp(0.5 * lam))
 
 
-def height(lam: float, nu: float) -> float:
+def height(lam: Any, nu: Any) -> Any:
     """The density at 0, for a sensitivity of 1: a = (1 - b) / (2 (nu + b (1 - nu))), b = e^-lam."""
-    fall = math.exp(-lam)
-    return -math.expm1(-lam) / (2.0 * (nu + fall * (1.0 - nu)))
+    fall = exp(-lam)
+    return -expm1(-lam) / (2.0 * (nu + fall * (1.0 - nu)))
 
 
-def unmoved(lam: float, nu: float, shift: float = 1.0) -> float:
+def unmoved(lam: Any, nu: Any, shift: float = 1.0) -> Any:
     """P0: the mass of the points whose level a shift in [0, 1] leaves as it was.
 
     >>> unmoved(1.0, 0.5), unmoved(1.0, 0.5, 0.0)
@@ -56,26 +58,32 @@ def unmoved(lam: float, nu: float, shift: float = 1.0) -> float:
     """
     if shift == 0.0:
         return 1.0
-    fall = math.exp(-lam)
-    near = max(0.0, 2.0 * nu - shift) + fall * max(0.0, shift - 2.0 * nu)
-    far = 2.0 * (1.0 - shift) * fall / -math.expm1(-lam)
+    fall, over = exp(-lam), 2.0 * nu - shift
+    near = 0.5 * (abs(over) + over) + 0.5 * fall * (abs(over) - over)
+    far = 2.0 * (1.0 - shift) * fall / -expm1(-lam)
     return height(lam, nu) * (near + far)
 
 
-def moved(lam: float, nu: float, shift: float = 1.0) -> LossDistribution:
-    """The noise against itself moved by `shift` sensitivities, shift in (0, 1]."""
+def moved(lam: Any, nu: Any = None, shift: float = 1.0) -> LossDistribution:
+    """The noise against itself moved by `shift` sensitivities, shift in (0, 1]; `nu`: the best one."""
     from dpacct.pld.pair import symmetric
 
-    kept = unmoved(lam, nu, shift)
-    fall = math.exp(-lam)
+    kept = unmoved(lam, best_nu(lam) if nu is None else nu, shift)
+    fall = exp(-lam)
     return symmetric((lam, 0.0), ((1.0 - kept) * fall / (1.0 + fall), 0.5 * kept))
 
 
-def moved_twice(lam: float, nu: float) -> LossDistribution:
+def moved_half(lam: Any, nu: Any = None) -> LossDistribution:
+    """The noise against itself moved by half a step."""
+    return moved(lam, nu, 0.5)
+
+
+def moved_twice(lam: Any, nu: Any = None) -> LossDistribution:
     """The noise against itself moved by two steps."""
     from dpacct.pld.pair import symmetric
 
-    fall, a, edge = math.exp(-lam), height(lam, nu), min(nu, 1.0 - nu)
+    nu = best_nu(lam) if nu is None else nu
+    fall, a, edge = exp(-lam), height(lam, nu), nu if nu < 0.5 else 1.0 - nu
     once = a * (1.0 - 2.0 * edge) * (fall if nu < 0.5 else 1.0)
     masses = (fall * fall * (0.5 + a * edge), fall * once, a * edge * fall)  # under Q
     return symmetric((2.0 * lam, lam, 0.0), masses)
@@ -88,7 +96,7 @@ def mean_size(lam: float, nu: float) -> float:
     (0.959517375667, 0.959517375667)
     """
     fall, lost = math.exp(-lam), -math.expm1(-lam)
-    return height(lam, nu) / lost * (nu * nu * lost + 2.0 * fall * (1.0 / lost + nu - 0.5))
+    return float(height(lam, nu)) / lost * (nu * nu * lost + 2.0 * fall * (1.0 / lost + nu - 0.5))
 
 
 def renyi(alpha: float, lam: float, nu: float) -> float:
@@ -112,4 +120,4 @@ def mean_square(lam: float, nu: float) -> float:
     fall, lost = math.exp(-lam), -math.expm1(-lam)
     m = nu - 0.5  # the middle of level k is k + m
     levels = (1.0 + fall) / lost**2 + 2.0 * m / lost + m * m + 1.0 / 12.0
-    return 2.0 * height(lam, nu) * (nu**3 / 3.0 + fall / lost * levels)
+    return 2.0 * float(height(lam, nu)) * (nu**3 / 3.0 + fall / lost * levels)

@@ -1,0 +1,134 @@
+"""What evidence proves: it is read in one place, by the search that wrote it and by every check.
+
+Evidence is a JSON object: its form, a precision in bits, and the free choices that its theorem leaves. This
+module knows nothing of how they were found; work is charged before it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dpacct.errors import InvalidArgument
+
+from .balls import Enclosure, ball, precision
+from .choices import Unsound, demand, positive, whole
+from .effort import CLOSED, PERIOD, READ, RULE, spend, spend_on, spend_on_line
+from .far_draws import FarDraws, Split
+from .lattice import Lattice, Period
+from .less_atoms import LessAtoms
+from .line import Contour, Line, Terms, prepared
+from .plan import Laws
+from .rule import Rules, rules_from_json
+from .whole import chernoff, closed_form, discrete, largest_loss, top_outcome
+from .window import Window
+
+CEILING, CLOSED_FORM, EDGE, BOUND = "ceiling", "closed", "largest loss", "moment bound"
+LATTICE, LINE, LESS_ATOMS, FAR = "lattice", "contour", "contour less atoms", "contours by far draws"
+_MOST_BITS = 400_000
+
+Evidence = Mapping[str, Any]
+Reading = tuple[Enclosure, Terms]
+"""delta at one epsilon, and the terms that it was added up from where a certificate has them."""
+_NOTHING = Fraction(0)
+
+
+class NoClosedForm(Unsound):
+    """A closed form was tried where there is none, or too long a one."""
+
+
+class Proof:
+    """What some evidence proves of these laws, at any epsilon; `more_bits` than it says.
+
+    Raises `InvalidArgument` for a form that there is not, `NotCertified` and many more where it is no proof.
+    """
+
+    def __init__(self, laws: Laws, evidence: Evidence, more_bits: int = 0) -> None:
+        if not whole(evidence["bits"], 1, _MOST_BITS):
+            raise ValueError("a precision that no proof takes")
+        self.evidence, self._bits = evidence, evidence["bits"] + more_bits
+        with precision(self._bits):
+            self._at = _proved(laws, evidence)
+
+    def at(self, epsilon: Fraction) -> Reading:
+        """delta at this epsilon."""
+        with precision(self._bits):
+            return self._at(ball(epsilon))
+
+
+def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
+    match evidence["form"]:
+        case "ceiling":
+            return lambda e: (_ceiling(laws, e), {})
+        case "closed":
+            return lambda e: (Enclosure.of(_closed(laws, e)), {})
+        case "largest loss":
+            return lambda e: (Enclosure(Enclosure.of(top_outcome(laws, e)).lower, Fraction(1)), {})
+        case "moment bound":
+            c, rules = _tilted(evidence)
+            return lambda e: (
+                Enclosure(_NOTHING, Enclosure.of(chernoff(laws, rules, c, e)).upper),
+                {},
+            )
+        case "lattice":
+            period, outcomes = Period(**evidence["period"]), discrete(laws)
+            atoms = sum(len(step.law().atoms) for step, _ in outcomes)
+            spend_on(PERIOD, period.nodes)
+            spend_on(RULE, atoms)
+            return _summed(Lattice(outcomes, period), named=False)
+        case "contour" | "contour less atoms":
+            return _summed(_line(laws, evidence))
+        case "contours by far draws":
+            return _summed(_far_draws(laws, evidence))
+    raise InvalidArgument(f"no proof of form {evidence['form']!r}", argument="certificate")
+
+
+def _ceiling(laws: Laws, epsilon: arb) -> Enclosure:
+    demand(bool(largest_loss(laws) <= epsilon), "losses above epsilon")
+    return Enclosure(_NOTHING, _NOTHING)
+
+
+def _closed(laws: Laws, epsilon: arb) -> arb:
+    spend(CLOSED)
+    value = closed_form(laws, epsilon)
+    if value is None:
+        raise NoClosedForm("there is no closed form for this plan: the value is withheld")
+    return value
+
+
+def _tilted(evidence: Evidence) -> tuple[float, Rules]:
+    """A tilt and the rules for it."""
+    demand(positive(evidence["c"]), "a tilt that is not positive")
+    return evidence["c"], rules_from_json(evidence["rules"])
+
+
+def _line(laws: Laws, evidence: Evidence) -> Line:
+    contour, rules = Contour(**evidence["contour"]), rules_from_json(evidence["rules"])
+    steps = prepared(laws, rules, contour.c)
+    nodes = sum(law.node_count for law, _ in steps)
+    spend_on_line(nodes, contour.count, len(steps))
+    return (LessAtoms if evidence.get("form") == LESS_ATOMS else Line)(steps, contour)
+
+
+def _far_draws(laws: Laws, evidence: Evidence) -> FarDraws:
+    demand(whole(evidence["which"], 0, len(laws) - 1), "a law that the plan has not")
+    split = Split(laws, evidence["which"], Window(**evidence["window"]))
+    fars = [row["far"] for row in (*evidence["lines"], *evidence["bounds"])]
+    demand(all(whole(far, 0) for far in fars) and len({*fars}) == len(fars), "these far draws")
+    lines = {row["far"]: _line(split.pieces(row["far"]), row) for row in evidence["lines"]}
+    bounds = {row["far"]: _tilted(row) for row in evidence["bounds"]}
+    return FarDraws(split, lines, bounds, _tilted(evidence["rest"]))
+
+
+def _summed(proof: Line | Lattice | FarDraws, *, named: bool = True) -> Callable[[arb], Reading]:
+    """`named`: whether its terms are written down beside what they prove."""
+
+    def at(epsilon: arb) -> Reading:
+        spend_on(READ, proof.node_count)
+        terms = proof.terms(epsilon)
+        return Enclosure.of(proof.delta(epsilon, terms)), terms if named else {}
+
+    return at
