@@ -31,7 +31,8 @@ def cited() -> dict[str, str]:
     """Each page that is named in a text, and where."""
     pages = {}
     for path in sources("dpacct", "training"):
-        for text in texts(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        for text in texts(ast.parse(source)) if PAGE.search(source) else ():
             pages.update(dict.fromkeys(PAGE.findall(text), relative(path)))
     return pages
 
