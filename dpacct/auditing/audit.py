@@ -100,7 +100,7 @@ class AuditBound:
         return self.kind == "confidence" and _GAUSSIAN not in self.assumptions
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The JSON object of it."""
         return vars(self) | {"assumptions": [each.text for each in self.assumptions]}
 
 
@@ -158,7 +158,7 @@ class Audit:
         return bool(self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The JSON object of it."""
         names = ("design", "thresholds", "delta", "confidence", "p_value", "findings")
         ins, outs = self.scores.sizes
         body: dict[str, Any] = {name: vars(self)[name] for name in names}

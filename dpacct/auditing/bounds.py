@@ -256,7 +256,7 @@ class Curve:
 
     @staticmethod
     def gaussian(mu: float) -> Curve:
-        """G_mu."""
+        """The trade-off curve G_mu of Gaussian noise."""
         from scipy.special import ndtr
 
         size = max(mu, 1e-9)

@@ -40,7 +40,7 @@ class Rates:
 
     @property
     def counts(self) -> dict[str, int]:
-        """By name."""
+        """The counts by name, as the bounds take them."""
         names = ("false_positives", "outs", "false_negatives", "ins")
         return {name: vars(self)[name] for name in names}
 
@@ -70,7 +70,7 @@ class Guessed:
 
     @property
     def counts(self) -> dict[str, int]:
-        """By name."""
+        """The counts by name, as the bounds take them."""
         return dict(vars(self))
 
     def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:

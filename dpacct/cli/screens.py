@@ -54,7 +54,7 @@ class Screen:
     details: Sequence[str] = ()
 
     def lines(self) -> list[str]:
-        """The first screen."""
+        """The lines of the first screen."""
         answer, plan, trust = self.answer, self.plan, self.trust
         if answer.tree is not None:
             from dpacct.report.words import phrase, trusted
@@ -92,13 +92,13 @@ class Screen:
 
 
 def of_epsilon(answer: Answer, delta: Fraction) -> Screen:
-    """An epsilon."""
+    """The screen of an epsilon at a delta."""
     head = f"epsilon {leading(answer, 4)}    at delta {short(delta)}"
     return Screen(answer, head, certainty(answer, "epsilon"))
 
 
 def of_delta(answer: Answer, epsilon: Fraction) -> Screen:
-    """A delta."""
+    """The screen of a delta at an epsilon."""
     head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon)}"
     return Screen(answer, head, certainty(answer, "delta"))
 

@@ -107,7 +107,7 @@ class Stated:
     clip: Fraction | None = None
 
     def release(self, **sought: Any) -> Mechanism:
-        """One release."""
+        """One release of the mechanism that was stated; `sought`: the noise that a search tries."""
         return self.kind(**self.noise, **sought)
 
     def repeated(self, release: Node, count: int | None = None) -> Node:
@@ -115,7 +115,7 @@ class Stated:
         return repeated(release, self.steps, self.meaning, self.call, count)
 
     def plan(self, **sought: Any) -> Node:
-        """All steps."""
+        """The whole plan: all steps, sampled and repeated."""
         return self.repeated(self.release(**sought))
 
     def sized(self, size: float | Fraction) -> Node:

@@ -122,7 +122,7 @@ class Group(Profiled, kind="group"):
 
     @property
     def adjacency(self) -> Adjacency:
-        """That of the plan."""
+        """The adjacency of the plan."""
         return resolve_adjacency(self.node)
 
     def rho(self) -> float | None:
@@ -219,7 +219,7 @@ class Group(Profiled, kind="group"):
         return float(self.log_above(np.array([epsilon]), adjacency)[0])
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """The plan's."""
+        """What the plan takes on trust."""
         return self.node.assumptions(adjacency)
 
     def citations(self) -> tuple[str, ...]:
@@ -235,5 +235,5 @@ class Group(Profiled, kind="group"):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Node:
-        """Read both."""
+        """A group from its JSON fields."""
         return cls(read(take(fields, "of")), size=take(fields, "size"))

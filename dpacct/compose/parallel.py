@@ -72,12 +72,12 @@ class Parallel(Profiled, kind="parallel"):
 
     @property
     def plans(self) -> tuple[Node, ...]:
-        """The parts."""
+        """The plans of the disjoint parts."""
         return self.parts
 
     @property
     def adjacency(self) -> Adjacency:
-        """That of all parts."""
+        """The adjacency that all parts share."""
         return resolve_adjacency(self)
 
     def _checked(self, adjacency: Adjacency) -> Adjacency:
@@ -149,7 +149,7 @@ class Parallel(Profiled, kind="parallel"):
         return f"Parallel({', '.join(map(repr, self.parts))})"
 
     def fields(self) -> Fields:
-        """The parts."""
+        """The JSON fields: the parts."""
         return {"parts": [nested(part) for part in self.parts]}
 
     @classmethod

@@ -329,7 +329,7 @@ class Text(Domain[str]):
         return "a text"
 
     def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
-        """The text itself."""
+        """The text itself; raises `InvalidArgument` for anything else."""
         if not isinstance(value, str):
             raise self.refusal(name, value)
         return value
@@ -346,7 +346,7 @@ class Flag(Domain[bool]):
     def check(
         self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
     ) -> bool:
-        """The value itself."""
+        """The value itself; raises `InvalidArgument` for anything else."""
         if not isinstance(value, bool):
             raise self.refusal(name, value)
         return value

@@ -112,7 +112,7 @@ class PriFedSync(FederatedPlan):
 
     @property
     def sensitivity(self) -> str:
-        """That of Algorithm 2."""
+        """The sensitivity that Algorithm 2 has, in words."""
         return (
             "2C for the sum of a batch's clipped gradients (one record exchanged, its size fixed)"
         )

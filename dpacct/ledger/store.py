@@ -53,7 +53,7 @@ class Store:
 
     @property
     def mark(self) -> str:
-        """The last line's."""
+        """The hash of the last line, which covers all before it."""
         return self.marks[-1]
 
     @property

@@ -49,7 +49,7 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
         return ZCDP(rho=self.eps0**2 / 8)
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
-        """As it was given."""
+        """The epsilon that was stated: every adjacency has the same."""
         return self.eps0
 
     def stated(self, adjacency: Adjacency) -> Stated:

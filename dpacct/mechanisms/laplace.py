@@ -69,7 +69,7 @@ class Laplace(Mechanism, kind="laplace"):
         return Stated(laplace, (reach,), near=Stated(laplace, (reach / 2,)))
 
     def pair(self, adjacency: Adjacency) -> Pair:
-        """That in floats."""
+        """The dominating pair in floats."""
         return _pair(float(self.b_under(adjacency)))
 
     def sample(

@@ -53,7 +53,7 @@ class PureDP(_Opaque, kind="pure-dp"):
     references = (_KAIROUZ,)
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
-        """As it was given."""
+        """The epsilon that was stated: every adjacency has the same."""
         return self.eps0
 
     def stated(self, adjacency: Adjacency) -> Stated:

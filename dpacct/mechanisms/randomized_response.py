@@ -50,7 +50,7 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
     references = (_WARNER,)
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
-        """As it was given."""
+        """The epsilon that was stated: every adjacency has the same."""
         return self.eps0
 
     def stated(self, adjacency: Adjacency) -> Stated:
@@ -117,7 +117,7 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
     )
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
-        """As it was given."""
+        """The epsilon that was stated: every adjacency has the same."""
         return self.eps0
 
     def stated(self, adjacency: Adjacency) -> Stated:

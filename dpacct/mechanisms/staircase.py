@@ -92,7 +92,7 @@ class Staircase(Mechanism, kind="staircase"):
 
     @property
     def step_at(self) -> float:
-        """The nu in use."""
+        """Nu: the stated one, or the one of the least mean size of the noise."""
         return best_nu(float(self.eps0)) if self.nu is None else float(self.nu)
 
     @property

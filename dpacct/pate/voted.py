@@ -151,7 +151,7 @@ class Voted(Leaf, kind="voted"):
         return (protected(self.aggregator), FIXED)
 
     def citations(self) -> tuple[str, ...]:
-        """The aggregator's."""
+        """The sources of the aggregator."""
         return self.aggregator.citations()
 
     # -- saved -------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Voted(Leaf, kind="voted"):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Voted:
-        """Read them."""
+        """A node from its JSON fields."""
         from dpacct.pate.aggregator import THRESHOLD, Aggregator
 
         aggregator, rows = read(take(fields, "of")), take(fields, "votes")

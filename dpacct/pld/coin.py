@@ -57,17 +57,17 @@ class Thinned(Derived):
 
     @property
     def atoms(self) -> Floats:
-        """The base's, and 0."""
+        """The atoms of what runs, and 0: the coin tells nothing."""
         return np.unique(np.append(self.base.atoms, 0.0))
 
     @property
     def least(self) -> float:
-        """The base's, or 0."""
+        """The least loss of what runs, or 0."""
         return min(self.base.least, 0.0)
 
     @property
     def ceiling(self) -> float:
-        """The base's, or 0."""
+        """The largest loss of what runs, or 0."""
         return max(self.base.ceiling, 0.0)
 
     def log_moments(self, tilts: Floats) -> Floats:
@@ -76,21 +76,21 @@ class Thinned(Derived):
 
     @property
     def infinite(self) -> float:
-        """A share of the base's."""
+        """The mass at infinity of what runs, times the coin's rate."""
         return self.rate * self.base.infinite
 
     @property
     def lost(self) -> float:
-        """A share of the base's."""
+        """The lost mass of what runs, times the coin's rate."""
         return self.rate * self.base.lost
 
     def span(self, log_mass: float) -> tuple[float, float]:
-        """The base's, and 0."""
+        """The span of what runs, and 0."""
         low, high = self.base.span(log_mass - math.log(self.rate))
         return min(low, 0.0), max(high, 0.0)
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        """The base's pieces, thinned."""
+        """The pieces of what runs, thinned by the coin."""
         return self.base.pieces(edges, upper=upper).thinned(self.rate)
 
 
@@ -145,7 +145,7 @@ class Round:
 
     @property
     def log_p(self) -> Floats:
-        """The same."""
+        """Log P-mass of the atom at 0, which is its Q-mass: its loss is 0."""
         return self.log_q
 
     @cached_property
@@ -161,7 +161,7 @@ class Round:
 
     @cached_property
     def variance(self) -> float:
-        """About E[L^2]."""
+        """About E[L^2], for the width of a grid."""
         run = sum(count * law.variance for law, count in self.parts)
         return self.rate * (run + 0.25 * run * run)
 

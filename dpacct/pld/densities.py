@@ -42,7 +42,7 @@ class Slices:
     high: Floats
 
     def where(self, kept: npt.NDArray[np.bool_]) -> Slices:
-        """Only some."""
+        """The slices that are kept."""
         columns = (self.left, self.right, self.log_p, self.log_q, self.low, self.high)
         return Slices(*(column[kept] for column in columns))
 

@@ -49,17 +49,17 @@ class Derived(Source):
 
     @property
     def bracketed(self) -> bool:
-        """As the base."""
+        """Whether the base's pieces differ for the two sides."""
         return self.base.bracketed
 
     @property
     def only_atoms(self) -> bool:
-        """As the base."""
+        """Whether the base has point masses only."""
         return self.base.only_atoms
 
     @property
     def pointed(self) -> bool:
-        """As the base."""
+        """Whether all losses of the base are atoms, listed as they are."""
         return self.base.pointed
 
 
@@ -71,7 +71,7 @@ class Sampled(Derived):
 
     @property
     def atoms(self) -> Floats:
-        """The base's, less telling."""
+        """The base's atoms, their losses as on the sample."""
         return np.asarray(stable.mixed_loss(self.rate, self.base.atoms))
 
     @property
@@ -84,12 +84,12 @@ class Sampled(Derived):
 
     @property
     def ceiling(self) -> float:
-        """The base's, less telling."""
+        """The base's largest loss, as on the sample."""
         return float(stable.mixed_loss(self.rate, np.array([self.base.ceiling]))[0])
 
     @property
     def infinite(self) -> float:
-        """A share of the base's."""
+        """The base's mass at infinity, times the rate."""
         return self.rate * self.base.infinite
 
     def span(self, log_mass: float) -> tuple[float, float]:
@@ -180,17 +180,17 @@ class Mirrored(Derived):
 
     @property
     def ceiling(self) -> float:
-        """The base's."""
+        """The largest loss of the base."""
         return self.base.ceiling
 
     @property
     def infinite(self) -> float:
-        """The base's."""
+        """The mass at infinity of the base."""
         return self.base.infinite
 
     @property
     def lost(self) -> float:
-        """What is infinite, mirrored."""
+        """The lost mass: the mirror image of the mass at infinity."""
         return self.base.infinite
 
     def span(self, log_mass: float) -> tuple[float, float]:
@@ -199,7 +199,7 @@ class Mirrored(Derived):
         return -high, high
 
     def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
-        """The base's."""
+        """The base's moments beyond a loss; the mirror image lies below."""
         return self.base.log_moments_beyond(tilts, loss, mass)
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:

@@ -115,7 +115,7 @@ class Grid:
 
     @property
     def count(self) -> int:
-        """How many nodes."""
+        """The number of nodes."""
         return int(self.places.size)
 
     @cached_property

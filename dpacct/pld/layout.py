@@ -197,7 +197,7 @@ class Layouts:
         return min(float(layout.wanted.min()) for layout in self.layouts)
 
     def build(self) -> tuple[Laws, Laws]:
-        """(upper, lower)."""
+        """All laws on one grid: the upper ones and the lower ones."""
         finest = max(2.0 * layout.finest for layout in self.layouts)
         step = max(min(self._asked, self._longest), self._least_step, finest)
         if self.natural is not None:

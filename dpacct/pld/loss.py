@@ -81,7 +81,7 @@ class Reversed:
         return -loss, log_q + loss
 
     def undo(self, loss: Floats) -> Floats:
-        """The loss before."""
+        """The loss before the operator was applied."""
         return -loss
 
     def moves(self, before: Floats, after: Floats) -> float:
@@ -356,7 +356,7 @@ class Branch:
         return (p * -np.expm1(gap)).sum(axis=(1, 2)), (p * np.exp(gap)).sum(axis=(1, 2))
 
     def mass(self) -> float:
-        """P-mass."""
+        """The P-mass of the branch."""
         low, high = self.extent
         if self.square:  # nothing lies farther out, and panels are narrow where losses are steep
             low = min(max(low, self._centres[0] - _ROUGH), high)

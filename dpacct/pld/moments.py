@@ -672,12 +672,12 @@ class NormalMoments:
         return Cumulants(0.5 * square * c * (c + 1.0), square * (c + 0.5), square)
 
     def even(self, c: float, step: float, count: int) -> Complexes:
-        """-mu^2 t^2/2."""
+        """log M(c+it)/M(c) at equally spaced t, without its linear part: -mu^2 t^2/2."""
         ratio: Complexes = (-0.5 * (self.mu * step * np.arange(count)) ** 2).astype(complex)
         return ratio
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """mu^2 z^2/2."""
+        """log M(c+z)/M(c) without its linear part: mu^2 z^2/2."""
         ratio: Complexes = 0.5 * (self.mu * z) ** 2
         return ratio
 

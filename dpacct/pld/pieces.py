@@ -64,7 +64,7 @@ class Pieces:
 
     @property
     def log_q(self) -> Floats:
-        """Log Q-masses."""
+        """Log Q-masses, from the P-masses and the losses."""
         return np.asarray(self.log_p - self.loss)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def exp(x: Any) -> Any:
-    """e^x."""
+    """e^x, in the numbers of the caller."""
     return math.exp(x) if isinstance(x, float) else x.exp()
 
 

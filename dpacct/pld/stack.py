@@ -80,7 +80,7 @@ class Stack:
 
     @cached_property
     def variance(self) -> float:
-        """About E[L^2]."""
+        """About E[L^2], for the width of a grid."""
         return float(self.count @ (np.exp(self.masses) * np.square(self.rows)).sum(axis=1))
 
     def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
@@ -156,7 +156,7 @@ class Stack:
 
     @property
     def stacked(self) -> Stack:
-        """Its rows."""
+        """The stack itself: its rows are what a contour sums."""
         return self
 
     def prepare(self) -> StackMoments:
@@ -238,11 +238,11 @@ class StackMoments:
         return np.asarray(self.stack.count @ self.stack.log_moments(cs))
 
     def turned(self, c: float, t: Floats) -> Complexes:
-        """By `log_ratio`."""
+        """log M(c+it)/M(c) without its linear part."""
         return self.log_ratio(c, 1j * t)
 
     def even(self, c: float, step: float, count: int) -> Complexes:
-        """By `log_ratio`."""
+        """The same at equally spaced frequencies."""
         return self.log_ratio(c, 1j * step * np.arange(count))
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
@@ -275,12 +275,12 @@ class Together(Source):
 
     @property
     def distribution(self) -> Stack:
-        """What contours take."""
+        """The stack, which contours take as one law."""
         return self.stack
 
     @cached_property
     def apart(self) -> Sources:
-        """The rows."""
+        """The rows, each a law of its own."""
         return [(Cut(law), count) for law, count in self.stack.parts()]
 
     @cached_property

@@ -63,7 +63,7 @@ class Split:
         return *zip(parts, (near, hit), strict=True), *others
 
     def ways(self, far: int) -> arb:
-        """binom(T, k)."""
+        """How many choices of the far draws there are: binom(T, k)."""
         return arb(self.count).bin(far)
 
     def log_term(self, far: int, c: float, rules: Rules) -> arb:

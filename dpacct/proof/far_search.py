@@ -156,7 +156,7 @@ class _Choice:
         return sum(counts) if counts else math.inf
 
     def proposed(self) -> Evidence:
-        """The evidence."""
+        """The evidence that these lines make."""
         split = self.terms.split
         bits = 128
 

@@ -16,7 +16,7 @@ from .outcomes import folded, stick
 
 
 class LessAtoms(Line):
-    """One law, repeated."""
+    """The line of one repeated law, its atoms summed apart (16)."""
 
     def _fill(self) -> list[acb]:
         moments, count = self._only()

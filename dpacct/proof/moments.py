@@ -540,5 +540,5 @@ class NormalMoments:
         return (self._square * t * t / 2).lower()
 
     def float_deficit(self, t: Floats) -> Floats:
-        """The same in floats."""
+        """A lower bound of `deficit` in floats, for the search."""
         return np.asarray(0.5 * float(self._square) * (1.0 - 1e-9) * t * t)

@@ -30,7 +30,7 @@ class Grid:
 
     @property
     def end(self) -> Fraction:
-        """The last point, exactly."""
+        """The last point, as an exact number."""
         return Fraction(self.start) + self.count * Fraction(self.step)
 
     def points(self) -> list[arb]:
@@ -56,7 +56,7 @@ class LineRule:
 
     @property
     def size(self) -> int:
-        """Nodes."""
+        """The number of nodes."""
         return self.last - self.first + 1
 
 
@@ -81,7 +81,7 @@ class PanelRule:
 
     @property
     def size(self) -> int:
-        """Nodes."""
+        """The number of nodes."""
         return self.panels * self.nodes
 
 

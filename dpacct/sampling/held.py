@@ -104,7 +104,7 @@ class OnHeld(Leaf, kind="held"):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Node:
-        """Read both."""
+        """A node from its JSON fields."""
         inner = read(take(fields, "of"))
         name = take(fields, "name")
         if not isinstance(inner, OnSample):

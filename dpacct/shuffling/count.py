@@ -31,7 +31,7 @@ class Count:
 
     @property
     def reverse(self) -> Count:
-        """The other direction."""
+        """The same count with the two data sets exchanged."""
         return replace(self, swapped=not self.swapped)
 
     @property

@@ -94,7 +94,7 @@ class ShuffleSource(Source):
 
     @cached_property
     def variance(self) -> float:
-        """E[L^2], about."""
+        """About E[L^2], for the width of a grid."""
         return float(np.exp(self.table.log_p) @ np.square(self.table.loss))
 
     def log_moments(self, tilts: Floats) -> Floats:

@@ -96,7 +96,7 @@ class Question:
         return cls(shuffle, quantity, float(exact), exact >= shuffle.eps0, word)
 
     def by(self, bound: Bound) -> float:
-        """What a bound says."""
+        """The number that a bound gives to this question."""
         if self.quantity == "epsilon":
             return min(bound.epsilon(self.at), float(self.shuffle.eps0))
         return -math.inf if self.past else bound.log_delta(self.at)

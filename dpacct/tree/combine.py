@@ -43,7 +43,7 @@ class Repeat(Node, kind="repeat"):
         know(self, inner.above(total=inner.total * self.steps))
 
     def gather(self) -> Mapping[Leaf, int]:
-        """Counts multiply."""
+        """Every leaf with its count inside, times the steps."""
         return {leaf: count * self.steps for leaf, count in self.node.gathered}
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class Repeat(Node, kind="repeat"):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Node:
-        """Read both."""
+        """A repetition from its JSON fields."""
         return repeated(read(take(fields, "of")), take(fields, "steps"))
 
 
@@ -85,7 +85,7 @@ class Compose(Node, kind="compose"):
         return " + ".join(map(repr, self.parts))
 
     def fields(self) -> Fields:
-        """The parts, in order."""
+        """The JSON fields: the parts, in order."""
         return {"parts": [nested(part) for part in self.parts]}
 
     @classmethod
@@ -129,7 +129,7 @@ class Under(Node, kind="under"):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Node:
-        """Read them."""
+        """A node from its JSON fields."""
         adjacency, unit = fields.pop("adjacency", None), fields.pop("unit", "")
         return read(take(fields, "of")).under(adjacency, unit=unit)
 

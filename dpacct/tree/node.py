@@ -306,7 +306,7 @@ class Leaf(Node):
     loose: ClassVar[bool] = False  # whether its Renyi curve may say more than its dominating pair
 
     def gather(self) -> Mapping[Leaf, int]:
-        """Itself, once."""
+        """The leaf itself, with count 1."""
         return {self: 1}
 
     @abstractmethod

@@ -80,7 +80,7 @@ class Audit(Command):
     )
 
     def answer(self) -> Result:
-        """Audit."""
+        """Read the scores, and bound epsilon from below."""
         from dpacct.auditing.audit import audit
         from dpacct.auditing.scores import read_csv
         from dpacct.cli.federated_plan import read_stated

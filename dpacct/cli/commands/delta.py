@@ -27,7 +27,7 @@ class Delta(AskedOfPlan):
     )
 
     def answer(self) -> Result:
-        """Ask."""
+        """The delta of the plan at the epsilon."""
         from dpacct.answer import ask
         from dpacct.cli.screens import of_delta
 

@@ -33,7 +33,7 @@ class Eps(AskedOfPlan):
     )
 
     def answer(self) -> Result:
-        """Ask."""
+        """The epsilon of the plan at the delta."""
         from dpacct.answer.ask import Epsilon
         from dpacct.cli.screens import of_epsilon
 

@@ -64,7 +64,7 @@ class Federated(Command):
         }
 
     def answer(self) -> Result:
-        """Account."""
+        """The rows of the algorithm, or of each client."""
         name = "" if self.path is None else file_name(self.path)
         table = {} if self.path is None else table_of(contents(self.path), name)
         settings = plans.settings_of(table, name)

@@ -43,7 +43,7 @@ class PowerDomain(Domain[Power]):
     def check(
         self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
     ) -> Power:
-        """Both rates."""
+        """The true and the false positive rate."""
         if isinstance(value, Power):
             return value
         hits, at, alarms = str(value).partition("@")
@@ -104,7 +104,7 @@ class Noise(AskedOfPlan):
         return sizes()
 
     def answer(self) -> Result:
-        """Ask."""
+        """The least noise that meets the target."""
         from dpacct.cli.screens import alternatives, of_noise, short, target
 
         stated = self.stated(seeks_noise=True)

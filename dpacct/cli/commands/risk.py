@@ -50,7 +50,7 @@ class Risk(Command):
     )
 
     def answer(self) -> Result:
-        """Bound."""
+        """What attacks can achieve at most."""
         from dpacct.risk import Risk as Attacks
 
         stated = self.stated()

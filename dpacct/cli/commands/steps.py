@@ -27,7 +27,7 @@ class Steps(AskedOfPlan):
     )
 
     def answer(self) -> Result:
-        """Ask."""
+        """The most steps within the target."""
         from dpacct.answer.ask import Boundary
         from dpacct.cli.screens import of_steps, target
         from dpacct.report.words import phrase

@@ -122,7 +122,7 @@ class Worst:
 
     @classmethod
     def of(cls, lattice: Lattice) -> Worst:
-        """The recursion."""
+        """Both ends by the recursion over steps."""
         n, nodes, h = lattice.cells, lattice.nodes, lattice.step
         x = h * np.arange(nodes + n)
         bound, behind = _MomentBound(lattice.eta), x[n:0:-1]

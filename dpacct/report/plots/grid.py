@@ -78,7 +78,7 @@ class Side:
 
 
 def sides_of(grid: Grid) -> tuple[Side, ...]:
-    """What varies."""
+    """The sides of the grid with more than one value."""
     return tuple(Side(*axes) for axes in grid.sides if len(axes[0].values) > 1)
 
 
