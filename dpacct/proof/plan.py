@@ -92,8 +92,8 @@ class Step:
         return law.ceiling() if law.infinite.is_zero() else arb.pos_inf()
 
     def top(self) -> arb:
-        """P-mass of the largest loss; a lower bound of it is enough."""
-        return self.law().top()
+        """P-mass of the largest loss, where that is finite; a lower bound of it is enough."""
+        return self.law().top() if self.ceiling().is_finite() else arb(0)
 
     def prepare(self, c: arb, rule: Rule | None) -> Moments | NormalMoments:
         """The step ready for the line Re s = c."""
@@ -190,18 +190,9 @@ def read_plan(node: Node, adjacency: Adjacency) -> Sides:
             message = "method 'certified' has no proof for choices that may depend on earlier ones"
             raise Unsupported(f"{message}: {leaf!r:.80} repeated", argument="method")
     upper = _directions([(pair.upper, count) for pair, count in leaves])
-    if any(_failing_beside_noise(laws) for laws in upper):
-        message = "method 'certified' has no proof for open failures beside noise"
-        raise Unsupported(message, argument="method")
     if all(pair.lower is None for pair, _ in leaves):
         return Sides(upper, None)
     return Sides(upper, _directions([(pair.lower or pair.upper, count) for pair, count in leaves]))
-
-
-def _failing_beside_noise(laws: Laws) -> bool:
-    stated_laws = [step.law() for step, _ in laws]
-    failing = any(not law.infinite.is_zero() for law in stated_laws)
-    return failing and any(law.branches for law in stated_laws)
 
 
 def _directions(steps: Sequence[tuple[tuple[Step, ...], int]]) -> tuple[Laws, ...]:

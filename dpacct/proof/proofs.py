@@ -18,7 +18,7 @@ from .balls import Enclosure, ball, precision
 from .choices import Unsound, demand, positive, whole
 from .effort import CLOSED, PERIOD, READ, RULE, spend, spend_on, spend_on_line
 from .far_draws import FarDraws, Split
-from .lattice import Lattice, Period
+from .lattice import Lattice, Period, kept
 from .less_atoms import LessAtoms
 from .line import Contour, Line, Terms, prepared
 from .plan import Laws
@@ -33,7 +33,7 @@ _MOST_BITS = 400_000
 Evidence = Mapping[str, Any]
 Reading = tuple[Enclosure, Terms]
 """delta at one epsilon, and the terms that it was added up from where a certificate has them."""
-_NOTHING = Fraction(0)
+_NOTHING, _NONE = Fraction(0), arb(0)
 
 
 class NoClosedForm(Unsound):
@@ -60,6 +60,7 @@ class Proof:
 
 
 def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
+    failing = 1 - kept(laws)  # open failures; lines and moments are of finite losses
     match evidence["form"]:
         case "ceiling":
             return lambda e: (_ceiling(laws, e), {})
@@ -69,21 +70,25 @@ def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
             return lambda e: (Enclosure(Enclosure.of(top_outcome(laws, e)).lower, Fraction(1)), {})
         case "moment bound":
             c, rules = _tilted(evidence)
-            return lambda e: (
-                Enclosure(_NOTHING, Enclosure.of(chernoff(laws, rules, c, e)).upper),
-                {},
-            )
+            return lambda e: (_at_most(failing + chernoff(laws, rules, c, e)), {})
         case "lattice":
             period, outcomes = Period(**evidence["period"]), discrete(laws)
             atoms = sum(len(step.law().atoms) for step, _ in outcomes)
             spend_on(PERIOD, period.nodes)
             spend_on(RULE, atoms)
-            return _summed(Lattice(outcomes, period), named=False)
+            lattice = Lattice(outcomes, period)
+            return lambda e: (_read(lattice, e)[0], {})
         case "contour" | "contour less atoms":
-            return _summed(_line(laws, evidence))
+            line = _line(laws, evidence)
+            return lambda e: _read(line, e, failing)
         case "contours by far draws":
-            return _summed(_far_draws(laws, evidence))
+            draws = _far_draws(laws, evidence)
+            return lambda e: _read(draws, e, failing)
     raise InvalidArgument(f"no proof of form {evidence['form']!r}", argument="certificate")
+
+
+def _at_most(value: arb) -> Enclosure:
+    return Enclosure(_NOTHING, Enclosure.of(value).upper)
 
 
 def _ceiling(laws: Laws, epsilon: arb) -> Enclosure:
@@ -123,12 +128,7 @@ def _far_draws(laws: Laws, evidence: Evidence) -> FarDraws:
     return FarDraws(split, lines, bounds, _tilted(evidence["rest"]))
 
 
-def _summed(proof: Line | Lattice | FarDraws, *, named: bool = True) -> Callable[[arb], Reading]:
-    """`named`: whether its terms are written down beside what they prove."""
-
-    def at(epsilon: arb) -> Reading:
-        spend_on(READ, proof.node_count)
-        terms = proof.terms(epsilon)
-        return Enclosure.of(proof.delta(epsilon, terms)), terms if named else {}
-
-    return at
+def _read(proof: Line | Lattice | FarDraws, epsilon: arb, failing: arb = _NONE) -> Reading:
+    spend_on(READ, proof.node_count)
+    terms = proof.terms(epsilon)
+    return Enclosure.of(failing + proof.delta(epsilon, terms)), terms

@@ -10,6 +10,7 @@ import copy
 import json
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -81,6 +82,32 @@ def test_no_evidence_proves_a_falsehood(name: str) -> None:
                 assert result.upper >= truth.lower, (where, value, other)
     assert refused >= 15
     assert proven >= 10
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(19, 10), Fraction(3)])
+def test_no_form_forgets_what_fails_openly(epsilon: Fraction) -> None:
+    """Every form on a discrete plan: infinite losses belong to delta, and are no finite loss's mass."""
+    node = dp.ApproxDP(epsilon=1, delta="1e-6") * 2
+    laws = sides(node.to_json(), "add-remove").upper[0]
+    answer = certified.delta(node, epsilon=epsilon, digits=9).certificate
+    least, most = Fraction(answer["lower"]), Fraction(answer["upper"])
+    rules = [{"branches": [], "lift": 0.0, "damped": []}]
+    contour = {"c": 50.0, "step": 0.01, "count": 30, "up": 10.0, "down": 0.0, "doublings": 2}
+    forged: list[dict[str, Any]] = [
+        {"form": "largest loss"},
+        {"form": "moment bound", "c": 50.0, "rules": rules},
+        {"form": "contour", "contour": contour, "rules": rules},
+        {"form": "contour less atoms", "contour": contour, "rules": rules},
+        {"form": "closed"},
+        {"form": "ceiling"},
+    ]
+    proven = 0
+    for evidence in forged:
+        with suppress(NotCertified):
+            result = prove(laws, epsilon, evidence | {"bits": 100})
+            assert result.lower <= most and least <= result.upper, evidence["form"]
+            proven += 1
+    assert proven >= 4
 
 
 def certificate() -> Any:
