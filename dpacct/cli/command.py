@@ -155,8 +155,9 @@ class Command(Record):
             protection = groups.setdefault("What is protected", {})
             protection |= {name: [("", each)] for name, each in Meaning.parameters.items()}
         groups["Output"] = groups.pop("Output")
+        hidden = cls.hidden()
         return {
-            heading: {name: each for name, each in group.items() if name not in cls.hidden()}
+            heading: {name: each for name, each in group.items() if name not in hidden}
             for heading, group in groups.items()
         }
 
@@ -215,9 +216,9 @@ def spelled(parameter: Parameter[Any]) -> str:
     return f"--{(parameter.flag or parameter.name).replace('_', '-')}"
 
 
-def options(of: type[Command]) -> Iterator[click.Parameter]:
+def options(of: type[Command], groups: Mapping[str, Group]) -> Iterator[click.Parameter]:
     """What click splits a line into."""
-    for group in of.groups().values():
+    for group in groups.values():
         for name, used in group.items():
             each = used[0][1]
             if of.is_argument(name):
@@ -270,11 +271,19 @@ class DeclaredCommand(click.Command):
     def __init__(self, name: str, declared: type[Command]) -> None:
         declared.name = name
         self.declared = declared
-        groups = declared.groups().values()
-        self.every = {name: used[0][1] for group in groups for name, used in group.items()}
+        self.groups = declared.groups()
+        listed = [each for group in self.groups.values() for each in group.items()]
+        self.every = {name: used[0][1] for name, used in listed}
+        self.known_as = {
+            f"--{other.replace('_', '-')}": spelled(each)
+            for _, used in listed
+            for _, each in used
+            for other in each.known_as
+        }
+        """What other tools call an option, and what it is called here."""
         super().__init__(
             name,
-            params=list(options(declared)),
+            params=list(options(declared, self.groups)),
             callback=self._typed,
             help=inspect.cleandoc(declared.__doc__ or ""),
         )
@@ -294,7 +303,7 @@ class DeclaredCommand(click.Command):
         listed = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {param.name or "": param.get_help_record(ctx) for param in listed}
         sections: dict[str, list[str]] = {}
-        for heading, group in self.declared.groups().items():
+        for heading, group in self.groups.items():
             sections[heading] = [name for name in group if name in records]
         sections["Other"] = [name for name in records if name not in self.every]
         for heading, names in sections.items():
@@ -335,17 +344,6 @@ class DeclaredCommand(click.Command):
             if name is not None and name in parameters - positional:
                 error.argument = self.declared.option(name)
             raise
-
-    @property
-    def known_as(self) -> dict[str, str]:
-        """What other tools call an option, and what it is called here."""
-        return {
-            f"--{other.replace('_', '-')}": spelled(each)
-            for group in self.declared.groups().values()
-            for used in group.values()
-            for _, each in used
-            for other in each.known_as
-        }
 
 
 def _check_options(command: click.Command, args: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpacct.answer.shown import interval, is_bound, safe
@@ -106,41 +107,23 @@ def _why(answer: Answer) -> str:
 
 def _pictures(report: Report) -> ReportSection | None:
     """The privacy profile and the attacker's best, where the plan's curve is quickly computed."""
-    import numpy as np
-
-    from dpacct.report.plots.chart import Axis, Band, Chart, Line, Mark
-
     if not report.risks:
         return None
-    plan, delta = report.plan, float(report.delta)
+    import numpy as np
+
+    from dpacct.report.plots import kinds
+
     epsilon = float(report.answer)
     epsilons = np.linspace(0.0, max(1.5 * epsilon, 0.1), _POINTS)
+    profile = kinds.profile(report.plan, epsilons=epsilons, delta=report.delta)
+    attack = kinds.tradeoff(report.plan, alphas=np.linspace(0.0, 1.0, _POINTS))
     guarantee = f"ε = {up(epsilon, 4)} at δ = {up(report.delta, 3)}"
     where = f"The one stated is marked: {guarantee}."
-    if delta == 0:  # which has no place on a logarithmic axis
+    if report.delta == 0:  # which has no place on a logarithmic axis
+        profile = replace(profile, marks=())
         where = f"The line ends before the one stated, {guarantee}."
-    profile = Chart(
-        "profile",
-        Axis("epsilon", "epsilon"),
-        Axis("delta", "delta (upper end)", log=True),
-        epsilons,
-        (Line("delta", "this plan", np.asarray(plan.profile(epsilons), dtype=float)),),
-        f"Privacy profile: delta falls with epsilon; {guarantee}",
-        marks=(Mark(epsilon, delta, guarantee),) if delta > 0 else (),
-    )
-    alarms = np.linspace(0.0, 1.0, _POINTS)
-    hits = 1.0 - np.asarray(plan.tradeoff(alarms), dtype=float)
-    attack = Chart(
-        "tradeoff",
-        Axis("alpha", "false positive rate"),
-        Axis("power", "true positive rate, at most"),
-        alarms,
-        (Line("guess", "guessing", alarms), Line("power", "best attack", hits)),
-        "No attack on membership lies above the upper line, whatever the attacker knows",
-        bands=(Band(alarms, hits, "attacks better than guessing", ""),),
-    )
     every = "every (epsilon, delta) on the line is a guarantee of the same plan"
-    reach = "its true positive rate lies in the shaded region, between guessing and the bound"
+    reach = "whatever the attacker knows, its error rates lie on the line or above it"
     return ReportSection(
         title="Pictures",
         pictures=(
