@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -42,6 +42,13 @@ class File(Text):
     """The name of a file, taken as it is."""
 
 
+class Suggested(Text):
+    """Any text, some of which a shell can complete."""
+
+    def __init__(self, words: Callable[[], Iterable[str]]) -> None:
+        self.suggestions = words
+
+
 class Value(ParamType):
     """What an option takes, read by its domain."""
 
@@ -69,7 +76,9 @@ class Value(ParamType):
 
         if isinstance(self.domain, File):
             return [CompletionItem(incomplete, type="file")]
-        words = self.domain.choices if isinstance(self.domain, Word) else ()
+        words: Iterable[str] = self.domain.choices if isinstance(self.domain, Word) else ()
+        if isinstance(self.domain, Suggested):
+            words = self.domain.suggestions()
         return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
 

@@ -126,6 +126,9 @@ def _usage(error: click.ClickException) -> Failure:
             message += did_you_mean(argument, options)
         else:
             message = f"{command} has no option {argument}{did_you_mean(argument, options, also)}"
+            hidden = typed.declared.hidden() if isinstance(typed, DeclaredCommand) else ()
+            if argument.lstrip("-").replace("-", "_") in {*hidden} - {"json"}:
+                message = f"{command} has no option {argument}, which dpacct eps has"
     elif isinstance(error, click.BadOptionUsage):
         argument, message = error.option_name, error.format_message()
     elif isinstance(error, click.BadParameter):

@@ -12,6 +12,7 @@ from dpacct.cli.toml_file import as_table, at, check_keys, contents, file_name, 
 from dpacct.cli.words import PlanFile, is_federated, plan_of_text, told_of
 from dpacct.declare.domain import POSITIVE, Word, did_you_mean, one_of
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
+from dpacct.declare.rounding import listed
 from dpacct.declare.words import Target
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable
 
@@ -91,10 +92,12 @@ def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
             takes = ", ".join(map(option, dict.fromkeys((*kind.parameters, "delta", *NOISE))))
             message = f"{option(name)} is no setting of {algorithm}; it takes {takes}"
             raise Exclusive(message, argument=option(name))
-    missing = next((n for n, p in kind.parameters.items() if p.required and n not in said), None)
-    if missing is None or missing in NOISE:
-        said |= _noise(kind, settings)
-    return kind.read(said, option)
+    required = [name for name, each in kind.parameters.items() if each.required]
+    missing = [n for n in ("delta", *required) if n not in settings and n not in NOISE]
+    if missing:
+        message = f"{algorithm} needs {listed([*map(option, missing)])}"
+        raise Usage(message, argument=option(missing[0]))
+    return kind.read(said | _noise(kind, settings), option)
 
 
 def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, Fraction]:
@@ -213,7 +216,7 @@ def _of_all(chosen: str, settings: dict[str, Any], name: str) -> PlanFile:
     if not settings.keys() & set(NOISE):
         message = f"{name} has no noise, without which there is nothing to report: add the line"
         raise Usage(f"{message} `sigma = 1` (standard deviation / sensitivity)", argument="sigma")
-    plan = plan_of(chosen, settings)
+    plan = plan_of(chosen, {"delta": None, **settings})  # a report may be told its delta
     node = plan.tree().under(str(plan.adjacency), unit=str(plan.unit))
     # Towards whom: all others at once, and not who sees a single message of a secure sum.
     notion = next(each for each in plan.notions if each in ("strong", "client"))

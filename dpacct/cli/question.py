@@ -113,4 +113,4 @@ class AskedOfPlan(Asked):
         if size is not None and delta is not None and delta * size > 1:
             unit = stated.meaning.unit or "record"
             notes.append(f"delta is above 1 / {size}: it belongs well below one over the {unit}s")
-        return self.shown(screen, notes)
+        return self.shown(replace(screen, asked=asked), notes)

@@ -43,6 +43,7 @@ SYNONYMS = {
     "calibrate": "noise",
     "rounds": "steps",
     "plot": "curve",
+    "help": "--help",
 }
 """What people type who come from other tools."""
 COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
@@ -75,7 +76,8 @@ class Root(click.Group):
         name = args[0]
         if name not in names() and not name.startswith("-") and not ctx.resilient_parsing:
             raise Usage(
-                f"dpacct has no command {name[:40]!r}" + did_you_mean(name, names(), SYNONYMS),
+                f"dpacct has no command {name[:40]!r}"
+                + did_you_mean(name, [*names(), "--help"], SYNONYMS),
                 argument="COMMAND",
             )
         return super().resolve_command(ctx, args)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,7 @@ class Screen:
     notes: Sequence[str] = ()
     below: Sequence[str] = ()
     details: Sequence[str] = ()
+    asked: Mapping[str, Fraction] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """The lines of the first screen."""
@@ -74,7 +75,8 @@ class Screen:
         answer = output.must_be_finite(self.answer)
 
         def body() -> dict[str, Any]:
-            return answer.to_dict() | ({"notes": list(self.notes)} if self.notes else {})
+            asked = {k: float(v) if fits(v) else exact_text(v) for k, v in self.asked.items()}
+            return answer.to_dict() | asked | ({"notes": list(self.notes)} if self.notes else {})
 
         def lines() -> list[str]:
             if not details:
@@ -94,13 +96,13 @@ class Screen:
 def of_epsilon(answer: Answer, delta: Fraction) -> Screen:
     """The screen of an epsilon at a delta."""
     head = f"epsilon {leading(answer, 4)}    at delta {short(delta)}"
-    return Screen(answer, head, certainty(answer, "epsilon"))
+    return Screen(answer, head, certainty(answer, "epsilon"), asked={"delta": delta})
 
 
 def of_delta(answer: Answer, epsilon: Fraction) -> Screen:
     """The screen of a delta at an epsilon."""
     head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon)}"
-    return Screen(answer, head, certainty(answer, "delta"))
+    return Screen(answer, head, certainty(answer, "delta"), asked={"epsilon": epsilon})
 
 
 def of_eps0(answer: Answer, target: str) -> Screen:

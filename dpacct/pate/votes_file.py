@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def read_rows(path: str | Path, argument: str = "votes", *, whole: bool = True) 
     Raises `InvalidArgument`.
     """
     try:
-        data = Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except (OSError, ValueError) as wrong:  # ValueError: a NUL in the path
         why = (getattr(wrong, "strerror", None) or str(wrong)).lower()
         raise InvalidArgument(

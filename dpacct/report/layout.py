@@ -47,7 +47,7 @@ def _facts(report: Report) -> tuple[tuple[str, str], ...]:
     answer = report.answer
     wrong = len(report.violated)
     return (
-        ("epsilon, at most", up(float(answer), SHORT)),
+        ("epsilon, were it so" if wrong else "epsilon, at most", up(float(answer), SHORT)),
         ("delta", up(report.delta, SHORT)),
         ("one unit", str(answer.unit)),
         ("adjacency", str(answer.adjacency)),

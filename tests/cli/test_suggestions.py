@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import click
 import pytest
 
 from tests.cli.runner import line
@@ -84,3 +85,32 @@ def test_completion_answers(words: str, expected: str) -> None:
     )
     assert f"plain,{expected}" in done.stdout.split()
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("help", "did you mean --help?"),
+        ("noise --sigma 1 --eps 1 --delta 1e-5", "no option --sigma, which dpacct eps has"),
+        ("federated --delta 1e-5 --clients 9", "needs --batch-size, --records, --local-steps and"),
+        (
+            "eps --sigma 1 --rate 0.1 --steps 9 --delta 1e-5 --sampling uniform --adjacency add-remove",
+            "--adjacency must be replace-one for uniform sampling, got add-remove",
+        ),
+    ],
+)
+def test_what_would_help_is_said(typed: str, says: str) -> None:
+    done = line(typed)
+    assert done.code == 2 and says in done.stderr
+
+
+def test_a_shell_completes_actions_and_statements() -> None:
+    from dpacct.cli.command import Value
+    from dpacct.cli.root import load
+
+    command = load("theorems")
+    words = next(param for param in command.params if param.name == "words")
+    assert isinstance(words.type, Value)
+    context = click.Context(command)
+    for begun, wanted in (("sh", "show"), ("dp_fed_ls.lemma2", "dp_fed_ls.lemma2")):
+        assert wanted in [item.value for item in words.type.shell_complete(context, words, begun)]

@@ -249,3 +249,20 @@ def test_other_commands_check_the_tables_too(plan: Path) -> None:
     plan.write_text(plan.read_text() + '\n[assumptions]\nsampling = "helt"\n', encoding="utf-8")
     done = run("compose", str(plan))
     assert done.code == 2 and "plan.toml: [assumptions]: sampling must be" in done.stderr
+
+
+STATED = ("--unit", "user", "--adjacency", "add-remove")
+
+
+def test_options_and_the_json_of_an_answer_state_a_plan(tmp_path: Path) -> None:
+    noise = ("--sigma", "2", "--rate", "1/50", "--steps", "30", "--delta", "1e-6")
+    body = run("report", *noise, *STATED, "--json").json
+    again = body["reproduce"]["command"].split()
+    assert run(*again[1:], "--quiet").stdout == body["statement"] + "\n"
+    (tmp_path / "answer.json").write_text(run("eps", *noise, *STATED, "--json").stdout)
+    said = run("report", str(tmp_path / "answer.json"), "--json").json
+    assert (said["epsilon"], said["delta"]) == (body["epsilon"], "1e-6")
+    both = run("report", str(tmp_path / "answer.json"), "--sigma", "2")
+    assert both.code == 2 and "are two plans" in both.stderr
+    none = run("report", "--unit", "user")
+    assert none.code == 2 and "give a plan: PLAN, or its options" in none.stderr

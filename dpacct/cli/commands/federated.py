@@ -83,8 +83,6 @@ class Federated(Command):
             return _harmonized(plans.clients_of(settings, name))
         if "client" in settings:
             raise Usage(f"[[client]] belongs to udp-fl, not to {chosen}", argument="client")
-        if "delta" not in settings:
-            raise Usage("dpacct federated needs --delta", argument="--delta")
         plan = plans.plan_of(chosen, settings)
         return self._account(plan, settings["delta"], settings.get("epsilon"))
 

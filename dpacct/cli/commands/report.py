@@ -18,7 +18,7 @@ from dpacct.cli.toml_file import file_name
 from dpacct.cli.words import PlanFile
 from dpacct.declare.domain import PURE_DELTA, Text, Word, one_of
 from dpacct.declare.number import text
-from dpacct.declare.record import Exclusive, Maybe, Parameter
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
 from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, InvalidArgument
 
@@ -47,11 +47,12 @@ _MISSING = {
 
 
 class StatedReport(Command):
-    """State what the plan in a file guarantees, how well that is known, and on what it rests.
+    """State what a plan guarantees, how well that is known, and on what it rests.
 
-    PLAN is a plan of steps or one of dpacct federated. It must say its unit, adjacency and delta (an
-    algorithm of dpacct federated has its own): a number without them says nothing. Its [assumptions]
-    and [report] tables are described in docs/report.md. The guarantee is always an upper bound;
+    PLAN is a file: a plan of steps, one of dpacct federated, or the JSON of an answer; without it the
+    options state the plan. It must say its unit, adjacency and delta (an algorithm of dpacct federated
+    has its own): a number without them says nothing. A file's [assumptions] and [report] tables are
+    described in docs/report.md. The guarantee is always an upper bound;
     --method adds another number beside it. A violated assumption stands above everything, and the
     exit code is 6. --quiet prints the sentence alone.
     """
@@ -60,14 +61,15 @@ class StatedReport(Command):
     headings: ClassVar[Mapping[str, str]] = {
         "delta": "Target",
         "ledger": "Evidence",
-        **dict.fromkeys(("adjacency", "unit", "client"), "What is protected"),
+        "client": "What is protected",
     }
-    plan_file: Parameter[str] = Parameter(File(), "the file", "PLAN", kw_only=False, alias="plan")
+    plan = True
+    plan_file: Parameter[str | None] = Maybe(
+        File(), "the file", "[PLAN]", kw_only=False, alias="plan"
+    )
     delta: Parameter[Fraction | None] = Maybe(
         PURE_DELTA, "delta of the guarantee, below 1; 0 for pure differential privacy", "D"
     )
-    adjacency: Parameter[str | None] = Meaning.adjacency
-    unit: Parameter[str | None] = Meaning.unit
     client: Parameter[str | None] = Maybe(
         Text(),
         "of a udp-fl plan, whose clients have a guarantee each: the client to report on",
@@ -91,12 +93,13 @@ class StatedReport(Command):
         "report plan.toml --unit client --adjacency add-remove",
         "report plan.toml --unit client --adjacency add-remove -o report.html",
         "report plan.toml --unit record --adjacency add-remove --format json",
+        "report --sigma 2 --delta 1e-6 --unit user --adjacency add-remove --quiet",
     )
 
     def answer(self) -> Result:
         """Write the report, to a file if asked."""
         chosen = _format(self.output, self.form, self.as_json)
-        file = read_stated(self.plan_file, self.client)
+        file = self._file()
         report = _report(self, file)
         must_be_finite(report.answer)
         if self.quiet:
@@ -110,8 +113,9 @@ class StatedReport(Command):
             marked = "lines marked `to be filled in` need an answer before the record is sent"
             notes.append(f"note: {marked}.")
         if report.violated:
-            said = f"{len(report.violated)} of the assumptions are violated: nothing is guaranteed."
-            notes.append(f"error: {said}")
+            wrong = len(report.violated)
+            said = "an assumption is" if wrong == 1 else f"{wrong} assumptions are"
+            notes.append(f"error: {said} violated: nothing is guaranteed.")
 
         def lines() -> list[str]:
             if self.output is not None:
@@ -128,6 +132,18 @@ class StatedReport(Command):
             notes=notes,
             status=status,
         )
+
+    def _file(self) -> PlanFile:
+        """What the file says, or the options."""
+        stated = [name for name in self.typed if name not in Meaning.parameters]
+        if self.plan_file is None:
+            if not stated:
+                raise Usage("give a plan: PLAN, or its options such as --sigma", argument="PLAN")
+            return PlanFile(self.stated().plan())
+        if stated:
+            message = f"PLAN and {self.option(stated[0])} are two plans: give one of them"
+            raise Exclusive(message, argument=self.option(stated[0]))
+        return read_stated(self.plan_file, self.client)
 
 
 def _format(output: str | None, form: str | None, as_json: bool) -> str:
@@ -153,33 +169,33 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
     from dpacct.report.report import Report
 
     node, facts = file.node, file.node.facts
-    asked = {"adjacency": wish.adjacency, "unit": wish.unit}
+    asked = {name: wish.typed.get(name) for name in Meaning.parameters}
     if file.account is not None:  # an algorithm has its own unit and adjacency
         for name, fixed in (("adjacency", facts.declared), ("unit", facts.unit)):
             if asked[name] not in (None, str(fixed)):
                 message = f"--{name} must be {fixed} for this algorithm, got {asked[name]}"
                 raise InvalidArgument(message, argument=f"--{name}")
     elif any(asked.values()):
-        node = node.under(wish.adjacency, unit=wish.unit or "")
+        node = node.under(asked["adjacency"], unit=asked["unit"] or "")
         facts = node.facts
     delta = file.delta if wish.delta is None else wish.delta
     for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", delta)):
         if value is None:
             fixed_by = f"; its sampling needs {facts.fixed}" if facts.fixed else ""
             line = f"{_MISSING[key]}{fixed_by if key == 'adjacency' else ''})"
-            raise MissingKey(
-                f"{file_name(wish.plan_file)} has no {key}, without which its numbers say nothing: add"
-                f" the line `{line}, or give --{key}",
-                argument=key,
-            )
+            name = "the plan" if wish.plan_file is None else file_name(wish.plan_file)
+            message = f"{name} has no {key}, without which its numbers say nothing: add the line"
+            raise MissingKey(f"{message} `{line}, or give --{key}", argument=key)
     assert delta is not None
     if wish.delta is None and file.epsilon is not None:
         message = "a report states the epsilon at one delta: take `epsilon` out of the plan"
         raise Exclusive(message, argument="epsilon")
-    options = {"delta": None if wish.delta is None else text(wish.delta), **asked}
-    options |= {"client": wish.client, "ledger": wish.ledger}
+    options = {**wish.typed, "delta": wish.delta, "client": wish.client, "ledger": wish.ledger}
     options |= {} if wish.method == "auto" else {"method": wish.method}
-    said = [f"--{name} {shlex.quote(word)}" for name, word in options.items() if word is not None]
+    words = [] if wish.plan_file is None else [wish.plan_file]
+    for name, value in options.items():
+        if value is not None:
+            words += [wish.option(name), value if isinstance(value, str) else text(value)]
     guarantee, sections = (None, ()) if file.account is None else file.account(delta)
     return Report.of(
         node,
@@ -191,7 +207,7 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
         checks=() if wish.ledger is None else _checks(wish.ledger, node),
         about=file.about,
         appendix=sections[1:],
-        command=" ".join(["dpacct report", shlex.quote(wish.plan_file), *said]),
+        command=shlex.join(["dpacct", "report", *words]),
         whole=not wish.quiet,
     )
 

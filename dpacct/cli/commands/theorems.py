@@ -9,9 +9,9 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.cli.command import Command
+from dpacct.cli.command import Command, Suggested
 from dpacct.cli.output import Result
-from dpacct.declare.domain import Text, one_of
+from dpacct.declare.domain import one_of
 from dpacct.declare.number import NotANumber, number, shown
 from dpacct.declare.record import Parameter, Several, Switch, Usage
 from dpacct.errors import InvalidArgument
@@ -30,6 +30,13 @@ _WANTS = {
 _NARROW, _WIDE = 60, 120
 
 
+def known_names() -> tuple[str, ...]:
+    """Every paper and every statement."""
+    from dpacct.papers.registry import ids, papers
+
+    return (*papers(), *ids())
+
+
 class Theorems(Command):
     """List, find, show or evaluate the statements of the papers.
 
@@ -43,7 +50,7 @@ class Theorems(Command):
     heading = "Evaluation"
     headings: ClassVar[Mapping[str, str]] = {"latex": "Output"}
     words: Parameter[tuple[str, ...]] = Several(
-        Text(),
+        Suggested(lambda: (*ACTIONS, *known_names())),
         "what to do",
         "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ... | errata]",
         default=(),

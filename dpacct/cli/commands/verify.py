@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from dpacct.cli.command import Command, File
+from dpacct.cli.command import Command, File, Suggested
+from dpacct.cli.commands.theorems import known_names
 from dpacct.cli.failure import ExitStatus
 from dpacct.cli.output import Result, note
 from dpacct.cli.question import QUIET
-from dpacct.declare.domain import SEED, STEPS, Text
+from dpacct.declare.domain import SEED, STEPS
 from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
 from dpacct.errors import NotCertified
 
@@ -46,7 +47,7 @@ class Verify(Command):
         "quiet": "Output",
     }
     names: Parameter[tuple[str, ...]] = Several(
-        Text(), "ids or papers", "[ID | PAPER] ...", default=(), kw_only=False
+        Suggested(known_names), "ids or papers", "[ID | PAPER] ...", default=(), kw_only=False
     )
     draws: Parameter[int | None] = Maybe(
         STEPS, "points to try for each statement; each has its own default", "N"
