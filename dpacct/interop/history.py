@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 
@@ -29,10 +29,6 @@ _MUCH = 1e6  # a larger noise multiplier counts as this one
 # A quick bound is enough at little noise, where epsilon is in the hundreds, at tiny rates and at tiny deltas.
 _LITTLE, _SELDOM, _TINY = 0.1, 1e-8, 1e-50  # noise multiplier, sampling rate, delta
 _SHARE = 1e-6  # the share of delta that may be spent on samples that hardly ever hold a record
-# At rates below _RARE the lattice takes some 15 ms where contours take up to 300: while a record is in fewer
-# than _WARM samples on average, or while rate sqrt(steps) / noise, the width of the spike of losses, is
-# below _NARROW.
-_RARE, _WARM, _NARROW, _LATTICE = 0.1, 1.0, 0.04, "lattice@3e-4"
 
 
 def merged(history: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -98,25 +94,14 @@ def _epsilon(entries: tuple[Entry, ...], delta: float) -> float:
     if _ever(entries) <= delta * (1 - 1e-12):
         return 0.0  # with probability 1 - delta a record is in no sample at all
     kept, left = _without_the_rarest(entries, delta)
+    little = any(noise < _LITTLE or rate < _SELDOM for noise, rate, _ in kept)
     # a training run must not stop for what a coarser bound can answer
-    for ask in _ways(kept) if left >= _TINY else [_seen]:
+    for ask in [_seen] if little or left < _TINY else [_safe_end, _seen]:
         with suppress(ArithmeticError, ValueError, DpacctError), np.errstate(all="ignore"):
             epsilon = ask(kept, left)
             if math.isfinite(epsilon):
                 return epsilon
     return math.inf
-
-
-def _ways(entries: tuple[Entry, ...]) -> list[Callable[[tuple[Entry, ...], float], float]]:
-    """Which bounds to ask for, the next where one has no answer."""
-    if any(noise < _LITTLE or rate < _SELDOM for noise, rate, _ in entries):
-        return [_seen]
-    if len(entries) == 1:
-        noise, rate, steps = entries[0]
-        spike = rate * math.sqrt(steps) / noise
-        if steps > 1 and rate < _RARE and (rate * steps < _WARM or spike < _NARROW):
-            return [_at_first, _safe_end, _seen]
-    return [_safe_end, _seen]
 
 
 def _ever(entries: Iterable[Entry]) -> float:
@@ -137,19 +122,10 @@ def _without_the_rarest(
     return often, delta if often == entries else delta * (1 - _SHARE)
 
 
-def _at_first(entries: tuple[Entry, ...], delta: float) -> float:
-    """While samples hardly held a record yet: losses pile up in one spike."""
-    return float(_plan_of(entries).epsilon(delta=delta, method=_LATTICE))
-
-
 def _safe_end(entries: tuple[Entry, ...], delta: float) -> float:
-    return float(answer(_plan_of(entries), delta))
-
-
-def _plan_of(entries: tuple[Entry, ...]) -> Node:
     node = plan((min(noise, _MUCH), rate, steps) for noise, rate, steps in entries)
     assert node is not None
-    return node
+    return float(answer(node, delta))
 
 
 def _seen(entries: tuple[Entry, ...], delta: float) -> float:

@@ -60,9 +60,9 @@ class Noise(ABC):
     def plan(self, level: Level, queries: int) -> Node:
         """The noisy counts of so many queries: they dominate the argmax, whatever the votes are."""
 
-    @abstractmethod
     def log_mismatch(self, margins: Floats) -> Floats:
-        """Log of how likely another class wins, at most, for each row of margins."""
+        """Log of how likely another class wins, at most, for each row of margins: by a union of tails."""
+        return published.log_totals(self.log_tail(margins))
 
     @abstractmethod
     def log_tail(self, margin: Floats) -> Floats:
@@ -100,12 +100,8 @@ class GaussianNoise(Noise):
         """One Gaussian statistic: normal noise on all counts of all queries."""
         return GaussianStatistic(per_sensitivity=queries * level.l2_squared / self.sigma**2)
 
-    def log_mismatch(self, margins: Floats) -> Floats:
-        """By normal tails (Papernot et al. 2018, Proposition 7)."""
-        return published.log_mismatch(margins, float(self.sigma))
-
     def log_tail(self, margin: Floats) -> Floats:
-        """The difference of two counts is normal."""
+        """The difference of two counts is normal (Papernot et al. 2018, Proposition 7)."""
         from scipy.special import log_ndtr
 
         return np.asarray(log_ndtr(-margin / (math.sqrt(2.0) * float(self.sigma))))
@@ -188,10 +184,6 @@ class LaplaceNoise(Noise):
     def plan(self, level: Level, queries: int) -> Node:
         """A Laplace release for each count that a neighbour changes."""
         return Laplace(b=self.b / level.step) * (queries * level.changed)
-
-    def log_mismatch(self, margins: Floats) -> Floats:
-        """By the tails of a difference of two Laplace draws, over all other classes."""
-        return published.log_totals(published.log_overtaking(margins / float(self.b)))
 
     def log_tail(self, margin: Floats) -> Floats:
         """Of the difference of two Laplace draws."""
