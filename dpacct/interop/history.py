@@ -26,9 +26,9 @@ MOST_STEPS = 10**18
 """Steps of one entry at most."""
 _NONE = 1e-6  # a smaller noise multiplier counts as no noise
 _MUCH = 1e6  # a larger noise multiplier counts as this one
-# A quick bound is enough at little noise, where epsilon is in the hundreds, at tiny rates and at tiny deltas.
-_LITTLE, _SELDOM, _TINY = 0.1, 1e-8, 1e-50  # noise multiplier, sampling rate, delta
-_SHARE = 1e-6  # the share of delta that may be spent on samples that hardly ever hold a record
+_LITTLE = (
+    0.1  # a noise multiplier below which epsilon is in the hundreds, and a quick bound is enough
+)
 
 
 def merged(history: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -91,35 +91,15 @@ def safe_delta(node: Node, epsilon: float, adjacency: Adjacency | str | None = N
 def _epsilon(entries: tuple[Entry, ...], delta: float) -> float:
     if any(noise < _NONE for noise, _, _ in entries):
         return math.inf
-    if _ever(entries) <= delta * (1 - 1e-12):
+    if sum(rate * steps for _, rate, steps in entries) <= delta * (1 - 1e-12):
         return 0.0  # with probability 1 - delta a record is in no sample at all
-    kept, left = _without_the_rarest(entries, delta)
-    little = any(noise < _LITTLE or rate < _SELDOM for noise, rate, _ in kept)
     # a training run must not stop for what a coarser bound can answer
-    for ask in [_seen] if little or left < _TINY else [_safe_end, _seen]:
+    for ask in [_seen] if any(noise < _LITTLE for noise, _, _ in entries) else [_safe_end, _seen]:
         with suppress(ArithmeticError, ValueError, DpacctError), np.errstate(all="ignore"):
-            epsilon = ask(kept, left)
+            epsilon = ask(entries, delta)
             if math.isfinite(epsilon):
                 return epsilon
     return math.inf
-
-
-def _ever(entries: Iterable[Entry]) -> float:
-    """A bound on the chance that a record is in any sample."""
-    return sum(rate * steps for _, rate, steps in entries)
-
-
-def _without_the_rarest(
-    entries: tuple[Entry, ...], delta: float
-) -> tuple[tuple[Entry, ...], float]:
-    """Entries without those whose samples hardly ever hold a record, and the delta that is left.
-
-    A release that a record is part of with probability p only is (0, p / (1 - p))-DP.
-    """
-    often = tuple(
-        entry for entry in entries if _ever([entry]) * len(entries) > 0.5 * _SHARE * delta
-    )
-    return often, delta if often == entries else delta * (1 - _SHARE)
 
 
 def _safe_end(entries: tuple[Entry, ...], delta: float) -> float:
