@@ -117,22 +117,21 @@ class Client(Record):
         return self.but(noise=noise)
 
     def spent(self, rounds: int, local_steps: int, method: str = "auto") -> Answer:
-        """What so many rounds cost: the least of what is known, with and without the coin."""
-        plans = [way.plan(rounds, local_steps).under(unit="record") for way in self._ways]
-        return min((plan.epsilon(delta=self.delta, method=method) for plan in plans), key=_above)
+        """What so many rounds cost."""
+        plan = self.plan(rounds, local_steps).under(unit="record")
+        return plan.epsilon(delta=self.delta, method=method)
 
     def smallest_noise(self, rounds: int, local_steps: int = 1, method: str = "exact") -> Answer:
         """The noise with which the rounds stay within the budget (the largest eps0 for staircase).
 
         Raises `Unreachable` where no noise does, `InvalidArgument` without a budget.
         """
-        found = self._within_budget(
-            lambda way, noise: way.plan(rounds, local_steps, noise),
+        return self._within_budget(
+            lambda noise: self.plan(rounds, local_steps, noise),
             method=method,
             name=self.parameter,
             bounds=_BOUNDS[self.parameter],
         )
-        return (max if self.parameter == "eps0" else min)(found, key=float)
 
     def last_round(self, local_steps: int, method: str = "exact") -> int:
         """After how many rounds the client must stop; 0 where one is too many.
@@ -140,8 +139,8 @@ class Client(Record):
         Raises `InvalidArgument` without a budget. Never more than `MOST_ROUNDS`.
         """
         try:
-            found = self._within_budget(
-                lambda way, rounds: way.plan(int(rounds), local_steps),
+            rounds = self._within_budget(
+                lambda rounds: self.plan(int(rounds), local_steps),
                 method=method,
                 name="rounds",
                 bounds=(1, MOST_ROUNDS),
@@ -149,35 +148,12 @@ class Client(Record):
             )
         except Unreachable:
             return 0
-        return max(int(float(rounds)) for rounds in found)
+        return int(float(rounds))
 
-    def _within_budget(self, build: Callable[[Client, float], Node], **search: Any) -> list[Answer]:
-        """What each way to account for the coin finds; raises `Unreachable` where none finds anything."""
+    def _within_budget(self, build: Callable[[float], Node], **search: Any) -> Answer:
         if self.epsilon is None:
             message = (
                 f"epsilon must be given for client {self.name!r:.40} to have a budget, got None"
             )
             raise InvalidArgument(message, argument="epsilon")
-        budget: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
-        found, missed = list[Answer](), None
-        for way in self._ways:
-
-            def of_way(value: float, way: Client = way) -> Node:
-                return build(way, value)
-
-            try:
-                found.append(calibrate(of_way, **budget, **search))
-            except Unreachable as none:
-                missed = none
-        if missed is not None and not found:
-            raise missed
-        return found
-
-    @property
-    def _ways(self) -> tuple[Client, ...]:
-        """The client with and without its coin: always taking part bounds taking part at random."""
-        return (self,) if self.client_rate == 1 else (self, self.without_coin())
-
-
-def _above(answer: Answer) -> float:
-    return float(answer) if answer.upper is None else answer.upper
+        return calibrate(build, epsilon=self.epsilon, delta=self.delta, **search)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpacct.pld.roots import crossing
 from dpacct.tree import Node
 
 Floats = NDArray[np.float64]
@@ -24,8 +25,6 @@ MOST_ROUNDS = 6
 """With more rounds than so it spares next to nothing."""
 MOST_EPSILON = 50.0
 """Beyond this nothing is worth sparing, and whole profiles take long."""
-_CELLS = 8
-_LOOKS = 4
 
 
 def last_rounds(client_rate: float, rounds: int) -> Floats:
@@ -52,26 +51,10 @@ def deltas(
 def epsilon(
     rounds_of: Callable[[int], Node], client_rate: float, rounds: int, delta: float, most: float
 ) -> float:
-    """The epsilon at which `deltas` is at most `delta`; `most` is known to be enough.
+    """The epsilon at which `deltas` is at most `delta`; `most` is known to be enough."""
 
-    Each look narrows the cell that holds it; in the last one the chord in e^eps, which lies above a
-    convex function, is read.
-    """
-    low, high = 0.0, most
-    values = np.zeros(2)
-    for _ in range(_LOOKS):
-        grid = np.linspace(low, high, _CELLS + 1)
-        grid_deltas = deltas(rounds_of, client_rate, rounds, grid)
-        safe = np.flatnonzero(grid_deltas <= delta)
-        if not safe.size:
-            return high  # rounding: `most` itself is the answer
-        first = int(safe[0])
-        if first == 0:
-            return low
-        low, high = float(grid[first - 1]), float(grid[first])
-        values = grid_deltas[first - 1 : first + 1]
-        if high - low < 1e-3 * high:
-            break
-    share = (values[0] - delta) / (values[0] - values[1]) if values[0] > values[1] else 1.0
-    # e^low + share (e^high - e^low), rounded up
-    return min(high, (low + math.log1p(share * math.expm1(high - low))) * (1.0 + 1e-12))
+    def excess(epsilon: float) -> float:
+        value = float(deltas(rounds_of, client_rate, rounds, np.array([epsilon]))[0])
+        return math.log(value / delta) if value > 0.0 else -math.inf
+
+    return crossing(excess, most)[1]
