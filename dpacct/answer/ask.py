@@ -350,7 +350,7 @@ def ask_at(kind: type[Question], values: Any, plan: Any, **how: Any) -> Any:
     if many is None:
         return ask(kind(values), plan, **how)
     flat, shape = many
-    return Answers([ask(kind(one), plan, **how) for one in flat], shape)
+    return Answers([ask(kind(value), plan, **how) for value in flat], shape)
 
 
 def known_method(method: str) -> str:

@@ -90,19 +90,19 @@ def search(
     upward = safe >= unsafe if unsafe is not None else safe < high
     # where delta has an upper end alone the safe value is known to be safe, but not that less won't do
     safe_end: Literal["upper", "lower"] = "upper" if upward else "lower"
-    known: dict[str, float] = {}
+    ends: dict[str, float] = {}
     side = Side.NONE
     if witness.side in (Side.TWO_SIDED, Side.UPPER):
-        known[safe_end] = safe
+        ends[safe_end] = safe
         side = Side.UPPER if upward else Side.LOWER
         if witness.side is Side.TWO_SIDED and missed is not None:
-            known["lower" if upward else "upper"] = missed
+            ends["lower" if upward else "upper"] = missed
             side = Side.TWO_SIDED
     return Answer(
         quantity=name,
         value=safe,
-        lower=known.get("lower"),
-        upper=known.get("upper"),
+        lower=ends.get("lower"),
+        upper=ends.get("upper"),
         side=side,
         strength=witness.strength,
         method=witness.method,
@@ -193,13 +193,13 @@ def noise_multiplier(
 
     # What stands at its default of 1 gives way to the other form; None is not a number of steps.
     rate_known = RATE.check("sample_rate", sample_rate)
-    known = STEPS.check("steps", steps)
+    whole = STEPS.check("steps", steps)
     words: dict[str, Any] = {"batch_size": batch_size, "dataset_size": dataset_size}
     words |= {"sampling": sampling, "epochs": epochs}
     if rate_known != 1 or (batch_size is None and dataset_size is None and sampling != "none"):
         words["rate"] = rate_known
-    if known != 1 or epochs is None:
-        words["steps"] = known
+    if whole != 1 or epochs is None:
+        words["steps"] = whole
     made = Steps.read(words, _called)
     rate, count = made.share(_called), made.count(_called)
     sampler = {"poisson": Poisson, "uniform": WithoutReplacement}.get(sampling)

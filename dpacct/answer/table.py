@@ -108,7 +108,7 @@ def table(
     asked, kind, targets = (
         ("delta", Epsilon, delta) if epsilon is None else ("epsilon", Delta, epsilon)
     )
-    questions = [kind(one) for one in (listed(targets) or ([targets], ()))[0]]
+    questions = [kind(asked) for asked in (listed(targets) or ([targets], ()))[0]]
     if isinstance(plans, Mapping):
         named = dict(plans)
     else:

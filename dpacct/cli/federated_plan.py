@@ -242,23 +242,25 @@ def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
     if name is not None and name not in names:
         message = f"--client must be one of {one_of(names[:6])}, got {name[:40]!r}"
         raise InvalidArgument(message + did_you_mean(name, names), argument="--client")
-    one: Harmonized = next(each for each in plan.harmonized() if name in (None, each.client.name))
-    who, answer = one.client.name, one.epsilon
+    chosen: Harmonized = next(
+        each for each in plan.harmonized() if name in (None, each.client.name)
+    )
+    who, answer = chosen.client.name, chosen.epsilon
     if answer is None:
         message = f"client {who} takes no part: its budget is less than one round costs"
         raise Unreachable(message, argument="--client")
-    node = plan.tree(one.client, one.rounds).under(str(answer.adjacency), unit="record")
+    node = plan.tree(chosen.client, chosen.rounds).under(str(answer.adjacency), unit="record")
 
     def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
-        if delta != one.client.delta:
+        if delta != chosen.client.delta:
             message = (
                 f"--delta: the delta of client {who} is in {file}, where it decides its noise or"
             )
             raise Exclusive(f"{message} its last round.", argument="--delta")
-        return _for(node, answer), _sections(plan, list(plan.rows_of(one)))
+        return _for(node, answer), _sections(plan, list(plan.rows_of(chosen)))
 
     about = _about({"viewer": _VIEWERS["record"], "unit": f"one record of the client {who}"})
-    return PlanFile(node, delta=Fraction(one.client.delta), about=about, account=account)
+    return PlanFile(node, delta=Fraction(chosen.client.delta), about=about, account=account)
 
 
 def _for(node: Node, answer: Answer) -> Answer:

@@ -73,7 +73,7 @@ class Certificate:
         """
         from dpacct.proof.check import check
 
-        return tuple(Statement(*one) for one in check(self.contents, independent=independent))
+        return tuple(Statement(*claim) for claim in check(self.contents, independent=independent))
 
 
 def certificate(

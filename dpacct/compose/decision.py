@@ -64,13 +64,13 @@ def _proved(node: Node, epsilon: Fraction, delta: Fraction, adjacency: Adjacency
     return met is True
 
 
-def excess(found: Answer, epsilon: Fraction) -> str:
+def excess(answer: Answer, epsilon: Fraction) -> str:
     """An epsilon above the target, in as many digits as tell the two apart.
 
     >>> from dpacct import Gaussian
     >>> excess(Gaussian(sigma=1).epsilon(delta=1e-5), Fraction("4.377"))
     '4.37718'
     """
-    value = Decimal(float(found))
+    value = Decimal(float(answer))
     shown = (f"{value:.{digits}g}" for digits in range(6, 60))
-    return next((one for one in shown if Fraction(one) > epsilon), str(value))
+    return next((text for text in shown if Fraction(text) > epsilon), str(value))

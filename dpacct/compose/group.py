@@ -106,14 +106,16 @@ class Group(Profiled, kind="group"):
     basis = _PROFILE
 
     def __init__(self, plan: Node, *, size: int, adjacency: Adjacency | str | None = None) -> None:
-        given: object = plan
-        if not isinstance(given, Node):
-            message = f"a group must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
+        anything: object = plan
+        if not isinstance(anything, Node):
+            message = (
+                f"a group must be given a plan such as Gaussian(sigma=1), got {shown(anything)}"
+            )
             raise InvalidArgument(message, argument="plan")
         object.__setattr__(self, "size", SIZE.check("size", size))
         object.__setattr__(self, "node", plan if adjacency is None else plan.under(adjacency))
-        known = self.node.facts
-        know(self, known.above(group=self.size * known.group))
+        facts = self.node.facts
+        know(self, facts.above(group=self.size * facts.group))
 
     @property
     def plan(self) -> Node:

@@ -55,9 +55,11 @@ class Parallel(Profiled, kind="parallel"):
 
     def __init__(self, *plans: Node, adjacency: Adjacency | str | None = None) -> None:
         for plan in plans:
-            given: object = plan
-            if not isinstance(given, Node):
-                message = f"the parts must be plans such as Gaussian(sigma=1), got {shown(given)}"
+            anything: object = plan
+            if not isinstance(anything, Node):
+                message = (
+                    f"the parts must be plans such as Gaussian(sigma=1), got {shown(anything)}"
+                )
                 raise InvalidArgument(message, argument="plan")
         if not plans:
             raise InvalidArgument("the parts must be one or more plans, got none", argument="plan")

@@ -164,20 +164,19 @@ def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.floating[
         return np.asarray(float(domain.check(name, values)))
     array = np.asarray(values)
     if array.dtype == object or array.dtype.kind in "US":
-        flat = [float(domain.check(name, one)) for one in array.ravel().tolist()]
+        flat = [float(domain.check(name, number)) for number in array.ravel().tolist()]
         return np.array(flat).reshape(array.shape)
     flags = (bool, np.bool_)
-    if isinstance(values, list | tuple) and any(isinstance(one, flags) for one in values):
+    if isinstance(values, list | tuple) and any(isinstance(value, flags) for value in values):
         raise InvalidArgument(f"{name} must be numbers in {domain}, got a bool", argument=name)
     if array.dtype.kind not in "iuf":
         raise InvalidArgument(
             f"{name} must be numbers in {domain}, got {values!r:.60}", argument=name
         )
     array = array.astype(np.float64)
-    for one in (
-        (array.min(), array.max()) if array.size else ()
-    ):  # either is nan where one of them is
-        domain.check(name, float(one))
+    # either end is nan where any number is
+    for end in (array.min(), array.max()) if array.size else ():
+        domain.check(name, float(end))
     return array
 
 

@@ -321,15 +321,15 @@ class Exact(Route):
         return finding, resolved
 
 
-def _lesser(found: Finding, moments: Callable[[], Finding]) -> Finding:
+def _lesser(finding: Finding, moments: Callable[[], Finding]) -> Finding:
     """The finding with the lesser upper end of the two: its own, or that of a moment bound."""
     bound = moments()
-    assert found.upper is not None and bound.upper is not None
-    if found.upper <= bound.upper:
-        return found
-    upper = max(bound.upper, found.lower or -math.inf)
-    basis = (*found.basis, *bound.basis)
-    return replace(found, value=upper, upper=upper, strength=Strength.BOUND, basis=basis)
+    assert finding.upper is not None and bound.upper is not None
+    if finding.upper <= bound.upper:
+        return finding
+    upper = max(bound.upper, finding.lower or -math.inf)
+    basis = (*finding.basis, *bound.basis)
+    return replace(finding, value=upper, upper=upper, strength=Strength.BOUND, basis=basis)
 
 
 def _error(solved: Interval, relative: bool) -> float:

@@ -42,9 +42,9 @@ class Boundary(NamedTuple):
 
 def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
     """`build`, with what it makes checked; raises `InvalidArgument` for what is no plan."""
-    given: object = build
-    if not callable(given):
-        message = f"build must be a function that makes a plan from a number, got {shown(given)}"
+    built: object = build
+    if not callable(built):
+        message = f"build must be a function that makes a plan from a number, got {shown(built)}"
         raise InvalidArgument(message, argument="build")
 
     def made(number: float) -> Node:

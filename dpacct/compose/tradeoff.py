@@ -49,20 +49,20 @@ def _summits(epsilons: Floats, values: Floats, kinked: bool) -> Floats:
     """
     best = np.clip(values.argmax(axis=1), 1, epsilons.size - 2)
     rows = np.arange(best.size)
-    left, here, right = epsilons[best - 1], epsilons[best], epsilons[best + 1]
+    left, middle, right = epsilons[best - 1], epsilons[best], epsilons[best + 1]
     low, top, high = values[rows, best - 1], values[rows, best], values[rows, best + 1]
-    before, after = here - left, right - here
+    before, after = middle - left, right - middle
     down, up = (top - low) / before, (high - top) / after
     bend = (up - down) / (before + after)
     with np.errstate(divide="ignore", invalid="ignore"):
-        summit = 0.5 * (left + here) - 0.5 * down / bend
-    wider = np.where(after > before, here + 0.5 * after, here - 0.5 * before)
+        summit = 0.5 * (left + middle) - 0.5 * down / bend
+    wider = np.where(after > before, middle + 0.5 * after, middle - 0.5 * before)
     near = 0.02 * np.minimum(before, after)
     good = (bend < 0.0) & (summit > left + near) & (summit < right - near)
-    good &= np.abs(summit - here) > near
+    good &= np.abs(summit - middle) > near
     chosen = np.where(good, summit, wider)
     if kinked:
-        chosen = np.concatenate((chosen, 0.5 * (left + here), 0.5 * (here + right)))
+        chosen = np.concatenate((chosen, 0.5 * (left + middle), 0.5 * (middle + right)))
     return np.unique(chosen)
 
 
@@ -126,8 +126,8 @@ def _envelope(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
     blocks = np.unique(np.append(np.arange(0, ordered.size, _BLOCK), ordered.size - 1))
     best = (heights + np.multiply.outer(ordered[blocks], slopes)).argmax(axis=1)
     values = np.empty(ordered.shape)
-    for first, last, one, other in zip(blocks, blocks[1:], best, best[1:], strict=False):
-        near = slice(max(0, min(one, other) - _SPARE), max(one, other) + _SPARE + 1)
+    for first, last, line, next_line in zip(blocks, blocks[1:], best, best[1:], strict=False):
+        near = slice(max(0, min(line, next_line) - _SPARE), max(line, next_line) + _SPARE + 1)
         among = ordered[first : last + 1]
         lines = heights[near] + np.multiply.outer(among, slopes[near])
         values[first : last + 1] = lines.max(axis=1)

@@ -124,14 +124,14 @@ class _Interval(Domain[T_co]):
         return above and below
 
     def _inside(
-        self, name: str, value: object, found: Fraction, error: type[DpacctError]
+        self, name: str, value: object, result: Fraction, error: type[DpacctError]
     ) -> Fraction:
-        if not self.contains(found):
-            raise self.refusal(name, value, self.above if found > self.upper else "", error=error)
-        if self.as_float and not fits(found):
+        if not self.contains(result):
+            raise self.refusal(name, value, self.above if result > self.upper else "", error=error)
+        if self.as_float and not fits(result):
             limits = "which floating point (2.3e-308 to 1.8e308) cannot hold"
             raise self.refusal(name, value, limits, error=error)
-        return found
+        return result
 
     def window(self) -> tuple[Fraction, Fraction]:
         """Finite ends to draw between: the typical ones, else its own, else a million away."""

@@ -142,7 +142,7 @@ class Several(Parameter[tuple[T, ...]]):
 
     def check(self, name: str, value: Any) -> Any:
         """All the values."""
-        return tuple(self.domain.check(name, one) for one in value)
+        return tuple(self.domain.check(name, item) for item in value)
 
 
 class Maybe(Parameter[T | None]):
@@ -239,10 +239,10 @@ class Record:
         return made
 
     def _fill(self, values: Mapping[str, Any], call: Call) -> None:
-        given = frozenset([name for name, value in values.items() if value is not None])
-        if given not in self._known_to_fit:
-            self._check_combination(given, values, call)
-            self._known_to_fit.add(given)
+        names = frozenset([name for name, value in values.items() if value is not None])
+        if names not in self._known_to_fit:
+            self._check_combination(names, values, call)
+            self._known_to_fit.add(names)
         kept = self.__dict__
         for name, attribute, check, default in self._reads:
             value = values.get(name)
@@ -262,9 +262,9 @@ class Record:
     @classmethod
     def fits(cls, names: Iterable[str]) -> bool:
         """Whether these parameters are one whole way to say it."""
-        given = frozenset(names)
-        return given <= cls.parameters.keys() and all(
-            group.fit(given & group.names) for group in cls._groups
+        stated = frozenset(names)
+        return stated <= cls.parameters.keys() and all(
+            group.fit(stated & group.names) for group in cls._groups
         )
 
     def _placed(self, first: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
@@ -276,7 +276,7 @@ class Record:
             raise InvalidArgument(message, argument=next(iter(self.parameters), None))
         return {**dict(zip(names, first, strict=False)), **values}
 
-    def _check_combination(self, given: frozenset[str], values: Iterable[str], call: Call) -> None:
+    def _check_combination(self, stated: frozenset[str], values: Iterable[str], call: Call) -> None:
         """Refuse what is unknown, what is missing, and what does not go together."""
         who = type(self).__name__
         for name in values:
@@ -284,13 +284,13 @@ class Record:
                 hint = did_you_mean(name, self.parameters)
                 raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=call(name))
         for group in self._groups:
-            if not group.fit(given & group.names):
-                raise self._refusal(group, given & group.names, call)
+            if not group.fit(stated & group.names):
+                raise self._refusal(group, stated & group.names, call)
 
-    def _refusal(self, group: _Fits, given: frozenset[str], call: Call) -> InvalidArgument:
+    def _refusal(self, group: _Fits, stated: frozenset[str], call: Call) -> InvalidArgument:
         """Too much, too little, or what does not go together: one sentence, made from `ways`."""
         means = self.parameters
-        typed = [name for name in means if name in given]
+        typed = [name for name in means if name in stated]
         ways = [[name for name in means if name in allowed] for _, allowed in group.ways]
         leading = [
             next(name for name in way if name in (needed or allowed))
@@ -307,7 +307,7 @@ class Record:
                 text = f"{call(first)} and {call(second)} do not go together: give {offer}"
                 return Exclusive(text, argument=call(culprit))
         needed = next(need for need, allowed in group.ways if {*typed} <= allowed)
-        lacking = next(name for name in means if name in needed and name not in given)
+        lacking = next(name for name in means if name in needed and name not in stated)
         text = f"{call(lacking)} must be given: {means[lacking].means}"
         if len(ways) > 1:
             text = f"{call(typed[0])} needs {call(lacking)} ({means[lacking].means})"
@@ -351,8 +351,8 @@ class _Fits(NamedTuple):
     names: frozenset[str]
     ways: tuple[tuple[frozenset[str], frozenset[str]], ...]
 
-    def fit(self, given: frozenset[str]) -> bool:
-        return any(needed <= given <= allowed for needed, allowed in self.ways)
+    def fit(self, stated: frozenset[str]) -> bool:
+        return any(needed <= stated <= allowed for needed, allowed in self.ways)
 
 
 def _read_ways(group: str) -> _Fits:

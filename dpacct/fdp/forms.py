@@ -207,13 +207,13 @@ def numeric(function: Callable[[float], float]) -> TradeOff:
     )
 
 
-def grouped(one: TradeOff, size: int) -> TradeOff:
+def grouped(curve: TradeOff, size: int) -> TradeOff:
     """1 - (1 - f) composed with itself."""
 
     def read(alpha: Floats) -> Floats:
         power = alpha
         for _ in range(size):
-            power = 1.0 - np.clip(one._values(power), 0.0, 1.0 - power)
+            power = 1.0 - np.clip(curve._values(power), 0.0, 1.0 - power)
             if bool((power >= 1.0).all()):
                 break
         return 1.0 - power
@@ -221,8 +221,8 @@ def grouped(one: TradeOff, size: int) -> TradeOff:
     return ReadTradeOff(
         read,
         lambda polygon: Custom(tradeoff=list(polygon.corners)),
-        side=one.side,
-        largest=size * one._largest(),
+        side=curve.side,
+        largest=size * curve._largest(),
     )
 
 
@@ -300,9 +300,9 @@ class Combined(ByProfile):
 class Larger(TradeOff):
     """max(f, g): the hull of the lesser profile."""
 
-    def __init__(self, one: TradeOff, other: TradeOff) -> None:
-        self.one, self.other = one, other
-        self.side = one.side.meet(other.side)
+    def __init__(self, first: TradeOff, second: TradeOff) -> None:
+        self.one, self.other = first, second
+        self.side = first.side.meet(second.side)
 
     def _values(self, alpha: Floats) -> Floats:
         return np.maximum(self.one._values(alpha), self.other._values(alpha))
@@ -342,8 +342,8 @@ class PlanTradeOff(ByProfile):
         from dpacct.compose.composition import Composition
         from dpacct.tree import Node, resolve_adjacency
 
-        given: object = plan
-        if not isinstance(given, Node):
+        anything: object = plan
+        if not isinstance(anything, Node):
             message = f"a trade-off function must be of a plan such as Gaussian(sigma=1), got {plan!r:.60}"
             raise InvalidArgument(message, argument="plan")
         self.plan = plan

@@ -202,7 +202,7 @@ class TradeOff(ABC):
     def mixed(self, other: TradeOff, weight: Number) -> TradeOff:
         """f with probability `weight`, else g, and one sees which: profiles average."""
         share = float(SHARE.check("weight", weight))
-        return self._beside(other, lambda one, two: share * one + (1.0 - share) * two)
+        return self._beside(other, lambda left, right: share * left + (1.0 - share) * right)
 
     def _beside(self, other: TradeOff, combined: Callable[[Floats, Floats], Floats]) -> TradeOff:
         from dpacct.fdp.forms import Combined

@@ -152,18 +152,18 @@ class UDPFL:
         for harmonized in self.harmonized():
             yield from self.rows_of(harmonized)
 
-    def rows_of(self, found: Harmonized) -> Iterator[Row]:
+    def rows_of(self, harmonized: Harmonized) -> Iterator[Row]:
         """Those of one client; none, where it takes no part."""
-        client, who, exact = found.client, found.client.name, found.epsilon
+        client, who, exact = harmonized.client, harmonized.client.name, harmonized.epsilon
         if exact is None:
             return
-        about = f"{found.rounds} rounds of {self.local_steps} steps, composed exactly"
+        about = f"{harmonized.rounds} rounds of {self.local_steps} steps, composed exactly"
         if client.client_rate != 1:
             about += f"; each with probability {float(client.client_rate):.6g}"
         yield Row("exact", "record", exact, about=about, who=who)
         try:
             one_round = client.run(1).epsilon(delta=client.delta, method="rdp-mironov")
-            every = self.tree(client.without_coin(), found.rounds)
+            every = self.tree(client.without_coin(), harmonized.rounds)
             all_rounds = every.epsilon(delta=client.delta, method="rdp-mironov")
         except DpacctError:
             return

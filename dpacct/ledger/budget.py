@@ -24,7 +24,10 @@ class Budget:
 
     @classmethod
     def of(
-        cls, given: object, adjacency: Adjacency | str | None = None, unit: Unit | str | None = None
+        cls,
+        stated: object,
+        adjacency: Adjacency | str | None = None,
+        unit: Unit | str | None = None,
     ) -> Budget:
         """From a pair (epsilon, delta), a mapping with these two keys, (None, delta), or None.
 
@@ -35,14 +38,14 @@ class Budget:
         >>> print(Budget.of((None, "1e-5")))
         any epsilon at delta 0.00001 per record, add-remove
         """
-        if isinstance(given, dict) and set(given) == {"epsilon", "delta"}:
-            given = (given["epsilon"], given["delta"])
-        if given is None:
-            given = (None, None)
-        if not isinstance(given, tuple | list) or len(given) != 2:
-            message = f"budget must be a pair (epsilon, delta), got {shown(given)}"
+        if isinstance(stated, dict) and set(stated) == {"epsilon", "delta"}:
+            stated = (stated["epsilon"], stated["delta"])
+        if stated is None:
+            stated = (None, None)
+        if not isinstance(stated, tuple | list) or len(stated) != 2:
+            message = f"budget must be a pair (epsilon, delta), got {shown(stated)}"
             raise InvalidArgument(message, argument="budget")
-        epsilon, delta = given
+        epsilon, delta = stated
         return cls(
             None if epsilon is None else EPSILON.check("epsilon", epsilon),
             None if delta is None and epsilon is None else DELTA.check("delta", delta),

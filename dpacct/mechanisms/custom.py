@@ -55,16 +55,16 @@ class Custom(Mechanism):
     instead: ClassVar[str] = ""  # the lists that say as much as its function
     in_files = False
 
-    def __new__(cls, **given: Any) -> Custom:
+    def __new__(cls, **settings: Any) -> Custom:
         """The class of the form that is given."""
         if cls is not Custom:
             return object.__new__(cls)
-        forms = [name for name in _FORMS if given.get(name) is not None]
+        forms = [name for name in _FORMS if settings.get(name) is not None]
         if len(forms) != 1:
             got = " and ".join(forms) or "none of them"
             message = f"Custom takes exactly one of {', '.join(_FORMS)}, got {got}"
             raise InvalidArgument(message, argument=forms[0] if forms else "rdp")
-        for other in set(given) - {*_FORMS} - set(_BESIDE if forms == ["densities"] else ()):
+        for other in set(settings) - {*_FORMS} - set(_BESIDE if forms == ["densities"] else ()):
             message = f"Custom({forms[0]}=...) takes no {other}"
             raise InvalidArgument(message, argument=other)
         file, name = _FORMS[forms[0]]
@@ -123,11 +123,11 @@ def failure(wrong: Exception) -> str:
     return f"{type(wrong).__name__} {shown(str(wrong))}"
 
 
-def listed(given: object) -> list[Any] | None:
+def listed(anything: object) -> list[Any] | None:
     """A sequence or an array as a list, None for anything else; a string is no list."""
-    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        return list(given)
-    tolist = getattr(given, "tolist", None)
+    if isinstance(anything, Sequence) and not isinstance(anything, str | bytes):
+        return list(anything)
+    tolist = getattr(anything, "tolist", None)
     rows = tolist() if callable(tolist) else None
     return rows if isinstance(rows, list) else None
 

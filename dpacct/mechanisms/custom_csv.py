@@ -40,7 +40,9 @@ def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
         # a byte-order mark, as spreadsheets write it, is no part of the first number
         text = Path(path).read_text(encoding="utf-8-sig")
         first = text.lstrip().split("\n", 1)[0]
-        mark = next((one for one in ";\t" if one in first and "," not in first), ",")
+        mark = next(
+            (candidate for candidate in ";\t" if candidate in first and "," not in first), ","
+        )
         rows = [*enumerate(csv.reader(text.splitlines(), delimiter=mark), 1)]
     except (OSError, UnicodeDecodeError, TypeError, ValueError, csv.Error) as wrong:
         message = f"path must be a readable file of epsilon,delta, got {shown(path)}: "

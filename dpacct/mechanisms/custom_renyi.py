@@ -82,9 +82,9 @@ class CustomRenyi(Custom, kind="custom-renyi"):
             )
         place = bisect_left(self._seen, (order, value))
         before, after = self._seen[max(0, place - 2) : place], self._seen[place : place + 2]
-        for (one, at_one), (two, at_two) in pairwise([*before[-1:], (order, value), *after[:1]]):
-            if at_two < at_one - _slack(one, at_one):
-                got = f"got {at_two!r} at order {two:g} after {at_one!r} at {one:g}"
+        for (left, at_one), (right, at_two) in pairwise([*before[-1:], (order, value), *after[:1]]):
+            if at_two < at_one - _slack(left, at_one):
+                got = f"got {at_two!r} at order {right:g} after {at_one!r} at {left:g}"
                 raise InvalidArgument(
                     f"{message} that never falls with the order, {got}", argument=self.form
                 )

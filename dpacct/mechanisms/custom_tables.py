@@ -107,8 +107,8 @@ class CustomTables(Custom, kind="custom-tables"):
         from dpacct.pld.pieces import Cut
 
         p, q = np.array([*map(float, self.p)]), np.array([*map(float, self.q)])
-        one = Cut(knots.table(p, q))
-        tables = Pair((one, backwards(one)), (_BASIS,))
+        cut = Cut(knots.table(p, q))
+        tables = Pair((cut, backwards(cut)), (_BASIS,))
         if adjacency is not Adjacency.REPLACE_ONE:
             return tables
         either = Pair.of(knots.of_either(p, q), _BASIS, _BOTH_WAYS)

@@ -124,11 +124,11 @@ def honesty(eps0: Fraction, k: int) -> Enclosure:
     return bounds
 
 
-def many(one: Callable[[Below], int], size: object, rng: object) -> NDArray[np.integer[Any]]:
+def many(draw: Callable[[Below], int], size: object, rng: object) -> NDArray[np.integer[Any]]:
     """An array of draws, of 64-bit integers where they fit (they do but once in an age)."""
     import numpy as np
 
     uniform, wanted = below(rng), shape(size)
     count = math.prod(wanted) if isinstance(wanted, tuple) else 1 if wanted is None else wanted
-    drawn = np.array([one(uniform) for _ in range(count)], dtype=np.int64)
+    drawn = np.array([draw(uniform) for _ in range(count)], dtype=np.int64)
     return drawn.reshape(() if wanted is None else wanted)

@@ -144,8 +144,8 @@ class Gaussian(_Normal, kind="gaussian"):
         """
         from dpacct.mechanisms.draw import normal
 
-        given = self.noise_std(Adjacency.ADD_REMOVE)
-        std = self.sigma_under(Adjacency.ADD_REMOVE) if given is None else given
+        noise = self.noise_std(Adjacency.ADD_REMOVE)
+        std = self.sigma_under(Adjacency.ADD_REMOVE) if noise is None else noise
         return normal(std, size, rng)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:

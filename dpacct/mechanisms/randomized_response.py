@@ -82,8 +82,8 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
             raise InvalidArgument(message, argument="answers")
         uniform, honest = below(rng), honesty(self.eps0, k)
         drawn = [
-            one if enclosed_coin(honest, uniform) else (one + 1 + uniform(k - 1)) % k
-            for one in true.ravel().tolist()
+            answer if enclosed_coin(honest, uniform) else (answer + 1 + uniform(k - 1)) % k
+            for answer in true.ravel().tolist()
         ]
         return np.array(drawn, dtype=true.dtype).reshape(true.shape)
 

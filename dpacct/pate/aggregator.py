@@ -251,25 +251,25 @@ class Aggregator(Record, Node):
     def _ready(
         self, votes: Votes | ArrayLike, baseline: ArrayLike | None
     ) -> tuple[Votes, Floats | None]:
-        given = votes if isinstance(votes, Votes) else Votes(votes)
-        loose = given.counts.sum(axis=1) % self.neighbours != 0
+        counted = votes if isinstance(votes, Votes) else Votes(votes)
+        loose = counted.counts.sum(axis=1) % self.neighbours != 0
         if loose.any():
             row = int(np.argmax(loose))
             message = f"votes must count {self.neighbours} neighbours of each voter, so a multiple of that"
-            got = f"a row; got {int(given.counts[row].sum())} in row {row + 1}"
+            got = f"a row; got {int(counted.counts[row].sum())} in row {row + 1}"
             raise InvalidArgument(f"{message} {got}", argument="votes")
         if baseline is None:
-            return given, None
+            return counted, None
         if self.screening is None:
             message = "baseline needs a threshold: it is what interactive screening compares the votes with"
             raise InvalidArgument(message, argument="baseline")
         expected: Floats = checked(baseline, "baseline", whole=False)
-        if expected.shape != given.counts.shape:
+        if expected.shape != counted.counts.shape:
             message = "baseline must have a row for each query and a column for each class, got"
             shape = " x ".join(map(str, expected.shape))
-            wanted = " x ".join(map(str, given.counts.shape))
+            wanted = " x ".join(map(str, counted.counts.shape))
             raise InvalidArgument(f"{message} {shape} for {wanted}", argument="baseline")
-        return given, expected
+        return counted, expected
 
 
 class GNMax(Aggregator, kind="gnmax"):
@@ -347,13 +347,13 @@ class LNMax(Aggregator, kind="lnmax"):
         return _told(self, "b")
 
 
-def _told(one: Aggregator, *names: str) -> str:
-    given = {name: getattr(one, name) for name in names}
-    shown = [f"{name}={_short(value)}" for name, value in given.items() if value is not None]
-    shown.append(f"level={one.level!r}")
-    if one.neighbours > 1:
-        shown.append(f"neighbours={one.neighbours}")
-    return f"{type(one).__name__}({', '.join(shown)})"
+def _told(aggregator: Aggregator, *names: str) -> str:
+    settings = {name: getattr(aggregator, name) for name in names}
+    shown = [f"{name}={_short(value)}" for name, value in settings.items() if value is not None]
+    shown.append(f"level={aggregator.level!r}")
+    if aggregator.neighbours > 1:
+        shown.append(f"neighbours={aggregator.neighbours}")
+    return f"{type(aggregator).__name__}({', '.join(shown)})"
 
 
 def _short(value: Fraction) -> str:

@@ -221,11 +221,11 @@ def composed(
 
 def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
     """(upper end by the worst neighbours' Renyi divergences, the tilt that gives it)."""
-    known: dict[float, float] = {}
+    readings: dict[float, float] = {}
 
     def bound(c: float) -> Stack:
         stack, log_moment = side.worst(c)
-        known[c] = question.bound(log_moment, c)
+        readings[c] = question.bound(log_moment, c)
         return stack
 
     # the worst neighbours at a tilt, the best tilt for them, until both stay
@@ -234,15 +234,15 @@ def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
         c = question.best_tilt(stack, c)
         expected = question.bound(stack.log_moment(c), c)
         stack = bound(c)
-        if known[c] <= expected + 1e-6 * abs(expected) or not math.isfinite(known[c]):
+        if readings[c] <= expected + 1e-6 * abs(expected) or not math.isfinite(readings[c]):
             break
     else:  # the least lies between two choices, where the largest of both has a kink
         for step in (0.2, 0.1, 0.05, 0.025, 0.0125):
-            c = min(known, key=lambda x: known[x])
+            c = min(readings, key=lambda x: readings[x])
             for trial in (c * math.exp(-step), c * math.exp(step)):
                 bound(trial)
-    c = min(known, key=lambda x: known[x])
-    return known[c], c
+    c = min(readings, key=lambda x: readings[x])
+    return readings[c], c
 
 
 def _least(side: Neighbours, tilts: list[float], question: Question) -> tuple[float, bool]:

@@ -114,10 +114,10 @@ class GaussianNoise(Noise):
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
         """By Theorem 6 of Papernot et al. (2018), and by Theorem 14 of AE-DPFL as corrected."""
-        known = (log_q[:, None], orders, float(self.sigma), level.l2)
+        terms = (log_q[:, None], orders, float(self.sigma), level.l2)
         return {
-            "papernot2018.theorem6": published.gaussian_votes(*known),
-            "ae_dpfl.theorem14_corrected": published.voting_rdp(*known),
+            "papernot2018.theorem6": published.gaussian_votes(*terms),
+            "ae_dpfl.theorem14_corrected": published.voting_rdp(*terms),
         }
 
     def data_independent(self, orders: Floats, level: Level) -> Floats:
@@ -222,8 +222,8 @@ class LaplaceNoise(Noise):
             ends = [kinks[0] - 42.0 * b, *kinks.tolist(), kinks[-1] + 42.0 * b]
             edges = np.concatenate(
                 [
-                    np.linspace(one, two, math.ceil((two - one) / (1.5 * b)) + 1)[:-1]
-                    for one, two in pairwise(ends)
+                    np.linspace(low, high, math.ceil((high - low) / (1.5 * b)) + 1)[:-1]
+                    for low, high in pairwise(ends)
                 ]
                 + [np.array(ends[-1:])]
             )

@@ -49,24 +49,24 @@ class PerQuery:
     exact: Floats
 
     @classmethod
-    def of(cls, found: VotingCost) -> PerQuery:
+    def of(cls, priced: VotingCost) -> PerQuery:
         """The columns of a voting run."""
-        bounds, shares = found.bounds, found.aggregator.neighbours
+        bounds, shares = priced.bounds, priced.aggregator.neighbours
         ready = bounds.histograms
-        cost = bounds.each(found.order)
+        cost = bounds.each(priced.order)
         whole = float(cost.sum())
         answered = np.ones(cost.size)
         if bounds.screening is not None:
             answered = np.exp(bounds.screening.log_passes(ready.top)[1])
         return cls(
-            found.votes.labels,
+            priced.votes.labels,
             ready.counts[:, 0] / shares,
             ready.margins[:, 0] / shares,
             np.minimum(np.exp(bounds.log_q), 1.0),
             answered,
             cost,
             cost / whole if whole > 0.0 else np.zeros(cost.size),
-            np.full(cost.size, np.nan) if found.exact_each is None else found.exact_each,
+            np.full(cost.size, np.nan) if priced.exact_each is None else priced.exact_each,
         )
 
     def rows(self, places: Iterable[int]) -> list[dict[str, float | int | None]]:
@@ -75,8 +75,8 @@ class PerQuery:
         results: list[dict[str, float | int | None]] = []
         for place in places:
             values = [column[place].item() for column in columns]
-            known = [None if value != value else value for value in values]
-            results.append(dict(zip(COLUMNS, [int(place) + 1, *known], strict=True)))
+            numbers = [None if value != value else value for value in values]
+            results.append(dict(zip(COLUMNS, [int(place) + 1, *numbers], strict=True)))
         return results
 
     def write_csv(self, target: str | Path | TextIO) -> None:

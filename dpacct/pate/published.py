@@ -23,16 +23,16 @@ def as_floats(values: ArrayLike) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-def log_sum(one: ArrayLike, two: ArrayLike) -> Floats:
+def log_sum(first: ArrayLike, second: ArrayLike) -> Floats:
     """log(e^one + e^two), also where the first is next to 0 and the second tiny, or either huge.
 
     >>> log_sum([1e-20, 1000.0], [-1000.0, 0.0]).tolist()
     [1e-20, 1000.0]
     """
-    one, two = as_floats(one), as_floats(two)
-    high, low = np.maximum(one, two), np.minimum(one, two)
+    first, second = as_floats(first), as_floats(second)
+    high, low = np.maximum(first, second), np.minimum(first, second)
     with np.errstate(over="ignore"):
-        small = np.log1p(np.expm1(np.minimum(one, 31.0)) + np.exp(np.minimum(two, 31.0)))
+        small = np.log1p(np.expm1(np.minimum(first, 31.0)) + np.exp(np.minimum(second, 31.0)))
     return np.asarray(np.where(high > 30.0, high + np.log1p(np.exp(low - high)), small))
 
 

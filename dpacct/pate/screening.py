@@ -60,8 +60,10 @@ class Screening:
         ends = (top,) if width == 0.0 else (top, top + width)
         near = (top - level.step, top, top + width + level.step)
         worst = np.zeros(answer.shape)
-        for one, two in itertools.product(map(self.log_passes, ends), map(self.log_passes, near)):
-            for p, q in ((one, two), (two, one)):
+        for inner, outer in itertools.product(
+            map(self.log_passes, ends), map(self.log_passes, near)
+        ):
+            for p, q in ((inner, outer), (outer, inner)):
                 no = orders * p[0][:, None] - power * q[0][:, None]
                 yes = orders * p[1][:, None] + power * (answer - q[1][:, None])
                 worst = np.maximum(worst, log_sum(no, yes))

@@ -93,12 +93,12 @@ class Votes:
         return f"Votes({self.queries} queries, {self.classes} classes)"
 
 
-def checked(given: ArrayLike, argument: str, *, columns: int = 2, whole: bool = True) -> Any:
+def checked(values: ArrayLike, argument: str, *, columns: int = 2, whole: bool = True) -> Any:
     """A table of whole numbers of at least 0 (or, not `whole`, of finite ones), read-only.
 
     Raises `InvalidArgument` with the row.
     """
-    table = _table(given, argument)
+    table = _table(values, argument)
     if table.shape[0] == 0 or table.size == 0:
         raise InvalidArgument(f"{argument} must have at least one row, got none", argument=argument)
     if table.shape[1] < columns:
@@ -124,9 +124,9 @@ def checked(given: ArrayLike, argument: str, *, columns: int = 2, whole: bool = 
     return kept
 
 
-def _table(given: Any, argument: str) -> NDArray[Any]:
+def _table(values: Any, argument: str) -> NDArray[Any]:
     """Two dimensions of numbers, from whatever was given."""
-    rows = given if isinstance(given, np.ndarray) else list(given)
+    rows = values if isinstance(values, np.ndarray) else list(values)
     if not isinstance(rows, np.ndarray):
         width: int | None = None
         for number, row in enumerate(rows, 1):
@@ -144,7 +144,7 @@ def _table(given: Any, argument: str) -> NDArray[Any]:
         if table.dtype.kind not in "iuf":
             raise ValueError(table.dtype.name)
     except (TypeError, ValueError):
-        message = f"{argument} must be numbers, got {shown(given)}"
+        message = f"{argument} must be numbers, got {shown(values)}"
         raise InvalidArgument(message, argument=argument) from None
     if table.ndim == 1 and table.size == 0:
         return table.reshape(0, 0)

@@ -105,18 +105,18 @@ def minimum(function: Callable[[float], float], low: float, high: float) -> floa
     # the valley first: coarse steps from the middle outwards, following the descent
     step = 1.0
     x = 0.5 * (low + high)
-    here = function(x)
+    value = function(x)
     while True:
-        if here == -math.inf:  # less there is not
-            return here
+        if value == -math.inf:  # less there is not
+            return value
         left, right = function(x - step), function(x + step)
-        if left < here and left <= right and x - step > low:
-            x, here = x - step, left
-        elif right < here and x + step < high:
-            x, here = x + step, right
-        elif not math.isfinite(here) and x - step > low:
-            x, here = x - step, left
-        elif not math.isfinite(here):
+        if left < value and left <= right and x - step > low:
+            x, value = x - step, left
+        elif right < value and x + step < high:
+            x, value = x + step, right
+        elif not math.isfinite(value) and x - step > low:
+            x, value = x - step, left
+        elif not math.isfinite(value):
             return math.inf
         else:
             break
@@ -124,7 +124,7 @@ def minimum(function: Callable[[float], float], low: float, high: float) -> floa
     ratio = 0.5 * (math.sqrt(5.0) - 1.0)
     x1, x2 = b - ratio * (b - a), a + ratio * (b - a)
     f1, f2 = function(x1), function(x2)
-    best = min(here, f1, f2)
+    best = min(value, f1, f2)
     # near the minimum the value is flat to second order: 1e-7 in x is 1e-14 in the value
     while b - a > 1e-7:
         if f1 < f2:

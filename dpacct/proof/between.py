@@ -130,14 +130,14 @@ def _ends(step: Spaced, bits: int) -> tuple[list[arb_poly], arb] | None:
 
 def _powers(ends: Sequence[arb_poly]) -> Iterator[list[arb_poly]]:
     """The k-th power of sum_n x^n beta_n, k = 0, 1, ..., as polynomials beta for each power of x."""
-    one = [arb_poly([1])]
+    polynomials = [arb_poly([1])]
     while True:
-        yield one
-        more = [arb_poly([]) for _ in range(len(one) + len(ends) - 1)]
-        for i, a in enumerate(one):
+        yield polynomials
+        more = [arb_poly([]) for _ in range(len(polynomials) + len(ends) - 1)]
+        for i, a in enumerate(polynomials):
             for j, b in enumerate(ends):
                 more[i + j] += a * b
-        one = more
+        polynomials = more
 
 
 def _sticks(d: arb, first: int, end: int) -> list[arb]:

@@ -123,13 +123,18 @@ class Rule:
         """Whether every branch has nodes of its kind, from its start on, and cells within its ends."""
         if len(branches) != len(self.branches):
             return False
-        return all(_fits(one, each) for one, each in zip(branches, self.branches, strict=True))
+        return all(
+            _fits(stated, each) for stated, each in zip(branches, self.branches, strict=True)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The rule as JSON values; `dataclasses.asdict` would take a tenth of a proof."""
         branches = [
-            {"nodes": dict(vars(one.nodes)), "cells": [dict(vars(grid)) for grid in one.cells]}
-            for one in self.branches
+            {
+                "nodes": dict(vars(branch.nodes)),
+                "cells": [dict(vars(grid)) for grid in branch.cells],
+            }
+            for branch in self.branches
         ]
         damped = [dict(vars(grid)) for grid in self.damped]
         return {"branches": branches, "lift": self.lift, "damped": damped}

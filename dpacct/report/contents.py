@@ -36,7 +36,7 @@ _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
 
 
 def answers(
-    plan: Node, delta: Fraction, method: str, known: Answer | None
+    plan: Node, delta: Fraction, method: str, answered: Answer | None
 ) -> tuple[Answer, tuple[Answer, ...]]:
     """(the guarantee, what other methods say); `known` is the guarantee where the caller has it.
 
@@ -55,7 +55,7 @@ def answers(
             raise Unreachable(*pure.notes, argument="delta")
         return must_bound(pure), ()
     asked = None if method == "auto" else plan.epsilon(delta=delta, method=method)
-    guarantee = asked if known is None else known
+    guarantee = asked if answered is None else answered
     if guarantee is None or not is_bound(guarantee):
         guarantee = plan.epsilon(delta)
     others = [] if asked is None or asked is guarantee else [asked]

@@ -35,9 +35,11 @@ class HeldSample:
 
     def __call__(self, node: Node) -> Node:
         """What runs on the sample; a plan, once here."""
-        given: object = node
-        if not isinstance(given, Node):
-            message = f"a sample must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
+        anything: object = node
+        if not isinstance(anything, Node):
+            message = (
+                f"a sample must be given a plan such as Gaussian(sigma=1), got {shown(anything)}"
+            )
             raise InvalidArgument(message, argument="plan")
         if self.name in names_within(node):
             message = (
@@ -60,8 +62,8 @@ class OnHeld(Leaf, kind="held"):
         if not isinstance(self.name, str) or not self.name:
             message = f"name of a sample must be text that is not empty, got {shown(self.name)}"
             raise InvalidArgument(message, argument="name")
-        own = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
-        know(self, self.node.facts.join(own).above())
+        facts = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
+        know(self, self.node.facts.join(facts).above())
 
     def together(
         self, gathered: tuple[tuple[Leaf, int], ...], node: Node
@@ -133,4 +135,6 @@ def _scopes(node: Node) -> tuple[set[str], set[str]]:
     if isinstance(node, OnSample):
         return set(), names_within(node.node)
     parts = [_scopes(part) for part in _parts(node)]
-    return set().union(*(here for here, _ in parts)), set().union(*(inside for _, inside in parts))
+    return set().union(*(outside for outside, _ in parts)), set().union(
+        *(inside for _, inside in parts)
+    )

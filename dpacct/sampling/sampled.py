@@ -68,10 +68,10 @@ class Sampler(Record, ABC):
 
     def __call__(self, node: Node) -> Node:
         """The plan on a sample that is drawn once, and held while all of it runs."""
-        given: object = node
-        if not isinstance(given, Node):
+        anything: object = node
+        if not isinstance(anything, Node):
             message = (
-                f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(given)}"
+                f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(anything)}"
             )
             raise InvalidArgument(message, argument="plan")
         return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)
@@ -133,8 +133,8 @@ class OnSample(Node):
             message = f"a group of {inner.group} is in no sample as a whole: make the group of the samples"
             raise Unsupported(message, argument="plan")
         total = inner.total if self.sampler.rate == 1 else 1
-        own = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
-        know(self, inner._replace(total=total).join(own).above())
+        facts = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
+        know(self, inner._replace(total=total).join(facts).above())
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -146,8 +146,8 @@ class OnSample(Node):
 
     def fields(self) -> Fields:
         """The sampler's parameters, and what runs on the sample."""
-        given = {name: text(value) for name, value in self.sampler.given.items()}
-        return {**given, "of": nested(self.node)}
+        settings = {name: text(value) for name, value in self.sampler.given.items()}
+        return {**settings, "of": nested(self.node)}
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Node:

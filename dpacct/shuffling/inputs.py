@@ -86,8 +86,8 @@ class Inputs:
         while first.size:
             spent += first.size
             low, high = Tilted(self.eps0, epsilon, others - (last - first), first).ends()
-            one = first == last
-            done = one | (high <= max(lower, float(low[one].max(initial=-math.inf))) + _TIGHT)
+            single = first == last
+            done = single | (high <= max(lower, float(low[single].max(initial=-math.inf))) + _TIGHT)
             at = int(np.argmax(high))
             ends = np.array([first[at], last[at]])
             tried = self._each(epsilon, ends)

@@ -186,11 +186,11 @@ def compare(shuffle: Shuffle, **asked: Any) -> list[Answer]:
 
     The smallest comes first.
     """
-    known = [name for name in ("delta", "epsilon") if asked.get(name) is not None]
-    if len(known) != 1:
+    stated = [name for name in ("delta", "epsilon") if asked.get(name) is not None]
+    if len(stated) != 1:
         return []
-    quantity = "epsilon" if known == ["delta"] else "delta"
-    question = Question.of(shuffle, quantity, asked[known[0]], asked.get("adjacency"))
+    quantity = "epsilon" if stated == ["delta"] else "delta"
+    question = Question.of(shuffle, quantity, asked[stated[0]], asked.get("adjacency"))
     results = []
     for bound in upper_bounds(shuffle):
         started = time.perf_counter()

@@ -222,11 +222,11 @@ class Row:
         return [self.code, self.error] if self.code else [0, list(self.cells)]
 
     @classmethod
-    def from_list(cls, told: list[object]) -> Row:
+    def from_list(cls, fields: list[object]) -> Row:
         """The row that `to_list` wrote; raises `ValueError` for anything else."""
-        if len(told) != 2 or not isinstance(told[0], int):
+        if len(fields) != 2 or not isinstance(fields[0], int):
             raise ValueError("not a row")
-        code, rest = told[0], told[1]
+        code, rest = fields[0], fields[1]
         if code and isinstance(rest, str):
             return cls(error=rest, code=int(code))
         if code == 0 and isinstance(rest, list):

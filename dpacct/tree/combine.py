@@ -109,8 +109,8 @@ class Under(Node, kind="under"):
 
     def __post_init__(self) -> None:
         """Refuse a second, different declaration."""
-        own = Facts(0, 0, self.adjacency, None, self.whose)
-        know(self, self.node.facts.join(own).above())
+        declared = Facts(0, 0, self.adjacency, None, self.whose)
+        know(self, self.node.facts.join(declared).above())
 
     def gather(self) -> Mapping[Leaf, int]:
         """Those of the plan inside."""

@@ -13,12 +13,12 @@ MAX_DEPTH = 120
 _Word = TypeVar("_Word", Adjacency, Unit)
 
 
-def _agree(name: str, one: _Word | None, other: _Word | None) -> _Word | None:
+def _agree(name: str, first: _Word | None, second: _Word | None) -> _Word | None:
     """The one value that both allow."""
-    if one is not None and other is not None and one is not other:
-        message = f"{name} must be the same throughout a plan, got both {one} and {other}"
+    if first is not None and second is not None and first is not second:
+        message = f"{name} must be the same throughout a plan, got both {first} and {second}"
         raise InvalidArgument(message, argument=name)
-    return one if other is None else other
+    return first if second is None else second
 
 
 class Facts(NamedTuple):

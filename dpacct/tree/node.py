@@ -89,8 +89,8 @@ class Node(ABC):
 
         word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")
         whose = Unit.parse(unit, argument="unit") if unit else None
-        known = self.facts
-        if word in (None, known.declared) and whose in (None, known.unit):
+        facts = self.facts
+        if word in (None, facts.declared) and whose in (None, facts.unit):
             return self
         return Under(self, word, whose)
 
@@ -360,11 +360,11 @@ def resolve_adjacency(node: Node, adjacency: Adjacency | str | None = None) -> A
 
     Raises `InvalidArgument` if the plan declares another one, or its sampling fixes another one.
     """
-    known = node.facts
+    facts = node.facts
     if adjacency is None:
-        return known.declared or known.fixed or Adjacency.ADD_REMOVE
+        return facts.declared or facts.fixed or Adjacency.ADD_REMOVE
     asked = Adjacency.parse(adjacency, argument="adjacency")
-    for needed, why in ((known.declared, "the plan declares"), (known.fixed, "its sampling needs")):
+    for needed, why in ((facts.declared, "the plan declares"), (facts.fixed, "its sampling needs")):
         if needed is not None and needed is not asked:
             message = f"adjacency must be {needed}, which {why}, got {asked}"
             raise InvalidArgument(message, argument="adjacency")

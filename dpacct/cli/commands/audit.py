@@ -130,20 +130,20 @@ def _thresholds(said: str) -> str | list[float]:
         return said
 
 
-def _lines(found: Found) -> Iterator[str]:
+def _lines(audit: Found) -> Iterator[str]:
     """The first screen."""
     from dpacct.cli.screens import KNOWN, aligned, labelled, protected
     from dpacct.declare.rounding import rounded
 
-    ins, outs = found.scores.sizes
-    proven, sure = found.proven, f"{100 * found.confidence:g} %"
-    head = f"epsilon is at least {rounded(found.epsilon, 'down', 4)} with {sure} confidence"
+    ins, outs = audit.scores.sizes
+    proven, sure = audit.proven, f"{100 * audit.confidence:g} %"
+    head = f"epsilon is at least {rounded(audit.epsilon, 'down', 4)} with {sure} confidence"
     if proven is not None:
         most = rounded(float(proven), "up", 4)
         head += f", and at most {most} ({KNOWN[proven.strength]})"
-    yield f"{head}    at delta {rounded(found.delta, 'nearest', 6)}"
-    where = "one run" if found.design == "one-run" else "independent runs"
-    yield f"  {ins + outs} canaries of {where}, {ins} included; thresholds: {found.thresholds}"
+    yield f"{head}    at delta {rounded(audit.delta, 'nearest', 6)}"
+    where = "one run" if audit.design == "one-run" else "independent runs"
+    yield f"  {ins + outs} canaries of {where}, {ins} included; thresholds: {audit.thresholds}"
     means = {
         "confidence": f"holds with {sure} confidence",
         "credible": f"{sure} credible: a posterior's, no confidence",
@@ -156,16 +156,16 @@ def _lines(found: Found) -> Iterator[str]:
             "" if bound.mu is None else f">= {rounded(bound.mu, 'down', 4)}",
             means[bound.kind] + ("" if bound.general or not bound.mu else ", for Gaussian curves"),
         )
-        for bound in found.bounds
+        for bound in audit.bounds
     ]
     yield from aligned(("method", "epsilon", "mu", "what it is"), rows)
-    if found.p_value is not None:
-        chance = rounded(found.p_value, "up", 4)
+    if audit.p_value is not None:
+        chance = rounded(audit.p_value, "up", 4)
         yield f"  chance of so many right guesses by the plan's trade-off curve: at most {chance}"
     if proven is not None:
         yield from labelled("protects", [protected(proven)])
-    premises = dict.fromkeys(each.text for bound in found.bounds for each in bound.assumptions)
+    premises = dict.fromkeys(each.text for bound in audit.bounds for each in bound.assumptions)
     yield from labelled("assumes", [*premises])
-    yield from labelled("ALARM", [f"an attack above the bound: {each}" for each in found.findings])
-    if found.plan is not None and not found.alarm:
+    yield from labelled("ALARM", [f"an attack above the bound: {each}" for each in audit.findings])
+    if audit.plan is not None and not audit.alarm:
         yield "  no contradiction was found; that proves nothing"

@@ -160,12 +160,12 @@ def below(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
     return through([a for a, _ in lowest], [b for _, b in lowest])
 
 
-def _one_way(one: Floats, other: Floats, epsilons: Floats) -> Floats:
+def _one_way(first: Floats, second: Floats, epsilons: Floats) -> Floats:
     """sum (one - e^epsilon other)_+, exactly 0 from the largest loss on, where none is infinite."""
-    values = np.array([np.maximum(one - t * other, 0.0).sum() for t in np.exp(epsilons)])
-    held = one > 0.0
-    if (other[held] > 0.0).all():
-        top = float((np.log(one[held]) - np.log(other[held])).max())
+    values = np.array([np.maximum(first - t * second, 0.0).sum() for t in np.exp(epsilons)])
+    held = first > 0.0
+    if (second[held] > 0.0).all():
+        top = float((np.log(first[held]) - np.log(second[held])).max())
         values[epsilons >= top * (1.0 - 1e-15)] = 0.0
     return values
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dpacct.auditing.audit import Audit
 
 
-def audit_chart(found: Audit) -> Chart:
+def audit_chart(audit: Audit) -> Chart:
     """The rates of all thresholds, the curve that holds with confidence, and what is proven impossible.
 
     The curve with confidence is the upper edge of what is left: the line through the points of two
@@ -23,25 +23,25 @@ def audit_chart(found: Audit) -> Chart:
     from scipy.special import ndtr, ndtri
 
     alphas = np.linspace(0.0, 1.0, 201)
-    thresholds = np.unique(np.quantile(found.scores.values, alphas, method="lower"))
-    ins, outs = found.scores.sizes
-    positives, negatives = found.scores.errors(thresholds)
+    thresholds = np.unique(np.quantile(audit.scores.values, alphas, method="lower"))
+    ins, outs = audit.scores.sizes
+    positives, negatives = audit.scores.errors(thresholds)
     reached_at = np.concatenate(([1.0], np.array(positives) / outs))[::-1]
     reached = np.concatenate(([0.0], np.array(negatives) / ins))[::-1]
     lines = [
         Line("reached", "these scores", np.interp(alphas, reached_at, reached), Strength.ESTIMATE)
     ]
-    if found.points:
-        corners = knots.hull(sorted({(0.0, 1.0), (1.0, 0.0), *found.points}))
+    if audit.points:
+        corners = knots.hull(sorted({(0.0, 1.0), (1.0, 0.0), *audit.points}))
         x, y = zip(*corners, strict=True)
         name = "the truth: on or below, with confidence"
         lines.append(Line("shown", name, np.interp(alphas, x, y), Strength.BOUND))
-    for mu in [bound.mu for bound in found.bounds if bound.mu and not found.points]:
+    for mu in [bound.mu for bound in audit.bounds if bound.mu and not audit.points]:
         name = f"mu = {mu:.3g}, the largest refuted"
         lines.append(Line("shown", name, ndtr(-ndtri(alphas) - mu), Strength.BOUND))
     bands: tuple[Band, ...] = ()
-    if found.curve is not None:
-        least = np.array([found.curve.at(1.0 - alpha) for alpha in alphas.tolist()])
+    if audit.curve is not None:
+        least = np.array([audit.curve.at(1.0 - alpha) for alpha in alphas.tolist()])
         lines.append(
             Line("proven", "no attack gets below (the plan)", least, Strength.BOUND, "exact")
         )
@@ -52,12 +52,12 @@ def audit_chart(found: Audit) -> Chart:
         Axis("beta", "false negative rate (type II error, β)"),
         alphas,
         tuple(lines),
-        f"The scores show an epsilon of at least {found.epsilon:.4g} at delta {found.delta:g}"
-        + ("" if found.proven is None else f"; proven: at most {float(found.proven):.4g}"),
-        "" if found.plan is None else str(found.plan),
-        str(found.adjacency or "not stated"),
-        facts=(f"confidence {found.confidence:g}", found.design),
+        f"The scores show an epsilon of at least {audit.epsilon:.4g} at delta {audit.delta:g}"
+        + ("" if audit.proven is None else f"; proven: at most {float(audit.proven):.4g}"),
+        "" if audit.plan is None else str(audit.plan),
+        str(audit.adjacency or "not stated"),
+        facts=(f"confidence {audit.confidence:g}", audit.design),
         bands=bands,
-        saved=None if found.plan is None else found.plan.to_dict(),
+        saved=None if audit.plan is None else audit.plan.to_dict(),
         square=True,
     )

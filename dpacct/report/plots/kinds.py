@@ -207,7 +207,7 @@ def rdp(
             title += f", {compared_to(best / exact - 1)} the exact {up(exact)}"
             levels.append(Level(exact, f"exact epsilon {up(exact)}"))
     inside = points[0] <= order <= points[-1]
-    given = f"epsilon it gives at {of_delta}"
+    label = f"epsilon it gives at {of_delta}"
     return _chart(
         "rdp",
         plan,
@@ -216,7 +216,7 @@ def rdp(
         points,
         (
             Line("epsilon", "Rényi divergence", curve, Strength.CONVERGED, "exact"),
-            Line("epsilon_at_delta", given, converted, Strength.BOUND, "rdp"),
+            Line("epsilon_at_delta", label, converted, Strength.BOUND, "rdp"),
         ),
         title,
         marks=(Mark(order, best, f"order {near(order, 3)}", (-8, 48)),) if inside else (),

@@ -113,9 +113,11 @@ def _weaker(plan: Plan, factor: float, client: int) -> Plan:
         return plan
     if not plan.records:
         return replace(plan, noise={**plan.noise, UPDATE: less(plan.noise[UPDATE])})
-    own = plan.records[client]
-    weak = replace(own, noise=less(own.noise), epsilon=None)  # takes part as if it were not weak
-    cohort = replace(plan.cohort, rounds=own.rounds(plan.cohort.rounds))
+    records = plan.records[client]
+    weak = replace(
+        records, noise=less(records.noise), epsilon=None
+    )  # takes part as if it were not weak
+    cohort = replace(plan.cohort, rounds=records.rounds(plan.cohort.rounds))
     return replace(plan, cohort=cohort, records={client: weak})
 
 

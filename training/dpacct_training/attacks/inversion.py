@@ -159,7 +159,7 @@ def _taking_part(target: Target) -> Target:
 def _without_noise(target: Target) -> Target:
     plan = target.prepared.plan
     noise = {name: each.without() for name, each in plan.noise.items()}
-    records = {c: replace(own, noise=own.noise.without()) for c, own in plan.records.items()}
+    records = {c: replace(held, noise=held.noise.without()) for c, held in plan.records.items()}
     return _changed(target, replace(plan, noise=noise, records=records))
 
 
