@@ -30,6 +30,7 @@ NOT_WHOLE = (1.5, 2.0, "2.5", Fraction(7, 2))
 NOT_WORDS = ("", "junk", 1, math.nan, "poison ", "remove")
 
 RANGES = {
+    "(-inf, inf)": "from to",
     "(0, 1)": "advantage baseline confidence delta fpr prior rate",
     "(0, 1]": "client_rate rate sample_rate share",
     "(0, 500]": "eps0",
@@ -55,9 +56,9 @@ RANGES = {
     "whole, [1, 10000]": "sensitivity",
     "whole, [1, 1000]": "records",
     "whole, [1, 1024]": "jobs",
-    "whole, [1, 1e18]": "batch_size dataset_size neighbours queries",
+    "whole, [1, 1e18]": "batch_size dataset_size queries",
     "whole, [2, 1000000000]": "clients k",
-    "whole, [2, 1000000]": "bins",
+    "whole, [2, 1000000]": "bins points",
     "whole, [2, 100000]": "points",
     "whole, [3, 300]": "digits",
 }
