@@ -234,10 +234,16 @@ def tradeoff(
     node: Node, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
 ) -> float | NDArray[np.floating[Any]]:
     """See `Node.tradeoff`."""
-    from dpacct.compose.tradeoff import MANY, curve
-
     array = _checked("alpha", alpha, Real(0, 1, "both"))
     plan = Composition(node, resolve_adjacency(node, adjacency))
+    values = curve_of(plan, array.ravel()).reshape(array.shape)
+    return float(values) if values.ndim == 0 else values
+
+
+def curve_of(plan: Composition, alpha: Floats) -> Floats:
+    """The trade-off function at alphas in [0, 1], from below."""
+    from dpacct.compose.tradeoff import MANY, curve
+
     about: dict[str, Any] = {"finite_mass": 1.0, "scale": 1.0, "kinked": False}
     if not plan.renyi_only:
         about = {
@@ -246,11 +252,9 @@ def tradeoff(
             "kinked": all(direction.kinked for direction in plan.upper),
             "largest": [direction.largest for direction in plan.upper],
         }
-    faint = _UNSEEN + math.log(float(array[array > 0.0].min(initial=1.0)))
-    tolerance = _CURVE_TOLERANCE if array.size > MANY else 0.0  # few are read one by one
-    values = curve(lambda e: log_profile(plan, e, tolerance, faint), array.ravel(), **about)
-    values = values.reshape(array.shape)
-    return float(values) if values.ndim == 0 else values
+    faint = _UNSEEN + math.log(float(alpha[alpha > 0.0].min(initial=1.0)))
+    tolerance = _CURVE_TOLERANCE if alpha.size > MANY else 0.0  # few are read one by one
+    return curve(lambda e: log_profile(plan, e, tolerance, faint), alpha, **about)
 
 
 def compare(

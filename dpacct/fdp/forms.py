@@ -6,13 +6,13 @@ Each is a lower bound as far as its parts are.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpacct.compose.tradeoff import curve
 from dpacct.declare.domain import EPSILON, POSITIVE
 from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating[Any]]
     Read = Callable[[Floats], Floats]
 
-# intervals that are refined at a time
-_MOST = 100
 # relative, of an upper end of delta that supports a curve
 _TOLERANCE = 1e-6
 # what rounding may add to a probability near 1
@@ -48,6 +46,7 @@ _GRID = np.unique(
     )
 )
 # log growth at which profiles are compared where their corners are not known
+_FARTHEST = 700.0
 _EPSILONS = np.concatenate(([0.0], np.geomspace(1e-5, 60.0, 900)))
 
 
@@ -229,65 +228,32 @@ def grouped(curve: TradeOff, size: int) -> TradeOff:
 # -- by profiles ----------------------------------------------------------------------------------
 
 
-def lines(epsilons: Floats, deltas: Floats, alpha: Floats) -> Floats:
-    """For each (alpha, epsilon) the higher of the two supporting lines (Dong, Roth, Su, eq. 3)."""
-    room = 1.0 - deltas
-    steep = room - np.multiply.outer(alpha, np.exp(epsilons))
-    return np.asarray(np.maximum(steep, (room - alpha[:, None]) * np.exp(-epsilons)))
-
-
 def _by_points(function: TradeOff) -> Node:
     """A plan of one release: the chords between points lie above a convex profile, the safe side."""
     deltas = np.clip(function._profile(_EPSILONS), 0.0, 1.0)
     return Custom(profile=[*zip(_EPSILONS.tolist(), deltas.tolist(), strict=True)])
 
 
-class ByProfile(TradeOff):
-    """Known by delta at epsilons >= 0; the function is the upper edge of the lines that it gives."""
-
-    first = 200  # epsilons to begin with
-
-    @abstractmethod
-    def _above(self, epsilons: Floats) -> Floats:
-        """Upper ends of delta at epsilons >= 0."""
-
-    def _profile(self, epsilons: Floats) -> Floats:
-        return mirrored(self._above, epsilons)
-
-    @cached_property
-    def _seen(self) -> tuple[Floats, Floats]:
-        """Epsilons asked so far, rising, and delta there."""
-        top = 0.5
-        while top < 500.0 and float(self._above(np.array([top]))[0]) > 1e-9:
-            top *= 1.4
-        epsilons = np.concatenate(([0.0], top * np.geomspace(1e-3, 1.0, self.first)))
-        return epsilons, self._above(epsilons)
-
-    def _values(self, alpha: Floats) -> Floats:
-        """The upper edge, with more lines where they support f at these alphas."""
-        epsilons, deltas = self._seen
-        for _ in range(5):
-            best = lines(epsilons, deltas, alpha).argmax(axis=1)
-            near = np.unique(np.clip(np.concatenate((best - 1, best)), 0, epsilons.size - 2))
-            if near.size > _MOST:
-                break
-            finer = np.setdiff1d(0.5 * (epsilons[near] + epsilons[near + 1]), epsilons)
-            epsilons = np.concatenate((epsilons, finer))
-            deltas = np.concatenate((deltas, self._above(finer)))
-            order = np.argsort(epsilons)
-            epsilons, deltas = epsilons[order], deltas[order]
-        self.__dict__["_seen"] = epsilons, deltas
-        return np.asarray(lines(epsilons, deltas, alpha).max(axis=1))
-
-
-class Combined(ByProfile):
+class Combined(TradeOff):
     """By the profiles of others: `above` at epsilons >= 0, and nothing from `largest` on."""
 
     def __init__(self, above: Read, largest: float) -> None:
-        self._read, self._end = above, largest
+        self._above, self._end = above, largest
 
-    def _above(self, epsilons: Floats) -> Floats:
-        return self._read(epsilons)
+    def _values(self, alpha: Floats) -> Floats:
+        """The upper edge of the lines that delta gives."""
+
+        def log_profile(epsilons: Floats) -> Floats:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(self._above(epsilons)))
+
+        kept = 1.0 - float(self._above(np.array([_FARTHEST]))[0])
+        return curve(
+            log_profile, alpha, finite_mass=kept, scale=1.0, kinked=False, largest=[self._end]
+        )
+
+    def _profile(self, epsilons: Floats) -> Floats:
+        return mirrored(self._above, epsilons)
 
     def _largest(self) -> float:
         return self._end
@@ -333,10 +299,8 @@ class Larger(TradeOff):
         return _by_points(self)
 
 
-class PlanTradeOff(ByProfile):
-    """What the engine says about a plan."""
-
-    first = 60  # each costs the engine milliseconds
+class PlanTradeOff(TradeOff):
+    """What the engine says about a plan, which is composed once."""
 
     def __init__(self, plan: Node, adjacency: str | None = None) -> None:
         from dpacct.compose.composition import Composition
@@ -350,10 +314,17 @@ class PlanTradeOff(ByProfile):
         self.adjacency: Adjacency = resolve_adjacency(plan, adjacency)
         self._composed = Composition(plan, self.adjacency)
 
-    def _above(self, epsilons: Floats) -> Floats:
-        from dpacct.compose.questions import log_profile as of_plan
+    def _values(self, alpha: Floats) -> Floats:
+        from dpacct.compose.questions import curve_of
 
-        return np.asarray(np.exp(of_plan(self._composed, epsilons, _TOLERANCE)) * (1.0 + 1e-12))
+        return curve_of(self._composed, alpha)
+
+    def _profile(self, epsilons: Floats) -> Floats:
+        from dpacct.compose.questions import log_profile
+
+        return mirrored(
+            lambda at: np.exp(log_profile(self._composed, at, _TOLERANCE)) * (1.0 + 1e-12), epsilons
+        )
 
     def _largest(self) -> float:
         if self._composed.renyi_only:

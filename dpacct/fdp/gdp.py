@@ -20,7 +20,7 @@ from dpacct.answer import Answer
 from dpacct.declare.domain import Real
 from dpacct.declare.number import Number
 from dpacct.errors import Unsupported
-from dpacct.fdp.forms import GaussianTradeOff, lines
+from dpacct.fdp.forms import GaussianTradeOff
 from dpacct.fdp.tradeoff import TradeOff
 from dpacct.pld.roots import first_miss, halved
 from dpacct.vocabulary import Side, Strength
@@ -161,10 +161,14 @@ def regret(epsilons: Floats, deltas: Floats, mu: float) -> float:
     """
     gaussian = GaussianTradeOff(mu)
     alphas = np.concatenate((np.geomspace(1e-9, 0.05, 60), np.linspace(0.05, 0.99, 120)))
-    below = gaussian._values(alphas)
+    below, growth = gaussian._values(alphas), np.exp(epsilons)
 
     def f(at: Floats) -> Floats:
-        edge: Floats = lines(epsilons, deltas, at).max(axis=1)
+        # Dong, Roth, Su, eq. 3
+        room = 1.0 - deltas
+        steep = room - np.multiply.outer(at, growth)
+        flat = (room - at[:, None]) / growth
+        edge: Floats = np.maximum(steep, flat).max(axis=1)
         return np.maximum(edge, 0.0)
 
     low, high = np.zeros(alphas.shape), np.minimum(1.0 - alphas, 0.5)
