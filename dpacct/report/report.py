@@ -212,15 +212,13 @@ class Report:
 
     def to_yaml(self) -> str:
         """A draft card for the registry of differential privacy deployments, as YAML."""
-        from dpacct.report.card import card
-        from dpacct.report.yaml import dump
+        from dpacct.report.card import card, dump
 
         return dump(*card(self))
 
     def to_bibtex(self) -> str:
         """The works that the report cites."""
-        from dpacct.report.sources import works
-        from dpacct.report.works import bibliography
+        from dpacct.report.sources import bibliography, works
 
         return bibliography(works(self.sources)) + "\n"
 

@@ -12,8 +12,7 @@ import dpacct as dp
 from dpacct.compose.routes import OFFERED, ROUTES
 from dpacct.errors import Unsupported
 from dpacct.papers.registry import get, ids, papers
-from dpacct.report.sources import source
-from dpacct.report.works import all_works, bibliography, find, itself, latex, of_paper
+from dpacct.report.sources import all_works, bibliography, find, itself, latex, of_paper, source
 from tests.cli.runner import run
 from tests.report.plans import EXAMPLE, OPAQUE, example
 from tests.structure.project import ROOT

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.report.about import ACCESS, PRODUCTS, RELEASES, SECTORS, SETTINGS, SOURCES, About
-from dpacct.report.yaml import dump
+from dpacct.report.card import dump
 from tests.report.plans import DELTA, ONE, OPAQUE, example, report, tables
 from tests.report.registry_schema import SCHEMA, complaints
 

@@ -42,8 +42,7 @@ class Cite(Command):
 
     def answer(self) -> Result:
         """Find the sources."""
-        from dpacct.report.sources import merged, works
-        from dpacct.report.works import bibliography, entry, itself
+        from dpacct.report.sources import bibliography, entry, itself, merged, works
 
         sources = merged(source for word in self.words for source in _sources(word))
         cited = sorted(works(sources), key=lambda work: work.key)
@@ -87,8 +86,7 @@ def _sources(word: str) -> list[Source]:
     """What one argument cites."""
     from dpacct.compose.routes import OFFERED
     from dpacct.papers.registry import UnknownName, ids, named, papers
-    from dpacct.report.sources import Source, of_answer, of_theorem
-    from dpacct.report.works import of_paper
+    from dpacct.report.sources import Source, of_answer, of_paper, of_theorem
 
     if word == "-" or word.lower().endswith(_SUFFIXES):
         return _plan(word)
