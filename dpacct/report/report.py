@@ -32,7 +32,7 @@ _DECLARE = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Report:
     """What a plan guarantees, how well that is known, on what it rests and what it does not cover.
 
@@ -149,6 +149,16 @@ class Report:
             return ()
         violations = [f"{row.text} ({row.evidence}); so {row.effect}." for row in wrong]
         return (caveat(len(wrong)), *(f"Violated: {violation}" for violation in violations))
+
+    def __repr__(self) -> str:
+        return f"<Report: {' '.join((*self.warnings, self.statement))}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the sentence, below what is violated."""
+        from html import escape
+
+        said = [f"<b>{escape(warning)}</b>" for warning in self.warnings]
+        return "".join(f"<p>{line}</p>" for line in (*said, escape(self.statement)))
 
     def document(self) -> ReportDocument:
         """The report as sections, for text, Markdown and HTML."""

@@ -214,3 +214,9 @@ def test_an_interval_holds_its_answer(lower: float, width: float) -> None:
         result.strip("[]").split(", ") if "[" in result else [result.removeprefix("exactly ")] * 2
     )
     assert Decimal(ends[0]) <= Decimal(repr(lower)) and Decimal(repr(upper)) <= Decimal(ends[1])
+
+
+def test_a_notebook_shows_the_sentence() -> None:
+    result = report()
+    assert repr(result) == f"<Report: {result.statement}>"
+    assert result._repr_html_().startswith("<p>Releasing all outputs of the plan is (")
