@@ -113,31 +113,29 @@ def describe(error: BaseException) -> Failure:
 
 
 def _usage(error: click.ClickException) -> Failure:
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "dpacct"
-    argument: str | None = None
-    if isinstance(error, click.NoSuchOption):
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    where = "dpacct" if context is None else context.command_path
+    argument, message = None, error.format_message()
+    if isinstance(error, click.NoSuchOption) and context is not None:
         argument = error.option_name
-        options = [] if context is None else options_of(context.command)
-        typed = getattr(context, "command", None)
-        also = typed.known_as if isinstance(typed, DeclaredCommand) else None
-        if isinstance(getattr(context, "command", None), click.Group):
-            message = f"{command} has no option {argument} before the command's name"
-            message += did_you_mean(argument, options)
-        else:
-            message = f"{command} has no option {argument}{did_you_mean(argument, options, also)}"
-            hidden = typed.declared.hidden() if isinstance(typed, DeclaredCommand) else ()
-            if argument.lstrip("-").replace("-", "_") in {*hidden} - {"json"}:
-                message = f"{command} has no option {argument}, which dpacct eps has"
+        message = f"{where} has no option {argument}{_meant(argument, context.command)}"
     elif isinstance(error, click.BadOptionUsage):
-        argument, message = error.option_name, error.format_message()
+        argument = error.option_name
     elif isinstance(error, click.BadParameter):
-        argument, message = option_name(error.param), error.format_message()
-    else:
-        message = error.format_message()
-        if message.startswith("Got "):
-            message = f"{command} got {message.removeprefix('Got ')}"
+        argument = option_name(error.param)
+    elif message.startswith("Got "):
+        message = f"{where} got {message.removeprefix('Got ')}"
     return Failure(ExitStatus.USAGE, "usage", _sentence(message), argument)
+
+
+def _meant(option: str, command: click.Command) -> str:
+    """What to say of an option that a command has not."""
+    listed = [opt for p in command.params if isinstance(p, click.Option) for opt in p.opts]
+    if not isinstance(command, DeclaredCommand):
+        return f" before the command's name{did_you_mean(option, [*listed, '--help'])}"
+    if option.lstrip("-").replace("-", "_") in command.declared.hidden() - {"json"}:
+        return ", which dpacct eps has"
+    return did_you_mean(option, [*listed, "--help"], command.known_as)
 
 
 def _internal(error: BaseException) -> Failure:
@@ -152,12 +150,6 @@ def _internal(error: BaseException) -> Failure:
         f"dpacct failed inside itself ({type(error).__name__}: {text}), which is a bug: please"
         " report this command with the traceback that DPACCT_DEBUG=1 prints.",
     )
-
-
-def options_of(command: click.Command) -> list[str]:
-    """Every spelling of every option of a command, `--help` included."""
-    names = [opt for p in command.params if isinstance(p, click.Option) for opt in p.opts]
-    return [*names, "--help"]
 
 
 def _sentence(message: str) -> str:

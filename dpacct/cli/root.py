@@ -82,19 +82,11 @@ class Root(click.Group):
             )
         return super().resolve_command(ctx, args)
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
         """Run the program and exit with its code; `run` is the same without exiting."""
-        sys.exit(self.run(sys.argv[1:] if args is None else args, **extra))
+        sys.exit(self.run(sys.argv[1:] if args is None else args))
 
-    def run(self, args: Sequence[str], **extra: Any) -> int:
+    def run(self, args: Sequence[str]) -> int:
         """Run one command line; returns the exit code."""
         words = list(args)
         if sys.stdout is None:  # closed by the caller (>&-), who wants no output
@@ -102,7 +94,7 @@ class Root(click.Group):
         made_readable(sys.stdout)
         made_readable(sys.stderr)
         if COMPLETE_VARIABLE in os.environ:  # a shell is asking what could come next
-            self._main_shell_completion(extra, "dpacct", COMPLETE_VARIABLE)
+            self._main_shell_completion({}, "dpacct", COMPLETE_VARIABLE)
         try:
             with warnings.catch_warnings():
                 # A warning is for us to read: to the user it is neither answer nor error, but for
@@ -110,7 +102,7 @@ class Root(click.Group):
                 if os.environ.get("DPACCT_DEBUG") != "1":
                     warnings.simplefilter("ignore")
                 warnings.simplefilter("error", RuntimeWarning)
-                with self.make_context("dpacct", words, **extra) as context:
+                with self.make_context("dpacct", words) as context:
                     self.invoke(context)
             sys.stdout.flush()
         except click.exceptions.Exit as leaving:
