@@ -11,7 +11,7 @@ from typing import Any
 
 from dpacct.declare.domain import did_you_mean
 from dpacct.declare.number import shown
-from dpacct.declare.record import Call, Parameter, Usage
+from dpacct.declare.record import Call, Exclusive, Parameter, Usage
 from dpacct.errors import InvalidArgument
 
 MAX_BYTES = 10_000_000
@@ -147,7 +147,11 @@ def texts(
     spelled = {also: name for name, each in parameters.items() for also in (name, *each.also)}
     spelled |= others or {}
     check_keys(table, spelled, place)
-    typed = {spelled[key]: key for key in table if spelled[key]}
+    typed: dict[str, str] = {}
+    for key in table:
+        if spelled[key] and typed.setdefault(spelled[key], key) != key:
+            message = f"{typed[spelled[key]]} and {key} are one setting; leave one of them out"
+            raise Exclusive(f"{place}: {message}", argument=key)
     with at(place):
         said = {name: as_text(table[key], key) for name, key in typed.items()}
     return said, lambda name: typed.get(name, name)

@@ -89,6 +89,7 @@ def test_nested_steps(compose: Ask) -> None:
         ),
         ("[[step]]\nsigma = 1\nb = 1", "step 1: b is not a parameter of gaussian"),
         ("[[step]]\nmechanism = 'gaussian'\nb = 1", "whose noise is given by sigma or noise"),
+        ("[[step]]\nsigma = 1\nsteps = 2\nrepeat = 3", "steps and repeat are one setting"),
         ("[[step]]\neps0 = 1", "step 1: eps0 needs mechanism, for it is a parameter of"),
         ("[[step]]\nmechanism = 'gauss'", "did you mean gaussian?"),
         (
