@@ -250,23 +250,23 @@ class Direction:
         except _GIVES_UP:
             return None
 
-    def float_epsilon(self, log_target: float) -> tuple[int, float]:
-        """About epsilon at this log delta, where the search starts, behind how doubtful that is.
+    def float_epsilons(self, log_target: float) -> tuple[float, ...]:
+        """Where a search for epsilon at this log delta may start, the likeliest first; perhaps nan.
 
-        0: the fast engine's, or the saddle's of many steps with a closed form, which is cheap to read again.
-        1: the saddle's, between the ends that the engine has. 2: one of these ends.
+        The fast engine's, or the saddle's of many steps with a closed form, which is cheap to read again.
+        Else the saddle's, within the ends that the engine has, and the lower one of these.
         """
         repeated = self.closed and any(count > 1 for _, count in self.laws)
         guess = self._saddle_epsilon(log_target) if repeated else math.nan
         if guess > 0.0:
-            return 0, guess
+            return (guess,)
         solved = self._asked(lambda engine: engine.epsilon(log_target))
         if solved is not None and solved.resolved:
-            return 0, solved.value
+            return (solved.value,)
         guess = self._saddle_epsilon(log_target)
-        if solved is None or solved.lower < guess < solved.upper:
-            return 1, guess
-        return 2, solved.lower if guess <= solved.lower else solved.upper
+        if solved is None:
+            return (guess,)
+        return min(max(guess, solved.lower), solved.upper), solved.lower
 
     def _saddle_epsilon(self, log_target: float) -> float:
         """The epsilon whose own saddle has this log delta, or nan."""
@@ -275,11 +275,6 @@ class Direction:
                 return saddle_for_log_delta(self._float_laws, log_target).saddle_epsilon
         except _GIVES_UP:
             return math.nan
-
-    def float_lower(self, log_target: float) -> float:
-        """The lower end of the fast engine's epsilon; nan where it has none."""
-        solved = self._asked(lambda engine: engine.epsilon(log_target))
-        return math.nan if solved is None else solved.lower
 
     def float_log_delta(self, epsilon: float) -> float:
         """The fast engine's log delta, or nan."""

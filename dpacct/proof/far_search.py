@@ -15,14 +15,13 @@ from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats, log_peak
 
 from .effort import SEARCH, spend
-from .far_draws import Split
+from .far_draws import Split, Window
 from .floats import FloatLaw, FloatLaws, totals
 from .plan import Laws, Step
 from .proofs import FAR
 from .rule import rules_to_json
 from .rules import Wanted
 from .search import Aim, Evidence, Place, propose_rules, searching
-from .window import Window
 
 _WIDTHS = (0.25, 0.15)
 _SHARES = (1.0, 0.94, 0.88, 0.82, 0.76, 0.7, 0.64, 0.58, 0.52, 0.46, 0.4, 0.34, 0.28, 0.22)

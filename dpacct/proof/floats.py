@@ -11,10 +11,10 @@ from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
 from .balls import precision
+from .far_draws import Window, Windowed
 from .law import Branch
 from .plan import Step
 from .rules import View
-from .window import Window, Windowed
 
 _X, _W = np.polynomial.legendre.leggauss(24)
 _NATS = 60.0  # e^-60 of a peak is nothing

@@ -14,10 +14,10 @@ import numpy as np
 from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats
 
+from .far_draws import Window, Windowed
 from .law import Branch, Weight
 from .plan import Step
 from .rule import BranchRule, Grid, LineRule, PanelRule, Rule
-from .window import Window, Windowed
 
 _CELLS = 48
 _FINE_CELLS = 240
@@ -142,8 +142,13 @@ def _line(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
     kept = np.zeros(x.shape, dtype=bool)
     for power in powers:
         value = power * log_r + density
-        hills = _hill_margin(x, power, view.mu) if view.favoured else 0.0
-        kept |= value + hills > value.max() - depth
+        if view.favoured:
+            value_seen = value + _hill_margin(x, power, view.mu)
+        else:  # off the axis |r| >= r cos(y/2), and |r| >= 1 - q, eq. (22)
+            dip = math.log(math.cos(min(0.5 * shift * view.mu, 1.5)))
+            least = math.log1p(-view.rate) if view.rate < 1.0 else -math.inf
+            value_seen = density + power * np.maximum(log_r + dip, least) - 4.0
+        kept |= np.maximum(value, value_seen) > value.max() - depth
     low, high = min(float(x[kept][0]), -1.0), max(float(x[kept][-1]), 1.0)
     if view.far and view.window is not None:
         # left of it the window must fall faster than the noise grows

@@ -21,7 +21,6 @@ from .plan import read_plan
 
 _NEWTON, _MANY = 12, 60
 _MOST_WHOLE = 10**15
-_NEAR = 1e-2  # of an epsilon: no trial lies nearer to the lower end of a bracket
 
 
 @dataclass
@@ -150,34 +149,20 @@ class Plan:
     def _root(
         self, side: str, directions: list[Direction], target: Fraction, width: float
     ) -> Certified:
-        guesses = [_start(direction, target) for direction in directions]
-        doubtful = [guess for doubt, guess in guesses if doubt == 1]
-        sure = max(
-            (guess for doubt, guess in guesses if not doubt), default=min(doubtful, default=0.0)
-        )
-        log_target = ln(target)
-        for k, (doubt, guess) in enumerate(guesses):
-            # one that agrees with a sure one, or whose lower end lies above it, leads as surely
-            near = doubt == 1 and guess < 2.0 * sure
-            if near or (doubt and directions[k].float_lower(log_target) > sure):
-                guesses[k] = 0, guess
-        # the largest comes first; of doubtful ones the least
-        order = sorted(
-            range(len(guesses)),
-            key=lambda k: (guesses[k][0], guesses[k][1] if guesses[k][0] else -guesses[k][1]),
-        )
+        starts = [_starts(direction, target) for direction in directions]
+        order = sorted(range(len(starts)), key=lambda k: -starts[k][0])  # the largest first
         low = high = Fraction(0)
         leader: int | None = None
         decided: dict[int, Fraction] = {}  # direction -> where it was found to meet the target
         for k in order:
             # a clear crossing needs no look at the floor first
-            doubt, guess = guesses[k]
-            if (leader is not None or guess <= 1e-9) and _meets(directions[k], high, target):
+            unclear = leader is not None or starts[k][0] <= 1e-9
+            if unclear and _meets(directions[k], high, target):
                 decided[k] = high
                 continue
             # it is not enough there, so the answer is larger, whatever was guessed
-            first = [float(high)] if doubt and high else []
-            ends = _crossing(directions[k], [*first, max(guess, float(high))], target, width)
+            guesses = [max(guess, float(high)) for guess in starts[k]]
+            ends = _crossing(directions[k], guesses, target, width)
             if ends[1] > high:  # a guess may be larger, and the answer smaller
                 (low, high), leader = ends, k
         bound = exact_text(target)
@@ -194,18 +179,18 @@ class Plan:
         return Certified(low, high, claims)
 
 
-def _start(direction: Direction, target: Fraction) -> tuple[int, float]:
-    """A guess behind its doubt; where floats have none, one by bisection among proven answers."""
-    doubt, guess = direction.float_epsilon(ln(target))
-    if math.isfinite(guess):
-        return doubt, guess
+def _starts(direction: Direction, target: Fraction) -> list[float]:
+    """Guesses, the likeliest first; where floats have none, one by bisection among proven answers."""
+    guesses = [x for x in direction.float_epsilons(ln(target)) if math.isfinite(x)]
+    if guesses:
+        return guesses
     low, high = -30.0, 10.0  # of log10 epsilon
     for _ in range(16):
         middle = (low + high) / 2
         x = Fraction(10.0**middle)
         safe = direction.decide(x, target) if direction.closed else direction.at_most(x, target)
         low, high = (low, middle) if safe else (middle, high)
-    return 0, 10.0**high
+    return [10.0**high]
 
 
 def _meets(direction: Direction, epsilon: Fraction, target: Fraction) -> bool:
@@ -243,16 +228,7 @@ def _crossing_near(
     for _ in range(4):
         fine = min(1e-2, slope * float(x) * width / 8.0) or 1e-2  # at 0 no share of it is wanted
         for _ in range(_MANY if direction.closed else _NEWTON):
-            try:
-                enclosure = direction.enclose(x, fine, log_target)
-            except NotCertified:
-                # where large losses are rare the engine has but a bracket, whose end may be out of reach
-                retreat = direction.float_lower(log_target)
-                if previous is not None or not retreat < float(x) * (1.0 - _NEAR):
-                    raise
-                x = (x + Fraction(retreat)) / 2
-                slope = direction.float_slope(float(x), log_target)
-                continue
+            enclosure = direction.enclose(x, fine, log_target)
             if previous is None:
                 slope = direction.steepness(slope)
             middle = (enclosure.lower + enclosure.upper) / 2

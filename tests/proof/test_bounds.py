@@ -14,8 +14,7 @@ from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
 from dpacct.pld.pair import guarantee
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.law import Law, add, exchange, plain, remove
-from dpacct.proof.less_atoms import LessAtoms
-from dpacct.proof.line import Contour, Line, payoff_peak
+from dpacct.proof.line import Contour, LessAtoms, Line, payoff_peak
 from dpacct.proof.moments import flatness
 from dpacct.proof.plan import Step
 from dpacct.proof.rule import LineRule, Rule

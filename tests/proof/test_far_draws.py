@@ -17,7 +17,7 @@ from dpacct.compose import certified
 from dpacct.proof.balls import precision
 from dpacct.proof.check import check
 from dpacct.proof.choices import Unsound
-from dpacct.proof.far_draws import FarDraws, Split
+from dpacct.proof.far_draws import Draws, FarDraws, Split, Window, given_up
 from dpacct.proof.law import exchange, remove
 from dpacct.proof.line import Contour, Line, prepared
 from dpacct.proof.moments import Moments
@@ -25,7 +25,6 @@ from dpacct.proof.plan import Step
 from dpacct.proof.rule import LineRule, Rule
 from dpacct.proof.rules import Wanted, propose_rule
 from dpacct.proof.search import propose_rules
-from dpacct.proof.window import Draws, Window, given_up
 from dpacct.vocabulary import Strength
 from tests.proof.plans import bare, normal
 

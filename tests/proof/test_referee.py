@@ -33,7 +33,7 @@ def test_most_plans_are_proved() -> None:
     assert sum("lower" in row for row in often) >= 0.99 * len(often)
 
 
-@pytest.mark.parametrize("k", [*range(7, referee.PLANS, 97), 496, 562])
+@pytest.mark.parametrize("k", [*range(7, referee.PLANS, 97), 496, 562, 622, 795])
 def test_a_plan_again(k: int) -> None:
     """The proof is made anew and overlaps the stored one; today's engine is not at odds with it.
 

@@ -12,8 +12,7 @@ from flint import arb
 from dpacct.proof import moments
 from dpacct.proof.balls import precision
 from dpacct.proof.law import add, remove
-from dpacct.proof.less_atoms import LessAtoms
-from dpacct.proof.line import Contour, Line
+from dpacct.proof.line import Contour, LessAtoms, Line
 from dpacct.proof.moments import Moments
 from dpacct.proof.rule import LineRule
 from dpacct.proof.whole import repeated

@@ -17,8 +17,7 @@ from dpacct.pld.pair import guarantee
 from dpacct.proof import between, line, whole
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.law import Branch, Law, add, exchange, remove
-from dpacct.proof.less_atoms import LessAtoms
-from dpacct.proof.line import Contour, Line
+from dpacct.proof.line import Contour, LessAtoms, Line
 from dpacct.proof.moments import Moments
 from dpacct.proof.outcomes import folded, stick
 from dpacct.proof.plan import Step
