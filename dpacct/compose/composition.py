@@ -22,6 +22,7 @@ from dpacct.pld.pair import Moments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
 from dpacct.pld.profile import Profile, Route
 from dpacct.pld.stable import Floats, TooFine
+from dpacct.pld.stack import Stack
 from dpacct.tree import Leaf, Node
 from dpacct.vocabulary import Adjacency
 
@@ -81,6 +82,13 @@ class Direction:
         results = [(source.distribution, n) for source, n in self.sources]
         parts = [(law, n) for law, n in results if law is not None]
         return parts if len(parts) == len(results) else []
+
+    @cached_property
+    def stack(self) -> Stack | None:
+        """All of it as rows of one stack, where every law is some."""
+        stacks = [(law.stacked, n) for law, n in self.parts]
+        known = [(stack, n) for stack, n in stacks if stack is not None]
+        return Stack.joined(known) if known and len(known) == len(stacks) else None
 
     @property
     def has_contour(self) -> bool:

@@ -17,7 +17,7 @@ from dpacct.declare.domain import Real
 from dpacct.declare.number import ln
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable, Unsupported
 from dpacct.mechanisms.gaussian import Gaussian
-from dpacct.pld import brackets, contour, conversions
+from dpacct.pld import brackets, contour, conversions, rows
 from dpacct.pld.budget import MEMORY, WORK
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
@@ -175,6 +175,8 @@ class Lattice(Route):
         """From two grids of losses, of which one says too much and one too little."""
 
         def ask(way: Direction, best: Interval | None) -> Interval | None:
+            if way.stack is not None:
+                return rows.epsilon(way.stack, log_delta)
             if best is not None and (
                 _largest(way) <= best.lower or _below(way, log_delta, best.lower)
             ):
@@ -187,6 +189,8 @@ class Lattice(Route):
         """From two grids of losses, of which one says too much and one too little."""
 
         def ask(way: Direction, best: Interval | None) -> Interval | None:
+            if way.stack is not None:
+                return rows.log_delta(way.stack, epsilon)
             if best is not None and _below(way, best.lower, epsilon):
                 return None
             return brackets.log_delta(sources(way), epsilon, self.width)

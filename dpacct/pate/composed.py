@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.pate import vote_lattice
-from dpacct.pld import contour, conversions
+from dpacct.pld import contour, conversions, rows
 from dpacct.pld.interval import Interval
-from dpacct.pld.outcomes import Outcomes
 from dpacct.pld.stable import Floats
 from dpacct.pld.stack import Stack
 
@@ -140,12 +138,12 @@ class Question:
     """Epsilon at a log delta, or log delta at an epsilon.
 
     `by_moment`: an upper end by a log moment and its tilt. `by_contour`: of loss distributions beside so much
-    P-mass of infinite losses. `by_outcomes`: an upper end by outcomes that dominate. None is below `floor`.
+    P-mass of infinite losses. `by_rows`: of a stack on a lattice, at a tilt. None is below `floor`.
     """
 
     by_moment: Callable[[float, float], float]
     by_contour: Callable[[Sequence[Part], float], Interval]
-    by_outcomes: Callable[[Outcomes], float]
+    by_rows: Callable[[Stack, float, bool], Interval]
     floor: float
 
     def bound(self, log_moment: float, c: float) -> float:
@@ -171,7 +169,7 @@ def of_epsilon(log_delta: float) -> Question:
             max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
         ),
         by_contour,
-        lambda outcomes: vote_lattice.epsilon(outcomes, log_delta),
+        lambda stack, tilt, lower: rows.epsilon(stack, log_delta, tilt, lower=lower),
         0.0,
     )
 
@@ -188,7 +186,7 @@ def of_log_delta(epsilon: float) -> Question:
     return Question(
         lambda log_moment, c: min(conversions.log_delta(log_moment, c, epsilon) + 1e-13, 0.0),
         by_contour,
-        lambda outcomes: outcomes.log_delta(epsilon, upper=True),
+        lambda stack, tilt, lower: rows.log_delta(stack, epsilon, tilt, lower=lower),
         -math.inf,
     )
 
@@ -267,21 +265,14 @@ def _least(side: Neighbours, tilts: list[float], question: Question) -> tuple[fl
 
 
 def _solved(stack: Stack, question: Question, tilt: float, *, lower: bool) -> Interval:
-    """Of one choice of laws: by a contour; of few queries on a lattice, whose error is a finer one's gain."""
+    """Of one choice of laws: by a contour; of few queries on a lattice."""
     queries = float(stack.count.sum())
     if queries == 1.0 or queries > _FEWEST:
         parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
         answer = question.by_contour(parts, stack.infinite)
         if answer.resolved:
             return answer
-    points = vote_lattice.points_for(stack)
-    fine = question.by_outcomes(vote_lattice.compose(stack, tilt, points))
-    if not lower:
-        return Interval(fine, -math.inf, fine)
-    coarse = question.by_outcomes(vote_lattice.compose(stack, tilt, points // 2))
-    if not math.isfinite(fine):
-        return Interval(fine, -math.inf, fine)
-    return Interval(fine, fine - 2.0 * abs(fine - coarse) - 1e-9 * (1.0 + abs(fine)), fine)
+    return question.by_rows(stack, tilt, lower)
 
 
 def hulls(log_p: Floats, log_q: Floats, row: Places, rows: int) -> tuple[Floats, Floats, Floats]:

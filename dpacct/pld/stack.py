@@ -65,6 +65,22 @@ class Stack:
             masses[row, : losses.size] = log_p
         return cls(rows, masses, np.array([law[2] for law in laws]), np.asarray(count, dtype=float))
 
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Stack, float]]) -> Stack:
+        """All of these, each so often."""
+        width = max(stack.rows.shape[1] for stack, _ in parts)
+
+        def padded(table: Floats, value: float) -> Floats:
+            more = ((0, 0), (0, width - table.shape[1]))
+            return np.pad(table, more, constant_values=value)
+
+        return cls(
+            np.concatenate([padded(stack.rows, 0.0) for stack, _ in parts]),
+            np.concatenate([padded(stack.masses, -math.inf) for stack, _ in parts]),
+            np.concatenate([stack.endless for stack, _ in parts]),
+            np.concatenate([n * stack.count for stack, n in parts]),
+        )
+
     @cached_property
     def infinite(self) -> float:
         """P-mass where Q is 0."""

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpacct.pate.composed import hulls, of_epsilon
-from dpacct.pate.vote_lattice import compose, epsilon
 from dpacct.pld import brackets, contour
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
+from dpacct.pld.rows import compose, least
 from dpacct.pld.stack import Stack
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -59,7 +59,7 @@ def test_against_the_general_engine() -> None:
     rows = pairs(2, 8, 0.1)
     ours = laws(rows)
     for delta in (1e-2, 1e-6):
-        answer = epsilon(compose(ours, best_tilt(ours, delta)), math.log(delta))
+        answer = least(compose(ours, best_tilt(ours, delta)), math.log(delta))
         sources = [(Cut(LossDistribution.of_outcomes(np.log(p / q), p)), 1.0) for p, q in rows]
         known = brackets.epsilon(sources, math.log(delta), 1e-4)
         assert known.lower <= answer <= known.upper * (1.0 + 1e-5)
@@ -68,7 +68,7 @@ def test_against_the_general_engine() -> None:
 def test_more_points_are_nearer_and_never_below() -> None:
     ours = laws(pairs(3, 300, 0.02))
     c = best_tilt(ours, 1e-6)
-    results = [epsilon(compose(ours, c, 1 << k), math.log(1e-6)) for k in (13, 14, 15)]
+    results = [least(compose(ours, c, 1 << k), math.log(1e-6)) for k in (13, 14, 15)]
     assert results[0] > results[1] > results[2]
     assert (results[0] - results[1]) / (results[1] - results[2]) == pytest.approx(5.0, abs=1.5)
 
@@ -83,7 +83,7 @@ def test_a_contour_is_what_finer_lattices_come_to(delta: float) -> None:
     again = contour.log_delta([(ours, 1.0)], answer.value)
     assert again.value == pytest.approx(math.log(delta), abs=1e-8)
     excess = [
-        epsilon(compose(ours, tilt, 1 << k), math.log(delta)) - answer.value for k in (13, 14, 15)
+        least(compose(ours, tilt, 1 << k), math.log(delta)) - answer.value for k in (13, 14, 15)
     ]
     assert excess[0] > excess[1] > excess[2] > 0.0
     assert excess[1] / excess[2] == pytest.approx(4.0, abs=1.0)

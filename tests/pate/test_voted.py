@@ -107,6 +107,22 @@ def test_it_is_saved_with_its_votes() -> None:
     assert any("spread its vote" in line for line in answer.basis) and answer.lower < answer.upper
 
 
+@pytest.mark.parametrize("queries", [2, 12])
+def test_votes_that_are_given_twice_are_twice_the_queries(queries: int) -> None:
+    """A plan of nothing but given votes is one stack of rows, however it is written."""
+    made = dp.GNMax(sigma=20, level="agent")
+    rng = np.random.default_rng(7)
+    votes = rng.multinomial(60, [0.6, 0.3, 0.1], queries)
+    once, whole = made.on(votes), made.on(np.concatenate((votes, votes))).epsilon(1e-5)
+    for plan in (once * 2, once + made.on(votes[:1]) + made.on(votes[1:])):
+        answer = plan.epsilon(1e-5)
+        # hulls or divergences, whichever is less for the plan; of one run whichever is for each order
+        assert whole.upper * (1 - 1e-6) <= answer.upper <= 1.05 * whole.upper  # type: ignore[operator]
+        assert answer.lower == pytest.approx(whole.lower, rel=1e-2)
+        back = plan.delta(answer.upper, method="exact")
+        assert back.lower <= 1e-5 * (1 + 1e-3) and back.upper >= 1e-5 * (1 - 1e-2)
+
+
 def test_an_agent_may_leave_where_no_class_has_its_whole_vote() -> None:
     """One voter of three neighbours, a label each: nothing is realised by its leaving, and joining counts."""
     made = dp.GNMax(sigma=4, neighbours=3, level="agent")

@@ -1,28 +1,33 @@
-"""Many different finite laws composed from above, on one lattice: what a few queries' labels cost.
+"""Many different finite laws composed on one lattice: a stack of few rows, which has no contour.
 
 Each loss is split between its two neighbours on a lattice so that its P-mass and its Q-mass stay what they
 are; that gives a pair which dominates (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022), so delta can
 only grow. Masses are tilted by e^{c loss} and multiplied by FFT; what lies above the window is bounded by
 Chernoff and taken for infinite. Each law has a lattice of its own, through its likeliest loss; the spacing is
-common.
+common, and the excess falls with its square: a lattice of half as many points tells how large it is.
 
-Grids (pld/brackets) bracket any composition; they are made for few laws that repeat. Here every query is
+Grids (brackets) bracket any composition; they are made for few laws that repeat. Of a stack every row is
 another law, hence this: one FFT each.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from dpacct.pld.brackets import root
-from dpacct.pld.outcomes import Outcomes
-from dpacct.pld.stable import Floats, quiet
-from dpacct.pld.stack import Stack
+from . import conversions
+from .brackets import root
+from .interval import Interval
+from .outcomes import Outcomes
+from .stable import Floats, quiet
+from .stack import Stack
 
+# points on which splitting losses costs about 1e-4 of epsilon, or much less; of few laws fewer
 _FEW, _POINTS, _MORE_POINTS = 64, 1 << 14, 1 << 15
+_GUESS = 3.0  # of a tilt
 _REACH = 9.0  # standard deviations of the tilted total to each side of its mean
 _NEAREST = 1e-12
 _UNIT = 2.0**-53
@@ -31,16 +36,36 @@ _CHUNK = 64
 Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
-def points_for(laws: Stack) -> int:
-    """Points of a lattice on which splitting losses costs about 1e-4 of epsilon, or much less."""
-    return _POINTS if float(laws.count.sum()) <= _FEW else _MORE_POINTS
-
-
-def epsilon(composed: Outcomes, log_delta: float) -> float:
+def least(composed: Outcomes, log_target: float) -> float:
     """The least epsilon >= 0 at which log delta is at most this, from above; inf where none is."""
-    start, slope = composed.about(log_delta, 0.0)
+    start, slope = composed.about(log_target, 0.0)
     read = partial(composed.log_delta, upper=True)
-    return root(read, log_delta, start, 0.0, slope, _NEAREST, up=True)
+    return root(read, log_target, start, 0.0, slope, _NEAREST, up=True)
+
+
+def epsilon(stack: Stack, log_target: float, tilt: float = 0.0, *, lower: bool = True) -> Interval:
+    """The least epsilon >= 0 at which log delta is at most the target; `tilt`: about the saddle, if known.
+
+    Without `lower` there is no lower end.
+    """
+    c = tilt or stack.best_tilt(lambda m, c: conversions.epsilon(m, c, log_target), _GUESS)
+    return _read(stack, c, lambda composed: least(composed, log_target), lower)
+
+
+def log_delta(stack: Stack, at: float, tilt: float = 0.0, *, lower: bool = True) -> Interval:
+    """log delta at this epsilon."""
+    c = tilt or stack.best_tilt(lambda m, c: conversions.log_delta(m, c, at), _GUESS)
+    return _read(stack, c, lambda composed: composed.log_delta(at, upper=True), lower)
+
+
+def _read(stack: Stack, c: float, above: Callable[[Outcomes], float], lower: bool) -> Interval:
+    points = _POINTS if float(stack.count.sum()) <= _FEW else _MORE_POINTS
+    fine = float(above(compose(stack, c, points)))
+    if not (lower and math.isfinite(fine)):
+        return Interval(fine, -math.inf, fine)
+    coarse = float(above(compose(stack, c, points // 2)))
+    excess = 2.0 * abs(fine - coarse) + 1e-9 * (1.0 + abs(fine))
+    return Interval(fine, fine - excess, fine)
 
 
 @quiet()
