@@ -1,23 +1,171 @@
-"""Where an answer goes: words or JSON on stdout, notes and hints on stderr."""
+"""What a command says and where: an answer on stdout, notes on stderr, an error as a sentence and a code."""
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from dpacct.cli.failure import SCHEMA
+from dpacct.cli.command import DeclaredCommand, option_name
+from dpacct.declare.domain import did_you_mean
 from dpacct.declare.record import Usage
-from dpacct.errors import Unreachable
+from dpacct.errors import DpacctError, Unreachable
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+
+
+class ExitStatus(IntEnum):
+    """Exit codes; scripts may rely on them, since a code never changes its meaning."""
+
+    OK = 0
+    INTERNAL = 1
+    USAGE = 2
+    OUTSIDE_DOMAIN = 3
+    UNREACHABLE = 4
+    COUNTER_EXAMPLE = 5
+    ASSUMPTION_VIOLATED = 6
+    EXTRA_MISSING = 7
+    WITHHELD = 8
+    EVIDENCE_DAMAGED = 9
+    NOT_JUDGED = 10
+    INTERRUPTED = 130  # 128 + SIGINT, the shell's own convention
+    BROKEN_PIPE = 141  # 128 + SIGPIPE: what `cat` and `grep` report in the same place
+
+
+_PLAIN = (
+    dict.fromkeys("─━═", "-")
+    | dict.fromkeys("│┃┤", "|")
+    | dict.fromkeys("├└┌┐┘┼", "+")
+    | dict.fromkeys("●■▲◆▼✚✖•", "*")
+    | {"≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "−": "-", "–": "-", "—": "-", "∞": "inf"}
+    | {"ε": "epsilon", "δ": "delta", "σ": "sigma", "α": "alpha", "β": "beta", "μ": "mu"}
+    | {"✓": "yes", "✗": "no", "…": "...", "’": "'", "é": "e", "ü": "u", "√": "sqrt", "·": "*"}
+)
+
+
+def in_plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for the characters that an encoding lacks; for `codecs.register_error`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in lacking), error.end
+
+
+def made_readable(stream: TextIO | None) -> None:
+    """Let a stream write what its encoding has, and plain text for the rest, and never fail.
+
+    UTF-8 has everything; a pipe on Windows often has cp1252.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        codecs.register_error("dpacct-plain", in_plain)
+        stream.reconfigure(errors="dpacct-plain")
+
+
+def in_utf8(stream: TextIO | None) -> None:
+    """Let a pipe or file take a document whose form asks for UTF-8; a terminal keeps its own."""
+    if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+        stream.reconfigure(encoding="utf-8")
+
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a command gave no answer."""
+
+    status: int
+    kind: str
+    message: str
+    argument: str | None = None
+
+    def to_json(self) -> str:
+        """The error as a JSON object, on one line."""
+        error = {
+            "code": int(self.status),
+            "kind": self.kind,
+            "message": self.message,
+            "argument": self.argument,
+        }
+        return json.dumps({"schema": SCHEMA, "error": error})
+
+    def show(self, *, as_json: bool) -> None:
+        """Print the failure where it belongs: JSON on stdout, a sentence on stderr."""
+        if as_json:
+            click.echo(self.to_json())
+        else:
+            click.echo(f"error: {self.message}", err=True)
+
+
+def describe(error: BaseException) -> Failure:
+    """The failure that an exception amounts to; anything unforeseen is an internal error."""
+    if isinstance(error, DpacctError):
+        return Failure(error.exit_code, error.kind, _sentence(str(error)), error.argument)
+    if isinstance(error, click.ClickException):
+        return _usage(error)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Failure(ExitStatus.INTERRUPTED, "interrupted", "interrupted.")
+    return _internal(error)
+
+
+def _usage(error: click.ClickException) -> Failure:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    where = "dpacct" if context is None else context.command_path
+    argument, message = None, error.format_message()
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        argument = error.option_name
+        message = f"{where} has no option {argument}{_meant(argument, context.command)}"
+    elif isinstance(error, click.BadOptionUsage):
+        argument = error.option_name
+    elif isinstance(error, click.BadParameter):
+        argument = option_name(error.param)
+    elif message.startswith("Got "):
+        message = f"{where} got {message.removeprefix('Got ')}"
+    return Failure(ExitStatus.USAGE, "usage", _sentence(message), argument)
+
+
+def _meant(option: str, command: click.Command) -> str:
+    """What to say of an option that a command has not."""
+    listed = [opt for p in command.params if isinstance(p, click.Option) for opt in p.opts]
+    if not isinstance(command, DeclaredCommand):
+        return f" before the command's name{did_you_mean(option, [*listed, '--help'])}"
+    if option.lstrip("-").replace("-", "_") in command.declared.hidden() - {"json"}:
+        return ", which dpacct eps has"
+    return did_you_mean(option, [*listed, "--help"], command.known_as)
+
+
+def _internal(error: BaseException) -> Failure:
+    if os.environ.get("DPACCT_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    text = " ".join(str(error).split())[:200]
+    return Failure(
+        ExitStatus.INTERNAL,
+        "internal",
+        f"dpacct failed inside itself ({type(error).__name__}: {text}), which is a bug: please"
+        " report this command with the traceback that DPACCT_DEBUG=1 prints.",
+    )
+
+
+def _sentence(message: str) -> str:
+    """One line that ends in a full stop."""
+    line = " ".join(message.split())
+    return line if line.endswith((".", "?", "!")) else line + "."
+
+
+# --- answers
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from typing import Any
 
 import click
 
-from dpacct.cli import commands, failure
+from dpacct.cli import commands, output
 from dpacct.cli.command import Command, DeclaredCommand
-from dpacct.cli.failure import ExitStatus, made_readable
+from dpacct.cli.output import ExitStatus, made_readable
 from dpacct.declare.domain import did_you_mean
 from dpacct.declare.record import Usage
 
@@ -116,7 +116,7 @@ def _fail(error: BaseException, *, as_json: bool) -> int:
     try:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             raise error
-        what = failure.describe(error)
+        what = output.describe(error)
         what.show(as_json=as_json)
         sys.stdout.flush()
     except OSError as refused:
@@ -131,7 +131,7 @@ def _hang_up(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         return ExitStatus.BROKEN_PIPE  # that is no error to talk about
     message = f"cannot write to standard output: {error.strerror}."
-    failure.Failure(ExitStatus.USAGE, "usage", message).show(as_json=False)
+    output.Failure(ExitStatus.USAGE, "usage", message).show(as_json=False)
     return ExitStatus.USAGE
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from dpacct.cli import failure, federated_plan, words
+from dpacct.cli import federated_plan, output, words
 from dpacct.cli.command import DeclaredCommand, File
 from dpacct.cli.output import payload
 from dpacct.cli.root import load, names
@@ -71,7 +71,7 @@ class Asking:
             message = f"dpacct {self.grid.command} ended without an answer."
             return Row(error=message, code=leaving.exit_code)
         except Exception as error:
-            what = failure.describe(error)
+            what = output.describe(error)
             return Row(error=what.message, code=int(what.status))
 
     def body(self, point: tuple[str, ...]) -> Mapping[str, Any]:

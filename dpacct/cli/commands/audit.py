@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.failure import ExitStatus
-from dpacct.cli.output import Result, payload
+from dpacct.cli.output import ExitStatus, Result, payload
 from dpacct.declare.domain import PURE_DELTA, SEED, Real, Text, Word
 from dpacct.declare.number import NotANumber, number
 from dpacct.declare.record import Maybe, Parameter, Several, Usage

@@ -6,8 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.failure import in_utf8
-from dpacct.cli.output import Result, write_file
+from dpacct.cli.output import Result, in_utf8, write_file
 from dpacct.declare.domain import Text, did_you_mean
 from dpacct.declare.number import shown
 from dpacct.declare.record import Maybe, Parameter, Several, Usage

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpacct.answer.shown import safe_number
 from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import Command, File, Group
-from dpacct.cli.federated_text import cell, number, row_json, tables
+from dpacct.cli.federated_plan import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.question import DETAILS, QUIET
 from dpacct.cli.screens import KNOWN, Screen, aligned, leading, of_epsilon, short

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.failure import in_utf8
 from dpacct.cli.federated_plan import MissingKey, read_stated
-from dpacct.cli.output import Result, must_be_finite, write_file
+from dpacct.cli.output import Result, in_utf8, must_be_finite, write_file
 from dpacct.cli.question import METHOD, QUIET
 from dpacct.cli.toml_file import file_name
 from dpacct.cli.words import PlanFile

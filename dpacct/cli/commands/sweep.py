@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.failure import ExitStatus
-from dpacct.cli.output import Result, note, payload
+from dpacct.cli.output import ExitStatus, Result, note, payload
 from dpacct.cli.picture import PICTURES, writable, write
 from dpacct.cli.sweep_file import Asking, files_of, read_sweep
 from dpacct.declare.domain import Integer, Text, Word, did_you_mean

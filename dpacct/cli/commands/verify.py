@@ -12,8 +12,7 @@ import click
 
 from dpacct.cli.command import Command, File, Suggested
 from dpacct.cli.commands.theorems import known_names
-from dpacct.cli.failure import ExitStatus
-from dpacct.cli.output import Result, note
+from dpacct.cli.output import ExitStatus, Result, note
 from dpacct.cli.question import QUIET
 from dpacct.declare.domain import SEED, STEPS
 from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
