@@ -123,14 +123,11 @@ class Direction:
     def log_delta(self, epsilon: float) -> Interval:
         """log delta, by what resolves it."""
         if self.rare is not None:
-            log_delta = self.rare.log_delta(epsilon)
-            if log_delta is not None:
-                return Interval(*log_delta)
-            return self._touched(epsilon, self.rare.log_touched)
+            log_delta = self.rare.question.log_delta(epsilon)
+            return log_delta or self._touched(epsilon, self.rare.log_touched)
         solved = self._finite_log_delta(epsilon)
         if not solved.resolved and self.low_sampling is not None:
-            log_delta = self.low_sampling.log_delta(epsilon)
-            return solved if log_delta is None else Interval(*log_delta)
+            return self.low_sampling.question.log_delta(epsilon) or solved
         if self.log_kept == 0.0:
             return solved
         value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
@@ -155,7 +152,7 @@ class Direction:
     def estimate(self, epsilon: float) -> tuple[float, float]:
         """Saddle-point estimate of log delta, and the tilt it was made at (0 where it needs none)."""
         if self.rare is not None:
-            return self.rare.estimate(epsilon), 0.0
+            return self.rare.question.estimate(epsilon), 0.0
         value, tilt = contour.estimate(self.parts, epsilon, self.tilt)
         return (self._mixed(value) if math.isfinite(value) else value), tilt
 
@@ -183,15 +180,15 @@ class Direction:
 
     def _epsilon(self, log_target: float) -> Interval:
         """For the finite losses."""
-        if self.rare is not None and (rare := self.rare.epsilon(log_target)) is not None:
-            return Interval(*rare)
+        if self.rare is not None and (rare := self.rare.question.epsilon(log_target)) is not None:
+            return rare
         answer = contour.epsilon(self.parts, log_target)
         if answer.error < _ROUGH * max(answer.value, 1e-300) or answer.upper == 0.0:
             return replace(answer, lower=max(0.0, answer.lower))
         if self.rare is None and self.low_sampling is not None:
-            low = self.low_sampling.epsilon(log_target)
+            low = self.low_sampling.question.epsilon(log_target)
             if low is not None:
-                return Interval(*low)
+                return low
         lower, upper = contour.epsilon_bounds(self.parts, log_target)
         return Interval(upper, lower, upper, resolved=upper == 0.0)
 
@@ -200,7 +197,7 @@ class Direction:
         if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.parts:
             return False
         if self.rare is not None:
-            return self.rare.surely_below(log_target, epsilon)
+            return self.rare.question.surely_below(log_target, epsilon)
         return epsilon >= self.ceiling or contour.chernoff(self.parts, epsilon) < log_target
 
     # -- curves ------------------------------------------------------------------------------
@@ -289,11 +286,12 @@ class Direction:
             return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
         values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
         for k, epsilon in enumerate(epsilons.tolist()):
-            log_delta = low.log_delta(epsilon)
+            log_delta = low.question.log_delta(epsilon)
             if log_delta is not None:
-                values[k] = log_delta[2]
+                values[k] = log_delta.upper
             else:
-                values[k], errors[k] = low.bound(epsilon), math.inf
+                values[k] = min(low.log_touched, low.question.bound(epsilon))
+                errors[k] = math.inf
         return values, errors
 
     @property

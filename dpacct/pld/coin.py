@@ -191,8 +191,6 @@ class RoundMoments:
     def __init__(self, parts: Parts, rate: float, low: float, high: float) -> None:
         self.rate = rate
         self.parts: list[tuple[Moments, float]] = [(prepare(law, low, high), n) for law, n in parts]
-        self.high = min(moments.high for moments, _ in self.parts)
-        self.node_count = sum(moments.node_count for moments, _ in self.parts)
 
     def _share(self, log_moment: Floats) -> tuple[Floats, Floats]:
         """log of 1 - p + p e^{log_moment}, and the share of the second part."""

@@ -15,17 +15,16 @@ from contextlib import suppress
 
 import numpy as np
 
-from . import conversions, roots
+from . import roots
 from .interval import Interval
 from .lines import FLOOR, Line, confirmed, line_for
 from .loss import ULPS, gaussian, rounding
 from .moments import Part, Summand, prepare
 from .saddle import FEW, Saddle, Totals, guess, guess_for_epsilon
-from .stable import Floats, TooFine, log_peak, quiet
+from .stable import Floats, TooFine, quiet
 
 _FAN = np.geomspace(0.1, 3.0, 11)
 _BACK = np.append(np.geomspace(1e-6, 0.1, 6), (0.3, 0.5, 0.7, 0.9, 1.0))
-_WIDE_FAN = np.geomspace(0.02, 3.0, 40)
 _NEAR = np.geomspace(0.94, 1.06, 9)
 _LEAST = -745.0  # log of the smallest float
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
@@ -90,8 +89,7 @@ def chernoff(parts: Iterable[Part], eps: float) -> float:
         total = saddle.rough(saddle.start * _FAN)
     except _FAILED:
         return math.inf
-    bounds = total.log_moment + total.c * (_slips(laws, eps) - eps) + log_peak(total.c)
-    return float(np.fmin.reduce(bounds)) + 1e-3
+    return float(np.fmin.reduce(total.bound(eps - _slips(laws, eps)))) + 1e-3
 
 
 @quiet()
@@ -110,15 +108,10 @@ def basic(parts: Iterable[Part], eps: float) -> float:
 def bound(parts: Iterable[Part], eps: float) -> float:
     """Chernoff's bound of log delta at about its saddle: as smooth in the laws as delta, and monotone."""
     laws = merged(parts)
-    if eps >= sum(n * law.range[1] for law, n in laws):
-        return -math.inf
     try:
-        saddle = Saddle(laws, guess_for_epsilon(laws, eps))
-        c = saddle.near_epsilon(eps)
-        level = float(saddle.rough(np.array([c])).log_moment[0])
+        return min(0.0, Saddle(laws, guess_for_epsilon(laws, eps)).bound(eps))
     except _FAILED:
         return min(0.0, chernoff(laws, eps))
-    return min(0.0, level - c * eps + conversions.log_peak(c))
 
 
 @quiet()
@@ -150,9 +143,7 @@ def epsilon_bounds(parts: Iterable[Part], log_target: float) -> tuple[float, flo
     upper = ceiling(laws)
     with suppress(*_FAILED):
         saddle = Saddle(laws, guess(laws, log_target))
-        total = saddle.rough(saddle.start * _WIDE_FAN)
-        bounds = (total.log_moment + log_peak(total.c) - log_target + 1e-3) / total.c
-        least_bound = float(np.fmin.reduce(bounds))
+        least_bound = saddle.least_epsilon(log_target - 1e-3)
         upper = min(upper, max(0.0, least_bound + _slips(laws, least_bound)))
     lower = 0.0
     for law, _ in laws:
@@ -270,8 +261,8 @@ def _with_line(
         about = min(0.0, float(total.log_delta(eps)))
         # below all floats Chernoff's bound at the saddle will do where a line would be long
         if about < _LEAST - 100.0 and saddle.plan.nodes > FEW:
-            bound = total.log_moment - total.c * eps + conversions.log_peak(total.c)
-            return Interval(math.nan, -math.inf, bound + 1e-3, False, total.c), math.nan, None
+            bound = float(total.bound(eps)) + 1e-3
+            return Interval(math.nan, -math.inf, bound, False, total.c), math.nan, None
         line = line_for(saddle, total, eps)
         if line is not None and not (total.skewed and not confirmed(saddle, line, eps)):
             value, _, error = line.read(eps)

@@ -64,14 +64,14 @@ class Line:
             value, moment, size = value + v, moment - s, size + abs(v)
         if not (value > 0.0 and moment > 0.0):
             return _NOTHING
-        left = change if self.halved else _alias(t, eps, height)
+        left = change if self.halved else 1e-14 * _alias(t, eps, height)
         error = (last + self.error + left + 5e-15 * size) / value + self.relative
         return height + math.log(value), -moment / value, error + _rounding(t, eps)
 
 
 def _alias(total: Totals[float], eps: float, height: float) -> float:
-    """Folded copies were held below a part of the estimate, which the integral may undercut."""
-    return 1e-14 * math.exp(min(float(total.log_delta(eps)) - height, 0.0))
+    """What the estimate is, of which folded copies were held below a part, and the integral may be less."""
+    return math.exp(min(float(total.log_delta(eps)) - height, 0.0))
 
 
 def _rounding(total: Totals[float], eps: float) -> float:
@@ -82,7 +82,15 @@ def _rounding(total: Totals[float], eps: float) -> float:
 class EvenLine(Line):
     """The vertical at equal steps; a reading is one exponential and one product with three columns."""
 
-    def __init__(self, total: Totals[float], step: float, table: Complexes, error: float) -> None:
+    def __init__(
+        self,
+        total: Totals[float],
+        step: float,
+        table: Complexes,
+        error: float,
+        tolerance: float,
+    ) -> None:
+        self.tolerance = tolerance
         z: Complexes = 1j * step * np.arange(table.size)
         s = total.c + z
         table = table * (step / math.pi)
@@ -98,7 +106,8 @@ class EvenLine(Line):
         if not (value > 0.0 and moment > 0.0):
             return _NOTHING
         height = t.log_moment - c * eps - math.log(c * (1.0 + c))
-        error = (self.error + _alias(t, eps, height) + 5e-15 * self.size) / value
+        copies = self.tolerance * _alias(t, eps, height)
+        error = (self.error + copies + 5e-15 * self.size) / value
         return height + math.log(value), -moment / value, error + _rounding(t, eps)
 
 
@@ -121,8 +130,8 @@ def even_line(saddle: Saddle, total: Totals[float], eps: float, most: int = 1 <<
         table /= (1.0 + z / c) * (1.0 + z / (1.0 + c))
         last = float(np.abs(table[-max(1, count // 16) :]).max())
         tail = last * max(step * count, c) / math.pi
-        if tail * unit < 1e-14:
-            return EvenLine(total, step, table, tail)
+        if tail * unit < saddle.tolerance:
+            return EvenLine(total, step, table, tail, saddle.tolerance)
         count *= 2
     return None
 

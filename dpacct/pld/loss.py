@@ -615,16 +615,24 @@ class LossDistribution:
             top = max(top, branch.quantile(log_tail))
         if top >= self.range[1]:
             return self
+        value, slope = self.profile(np.array([top]))
+        return self.up_to(top, float(value[0] + slope[0]), math.exp(-top) * float(slope[0]))
+
+    def split(self, loss: float) -> LossDistribution:
+        """The same, each branch in two at a loss."""
+        parts = (part for b in self.branches for part in (b.below(loss), b.above(loss)))
+        return replace(self, branches=tuple(part for part in parts if part is not None))
+
+    def up_to(self, top: float, p: float, q: float) -> LossDistribution:
+        """The losses above this, of so much P- and Q-mass, put at infinity: Q has lost them."""
         kept = self.losses <= top
         parts = (branch.below(top) for branch in self.branches)
-        value, slope = self.profile(np.array([top]))
-        # what Q has above is lost: P has it apart, at infinity
         return LossDistribution(
             self.losses[kept],
             self.log_q[kept],
             tuple(branch for branch in parts if branch is not None),
-            self.infinite + float(value[0] + slope[0]),
-            self.lost + math.exp(-top) * float(slope[0]),
+            self.infinite + p,
+            self.lost + q,
             self.before,
         )
 

@@ -10,6 +10,7 @@ Gauss and Legendre between ends; atoms are nodes of any rule.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,9 +70,6 @@ Parts: TypeAlias = "Sequence[Part]"
 
 class Moments(Protocol):
     """M of one law around the real tilts it was prepared for."""
-
-    high: float  # the largest tilt that the rough figures may be asked for
-    node_count: int  # of the rule for these: what one moment costs
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         """log M, mean and variance at many tilts, good to about 1e-7 of log M: to search with."""
@@ -139,7 +137,7 @@ class Panels:
     def damped(self, c: float, frequency: float) -> Nodes:
         """A rule on a path where e^{itL}, t > 0, is damped: up where the loss rises, down where it falls."""
         branch = self.branch
-        left, width = self._panels(np.array([c]), 0.0, max(1.0, c) + frequency, 20.0)
+        left, width = self._panels(np.array([c]), 0.0, max(1.0, c) + frequency, 20.0, raised=True)
         x = (left[:, None] + width[:, None] * (0.5 + 0.5 * _GAUSS[0])).ravel()
         turn = min(1.0, 1.0 / branch.steep)
         a = 1.0 - np.exp((branch.low - x) / turn)
@@ -150,18 +148,23 @@ class Panels:
         return loss, log_q + loss + log_w
 
     def _panels(
-        self, tilts: Floats, frequency: float, scale: float, nats: float
+        self, tilts: Floats, frequency: float, scale: float, nats: float, raised: bool = False
     ) -> tuple[Floats, Floats]:
-        """(left end, width) of the panels that hold all that is not negligible under any tilt."""
-        branch = self.branch
-        x, kept = self._scan(tilts, scale)
+        """(left end, width) of the panels that hold all that is not negligible under any tilt.
+
+        `raised`: for a path off the axis.
+        """
+        x, loss, kept = self._scan(tilts, scale)
         both = kept[:, :-1] | kept[:, 1:]
         # frequencies and steep tilts matter where those tilts are at home
         steep: Bools = np.asarray(both[np.tile(tilts > 0.0, 2)].any(axis=0))
         if tilts.size > 1 and tilts[-1] > tilts[-2] and steep.any():  # and where one between may be
             live = np.flatnonzero(steep)
             steep[live[0] : live[-1] + 1] = True
-        wanted = np.diff(x) * branch.steep * (frequency + 0.5 * float(tilts.max())) / nats
+        # beside the axis a loss moves as if it were steep; on it little more than between the panel's ends
+        steepest = np.diff(x) * self.branch.steep
+        turns = steepest if raised else np.minimum(2.5 * np.abs(np.diff(loss)), steepest)
+        wanted = turns * (frequency + 0.5 * float(tilts.max())) / nats
         parts = np.where(steep, np.ceil(wanted).clip(1.0), np.where(both.any(axis=0), 1.0, 0.0))
         if not parts.sum() < _MOST_PANELS:
             raise TooFine
@@ -170,12 +173,13 @@ class Panels:
         index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         return np.repeat(x[:-1], count) + index * width, width
 
-    def _scan(self, tilts: Floats, scale: float) -> tuple[Floats, Bools]:
-        """Places that hold all there is, and which of them matter under each tilt, plain and by L^2."""
+    def _scan(self, tilts: Floats, scale: float) -> tuple[Floats, Floats, Bools]:
+        """Places that hold all there is, their losses, and where each tilt is felt, plain and by L^2."""
         branch = self.branch
         low, high, unit = branch.low, branch.high, branch.panel
         ends = [end for end in (low, high) if math.isfinite(end)]
         reach = max(16.0, self._far(float(tilts.max())), *(abs(e) for e in ends if abs(e) < 300.0))
+        reach = max(reach, low + 16.0, 16.0 - high)
         while True:
             a, b = max(low, -reach), min(high, reach)
             count = max(1, math.ceil((b - a) / unit))
@@ -194,26 +198,22 @@ class Panels:
             kept = _live(np.where(np.isnan(values), -np.inf, values), loss, scale)
             open_low, open_high = kept[:, 0].any() and a > low, kept[:, -1].any() and b < high
             if reach > 1e6 or not (open_low or open_high):
-                return x, kept
+                return x, loss, kept
             reach *= 2.0
 
     def _far(self, c: float) -> float:
-        """Up to where a steep tilt may have a peak of its own, beyond a valley."""
+        """Up to where a steep tilt may have a peak of its own, beyond a valley, as losses rise."""
         branch = self.branch
-        open_ends = [
-            sign for sign, end in ((1.0, branch.high), (-1.0, branch.low)) if math.isinf(end)
-        ]
-        if not open_ends or c * branch.steep < 10.0:
+        top = branch.high if branch.sign > 0.0 else branch.low
+        if math.isfinite(top) or c * branch.steep < 10.0:
             return 0.0
-        far, x = 0.0, np.geomspace(10.0, 1e7, 300)
-        for sign in open_ends:
-            with quiet():
-                loss, log_q = branch.at(np.concatenate((np.linspace(-10.0, 10.0, 81), sign * x)))
-                value = log_q + (1.0 + c) * loss
-            value = np.where(np.isnan(value), -np.inf, value)
-            live = np.flatnonzero(value[81:] > value.max() - _NEGLIGIBLE)
-            far = max(far, float(x[min(live[-1] + 1, 299)]) if live.size else 0.0)
-        return far
+        x = np.geomspace(10.0, 1e7, 300)
+        with quiet():
+            loss, log_q = branch.at(np.concatenate((np.linspace(-10.0, 10.0, 81), branch.sign * x)))
+            value = log_q + (1.0 + c) * loss
+        value = np.where(np.isnan(value), -np.inf, value)
+        live = np.flatnonzero(value[81:] > value.max() - _NEGLIGIBLE)
+        return float(x[min(live[-1] + 1, 299)]) if live.size else 0.0
 
 
 class Even:
@@ -331,12 +331,29 @@ def _divergence(loss: Floats, log_w: Floats) -> float:
     return float(w[near] @ expm1_linear(-loss[near])) + float(rest.sum())
 
 
+def tilted(cs: Floats, losses: Floats, log_w: Floats) -> tuple[Floats, Floats, Floats]:
+    """Log of the sum of e^{cL}, mean and variance of L under that tilt, at each of many."""
+    w = np.multiply.outer(cs, losses)
+    w += log_w
+    peak = w.max(axis=1)
+    w -= peak[:, None]
+    np.exp(w, out=w)
+    total = w.sum(axis=1)
+    mean = w @ losses / total
+    return peak + np.log(total), mean, np.maximum(w @ losses**2 / total - mean * mean, 0.0)
+
+
 class Tilted:
     """The nodes of a rule, tilted by e^{cL}."""
 
     def __init__(self, c: float, nodes: Nodes) -> None:
         self.c = c
         self.losses, self.log_w = nodes
+
+    @cached_property
+    def level(self) -> float:
+        """Log of the sum of all masses, tilted."""
+        return float(tilted(np.array([self.c]), self.losses, self.log_w)[0][0])
 
     @cached_property
     def weights(self) -> tuple[Floats, Floats, float]:
@@ -352,6 +369,22 @@ class Tilted:
         part = w * loss * loss
         live = part >= 1e-20 * part.sum()
         return w[live], loss[live], mean
+
+    def turned(self, t: Floats) -> Complexes:
+        """About log(M(c+it)/M(c)) - itm at real t, from what matters most to the variance."""
+        w, loss, _ = self.weights
+        part = w * loss * loss
+        live = part > 1e-6 * part.max()
+        w, loss = w[live], loss[live]
+        u = np.multiply.outer(t, loss)
+        imag = np.sin(u) @ w
+        u *= 0.5
+        np.sin(u, out=u)
+        u *= u
+        real = u @ w
+        square = np.maximum(4.0 * real * (real - 1.0) + imag * imag, 1e-300 - 1.0)
+        level: Complexes = 0.5 * np.log1p(square) + 1j * np.arctan2(imag, 1.0 - 2.0 * real)
+        return level
 
     def even(self, step: float, count: int) -> Complexes:
         """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, ..: two short tables, and their matrix product.
@@ -420,10 +453,9 @@ class Fine(Tilted):
             divergence = _divergence(loss, self.log_w)
             excess = c * (law.lost - law.infinite + divergence) - law.infinite + float(w @ rise)
             log_moment = math.log1p(excess)
-            if not law.infinite and not law.lost:
-                rise += y
-                rise *= w
-                mean = (divergence + float(rise @ loss)) / (1.0 + excess)
+            rise += y
+            rise *= w
+            mean = (law.lost - law.infinite + divergence + float(rise @ loss)) / (1.0 + excess)
         spread = loss - mean
         tilted *= spread
         tilted *= spread
@@ -472,10 +504,13 @@ class SummedMoments:
         self.law, self.low, self.high = law, low, high
         self.rules = [rule_for(branch, high) for branch in law.branches]
         self.atoms = _seen(law.losses, law.log_p, low, high)
-        self.losses, self.log_w = self._gathered([r.coarse(low, high) for r in self.rules])
-        self.node_count = int(self.losses.size)
         self._last: Fine | None = None
         self._wide: tuple[tuple[float, float], Nodes] | None = None
+
+    @cached_property
+    def coarse(self) -> Nodes:
+        """A rule to search with."""
+        return self._gathered([rule.coarse(self.low, self.high) for rule in self.rules])
 
     def _gathered(self, nodes: list[Nodes]) -> Nodes:
         """Nodes of all branches, atoms last."""
@@ -490,7 +525,8 @@ class SummedMoments:
 
     @cached_property
     def _columns(self) -> tuple[Floats, Floats, Floats, float]:
-        w, loss = np.exp(self.log_w), self.losses
+        loss, log_w = self.coarse
+        w = np.exp(log_w)
         first = w * loss
         second = first * loss
         mean = float(w @ np.expm1(-loss)) + float(first.sum()) + self.law.lost - self.law.infinite
@@ -500,7 +536,7 @@ class SummedMoments:
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         """From the coarse rule."""
         w, columns, base, top = self._columns
-        y = np.multiply.outer(cs, self.losses)
+        y = np.multiply.outer(cs, self.coarse[0])
         if top * cs.max() < 300.0:
             x = np.expm1(y)
             sums = x @ columns
@@ -514,15 +550,9 @@ class SummedMoments:
                 total += 1.0
                 mean = sums[:, 0] / total
                 return log_moment, mean, np.maximum(sums[:, 1] / total - mean * mean, 0.0)
-        y += self.log_w
-        peak = y.max(axis=1)
-        y -= peak[:, None]
-        w = np.exp(y, out=y)
-        total = w.sum(axis=1)
-        mean = w @ self.losses / total
-        variance = np.maximum(w @ self.losses**2 / total - mean * mean, 0.0)
+        logs, means, variances = tilted(cs, *self.coarse)
         # a coarse rule's error of the mass is the same at small tilts
-        return peak + np.log(total) - self._mass, mean, variance
+        return logs - self._mass, means, variances
 
     @cached_property
     def _mass(self) -> float:
@@ -530,24 +560,7 @@ class SummedMoments:
 
     def turned(self, c: float, t: Floats) -> Complexes:
         """From the coarse rule."""
-        w = c * self.losses
-        w += self.log_w
-        w -= w.max()
-        np.exp(w, out=w)
-        w *= 1.0 / w.sum()
-        loss = self.losses - w @ self.losses
-        part = w * loss * loss
-        live = part > 1e-6 * part.max()
-        w, loss = w[live], loss[live]
-        u = np.multiply.outer(t, loss)
-        imag = np.sin(u) @ w
-        u *= 0.5
-        np.sin(u, out=u)
-        u *= u
-        real = u @ w
-        square = np.maximum(4.0 * real * (real - 1.0) + imag * imag, 1e-300 - 1.0)
-        level: Complexes = 0.5 * np.log1p(square) + 1j * np.arctan2(imag, 1.0 - 2.0 * real)
-        return level
+        return Tilted(c, self.coarse).turned(t)
 
     # -- to rounding ---------------------------------------------------------------------------
 
@@ -590,7 +603,7 @@ class SummedMoments:
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
         """From the last rule, in blocks where there are many places."""
-        if z.size > 64 and z.size * self.losses.size > _CHUNK:
+        if z.size > 64 and z.size * self.coarse[0].size > _CHUNK:
             half = z.size // 2
             return np.concatenate((self.log_ratio(c, z[:half]), self.log_ratio(c, z[half:])))
         frequency = float(np.abs(z.imag).max())
@@ -628,38 +641,66 @@ class SummedMoments:
         if not law.branches or (low > -math.inf and high < math.inf):
             return 0.0
         angle = min(b.height * b.steep for b in law.branches)
-        weights = c * self.losses + self.log_w
-        live = self.losses[weights > weights.max() - 60.0]
+        losses, log_w = self.coarse
+        weights = c * losses + log_w
+        live = losses[weights > weights.max() - 60.0]
         most = max(float(np.abs(live).max()), 1e-300)
         return (1.0 if high == math.inf else -1.0) * min(0.25, 0.4 * angle / most)
 
     def at_the_top(self, c: float) -> float:
         """Of the coarse rule's nodes."""
-        tilted = self.log_w + c * self.losses
+        losses, log_w = self.coarse
+        tilted = log_w + c * losses
         weight = np.exp(tilted - tilted.max())
-        edge = self.losses > self.losses.max() - 0.02 * np.ptp(self.losses)
+        edge = losses > losses.max() - 0.02 * np.ptp(losses)
         return float(weight[edge].sum()) / float(weight.sum())
 
 
 # -- closed forms ------------------------------------------------------------------------------------
 
 
+class Unbent(ABC):
+    """Moments that are asked for on the vertical, and as dear roughly as to rounding."""
+
+    @abstractmethod
+    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """log M, mean and variance at many tilts."""
+
+    @abstractmethod
+    def turned(self, c: float, t: Floats) -> Complexes:
+        """log(M(c + it)/M(c)) - itm at real t, m the mean at c."""
+
+    def log_moments(self, cs: Floats) -> Floats:
+        """As `rough`."""
+        return self.rough(cs)[0]
+
+    def even(self, c: float, step: float, count: int) -> Complexes:
+        """By `turned`."""
+        return self.turned(c, step * np.arange(count))
+
+    def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        """By `turned`: off the vertical nothing is known."""
+        return self.turned(c, z.imag)
+
+    def lean(self, c: float) -> float:
+        """0: contours stay vertical."""
+        return 0.0
+
+    def at_the_top(self, c: float) -> float:
+        """0: no largest loss leads."""
+        return 0.0
+
+
 @dataclass(frozen=True)
-class NormalMoments:
+class NormalMoments(Unbent):
     """log M(s) = mu^2 s (s + 1)/2."""
 
     mu: float
-    high = math.inf
-    node_count = 0
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         """The closed form and its two derivatives."""
         square = self.mu * self.mu
         return 0.5 * square * cs * (cs + 1.0), square * (cs + 0.5), np.full(cs.shape, square)
-
-    def log_moments(self, cs: Floats) -> Floats:
-        """mu^2 s (s + 1)/2."""
-        return self.rough(cs)[0]
 
     def turned(self, c: float, t: Floats) -> Complexes:
         """-mu^2 t^2/2: there is nothing beside the mean and the variance."""
@@ -671,11 +712,6 @@ class NormalMoments:
         square = self.mu * self.mu
         return Cumulants(0.5 * square * c * (c + 1.0), square * (c + 0.5), square)
 
-    def even(self, c: float, step: float, count: int) -> Complexes:
-        """log M(c+it)/M(c) at equally spaced t, without its linear part: -mu^2 t^2/2."""
-        ratio: Complexes = (-0.5 * (self.mu * step * np.arange(count)) ** 2).astype(complex)
-        return ratio
-
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
         """log M(c+z)/M(c) without its linear part: mu^2 z^2/2."""
         ratio: Complexes = 0.5 * (self.mu * z) ** 2
@@ -684,10 +720,6 @@ class NormalMoments:
     def lean(self, c: float) -> float:
         """A quarter: normal moments are entire, so a contour may leave the vertical."""
         return 0.25
-
-    def at_the_top(self, c: float) -> float:
-        """0: there is no largest loss."""
-        return 0.0
 
 
 def prepare(law: Summand, low: float, high: float) -> Moments:

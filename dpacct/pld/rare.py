@@ -28,12 +28,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtri_exp
 
+from .interval import Interval
+from .lines import Line
+from .loss import LossDistribution
+from .moments import SummedMoments
 from .rare_jumps import Index, Jumps, Rule, cumulants, gauss_rule, log_sum
-from .rare_law import Array, SampledLaw
-from .rare_line import Line, Sum, Unresolved, lines, started
-from .stable import TooFine, log_peak
-
-Counted = Sequence[tuple[SampledLaw, float]]
+from .rare_law import Counted, SampledLaw, log_of_any, near
+from .rare_line import MOST, TOLERANCE, line, lines
+from .saddle import Saddle, guess_for_epsilon
+from .stable import TooFine, quiet
 
 # levels of jumps, as parts of epsilon, in the order in which they are tried
 _LEVELS = (0.3, 0.15, 0.08, 0.05, 0.03, 0.02, 0.012)
@@ -43,20 +46,16 @@ _GAUSS = 8
 _MOST_JUMPS = 150
 # relative error of delta granted to every answer: logs and their sums round, and so do rates and epsilons
 _GRANTED = 5e-12
+_FEW_NODES = 1024  # of a line for one way in which several laws share the jumps
 # reach of the tables of several jumps up to which they cost less than lines
 _SHORT = 12.0
-# relative error above which an expansion is no answer
-_USABLE = 1e-6
-
-
-_STEPS = np.linspace(0.0, 1.0, 32)
-_TILTS = np.geomspace(0.05, 4000.0, 36)
-
-
-def _spaced(low: float, high: float) -> Array:
-    """Numbers from low to high, by a constant factor."""
-    result: Array = low * np.exp((math.log(high) - math.log(low)) * _STEPS)
-    return result
+# what the rounding of rates, scales and sums over all steps may do to epsilon, relative
+_INPUTS = 1e-12
+# relative error above which an expansion is no answer, and up to which nothing better is looked for
+_USABLE, _GOOD = 1e-6, 3e-10
+_STEEPER = np.geomspace(0.5, 45.0, 20)  # tilts at which common losses alone are bounded
+# a tilt of common losses, over one epsilon, and how much larger or smaller it may be
+_AROUND, _TILTS = 1000.0, np.geomspace(5e-5, 4.0, 36)
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ class Reading:
     left_out: float
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """Lower and upper end of log delta."""
+    def interval(self) -> Interval:
+        """log delta and its ends."""
         if not self.error < 1.0:
-            return -math.inf, 0.0
+            return Interval.about(self.log_delta, math.inf)
         lower = self.log_delta + math.log1p(-self.error)
         upper = float(np.logaddexp(self.log_delta + math.log1p(self.error), self.left_out))
-        return lower, min(upper, 0.0)
+        return Interval(min(self.log_delta, 0.0), lower, min(upper, 0.0))
 
 
 _NOTHING = Reading(-math.inf, 1.0, math.inf, 0.0)
@@ -86,36 +85,32 @@ _NOTHING = Reading(-math.inf, 1.0, math.inf, 0.0)
 
 def slope_of_one(laws: Counted, y: float) -> float:
     """-d/dy log of the sum of the profiles of single steps: under this tilt one jump falls neither way."""
-    at = np.array(y)
-    log_h, log_d = (
-        float(np.logaddexp.reduce([math.log(n) + float(part(law, at)) for law, n in laws]))
-        for part in (SampledLaw.log_h, SampledLaw.log_d)
-    )
+    log_h, log_d = (log_of_any(laws, part, y) for part in (SampledLaw.log_h, SampledLaw.log_d))
     return math.exp(min(log_d - log_h, 600.0)) if log_h > -math.inf else math.inf
 
 
-def chernoff(total: Sum, y: float, around: float) -> float:
-    """log of min over c of A(c) e^{-c y} c^c / (1+c)^{1+c}: what the common losses do by themselves."""
-    if sum(n * near.level for near, n in total.parts) <= y:
-        return -math.inf
-    c = _spaced(1e-4 * around, max(50.0 * around, 300.0 / max(y, 1e-300)))
-    values = total.log_moments(c) - c * y + log_peak(c)
-    return float(np.fmin.reduce(values))
+def common(laws: Counted, epsilon: float) -> list[tuple[LossDistribution, float]]:
+    """Losses that hardly ever are all below this, or of which a third of epsilon is made."""
+    rare = math.log(3.0 * sum(n for _, n in laws))
+    return [
+        (
+            law.near(
+                max(epsilon / 3.0, float(law.loss(np.minimum(-ndtri_exp(-rare), law.branch.high))))
+            ),
+            n,
+        )
+        for law, n in laws
+    ]
 
 
 def rough(laws: Counted, epsilon: float) -> float:
     """About log delta: one large jump, or (by Chernoff) common losses alone."""
-    steps = sum(n for _, n in laws)
-    one = float(
-        np.logaddexp.reduce([math.log(n) + float(law.log_h(np.array(epsilon))) for law, n in laws])
-    )
-    rare = math.log(3.0 * steps)
-    parts = []
-    for law, n in laws:
-        far = float(law.loss(np.minimum(-ndtri_exp(-rare), law.branch.high)))
-        parts.append((law.near(max(epsilon / 3.0, far)), n))
-    slope = slope_of_one(laws, epsilon)
-    return float(np.logaddexp(one, chernoff(Sum(tuple(parts)), epsilon, min(slope, 1e280)) - 1.0))
+    one, slope = log_of_any(laws, SampledLaw.log_h, epsilon), slope_of_one(laws, epsilon)
+    try:
+        alone = Saddle(common(laws, epsilon), min(slope, 1e280), warm=True).bound(epsilon)
+    except TooFine:
+        alone = -math.inf
+    return float(np.logaddexp(one, alone - 1.0))
 
 
 @dataclass
@@ -126,39 +121,25 @@ class Expansion:
     level: float
     tilt: float
     top: float
+    near: list[tuple[LossDistribution, float]]
+    left_out: float  # log of what is bounded and not computed
     contours: list[Line] = field(default_factory=list)
-    left_out: float = -math.inf
-    """log of what is bounded and not computed."""
-    near: Sum = field(init=False)
     _jumps: Jumps = field(init=False)
 
     def __post_init__(self) -> None:
-        self.near = Sum(
-            tuple((law.near(self.level, self.tilt, (1.0 + self.tilt,)), n) for law, n in self.laws)
-        )
         self._one = [
-            cumulants(near.moments(1.0 + self.tilt), 2 * _GAUSS) for near, _ in self.near.parts
+            cumulants(SummedMoments(law, self.tilt, self.tilt).fine(self.tilt), 2 * _GAUSS)
+            for law, _ in self.near
         ]
         self._jumps = Jumps([law for law, _ in self.laws], self.level, self.top)
         self._rules: dict[Index, Rule] = {}
-        self._lines: dict[Index, Line] = {}
+        self._lines: dict[Index, tuple[Line, float]] = {}  # with the log of what it counts
         self._tabled = False
 
     @property
     def span(self) -> float:
         """How far the tables of several jumps reach along the axis of the noise."""
         return self._jumps.span
-
-    @property
-    def mean(self) -> float:
-        """Of the sum of the common losses, tilted."""
-        return sum(n * one.mean for one, (_, n) in zip(self._one, self.laws, strict=True))
-
-    @property
-    def deviation(self) -> float:
-        """Of that sum."""
-        parts = zip(self._one, self.laws, strict=True)
-        return math.sqrt(max(sum(n * one.kappa[2] * one.scale**2 for one, (_, n) in parts), 0.0))
 
     def _rule(self, k: Index) -> Rule:
         if k not in self._rules:
@@ -171,15 +152,13 @@ class Expansion:
         if sum(k) > 2 and self.span > _SHORT and not self._tabled:
             try:
                 return self._by_line(k, epsilon)
-            except (Unresolved, TooFine):
+            except TooFine:
                 if len(self.laws) > 1:
                     raise  # as many tables as there are ways to share the jumps
                 self._tabled = True
-        count = 0.0
+        count = self._log_ways(k)
         for (_, n), j, one in zip(self.laws, k, self._one, strict=True):
-            count += (
-                sum(math.log(n - i) for i in range(j)) - math.lgamma(j + 1.0) + (n - j) * one.log
-            )
+            count += (n - j) * one.log
         rule = self._rule(k)
         nodes = np.concatenate((rule.nodes, rule.rough_nodes))
         h, d, error = self._jumps.read(k, epsilon - nodes)
@@ -195,26 +174,31 @@ class Expansion:
             abs(math.expm1(less - value)) + error,
         )
 
-    def _by_line(self, k: Index, epsilon: float) -> tuple[float, float, float]:
-        """The same by a contour for so many jumps up to the top, as losses beyond it are charged."""
-        log_count = sum(
+    def _log_ways(self, k: Index) -> float:
+        """log of the number of ways to choose the steps that jump."""
+        return sum(
             sum(math.log(n - i) for i in range(j)) - math.lgamma(j + 1.0)
             for (_, n), j in zip(self.laws, k, strict=True)
         )
+
+    def _by_line(self, k: Index, epsilon: float) -> tuple[float, float, float]:
+        """The same by a contour for so many jumps up to the top, as losses beyond it are charged."""
         if k not in self._lines:
-            parts = [
-                (near, n - j) for (near, n), j in zip(self.near.parts, k, strict=True) if n > j
-            ]
-            parts += [
-                (law.near(self.top, floor=self.level).above(self.level), float(j))
+            jumps = [
+                (*law.between(self.level, self.top), j)
                 for (law, _), j in zip(self.laws, k, strict=True)
                 if j
             ]
-            self._lines[k] = Line(Sum(tuple(parts)), epsilon, self.tilt / sum(k))
-        log, slope, error = self._lines[k].read(epsilon)
-        if not error < math.inf:
-            raise Unresolved
-        return log_count + log, log_count + slope, error
+            parts = [(law, n - j) for (law, n), j in zip(self.near, k, strict=True) if n > j]
+            parts += [(law, float(j)) for law, _, j in jumps]
+            log_masses = sum(j * log_mass for _, log_mass, j in jumps)
+            saddle = Saddle(parts, self.tilt / sum(k), warm=True, tolerance=TOLERANCE)
+            most = MOST if len(self.laws) == 1 else _FEW_NODES  # of several there are many ways
+            found = line(saddle, epsilon, most=most)
+            self._lines[k] = found, self._log_ways(k) + log_masses
+        one, log_factor = self._lines[k]
+        log, slope, error = _read(one, epsilon)
+        return log_factor + log, log_factor + slope, error
 
     def _indices(self, total: int) -> Iterator[Index]:
         """All ways to have so many jumps of the laws together."""
@@ -226,9 +210,7 @@ class Expansion:
 
     def read(self, epsilon: float) -> Reading:
         """delta at this epsilon."""
-        parts = [line.read(epsilon) for line in self.contours]
-        if any(not error < math.inf for _, _, error in parts):
-            return _NOTHING
+        parts = [_read(line, epsilon) for line in self.contours]
         by_count: list[float] = []
         steps = sum(n for _, n in self.laws)
         left_out = self.left_out
@@ -258,6 +240,14 @@ class Expansion:
         return Reading(whole, slope, error + 4e-16 * (slope * epsilon + abs(whole)), left_out)
 
 
+def _read(line: Line, epsilon: float) -> tuple[float, float, float]:
+    """log of what a line tells, log of minus its derivative, and the relative error."""
+    value, slope, error = line.read(epsilon)
+    if not error < math.inf:
+        raise TooFine
+    return value, value + math.log(-slope), error
+
+
 def by_jumps(
     laws: Counted, epsilon: float, levels: Sequence[float], tilt: float | None = None
 ) -> Expansion | None:
@@ -270,88 +260,78 @@ def by_jumps(
             a = min(a, epsilon / steps)
         if not 0.0 < a < math.inf:
             return None
-        total = Sum(tuple((law.near(a, c), n) for law, n in laws))
+        parts = near(laws, a)
+        saddle = Saddle(parts, 12.0 * c, warm=True)
         for _ in range(3):
-            moments = [near.moments(1.0 + c) for near, _ in total.parts]
-            mean = sum(n * m[1] for m, (_, n) in zip(moments, laws, strict=True))
-            y = max(epsilon - mean, 0.2 * epsilon)
+            total = saddle.rough(np.array([c]))
+            y = max(epsilon - float(total.mean[0]), 0.2 * epsilon)
             c = tilt or slope_of_one(laws, y)
-        at = np.array(a)
-        jumps = sum(n * math.exp(min(float(law.log_d(at)), 700.0)) for law, n in laws)
-        deviation = math.sqrt(
-            sum(n * float(m[2] @ (m[3] * m[3])) for m, (_, n) in zip(moments, laws, strict=True))
-        )
+        jumps = math.exp(min(log_of_any(laws, SampledLaw.log_d, a), 700.0))
+        mean, deviation = float(total.mean[0]), math.sqrt(float(total.variance[0]))
         if y <= 0.2 * epsilon or c * deviation > 3.0 or jumps > 60.0:
             continue  # the common losses do most of it
-        log_mass = sum(n * m[0] for m, (_, n) in zip(moments, laws, strict=True))
-        one = float(
-            np.logaddexp.reduce([math.log(n) + float(law.log_h(np.array(y))) for law, n in laws])
-        )
         top = 1.02 * max(epsilon - mean + 12.0 * deviation, epsilon)
         if any(top >= law.largest for law, _ in laws):
             return None  # sums of largest losses, which have mass by themselves, are kinks
-        left_out = chernoff(total, epsilon, c)
-        if left_out < one + log_mass - c * mean - _NEGLIGIBLE:
-            return Expansion(laws, a, c, top, left_out=left_out)
+        alone = -math.inf
+        if steps * a > epsilon:
+            alone = float(np.fmin.reduce(saddle.rough(c * _STEEPER).bound(epsilon)))
+        one = log_of_any(laws, SampledLaw.log_h, y) + float(total.log_moment[0]) - c * mean
+        if alone < one - _NEGLIGIBLE:
+            return Expansion(laws, a, c, top, parts, alone)
     return None
 
 
 def by_lines(laws: Counted, epsilon: float) -> Expansion | None:
     """Contours for common losses, farther jumps in closed form; None where no contour tells."""
-    common = Sum(tuple((law.near(1.2 * epsilon + 0.2 * law.rate), n) for law, n in laws))
-    moments = [near.moments(1.0) for near, _ in common.parts]
-    mean = sum(n * m[1] for m, (_, n) in zip(moments, laws, strict=True))
-    deviation = math.sqrt(
-        sum(n * float(m[2] @ (m[3] * m[3])) for m, (_, n) in zip(moments, laws, strict=True))
-    )
-    least = rough(laws, epsilon) - _NEGLIGIBLE - 2.0
+    guess = min(slope_of_one(laws, epsilon), 1e280)
+    level = 1.2 * epsilon + 0.2 * max(law.rate for law, _ in laws)
+    parts = near(laws, level)
+    variance = sum(n * law.variance for law, n in parts)
+    mean = 0.5 * variance + sum(n * (law.lost - law.infinite) for law, n in parts)
+    deviation = math.sqrt(variance)
+    about = rough(laws, epsilon)
     for m in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.5, 7.0, 9.0):
         # beyond a jump > level the others have to lose m deviations
         level = 1.02 * epsilon + max(m * deviation - mean, 0.0)
-        beyond = float(
-            np.logaddexp.reduce(
-                [math.log(n) + float(law.log_d(np.array(level))) for law, n in laws]
-            )
-        )
-        if beyond - 0.5 * m * m - math.log(2.0 + 2.5 * m) < least:
+        beyond = log_of_any(laws, SampledLaw.log_d, level)
+        if beyond - 0.5 * m * m - math.log(2.0 + 2.5 * m) < about - _NEGLIGIBLE - 2.0:
             break
     level = max(level, 1e-290)
-    guess = min(slope_of_one(laws, epsilon), 1e280)
-    near = Sum(tuple((law.near(level), n) for law, n in laws))
     try:
-        contours, left_out = lines(near, epsilon, guess, _NEGLIGIBLE)
-    except (Unresolved, TooFine):
+        contours, left_out = lines(laws, level, epsilon, guess, about, _NEGLIGIBLE)
+    except TooFine:
         return None
-    return Expansion(laws, level, 0.0, level, contours, left_out)
+    return Expansion(laws, level, 0.0, level, near(laws, level), left_out, contours)
 
 
-def _good(expansion: Expansion | None, epsilon: float, most: float) -> Reading | None:
+def _good(expansion: Expansion | None, epsilon: float, most: float = _GOOD) -> Reading | None:
     if expansion is None:
         return None
     try:
         reading = expansion.read(epsilon)
-    except (Unresolved, TooFine):
+    except TooFine:
         return None
-    narrow = reading.error < most and reading.ends[1] - reading.ends[0] < 10.0 * most
-    return reading if narrow else None
+    ends = reading.interval
+    return reading if reading.error < most and ends.upper - ends.lower < 10.0 * most else None
 
 
 def expanded(laws: Counted, epsilon: float) -> tuple[Expansion, Reading]:
-    """The jumps where few do; else lines; else many jumps. Raises `Unresolved`."""
+    """The jumps where few do; else lines; else many jumps. Raises `TooFine`."""
     few = by_jumps(laws, epsilon, _LEVELS[:3])
     if few is not None and few.span > _SHORT:  # tables that long take time: lines first
         wide, few = few, None
     else:
         wide = None
-    reading = _good(few, epsilon, 3e-10)
+    reading = _good(few, epsilon)
     if few is not None and reading is not None and reading.slope > 0.4 * few.tilt:
         return few, reading
     bulk = by_lines(laws, epsilon)
-    result = _good(bulk, epsilon, 3e-10)
+    result = _good(bulk, epsilon)
     if bulk is not None and result is not None:
         return bulk, result
     if wide is not None:
-        few, reading = wide, _good(wide, epsilon, 3e-10)
+        few, reading = wide, _good(wide, epsilon)
         if reading is not None:
             return wide, reading
     best = [
@@ -367,39 +347,21 @@ def expanded(laws: Counted, epsilon: float) -> tuple[Expansion, Reading]:
         read = _good(many, epsilon, _USABLE)
         if many is not None and read is not None:
             best.append((many, read))
-            if read.error < 3e-10:
+            if read.error < _GOOD:
                 break
     if not best:
-        raise Unresolved
+        raise TooFine
     return min(best, key=lambda pair: pair[1].error)
 
 
-def _backwards(laws: Counted, epsilon: float) -> tuple[Sum, float]:
-    """Minus the losses under Q, of the pairs with sides exchanged, and about the tilt for epsilon.
+def _backwards(laws: Counted, epsilon: float) -> Saddle:
+    """Minus the losses under Q, of the pairs with sides exchanged.
 
     A step that loses more than all the others can give back ends below epsilon, whatever it loses.
     """
-    room = -sum(n * law.least for law, n in laws) - epsilon
-    near = Sum(tuple((law.near(max(1.001 * room, 1e-290)), n) for law, n in laws), reverse=True)
-    moments = [(part.moments(0.0), n) for part, n in near.parts]
-    deviation = max(math.sqrt(sum(n * float(m[2] @ (m[3] * m[3])) for m, n in moments)), 1e-290)
-    guess = (max(epsilon + sum(n * m[1] for m, n in moments), 0.0) / deviation + 1.0) / deviation
-    return near, guess
-
-
-def backwards(laws: Counted, epsilon: float) -> Line:
-    """delta of the pairs with their sides exchanged, by a line. Raises `Unresolved` or `TooFine`."""
-    near, guess = _backwards(laws, epsilon)
-    contours, _ = lines(near, epsilon, guess, _NEGLIGIBLE)
-    return contours[0]
-
-
-def bound_backwards(laws: Counted, epsilon: float) -> float:
-    """log of an upper bound of that delta, by Chernoff at some tilts for which there is a rule."""
-    near, guess = _backwards(laws, epsilon)
-    c, near = started(near, 4.0 * guess, None)
-    cs = c * np.geomspace(0.02, 1.0, 24)
-    return min(0.0, float(np.fmin.reduce(near.log_moments(cs) + log_peak(cs) - cs * epsilon)))
+    room = max(-1.001 * (sum(n * law.least for law, n in laws) + epsilon), 1e-290)
+    parts = [(law.reversed(), n) for law, n in near(laws, room)]
+    return Saddle(parts, guess_for_epsilon(parts, epsilon), warm=True, tolerance=TOLERANCE)
 
 
 class Question:
@@ -408,7 +370,7 @@ class Question:
     def __init__(self, laws: Counted, reverse: bool = False) -> None:
         self.laws, self.reverse = laws, reverse
         self._made: Expansion | Line | None = None
-        self._at, self._near = math.nan, 0.0
+        self._near = (math.inf, -math.inf)
 
     @property
     def top(self) -> float:
@@ -417,64 +379,70 @@ class Question:
             return -sum(n * law.least for law, n in self.laws)
         return sum(n * law.largest for law, n in self.laws)
 
+    @quiet()
     def read(self, epsilon: float) -> Reading:
-        """delta at epsilon. Raises `Unresolved` or `TooFine`."""
+        """delta at epsilon. Raises `TooFine`."""
         if epsilon >= self.top:
             return Reading(-math.inf, 0.0, 0.0, -math.inf)
         if not self.reverse and any(1.05 * epsilon >= law.largest for law, _ in self.laws):
-            raise Unresolved  # sums of largest losses, which have mass by themselves, are kinks
-        if abs(epsilon - self._at) <= self._near and self._made is not None:
+            raise TooFine  # sums of largest losses, which have mass by themselves, are kinks
+        if self._near[0] <= epsilon <= self._near[1] and self._made is not None:
             result = self._reading(self._made, epsilon)
-            if result.error < 3e-10:
+            if result.error < _GOOD:
                 return result
-        with np.errstate(all="ignore"):
-            if self.reverse:
-                self._made = line = backwards(self.laws, epsilon)
-                result = self._reading(line, epsilon)
-                self._near = 0.5 / line.width
-            else:
-                self._made, result = expanded(self.laws, epsilon)
-                contours = self._made.contours
-                self._near = (
-                    min(0.5 / line.width for line in contours) if contours else 0.01 * epsilon
-                )
-        self._at = epsilon
+        if self.reverse:
+            self._made = one = line(_backwards(self.laws, epsilon), epsilon)
+            contours, result, most = [one], self._reading(one, epsilon), math.inf
+        else:
+            self._made, result = expanded(self.laws, epsilon)
+            contours, most = self._made.contours, 0.02 * epsilon  # its level is for this epsilon
+        wide = min(
+            (0.5 * math.sqrt(one.total.curvature) for one in contours), default=0.01 * epsilon
+        )
+        self._near = epsilon - wide, epsilon + min(wide, most)
         return result
-
-    def surely_below(self, log_target: float, epsilon: float) -> bool:
-        """Whether delta(epsilon) is shown to be below e^log_target; raises nothing."""
-        if epsilon >= self.top:
-            return True
-        with np.errstate(all="ignore"):
-            try:
-                if self.bound(epsilon) < log_target - 1e-9:
-                    return True
-                return self.read(epsilon).ends[1] < log_target
-            except (Unresolved, TooFine):
-                return False
-
-    def bound(self, epsilon: float) -> float:
-        """log delta is at most this. Raises `TooFine`."""
-        if not self.reverse:
-            return 0.0
-        with np.errstate(all="ignore"):
-            return bound_backwards(self.laws, epsilon)
 
     @staticmethod
     def _reading(made: Expansion | Line, epsilon: float) -> Reading:
         if isinstance(made, Expansion):
             return made.read(epsilon)
-        log, moment, error = made.read(epsilon)
-        return Reading(log, math.exp(min(moment - log, 700.0)), error + _GRANTED, -math.inf)
+        log, slope, error = made.read(epsilon)
+        return Reading(log, -slope, error + _GRANTED, -math.inf)
 
-    def rough(self, epsilon: float) -> float:
-        """About log delta, smooth in the parameters of the laws. Raises `TooFine`."""
+    @quiet()
+    def log_delta(self, epsilon: float) -> Interval | None:
+        """log delta at epsilon; None where nothing tells."""
+        try:
+            return self.read(epsilon).interval
+        except ArithmeticError:
+            return None
+
+    @quiet()
+    def bound(self, epsilon: float) -> float:
+        """log delta is at most this, by Chernoff where sides are exchanged; 0 where nothing tells."""
+        try:
+            return min(0.0, _backwards(self.laws, epsilon).bound(epsilon)) if self.reverse else 0.0
+        except ArithmeticError:
+            return 0.0
+
+    def surely_below(self, log_target: float, epsilon: float) -> bool:
+        """Whether delta(epsilon) is shown to be below e^log_target."""
+        if epsilon >= self.top or self.bound(epsilon) < log_target - 1e-9:
+            return True
+        log_delta = self.log_delta(epsilon)
+        return log_delta is not None and log_delta.upper < log_target
+
+    @quiet()
+    def estimate(self, epsilon: float) -> float:
+        """About log delta, smooth in the parameters of the laws; NaN where nothing tells."""
         if epsilon >= self.top:
             return -math.inf
-        with np.errstate(all="ignore"):
+        try:
             if self.reverse:
-                return bound_backwards(self.laws, epsilon) - 1.0
-            return rough(self.laws, epsilon)
+                return min(0.0, _backwards(self.laws, epsilon).bound(epsilon) - 1.0)
+            return min(0.0, rough(self.laws, epsilon))
+        except ArithmeticError:
+            return math.nan
 
     def guess(self, log_target: float) -> float:
         """About the epsilon for this log delta: that of one jump, or of the common losses by Chernoff."""
@@ -484,51 +452,35 @@ class Question:
             for law, _ in self.laws
         )
         for _ in range(3):
-            at = _spaced(lowest, highest)
+            at = np.geomspace(lowest, highest, 32)
             value = np.logaddexp.reduce([math.log(n) + law.log_h(at) for law, n in self.laws])
-            first = (
-                int(np.argmax(value <= log_target))
-                if bool((value <= log_target).any())
-                else _STEPS.size - 1
-            )
+            met = value <= log_target
+            first = int(np.argmax(met)) if met.any() else at.size - 1
             lowest, highest = float(at[max(first - 1, 0)]), float(at[first])
-        return max(highest, self._by_chernoff(log_target, highest))
-
-    def _by_chernoff(self, log_target: float, epsilon: float) -> float:
-        """About the epsilon of common losses: min over c of (log A(c) + log peak(c) - log delta)/c."""
-        steps = sum(n for _, n in self.laws)
-        best = epsilon
+        best = highest
         for _ in range(2):
-            parts = []
-            for law, n in self.laws:
-                far = float(
-                    law.loss(np.minimum(-ndtri_exp(-math.log(3.0 * steps)), law.branch.high))
-                )
-                parts.append((law.near(max(best / 3.0, far)), n))
-            spread = math.sqrt(
-                sum(n * float(near.w @ (near.losses * near.losses)) for near, n in parts)
-            )
-            c = _TILTS / max(best, spread)
-            bounds = (Sum(tuple(parts)).log_moments(c) + log_peak(c) - 1.0 - log_target) / c
-            value = float(np.fmin.reduce(bounds))
+            parts = common(self.laws, best)
+            spread = math.sqrt(sum(n * law.variance for law, n in parts))
+            saddle = Saddle(parts, _AROUND / max(best, spread), warm=True)
+            value = saddle.least_epsilon(log_target, _TILTS)
             if not value > 1.02 * best:
                 break
             best = value
         return best
 
-    def solve(self, log_target: float, guess: float | None = None) -> tuple[float, float, float]:
-        """The epsilon >= 0 at which delta is the target, and ends of it. Raises `Unresolved` or `TooFine`."""
-        with np.errstate(all="ignore"):
-            at_zero = float(
-                np.logaddexp.reduce(
-                    [math.log(n) + float(law.log_h(np.array(0.0))) for law, n in self.laws]
-                )
-            )
-            if (
-                at_zero < log_target - 1e-9
-            ):  # total variation: at most the sum of those of the steps
-                return 0.0, 0.0, 0.0
-            epsilon = guess if guess is not None else self.guess(log_target)
+    @quiet()
+    def epsilon(self, log_target: float) -> Interval | None:
+        """The epsilon >= 0 at which delta is the target; None where nothing tells."""
+        try:
+            return self._solve(log_target)
+        except ArithmeticError:
+            return None
+
+    def _solve(self, log_target: float) -> Interval:
+        # total variation: at most the sum of those of the steps
+        if log_of_any(self.laws, SampledLaw.log_h, 0.0) < log_target - 1e-9:
+            return Interval.about(0.0, 0.0)
+        epsilon = self.guess(log_target)
         low, high = 0.0, self.top
         for _ in range(60):
             if not epsilon < high:
@@ -537,38 +489,24 @@ class Question:
             gap = log_target - reading.log_delta
             low, high = (epsilon, high) if gap < 0.0 else (low, epsilon)
             if epsilon == 0.0 and gap > 0.0:
-                return (0.0, 0.0, 0.0) if reading.ends[1] <= log_target else (0.0, 0.0, 1e-300)
+                upper = 0.0 if reading.interval.upper <= log_target else 1e-300
+                return Interval(0.0, 0.0, upper)
             step = -gap / reading.slope if reading.slope > 0.0 else math.inf
             if abs(gap) < 1e-10 or abs(step) < 1e-13 * epsilon:
-                lower, upper = reading.ends
-                error = 4e-16 * epsilon
-                return (
-                    epsilon + step,
-                    max(
-                        0.0,
-                        epsilon
-                        + step
-                        - (reading.log_delta - lower + gap * gap) / reading.slope
-                        - error,
-                    ),
-                    epsilon
-                    + step
-                    + (upper - reading.log_delta + gap * gap) / reading.slope
-                    + error,
+                ends, value = reading.interval, epsilon + step
+                below, above = (
+                    (abs(end - reading.log_delta) + gap * gap) / reading.slope + _INPUTS * epsilon
+                    for end in (ends.lower, ends.upper)
                 )
+                return Interval(value, max(0.0, value - below), value + above)
             if step < 0.0 and epsilon + step < 1e-3 * epsilon and low == 0.0:
-                new = (
-                    0.0
-                    if epsilon < 1e-9 * min(law.rate for law, _ in self.laws)
-                    else 1e-3 * epsilon
-                )
+                least = 1e-9 * min(law.rate for law, _ in self.laws)
+                new = 0.0 if epsilon < least else 1e-3 * epsilon
+            elif epsilon > 0.0:
+                new = epsilon * math.exp(max(-1.0, min(1.0, step / epsilon)))
             else:
-                new = (
-                    epsilon * math.exp(max(-1.0, min(1.0, step / epsilon)))
-                    if epsilon > 0.0
-                    else step
-                )
+                new = step
             if not low < new < high and new != 0.0:
                 new = 0.5 * (low + high) if high < math.inf else 2.0 * low
             epsilon = new
-        raise Unresolved
+        raise TooFine

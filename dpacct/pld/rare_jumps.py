@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .budget import tabulated
+from .moments import Fine
 from .rare_law import Array, SampledLaw
 from .stable import product, unmixed_loss
 
@@ -35,12 +36,12 @@ class Cumulants:
     kappa: tuple[float, ...]
 
 
-def cumulants(near_moments: tuple[float, float, Array, Array], order: int) -> Cumulants:
-    """Cumulants up to an order from what `Near.moments` says."""
-    log, mean, p, d = near_moments
+def cumulants(near: Fine, order: int) -> Cumulants:
+    """Cumulants up to an order."""
+    log, mean = near.cumulants.log_moment, near.cumulants.mean
+    d, power = near.losses - mean, np.exp(near.c * near.losses + near.log_w - log)
     scale = max(float(np.abs(d).max(initial=0.0)), 1e-300)
-    unit, power = d / scale, p.copy()
-    moments = [1.0, 0.0]
+    unit, moments = d / scale, [1.0, 0.0]
     power *= unit
     for _ in range(2, order + 1):
         power *= unit
@@ -178,9 +179,9 @@ class Jumps:
         span = np.maximum(high - low, 0.0)
         h = min(1.0 / 12.0, 2.0 ** math.floor(math.log2(0.4 / max(float(span.max()), 1e-9))))
         share, log_w = tanh_sinh(h)
-        z = low + span[:, None] * share
-        weights = law.log_p(z) + log_w + np.log(span)[:, None]
-        return weights, np.maximum(y1[:, None] + self.a - law.loss(z), self.a)
+        loss, log_q = law.branch.at(low + span[:, None] * share)
+        weights = log_q + loss + log_w + np.log(span)[:, None]
+        return weights, np.maximum(y1[:, None] + self.a - loss, self.a)
 
     def _closed(self, k: Index, i: int, h: Array, d: Array) -> tuple[Array, Array]:
         """All but the last jump, of law i, surely beyond: P^{k-1} P(L > y1) - e^y Q^{k-1} Q(L > y1)."""

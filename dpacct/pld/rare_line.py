@@ -1,364 +1,243 @@
-"""The vertical contour of a sum of losses below a level, with or without a largest one above a floor.
+"""Lines for sums of common losses: all of them together, or by the largest one.
 
-For a positive measure D of sums S, with D(s) its moment function, and every c > 0,
+Where the common losses of many steps reach epsilon together, the vertical through the saddle tells what
+they do. A law whose tilted density has a valley between its common losses and rarer ones is telescoped,
 
-    E_D[(1 - e^{y - S})_+] = 1/(2 pi i) int_{Re s = c} D(s) e^{-s y} / (s (s+1)) ds
+    A_b^T = A_a^T + (A_b^T - A_a^T) + ...,    A_y(s) = E[e^{sL}; L <= y],
 
-(Alghamdi et al. 2023, Theorem 3.1). Where the common losses of many steps reach y together, the line
-through the saddle tells it. A law whose tilted density has a valley between its common losses and rarer
-ones is telescoped, A_b^T = A_a^T + (A_b^T - A_a^T) + ..., a condition on the largest loss. Each bracket is
-the moment function of a positive measure, with a saddle and a line of its own.
+a condition on the largest loss. Each bracket is the moment function of a positive measure, with a saddle
+and a line of its own.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
-from .budget import tabulated
-from .moments import Tilted
-from .rare_law import Array, Near
-from .saddle import Totals
-from .stable import Complexes, TooFine, log1p, log_peak
+from .lines import Line, even_line
+from .loss import LossDistribution
+from .moments import Cumulants, Moments, Nodes, SummedMoments, Tilted, Unbent, tilted
+from .rare_law import Counted, SampledLaw, near
+from .saddle import Saddle, Totals
+from .stable import Complexes, Floats, TooFine, expm1_linear, log1p
 
-# relative error at which a line's step and end are chosen; and of each term of the sum
-_TOLERANCE, _ROUNDING = 1e-12, 2e-15
-# steps of a line at first, and at most
-_FIRST, _MOST = 64, 8192
-_SHIFTS = np.array([0.15, 0.3, 0.5, 0.7, 0.85, 1.0])
+TOLERANCE = 1e-12
+"""Relative error at which steps and ends of lines are chosen."""
+MOST = 8192
+"""Nodes of a line."""
+_FIRST = 256  # where a coarse rule does not tell
+_CANCELS = 60.0  # nats by which the integrand may be above what it tells
+# relative error of a line that needs no telescope, and of all lines of one
+_GOOD, _SHARED = 1e-10, 2e-10
+_PIECES = (1, 2, 4)  # of what lies above a valley, as they are tried
+
+Laws = Sequence[tuple[LossDistribution, float]]
+Sums = tuple[Floats, Floats, Floats]
+"""Log of a moment, mean and variance, at some tilts."""
 
 
-class Unresolved(ArithmeticError):
-    """No line tells the sum: it cancels, or does not decay."""
+def line(saddle: Saddle, y: float, about: float = math.inf, most: int = MOST) -> Line:
+    """The vertical through the saddle at y; raises `TooFine` where none tells, or it cancels too much.
+
+    `about`: log of a sum of which this is to tell a part.
+    """
+    total = saddle.for_epsilon(y, saddle.start)
+    if total.log_delta(y) > about + _CANCELS:
+        raise TooFine
+    if saddle.plan.nodes > most:  # too far for a coarse rule to see it fall
+        saddle.plan = saddle.plan._replace(nodes=_reach(saddle, total, most))
+    result = even_line(saddle, total, y, most)
+    if result is None:
+        raise TooFine
+    return result
 
 
-@dataclass(frozen=True)
-class Sum:
-    """Independent losses: so many from each near law. In `reverse`, the sum of -L under Q.
+def _reach(saddle: Saddle, total: Totals[float], most: int) -> int:
+    """For how many nodes the integrand matters, by rules that are fine enough; too many if none are."""
+    c, step, count = total.c, saddle.plan.step, _FIRST
+    wanted = math.log(saddle.tolerance * math.pi) - 0.5 * math.log(2.0 * math.pi * total.curvature)
+    while count <= most:
+        far = step * count
+        level = sum(n * part.even(c, far / 8.0, 9).real[-2:].max() for part, n in saddle.moments)
+        if level + math.log(c * (1.0 + c) / far) < wanted:
+            break
+        count *= 2
+    return count
 
-    The law tilted by e^{cS} weighs a loss by r^{1+c}; in reverse, where S is -L under Q, by r^{-c}.
+
+# -- a sum whose largest loss is above a floor --------------------------------------------------------
+
+
+class Above(Unbent):
+    """log of prod A_i^{n_i} - prod B_i^{n_i}, B_i being A_i without the losses above a floor.
+
+    With s_i the share that these have of A_i, it is sum n_i log A_i + log(1 - e^-nats), and nats
+    - sum n_i log(1 - s_i).
     """
 
-    parts: tuple[tuple[Near, float], ...]
-    reverse: bool = False
+    def __init__(self, laws: Laws, floor: float, low: float, high: float) -> None:
+        self.parts = [(SummedMoments(law.split(floor), low, high), n) for law, n in laws]
+        self.floor = floor
 
-    def exponent(self, c: Array) -> Array:
-        """The power of r that a loss is weighed by under this tilt."""
-        return -c if self.reverse else 1.0 + c
+    def _sums(
+        self, cs: Floats, parts: Sequence[tuple[float, Sums, Nodes]]
+    ) -> tuple[Sums, Floats, Floats]:
+        """The sums at some tilts, nats, and what a loss above the floor adds to the mean."""
+        log, mean, variance, nats, first, second = np.zeros((6, cs.size))
+        for n, own, (losses, log_w) in parts:
+            log, mean, variance = log + n * own[0], mean + n * own[1], variance + n * own[2]
+            kept = losses > self.floor
+            if kept.any():
+                above = tilted(cs, losses[kept], log_w[kept])
+                share = np.exp(np.minimum(above[0] - own[0], -1e-12))
+                apart, odds = above[1] - own[1], share / (1.0 - share)
+                nats = nats - n * np.log1p(-share)
+                first = first + n * odds * apart
+                second = second + n * odds * (above[2] - own[2] + apart**2 * (1.0 + odds))
+        rest = 1.0 / np.expm1(nats)
+        variance = np.maximum(variance + rest * (second - (1.0 + rest) * first**2), 1e-300)
+        return (log + np.log(-np.expm1(-nats)), mean + rest * first, variance), nats, rest * first
 
-    def log_moments(self, cs: Array) -> Array:
-        """log of the moments of the sum at several tilts."""
-        total = np.zeros(np.shape(cs))
-        for near, count in self.parts:
-            total += count * near.log_moments(self.exponent(cs))
-        return total
+    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """From the coarse rules."""
+        return self._sums(cs, [(n, part.rough(cs), part.coarse) for part, n in self.parts])[0]
 
-    def finer(self, frequency: float, c: float, floor: float | None = None) -> Sum:
-        """The same by rules good for this frequency, at and around this tilt."""
-        tilts = [float(self.exponent(np.array(t))) for t in (0.1 * c, c, 2.4 * c)]
-        parts = tuple((near.finer(frequency, tilts, floor), n) for near, n in self.parts)
-        return Sum(parts, self.reverse)
+    def _fine(self, c: float, frequency: float) -> tuple[Sums, Floats, Floats]:
+        """The same from rules made for this tilt and frequency."""
+        parts = []
+        for moments, n in self.parts:
+            fine = moments.fine(c, frequency)
+            of = fine.cumulants
+            log, mean, variance = np.array([[of.log_moment], [of.mean], [of.variance]])
+            parts.append((n, (log, mean, variance), (fine.losses, fine.log_w)))
+        return self._sums(np.array([c]), parts)
+
+    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        """From rules made for this tilt."""
+        return Cumulants(*(float(value[0]) for value in self._fine(c, frequency)[0]))
+
+    def turned(self, c: float, t: Floats) -> Complexes:
+        """From the coarse rules."""
+        made = [(Tilted(c, part.coarse), n) for part, n in self.parts]
+        return self._turned(c, t, made, 0.0, lambda of: of.turned(t))
+
+    def even(self, c: float, step: float, count: int) -> Complexes:
+        """From rules made for this tilt and the last frequency."""
+        t, far = step * np.arange(count), step * count
+        made = [(part.fine(c, far), n) for part, n in self.parts]
+        return self._turned(c, t, made, far, lambda of: of.even(step, count))
+
+    def _turned(
+        self,
+        c: float,
+        t: Floats,
+        made: Sequence[tuple[Tilted, float]],
+        frequency: float,
+        log_ratio: Callable[[Tilted], Complexes],
+    ) -> Complexes:
+        _, nats, shift = self._fine(c, frequency)
+        total, turned = -1j * t * shift[0], np.zeros(t.size, complex)
+        for whole, n in made:
+            ratio = log_ratio(whole)
+            total += n * ratio
+            kept = whole.losses > self.floor
+            if kept.any():
+                above = Tilted(c, (whole.losses[kept], whole.log_w[kept]))
+                share = math.exp(min(above.level - whole.level, -1e-12))
+                apart = 1j * t * (above.weights[2] - whole.weights[2])
+                turned -= n * log1p(-share * np.exp(log_ratio(above) - ratio + apart))
+        # e^-nats - 1, with its digits where that is little
+        rise = expm1_linear(-turned) - turned
+        return np.asarray(total + np.log(rise / math.expm1(-nats[0])))
 
 
-def _tilted(total: Sum, c: float, floor: float | None) -> Totals[float]:
-    """log D(c), mean and variance of the sum tilted by e^{cS}."""
-    sign = -1.0 if total.reverse else 1.0
-    log = mean = variance = 0.0
-    none = some = lower_mean = lower_variance = step = spread = 0.0
-    for near, count in total.parts:
-        la, m, p, d = near.moments(float(total.exponent(np.array(c))))
-        log, mean, variance = (
-            log + count * la,
-            mean + sign * count * m,
-            variance + count * float(p @ (d * d)),
-        )
-        if floor is None:
-            continue
-        above = near.losses > floor
-        share = min(float(p[above].sum()), 1.0 - 1e-12)
-        if share <= 0.0:
-            continue
-        none += count * math.log1p(-share)
-        some += count * share
-        high = float(p[above] @ d[above]) / share
-        low = -high * share / (1.0 - share)
-        lower_mean += count * low
-        lower_variance += count * (float(p[~above] @ (d[~above] - low) ** 2) / (1.0 - share))
-        step += count * share * (high - low)
-        spread += count * share * float(p[above] @ (d[above] - high) ** 2) / share
-    if floor is None:
-        return Totals(c, log, mean, variance)
-    if not some > 0.0:
-        return Totals(c, -math.inf, mean, variance)
-    if some < 1e-3:  # one of them, and no more
-        return Totals(c, log + math.log(some), mean + step / some, variance + spread / some)
-    any_of = -math.expm1(none)
-    shift = -math.exp(none) / any_of * lower_mean
-    second = (
-        variance + shift**2 - math.exp(none) * (lower_variance + (lower_mean - shift) ** 2)
-    ) / any_of
-    return Totals(c, log + math.log(any_of), mean + shift, max(second, 1e-300))
+class Largest(Saddle):
+    """The saddle of a sum whose largest loss is above a floor."""
+
+    def __init__(self, laws: Laws, floor: float, c: float) -> None:
+        self.laws, self.floor = laws, floor
+        super().__init__(laws, c, warm=True, tolerance=TOLERANCE)
+
+    def ready(self, low: float, high: float) -> list[tuple[Moments, float]]:
+        """All of them together."""
+        return [(Above(self.laws, self.floor, low, high), 1.0)]
 
 
-def started(total: Sum, c: float, floor: float | None) -> tuple[float, Sum]:
-    """A tilt of at most c at which there is a rule, and that rule: far above the saddle there may be none."""
-    for _ in range(12):
-        try:
-            return c, total.finer(c, c, floor)
-        except TooFine:
-            c *= 0.2
+# -- which lines ----------------------------------------------------------------------------------------
+
+
+def valley(law: SampledLaw, level: float, c: float) -> float | None:
+    """Where the density tilted by c is lowest between common losses and a rise beyond them, to the level."""
+    low, high = law.branch.extent
+    losses, log_q = law.branch.at(
+        np.linspace(low, min(float(law.place(np.array(level))), high), 800)
+    )
+    first = int(np.argmax(log_q))
+    density = (log_q + (1.0 + c) * losses)[first:]
+    least = np.minimum.accumulate(density)
+    rises = np.flatnonzero((density > least + 1.0) & (least < density[0] - 3.0))
+    if not rises.size:
+        return None
+    return float(losses[first + int(np.argmin(density[: int(rises[0]) + 1]))])
+
+
+def lines(
+    laws: Counted, level: float, y: float, guess: float, about: float, negligible: float
+) -> tuple[list[Line], float]:
+    """Lines that tell the sum of losses up to a level at y and close by, and log of a bound of the rest.
+
+    `about`: of log delta, where that is more than they tell. Parts of the telescope that are bounded
+    `negligible` nats below the leading one are left out. Raises `TooFine`.
+    """
+    tilt = guess
+    with suppress(TooFine):
+        saddle = Saddle(near(laws, level), guess, warm=True, tolerance=TOLERANCE)
+        tilt = saddle.near_epsilon(y)
+        whole = line(saddle, y, about)
+        if whole.read(y)[2] < _GOOD:
+            return [whole], -math.inf
+    floors = set()
+    for c in (tilt, guess):
+        places = [valley(law, level, c) for law, _ in laws]
+        floors |= {min(place for place in places if place is not None)} if any(places) else set()
+    for pieces, floor in itertools.product(_PIECES, floors):
+        with suppress(TooFine):
+            return _telescope(laws, level, y, guess, floor, pieces, about, negligible)
     raise TooFine
 
 
-class Line:
-    """The trapezoid rule on the line through the saddle at y, good for every y close by."""
-
-    def __init__(
-        self, total: Sum, y: float, guess: float, floor: float | None = None, most: int = _MOST
-    ) -> None:
-        self._floor = floor
-        low, high = 0.0, math.inf
-        c, total = started(total, guess, floor)
-        for _ in range(80):
-            now = _tilted(total, c, floor)
-            if not math.isfinite(now.log_moment):
-                raise Unresolved
-            gap, curve = now.saddle_epsilon - y, now.curvature
-            if abs(gap) < 0.05 * math.sqrt(curve):
-                break
-            low, high = (low, c) if gap > 0.0 else (c, high)
-            new = c * math.exp(max(-2.0, min(2.0, -gap / (c * curve))))
-            if not low < new < high:
-                new = math.sqrt(low * high) if low > 0.0 and high < math.inf else 0.5 * high
-            c = new
-            if not 0.3 < c / total.parts[0][0].frequency < 2.0:
-                total = total.finer(c, c, floor)
-        else:
-            raise Unresolved
-        self.c, self.width = c, 1.0 / math.sqrt(curve)
-        self.bound = now.log_moment - c * y + float(log_peak(np.array(c)))
-        frequency = math.hypot(c, 8.0 * self.width)
-        for _ in range(4):
-            total = total.finer(frequency, c, floor)
-            now = _tilted(total, c, floor)
-            self._sum(total, now, y, most)
-            needed = math.hypot(c, self._t[-1])
-            if needed <= 1.2 * frequency:
-                break
-            frequency = 1.1 * needed
-        else:
-            raise Unresolved
-
-    def _step(self, total: Sum, y: float, curve: float, estimate: float) -> float:
-        """The largest step whose folded copies are below the tolerance.
-
-        D(c') e^{-c' y} peak(c') bounds the expectation, and so each copy, at every c' > 0.
-        """
-        need = math.log(4.0 / _TOLERANCE)
-        unit = math.sqrt(2.0 * need / curve)
-        right = min(unit, 1.4 * self.c) * _SHIFTS
-        left = min(unit, 0.97 * self.c) * _SHIFTS
-        cs = np.concatenate((self.c + right, self.c - left))
-        excess = np.maximum(need + total.log_moments(cs) + log_peak(cs) - cs * y - estimate, 1.0)
-        steps = 2.0 * math.pi * np.concatenate((right, left)) / excess
-        return min(float(steps[:6].max()), float(steps[6:].max()))
-
-    def _sum(self, total: Sum, now: Totals[float], y: float, most: int) -> None:
-        c, curve = self.c, now.curvature
-        self._y, self._log = y, float(total.log_moments(np.array([c]))[0])
-        estimate = now.height(y) - 0.5 * math.log(2.0 * math.pi * curve)
-        # in units of e^{log M(c) - c y}, with M the moments without a floor
-        self._expected = math.exp(estimate - self._log + c * y)
-        self._reach = math.sqrt(2.0 * math.log(4.0 / _TOLERANCE) / curve)
-        h = self._step(total, y, curve, estimate)
-        tables = [_Table.of(near, n, c, total.reverse, self._floor) for near, n in total.parts]
-        self._mean = sum(table.count * table.whole.weights[2] for table in tables)
-        size = _FIRST
-        while True:
-            v = _log_integrand(tables, c, h, size, self._floor is not None)
-            t = h * np.arange(v.size)
-            if not np.isfinite(v.real).all():
-                raise Unresolved
-            # it falls at least as t^-2 from here on
-            tail = math.exp(float(v[-8:].real.max())) * max(float(t[-1]), c) / math.pi
-            if tail < _TOLERANCE * self._expected:
-                break
-            if 2 * size > most:
-                raise Unresolved
-            size *= 2 if size > _FIRST else 4
-        last = (
-            int(
-                np.flatnonzero(
-                    np.exp(v.real) * np.maximum(t, c) > 0.01 * _TOLERANCE * self._expected
-                )[-1]
-            )
-            + 1
-        )
-        t, v = t[:last], v[:last]
-        self._t, self._v, self._h, self._tail = t, v, h, tail
-
-    def read(self, y: float) -> tuple[float, float, float]:
-        """log of the expectation, log of -d/dy of it, and the relative error of both."""
-        terms = np.exp(self._v + 1j * self._t * (self._mean - y))
-        terms[0] *= 0.5
-        scale = self._h / math.pi
-        value = scale * float(terms.real.sum())
-        moment = scale * float((terms * (self.c + 1j * self._t)).real.sum())
-        if not (value > 0.0 and moment > 0.0):
-            return -math.inf, -math.inf, math.inf
-        alias = _TOLERANCE * self._expected * math.exp(min(self._reach * abs(y - self._y), 60.0))
-        error = (alias + self._tail + _ROUNDING * scale * float(np.abs(terms.real).sum())) / value
-        height = abs(self._log) + self.c * (abs(y) + abs(self._mean))
-        base = self._log - self.c * y
-        return base + math.log(value), base + math.log(moment), error + 4e-16 * height
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A near law tilted to c, and its part above a floor, which has this share of it."""
-
-    count: float
-    whole: Tilted
-    above: Tilted | None
-    share: float
-
-    @classmethod
-    def of(cls, near: Near, count: float, c: float, reverse: bool, floor: float | None) -> _Table:
-        """Under P; in reverse, of minus the losses under Q."""
-        log_w = near.log_w if reverse else near.log_w + near.losses
-        losses = -near.losses if reverse else near.losses
-        whole = Tilted(c, (losses, log_w))
-        above = near.losses > (math.inf if floor is None else floor)
-        if not above.any():
-            return cls(count, whole, None, 0.0)
-        tilted = c * losses + log_w
-        weights = np.exp(tilted - tilted.max())
-        share = float(weights[above].sum()) / float(weights.sum())
-        return cls(count, whole, Tilted(c, (losses[above], log_w[above])), share)
-
-
-def _log_integrand(
-    tables: Sequence[_Table], c: float, step: float, size: int, floored: bool
-) -> Complexes:
-    """log of D(c + it)/M(c) e^{-it mean} / ((c + it)(c + 1 + it)) at so many steps."""
-    t = step * np.arange(size)
-    total = -np.log((c + 1j * t) * (c + 1.0 + 1j * t))
-    without = np.zeros(size, dtype=complex)
-    for table in tables:
-        whole = table.whole.even(step, size)
-        tabulated(size * table.whole.weights[0].size // 4)
-        total += table.count * whole
-        if table.above is not None and table.share > 0.0:
-            apart = table.above.weights[2] - table.whole.weights[2]
-            few = table.above.even(step, size) + 1j * t * apart - whole
-            without += table.count * log1p(-table.share * np.exp(few))
-    if floored:
-        tiny = np.abs(without) < 1e-4
-        near = np.where(tiny, without, 1.0)
-        series = np.log(-near) + near / 2.0 + near * near / 24.0
-        total += np.where(tiny, series, np.log(-np.expm1(np.where(tiny, 1.0, without))))
-    return total
-
-
-def valley(near: Near, exponent: float) -> float | None:
-    """Where the density tilted by r^exponent is lowest between the common losses and a rise beyond them."""
-    density = near.log_w - np.log(near.widths)
-    inside = np.isfinite(density)
-    density, losses = density[inside], near.losses[inside]
-    first = int(np.argmax(density))
-    tilted = (density + exponent * losses)[first:]
-    low = np.minimum.accumulate(tilted)
-    rises = np.flatnonzero((tilted > low + 1.0) & (low < tilted[0] - 3.0))
-    if not rises.size:
-        return None
-    return float(losses[first + int(np.argmin(tilted[: int(rises[0]) + 1]))])
-
-
-def largest_bound(total: Sum, y: float, floor: float) -> float:
-    """log of a bound of the part with a largest loss above the floor: by pieces, each at its best tilt."""
-    c = np.geomspace(0.1, 3000.0, 40) / y
-    bounds = []
-    log_a = total.log_moments(c) + log_peak(c) - c * y
-    for near, count in total.parts:
-        beyond = np.flatnonzero(near.losses > floor)
-        if not beyond.size:
-            continue
-        w = near.log_w + np.multiply.outer(1.0 + c, near.losses)
-        alone = near.log_moments(1.0 + c)
-        size = max(beyond.size // 24, 1)
-        for first in range(0, beyond.size, size):
-            piece = w[:, beyond[first : first + size]]
-            peak = piece.max(axis=1)
-            share = peak + np.log(np.exp(piece - peak[:, None]).sum(axis=1)) - alone
-            bounds.append(math.log(count) + float((log_a + share).min()))
-    return float(np.logaddexp.reduce(bounds)) if bounds else -math.inf
-
-
-def lines(total: Sum, y: float, guess: float, negligible: float) -> tuple[list[Line], float]:
-    """Lines that together tell the expectation at y and close by, and log of a bound of what they leave out.
-
-    Parts of the telescope bounded below the leading one by `negligible` nats are left out. Raises
-    `Unresolved`.
-    """
-    try:
-        line = Line(total, y, guess)
-        if line.read(y)[2] < 1e-10:
-            return [line], -math.inf
-        tilt = line.c
-    except Unresolved:
-        tilt = guess
-    if total.reverse:
-        raise Unresolved
-    for parts, exponent in itertools.product((1, 2, 4), (tilt, guess)):
-        places = [valley(near, 1.0 + exponent) for near, _ in total.finer(exponent, exponent).parts]
-        results = [place for place in places if place is not None]
-        if not results:
-            continue
-        try:
-            return _telescope(total, y, guess, min(results), parts, negligible)
-        except Unresolved:
-            continue
-    raise Unresolved
-
-
 def _telescope(
-    total: Sum, y: float, guess: float, floor: float, parts: int, negligible: float
+    laws: Counted,
+    level: float,
+    y: float,
+    guess: float,
+    floor: float,
+    pieces: int,
+    about: float,
+    negligible: float,
 ) -> tuple[list[Line], float]:
-    law = total.parts[0][0].law
-    top = total.parts[0][0].level
-    places = np.linspace(
-        float(law.place(np.array(floor))), float(law.place(np.array(top))), parts + 1
-    )
-    levels = [floor, *law.loss(places[1:-1]).tolist(), top]
-
-    def below(level: float) -> Sum:
-        cut = tuple((near.law.near(level, near.frequency, (), floor), n) for near, n in total.parts)
-        return Sum(cut)
-
-    chosen, least, left_out = [], -math.inf, -math.inf
-    try:
-        low = Line(below(floor), y, guess)
-        chosen, least = [low], low.read(y)[0] - negligible
-    except Unresolved:
-        # all of them common: what they can do is bounded, and is told by the others if it is negligible
-        c = np.geomspace(0.1, 3000.0, 60) / y
-        rest = below(floor)
-        left_out = float((rest.log_moments(c) + log_peak(c) - c * y).min())
-    for under, over in itertools.pairwise(levels):
-        piece = below(over)
-        bound = largest_bound(piece, y, under)
-        if bound > least:
-            chosen.append(Line(piece, y, guess, under))
-        else:
-            left_out = float(np.logaddexp(left_out, bound))
-    read = [line.read(y) for line in chosen]
-    whole = np.logaddexp.reduce([log for log, _, _ in read]) if read else -math.inf
-    if left_out > whole - negligible + 3.0 or any(
-        not error * math.exp(log - whole) < 2e-10 for log, _, error in read
-    ):
-        raise Unresolved
-    return chosen, left_out
+    first = laws[0][0]
+    low, high = first.place(np.array((floor, level))).tolist()
+    places = np.linspace(low, high, pieces + 1)
+    levels = [floor, *first.loss(places[1:-1]).tolist(), level]
+    saddles = [Saddle(near(laws, floor), guess, warm=True, tolerance=TOLERANCE)]
+    saddles += [
+        Largest(near(laws, over), under, guess) for under, over in itertools.pairwise(levels)
+    ]
+    bounds = [saddle.bound(y) for saddle in saddles]
+    chosen, readings, left_out = [], [], []
+    whole = -math.inf
+    for k in np.argsort(bounds)[::-1].tolist():  # what leads tells what is too little
+        if bounds[k] < whole - negligible:
+            left_out.append(bounds[k])
+            continue
+        chosen.append(line(saddles[k], y, about))
+        readings.append(chosen[-1].read(y))
+        whole = float(np.logaddexp(whole, readings[-1][0]))
+    if any(not error * math.exp(log - whole) < _SHARED for log, _, error in readings):
+        raise TooFine
+    return chosen, float(np.logaddexp.reduce(left_out, initial=-math.inf))

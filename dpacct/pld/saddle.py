@@ -10,17 +10,16 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from .moments import Part, prepare
-from .stable import Floats, TooFine
+from .moments import Moments, Parts, prepare
+from .stable import Floats, TooFine, log_peak
 
 Number = TypeVar("Number", float, Floats)
 
 _FAN = np.geomspace(0.1, 3.0, 21)
 _WARM = np.geomspace(0.7, 1.4, 9)
+_WIDE_FAN = np.geomspace(0.02, 3.0, 40)
 FEW = 2048  # nodes that the vertical may have and still be the first choice
 
-# 14 digits, and what a sum of folded copies adds
-_NEED = 14.0 * math.log(10.0) + 1.4
 _PROBE = 2.5 ** np.arange(1.5, 11.5)
 _SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
 _SIGNS = np.array([1.0] * 7 + [-1.0] * 6)
@@ -66,6 +65,10 @@ class Totals(Generic[Number]):
         height: Number = self.log_moment - self.c * eps - np.log(self.c * (1.0 + self.c))
         return height
 
+    def bound(self, eps: float) -> Floats:
+        """log delta is at most this: M(c) e^{-c eps} times the largest (1 - e^-y) e^-cy (Chernoff)."""
+        return np.asarray(self.log_moment - self.c * eps + log_peak(np.asarray(self.c)))
+
     def log_delta(self, eps: float) -> Number:
         """The saddle-point estimate."""
         gap, height = eps - self.saddle_epsilon, self.height(eps)
@@ -89,8 +92,11 @@ Gap = Callable[[Any], tuple[Any, Any]]  # of `Totals`: what is to be 0, and its 
 class Saddle:
     """Searches a tilt: many are read at once by a coarse rule, then one by a rule exact to rounding."""
 
-    def __init__(self, parts: list[Part], c: float, warm: bool = False) -> None:
-        self.parts, self.warm = parts, warm  # warm: c is where a similar question was answered
+    def __init__(
+        self, parts: Parts, c: float, warm: bool = False, tolerance: float = 1e-14
+    ) -> None:
+        """`warm`: c is where a similar question was answered. `tolerance`: of a line's step and end."""
+        self.parts, self.warm, self.tolerance = parts, warm, tolerance
         self.plan = Plan(math.nan, math.nan, 0)
         if not warm:
             summed = [law for law, _ in parts if law.gaussian is None]
@@ -110,12 +116,16 @@ class Saddle:
     def _prepare(self, c: float) -> None:
         for reach in (4.0, 1.6):
             try:
-                self.moments = [(prepare(law, 0.25 * c, reach * c), n) for law, n in self.parts]
+                self.moments = self.ready(0.25 * c, reach * c)
                 self.middle, self.high = c, reach * c
                 return
             except TooFine:
                 if reach < 4.0:
                     raise
+
+    def ready(self, low: float, high: float) -> list[tuple[Moments, float]]:
+        """The moments at tilts between these, and how often each counts."""
+        return [(prepare(law, low, high), n) for law, n in self.parts]
 
     def at(self, c: float, frequency: float = 0.0) -> Totals[float]:
         """The sums at one tilt, to rounding."""
@@ -153,6 +163,17 @@ class Saddle:
         """About the saddle of an epsilon."""
         return self._search(lambda t: (t.saddle_epsilon - eps, t.c * t.curvature), self.start)[0]
 
+    def bound(self, eps: float) -> float:
+        """Chernoff's bound of log delta at about the saddle, by the coarse rules."""
+        if eps >= sum(n * law.range[1] for law, n in self.parts):
+            return -math.inf
+        return float(self.rough(np.array([self.near_epsilon(eps)])).bound(eps)[0])
+
+    def least_epsilon(self, log_delta: float, fan: Floats = _WIDE_FAN) -> float:
+        """The least epsilon that Chernoff's bound at some tilts has for a log delta, by the coarse rules."""
+        total = self.rough(self.start * fan)
+        return float(np.fmin.reduce((total.bound(0.0) - log_delta) / total.c))
+
     def _solve(self, gap: Gap, c: float, eps: float | None) -> Totals[float]:
         guess, curvature, between = self._search(gap, min(c, self.start))
         for _ in range(6):
@@ -179,7 +200,7 @@ class Saddle:
                 cs = cs[cs < 0.8 * self.high]
             total = self.rough(cs)
             value, slope = gap(total)
-            if not value[-1] >= 0.0 or value[0] > 0.0:
+            if not (value[0] <= 0.0 <= value[-1]):
                 up = not value[-1] >= 0.0
                 turns += up != rising
                 c, cs, rising = c * (3.0 if up else 0.05), None, up
@@ -244,13 +265,14 @@ class Saddle:
 def aliasing(
     saddle: Saddle, c: float, curvature: float, eps: float | None = None
 ) -> tuple[Totals[float], float]:
-    """About the cumulants at c, and the step of the vertical there with folded copies below 1e-14 of delta.
+    """About the cumulants at c, and the step of the vertical there with folded copies below the tolerance.
 
     With B(y) = M(y) e^{-y eps} y^y / (1+y)^{1+y}, a bound of delta for every y > 0, the step h leaves at most
     B(c+a)/(e^{2 pi a/h} - 1) from the right, and as much from the left (docs/theory/engine.md). Epsilon: that
     of which c is the saddle, unless it is told. Beyond the rule's reach M would be too small: a stays within.
     """
-    unit = math.sqrt(2.0 * _NEED / curvature)
+    need = 1.4 - math.log(saddle.tolerance)  # and what a sum of folded copies adds
+    unit = math.sqrt(2.0 * need / curvature)
     right, left = min(unit, 1.4 * c, (saddle.high - c) / 1.1), min(unit, 0.97 * c) / 1.1
     shifts = np.concatenate((np.zeros(1), right * _SHIFTS, left * _SHIFTS))
     cs = c + shifts * _SIGNS
@@ -260,9 +282,9 @@ def aliasing(
     log_delta = float(about.log_delta(eps))
     rest = np.log1p(cs)
     excess = total.log_moment + cs * (np.log(cs) - rest - eps) - rest
-    excess += _NEED - log_delta
+    excess += need - log_delta
     steps = 2.0 * math.pi * shifts / np.maximum(excess, 1.0)
-    from_one = 2.0 * math.pi * c / max(_NEED - log_delta, 1.0)  # from the left, where delta <= 1
+    from_one = 2.0 * math.pi * c / max(need - log_delta, 1.0)  # from the left, where delta <= 1
     return about, min(float(steps[1:7].max()), max(float(steps[7:].max()), from_one))
 
 
@@ -275,9 +297,8 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
     for moments, n in saddle.moments:
         level += n * moments.turned(c, t).real
     fall = np.maximum(-level, 1e-9)
-    wanted = (
-        math.log(c) - math.log(1e-15 * math.pi) + 0.5 * math.log(2.0 * math.pi * about.curvature)
-    )
+    left = 0.1 * math.pi * saddle.tolerance / c
+    wanted = 0.5 * math.log(2.0 * math.pi * about.curvature) - math.log(left)
     far = np.flatnonzero(fall > wanted)
     if not far.size:
         return 1 << 40
@@ -291,13 +312,13 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
 # -- first guesses ------------------------------------------------------------------------------
 
 
-def guess(parts: list[Part], log_delta: float) -> float:
+def guess(parts: Parts, log_delta: float) -> float:
     """A tilt to search from, for a log delta."""
     variance = max(sum(n * law.variance for law, n in parts), 1e-300)
     return (math.sqrt(max(-2.0 * log_delta, 0.0)) + 0.3) / math.sqrt(variance)
 
 
-def guess_for_epsilon(parts: list[Part], eps: float) -> float:
+def guess_for_epsilon(parts: Parts, eps: float) -> float:
     """A tilt to search from, for an epsilon."""
     v = max(sum(n * law.variance for law, n in parts), 1e-300)
     excess = eps - 0.5 * v

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .loss import LossDistribution
-from .moments import Cumulants
+from .moments import Cumulants, Unbent
 from .nested import Nested
 from .pieces import Cut, Pieces, Source, Sources
 from .stable import Complexes, Floats, TooFine, expm1_linear, log1p, quiet, sin_linear
@@ -204,14 +204,11 @@ def _risen(p: Floats, log_p: Floats, u: Floats) -> Floats:
     return np.where(log_p > -np.inf, risen, 0.0)
 
 
-class StackMoments:
+class StackMoments(Unbent):
     """M of a stack."""
-
-    high = math.inf
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
-        self.node_count = stack.rows.size
         self._known: dict[float, tuple[Floats, Floats, Floats]] = {}
 
     def _at(self, c: float) -> tuple[Floats, Floats, Floats]:
@@ -254,17 +251,9 @@ class StackMoments:
         return np.asarray(self.stack.count @ self.stack.log_moments(cs))
 
     def turned(self, c: float, t: Floats) -> Complexes:
-        """log M(c+it)/M(c) without its linear part."""
-        return self.log_ratio(c, 1j * t)
-
-    def even(self, c: float, step: float, count: int) -> Complexes:
-        """The same at equally spaced frequencies."""
-        return self.log_ratio(c, 1j * step * np.arange(count))
-
-    def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """The sum of log(M_i(c+z)/M_i(c)) - z m_i, on the vertical only."""
+        """The sum of the laws' logs."""
         s, (w, _, gap) = self.stack, self._at(c)
-        t, ratio = z.imag, np.empty(z.size, complex)
+        ratio = np.empty(t.size, complex)
         step = max(1, _CELLS // gap.size)
         for a in range(0, t.size, step):
             u = t[a : a + step, None, None] * gap
@@ -273,14 +262,6 @@ class StackMoments:
             imag = np.einsum("tij,ij->ti", sin_linear(u), w)
             ratio[a : a + step] = log1p(real + 1j * imag) @ s.count
         return ratio
-
-    def lean(self, c: float) -> float:
-        """0: contours stay vertical."""
-        return 0.0
-
-    def at_the_top(self, c: float) -> float:
-        """0: no loss of a sum of so many leads."""
-        return 0.0
 
 
 @dataclass(frozen=True, eq=False)
