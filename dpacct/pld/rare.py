@@ -53,7 +53,8 @@ _SHORT = 12.0
 _INPUTS = 1e-12
 # relative error above which an expansion is no answer, and up to which nothing better is looked for
 _USABLE, _GOOD = 1e-6, 3e-10
-_STEEPER = np.geomspace(0.5, 45.0, 20)  # tilts at which common losses alone are bounded
+# times the tilt of one jump, about which common losses alone are bounded, and at which tilts around that
+_STEEPEST, _FAN = 12.0, np.geomspace(0.001, 3.9, 28)
 # a tilt of common losses, over one epsilon, and how much larger or smaller it may be
 _AROUND, _TILTS = 1000.0, np.geomspace(5e-5, 4.0, 36)
 
@@ -107,10 +108,18 @@ def rough(laws: Counted, epsilon: float) -> float:
     """About log delta: one large jump, or (by Chernoff) common losses alone."""
     one, slope = log_of_any(laws, SampledLaw.log_h, epsilon), slope_of_one(laws, epsilon)
     try:
-        alone = Saddle(common(laws, epsilon), min(slope, 1e280), warm=True).bound(epsilon)
+        saddle = Saddle(common(laws, epsilon), _STEEPEST * min(slope, 1e280), warm=True)
+        alone = _alone(saddle, epsilon)
     except TooFine:
         alone = -math.inf
     return float(np.logaddexp(one, alone - 1.0))
+
+
+def _alone(saddle: Saddle, epsilon: float) -> float:
+    """Chernoff's bound, at some tilts, of what common losses do by themselves."""
+    if sum(n * law.range[1] for law, n in saddle.parts) <= epsilon:
+        return -math.inf
+    return float(np.fmin.reduce(saddle.rough(saddle.start * _FAN).bound(epsilon)))
 
 
 @dataclass
@@ -261,7 +270,7 @@ def by_jumps(
         if not 0.0 < a < math.inf:
             return None
         parts = near(laws, a)
-        saddle = Saddle(parts, 12.0 * c, warm=True)
+        saddle = Saddle(parts, _STEEPEST * c, warm=True)
         for _ in range(3):
             total = saddle.rough(np.array([c]))
             y = max(epsilon - float(total.mean[0]), 0.2 * epsilon)
@@ -273,9 +282,7 @@ def by_jumps(
         top = 1.02 * max(epsilon - mean + 12.0 * deviation, epsilon)
         if any(top >= law.largest for law, _ in laws):
             return None  # sums of largest losses, which have mass by themselves, are kinks
-        alone = -math.inf
-        if steps * a > epsilon:
-            alone = float(np.fmin.reduce(saddle.rough(c * _STEEPER).bound(epsilon)))
+        alone = _alone(saddle, epsilon)
         one = log_of_any(laws, SampledLaw.log_h, y) + float(total.log_moment[0]) - c * mean
         if alone < one - _NEGLIGIBLE:
             return Expansion(laws, a, c, top, parts, alone)
