@@ -114,7 +114,7 @@ class UDPFL(Algorithm):
             beyond: Array = 1.1 * mean - 0.1 * last
             return beyond
         x, y = setting.open()  # a loss is looked at: never of the clients' data
-        path = [last + t * (mean - last) for t in np.linspace(0.0, 1.5, self.connect)]
+        path: list[Array] = [last + t * (mean - last) for t in np.linspace(0.0, 1.5, self.connect)]
         losses = [
             float(setting.model.loss(torch.from_numpy(w.astype(np.float32)), x, y)) for w in path
         ]
