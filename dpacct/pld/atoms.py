@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .binomial import log_pmf
 from .stable import Floats, TooFine
@@ -76,8 +78,24 @@ def _binomial(atoms: Atoms, count: int, c: float) -> Atoms:
     return k * first + (count - k) * second, count * log_total + logs
 
 
+def draws(kinds: int, count: int) -> NDArray[np.intp]:
+    """The kinds of `count` draws in order, 0 <= k_1 <= k_2 <= ... < kinds: one row for each way."""
+    rows = np.arange(kinds)[:, None]
+    for _ in range(count - 1):
+        size = kinds - rows[:, -1]
+        place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        rows = np.repeat(rows, size, axis=0)
+        rows = np.column_stack((rows, rows[:, -1] + place))
+    return rows
+
+
 def ways(kinds: int, count: int) -> Floats:
     """How often each kind falls in `count` draws: one row for each way."""
+    if kinds > count:
+        chosen = draws(kinds, count)
+        cells = (kinds * np.arange(len(chosen))[:, None] + chosen).ravel()
+        often = np.bincount(cells, minlength=kinds * len(chosen))
+        return np.asarray(often.reshape(-1, kinds), float)
     rows, left = np.zeros((1, 0)), np.array([count])
     for _ in range(kinds - 1):
         size = left + 1
@@ -97,8 +115,17 @@ def log_ways(often: Floats, count: int) -> Floats:
 
 def listed(atoms: Atoms, count: int) -> Atoms:
     """All outcomes of the count-fold sum: how often each atom falls is multinomial."""
-    often = ways(atoms[0].size, count)
-    return often @ atoms[0], often @ atoms[1] + log_ways(often, count)
+    kinds = atoms[0].size
+    if kinds <= count:
+        often = ways(kinds, count)
+        return often @ atoms[0], often @ atoms[1] + log_ways(often, count)
+    chosen = draws(kinds, count)
+    # of many kinds each draw is named: count! over the m! of each run of m equal ones
+    run, logs = np.ones(len(chosen)), np.full(len(chosen), math.lgamma(count + 1))
+    for before, now in pairwise(chosen.T):
+        run = np.where(now == before, run + 1.0, 1.0)
+        logs -= np.log(run)
+    return atoms[0][chosen].sum(axis=1), atoms[1][chosen].sum(axis=1) + logs
 
 
 def log_factorials(n: int) -> Floats:

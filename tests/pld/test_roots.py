@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpacct.pld import atoms, roots
+from tests.work import memory
 
 
 @given(target=st.floats(-700.0, -1e-6), rate=st.floats(1e-6, 1e6))
@@ -53,3 +56,19 @@ def test_powers_are_repeated_convolutions(count: int) -> None:
         for s in (0.5, 2.0):
             once = float(np.exp(base[1] + s * base[0]).sum())
             assert float(np.exp(logs + s * losses).sum()) == pytest.approx(once**count, rel=1e-12)
+
+
+@pytest.mark.parametrize(("kinds", "count"), [(2, 9), (5, 5), (6, 5), (12, 4), (300, 2)])
+def test_listed_sums_have_the_moments_of_what_was_added(kinds: int, count: int) -> None:
+    """Each way once; two draws of hundreds of kinds took seconds, and gigabytes on the way."""
+    rng = np.random.default_rng(kinds)
+    losses, masses = rng.normal(size=kinds), rng.dirichlet(np.ones(kinds))
+    often = atoms.ways(kinds, count)
+    assert len(np.unique(often, axis=0)) == len(often) == math.comb(kinds + count - 1, count)
+    assert (often.sum(axis=1) == count).all()
+    sums, logs = atoms.listed((losses, np.log(masses)), count)
+    assert sorted(sums) == pytest.approx(sorted(often @ losses), rel=1e-12, abs=1e-12)
+    for tilt in (0.0, 0.7):
+        once = float((masses * np.exp(tilt * losses)).sum())
+        assert float(np.exp(logs + tilt * sums).sum()) == pytest.approx(once**count, rel=1e-12)
+    assert memory(lambda: atoms.listed((losses, np.log(masses)), count)) < 20 * len(often) * 64
