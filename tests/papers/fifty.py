@@ -93,6 +93,8 @@ def fifty(module: str) -> types.ModuleType:
     copy.__dict__["math"] = types.SimpleNamespace(**MATHS)
     for name, held in list(vars(copy).items()):
         other = held.__name__ if isinstance(held, types.ModuleType) else held_in(held)
+        if other == "dpacct.pld.scalar":  # e^x of a float or a ball
+            copy.__dict__[name] = getattr(mp, held.__name__)
         if other != module and other.startswith(OURS):
             again = fifty(other)
             whole = isinstance(held, types.ModuleType)
