@@ -20,6 +20,13 @@ settings.register_profile(
 providers.HypothesisProvider._local_constants = providers.GLOBAL_CONSTANTS
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+
+def pytest_runtest_setup() -> None:
+    """Each test begins at 50 digits: mpmath's precision is one for the whole process."""
+    if "mpmath" in sys.modules:
+        sys.modules["mpmath"].mp.dps = 50
+
+
 # An array that grows without bound fails its own test, and does not take the machine down with it.
 if sys.platform == "linux":
     import resource

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bench.cases import PROFILE_PROBES, TRUTHS, Case, cases, truths
 from bench.questions import Part
 
-from tests.golden.golden_closed import gaussian, randomised_response, solve_epsilon
+from tests.golden.golden_closed import DIGITS, gaussian, randomised_response, solve_epsilon
 from tests.golden.golden_contour import Plan
 from tests.golden.golden_laplace import plain_by_residues
 from tests.golden.golden_nodes import LEVEL, SampledGaussian
@@ -98,6 +98,7 @@ def answer(case: Case) -> list[float]:
 
 def main() -> None:
     """Compute all, or only the cases named on the command line, and write the table."""
+    mp.dps = DIGITS
     values = truths() if sys.argv[1:] else {}
     for case in cases():
         if sys.argv[1:] and case.id not in sys.argv[1:]:

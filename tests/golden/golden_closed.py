@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from mpmath import mp, mpf
 
-mp.dps = 90
+DIGITS = 90
+"""Of `mp` in the programs that make tables."""
 
 
 def upper_tail(x: mpf) -> mpf:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from mpmath import mp, mpf
 
 from tests.golden.golden_closed import (
+    DIGITS,
     fixed_size_gaussian,
     gaussian,
     randomised_response,
@@ -159,6 +160,7 @@ def laplace_w6() -> Row:
 
 
 def main(only: list[str]) -> None:
+    mp.dps = DIGITS
     examples: Row = {}
     for name, sigma, q, steps, d, claimed in NAMED:
         check = name in ("a", "b", "d", "tiny", "million")

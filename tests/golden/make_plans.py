@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from flint import arb
 from mpmath import mp, mpf
 
-from tests.golden.golden_closed import fixed_size_gaussian, sampled_laplace
+from tests.golden.golden_closed import DIGITS, fixed_size_gaussian, sampled_laplace
 from tests.golden.golden_contour import Plan
 from tests.golden.golden_fixed import FixedSizeGaussian
 from tests.golden.golden_laplace import LaplaceStep, plain_by_residues, two_steps
@@ -260,6 +260,7 @@ def laplace_row(how: str, b: str, q: str, steps: int, eps: str) -> Row:
 
 
 def main(sections: list[str]) -> None:
+    mp.dps = DIGITS
     if "laplace" in sections:
         fill("laplace", 40, SEED + 3, laplace_draws(random.Random(SEED + 3)), laplace_row)
     if "box" in sections:

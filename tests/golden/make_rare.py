@@ -11,7 +11,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from mpmath import mp
+
 from tests.golden import make_plans
+from tests.golden.golden_closed import DIGITS
 from tests.golden.golden_rows import poisson_gaussian
 from tests.golden.make_plans import draw_delta, fill, log_uniform, text
 
@@ -35,6 +38,7 @@ def draws(rng: random.Random) -> Iterator[tuple[str, tuple[object, ...]]]:
 
 
 def main() -> None:
+    mp.dps = DIGITS
     make_plans.NAME = "rare.json"
     make_plans.SEED = SEED
     fill("rare", COUNT, SEED, draws(random.Random(SEED)), poisson_gaussian, zeros=0.1, limit=200)
