@@ -230,6 +230,7 @@ class Pair:
         With l the loss of one record, N(j mu, 1) has log density ratio j l - j (j-1) mu^2 / 2 to N(0, 1).
         """
         loss, mu = self._normal("records of a user are sampled")
+        self._checked()
         weights = (
             (j, math.comb(records, j) * rate**j * (1.0 - rate) ** (records - j))
             for j in range(records + 1)

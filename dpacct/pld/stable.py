@@ -22,6 +22,7 @@ Terms = Sequence[tuple[float, float, float]]
 _EXPONENTIAL_TAIL = [1.0 / math.factorial(n) for n in range(11, 1, -1)]
 _SINE_TAIL = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(6, 0, -1)]
 _HUGE = 300.0  # the square of e^300 is still a float
+_NEWTON = 60  # steps at most, of which six or so are enough
 
 
 def quiet() -> np.errstate:
@@ -151,7 +152,10 @@ def unmixed_loss(rate: float, loss: Floats) -> Floats:
 
 def blended_loss(terms: Terms, loss: Array) -> Array:
     """log sum_j w_j e^{k_j loss - d_j} over terms (w_j, k_j, d_j); k_j >= 0, sum w_j = 1; real or complex."""
-    exponents: list[Array] = [multiple * loss - drop for _, multiple, drop in terms]
+    # an infinite loss is none to a term that it does not shift
+    exponents: list[Array] = [
+        (multiple * loss if multiple else np.zeros_like(loss)) - drop for _, multiple, drop in terms
+    ]
     highest = exponents[0].real
     for exponent in exponents[1:]:
         highest = np.maximum(highest, exponent.real)
@@ -160,23 +164,32 @@ def blended_loss(terms: Terms, loss: Array) -> Array:
         return log1p(np.sum(parts, axis=0))
     parts = [w * np.exp(y - highest) for (w, _, _), y in zip(terms, exponents, strict=True)]
     result: Array = highest + np.log(np.sum(parts, axis=0))
-    return result
+    return np.where(highest < math.inf, result, math.inf)
 
 
 def unblended_loss(terms: Terms, loss: Floats) -> Floats:
-    """The inverse of `blended_loss`, by bisection; -inf where nothing is as small."""
+    """The inverse of `blended_loss`; -inf where nothing is as small.
+
+    What grows with the loss before, log sum_{k > 0} w_j e^{k_j l - d_j}, is convex: Newton from above.
+    """
     loss = np.asarray(loss, float)
-    floor = sum(w * math.exp(-drop) for w, multiple, drop in terms if multiple == 0.0)
-    rising = [(math.log(w), k, drop) for w, k, drop in terms if k > 0.0]
-    slowest = min(k for _, k, _ in rising)
+    weights, multiples, drops = np.array([term for term in terms if term[1] > 0.0]).T
+    still = sum(w * math.exp(-drop) for w, multiple, drop in terms if multiple == 0.0)
     with quiet():
-        below = loss <= (math.log(floor) if floor > 0.0 else -math.inf)
-        # the term that grows is at most the whole; a float cannot tell e^-745 of it from nothing
-        high = np.min([(loss - w + drop) / k for w, k, drop in rising], axis=0)
-        low = np.minimum(high, 0.0) - (745.0 + math.log(len(terms))) / slowest
-        low, high = np.where(below, -1.0, low), np.where(below, 1.0, high)
-        for _ in range(100):
-            middle = 0.5 * (low + high)
-            above = blended_loss(terms, middle) > loss
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
-        return np.where(below, -np.inf, 0.5 * (low + high))
+        below = loss <= (math.log(still) if still > 0.0 else -math.inf)
+        small, left = np.minimum(loss, _HUGE), 1.0 - weights.sum()
+        wanted = np.log(np.expm1(small) + weights.sum())
+        wanted = np.where(loss > _HUGE, loss + np.log1p(-left * np.exp(-small)), wanted)
+        levels = np.log(weights) - drops
+        before = np.min(np.subtract.outer(wanted, levels) / multiples, axis=-1)
+        for _ in range(_NEWTON):
+            logs = np.multiply.outer(before, multiples) + levels
+            top = logs.max(axis=-1)
+            shares = np.exp(logs - top[..., None])
+            total = shares.sum(axis=-1)
+            step = (top + np.log(total) - wanted) * total / (shares @ multiples)
+            before = before - np.where(np.isfinite(step), step, 0.0)
+            if not np.any(np.abs(step) > 1e-15 * np.abs(before)):
+                break
+        before = np.where(np.isposinf(loss), loss, before)
+        return np.where(below | np.isnan(before), -np.inf, before)

@@ -285,6 +285,13 @@ def test_blend_of_shifted_gaussians(eps: float) -> None:
     assert mass(law.reversed()) == pytest.approx(1.0, abs=1e-13)
 
 
+def test_blends_know_their_range() -> None:
+    """It was nan: an infinite loss is none to the term of no record in the sample."""
+    blend = gaussian(2.0).blended(((0.25, 0.0, 0.0), (0.5, 1.0, 0.0), (0.25, 2.0, 4.0)))
+    assert blend.range == (pytest.approx(math.log(0.25)), math.inf)
+    assert blend.reversed().range == (-math.inf, pytest.approx(-math.log(0.25)))
+
+
 def test_blend_of_one_is_sampling() -> None:
     terms = ((0.75, 0.0, 0.0), (0.25, 1.0, 0.0))
     loss = np.linspace(-3.0, 3.0, 41)
