@@ -20,8 +20,12 @@ def real(
     *,
     start: float = 1.0,
     width: float = WIDTH,
+    enough: Callable[[], bool] = lambda: False,
 ) -> tuple[float | None, float | None]:
-    """(safe, unsafe) ends of a bracket of relative width `width`, looked for from `start`."""
+    """(safe, unsafe) ends of a bracket of relative width `width`, looked for from `start`.
+
+    It is left wider where `enough` says that no more trials are to be made.
+    """
     x = min(max(start, low), high)
     f = excess(x)
     # which way is safe: look a little further
@@ -55,7 +59,7 @@ def real(
         a, fa = edge, end
         b, fb = following, excess(following)
     safe, fs, unsafe, fu = (a, fa, b, fb) if fa <= 0.0 else (b, fb, a, fa)
-    return _narrow(excess, safe, fs, unsafe, fu, width)
+    return _narrow(excess, safe, fs, unsafe, fu, width, enough)
 
 
 def _narrow(
@@ -65,6 +69,7 @@ def _narrow(
     unsafe: float,
     fu: float,
     width: float,
+    enough: Callable[[], bool],
 ) -> tuple[float, float]:
     """Close a bracket: secant steps in log x through the last two trials, each a hair past the root.
 
@@ -73,7 +78,7 @@ def _narrow(
     older, newer = (safe, fs), (unsafe, fu)
     for trial in range(_MOST_TRIALS):
         gap = math.log(unsafe / safe)
-        if abs(gap) <= width:
+        if abs(gap) <= width or enough():
             break
         rise = newer[1] - older[1]
         run = math.log(newer[0] / older[0])

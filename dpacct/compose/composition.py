@@ -36,6 +36,8 @@ _FEW_STEPS, _SOME_HITS = 40, 0.25
 _ON_GRIDS = 1e-4
 # relative rounding of the mass of open failures, and of what is added to it
 _MIXED = 4e-15
+# scales from which on delta may be as good as nothing, and the log of what is: a bound will do
+_FAR_OUT, _NOWHERE = 100.0, -20_000.0
 # log of what is below all floats
 _LEAST_LOG = -745.0
 
@@ -122,6 +124,10 @@ class Direction:
 
     def log_delta(self, epsilon: float) -> Interval:
         """log delta, by what resolves it."""
+        if self.log_kept == 0.0 and self.parts and epsilon > _FAR_OUT * self.scale:
+            bound = contour.chernoff(self.parts, epsilon)
+            if bound < _NOWHERE:
+                return Interval(bound, -math.inf, bound)
         if self.rare is not None:
             log_delta = self.rare.question.log_delta(epsilon)
             return log_delta or self._touched(epsilon, self.rare.log_touched)

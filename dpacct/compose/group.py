@@ -67,6 +67,13 @@ class Profiled(Leaf):
         return self if sampler.rate == 1 else on_one_sample(sampler, self)
 
 
+@lru_cache(
+    maxsize=2
+)  # a root is sought among readings of one composition, whose grids serve them all
+def _composed(node: Node, adjacency: Adjacency) -> Composition:
+    return Composition(node, adjacency)
+
+
 @lru_cache(maxsize=16)  # both questions of a calibration or a comparison, by each method
 def _bounded(release: Profiled, adjacency: Adjacency) -> Pairs:
     from dpacct.mechanisms.laws.knots import above_profile
@@ -157,7 +164,7 @@ class Group(Profiled, kind="group"):
         with np.errstate(invalid="ignore", divide="ignore"):
             factor = epsilons - share + np.log(np.expm1(-epsilons) / np.expm1(-share))
         factor = np.where(share == 0.0, math.log(self.size), factor)
-        above = log_profile(Composition(self.node, adjacency), share) + factor
+        above = log_profile(_composed(self.node, adjacency), share) + factor
         return np.asarray(np.minimum(above + 1e-13 * (1.0 + np.abs(factor)), 0.0))
 
     def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpacct.answer import Answer
 from dpacct.compose.boundary import WIDTH, near_root, real, whole
@@ -19,6 +19,7 @@ from dpacct.compose.questions import safe_log_delta
 from dpacct.compose.trials import Trials, score
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, OutsideDomain
+from dpacct.pld.budget import WORK, spent
 from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
@@ -130,7 +131,8 @@ class Search:
             return quick
         start = min(max(guess[0] if guess else 1.0, self.low), self.high)
         width = max(WIDTH, self._blur(start))
-        return Boundary(*real(self._cautious, self.low, self.high, start=start, width=width))
+        about: dict[str, Any] = {"start": start, "width": width, "enough": lambda: spent() > WORK}
+        return Boundary(*real(self._cautious, self.low, self.high, **about))
 
     def _blur(self, x: float) -> float:
         """A tenth of how far in log x delta's two ends are apart, as normal scores go about like x."""

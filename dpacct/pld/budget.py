@@ -64,8 +64,11 @@ class Work:
 
     @property
     def again(self) -> bool:
-        """Whether as much as the dearest piece may be done twice more, as a finer grid asks."""
-        return self.spent + 2.0 * self.dearest <= WORK
+        """Whether as much as the dearest piece may be done twice more, as a finer grid asks.
+
+        What else the question has cost, another direction and its contours, is counted too.
+        """
+        return max(self.spent, spent()) + 2.0 * self.dearest <= WORK
 
 
 class Overspent(Exception):
@@ -96,6 +99,12 @@ def metered(most: float = math.inf) -> Iterator[Meter]:
     finally:
         _METER.reset(token)
         _charge(meter.spent)  # a block around this one did it too
+
+
+def spent() -> float:
+    """What the innermost metered block has cost so far; 0 outside of any."""
+    meter = _METER.get()
+    return 0.0 if meter is None else meter.spent
 
 
 def prepared() -> None:

@@ -186,10 +186,15 @@ class Profile:
         return self._panels[-1](at)
 
     def _chords(self, at: Floats) -> Floats:
-        """Chords in e^epsilon between upper ends that were read; the last one holds beyond."""
+        """Chords in e^epsilon between upper ends that were read; the last one holds beyond.
+
+        What is not known at 0 is a probability there.
+        """
         nodes = np.array(sorted(self._known))
         values, errors = self._at(nodes)
         values = np.minimum.accumulate(values + np.where(np.isinf(errors), 0.0, errors))
+        if nodes[0] > 0.0:
+            nodes, values = np.append(0.0, nodes), np.append(0.0, values)
         right = np.clip(np.searchsorted(nodes, at), 1, nodes.size - 1)
         wide, along = (
             nodes[right] - nodes[right - 1],

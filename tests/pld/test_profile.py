@@ -10,7 +10,7 @@ import pytest
 import dpacct as dp
 from dpacct.compose.composition import Composition
 from dpacct.pld.atoms import power
-from dpacct.pld.budget import metered
+from dpacct.pld.budget import metered, tabulated
 from dpacct.pld.nested import merged
 from dpacct.pld.outcomes import outcomes
 from dpacct.pld.profile import Profile, Route
@@ -108,6 +108,20 @@ def test_chords_take_the_place_of_too_many_readings(monkeypatch: pytest.MonkeyPa
     assert read.count < 70
     assert np.all(values + errors >= exact - 1e-12)
     assert np.all(values <= exact + 0.5)
+
+
+def test_before_all_readings_a_chord_begins_at_a_probability() -> None:
+    """Too dear to read again, at an epsilon below all that were read: once no number."""
+
+    def read(at: Floats) -> tuple[Floats, Floats]:
+        tabulated(10**10)
+        return -at, np.zeros(at.shape)
+
+    curve = Profile(read)
+    curve(np.array([3.0]), 0.0)
+    values, errors = curve(np.array([1.0, 2.0, 4.0]), 0.0)
+    assert np.all(np.isinf(errors)) and np.all(np.isfinite(values))
+    assert np.all(values >= [-1.0, -2.0, -4.0]) and values[0] > values[1] > -3.0 == values[2]
 
 
 def test_nothing_is_tried_between_two_failures() -> None:
