@@ -156,3 +156,15 @@ def test_a_range_may_begin_outside_of_what_a_mechanism_is_defined_for(bounds: An
 def test_what_is_defined_nowhere_is_said_by_the_mechanism() -> None:
     with pytest.raises(dp.InvalidArgument, match="sigma must be a number above 0, got -1"):
         dp.calibrate(lambda _: dp.Gaussian(sigma=-1), epsilon=1, delta=1e-5)
+
+
+def test_the_other_end_of_a_quick_search_surely_misses_the_target() -> None:
+    """Of a fixed-size sample the dominating pair may not be realised: that it misses says nothing."""
+
+    def plan(sigma: Any) -> dp.Node:
+        return dp.WithoutReplacement("0.05")(dp.Gaussian(sigma=sigma)) * 200
+
+    answer = dp.calibrate(plan, epsilon=4, delta=1e-5, method="exact")
+    assert plan(answer.upper).delta(epsilon=4, method="exact").upper <= 1e-5
+    if answer.lower is not None:
+        assert plan(answer.lower).delta(epsilon=4, method="exact").lower > 1e-5

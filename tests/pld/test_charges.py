@@ -6,6 +6,7 @@ Each case has a truth outside the code, and would fail without the charge that i
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import mpmath
@@ -226,19 +227,32 @@ def test_what_is_left_of_all_mass_is_charged_for_its_rounding() -> None:
     assert moved  # the margin decides: the plain difference is no end
 
 
-def test_what_wraps_around_from_above_is_charged_below_the_window() -> None:
-    """Read below the window's first place: all that came in from outside weighs here."""
-    value, losses, masses = composed(40, 3.0, -1.0)
-    epsilon = float(value.losses[0]) - 0.5
+def test_below_a_window_all_that_is_outside_of_it_is_charged() -> None:
+    """A window that begins in the middle: what lies below has come in at its upper end, and weighs less."""
+    law, losses, masses = binomial(40)
+    laws = [(law, 40.0)]
+    total = tilted_sum(laws, 0.4)
+    seen = replace(window(laws, total, -38.0), low=total.mean)
+    value = compose(laws, total, seen)
+    epsilon = total.mean - 5.25
     exact = log_delta(losses, masses, epsilon)
     assert value.log_delta(epsilon, upper=False) <= exact <= value.log_delta(epsilon, upper=True)
+    gap = value.losses - epsilon
+    plain = float(value.masses @ (np.exp(-0.4 * gap) * -np.expm1(-gap)))
+    as_read = total.log_moment - 0.4 * epsilon + math.log(plain + 2.0 * value.missing)
+    assert as_read < exact - 1e-3  # what lies above the window alone is not enough
 
 
-@pytest.mark.parametrize("log_value", np.linspace(-740.0, -1e-6, 200).tolist())
-def test_a_probability_is_more_than_its_logarithm_tells(log_value: float) -> None:
+def test_a_probability_is_more_than_its_logarithm_tells() -> None:
     """A float of the logarithm is many units of the last place of the value."""
-    value = math.exp(log_value)
-    for near in (math.nextafter(value, 0.0), value, math.nextafter(value, 1.0)):
-        low, high = _power(math.log(near), down=True), _power(math.log(near), up=True)
+    apart = 0
+    for value in (
+        np.random.default_rng(1).uniform(0.1, 1.0, 300) * 10.0 ** -np.arange(300)
+    ).tolist():
+        log_value = math.log(value)
+        low, high = _power(log_value, down=True), _power(log_value, up=True)
         assert low is not None and high is not None
-        assert low <= near <= high
+        assert low <= value <= high
+        bare = math.exp(log_value)
+        apart += not math.nextafter(bare, 0.0) <= value <= math.nextafter(bare, 1.0)
+    assert apart > 100  # and one unit of the last place is not enough
