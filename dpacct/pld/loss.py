@@ -557,9 +557,6 @@ class LossDistribution:
             return self
         r = float(rate)
         losses, log_q = stable.mixed_loss(r, self.losses), self.log_q
-        if r > 0.5 and losses.size and losses.min() < -1.0:  # little of Q is left: in full
-            deep = self.losses < -0.5
-            losses[deep] = np.log((1.0 - r) + r * np.exp(self.losses[deep]))
         if self.lost > 0.0:  # outcomes that P misses are merely unlikely under the mixture
             losses = np.append(losses, math.log1p(-r))
             log_q = np.append(log_q, math.log(self.lost))

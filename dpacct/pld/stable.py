@@ -128,7 +128,11 @@ def mixed_loss(rate: float, loss: Array) -> Array:
     if not loss.size or loss.real.max() < _HUGE:
         mixed: Array = np.expm1(loss)
         mixed *= rate
-        return log1p(mixed)
+        mixed = log1p(mixed)
+        if rate > 0.5 and loss.size and loss.real.min() < -1.0:  # little of Q is left: in full
+            deep = loss.real < -0.5
+            mixed[deep] = np.log((1.0 - rate) + rate * np.exp(loss[deep]))
+        return mixed
     large = loss.real > _HUGE
     below = log1p(rate * np.expm1(np.where(large, 0.0, loss)))
     level = math.log(rate) + np.where(large, loss, _HUGE)

@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpacct.pld import stable
@@ -231,6 +231,7 @@ def test_sampling_turns_lost_mass_into_an_atom() -> None:
     rate=st.floats(1e-12, 1.0 - 1e-9),
     loss=st.floats(-700.0, 1500.0),
 )
+@example(rate=0.99999, loss=-11.0)
 def test_mixed_loss_against_mpmath(rate: float, loss: float) -> None:
     truth = mpmath.log1p(mpmath.mpf(rate) * mpmath.expm1(mpmath.mpf(loss)))
     value = float(stable.mixed_loss(rate, np.array([loss]))[0])
