@@ -174,7 +174,7 @@ def graded(first: int, last: int, ends: Floats, strides: Floats, most: int) -> P
         stop = np.searchsorted(ends, blocks + size, side="left") + 1
         start = np.minimum(start, strides.size - 1)
         stop = np.minimum(np.maximum(stop, start + 1), strides.size)
-        split = _range_minima(strides, start, stop) < size
+        split = _any_below(strides, start, stop, size)
         kept.append(blocks[~split])
         count += kept[-1].size
         halves = blocks[split]
@@ -188,15 +188,15 @@ def graded(first: int, last: int, ends: Floats, strides: Floats, most: int) -> P
     return fresh
 
 
-def _range_minima(values: Floats, start: Places, stop: Places) -> Floats:
-    """The least of values[start:stop] for each pair."""
-    least = np.minimum(values[start], values[stop - 1])
-    many = np.flatnonzero(stop - start > 2)
+def _any_below(values: Floats, start: Places, stop: Places, size: float) -> npt.NDArray[np.bool_]:
+    """Whether one of values[start:stop] is below the size, for each pair; most ends tell."""
+    below = np.minimum(values[start], values[stop - 1]) < size
+    many = np.flatnonzero(~below & (stop - start > 2))
     if many.size:
         padded = np.append(values, np.inf)
         pairs = np.stack((start[many], stop[many]), axis=1).ravel()
-        least[many] = np.minimum.reduceat(padded, pairs)[::2]
-    return np.asarray(least)
+        below[many] = np.minimum.reduceat(padded, pairs)[::2] < size
+    return below
 
 
 # -- laws on nodes --------------------------------------------------------------------------------
