@@ -109,16 +109,13 @@ def table(
         ("delta", Epsilon, delta) if epsilon is None else ("epsilon", Delta, epsilon)
     )
     questions = [kind(asked) for asked in (listed(targets) or ([targets], ()))[0]]
-    if isinstance(plans, Mapping):
-        named = dict(plans)
-    else:
-        several = list(plans) if isinstance(plans, Iterable) else [plans]
-        named = {}
-        for plan in several:
+    named = dict(plans) if isinstance(plans, Mapping) else {}
+    if not isinstance(plans, Mapping):
+        for plan in plans if isinstance(plans, Iterable) else [plans]:
             named[f"{plan} ({len(named) + 1})" if str(plan) in named else str(plan)] = plan
     methods = [method] if isinstance(method, str) else list(method)
     names = ("plan", asked, "method", *_ENDS, "side", "strength", "error")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    rows = []
     for name, question, way in product(named, questions, methods):
         target = text(number(question.given[asked]))
         row: dict[str, Any] = {"plan": name, asked: target, "method": way, "error": ""}
@@ -127,12 +124,7 @@ def table(
         except DpacctError as error:
             row["error"] = str(error)
         else:
-            row |= {end: getattr(result, end) for end in _ENDS}
-            row |= {
-                "method": result.method,
-                "side": str(result.side),
-                "strength": str(result.strength),
-            }
-        for column, cells in columns.items():
-            cells.append(row.get(column))
-    return Table(columns)
+            row |= {end: getattr(result, end) for end in (*_ENDS, "method")}
+            row |= {"side": str(result.side), "strength": str(result.strength)}
+        rows.append(row)
+    return Table({column: [row.get(column) for row in rows] for column in names})
