@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 
 from .balls import ball
-from .effort import OUTCOME, spend, spend_on, spend_on_series
+from .effort import OUTCOME, spend, spend_on, spend_on_series, spend_once
 from .line import payoff_peak
 from .plan import Step
 
@@ -280,7 +280,6 @@ def _number(
 def _summed(count: int, last: int, b: Fraction, bits: int) -> list[arb]:
     """Coefficients of (1+u)^{T-1} S(u)/(u-1) below u^T, S = sum_{j <= J} binom(T, j) q(u)^j."""
     size, rate = count + 1, 1 / ball(b)
-    spend_on_series(count)
     before, ctx.cap = ctx.cap, size
     try:
         u = arb_series([0, 1], prec=size)
@@ -323,6 +322,7 @@ def residues(count: int, b: Fraction, epsilon: arb) -> arb:
 
 
 def _reading(count: int, last: int, b: Fraction, highest: arb) -> arb:
+    spend_once((count, last, b, ctx.prec), lambda: spend_on_series(count))
     coefficients = _summed(count, last, b, ctx.prec)
     total, term = arb(0), arb(1)
     for m in range(count):

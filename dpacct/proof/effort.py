@@ -6,10 +6,10 @@ So whether an answer is certified depends on the question alone, not on how busy
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flint import ctx
 
@@ -37,6 +37,8 @@ class _Account:
 
     allowed: float
     left: float
+    kept: set[Hashable] = field(default_factory=set)
+    """What was charged once for all that uses it."""
 
 
 _ACCOUNT: ContextVar[_Account | None] = ContextVar("proof_effort", default=None)
@@ -50,7 +52,7 @@ class TooCostly(NotCertified):
 def allowance(seconds: float) -> Iterator[None]:
     """Within the block a proof may take so many estimated seconds; the tighter of two holds."""
     outer = _ACCOUNT.get()
-    inner = _Account(seconds, seconds)
+    inner = _Account(seconds, seconds, set() if outer is None else outer.kept)
     if outer is not None and outer.left <= seconds:
         yield
         return
@@ -78,6 +80,18 @@ def spend(seconds: float) -> None:
             f"a proof would take more than about {account.allowed:.2g} s: the value is withheld"
         )
     account.left = left
+
+
+def spend_once(key: Hashable, charge: Callable[[], None]) -> None:
+    """Charge what is kept between questions: in every question, once, whoever asked before.
+
+    Else an answer would be proved because another question had been asked, and withheld when asked first.
+    """
+    account = _ACCOUNT.get()
+    if account is None or key not in account.kept:
+        charge()
+        if account is not None:
+            account.kept.add(key)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from flint import acb, arb, ctx
 
 from .balls import disc
 from .choices import Unsound, demand, positive, real, whole
-from .effort import RULE, spend_on
+from .effort import RULE, spend_on, spend_once
 from .moments import Moments, NormalMoments
 from .outcomes import folded, stick
 from .plan import Laws, Step
@@ -55,14 +55,18 @@ Terms = dict[str, arb]
 
 def prepared(laws: Laws, rules: Rules, c: float) -> list[tuple[Prepared, int]]:
     """The laws that occur, ready for the line Re s = c; what that costs is charged."""
-    pairs = zip(laws, rules, strict=True)
-    return [(_ready(law, c, rule, ctx.prec), count) for (law, count), rule in pairs if count > 0]
+    ready = []
+    for (law, count), rule in zip(laws, rules, strict=True):
+        if count > 0:
+            nodes = 1 if rule is None else rule.size
+            spend_once((law, c, rule, ctx.prec), partial(spend_on, RULE, nodes))
+            ready.append((_ready(law, c, rule, ctx.prec), count))
+    return ready
 
 
 @lru_cache(maxsize=16)
 def _ready(law: Step, c: float, rule: Rule | None, bits: int) -> Prepared:
     """Kept, for a search looks at what it proves by."""
-    spend_on(RULE, 1 if rule is None else rule.size)
     return law.prepare(arb(c), rule)
 
 

@@ -225,3 +225,12 @@ def test_auto_bounds_what_its_strongest_method_withholds() -> None:
     assert (answer.method, str(answer.strength), str(answer.side)) == ("rdp", "bound", "upper")
     assert float(answer) == float(plan.epsilon(delta=1e-5, method="rdp"))
     assert any(note.startswith("not proven") for note in answer.notes)
+
+
+def test_no_answer_hangs_on_what_was_asked_before() -> None:
+    """What is kept between questions is charged in each, or the second would be proved and not the first."""
+    asked = [
+        (dp.WithoutReplacement("0.3")(dp.Gaussian(sigma=3)) * 8).under("replace-one").epsilon(1e-5)
+        for _ in range(2)
+    ]
+    assert asked[0].method == asked[1].method and asked[0].value == asked[1].value
