@@ -26,7 +26,7 @@ import numpy as np
 
 from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
-from dpacct.declare.domain import DELTA, EPSILON, Real
+from dpacct.declare.domain import DELTA, EPSILON, ORDER
 from dpacct.declare.number import Number, exact, ln, shown, text
 from dpacct.errors import BudgetExceeded, InvalidArgument
 from dpacct.pld import conversions
@@ -56,8 +56,6 @@ _ROUNDED = 1 + Fraction(1, 10**9)
 
 _Way = TypeVar("_Way")
 
-ORDER = Real(1, math.inf, typical=(1.1, 64))
-"""A Renyi order."""
 ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0)
 """Orders used where none are named: a plan near the budget has its best order among them or close by."""
 SLACK = 1e-12

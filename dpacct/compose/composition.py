@@ -264,16 +264,7 @@ class Direction:
 
     @cached_property
     def _on_grids(self) -> Profile:
-        ends = brackets.Ends(merged(self.sources))
-
-        def read(epsilons: Floats) -> tuple[Floats, Floats]:
-            values, errors = np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
-            for k in np.argsort(-epsilons).tolist():  # what is fine enough above is so below
-                with suppress(TooFine):
-                    values[k], errors[k] = ends(epsilons[k : k + 1])[0], 0.0
-            return values, errors
-
-        return Profile(read)
+        return Profile(brackets.Ends(merged(self.sources)))
 
     def _by_contours(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Upper ends of log delta at rising epsilons; the error of one that is not resolved is inf."""
@@ -407,8 +398,7 @@ class Composition:
         """
         if len(self.releases) != 1 or self.releases[0][1] != 1:
             return None
-        promises = getattr(self.releases[0][0], "promises", ())
-        results = [epsilon for epsilon, at in promises if at <= delta]
+        results = [epsilon for epsilon, at in self.releases[0][0].promises if at <= delta]
         return math.nextafter(float(min(results)), math.inf) if results else None
 
     # -- moments ---------------------------------------------------------------------------------

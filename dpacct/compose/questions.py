@@ -14,7 +14,7 @@ from dpacct.answer import Answer
 from dpacct.answer.strict import strict
 from dpacct.compose.composition import Composition
 from dpacct.compose.routes import ROUTES, Finding, Route, named
-from dpacct.declare.domain import DELTA, EPSILON, Real
+from dpacct.declare.domain import DELTA, EPSILON, ORDER, Real
 from dpacct.declare.number import Number, ln
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
 from dpacct.pld.profile import Profile
@@ -34,8 +34,6 @@ _CURVE_TOLERANCE = 1e-8
 _FAINT, _UNSEEN = -600.0, -23.0
 # of a logarithm: what it is rounded by
 _UNIT = 2.0**-52
-ORDER = Real(1, math.inf, typical=(1.1, 64))
-"""A Renyi order."""
 
 
 QUICK = "quick"

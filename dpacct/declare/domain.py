@@ -400,3 +400,5 @@ PURE_DELTA = Real(0, 1, "left", as_float=False)
 """The delta of a guarantee, which may be pure."""
 EPSILON = Real(0, math.inf, "left", typical=(0, 20))
 """The epsilon of a question."""
+ORDER = Real(1, math.inf, typical=(1.1, 64))
+"""A Renyi order."""

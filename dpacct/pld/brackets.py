@@ -267,21 +267,24 @@ class Ends:
 
     def __init__(self, sources: Sources, width: float = 1e-4) -> None:
         self._sources, self._width = sources, width
+        self._listed = outcomes(sources)
         self._search: Search | None = None
         self._made: list[tuple[Composed, Composed, float, float]] = []  # with width and upper end
         self._past = math.inf
         self._nothing = -math.inf
 
-    def __call__(self, epsilons: Floats) -> Floats:
-        """The ends at these; raises `TooFine` where no lattice spans the losses."""
-        listed = outcomes(self._sources)
-        if listed is not None:
-            return listed[1].log_deltas(epsilons)
-        values = np.empty(epsilons.shape)
+    def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """The ends at these, and errors: inf, and the end 0, where no lattice spans the losses."""
+        values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
+        if self._listed is not None:
+            return self._listed[1].log_deltas(epsilons), errors
         # from above: what is fine enough there is fine enough below
         for k in np.argsort(epsilons)[::-1].tolist():
-            values[k] = self._end(float(epsilons[k]))
-        return values
+            try:
+                values[k] = self._end(float(epsilons[k]))
+            except TooFine:
+                errors[k] = math.inf
+        return values, errors
 
     def _end(self, epsilon: float) -> float:
         if epsilon >= self._past:
@@ -308,11 +311,6 @@ class Ends:
 
 def _read(upper: Composed, lower: Composed, epsilon: float) -> tuple[float, float]:
     return lower.log_delta(epsilon, upper=False), upper.log_delta(epsilon, upper=True)
-
-
-def log_profile(sources: Sources, epsilons: Floats, width: float = 1e-4) -> Floats:
-    """Upper ends of log delta at many epsilons."""
-    return Ends(sources, width)(epsilons)
 
 
 def epsilon(

@@ -104,10 +104,9 @@ class Node(ABC):
     @cached_property
     def _releases(self) -> tuple[tuple[Leaf, int], ...]:
         for leaf, _ in self.gathered:
-            together = getattr(leaf, "together", None)
+            together = leaf.together(self.gathered, self)
             if together is not None:
-                result: tuple[tuple[Leaf, int], ...] = together(self.gathered, self)
-                return result
+                return together
         return self.gathered
 
     def releases(self) -> tuple[tuple[Leaf, int], ...]:
@@ -344,6 +343,17 @@ class Leaf(Node):
 
     def largest_loss(self, adjacency: Adjacency) -> Fraction | None:
         """What no finite loss of one release exceeds, exactly; None where that is not known."""
+        return None
+
+    @property
+    def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """(epsilon, delta) that a release is stated to have, in so many words; none of most."""
+        return ()
+
+    def together(
+        self, gathered: tuple[tuple[Leaf, int], ...], node: Node
+    ) -> tuple[tuple[Leaf, int], ...] | None:
+        """All releases of `node`, where this leaf is only known with others of them; else None."""
         return None
 
     def grouped(self, size: int) -> Leaf | None:
