@@ -345,7 +345,7 @@ def _outcome(place: Place) -> Outcome:
 @cache
 def targets() -> dict[str, tuple[Place, ...]]:
     """Every place, by module and, for the ranges on pages, by paper."""
-    results = {module: tuple(places(module)) for module in sorted(called())}
+    results = {m: those for m in sorted(called()) if (those := tuple(places(m)))}
     for statement in USABLE:
         key = f"pages of {statement.paper}"
         if more := page_places(statement):
