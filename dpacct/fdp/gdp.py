@@ -59,7 +59,8 @@ def _misses(mu: float, epsilons: Floats, deltas: Floats) -> NDArray[np.bool_]:
 
     short = _delta(mu, epsilons) < deltas
     growth = np.exp(epsilons)
-    slope = np.diff(deltas) / np.diff(growth)
+    rise = np.diff(growth)  # 0 where two epsilons are one to rounding: no chord, only its ends
+    slope = np.divide(np.diff(deltas), rise, out=np.zeros(rise.size), where=rise > 0.0)
     with np.errstate(invalid="ignore"):
         # where delta_mu falls as fast as the chord
         touch = -mu * (ndtri(np.clip(-slope, 0.0, 1.0)) + 0.5 * mu)
