@@ -15,8 +15,6 @@ Result = TypeVar("Result")
 def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """The same question, withheld where its computation overflows, is undefined or grows without end.
 
-    Its work is metered by itself.
-
     What numpy warns of is raised where it happens, and is no `ArithmeticError`: nobody who has another
     way takes it for a refusal. Code that expects such a value, and checks for it, says so by an
     `np.errstate` of its own. An `ArithmeticError` of Python's that reaches the entry is withheld too.
@@ -32,10 +30,8 @@ def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         import numpy as np
 
-        from dpacct.pld.budget import metered
-
         try:
-            with metered(), np.errstate(all="call", under="ignore", call=_withhold):
+            with np.errstate(all="call", under="ignore", call=_withhold):
                 return question(*args, **kwargs)
         except (ArithmeticError, MemoryError) as error:
             message = "its numbers are beyond the reach of doubles and of this engine"

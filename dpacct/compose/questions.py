@@ -17,6 +17,7 @@ from dpacct.compose.routes import ROUTES, Finding, Route, named
 from dpacct.declare.domain import DELTA, EPSILON, ORDER, Real
 from dpacct.declare.number import Number, ln
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
+from dpacct.pld.budget import metered
 from dpacct.pld.profile import Profile
 from dpacct.pld.stable import Floats, TooFine
 from dpacct.tree import Node, resolve_adjacency
@@ -92,6 +93,7 @@ def _power(log_value: float | None, *, up: bool = False, down: bool = False) -> 
 
 
 @strict
+@metered()
 def epsilon(
     node: Node, *, delta: Number, method: str, adjacency: Adjacency | str | None = None
 ) -> Answer:
@@ -108,6 +110,7 @@ def epsilon(
 
 
 @strict
+@metered()
 def delta(
     node: Node, *, epsilon: Number, method: str, adjacency: Adjacency | str | None = None
 ) -> Answer:
@@ -123,6 +126,7 @@ def delta(
 
 
 @strict
+@metered()
 def safe_log_delta(
     node: Node,
     epsilon: float,
@@ -179,6 +183,7 @@ def _checked(name: str, values: ArrayLike, domain: Real) -> NDArray[np.floating[
 
 
 @strict
+@metered()
 def profile(
     node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
 ) -> NDArray[np.floating[Any]]:
@@ -228,6 +233,7 @@ def log_profile(
 
 
 @strict
+@metered()
 def tradeoff(
     node: Node, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
 ) -> float | NDArray[np.floating[Any]]:

@@ -19,7 +19,7 @@ from dpacct.compose.questions import safe_log_delta
 from dpacct.compose.trials import Trials, score
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, OutsideDomain
-from dpacct.pld.budget import WORK, spent
+from dpacct.pld.budget import WORK, metered, spent
 from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
@@ -76,6 +76,7 @@ class Search:
     # where similar plans were answered, as long as they are answered to rounding
     _tilts: dict[int, float] | None = field(default_factory=dict)
 
+    @metered()
     def boundary(self) -> Boundary:
         """The boundary of where the target is met."""
         try:
