@@ -1,0 +1,579 @@
+"""Random plans over all mechanisms, samplings, adjacencies and questions: wrong, crashed, over the budget?
+
+    python -m tests.searches.random_plans STREAM [--cases N] [--first N --step N] [--store FILE]
+    python -m tests.searches.random_plans page [FILE...]       # adds up, and writes docs/random-plans.md
+
+Streams: `exact` (the fast method), `auto` (proofs where they are quick), `nested` (samples held while a plan
+runs). `drawn(stream, n)` is case n, `judged(case)` repeats it, and `smaller(case)` looks for a simpler plan
+that fails alike.
+
+An answer is judged by outside truth where there is one (tests/searches/truths.py: closed forms in 50 digits,
+a lattice that shares no code with dpacct), and by laws everywhere: ends enclose the value; delta read at
+either end of epsilon gives the target back; a more private plan costs no more; another method's interval
+meets this one; the order of parts is nothing. It crashes where it fails with anything but a sentence of
+dpacct's own, warns, or has nan for a number; it is over budget above 5 s of CPU or 2 GB for one question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import signal
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+
+import dpacct as dp
+from dpacct.pld.budget import MEMORY, WORK
+from tests.searches import truths
+from tests.searches.cases import NESTED, SEED, STREAMS, Case, calibrated, drawn, more_private
+
+STORE = Path(__file__).with_name("random_plans.json")
+PAGE = Path(__file__).parents[2] / "docs" / "random-plans.md"
+LIMIT = 8.0 * WORK
+"""Seconds of CPU after which a question is ended: it hangs."""
+_OWN = (dp.NotCertified, dp.OutsideDomain, dp.Unsupported, dp.Unreachable)
+_NEARLY = 1.0 - 1e-12
+
+
+class Hangs(BaseException):
+    """No `except` of dpacct swallows it."""
+
+
+class Wrong(AssertionError):
+    """A law does not hold."""
+
+
+@dataclass
+class Verdict:
+    """What became of a case: `fault` is empty where every law holds."""
+
+    case: Case
+    plan: str = ""
+    fault: str = ""
+    refused: str = ""
+    by_truth: bool = False
+    loose: float = 0.0
+    seconds: float = 0.0  # of the dearest question
+    notes: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def limited(seconds: float = LIMIT) -> Iterator[None]:
+    """`Hangs` is raised after so much CPU."""
+
+    def stop(*_: object) -> None:
+        raise Hangs
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+class Asked:
+    """The questions of one case, each timed."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+
+    def __call__(self, question: Callable[[], Any]) -> Any:
+        started = time.process_time()
+        try:
+            return question()
+        finally:
+            spent = time.process_time() - started
+            self.verdict.seconds = max(self.verdict.seconds, spent)
+
+    def epsilon(self, case: Case, delta: str, method: str = "") -> tuple[float, float, dp.Answer]:
+        """Both ends of epsilon, and the answer."""
+        how = case.how | ({"method": method} if method else {})
+        return _ends(self(lambda: case.node.epsilon(delta=delta, **how)))
+
+    def delta(self, case: Case, epsilon: Any, method: str = "") -> tuple[float, float, dp.Answer]:
+        """Both ends of delta, and the answer."""
+        how = case.how | ({"method": method} if method else {})
+        answer = self(lambda: case.node.delta(epsilon=epsilon, **how))
+        if answer.upper is not None and not answer.upper <= 1.0:
+            raise Wrong(f"delta is at most {answer.upper!r}")
+        return _ends(answer)
+
+
+def _ends(answer: dp.Answer) -> tuple[float, float, dp.Answer]:
+    """As infinite as they may be."""
+    lower = -math.inf if answer.lower is None else answer.lower
+    upper = math.inf if answer.upper is None else answer.upper
+    if math.isnan(answer.value) or not lower <= answer.value <= upper or answer.value < 0.0:
+        raise Wrong(f"ends {lower!r}, {answer.value!r}, {upper!r}")
+    return lower, upper, answer
+
+
+def _exactly(number: float) -> mp.mpf:
+    return mp.mpf(number)
+
+
+# -- laws of the questions ------------------------------------------------------------------------------
+
+
+def _epsilon(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Generator) -> None:
+    (delta,) = case.at
+    low, high, answer = asked.epsilon(case, delta)
+    target = float(delta)
+    truth = truths.delta_of(case)
+    fixed = case.parts[0].sampling == "fixed size"
+    if truth is not None and case.method != "rdp":
+        verdict.by_truth = True
+        with mp.workdps(truths.DIGITS):
+            wanted = mp.mpf(delta)
+            if math.isfinite(high) and truth(_exactly(high)) > wanted * (1 + mp.mpf(10) ** -35):
+                raise Wrong(f"epsilon at most {high!r}, where delta is {truth(_exactly(high))}")
+            if low > 0.0 and math.isfinite(low) and not fixed:
+                at = truth(_exactly(low))
+                if at < wanted * (1 - mp.mpf(10) ** -35):
+                    raise Wrong(f"epsilon at least {low!r}, where delta is {at}")
+            if 0.0 < high < math.inf and truth(_exactly(high * (1 - 1e-6))) < wanted:
+                verdict.loose = 1e-6
+    _law(asked, case, verdict, draw, (low, high, answer), lambda c: asked.epsilon(c, delta))
+    if case.law == "back" or case.method == "rdp":
+        if 0.0 < high < 1e6 and case.method != "rdp":
+            least, _, _ = asked.delta(case, repr(high * (1.0 + 1e-12) + 1e-300))
+            if least * _NEARLY > target * (1.0 + 1e-9):
+                raise Wrong(f"delta({high!r}) at least {least!r}")
+        if 0.0 < low < 1e6:
+            _, most, _ = asked.delta(case, repr(low * (1.0 - 1e-12)))
+            if most < target * (1.0 - 1e-9):
+                raise Wrong(f"delta({low!r}) at most {most!r}")
+
+
+def _delta(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Generator) -> None:
+    (epsilon,) = case.at
+    low, high, answer = asked.delta(case, epsilon)
+    truth = truths.delta_of(case)
+    if truth is not None and case.method != "rdp":
+        verdict.by_truth = True
+        with mp.workdps(truths.DIGITS):
+            exact = truth(mp.mpf(epsilon))
+            fixed = case.parts[0].sampling == "fixed size"
+            if not (fixed or mp.mpf(low) <= exact) or exact > mp.mpf(high):
+                raise Wrong(f"delta in [{low!r}, {high!r}], and is {mp.nstr(exact, 25)}")
+            if exact > 1e-290 and high > exact * (1 + 1e-6):
+                verdict.loose = float(high / exact - 1)
+    elif draw.random() < 0.25 and case.method != "rdp":
+        value = truths.lattice_log_delta(case, float(epsilon))
+        if value is not None:
+            verdict.by_truth = True
+            slack = 2e-3 * (1.0 + abs(value))
+            if low > 0.0 and math.log(low) > value + slack:
+                raise Wrong(f"delta at least {low!r}, and by a lattice e^{value!r}")
+            if high <= 0.0 or math.log(high) < value - slack:
+                raise Wrong(f"delta at most {high!r}, and by a lattice e^{value!r}")
+    _law(asked, case, verdict, draw, (low, high, answer), lambda c: asked.delta(c, epsilon))
+    if case.law == "back" and 1e-300 < high < 1.0:
+        least, _, _ = asked.epsilon(case, repr(high * (1 + 1e-12)) if high < 0.999 else repr(high))
+        if least * (1.0 - 1e-9) > float(epsilon):
+            raise Wrong(f"epsilon at least {least!r} at delta {high!r}, which is delta's upper end")
+
+
+def _law(
+    asked: Asked,
+    case: Case,
+    verdict: Verdict,
+    draw: np.random.Generator,
+    ends: tuple[float, float, dp.Answer],
+    ask: Callable[[Case], tuple[float, float, dp.Answer]],
+) -> None:
+    """The law that the case is judged by, for epsilon and for delta."""
+    low, high, _ = ends
+    if case.law == "more private":
+        other = more_private(case, draw)
+        if other is not None:
+            with _refused(verdict):
+                least, _, _ = ask(other)
+                if least * _NEARLY > high:
+                    raise Wrong(f"at most {high!r}, and at least {least!r} of {other.node!r}")
+    elif case.law == "order" and len(case.parts) > 1 and case.whole == "sum":
+        with _refused(verdict):
+            turned = replace(case, parts=case.parts[::-1])
+            least, most, _ = ask(turned)
+            if least * _NEARLY > high or low * _NEARLY > most:
+                raise Wrong(f"[{low!r}, {high!r}], and in another order [{least!r}, {most!r}]")
+    elif case.law == "other method" and case.method != "rdp":
+        words = ["rdp"] * 7 + ["lattice"] * 2 + ["exact" if case.method == "auto" else "auto"]
+        method = str(draw.choice(words))
+        with _refused(verdict):
+            least, most, _ = ask(replace(case, method=method))
+            if least * _NEARLY > high or low * _NEARLY > most * (1.0 + 1e-12):
+                raise Wrong(f"[{low!r}, {high!r}], and by {method} [{least!r}, {most!r}]")
+
+
+@contextmanager
+def _refused(verdict: Verdict) -> Iterator[None]:
+    """The comparison may be refused, the question itself was not."""
+    try:
+        yield
+    except _OWN as refusal:
+        verdict.notes.append(f"{type(refusal).__name__}: {refusal}"[:120])
+
+
+def _rdp(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Generator) -> None:
+    order = float(case.at[0])
+    value = asked(lambda: case.node.rdp(order, adjacency=case.adjacency))
+    if not value >= 0.0:
+        raise Wrong(f"a divergence of {value!r}")
+    with mp.workdps(truths.DIGITS):
+        exact = truths.divergence_of(case)
+    if exact is not None:
+        verdict.by_truth = True
+        if abs(value - exact) > 1e-9 * exact and exact < mp.mpf(10) ** 300 and exact > 1e-300:
+            raise Wrong(f"a divergence of {value!r}, and it is {mp.nstr(exact, 20)}")
+    more = asked(lambda: case.node.rdp(order * 1.5, adjacency=case.adjacency))
+    # of a nest the divergence is that of a grid's upper law, good to rounding of masses near 1
+    slack = 1e-9 if case.parts[0].sampling in NESTED else 0.0
+    if not more * (1.0 + 1e-9) + slack >= value:
+        raise Wrong(f"of order {order} {value!r}, and of a larger one {more!r}")
+
+
+def _profile(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Generator) -> None:
+    epsilons = sorted(case.at, key=float)
+    values = asked(
+        lambda: case.node.profile([float(e) for e in epsilons], adjacency=case.adjacency)
+    )
+    if not (np.all(values >= 0.0) and np.all(values <= 1.0) and np.all(np.diff(values) <= 0.0)):
+        raise Wrong(f"a profile of {values.tolist()}")
+    place = int(draw.integers(len(epsilons)))
+    method = "rdp" if case.method == "rdp" else "exact"
+    low, _, _ = asked.delta(case, epsilons[place], method)
+    value = float(values[place])
+    if value < low * (1.0 - 1e-12):
+        raise Wrong(f"profile {value!r} at {epsilons[place]}, where delta is at least {low!r}")
+    truth = truths.delta_of(case)
+    if truth is not None and case.method != "rdp":
+        verdict.by_truth = True
+        with mp.workdps(truths.DIGITS):
+            exact = truth(mp.mpf(repr(float(epsilons[place]))))
+            if value < exact * (1 - mp.mpf(10) ** -15) and exact > 1e-320:
+                raise Wrong(
+                    f"profile {value!r} at {epsilons[place]}, and it is {mp.nstr(exact, 20)}"
+                )
+
+
+def _tradeoff(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Generator) -> None:
+    alphas = sorted(float(a) for a in case.at)
+    values = np.asarray(asked(lambda: case.node.tradeoff(alphas, adjacency=case.adjacency)))
+    good = np.all(values >= 0.0) and np.all(values <= 1.0 - np.array(alphas) + 1e-15)
+    if not good or np.any(np.diff(values) > 1e-12):
+        raise Wrong(f"trade-off {values.tolist()} at {alphas}")
+    part = case.parts[0]
+    if case.whole == "one" and part.sampling == "none" and part.mechanism == "gaussian":
+        verdict.by_truth = True
+        mu = math.sqrt(part.steps) / float(part.named["sigma"])
+        for alpha, value in zip(alphas, values.tolist(), strict=True):
+            exact = truths.gaussian_beta(mu, alpha)
+            if value > exact * (1.0 + 1e-12) + 1e-15:
+                raise Wrong(f"trade-off {value!r} at {alpha!r}, and it is {exact!r}")
+            if value < exact - 1e-6:
+                verdict.loose = exact - value
+
+
+def _pure(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Generator) -> None:
+    answer = asked(lambda: case.node.epsilon(delta=0, adjacency=case.adjacency))
+    if math.isnan(answer.value) or answer.upper is None:
+        raise Wrong(f"epsilon at delta 0: {answer!r}")
+    if math.isfinite(answer.upper):
+        low, high, _ = asked.epsilon(case, "1e-9", "exact")
+        if low * _NEARLY > answer.upper * (1.0 + 1e-12):
+            raise Wrong(f"epsilon {answer.upper!r} at delta 0, and at least {low!r} at 1e-9")
+        del high
+
+
+def _boundary(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Generator) -> None:
+    """The safe end meets the target; a little beyond, the target is not surely met."""
+    epsilon, delta = case.at
+    build, method = calibrated(case), case.method
+    about: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": case.adjacency}
+    if case.question == "rate":
+        about["bounds"] = (1e-12, 1.0)
+    if case.question == "steps":
+        about["integer"] = True
+    if case.question == "noise" and "discrete" in case.parts[0].mechanism:
+        about["bounds"] = (0.1, 1e6)
+    result = asked(lambda: dp.calibrate(build, method=method, name=case.question, **about))
+    if math.isnan(result.value):
+        raise Wrong(f"{case.question}: {result!r}")
+    how = {"adjacency": case.adjacency, "method": "rdp" if method == "rdp" else "exact"}
+    target = float(delta)
+    safe = result.upper if result.safe_end == "upper" else result.lower
+    other = result.lower if result.safe_end == "upper" else result.upper
+    if safe is not None:
+        low, _, answer = _ends(asked(lambda: build(safe).delta(epsilon=epsilon, **how)))
+        if low * _NEARLY > target:
+            raise Wrong(f"{case.question} {safe!r} has delta at least {low!r} above {delta}")
+        if method == "exact" and answer.upper is not None and answer.upper * _NEARLY > target:
+            raise Wrong(
+                f"{case.question} {safe!r} has delta at most {answer.upper!r}, above {delta}"
+            )
+    if other is not None:
+        _, high, _ = _ends(asked(lambda: build(other).delta(epsilon=epsilon, **how)))
+        if high < target * _NEARLY:
+            raise Wrong(
+                f"{case.question} {other!r} is called unsafe, and has delta at most {high!r}"
+            )
+    if case.question == "noise" and safe is not None and "discrete" not in case.parts[0].mechanism:
+        less = 0.999 * safe
+        if less > 1.01e-12:
+            with _refused(verdict):
+                _, high, _ = _ends(asked(lambda: build(less).delta(epsilon=epsilon, **how)))
+                if high < target * _NEARLY:
+                    verdict.loose = 1e-3
+
+
+JUDGES: dict[str, Callable[[Asked, Case, Verdict, np.random.Generator], None]] = {
+    "epsilon": _epsilon,
+    "delta": _delta,
+    "rdp": _rdp,
+    "profile": _profile,
+    "tradeoff": _tradeoff,
+    "noise": _boundary,
+    "steps": _boundary,
+    "rate": _boundary,
+    "pure": _pure,
+}
+
+
+def _peak() -> int:
+    """Most bytes held since the last reset."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return 1024 * int(line.split()[1])
+    return 0
+
+
+def judged(case: Case, *, memory: bool = False) -> Verdict:
+    """A sentence of dpacct's own is an answer; any other error is a fault."""
+    draw = np.random.default_rng((SEED, case.number, 7))
+    verdict = Verdict(case)
+    before = 0
+    if memory:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+        before = _peak()
+    try:
+        with limited(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                verdict.plan = repr(case.node)[:300]
+            except dp.DpacctError as refusal:
+                verdict.refused = f"plan: {type(refusal).__name__}: {refusal}"[:160]
+                return verdict
+            JUDGES[case.question](Asked(verdict), case, verdict, draw)
+    except _OWN as refusal:
+        verdict.refused = f"{type(refusal).__name__}: {refusal}"[:160]
+    except Hangs:
+        verdict.fault = f"over budget: ended after {LIMIT:g} s"
+    except Wrong as wrong:
+        verdict.fault = f"wrong: {wrong}"[:400]
+    except Exception as error:  # whatever it is, it is what the search looks for
+        verdict.fault = f"crashed: {type(error).__name__}: {error}"[:300]
+    if memory and not verdict.fault and (more := _peak() - before) > MEMORY:
+        verdict.fault = f"over budget: {more / 2**30:.1f} GB"
+    if not verdict.fault and verdict.seconds > WORK:
+        verdict.fault = f"over budget: {verdict.seconds:.1f} s of CPU"
+    return verdict
+
+
+# -- a smaller plan that fails alike ----------------------------------------------------------------------
+
+
+def _simpler(case: Case) -> Iterator[Case]:
+    """Cases with a part less, fewer steps, or a number of fewer digits."""
+    for k in range(len(case.parts)):
+        if len(case.parts) > 1:
+            yield replace(case, parts=case.parts[:k] + case.parts[k + 1 :])
+    for k, part in enumerate(case.parts):
+        changed = []
+        for steps in (1, 2, 10, part.steps // 10, part.steps // 2):
+            if 0 < steps < part.steps:
+                changed.append(replace(part, steps=steps))
+        for name in ("values", "about"):
+            texts = getattr(part, name)
+            for i, text in enumerate(texts):
+                for digits in (1, 2):
+                    shorter = f"{float(text):.{digits}g}"
+                    if len(shorter) < len(text) and float(shorter) > 0 and "e" not in shorter[:1]:
+                        changed.append(
+                            replace(part, **{name: (*texts[:i], shorter, *texts[i + 1 :])})
+                        )
+        for other in changed:
+            yield replace(case, parts=(*case.parts[:k], other, *case.parts[k + 1 :]))
+    for i, text in enumerate(case.at):
+        for digits in (1, 2):
+            shorter = f"{float(text):.{digits}g}"
+            if len(shorter) < len(text) and "+" not in shorter:
+                yield replace(case, at=(*case.at[:i], shorter, *case.at[i + 1 :]))
+
+
+def smaller(case: Case, tries: int = 200) -> Case:
+    """A simpler case of the same kind of fault."""
+    kind = judged(case).fault[:12]
+    left = tries
+    again = True
+    while again and left > 0:
+        again = False
+        for other in _simpler(case):
+            left -= 1
+            with suppress(Exception):
+                if judged(other).fault[:12] == kind:
+                    case, again = other, True
+                    break
+            if left <= 0:
+                break
+    return case
+
+
+# -- the search -------------------------------------------------------------------------------------------
+
+
+def search(stream: str, cases: int, first: int, step: int, store: Path) -> dict[str, Any]:
+    """So many cases more: numbers first, first + step, ...; the summary is stored as it grows."""
+    result: dict[str, Any] = {
+        "seed": SEED,
+        "stream": stream,
+        "judged": 0,
+        "by_truth": 0,
+        "seconds": 0.0,
+        "cells": {},
+        "refused": {},
+        "slow": {},
+        "loose": [],
+        "faults": [],
+    }
+    if store.exists():
+        result = json.loads(store.read_text())
+    cells, refused, slow = (Counter(result[name]) for name in ("cells", "refused", "slow"))
+    result |= {"cells": cells, "refused": refused, "slow": slow}
+    for k in range(result["judged"], result["judged"] + cases):
+        verdict = judged(drawn(stream, first + k * step), memory=True)
+        case = verdict.case
+        cells[case.cell] += 1
+        result["by_truth"] += verdict.by_truth
+        result["seconds"] += verdict.seconds
+        for limit in (0.1, 1.0):
+            slow[f"above {limit:g} s"] += verdict.seconds > limit
+        if verdict.refused:
+            words = verdict.refused.split()[:9]
+            refused[" ".join(w for w in words if not any(c.isdigit() for c in w))] += 1
+        about = [case.number, case.question, list(case.at), case.adjacency, verdict.plan]
+        if verdict.loose:
+            result["loose"].append([*about, verdict.loose])
+        if verdict.fault:
+            result["faults"].append([*about, verdict.fault])
+            print(*about, verdict.fault, sep=" | ", flush=True)
+        result["judged"] = k + 1
+        if (k + 1) % 50 == 0 or k + 1 == cases:
+            store.with_suffix(".new").write_text(json.dumps(result) + "\n")
+            store.with_suffix(".new").replace(store)
+    return result
+
+
+# -- the summary ------------------------------------------------------------------------------------------
+
+
+def gathered(files: list[Path]) -> dict[str, Any]:
+    """The summaries of several processes as one, by stream; counts by mechanism, sampling and question."""
+    streams: dict[str, Any] = {}
+    for file in files:
+        part = json.loads(file.read_text())
+        total = streams.setdefault(part["stream"], {"judged": 0, "by_truth": 0, "loose": 0})
+        for name in ("judged", "by_truth"):
+            total[name] += part[name]
+        for name in ("refused", "slow"):
+            total[name] = dict((Counter(total.get(name, {})) + Counter(part[name])).most_common())
+        total["loose"] += len(part["loose"])
+        total["faults"] = total.get("faults", []) + part["faults"]
+        cells = total.setdefault("cells", {})
+        for cell, count in part["cells"].items():
+            mechanism, sampling, question = cell.split(" | ")
+            row = cells.setdefault(mechanism, {}).setdefault(sampling, {})
+            row[question] = row.get(question, 0) + count
+    return {"seed": SEED, "streams": streams}
+
+
+def page(summary: dict[str, Any]) -> str:
+    """docs/random-plans.md."""
+    kinds = ("wrong", "crashed", "over budget")
+    what = (__doc__ or "").split("\n\n")[3].split("\n")
+    lines = ["# Random plans", "", *what, "", summary.get("note", ""), ""]
+    lines += [f"| stream | plans | by outside truth | refused | above 1 s | {' | '.join(kinds)} |"]
+    lines += ["|---|---|---|---|---|---|---|---|"]
+    lists: dict[str, list[str]] = {"open": [], "mended": []}
+    for name, total in summary["streams"].items():
+        counts = [total["judged"], total["by_truth"], sum(total["refused"].values())]
+        counts += [total["slow"].get("above 1 s", 0)]
+        faults = Counter[str]()
+        for number, question, at, adjacency, plan, fault, *status in total["faults"]:
+            kind = next(k for k in kinds if fault.startswith(k))
+            became = status[0] if status else "open"
+            faults[kind] += became == "open"
+            if became in lists:
+                asked = f"{question} at {', '.join(at)}, {adjacency}"
+                lists[became].append(f"- {name} {number}, {kind}: `{plan[:150]}`, {asked}")
+        cells = [*counts, *(faults[kind] for kind in kinds)]
+        lines.append(f"| {name} | " + " | ".join(f"{count:,}" for count in cells) + " |")
+    for became, heading in (("open", "Not mended yet"), ("mended", "Found and mended")):
+        if lists[became]:
+            lines += ["", f"## {heading}", "", *lists[became]]
+    lines += ["", "## What was drawn"]
+    for name, total in summary["streams"].items():
+        samplings = sorted({s for row in total["cells"].values() for s in row})
+        lines += ["", f"`{name}`, by mechanism and sampling:", ""]
+        lines += [
+            "| mechanism | " + " | ".join(samplings) + " |",
+            "|---" * (1 + len(samplings)) + "|",
+        ]
+        for mechanism, row in sorted(total["cells"].items()):
+            counts = [sum(row.get(s, {}).values()) for s in samplings]
+            lines.append(f"| {mechanism} | " + " | ".join(map(str, counts)) + " |")
+        asked_of: Counter[str] = Counter()
+        for row in total["cells"].values():
+            for questions in row.values():
+                asked_of += Counter(questions)
+        lines += ["", "Asked: " + ", ".join(f"{q} {n:,}" for q, n in asked_of.most_common()) + "."]
+    return "\n".join([*lines, "", "Made by `python -m tests.searches.random_plans page`."]) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """0 where nothing was wrong, crashed or over budget."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stream", choices=(*STREAMS, "page"))
+    parser.add_argument("files", type=Path, nargs="*", help="summaries that a page adds up")
+    parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--step", type=int, default=1)
+    parser.add_argument("--store", type=Path, default=Path("random_plans.json"))
+    chosen = parser.parse_args(arguments)
+    if chosen.stream == "page":
+        summary = gathered(chosen.files) if chosen.files else json.loads(STORE.read_text())
+        STORE.write_text(json.dumps(summary) + "\n")
+        PAGE.write_text(page(summary))
+        return 0
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    result = search(chosen.stream, chosen.cases, chosen.first, chosen.step, chosen.store)
+    return 5 if result["faults"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
