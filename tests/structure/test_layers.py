@@ -49,8 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 
 # The upward edges, all inside a function (docs/decisions/0003): a question is put to compose, or to the
-# search of a calibration, and its work is metered where it is done; reading a saved tree needs the files
-# that bring its kinds of node.
+# search of a calibration; reading a saved tree needs the files that bring its kinds of node.
 NAMED_EXCEPTIONS = {
     ("dpacct.answer.ask", "dpacct.compose.certified"),
     ("dpacct.answer.ask", "dpacct.compose.questions"),
@@ -61,7 +60,6 @@ NAMED_EXCEPTIONS = {
     ("dpacct.answer.calibration", "dpacct.mechanisms.gaussian"),
     ("dpacct.answer.calibration", "dpacct.sampling.fixed_size"),
     ("dpacct.answer.calibration", "dpacct.sampling.poisson"),
-    ("dpacct.answer.strict", "dpacct.pld.budget"),
     ("dpacct.tree.node", "dpacct.compose.questions"),
     ("dpacct.tree.saved", "dpacct.compose.parallel"),
     ("dpacct.tree.saved", "dpacct.mechanisms"),
