@@ -117,10 +117,13 @@ def _live(values: Floats, loss: Floats, scale: float) -> Bools:
 
 
 class Panels:
-    """Gauss-Legendre between the ends of a branch, finer towards finite ends, where steep tilts live."""
+    """Gauss-Legendre between the ends of a branch, finer towards finite ends, where steep tilts live.
 
-    def __init__(self, branch: Branch) -> None:
-        self.branch = branch
+    `by_loss`: turns are counted by what the loss does, and not as if it were as steep everywhere.
+    """
+
+    def __init__(self, branch: Branch, by_loss: bool = True) -> None:
+        self.branch, self.by_loss = branch, by_loss
 
     def nodes(self, tilts: Floats, frequency: float, scale: float, nats: float = 20.0) -> Nodes:
         """A rule to rounding at these tilts and up to this frequency; `scale`: of L^2 beside 1."""
@@ -163,7 +166,9 @@ class Panels:
             steep[live[0] : live[-1] + 1] = True
         # beside the axis a loss moves as if it were steep; on it little more than between the panel's ends
         steepest = np.diff(x) * self.branch.steep
-        turns = steepest if raised else np.minimum(2.5 * np.abs(np.diff(loss)), steepest)
+        turns = steepest
+        if self.by_loss and not raised:
+            turns = np.minimum(2.5 * np.abs(np.diff(loss)), steepest)
         wanted = turns * (frequency + 0.5 * float(tilts.max())) / nats
         parts = np.where(steep, np.ceil(wanted).clip(1.0), np.where(both.any(axis=0), 1.0, 0.0))
         if not parts.sum() < _MOST_PANELS:
@@ -312,9 +317,9 @@ class Even:
         return step
 
 
-def rule_for(branch: Branch, high: float) -> Panels | Even:
+def rule_for(branch: Branch, high: float, by_loss: bool) -> Panels | Even:
     """A rule for tilts up to `high`."""
-    return Even(branch, high) if branch.whole else Panels(branch)
+    return Even(branch, high) if branch.whole else Panels(branch, by_loss)
 
 
 # -- M of a law that is summed by a rule -------------------------------------------------------------
@@ -502,7 +507,10 @@ class SummedMoments:
             raise TooFine
         prepared()
         self.law, self.low, self.high = law, low, high
-        self.rules = [rule_for(branch, high) for branch in law.branches]
+        # beside atoms at both ends a density that hardly leaves one of them brings |M| back, far beyond where
+        # a line has fallen to nothing: frequencies that need so fine a rule are refused there
+        by_loss = law.infinite > 0.0 or not law.losses.size
+        self.rules = [rule_for(branch, high, by_loss) for branch in law.branches]
         self.atoms = _seen(law.losses, law.log_p, low, high)
         self._last: Fine | None = None
         self._wide: tuple[tuple[float, float], Nodes] | None = None

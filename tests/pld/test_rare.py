@@ -217,3 +217,13 @@ def test_tables_of_atoms_do_not_withhold_an_answer() -> None:
     """The log of a tail that is nothing beyond the largest loss: once a warning, and no answer."""
     plan = dp.Poisson(2.186e-08)(dp.Laplace(b=0.424)) * 623698
     assert plan.epsilon(delta=0.0003447, method="exact").upper == 0.0
+
+
+def test_moments_that_come_back_far_out_are_not_taken_for_none() -> None:
+    """Most losses are next to none, and the largest has mass: |M| fell to e^-160 and came back to 1e-3."""
+    plan = dp.Poisson("1.32e-8")(dp.Laplace(b="0.128")) * 2529
+    answer = plan.delta(epsilon="0.001016509", method="exact")
+    assert answer.lower is not None
+    assert answer.upper is not None
+    # by a transform of 4 million places, tilted; the line said -111.04604662154, converged
+    assert answer.lower <= math.exp(-111.047162424) <= answer.upper
