@@ -60,7 +60,7 @@ def closed(draw: random.Random) -> Question:
     return {"parts": parts, "epsilon": eps, "upper": result, "digits": 90, "method": "closed"}
 
 
-def composed(draw: random.Random, family: str) -> Question:
+def composed(draw: random.Random, family: str, wanted: int = DIGITS) -> Question:
     """A plan that takes an integral. Add's delta is the smaller one where hits help (q <= 1/2)."""
     parts, mu_squared = [], 0.0
     for _ in range(draw.randint(2, 3) if family == "mixed" else 1):
@@ -80,17 +80,17 @@ def composed(draw: random.Random, family: str) -> Question:
     if float(eps) > 300.0:
         raise OracleError("an epsilon that nobody asks for")
     row: Question = {"parts": parts, "epsilon": eps, "method": "contour"}
-    sides = {kind: by_contour(parts, kind, eps) for kind in ("remove", "add")}
+    sides = {kind: by_contour(parts, kind, eps, wanted) for kind in ("remove", "add")}
     worst = max(sides, key=lambda kind: sides[kind][0])
     value, digits = sides[worst]
     if family == "fixed-size":
-        row["lower"] = mp.nstr(value, DIGITS)
-        value, more = by_contour(parts, "fixed-size", eps)
+        row["lower"] = mp.nstr(value, wanted)
+        value, more = by_contour(parts, "fixed-size", eps, wanted)
         digits = min(digits, more)
-    return row | {"upper": mp.nstr(value, DIGITS), "digits": digits}
+    return row | {"upper": mp.nstr(value, wanted), "digits": digits}
 
 
-def by_contour(parts: list[dict[str, Any]], way: str, eps: str) -> tuple[mpf, int]:
+def by_contour(parts: list[dict[str, Any]], way: str, eps: str, wanted: int) -> tuple[mpf, int]:
     """Delta of one direction, or of C_q for a fixed size, and the digits to which two contours agree."""
 
     def step(sigma: str, rate: str) -> Any:
@@ -103,7 +103,7 @@ def by_contour(parts: list[dict[str, Any]], way: str, eps: str) -> tuple[mpf, in
         )
 
     plan = Plan([(step(part["size"], part["rate"]), part["steps"]) for part in parts])
-    result = delta(plan, eps, wanted=DIGITS)
+    result = delta(plan, eps, wanted=wanted)
     return mpf(result.value), result.digits
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from fractions import Fraction
@@ -17,6 +18,7 @@ from dpacct.vocabulary import Strength
 from tests.golden.golden_mpmath import delta_sampled
 from tests.golden.golden_realspace import two_steps
 from tests.golden.test_golden import label, plan, section, table
+from tests.proof import against_truth
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 
@@ -147,3 +149,20 @@ def test_rare_hits_are_withheld() -> None:
 def test_decimals_are_rounded_outwards() -> None:
     third = Fraction(1, 3)
     assert Fraction(decimal(third, 9, up=False)) < third < Fraction(decimal(third, 9, up=True))
+
+
+def test_stored_random_plans_hold_their_truths() -> None:
+    """What `against_truth` found in its last run."""
+    stored = json.loads(against_truth.SUMMARY.read_text())
+    assert stored["truth outside"] == []
+    assert stored["wider than 1e-11"] == []
+    assert stored["plans"] >= 200
+    assert sum(stored["proved"].values()) >= 0.97 * stored["plans"]
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("k", range(against_truth.PLANS))
+def test_a_random_plan_holds_its_truth(k: int) -> None:
+    row = against_truth.judge(k)
+    assert row.get("held", True), row
+    assert row.get("tight", True), row
