@@ -122,7 +122,7 @@ class Panels:
     `by_loss`: turns are counted by what the loss does, and not as if it were as steep everywhere.
     """
 
-    def __init__(self, branch: Branch, by_loss: bool = True) -> None:
+    def __init__(self, branch: Branch, by_loss: bool) -> None:
         self.branch, self.by_loss = branch, by_loss
 
     def nodes(self, tilts: Floats, frequency: float, scale: float, nats: float = 20.0) -> Nodes:
@@ -502,14 +502,13 @@ def _seen(losses: Floats, log_p: Floats, low: float, high: float) -> tuple[Float
 class SummedMoments:
     """M by quadrature: roughly at any real tilt up to `high`, to rounding at and around one of them."""
 
-    def __init__(self, law: Summand, low: float, high: float) -> None:
+    def __init__(self, law: Summand, low: float, high: float, by_loss: bool = False) -> None:
         if not high < _STEEPEST:
             raise TooFine
         prepared()
         self.law, self.low, self.high = law, low, high
         # beside atoms at both ends a density that hardly leaves one of them brings |M| back, far beyond where
         # a line has fallen to nothing: frequencies that need so fine a rule are refused there
-        by_loss = law.infinite > 0.0 or not law.losses.size
         self.rules = [rule_for(branch, high, by_loss) for branch in law.branches]
         self.atoms = _seen(law.losses, law.log_p, low, high)
         self._last: Fine | None = None
@@ -730,7 +729,7 @@ class NormalMoments(Unbent):
         return 0.25
 
 
-def prepare(law: Summand, low: float, high: float) -> Moments:
+def prepare(law: Summand, low: float, high: float, by_loss: bool = False) -> Moments:
     """M of a law for real tilts in [low, high]. Raises `TooFine` where that is out of reach.
 
     >>> from .loss import gaussian
@@ -742,4 +741,4 @@ def prepare(law: Summand, low: float, high: float) -> Moments:
     if law.stacked is not None:
         return law.stacked.prepare()
     mu = law.gaussian
-    return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high)
+    return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high, by_loss)

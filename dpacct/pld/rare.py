@@ -108,7 +108,9 @@ def rough(laws: Counted, epsilon: float) -> float:
     """About log delta: one large jump, or (by Chernoff) common losses alone."""
     one, slope = log_of_any(laws, SampledLaw.log_h, epsilon), slope_of_one(laws, epsilon)
     try:
-        saddle = Saddle(common(laws, epsilon), _STEEPEST * min(slope, 1e280), warm=True)
+        saddle = Saddle(
+            common(laws, epsilon), _STEEPEST * min(slope, 1e280), warm=True, by_loss=True
+        )
         alone = _alone(saddle, epsilon)
     except TooFine:
         alone = -math.inf
@@ -137,7 +139,9 @@ class Expansion:
 
     def __post_init__(self) -> None:
         self._one = [
-            cumulants(SummedMoments(law, self.tilt, self.tilt).fine(self.tilt), 2 * _GAUSS)
+            cumulants(
+                SummedMoments(law, self.tilt, self.tilt, by_loss=True).fine(self.tilt), 2 * _GAUSS
+            )
             for law, _ in self.near
         ]
         self._jumps = Jumps([law for law, _ in self.laws], self.level, self.top)
@@ -201,7 +205,7 @@ class Expansion:
             parts = [(law, n - j) for (law, n), j in zip(self.near, k, strict=True) if n > j]
             parts += [(law, float(j)) for law, _, j in jumps]
             log_masses = sum(j * log_mass for _, log_mass, j in jumps)
-            saddle = Saddle(parts, self.tilt / sum(k), warm=True, tolerance=TOLERANCE)
+            saddle = Saddle(parts, self.tilt / sum(k), warm=True, by_loss=True, tolerance=TOLERANCE)
             most = MOST if len(self.laws) == 1 else _FEW_NODES  # of several there are many ways
             found = line(saddle, epsilon, most=most)
             self._lines[k] = found, self._log_ways(k) + log_masses
@@ -270,7 +274,7 @@ def by_jumps(
         if not 0.0 < a < math.inf:
             return None
         parts = near(laws, a)
-        saddle = Saddle(parts, _STEEPEST * c, warm=True)
+        saddle = Saddle(parts, _STEEPEST * c, warm=True, by_loss=True)
         for _ in range(3):
             total = saddle.rough(np.array([c]))
             y = max(epsilon - float(total.mean[0]), 0.2 * epsilon)
@@ -368,7 +372,9 @@ def _backwards(laws: Counted, epsilon: float) -> Saddle:
     """
     room = max(-1.001 * (sum(n * law.least for law, n in laws) + epsilon), 1e-290)
     parts = [(law.reversed(), n) for law, n in near(laws, room)]
-    return Saddle(parts, guess_for_epsilon(parts, epsilon), warm=True, tolerance=TOLERANCE)
+    return Saddle(
+        parts, guess_for_epsilon(parts, epsilon), warm=True, by_loss=True, tolerance=TOLERANCE
+    )
 
 
 class Question:
@@ -468,7 +474,7 @@ class Question:
         for _ in range(2):
             parts = common(self.laws, best)
             spread = math.sqrt(sum(n * law.variance for law, n in parts))
-            saddle = Saddle(parts, _AROUND / max(best, spread), warm=True)
+            saddle = Saddle(parts, _AROUND / max(best, spread), warm=True, by_loss=True)
             value = saddle.least_epsilon(log_target, _TILTS)
             if not value > 1.02 * best:
                 break

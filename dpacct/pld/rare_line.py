@@ -80,7 +80,9 @@ class Above(Unbent):
     """
 
     def __init__(self, laws: Laws, floor: float, low: float, high: float) -> None:
-        self.parts = [(SummedMoments(law.split(floor), low, high), n) for law, n in laws]
+        self.parts = [
+            (SummedMoments(law.split(floor), low, high, by_loss=True), n) for law, n in laws
+        ]
         self.floor = floor
 
     def _sums(
@@ -160,7 +162,7 @@ class Largest(Saddle):
 
     def __init__(self, laws: Laws, floor: float, c: float) -> None:
         self.laws, self.floor = laws, floor
-        super().__init__(laws, c, warm=True, tolerance=TOLERANCE)
+        super().__init__(laws, c, warm=True, by_loss=True, tolerance=TOLERANCE)
 
     def ready(self, low: float, high: float) -> list[tuple[Moments, float]]:
         """All of them together."""
@@ -195,7 +197,7 @@ def lines(
     """
     tilt = guess
     with suppress(TooFine):
-        saddle = Saddle(near(laws, level), guess, warm=True, tolerance=TOLERANCE)
+        saddle = Saddle(near(laws, level), guess, warm=True, by_loss=True, tolerance=TOLERANCE)
         tilt = saddle.near_epsilon(y)
         whole = line(saddle, y, about)
         if whole.read(y)[2] < _GOOD:
@@ -224,7 +226,7 @@ def _telescope(
     low, high = first.place(np.array((floor, level))).tolist()
     places = np.linspace(low, high, pieces + 1)
     levels = [floor, *first.loss(places[1:-1]).tolist(), level]
-    saddles = [Saddle(near(laws, floor), guess, warm=True, tolerance=TOLERANCE)]
+    saddles = [Saddle(near(laws, floor), guess, warm=True, by_loss=True, tolerance=TOLERANCE)]
     saddles += [
         Largest(near(laws, over), under, guess) for under, over in itertools.pairwise(levels)
     ]

@@ -93,10 +93,15 @@ class Saddle:
     """Searches a tilt: many are read at once by a coarse rule, then one by a rule exact to rounding."""
 
     def __init__(
-        self, parts: Parts, c: float, warm: bool = False, tolerance: float = 1e-14
+        self,
+        parts: Parts,
+        c: float,
+        warm: bool = False,
+        tolerance: float = 1e-14,
+        by_loss: bool = False,
     ) -> None:
         """`warm`: c is where a similar question was answered. `tolerance`: of a line's step and end."""
-        self.parts, self.warm, self.tolerance = parts, warm, tolerance
+        self.parts, self.warm, self.tolerance, self.by_loss = parts, warm, tolerance, by_loss
         self.plan = Plan(math.nan, math.nan, 0)
         if not warm:
             summed = [law for law, _ in parts if law.gaussian is None]
@@ -125,7 +130,7 @@ class Saddle:
 
     def ready(self, low: float, high: float) -> list[tuple[Moments, float]]:
         """The moments at tilts between these, and how often each counts."""
-        return [(prepare(law, low, high), n) for law, n in self.parts]
+        return [(prepare(law, low, high, self.by_loss), n) for law, n in self.parts]
 
     def at(self, c: float, frequency: float = 0.0) -> Totals[float]:
         """The sums at one tilt, to rounding."""
