@@ -465,6 +465,10 @@ def _newton(saddle: Saddle, line: Line, log_target: float, floor: float) -> Inte
     return None
 
 
+def _longest(law: Summand) -> float:
+    return max((abs(end) for end in law.range if math.isfinite(end)), default=0.0)
+
+
 def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: float) -> Interval:
     """Root where point masses make kinks: Newton in a bracket, on new lines where the last is far away."""
     low, high = floor, sum(n * law.range[1] for law, n in saddle.parts)
@@ -492,6 +496,8 @@ def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: f
                     if not abs(move) <= 1e-9 * abs(value) + error / -slope:
                         break
                     error = error / -slope + 4e-16 * abs(new)
+                    if high - low <= 4e-16 * abs(high):  # at a kink, off by what all losses are
+                        error += ULPS * sum(n * _longest(law) for law, n in saddle.parts)
                     return Interval.about(max(floor, new), error, line.total.c)
                 new = value  # once more, on a line of its own
             elif not low < new < high:

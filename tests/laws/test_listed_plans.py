@@ -79,3 +79,14 @@ def test_a_delta_of_nothing_at_all_is_bounded(plan: dp.Node, epsilon: str) -> No
     assert answer.upper is not None and answer.upper < 1e-300
     assert answer.log_value is not None and answer.log_value < -20_000
     assert most < 50 << 20
+
+
+def test_an_epsilon_at_a_kink_is_off_by_the_rounding_of_all_losses() -> None:
+    """Eleven losses of .004236 decide; 1e7 steps round that by 4e-12: 1e-11 too much was called low."""
+    plan = (
+        dp.Participation("6.134e-12")(dp.RandomizedResponse(eps0="0.004236", k=202800000))
+        * 10930000
+    )
+    answer = plan.epsilon(delta="8.278e-159", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower < 11 * 0.004236 < answer.upper < 0.046596 * (1 + 1e-8)
