@@ -309,6 +309,8 @@ def by_lines(laws: Counted, epsilon: float) -> Expansion | None:
         if beyond - 0.5 * m * m - math.log(2.0 + 2.5 * m) < about - _NEGLIGIBLE - 2.0:
             break
     level = max(level, 1e-290)
+    if any(law.masses and level >= law.largest for law, _ in laws):
+        return None  # beside the mass of the largest loss |M| comes back, beyond where a line ends
     try:
         contours, left_out = lines(laws, level, epsilon, guess, about, _NEGLIGIBLE)
     except TooFine:
