@@ -1,6 +1,6 @@
 """How steeply the loss rises around what DP-FedAvg and DP-FedSAM end with, from stored results.
 
-`dpacct-train replicate dp_fedsam_claims` keeps them in training/experiments/results.
+`dpacct-train replicate dp_fedsam_tables` keeps them in training/experiments/results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from figures.record import FOLDER, Record, Row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RESULTS = FOLDER.parent / "training" / "experiments" / "results" / "dp_fedsam_claims.json"
+RESULTS = FOLDER.parent / "training" / "experiments" / "results" / "dp_fedsam_tables.json"
 
 
 @cache

@@ -23,8 +23,19 @@ STUDIES = {
     "dp_fed_ls_claims": "DP-Fed-LS",
     "prifedsync_claims": "PriFedSync, global model",
     "udp_fl_claims": "UDP-FL",
-    "dp_fedsam_claims": "DP-FedSAM",
+    "dp_fedsam_tables": "DP-FedSAM",
 }
+SHOWN = {
+    "dp_fedsam_tables": {
+        "DP-FedAvg",
+        "DP-FedSAM",
+        "DP-FedSAM-top_k",
+        "Fed-SMP-top_k",
+        "Fed-SMP-rand_k",
+        "DP-FedAvg-blur",
+    }
+}
+"""Of a study with more variants than a panel has looks: the methods at the epsilon of the paper's Table 1."""
 
 
 @cache
@@ -34,7 +45,8 @@ def curves() -> dict[tuple[str, str, int], list[float]]:
     for study in STUDIES:
         path = RESULTS / f"{study}.json"
         trials: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        for trial in trials:
+        names = SHOWN.get(study, {trial["variant"] for trial in trials})
+        for trial in (trial for trial in trials if trial["variant"] in names):
             for round, accuracy in trial["curve"]:
                 grouped.setdefault((study, trial["variant"], round), []).append(accuracy)
     return grouped
