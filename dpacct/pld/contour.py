@@ -213,7 +213,19 @@ def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
     slip = _slip(law, epsilons)
     asked = np.concatenate((epsilons, epsilons + slip, epsilons - slip))
     value, below, above = np.split(np.log(law.profile(asked)[0]), 3)
-    return value, below - _STEP, above + _STEP
+    off = _STEP + 4e-16 * _heights(law, epsilons)
+    return value, np.minimum(below, value) - off, np.maximum(above, value) + off
+
+
+def _heights(law: Summand, epsilons: Floats) -> Floats:
+    """Sizes of the logs that densities are differences of, where an epsilon cuts and where the mass is."""
+    sizes = np.zeros(epsilons.shape)
+    for branch in law.branches:
+        for x in (branch.where(epsilons), np.full(epsilons.shape, branch.bulk)):
+            loss, log_q = branch.plain(x)
+            size = np.abs(log_q) + branch.square * x * x + np.abs(branch.linear * x) + np.abs(loss)
+            sizes = np.fmax(sizes, np.where(np.isfinite(size), size, 0.0))
+    return sizes
 
 
 @quiet()

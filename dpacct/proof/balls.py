@@ -19,7 +19,12 @@ _MOST_BITS = 1_000_000
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Work with so many bits inside the block."""
+    """Work with so many bits inside the block; raises `NotCertified` where these are no sensible number.
+
+    A library that cannot have them ends the process.
+    """
+    if bits > _MOST_BITS:
+        raise NotCertified(f"the proof takes numbers of {bits:.3g} bits: the value is withheld")
     before = ctx.prec
     ctx.prec = bits
     try:

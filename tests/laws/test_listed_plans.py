@@ -90,3 +90,24 @@ def test_an_epsilon_at_a_kink_is_off_by_the_rounding_of_all_losses() -> None:
     answer = plan.epsilon(delta="8.278e-159", method="exact")
     assert answer.lower is not None and answer.upper is not None
     assert answer.lower < 11 * 0.004236 < answer.upper < 0.046596 * (1 + 1e-8)
+
+
+def test_a_proof_of_more_bits_than_there_are_is_refused_before_it_ends_the_process() -> None:
+    """Delta is e^-29000000000: flint wanted 530 TB for its numbers, and aborted."""
+    plan = dp.WithoutReplacement("0.0001778")(dp.Gaussian(sigma="293.8")) * 306700000
+    answer = plan.delta(epsilon="8.248e5")
+    assert answer.upper is not None and answer.upper < 1e-300
+
+
+def test_a_density_is_a_difference_of_large_logs_where_there_is_little_noise() -> None:
+    """Nearly all of .997, of which 5e-13 was missing at the upper end."""
+    plan = dp.Participation("0.997")(dp.Gaussian(sigma="0.008273"))
+    answer = plan.delta(epsilon="0.2956", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= 0.997 <= answer.upper <= 0.997 * (1 + 1e-10)
+
+
+def test_ends_enclose_the_value_where_a_rule_rounds_either_way() -> None:
+    plan = dp.Poisson("7.503e-12")(dp.Laplace(b=3420))
+    for epsilon in ("1e-12", "1e-10", "1e-8", "1e-6", "1e-4"):
+        assert plan.delta(epsilon=epsilon, method="exact").upper is not None
