@@ -360,6 +360,17 @@ def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Int
     return _by_readings(laws, log_target, floor, result.value)
 
 
+def _off(error: float, slope: float) -> float:
+    """How far an epsilon may be off whose log delta, of this slope, is off by the error: inf if unbounded.
+
+    -delta'(eps) e^{-eps} = E_P[e^{-L}; L > eps] falls, so that to the left of it delta rises by at least
+    -delta'(eps) (1 - e^{-h}) over a way h, which need be no longer than where that is e^error - 1 of delta.
+    Near delta 1 the slope is next to nothing, and changes over the way: the error over it is no bound there.
+    """
+    share = math.expm1(error) / -slope if slope < 0.0 and error < 1.0 else 1.0
+    return -math.log1p(-share) if share < 1.0 else math.inf
+
+
 def _by_readings(laws: list[Part], log_target: float, floor: float, at: float) -> Interval:
     """Secants through readings of delta from an epsilon that a line came to and did not confirm."""
     if not (math.isfinite(at) and at > floor):
@@ -374,7 +385,7 @@ def _by_readings(laws: list[Part], log_target: float, floor: float, at: float) -
             break
         if abs(gap) <= max(1e-13, 0.02 * reading.error):
             return Interval.about(
-                at, (abs(gap) + reading.error) / -slope + FLOOR * at, reading.tilt
+                at, _off(abs(gap) + reading.error, slope) + FLOOR * at, reading.tilt
             )
         behind, before, at = at, reading, max(floor, at + gap / slope)
     return Interval.about(at, math.inf)
@@ -407,7 +418,7 @@ def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Interval
     if value == floor:
         return Interval.about(floor, 0.0)
     _, slope = read(value)
-    error = 1e-13 / -slope if slope < 0.0 else 0.0
+    error = _off(1e-13, slope) if slope < 0.0 else 0.0
     return Interval.about(value, error + 1e-12 * abs(value))
 
 
@@ -471,7 +482,7 @@ def _newton(saddle: Saddle, line: Line, log_target: float, floor: float) -> Inte
             value += move
             if error > _USABLE or (total.skewed and not confirmed(saddle, line, value)):
                 return Interval.about(value, math.inf)
-            error = (error + gap) / -slope + FLOOR * abs(value)
+            error = _off(error + gap, slope) + FLOOR * abs(value)
             return Interval.about(max(floor, value), error, total.c)
         previous, value = abs(move), value + move
     return None
@@ -505,9 +516,9 @@ def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: f
             if abs(move) <= 1e-13 * abs(value) + 1e-300 or high - low <= 4e-16 * abs(high):
                 if value == at or not line.z.size:
                     # delta is continuous: a bracket that closed elsewhere was misled by a reading
-                    if not abs(move) <= 1e-9 * abs(value) + error / -slope:
+                    if not abs(move) <= 1e-9 * abs(value) + _off(error, slope):
                         break
-                    error = error / -slope + 4e-16 * abs(new)
+                    error = _off(error, slope) + 4e-16 * abs(new)
                     if high - low <= 4e-16 * abs(high):  # at a kink, off by what all losses are
                         error += ULPS * sum(n * _longest(law) for law, n in saddle.parts)
                     return Interval.about(max(floor, new), error, line.total.c)

@@ -193,6 +193,18 @@ def test_gaussian_sums_against_the_closed_form(mu: float) -> None:
         assert abs(log_delta.value - float(mpmath.log(truth))) <= 2.0 * log_delta.error + condition
 
 
+@pytest.mark.parametrize("epsilon", ["0.3", "1", "2.5", "5"])
+def test_near_delta_one_the_slope_is_not_the_same_all_the_way(epsilon: str) -> None:
+    """An error of log delta over the slope where Newton stopped said 4.6 +- 2.1 for epsilon 0.3."""
+    mu, eps = mpmath.mpf("13.2134853"), mpmath.mpf(epsilon)
+    delta = mpmath.ncdf(mu / 2 - eps / mu) - mpmath.exp(eps) * mpmath.ncdf(-mu / 2 - eps / mu)
+    parts = [(gaussian(float(mu / 2)), 4.0)]
+    result = contour.epsilon(parts, float(mpmath.log(delta)))
+    assert result.resolved and result.lower <= eps <= result.upper <= eps + 0.01
+    lower, upper = contour.epsilon_bounds(parts, float(mpmath.log(delta)))
+    assert lower <= eps <= upper
+
+
 def test_two_steps_next_to_the_largest_loss() -> None:
     """The damped rule ended where the tilted law does on the axis: epsilon was 1e-9 too small."""
     law, rate = gaussian(1.0).sampled(0.0625).reversed(), mpmath.mpf("0.0625")
