@@ -59,6 +59,11 @@ def line(saddle: Saddle, y: float, about: float = math.inf, most: int = MOST) ->
 def _reach(saddle: Saddle, total: Totals[float], most: int) -> int:
     """For how many nodes the integrand matters, by rules that are fine enough; too many if none are."""
     c, step, count = total.c, saddle.plan.step, _FIRST
+    # a law that ends at its level falls as 1/t: a product of few of them is not there within so many nodes
+    if sum(n for _, n in saddle.moments) * math.log1p(step * most / c) < -math.log(
+        saddle.tolerance
+    ):
+        return 2 * most
     wanted = math.log(saddle.tolerance * math.pi) - 0.5 * math.log(2.0 * math.pi * total.curvature)
     while count <= most:
         far = step * count
