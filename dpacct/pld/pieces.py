@@ -216,18 +216,34 @@ def gathered(points: Pieces, edges: Floats) -> Pieces:
     starts = np.unique(np.concatenate(([0], starts[starts < points.low.size])))
     ends = np.append(starts[1:], points.low.size) - 1
     counts = ends - starts + 1
-    most = np.maximum.reduceat(points.log_p, starts)
-    p = np.exp(points.log_p - np.repeat(most, counts))
+
+    def summed(logs: Floats) -> tuple[Floats, Floats, Floats]:
+        """Terms over the largest of their cell, their sum, and its log."""
+        most = np.maximum.reduceat(logs, starts)
+        terms = np.exp(logs - np.repeat(most, counts))
+        total = np.add.reduceat(terms, starts)
+        return terms, total, most + np.log(total)
+
+    p, total, log_p = summed(points.log_p)
     gap = points.loss - np.repeat(points.low[starts], counts)
-    total, excess = np.add.reduceat(p, starts), np.add.reduceat(p * -np.expm1(-gap), starts)
+    share = np.add.reduceat(p * -np.expm1(-gap), starts) / total
+    loss = points.low[starts] - np.log1p(-np.minimum(share, 0.5))
+    width = points.high[ends] - points.low[starts]
+    unsure = 2e-16 * counts * width
+    # over many nats hardly any of P's mass has its share in Q's: the loss is log P - log Q by two sums
+    wide = share >= 0.5
+    if wide.any():
+        log_q = summed(points.log_q)[2][wide]
+        loss[wide] = log_p[wide] - log_q
+        unsure[wide] = 4e-16 * (counts[wide] + np.abs(log_p[wide]) + np.abs(log_q))
     return Pieces(
-        most + np.log(total),
-        points.low[starts] - np.log1p(-np.minimum(excess / total, 1.0 - 1e-16)),
+        log_p,
+        loss,
         points.low[starts],
         points.high[ends],
         # a unit of rounding for each term
         np.asarray(float(np.max(points.slack)) + 1.2e-16 * counts, float),
-        float(np.max(points.unsure)) + 2e-16 * counts * (points.high[ends] - points.low[starts]),
+        float(np.max(points.unsure)) + unsure,
         points.end_slip,
         points.infinite,
         points.lost,

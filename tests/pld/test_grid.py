@@ -18,7 +18,7 @@ from dpacct.pld.derived import Backwards, Mirrored, Sampled, backwards, sampled
 from dpacct.pld.grid import Grid, GridLaw, aligned_step, grid_laws
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.loss import laplace as laplace_pair
-from dpacct.pld.pieces import Cut, Source, natural_step
+from dpacct.pld.pieces import Cut, Pieces, Source, gathered, natural_step
 from dpacct.pld.stable import Floats
 
 
@@ -272,3 +272,15 @@ def test_reversed_and_thinned_sources() -> None:
         ran = truth("normal", 1.0, 0.3, "remove", epsilon)
         exact = 0.25 * ran - 0.75 * math.expm1(epsilon)
         assert profile(below, epsilon) <= exact + 1e-14 <= profile(thin, epsilon) + 2e-14
+
+
+@pytest.mark.parametrize("reach", [0.3, 3.0, 30.0, 90.0, 300.0])
+def test_points_gathered_over_many_nats_keep_both_masses(reach: float) -> None:
+    """Q's mass is lost in 1 minus P's share from 36 nats on: pairs of 400 times all mass were the result."""
+    losses = np.linspace(-reach, reach, 61)
+    points = Pieces.points(losses, -np.log1p(np.exp(-losses)) - math.log(61.0))
+    for edges in (np.array([0.25 * reach]), np.array([0.0, 0.1]), np.array([-math.inf, math.inf])):
+        cells = gathered(points, edges)
+        for part in ("log_p", "log_q"):
+            whole = math.fsum(np.exp(getattr(cells, part)).tolist())
+            assert whole == pytest.approx(math.fsum(np.exp(getattr(points, part)).tolist()), 1e-14)
