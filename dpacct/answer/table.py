@@ -117,7 +117,7 @@ def table(
     names = ("plan", asked, "method", *_ENDS, "side", "strength", "error")
     rows = []
     for name, question, way in product(named, questions, methods):
-        target = text(number(question.given[asked]))
+        target = text(number(question.settings[asked]))
         row: dict[str, Any] = {"plan": name, asked: target, "method": way, "error": ""}
         try:
             result = ask(question, named[name], method=way, effort=effort, adjacency=adjacency)

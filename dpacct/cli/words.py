@@ -87,14 +87,14 @@ def repeated(
     if rate is not None:
         from dpacct.sampling.sampled import Sampler
 
-        who = Sampler.known[steps.sampling or "poisson"](rate)
+        who = Sampler.by_word[steps.sampling or "poisson"](rate)
         fixed = who.fixed_adjacency
         if fixed is not None and meaning.adjacency not in (None, fixed):
             message = f"{call('adjacency')} must be {fixed} for {steps.sampling} sampling"
             raise InvalidArgument(f"{message}, got {meaning.adjacency}", argument=call("adjacency"))
         release = who(release)
     node = release * times
-    return node.under(meaning.adjacency, unit=meaning.unit or "") if meaning.given else node
+    return node.under(meaning.adjacency, unit=meaning.unit or "") if meaning.settings else node
 
 
 @dataclass(frozen=True)

@@ -89,8 +89,8 @@ class Direction:
     def stack(self) -> Stack | None:
         """All of it as rows of one stack, where every law is some."""
         stacks = [(law.stacked, n) for law, n in self.parts]
-        known = [(stack, n) for stack, n in stacks if stack is not None]
-        return Stack.joined(known) if known and len(known) == len(stacks) else None
+        stacked = [(stack, n) for stack, n in stacks if stack is not None]
+        return Stack.joined(stacked) if stacked and len(stacked) == len(stacks) else None
 
     @property
     def has_contour(self) -> bool:

@@ -72,7 +72,7 @@ class Search:
     low: float
     high: float
     integer: bool
-    _known: dict[float, tuple[float, Answer]] = field(default_factory=dict)
+    _answers: dict[float, tuple[float, Answer]] = field(default_factory=dict)
     # where similar plans were answered, as long as they are answered to rounding
     _tilts: dict[int, float] | None = field(default_factory=dict)
 
@@ -102,9 +102,9 @@ class Search:
         return self._at(x)[0]
 
     def _at(self, x: float) -> tuple[float, Answer]:
-        if x not in self._known:
-            self._known[x] = self._asked(x)
-        return self._known[x]
+        if x not in self._answers:
+            self._answers[x] = self._asked(x)
+        return self._answers[x]
 
     def _asked(self, x: float) -> tuple[float, Answer]:
         node = self.build(x)

@@ -111,17 +111,17 @@ class Guarantee:
 
 def _highest(height: Callable[[float], float], low: float, high: float) -> float:
     """Where a function with one peak is highest, by golden section."""
-    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    first, second = height(one), height(two)
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    first, second = height(left), height(right)
     for _ in range(_NARROW):
         if first < second:
-            low, one, first = one, two, second
-            two = low + _GOLDEN * (high - low)
-            second = height(two)
+            low, left, first = left, right, second
+            right = low + _GOLDEN * (high - low)
+            second = height(right)
         else:
-            high, two, second = two, one, first
-            one = high - _GOLDEN * (high - low)
-            first = height(one)
+            high, right, second = right, left, first
+            left = high - _GOLDEN * (high - low)
+            first = height(left)
     return 0.5 * (low + high)
 
 

@@ -104,7 +104,7 @@ class _Interval(Domain[T_co]):
     @property
     def words(self) -> str:
         """As a sentence says it: "a number above 0 and at most 1"."""
-        low, high = (_told(end) for end in (self.lower, self.upper))
+        low, high = (_shown_end(end) for end in (self.lower, self.upper))
         above = f"of at least {low}" if self.closed_left else f"above {low}"
         below = f"at most {high}" if self.closed_right else f"below {high}"
         if self.lower == -math.inf:
@@ -147,7 +147,7 @@ class _Interval(Domain[T_co]):
         return InvalidArgument(f"{self} has no {part} to draw from", argument="part")
 
 
-def _told(end: Fraction | float) -> str:
+def _shown_end(end: Fraction | float) -> str:
     """An end in a sentence: large powers of ten as 1e15."""
     if not isinstance(end, Fraction):
         return str(end)

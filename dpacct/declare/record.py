@@ -257,7 +257,7 @@ class Record:
 
     def but(self, **changed: Any) -> Self:
         """The same, but for these values."""
-        return type(self)(**{**self.given, **changed})
+        return type(self)(**{**self.settings, **changed})
 
     @classmethod
     def fits(cls, names: Iterable[str]) -> bool:
@@ -322,7 +322,7 @@ class Record:
             raise AttributeError(f"a {type(self).__name__} cannot be changed")
 
     @property
-    def given(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """The values that there are, by the names that users give them by."""
         kept = self.__dict__
         values = {name: kept[each.attribute] for name, each in self.parameters.items()}
@@ -341,7 +341,7 @@ class Record:
         return hash((type(self), *self._values()))
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={_written(value)}" for name, value in self.given.items())
+        inside = ", ".join(f"{name}={_written(value)}" for name, value in self.settings.items())
         return f"{type(self).__name__}({inside})"
 
 

@@ -267,17 +267,17 @@ class Larger(TradeOff):
     """max(f, g): the hull of the lesser profile."""
 
     def __init__(self, first: TradeOff, second: TradeOff) -> None:
-        self.one, self.other = first, second
+        self.first, self.second = first, second
         self.side = first.side.meet(second.side)
 
     def _values(self, alpha: Floats) -> Floats:
-        return np.maximum(self.one._values(alpha), self.other._values(alpha))
+        return np.maximum(self.first._values(alpha), self.second._values(alpha))
 
     def _largest(self) -> float:
-        return min(self.one._largest(), self.other._largest())
+        return min(self.first._largest(), self.second._largest())
 
     def _lesser(self, epsilons: Floats) -> Floats:
-        return np.minimum(self.one._profile(epsilons), self.other._profile(epsilons))
+        return np.minimum(self.first._profile(epsilons), self.second._profile(epsilons))
 
     @cached_property
     def _hull(self) -> tuple[Floats, Floats]:

@@ -115,7 +115,7 @@ class ClientLevel(FederatedPlan):
     def rows(self, *, delta: Number) -> Iterator[Row]:
         """The exact composition, its Gaussian limit, and what the paper says."""
         yield Row("exact", "client", self.epsilon(delta=delta), about=_EXACT)
-        limit = self.told(self.tree().epsilon(delta=delta, method="clt"))
+        limit = self.with_promises(self.tree().epsilon(delta=delta, method="clt"))
         yield Row("clt", "client", limit, about="the Gaussian limit, no guarantee")
         yield from self.paper_rows(delta=delta)
 
@@ -208,7 +208,7 @@ class SharedNoise(ClientLevel):
         yield from super().rows(delta=delta)
 
         def message() -> Row:
-            answer = self.told(self.one_message().epsilon(delta=delta))
+            answer = self.with_promises(self.one_message().epsilon(delta=delta))
             about = (
                 "without a secure sum: each message has 1/m of the noise's variance, replace-one"
             )

@@ -35,7 +35,7 @@ class DPFed(ClientLevel):
 
         def closed() -> Row:
             theorem = "dp_fed_ls.theorem1" if uniform else "dp_fed_ls.theorem2"
-            answer = self.told(self.tree().epsilon(delta=delta, method=theorem))
+            answer = self.with_promises(self.tree().epsilon(delta=delta, method=theorem))
             gap = "its proof has a gap, and no counter-example is known"
             return Row("paper", "client", answer, Printed(theorem, answer.value, "published", gap))
 

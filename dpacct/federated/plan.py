@@ -105,7 +105,7 @@ class FederatedPlan(Record, ABC):
 
     def epsilon(self, *, delta: Number) -> Answer:
         """Epsilon of the plan, with all that it rests on. Raises `InvalidArgument`."""
-        return self.told(self.tree().epsilon(delta=delta))
+        return self.with_promises(self.tree().epsilon(delta=delta))
 
     def sigma_for(self, *, epsilon: Number, delta: Number) -> Answer:
         """The smallest noise (standard deviation / sensitivity) that meets a target.
@@ -118,9 +118,9 @@ class FederatedPlan(Record, ABC):
         answer = calibrate(
             build, epsilon=epsilon, delta=delta, method="exact", name="sigma", bounds=(0.01, 1e9)
         )
-        return self.told(answer)
+        return self.with_promises(answer)
 
-    def told(self, answer: Answer) -> Answer:
+    def with_promises(self, answer: Answer) -> Answer:
         """An answer with this plan's unit and promises."""
         return replace(promised(answer, self.promises(), self.paper), unit=self.unit)
 

@@ -152,9 +152,9 @@ class PriFedSync(FederatedPlan):
     def _at(self, delta: Fraction) -> Answer:
         """One round is a share p of the delta of its steps, which are asked at delta / p."""
         if self.rounds > 1:
-            return self.told(self.tree().epsilon(delta=delta))
+            return self.with_promises(self.tree().epsilon(delta=delta))
         inner = min(delta / self.client_rate, _NEARLY_ONE)
-        return replace(self.told(self.local().epsilon(delta=inner)), tree=self.tree())
+        return replace(self.with_promises(self.local().epsilon(delta=inner)), tree=self.tree())
 
     def strong(self, *, delta: Number, prove: bool = False) -> Answer:
         """Epsilon towards all other clients together; `prove` takes seconds.
@@ -242,7 +242,9 @@ class PriFedSync(FederatedPlan):
         theorem = "federated_fdp.theorem2_thinned"
         strong = _resting(self.strong(delta=delta, prove=prove), theorem)
         weak = self._towards_one(strong, delta, prove)
-        full = _resting(self.told(self.exact().epsilon(delta=delta)), "federated_fdp.theorem2")
+        full = _resting(
+            self.with_promises(self.exact().epsilon(delta=delta)), "federated_fdp.theorem2"
+        )
         yield from self._both("two-level", weak, strong)
         yield from self._both("exact", full, full)
         few = self.client_rate < 1 and self.rounds <= last_sync.MOST_ROUNDS
@@ -252,7 +254,7 @@ class PriFedSync(FederatedPlan):
         true: dict[Notion, Answer] = {"weak": weak, "strong": strong}
         mu = self.mu_clt
         if mu <= _FARTHEST:
-            limit = _limit(self.told(_shift(mu).epsilon(delta=delta)))
+            limit = _limit(self.with_promises(_shift(mu).epsilon(delta=delta)))
             yield from self._both("clt", limit, limit)
         yield from self._theorem1(true, full, delta)
         if mu <= _FARTHEST:

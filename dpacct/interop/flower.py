@@ -124,7 +124,7 @@ class Accountant:
         return {
             "schema_version": SCHEMA,
             "backend": BACKEND,
-            "config": self._told(),
+            "config": self._settings(),
             "noise_multiplier_of": self._means.noise_multiplier_of,
             "compositions": [
                 {"event": event._asdict(), "count": count} for event, count in self._counts.items()
@@ -154,7 +154,7 @@ class Accountant:
             raise InvalidArgument(message, argument="state") from error
         self._counts, self._plan = fresh._counts, fresh._plan
 
-    def _told(self) -> dict[str, object]:
+    def _settings(self) -> dict[str, object]:
         config = self._config
         return {
             "target_delta": config.target_delta,

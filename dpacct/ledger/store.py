@@ -175,7 +175,7 @@ class Store:
             raise self._damaged(f"has a head {str(beside(self.path))!r} that was changed")
         self._head = head
         if self.writable and head.line is None and self.length > head.length:
-            with self._told():
+            with self._disk_errors():
                 self._acknowledge()
 
     def _completed(self, head: Head, before: bytes, tail: bytes) -> bytes:
@@ -190,7 +190,7 @@ class Store:
         if head.count not in self.recovered:
             self.recovered.append(head.count)
         if self.writable:
-            with self._told():
+            with self._disk_errors():
                 os.ftruncate(self._handle, head.length)
                 disk.write(self._handle, line, head.length)
         return before + line
@@ -207,7 +207,7 @@ class Store:
         if len(self.records) not in self.dropped:
             self.dropped.append(len(self.records))
         if self.writable:
-            with self._told():
+            with self._disk_errors():
                 os.ftruncate(self._handle, self.length)
                 disk.flush(self._handle)
 
@@ -246,7 +246,7 @@ class Store:
     # --- writing
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _disk_errors(self) -> Iterator[None]:
         """A full or failing disk, with what it means for the caller."""
         try:
             yield
@@ -268,7 +268,7 @@ class Store:
             raise InvalidArgument(message, argument="read_only")
         record = {"n": len(self.records), **fields}
         line, mark = seal(record, self.mark)
-        with self._told():
+        with self._disk_errors():
             if self._head is None or self._head.closed or self._head.line is not None:
                 self._renew(closed=False)
             try:

@@ -35,9 +35,9 @@ class _Log:
         import numpy as np
 
         try:
-            given = np.asarray(self.density(x))
-            values = given.astype(
-                np.float64, casting="same_kind" if given.dtype.kind == "c" else "unsafe"
+            raw = np.asarray(self.density(x))
+            values = raw.astype(
+                np.float64, casting="same_kind" if raw.dtype.kind == "c" else "unsafe"
             )
         except Exception as wrong:  # whatever a function of the user's may raise
             message = f"{self.name} of the densities must be a function of an array, and fails: "

@@ -24,20 +24,20 @@ _SUM = Fraction(1, 10**9)
 _LEAST = Fraction(1, 10**300)  # less is no double, or not all of its digits
 
 
-def _probabilities(name: str, given: object) -> tuple[Fraction, ...]:
+def _probabilities(name: str, table: object) -> tuple[Fraction, ...]:
     """Exact probabilities that sum to 1 within 1e-9, made to sum to 1."""
-    rows = listed(given)
+    rows = listed(table)
     if not rows:
-        message = f"{name} of the tables must be a list of probabilities, got {shown(given)}"
+        message = f"{name} of the tables must be a list of probabilities, got {shown(table)}"
         raise InvalidArgument(message, argument="tables")
-    numbers = [exact(one) for one in rows]
-    for one, number in zip(rows, numbers, strict=True):
+    numbers = [exact(entry) for entry in rows]
+    for entry, number in zip(rows, numbers, strict=True):
         if number is None or not 0 <= number <= 1:
-            message = f"{name} of the tables must be probabilities in [0, 1], got {shown(one)}"
+            message = f"{name} of the tables must be probabilities in [0, 1], got {shown(entry)}"
             raise InvalidArgument(message, argument="tables")
         if 0 < number < _LEAST:
             message = f"{name} of the tables must be probabilities of 0 or at least 1e-300, got "
-            raise InvalidArgument(f"{message}{shown(one)}", argument="tables")
+            raise InvalidArgument(f"{message}{shown(entry)}", argument="tables")
     results = [number for number in numbers if number is not None]
     total = sum(results, Fraction(0))
     if abs(total - 1) > _SUM:

@@ -70,7 +70,7 @@ class Mechanism(Record, Leaf):
 
     def fields(self) -> Fields:
         """The parameters that have a value, as exact text."""
-        return {name: text(value) for name, value in self.given.items()}
+        return {name: text(value) for name, value in self.settings.items()}
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:

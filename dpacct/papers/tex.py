@@ -91,7 +91,7 @@ class _Reader:
             if token in "^_":
                 self.script(token, pieces)
             else:
-                pieces += self.one(token)
+                pieces += self.pieces_of(token)
         return pieces
 
     def argument(self) -> list[Piece]:
@@ -107,7 +107,7 @@ class _Reader:
             first, rest = self.peek()[0], self.peek()[1:]
             self.tokens[self.place] = rest
             return [(first, "ord")]
-        return self.one(self.take())
+        return self.pieces_of(self.take())
 
     def raw(self) -> str:
         """A group in braces as it was typed."""
@@ -119,7 +119,7 @@ class _Reader:
             text += token if depth else ""
         return text
 
-    def one(self, token: str) -> list[Piece]:
+    def pieces_of(self, token: str) -> list[Piece]:
         """What a token and its arguments become."""
         if token in _SIGNS:
             return [_SIGNS[token]]

@@ -75,7 +75,7 @@ class Aggregator(Record, Node):
 
     def fields(self) -> Fields:
         """The parameters that have a value, as exact text."""
-        return {n: v if isinstance(v, str) else text(v) for n, v in self.given.items()}
+        return {n: v if isinstance(v, str) else text(v) for n, v in self.settings.items()}
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
@@ -324,7 +324,7 @@ class GNMax(Aggregator, kind="gnmax"):
         return Screening(self.threshold * shares, self.threshold_sigma * shares)
 
     def __repr__(self) -> str:
-        return _told(self, "sigma", "threshold", "threshold_sigma")
+        return _call(self, "sigma", "threshold", "threshold_sigma")
 
 
 class LNMax(Aggregator, kind="lnmax"):
@@ -344,10 +344,10 @@ class LNMax(Aggregator, kind="lnmax"):
         return LaplaceNoise(self.b * self.neighbouring.shares)
 
     def __repr__(self) -> str:
-        return _told(self, "b")
+        return _call(self, "b")
 
 
-def _told(aggregator: Aggregator, *names: str) -> str:
+def _call(aggregator: Aggregator, *names: str) -> str:
     settings = {name: getattr(aggregator, name) for name in names}
     shown = [f"{name}={_short(value)}" for name, value in settings.items() if value is not None]
     shown.append(f"level={aggregator.level!r}")

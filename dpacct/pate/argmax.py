@@ -71,9 +71,9 @@ def moves(counts: Counts, level: Level, *, alike: bool = True, negative: bool = 
 
 @dataclass(frozen=True)
 class Laws:
-    """Log probabilities of each class: `own` at each histogram, `other` at each of its neighbours."""
+    """Log probabilities of each class: `base` at each histogram, `other` at each of its neighbours."""
 
-    own: Floats
+    base: Floats
     moves: Moves
     other: Floats
 
@@ -85,12 +85,12 @@ def laws(
 
     >>> from fractions import Fraction
     >>> from dpacct.pate.noise import GaussianNoise
-    >>> found = laws(np.array([[2, 0, 0]]), Level("agent"), GaussianNoise(Fraction(1)))
-    >>> np.exp(found.own).round(12).tolist()
+    >>> result = laws(np.array([[2, 0, 0]]), Level("agent"), GaussianNoise(Fraction(1)))
+    >>> np.exp(result.base).round(12).tolist()
     [[0.865767175635, 0.067116412183, 0.067116412183]]
     """
     every = moves(counts, level, alike=alike, negative=negative)
-    own = np.empty(counts.shape)
+    log_p = np.empty(counts.shape)
     other = np.empty((every.row.size, counts.shape[1]))
     place = np.argsort(every.row, kind="stable")
     starts = np.searchsorted(every.row[place], np.arange(counts.shape[0] + 1))
@@ -99,8 +99,8 @@ def laws(
         chosen = np.concatenate(of_rows)
         at = np.repeat(np.arange(nodes.rows.size), [part.size for part in of_rows])
         local = Moves(at, every.source[chosen], every.target[chosen])
-        own[nodes.rows], other[chosen] = _integrated(nodes, local)
-    return Laws(own, every, other)
+        log_p[nodes.rows], other[chosen] = _integrated(nodes, local)
+    return Laws(log_p, every, other)
 
 
 def _integrated(nodes: Nodes, changed: Moves) -> tuple[Floats, Floats]:
@@ -110,7 +110,7 @@ def _integrated(nodes: Nodes, changed: Moves) -> tuple[Floats, Floats]:
     height = density - cumulated + whole[:, None, :]
     peak = height.max(axis=2)
     w = np.exp(height - peak[:, :, None])
-    own = peak + np.log(w.sum(axis=2))
+    log_p = peak + np.log(w.sum(axis=2))
     nothing = np.ones((w.shape[0], 1, w.shape[2]))
     # F'/F where a class has a step more or fewer; the last entry is for NOBODY
     gained = np.concatenate((np.exp(more - cumulated), nothing), axis=1)
@@ -133,4 +133,4 @@ def _integrated(nodes: Nodes, changed: Moves) -> tuple[Floats, Floats]:
         ratio = np.exp(raised[r, c] - density[r, c])
         other[every[is_one], c] = (w[r, c] * ratio * rest[is_one]).sum(axis=1)
     with np.errstate(divide="ignore"):
-        return own, peak[row] + np.log(other)
+        return log_p, peak[row] + np.log(other)

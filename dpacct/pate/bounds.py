@@ -57,7 +57,7 @@ class Bounds:
         return Kinds.of(self.log_q_near, top)
 
     @cached_property
-    def _own(self) -> Kinds:
+    def _leading(self) -> Kinds:
         return Kinds.of(self.log_q, None)
 
     def plain(self, orders: Floats) -> Floats:
@@ -79,7 +79,7 @@ class Bounds:
 
     def total(self, orders: Floats, theorem: str | None = None, *, one_way: bool = False) -> Floats:
         """The sum over all queries, at each order; `one_way`: from the votes to their neighbours only."""
-        return self._sum(self._own if one_way else self._near, orders, theorem)
+        return self._sum(self._leading if one_way else self._near, orders, theorem)
 
     def among(self, chosen: NDArray[np.bool_]) -> Callable[[Floats], Floats]:
         """The sum over some of the queries, at any orders."""

@@ -80,35 +80,35 @@ class Exact:
 
     def _split(self, part: Histograms) -> Iterator[Law]:
         result = laws(part.counts, self.level, self.noise, alike=part.residual is None)
-        own, other = result.own, result.other
+        at_votes, nearby = result.base, result.other
         if self.screening is not None:
             residual = part.residual if part.residual is not None else part.counts.astype(float)
-            own = self.screening.joined(part.top, own)
-            other = self.screening.joined(
-                self.screening.neighbours(residual, result.moves, self.level), other
+            at_votes = self.screening.joined(part.top, at_votes)
+            nearby = self.screening.joined(
+                self.screening.neighbours(residual, result.moves, self.level), nearby
             )
         for chosen in _changes(result.moves, self.level):
-            rows, theirs = result.moves.row[chosen], other[chosen]
-            yield "from", rows, own[rows], theirs
-            yield "to", rows, theirs, own[rows]
+            rows, theirs = result.moves.row[chosen], nearby[chosen]
+            yield "from", rows, at_votes[rows], theirs
+            yield "to", rows, theirs, at_votes[rows]
 
     def _spread(self, part: Histograms) -> Iterator[Law]:
         """Agents that join, and that leave: the pair of the box that the law stays in, either way."""
         result = laws(part.counts, self.level, self.noise, alike=False, negative=True)
-        rows, own = part.counts.shape[0], result.own
+        rows, at_votes = part.counts.shape[0], result.base
         joined, left = (
             result.other[chosen].reshape(rows, -1, part.counts.shape[1])
             for chosen in _changes(result.moves, self.level)
         )
-        ends = list(boxes(own, joined, left))
+        ends = list(boxes(at_votes, joined, left))
         if self.screening is not None:
             step = self.level.step
             tops = (part.top, part.top + step), (part.top - step, part.top)
             for i, (top, (low, high)) in enumerate(zip(tops, tuple(ends), strict=True)):
                 ends[i] = self.screening.between(top, low, high)
-            own = self.screening.joined(part.top, own)
+            at_votes = self.screening.joined(part.top, at_votes)
         for low, high in ends:
-            pairs = [box_pair(*box) for box in zip(own, low, high, strict=True)]
+            pairs = [box_pair(*box) for box in zip(at_votes, low, high, strict=True)]
             size = max(p.size for p, _ in pairs)
             p, q = (np.full((rows, size), -np.inf) for _ in range(2))
             for i, (ours, theirs) in enumerate(pairs):
@@ -141,8 +141,8 @@ class Exact:
 
     def wrong(self) -> Floats:
         """How likely another class than the leader wins each query."""
-        own = laws(self.histograms.counts, self.level, self.noise).own
-        return np.asarray(np.exp(own[:, 1:]).sum(axis=1))
+        log_p = laws(self.histograms.counts, self.level, self.noise).base
+        return np.asarray(np.exp(log_p[:, 1:]).sum(axis=1))
 
     # -- all of them ----------------------------------------------------------------------------
 

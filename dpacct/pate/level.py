@@ -88,7 +88,7 @@ class Level:
         return Unit.CLIENT if self.is_agent else Unit.RECORD
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """What neighbours are, in a sentence."""
         if self.is_agent:
             return (

@@ -77,8 +77,8 @@ def sanitized(
     screening = aggregator.screening
     from scipy.special import ndtri
 
-    known = DELTA.check("delta", delta)
-    log_delta = ln(known)
+    target = DELTA.check("delta", delta)
+    log_delta = ln(target)
     level = aggregator.neighbouring
     histograms = Histograms.of(votes.counts, baseline, level.shares)
     bounds = Bounds(histograms, level, aggregator.noise, screening)
@@ -113,7 +113,7 @@ def sanitized(
         method="smooth-sensitivity",
         basis=(*bounds.theorems, "papernot2018.theorem23_corrected", CONVERSION),
         assumptions=(
-            Assumption(level.told, source=f"{aggregator.level} level"),
+            Assumption(level.sentence, source=f"{aggregator.level} level"),
             FIXED,
             Assumption(
                 f"the noise of the publication is above its {1.0 - float(confidence):.6g} quantile, which"

@@ -29,19 +29,19 @@ _FEW = 11  # outcomes of which all sets are looked at
 
 
 def boxes(
-    own: Floats, joined: Floats, left: Floats
+    base: Floats, joined: Floats, left: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Ends of the log probabilities of each histogram's classes when an agent joins, and when it leaves.
 
     `joined` and `left` hold, for each histogram, a law for each class that the agent's whole vote is for.
     """
     most = left.max(axis=1)
-    if own.shape[1] > 2:  # with two classes there is but one other to take from
-        most = np.minimum(2.0 * own - joined.min(axis=1), 0.0)
+    if base.shape[1] > 2:  # with two classes there is but one other to take from
+        most = np.minimum(2.0 * base - joined.min(axis=1), 0.0)
     return (joined.min(axis=1), joined.max(axis=1)), (left.min(axis=1), most)
 
 
-def box_pair(own: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def box_pair(base: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Log masses (of any law in the box, of `own`) of the pair that dominates, for one histogram.
 
     All three are logs of probabilities; with a box of one point the pair is these laws.
@@ -51,7 +51,7 @@ def box_pair(own: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     >>> np.exp(p).round(9).tolist(), np.exp(q).round(9).tolist()
     ([0.75, 0.25, 0.0], [0.25, 0.75, 0.0])
     """
-    q, least = np.exp(own), np.exp(low) * (1.0 - _ROUNDING)
+    q, least = np.exp(base), np.exp(low) * (1.0 - _ROUNDING)
     most = np.minimum(np.exp(high) * (1.0 + _ROUNDING), 1.0)
     if q.size <= _FEW:
         sets = _sets(q.size)

@@ -57,14 +57,16 @@ class Votes:
         >>> Votes.of_labels([[0, 0, 2], [1, 1, 1]], classes=3).counts.tolist()
         [[2, 0, 1], [0, 3, 0]]
         """
-        given = checked(labels, "labels", columns=1)
-        if int(given.max()) >= classes:
-            row = int(np.argmax(given.max(axis=1) >= classes))
-            message = f"labels must be from 0 to {classes - 1}, got {int(given[row].max())}"
+        rows_of_labels = checked(labels, "labels", columns=1)
+        if int(rows_of_labels.max()) >= classes:
+            row = int(np.argmax(rows_of_labels.max(axis=1) >= classes))
+            message = (
+                f"labels must be from 0 to {classes - 1}, got {int(rows_of_labels[row].max())}"
+            )
             raise InvalidArgument(f"{message} in row {row + 1}", argument="labels")
-        rows = np.arange(given.shape[0])[:, None]
+        rows = np.arange(rows_of_labels.shape[0])[:, None]
         counts = np.bincount(
-            (rows * classes + given).ravel(), minlength=given.shape[0] * classes
+            (rows * classes + rows_of_labels).ravel(), minlength=rows_of_labels.shape[0] * classes
         ).reshape(-1, classes)
         return cls(counts)
 

@@ -112,13 +112,13 @@ def voting_cost(
     progress: Callable[[str], None] | None = None,
 ) -> VotingCost:
     """See `Aggregator.cost`."""
-    known = DELTA.check("delta", delta)
-    log_delta = ln(known)
+    target = DELTA.check("delta", delta)
+    log_delta = ln(target)
     tell = progress or (lambda _: None)
     level, screening = aggregator.neighbouring, aggregator.screening
     started = time.perf_counter()
     whose = protected(aggregator)
-    plan = aggregator.plan(votes.queries).epsilon(delta=known)
+    plan = aggregator.plan(votes.queries).epsilon(delta=target)
     plain = replace(
         plan,
         value=float(plan),
@@ -181,7 +181,7 @@ def voting_cost(
     return VotingCost(
         aggregator,
         votes,
-        known,
+        target,
         plain,
         bound,
         outcome,
@@ -196,7 +196,7 @@ def voting_cost(
 
 def protected(aggregator: Aggregator) -> Assumption:
     """Whose votes may change."""
-    return Assumption(aggregator.neighbouring.told, source=f"{aggregator.level} level")
+    return Assumption(aggregator.neighbouring.sentence, source=f"{aggregator.level} level")
 
 
 def _optimised(total: Callable[[Floats], Floats], log_delta: float) -> tuple[float, float]:

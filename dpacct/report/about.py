@@ -121,7 +121,7 @@ class About(Record):
     @property
     def said(self) -> dict[str, Any]:
         """What is not left out."""
-        return {name: value for name, value in self.given.items() if value}
+        return {name: value for name, value in self.settings.items() if value}
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any], place: str = "[report]") -> Self:

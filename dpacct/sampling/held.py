@@ -69,8 +69,8 @@ class OnHeld(Leaf, kind="held"):
         self, gathered: tuple[tuple[Leaf, int], ...], node: Node
     ) -> tuple[tuple[Leaf, int], ...]:
         """All uses of held samples in `node` as one release per sample, beside the rest."""
-        here, inside = _scopes(node)
-        for name in sorted(here & inside):
+        outside, inside = _scopes(node)
+        for name in sorted(outside & inside):
             message = f"the sample {name!r} is used inside another sample and outside it"
             raise InvalidArgument(message, argument="plan")
         uses: dict[str, tuple[Sampler, list[Node]]] = {}

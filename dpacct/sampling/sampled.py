@@ -46,7 +46,7 @@ class Sampler(Record, ABC):
     """The same in a line about a plan."""
     trust: ClassVar[str] = ""
     """What a data loader must do for it, in words of who trains; such a sampler is for all users."""
-    known: ClassVar[dict[str, type[Sampler]]] = {}
+    by_word: ClassVar[dict[str, type[Sampler]]] = {}
     """Those by their words."""
 
     def __init_subclass__(cls, kind: str, **more: Any) -> None:
@@ -62,7 +62,7 @@ class Sampler(Record, ABC):
         cls.kind = kind
         if cls.trust:
             word = cls.word or kind
-            Sampler.known[word] = cls
+            Sampler.by_word[word] = cls
             if word not in SAMPLING.choices:
                 SAMPLING.choices = (*SAMPLING.choices, word)
 
@@ -117,7 +117,7 @@ class Sampler(Record, ABC):
             raise Unsupported(message, argument="plan")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(map(literal, self.given.values()))})"
+        return f"{type(self).__name__}({', '.join(map(literal, self.settings.values()))})"
 
 
 class OnSample(Node):
@@ -146,7 +146,7 @@ class OnSample(Node):
 
     def fields(self) -> Fields:
         """The sampler's parameters, and what runs on the sample."""
-        settings = {name: text(value) for name, value in self.sampler.given.items()}
+        settings = {name: text(value) for name, value in self.sampler.settings.items()}
         return {**settings, "of": nested(self.node)}
 
     @classmethod

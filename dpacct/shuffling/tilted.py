@@ -73,16 +73,16 @@ class Tilted:
         near = near[np.argsort(self._reached[near], kind="stable")]
         while near.size:
             fits = np.arange(1, near.size + 1) * self._reached[near] <= _NODES
-            here = near[: max(1, int(fits.sum()))]
-            low[here], high[here] = self._on_circles(here)
-            near = near[here.size :]
+            block = near[: max(1, int(fits.sum()))]
+            low[block], high[block] = self._on_circles(block)
+            near = near[block.size :]
         return low, high
 
-    def _on_circles(self, here: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        nodes, x, y = self._nodes[here, None], self._x[here, None], self._y[here, None]
-        k = np.arange(int(self._reached[here].max()))
+    def _on_circles(self, block: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        nodes, x, y = self._nodes[block, None], self._x[block, None], self._y[block, None]
+        k = np.arange(int(self._reached[block].max()))
         theta = (2.0 * k + 1.0) * (math.pi / nodes)
-        inside = k < self._reached[here, None]
+        inside = k < self._reached[block, None]
         real_x, turn_x = log_characteristic(self._l1, theta)
         real_y, turn_y = log_characteristic(self._l2, theta)
         step = 2.0 * np.sin(0.5 * theta)  # e^(i theta) - 1 = i step e^(i theta / 2)
@@ -90,19 +90,19 @@ class Tilted:
         with np.errstate(invalid="ignore"):
             size = np.where(inside, np.exp(x * real_x + y * real_y) * step, 0.0)
         turned = 1j * np.exp(1j * (theta + x * turn_x - y * turn_y)) / near
-        weight = 2.0 / self._nodes[here]
+        weight = 2.0 / self._nodes[block]
         doubt = weight * 6e-15 * (size / np.abs(near)).sum(axis=1) + 8.0 * math.exp(-_FAR)
-        best, least = np.full(here.size, -np.inf), np.full(here.size, -np.inf)
-        beyond = self._log_growth - np.logaddexp(0.0, self._nodes[here] * self._log_kappa)
-        for gap in (self._gap[here], self._gap[here] + 1.0):
+        best, least = np.full(block.size, -np.inf), np.full(block.size, -np.inf)
+        beyond = self._log_growth - np.logaddexp(0.0, self._nodes[block] * self._log_kappa)
+        for gap in (self._gap[block], self._gap[block] + 1.0):
             value = weight * (size * (turned * np.exp(-1j * theta * gap[:, None])).real).sum(axis=1)
-            unit = self.log_scale[here] - gap * self._log_kappa
+            unit = self.log_scale[block] - gap * self._log_kappa
             value -= np.exp(np.minimum(beyond - unit, 700.0))
             with np.errstate(divide="ignore"):
                 best = np.maximum(best, unit + np.log(np.maximum(value + doubt, 0.0)))
                 least = np.maximum(least, unit + np.log(np.maximum(value - doubt, 0.0)))
-        off = self._rounding[here]
-        return least - off, np.minimum(best, self.log_scale[here]) + off
+        off = self._rounding[block]
+        return least - off, np.minimum(best, self.log_scale[block]) + off
 
 
 def bernstein(deep: float | Floats, variance: Floats) -> Floats:

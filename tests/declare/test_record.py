@@ -56,14 +56,14 @@ def test_printed_pickled_and_copied_it_is_the_same(record: Record) -> None:
     assert eval(repr(record)) == record
     for twin in (pickle.loads(pickle.dumps(record)), copy.deepcopy(record)):
         assert twin == record and hash(twin) == hash(record) and repr(twin) == repr(record)
-    assert type(record)(**record.given) == record
+    assert type(record)(**record.settings) == record
 
 
 def test_values_are_exact_and_none_is_as_good_as_nothing() -> None:
     noise = Noise(sigma=0.1, clip=None)
     assert (noise.sigma, noise.clip, noise.count) == (Fraction(1, 10), None, 1)
     assert noise == Noise("1/10", count=1) != Noise(sigma=0.1, count=2)
-    assert noise.given == {"sigma": Fraction(1, 10), "count": 1}
+    assert noise.settings == {"sigma": Fraction(1, 10), "count": 1}
     assert Noise(noise_multiplier="1/10") != noise
 
 

@@ -57,7 +57,7 @@ def two_steps_fixed_size(sigma: str, p_text: str, eps: str, dps: int = 34) -> mp
     with mp.workdps(dps):
         mu, p, e = 1 / mpf(sigma), mpf(p_text), mpf(eps)
 
-        def one(x: mpf) -> mpf:
+        def profile_once(x: mpf) -> mpf:
             if x >= 0:
                 return sampled_gaussian(sigma, p_text, x, "remove")
             # C_p is symmetric: H(e^x) = 1 - e^x + e^x H(e^-x)
@@ -65,11 +65,13 @@ def two_steps_fixed_size(sigma: str, p_text: str, eps: str, dps: int = 34) -> mp
 
         def integrand(x: mpf) -> mpf:
             loss = mp.log(1 + p * mp.expm1(mu * x - mu * mu / 2))
-            return _density(x, mpf(1)) * (mp.exp(loss) * one(e - loss) + one(e + loss))
+            return _density(x, mpf(1)) * (
+                mp.exp(loss) * profile_once(e - loss) + profile_once(e + loss)
+            )
 
         def place(loss: mpf) -> mpf:
             return mp.log1p(mp.expm1(loss) / p) / mu + mu / 2
 
         kinks = [place(e), place(e - mp.log1p(-p))]
         both = _graded(integrand, mu / 2, kinks[-1] + 22, kinks, mpf(1))
-        return both + (1 - p) * mp.erf(mu / 2 / mp.sqrt(2)) * one(e)
+        return both + (1 - p) * mp.erf(mu / 2 / mp.sqrt(2)) * profile_once(e)

@@ -83,14 +83,18 @@ def test_what_other_laws_skip_repeats_another_cell(
         for ours, theirs in zip(cell.kind.parameters, other.kind.parameters, strict=True)
     }
     twin = Drawn(other.kind, other.sampler, other.adjacency, values, plan.rate, plan.steps)
-    for one, two in (
+    for original, repeat in (
         (plan.epsilon(delta), twin.epsilon(delta)),
         (plan.delta(epsilon), twin.delta(epsilon)),
         (plan.epsilon(delta, "rdp"), twin.epsilon(delta, "rdp")),
     ):
-        assert (one.value, one.lower, one.upper) == (two.value, two.lower, two.upper)
-        assert one.strength is two.strength
-        assert one.adjacency is cell.adjacency
+        assert (original.value, original.lower, original.upper) == (
+            repeat.value,
+            repeat.lower,
+            repeat.upper,
+        )
+        assert original.strength is repeat.strength
+        assert original.adjacency is cell.adjacency
 
 
 def test_the_adjacency_of_the_sampling_is_the_default() -> None:

@@ -147,10 +147,10 @@ def test_tables_under_exchange_keep_small_deltas() -> None:
     p, q = [1 - 3e-14, 1e-14, 2e-14], [1 - 2e-14, 1.5e-14, 0.5e-14]
     plan = dp.Custom(tables=(p, q)).under("replace-one")
     exact = [Fraction(repr(x)) for x in p], [Fraction(repr(x)) for x in q]
-    one, other = ([x / sum(row) for x in row] for row in exact)
+    first, second = ([x / sum(row) for x in row] for row in exact)
     wanted = max(
         sum(max(a - b * 2, Fraction(0)) for a, b in zip(*pair, strict=True))
-        for pair in ((one, other), (other, one))
+        for pair in ((first, second), (second, first))
     )
     answer = plan.delta(epsilon=float(np.log(2)), method="exact")
     assert float(answer) == pytest.approx(float(wanted), rel=1e-6)

@@ -77,11 +77,11 @@ def test_the_same_release_twice(name: str, value: float, rate: str, epsilon: flo
 def test_two_different_releases(
     names: tuple[str, str], values: tuple[float, float], rates: tuple[str, str], epsilon: float
 ) -> None:
-    (one, first), (two, second) = map(of, names, values, rates)
+    (release, first), (other_release, second) = map(of, names, values, rates)
     truth = max(truths([first, second], repr(epsilon)))
     assume(truth > LEAST)
     slope = 1 + epsilon * 10 + sum(10 * epsilon * v**2 + 2 / v for v in values)
-    holds((one + two).delta(epsilon=epsilon), truth, ROUNDING * (1 + slope**2))
+    holds((release + other_release).delta(epsilon=epsilon), truth, ROUNDING * (1 + slope**2))
 
 
 def coins(epsilon: mp.mpf, rate: mp.mpf, count: int, at: mp.mpf) -> mp.mpf:
@@ -186,12 +186,12 @@ def test_composed_approximate_dp_on_samples(
             for i in range(count + 1):
                 for j in range(count + 1 - i):
                     counts = (i, j, count - i - j)
-                    one, two = (
+                    log_p, log_q = (
                         mp.fsum(map(mp.fmul, counts, side)) for side in zip(*logs, strict=True)
                     )
-                    if one - two > epsilon:
+                    if log_p - log_q > epsilon:
                         ways = mp.binomial(count, i) * mp.binomial(count - i, j)
-                        gaps.append(ways * (mp.exp(one) - mp.exp(epsilon + two)))
+                        gaps.append(ways * (mp.exp(log_p) - mp.exp(epsilon + log_q)))
             results.append(1 - (1 - giving_away) ** count + mp.fsum(gaps))
         plan = dp.Poisson(rate)(dp.ApproxDP(epsilon=eps0, delta=delta0)) * count
         slope = 1 + epsilon / (1 - part) + count * eps0

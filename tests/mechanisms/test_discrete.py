@@ -121,8 +121,8 @@ def test_many_responses_are_the_multinomial_sum(
     ],
 )
 def test_fine_noise_tends_to_the_continuous(finer: dp.Node, coarser: dp.Node) -> None:
-    one, other = finer.epsilon(delta=1e-5).value, coarser.epsilon(delta=1e-5).value
-    assert one == pytest.approx(other, rel=0.02)
+    fine, coarse = finer.epsilon(delta=1e-5).value, coarser.epsilon(delta=1e-5).value
+    assert fine == pytest.approx(coarse, rel=0.02)
     assert finer.rdp(5) == pytest.approx(coarser.rdp(5), rel=1e-3)
 
 

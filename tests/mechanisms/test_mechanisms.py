@@ -193,8 +193,8 @@ def test_the_two_forms_stay_apart_until_the_adjacency_is_known() -> None:
 
 
 def test_different_clips_fuse_to_a_statistic() -> None:
-    one, two = (Gaussian(noise_multiplier=1, clip=clip) for clip in (1, 2))
-    assert fuse((one, 1), (two, 3)) == GaussianStatistic(per_clip=4)
+    narrow, wide = (Gaussian(noise_multiplier=1, clip=clip) for clip in (1, 2))
+    assert fuse((narrow, 1), (wide, 3)) == GaussianStatistic(per_clip=4)
 
 
 def test_only_gaussians_fuse() -> None:

@@ -24,11 +24,11 @@ def test_the_list_has_the_keys_of_the_contract() -> None:
         assert set(row) >= keys | {"printed_ok", "corrected_by"}
         assert isinstance(row["printed_ok"], bool)
         assert row["printed_ok"] == get(row["id"]).printed_ok
-    one = line("theorems list dp_fed_ls --json").json
-    assert {row["paper"] for row in one} == {"dp_fed_ls"}
-    assert line("theorems list Laplacian smoothing --json").json == one
-    two = line("theorems list mironov2017 canonne2020.proposition12 --json").json
-    assert [row["paper"] for row in two] == ["mironov2017", "canonne2020"]
+    by_name = line("theorems list dp_fed_ls --json").json
+    assert {row["paper"] for row in by_name} == {"dp_fed_ls"}
+    assert line("theorems list Laplacian smoothing --json").json == by_name
+    by_ids = line("theorems list mironov2017 canonne2020.proposition12 --json").json
+    assert [row["paper"] for row in by_ids] == ["mironov2017", "canonne2020"]
 
 
 def test_it_lists_every_paper_in_words() -> None:

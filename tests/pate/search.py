@@ -123,4 +123,4 @@ if __name__ == "__main__":
     result = {"seed": SEED, "histograms": HISTOGRAMS, "bounds": search(HISTOGRAMS)}
     result["cpu_seconds"] = round(time.process_time() - started, 1)
     STORE.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({name: one["violated"] for name, one in result["bounds"].items()}))  # type: ignore[attr-defined]
+    print(json.dumps({name: bound["violated"] for name, bound in result["bounds"].items()}))  # type: ignore[attr-defined]

@@ -67,7 +67,7 @@ def by_mpmath(votes: tuple[int, ...], scale: str, name: str) -> list[mpf]:
 )
 def test_labels_against_fifty_digits(votes: tuple[int, ...], scale: str, name: str) -> None:
     noise = {"gaussian": GaussianNoise, "laplace": LaplaceNoise}[name](Fraction(scale))
-    ours = np.exp(laws(np.array([votes]), Level("agent"), noise).own[0])
+    ours = np.exp(laws(np.array([votes]), Level("agent"), noise).base[0])
     for probability, exact in zip(ours.tolist(), by_mpmath(votes, scale, name), strict=True):
         assert probability == pytest.approx(float(exact), rel=2e-12, abs=0)
 
@@ -95,10 +95,10 @@ def test_a_neighbour_is_the_votes_it_has(
             changed[target] += 1
         assert changed.min() >= 0
         order = np.argsort(-changed, kind="stable")
-        own = np.empty(changed.size)
-        own[order] = laws(changed[order][None, :], Level(level), noise).own[0]
-        assert log_p == pytest.approx(own, rel=1e-10, abs=1e-12)
-    assert np.exp(result.own).sum() == pytest.approx(1.0, abs=1e-13)
+        expected = np.empty(changed.size)
+        expected[order] = laws(changed[order][None, :], Level(level), noise).base[0]
+        assert log_p == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert np.exp(result.base).sum() == pytest.approx(1.0, abs=1e-13)
     assert np.exp(result.other).sum(axis=1) == pytest.approx(1.0, abs=1e-13)
 
 
@@ -115,9 +115,9 @@ def test_two_classes_in_closed_form(v1: int, v2: int, sigma: float, order: float
         terms = [order * a + (1.0 - order) * b for a, b in zip(p, q, strict=True)]
         return float(np.logaddexp(*terms)) / (order - 1.0)
 
-    own = tails(v1 - v2)
+    law = tails(v1 - v2)
     near = [tails(v1 - v2 + 1), tails(v1 - v2 - 1)]
-    exact = max(max(divergence(own, other), divergence(other, own)) for other in near)
+    exact = max(max(divergence(law, other), divergence(other, law)) for other in near)
     ours = float(dp.GNMax(sigma=sigma, level="agent").renyi([[v1, v2]], order)[0])
     assert ours == pytest.approx(exact, rel=1e-7, abs=1e-13 * order / (order - 1.0))
 
@@ -192,7 +192,7 @@ def test_draws_agree() -> None:
         (LaplaceNoise(Fraction(3)), rng.laplace(scale=3.0, size=(draws, 4))),
     ):
         seen = np.bincount(np.argmax(votes + made, axis=1), minlength=4) / draws
-        exact = np.exp(laws(votes.astype(np.int64)[None, :], Level("agent"), noise).own[0])
+        exact = np.exp(laws(votes.astype(np.int64)[None, :], Level("agent"), noise).base[0])
         assert np.abs(seen - exact).max() < 5.0 * math.sqrt(0.25 / draws)
 
 

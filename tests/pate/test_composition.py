@@ -61,8 +61,8 @@ def test_against_the_general_engine() -> None:
     for delta in (1e-2, 1e-6):
         answer = least(compose(ours, best_tilt(ours, delta)), math.log(delta))
         sources = [(Cut(LossDistribution.of_outcomes(np.log(p / q), p)), 1.0) for p, q in rows]
-        known = brackets.epsilon(sources, math.log(delta), 1e-4)
-        assert known.lower <= answer <= known.upper * (1.0 + 1e-5)
+        bracket = brackets.epsilon(sources, math.log(delta), 1e-4)
+        assert bracket.lower <= answer <= bracket.upper * (1.0 + 1e-5)
 
 
 def test_more_points_are_nearer_and_never_below() -> None:

@@ -73,9 +73,9 @@ def test_names_and_order_do_not_matter(run: Any, random: Any) -> None:
     random.shuffle(classes)
     changed = [[row[place] for place in classes] for row in votes]
     random.shuffle(changed)
-    one, other = aggregator.cost(votes, 1e-5), aggregator.cost(changed, 1e-5)
-    assert near(upper(one.data_dependent), upper(other.data_dependent))
-    assert near(upper(one.exact), upper(other.exact))
+    cost, reordered = aggregator.cost(votes, 1e-5), aggregator.cost(changed, 1e-5)
+    assert near(upper(cost.data_dependent), upper(reordered.data_dependent))
+    assert near(upper(cost.exact), upper(reordered.exact))
 
 
 @settings(max_examples=6)
@@ -141,9 +141,9 @@ def test_screening_by_hand() -> None:
     votes, sigma, threshold, spread = (7, 4), 2.0, 8.0, 3.0
     gnmax = dp.GNMax(sigma=2, level="instance", threshold=8, threshold_sigma=3)
 
-    def law(one: tuple[int, ...]) -> np.ndarray:
-        answered = ndtr((max(one) - threshold) / spread)
-        first = ndtr((one[0] - one[1]) / (math.sqrt(2.0) * sigma))
+    def law(counts: tuple[int, ...]) -> np.ndarray:
+        answered = ndtr((max(counts) - threshold) / spread)
+        first = ndtr((counts[0] - counts[1]) / (math.sqrt(2.0) * sigma))
         return np.array([1 - answered, answered * first, answered * (1 - first)])
 
     worst = 0.0
@@ -229,10 +229,10 @@ def test_interactive_screening_by_brute_force(
 
     def law(counts: np.ndarray) -> np.ndarray:
         order = np.argsort(-counts, kind="stable")
-        own = np.empty(3)
-        own[order] = laws(counts[order][None, :], plain.neighbouring, plain.noise).own[0]
+        log_p = np.empty(3)
+        log_p[order] = laws(counts[order][None, :], plain.neighbouring, plain.noise).base[0]
         z = float((counts - expected).max() - 4) / 1.5
-        return np.concatenate(([log_ndtr(-z)], log_ndtr(z) + own))
+        return np.concatenate(([log_ndtr(-z)], log_ndtr(z) + log_p))
 
     counts, eye = np.array(votes), np.eye(3, dtype=np.int64)
     changes = (

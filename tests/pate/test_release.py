@@ -61,13 +61,13 @@ def test_local_sensitivity_covers_every_data_set_near(
         allowed.append(steps.local[0, low : high + 1].max())
     ring = {tuple(votes)}
     for distance in range(4):
-        for one in ring:
-            own = cost(steps, one)
+        for counts in ring:
+            base = cost(steps, counts)
             change = max(
-                (abs(own - cost(steps, o)) for o in neighbours(one, steps.level)), default=0
+                (abs(base - cost(steps, o)) for o in neighbours(counts, steps.level)), default=0
             )
             assert change <= allowed[distance] * (1 + 1e-12) + 1e-300
-        ring = ring | {other for one in ring for other in neighbours(one, steps.level)}
+        ring = ring | {other for counts in ring for other in neighbours(counts, steps.level)}
 
 
 @settings(max_examples=12)
@@ -92,17 +92,20 @@ def test_it_is_smooth(
         near = sorted(neighbours(tuple(row), level))
         changed.append(list(near[int(rng.integers(len(near)))]) if near else row)
 
-    def known(rows: list[list[int]]) -> tuple[float, float]:
+    def cost_and_smooth(rows: list[list[int]]) -> tuple[float, float]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sensitivity, "_MANY", 0 if many else 10**9)
             ready = Histograms.of(np.array(rows))
             smooth = smooth_sensitivity(steps, ready, np.ones(len(rows)), beta)
         return sum(cost(steps, tuple(row)) for row in rows), smooth
 
-    (one, smooth_one), (other, smooth_other) = known(votes), known(changed)
-    assert abs(one - other) <= min(smooth_one, smooth_other) * (1 + 1e-9)
-    assert smooth_other <= math.exp(beta) * smooth_one * (1 + 1e-9)
-    assert smooth_one <= math.exp(beta) * smooth_other * (1 + 1e-9)
+    (total, smooth_total), (changed_total, smooth_changed) = (
+        cost_and_smooth(votes),
+        cost_and_smooth(changed),
+    )
+    assert abs(total - changed_total) <= min(smooth_total, smooth_changed) * (1 + 1e-9)
+    assert smooth_changed <= math.exp(beta) * smooth_total * (1 + 1e-9)
+    assert smooth_total <= math.exp(beta) * smooth_changed * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("raised", [0.0, 1.6448536269514722])
@@ -133,18 +136,18 @@ def test_it_is_worth_something() -> None:
     results = [gnmax.sanitized(votes, 1e-5, seed=seed) for seed in range(5)]
     private = gnmax.cost(votes, 1e-5, exact=False).data_dependent.upper
     assert whatever is not None and private is not None
-    for one in results:
-        assert one.answer.upper is not None and private < one.answer.upper < whatever
-        assert one.seeded and not one.private and 2 * one.order * one.beta < 1
-    assert len({one.answer.upper for one in results}) == 5
+    for result in results:
+        assert result.answer.upper is not None and private < result.answer.upper < whatever
+        assert result.seeded and not result.private and 2 * result.order * result.beta < 1
+    assert len({result.answer.upper for result in results}) == 5
 
 
 def test_its_parameters_do_not_depend_on_the_votes() -> None:
     gnmax = dp.GNMax(sigma=40)
-    one, other = (gnmax.sanitized(v, 1e-5) for v in ([[200, 50]] * 30, [[126, 124]] * 30))
+    clear, narrow = (gnmax.sanitized(v, 1e-5) for v in ([[200, 50]] * 30, [[126, 124]] * 30))
     names = ("order", "beta", "noise", "publication", "confidence")
-    assert [getattr(one, n) for n in names] == [getattr(other, n) for n in names]
-    assert not one.seeded
+    assert [getattr(clear, n) for n in names] == [getattr(narrow, n) for n in names]
+    assert not clear.seeded
 
 
 def test_it_hides_the_private_value_as_often_as_it_says() -> None:
@@ -209,8 +212,8 @@ def test_with_a_threshold_it_is_smooth_too(
     assert run.screening is not None
     with pytest.MonkeyPatch.context() as patch:  # coarser cells, the same claims
         patch.setattr(sensitivity, "_REAL_ROWS", 80)
-        known = replace(steps, screening=run.screening, whole=not interactive)
-        assert known.cost.shape == known.local.shape
+        table = replace(steps, screening=run.screening, whole=not interactive)
+        assert table.cost.shape == table.local.shape
     rng = np.random.default_rng(seed)
     shape = (len(votes), 3)
     baseline = rng.uniform(0.0, 8.0, shape) if interactive else np.zeros(shape)
@@ -226,20 +229,20 @@ def test_with_a_threshold_it_is_smooth_too(
             return judged(rows)
 
     def judged(rows: list[list[int]]) -> tuple[float, float]:
-        given = baseline if interactive else None
-        ready = Histograms.of(np.array(rows), given, shares)
+        baselines = baseline if interactive else None
+        ready = Histograms.of(np.array(rows), baselines, shares)
         near = (ready.margins - steps.level.margin).astype(float)
         column = steps.at(np.minimum(steps.noise.log_mismatch(near), 0.0))
-        costs = known.cost[known.row(ready.top), column]
-        true = run.renyi(rows, 4, baseline=given)
+        costs = table.cost[table.row(ready.top), column]
+        true = run.renyi(rows, 4, baseline=baselines)
         assert (true <= costs * (1 + 1e-9) + 1e-12).all()
-        smooth = smooth_sensitivity(known, ready, np.ones(len(rows)), beta)
+        smooth = smooth_sensitivity(table, ready, np.ones(len(rows)), beta)
         return float(costs.sum()), smooth
 
-    (one, smooth_one), (other, smooth_other) = both(votes), both(changed)
-    assert abs(one - other) <= min(smooth_one, smooth_other) * (1 + 1e-9)
-    assert smooth_other <= math.exp(beta) * smooth_one * (1 + 1e-9)
-    assert smooth_one <= math.exp(beta) * smooth_other * (1 + 1e-9)
+    (total, smooth_total), (changed_total, smooth_changed) = both(votes), both(changed)
+    assert abs(total - changed_total) <= min(smooth_total, smooth_changed) * (1 + 1e-9)
+    assert smooth_changed <= math.exp(beta) * smooth_total * (1 + 1e-9)
+    assert smooth_total <= math.exp(beta) * smooth_changed * (1 + 1e-9)
 
 
 def test_what_lies_below_all_cells_costs_no_more_than_their_edge() -> None:
@@ -248,12 +251,12 @@ def test_what_lies_below_all_cells_costs_no_more_than_their_edge() -> None:
         run = dp.GNMax(sigma=2, level="agent", threshold=400, threshold_sigma=2)
         steps = Steps(run.noise, run.neighbouring, order, 3, 0.5)
         assert run.screening is not None
-        known = replace(steps, screening=run.screening)
-        assert known.first > 0.0
-        charged = known._below(run.screening, np.array([0.0, 5.0]))
+        table = replace(steps, screening=run.screening)
+        assert table.first > 0.0
+        charged = table._below(run.screening, np.array([0.0, 5.0]))
         for away in (0.0, 0.5, 3.0, 30.0, 200.0):
             true = run.screening.with_answer(
-                np.full(2, known.first - away),
+                np.full(2, table.first - away),
                 np.array([[0.0], [5.0]]),
                 np.array([order]),
                 steps.level,

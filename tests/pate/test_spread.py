@@ -54,13 +54,13 @@ def test_every_way_to_spread_lies_below(
     def law(counts: Floats) -> Floats:
         order = np.argsort(-counts, kind="stable")
         table = np.empty(3)
-        table[order] = laws(counts[order][None, :].astype(np.int64), level, noise).own[0]
+        table[order] = laws(counts[order][None, :].astype(np.int64), level, noise).base[0]
         if screening is None:
             return table
         return screening.joined(np.array([counts.max()]), table[None, :])[0]
 
     base = ready.counts[0].astype(float)
-    own = law(base)
+    base_law = law(base)
     for pairs, way in ((joins, 1), (leaves, -1)):
         for spread in spread_votes(3, 3):
             other = base + way * np.array(spread)
@@ -68,7 +68,9 @@ def test_every_way_to_spread_lies_below(
                 continue
             theirs = law(other)
             for epsilon in (0.0, 0.05, 0.3, 1.0, 3.0):
-                for side, (p, q) in zip(pairs, ((own, theirs), (theirs, own)), strict=True):
+                for side, (p, q) in zip(
+                    pairs, ((base_law, theirs), (theirs, base_law)), strict=True
+                ):
                     true = delta(p, q, epsilon)
                     bound = delta(side.log_p[0], side.log_q[0], epsilon)
                     assert true <= bound * (1 + 1e-9) + 1e-12
@@ -80,10 +82,12 @@ def test_two_classes_leave_no_room() -> None:
     ready = Histograms.of(np.array([[20, 12]]))
     real = Exact(ready, level, noise).sides()
     granted = Exact(ready, level, noise, spread=True).sides()
-    for one, other in zip(real, granted, strict=True):
+    for listed, boxed in zip(real, granted, strict=True):
         for epsilon in (0.0, 0.1, 0.5):
-            worst = max(delta(p, q, epsilon) for p, q in zip(one.log_p, one.log_q, strict=True))
-            assert delta(other.log_p[0], other.log_q[0], epsilon) == pytest.approx(
+            worst = max(
+                delta(p, q, epsilon) for p, q in zip(listed.log_p, listed.log_q, strict=True)
+            )
+            assert delta(boxed.log_p[0], boxed.log_q[0], epsilon) == pytest.approx(
                 worst, rel=1e-9, abs=1e-14
             )
 
@@ -92,13 +96,13 @@ def test_two_classes_leave_no_room() -> None:
 def test_the_pair_is_a_pair_of_laws(classes: int) -> None:
     rng = np.random.default_rng(5)
     for _ in range(50):
-        own, one, two = np.log(rng.dirichlet(np.ones(classes), 3))
-        p, q = box_pair(own, np.minimum(one, two), np.maximum(one, two))
+        base, first, second = np.log(rng.dirichlet(np.ones(classes), 3))
+        p, q = box_pair(base, np.minimum(first, second), np.maximum(first, second))
         assert np.exp(p).sum() == pytest.approx(1.0, abs=1e-12)
         assert np.exp(q).sum() == pytest.approx(1.0, abs=1e-12)
         for epsilon in (0.0, 0.4, 2.0):
-            for law in (one, two):
-                assert delta(law, own, epsilon) <= delta(p, q, epsilon) + 1e-12
+            for law in (first, second):
+                assert delta(law, base, epsilon) <= delta(p, q, epsilon) + 1e-12
 
 
 @pytest.mark.parametrize("threshold", [None, 12])

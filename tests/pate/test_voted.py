@@ -23,7 +23,7 @@ def neighbours(made: dp.GNMax, row: list[int]) -> Iterator[tuple[np.ndarray, np.
     ready = Histograms.of(np.array([row]))
     result = laws(ready.counts, made.neighbouring, made.noise)
     for other in result.other:
-        pair = np.exp(result.own[0]), np.exp(other)
+        pair = np.exp(result.base[0]), np.exp(other)
         yield pair
         yield pair[::-1]
 
@@ -73,14 +73,14 @@ def test_it_never_costs_more_than_any_votes_would() -> None:
     made = dp.GNMax(sigma=12, level="instance")
     rng = np.random.default_rng(4)
     votes = rng.multinomial(60, [0.6, 0.3, 0.1], 40)
-    given, whatever = made.on(votes), made * 40
-    assert float(given.epsilon(1e-5)) < float(whatever.epsilon(1e-5, method="exact"))
-    both = given + whatever
-    assert float(given.epsilon(1e-5)) < float(both.epsilon(1e-5, method="exact"))
+    voted, whatever = made.on(votes), made * 40
+    assert float(voted.epsilon(1e-5)) < float(whatever.epsilon(1e-5, method="exact"))
+    both = voted + whatever
+    assert float(voted.epsilon(1e-5)) < float(both.epsilon(1e-5, method="exact"))
     # each query's worst neighbour, but all in one order of the two data sets
     each = float(made.renyi(votes, 4).sum())
-    assert 0.9 * each < given.rdp(4.0) <= each * (1 + 1e-12)
-    assert given.private and any("private" in note for note in given.epsilon(1e-5).notes)
+    assert 0.9 * each < voted.rdp(4.0) <= each * (1 + 1e-12)
+    assert voted.private and any("private" in note for note in voted.epsilon(1e-5).notes)
 
 
 def test_noise_for_given_votes_can_be_sought() -> None:

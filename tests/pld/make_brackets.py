@@ -49,15 +49,15 @@ def main() -> None:
     random_plan(0)[0].epsilon(delta=1e-5, method="lattice")  # imports are not the lattice's time
     first, last = (int(word) for word in (sys.argv[1:] or (0, 600)))
     rows = json.loads(HERE.read_text()) if HERE.exists() else []
-    rows = [one for one in rows if not first <= one["index"] < last]
+    rows = [row for row in rows if not first <= row["index"] < last]
     for index in range(first, last):
         result = row(index)
         if result is not None:
             rows.append(result)
             print(index, result["cpu"], result["width"], flush=True)
         if index % 25 == 24 or index == last - 1:
-            rows.sort(key=lambda one: one["index"])
-            HERE.write_text("[\n" + ",\n".join(json.dumps(one) for one in rows) + "\n]\n")
+            rows.sort(key=lambda row: row["index"])
+            HERE.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
 
 if __name__ == "__main__":

@@ -63,12 +63,12 @@ def _step(draw: np.random.Generator) -> Part:
     return Part(dp.RandomizedResponse(eps0=epsilon, k=kinds), _symmetric(_response(epsilon, kinds)))
 
 
-def _product(one: Outcomes, other: Outcomes) -> Outcomes:
-    return [(p * r, q * s) for p, q in one for r, s in other if p * r > 0 or q * s > 0]
+def _product(left: Outcomes, right: Outcomes) -> Outcomes:
+    return [(p * r, q * s) for p, q in left for r, s in right if p * r > 0 or q * s > 0]
 
 
-def _both(one: Part, other: Part, plan: Node) -> Part:
-    first, second = (_product(a, b) for a, b in zip(one.ways, other.ways, strict=True))
+def _both(left: Part, right: Part, plan: Node) -> Part:
+    first, second = (_product(a, b) for a, b in zip(left.ways, right.ways, strict=True))
     return Part(plan, (first, second))
 
 
@@ -93,9 +93,9 @@ def _sampled(draw: np.random.Generator, part: Part) -> Part:
     if draw.random() < 0.7:
         return _on_own_coin(rate, part)
     r = mpmath.mpf(rate)
-    one = mpmath.mpf(1)
+    unit = mpmath.mpf(1)
     ways = [
-        [*((r * p, r * q) for p, q in way), ((1 - r) * one, (1 - r) * one)] for way in part.ways
+        [*((r * p, r * q) for p, q in way), ((1 - r) * unit, (1 - r) * unit)] for way in part.ways
     ]
     return Part(dp.Participation(rate)(part.plan), (ways[0], ways[1]))
 

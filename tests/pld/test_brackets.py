@@ -128,10 +128,10 @@ def test_randomised_response_is_exact() -> None:
         assert float(total) == pytest.approx(1e-6, rel=1e-8)
 
 
-def contains(found: dp.Answer, lower: float, upper: float) -> bool:
-    assert found.lower is not None and found.upper is not None
+def contains(answer: dp.Answer, lower: float, upper: float) -> bool:
+    assert answer.lower is not None and answer.upper is not None
     below, above = lower * (1 + 1e-9) + 1e-11, upper * (1 - 1e-9) - 1e-11
-    return found.lower <= below and found.upper >= above
+    return answer.lower <= below and answer.upper >= above
 
 
 @pytest.mark.parametrize("row", ROWS[::20], ids=lambda row: str(row["index"]))
@@ -172,8 +172,8 @@ def test_many_point_losses_beside_one_smooth_step() -> None:
             log_mass += k * logs[1] + (count - k) * logs[0]
             rest = epsilon - k * losses[1] - (count - k) * losses[0]
             if log_mass > -80.0 and rest < 20.0:
-                one = contour.log_delta([(smooth, 1)], rest)
-                total += math.exp(log_mass + one.value)
+                reading = contour.log_delta([(smooth, 1)], rest)
+                total += math.exp(log_mass + reading.value)
         return total
 
     assert truth(answer.upper) <= float(delta) * (1 + 1e-10)

@@ -116,9 +116,9 @@ def test_an_epsilon_that_a_line_came_to_is_read_again(steps: int) -> None:
 def test_golden_deltas_of_laplace() -> None:
     for row in rows("laplace"):
         results = [contour.log_delta(way, float(row["epsilon"])) for way in directions(row)]
-        assert all(one.resolved for one in results), label(row)
+        assert all(each.resolved for each in results), label(row)
         truth = float(mpmath.log(mpmath.mpf(row["delta"])))
-        best = max(results, key=lambda one: one.value)
+        best = max(results, key=lambda each: each.value)
         assert abs(best.value - truth) <= 2.0 * best.error + 3e-13 * abs(truth), label(row)
 
 
@@ -173,10 +173,10 @@ def test_atoms_taken_out_or_refused() -> None:
         log_delta = contour.log_delta([(law, 95)], eps)
         if log_delta.resolved:
             # one step beyond eps is below all of them, and so is the union of the steps above
-            one = 95.0 * float(law.profile(np.array([0.0]))[0][0])
-            assert math.exp(log_delta.value) <= one
+            union = 95.0 * float(law.profile(np.array([0.0]))[0][0])
+            assert math.exp(log_delta.value) <= union
     log_delta = contour.log_delta([(law, 95)], 1e-9)
-    assert not log_delta.resolved or math.exp(log_delta.value) <= one
+    assert not log_delta.resolved or math.exp(log_delta.value) <= union
 
 
 @pytest.mark.parametrize("mu", [1e-6, 0.3, 5.0, 1e4])

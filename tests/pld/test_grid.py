@@ -44,16 +44,16 @@ def laplace(b: float, epsilon: float) -> float:
 
 def truth(kind: str, size: float, rate: float, way: str, epsilon: float) -> float:
     """The profile of an amplified pair from that of its base (Balle, Barthe, Gaboardi 2018)."""
-    one = (lambda e: plain(1.0 / size, e)) if kind == "normal" else (lambda e: laplace(size, e))
+    base = (lambda e: plain(1.0 / size, e)) if kind == "normal" else (lambda e: laplace(size, e))
     if way == "plain":
-        return one(epsilon)
+        return base(epsilon)
     if way == "mirrored" and epsilon < 0.0:
         return -math.expm1(epsilon) + math.exp(epsilon) * truth(kind, size, rate, way, -epsilon)
     if way in ("remove", "mirrored"):
         scaled = (math.exp(epsilon) - 1.0 + rate) / rate
-        return -math.expm1(epsilon) if scaled <= 0.0 else rate * one(math.log(scaled))
+        return -math.expm1(epsilon) if scaled <= 0.0 else rate * base(math.log(scaled))
     weight = 1.0 - (1.0 - rate) * math.exp(epsilon)
-    return weight * one(epsilon + math.log(rate / weight)) if weight > 0.0 else 0.0
+    return weight * base(epsilon + math.log(rate / weight)) if weight > 0.0 else 0.0
 
 
 BASES = {

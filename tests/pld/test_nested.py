@@ -126,8 +126,8 @@ def test_participation_is_a_coin_in_the_open() -> None:
 
 def test_rounds_cost_nothing() -> None:
     """The whole law is computed once: a thousand rounds are a power of it."""
-    one = dp.Poisson("0.01")(dp.Laplace(b=5) * 3)
-    few, many = (one * n for n in (10, 10**4))
+    round_of_steps = dp.Poisson("0.01")(dp.Laplace(b=5) * 3)
+    few, many = (round_of_steps * n for n in (10, 10**4))
     assert len(many.releases()) == len(few.releases()) == 1
     lower, upper = ends(many.epsilon(delta=1e-6))
     assert 0.0 < lower < upper and upper - lower < 1e-3 * upper

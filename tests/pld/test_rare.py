@@ -134,14 +134,14 @@ def test_what_is_left_out_is_charged_to_the_upper_end() -> None:
 
 def test_the_rule_of_a_sum_has_its_moments() -> None:
     law = SampledLaw(gaussian(1.0), 1e-3)
-    one = cumulants(SummedMoments(law.near(0.01), 1.0, 1.0).fine(0.0), 16)
-    rule = gauss_rule([(one, 50.0)], 8)
+    moments = cumulants(SummedMoments(law.near(0.01), 1.0, 1.0).fine(0.0), 16)
+    rule = gauss_rule([(moments, 50.0)], 8)
     weights = np.exp(rule.log_weights)
     mean = float(weights @ rule.nodes)
     assert float(weights.sum()) == pytest.approx(1.0, abs=1e-13)
-    assert mean == pytest.approx(50.0 * one.mean, rel=1e-11)
+    assert mean == pytest.approx(50.0 * moments.mean, rel=1e-11)
     second = float(weights @ (rule.nodes - mean) ** 2)
-    assert second == pytest.approx(50.0 * one.kappa[2] * one.scale**2, rel=1e-11)
+    assert second == pytest.approx(50.0 * moments.kappa[2] * moments.scale**2, rel=1e-11)
 
 
 def test_a_largest_common_loss_far_out_is_not_taken_for_none() -> None:

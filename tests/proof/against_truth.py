@@ -153,10 +153,12 @@ def by_laplace_integral(draw: random.Random) -> Question:
     try:
         for sign in (1, -1):
             law = (size, rate, steps, sign)
-            one, two = (_spaced_line(law, eps, tilt * f, g) for f, g in ((1.0, 1.0), (0.85, 0.8)))
-            if not abs(one - two) < abs(one) * arb(10) ** -(DIGITS + 1):
+            value, second = (
+                _spaced_line(law, eps, tilt * f, g) for f, g in ((1.0, 1.0), (0.85, 0.8))
+            )
+            if not abs(value - second) < abs(value) * arb(10) ** -(DIGITS + 1):
                 raise OracleError("two lines disagree")
-            deltas.append(mpf(one.mid().str(30, radius=False)))
+            deltas.append(mpf(value.mid().str(30, radius=False)))
     finally:
         ctx.prec = before
     return Question(dp.Poisson(rate)(dp.Laplace(b=size)) * steps, eps, max(deltas), max(deltas))

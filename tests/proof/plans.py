@@ -65,8 +65,8 @@ def fine_rule(step: Step, tilt: float) -> Rule:
     width = 2 * 3.1416 * shift / 130
     line = nodes(step, shift, width, -22.0, 22 + (tilt + 3) / sigma)
     far = grid(step, -9.0, 0.1, int(180 + 10 * (tilt + 3) / sigma))
-    one = BranchRule(line, (grid(step, -6.0, 0.25, 60),))
-    return Rule((one,), min(1.2 * sigma, 2.5) / sigma, (far,))
+    branch = BranchRule(line, (grid(step, -6.0, 0.25, 60),))
+    return Rule((branch,), min(1.2 * sigma, 2.5) / sigma, (far,))
 
 
 def fine(step: Step, tilt: float) -> Moments:
@@ -96,14 +96,15 @@ def panels(
     return Rule(tuple(results))
 
 
-def bare(one: Moments, t: float) -> acb:
+def bare(moments: Moments, t: float) -> acb:
     """The rule's sum at c + it, without its error."""
-    s = acb(one.c, t)
+    s = acb(moments.c, t)
     return sum(
-        ((w + s * x).exp() for w, x in zip(one.log_weights, one.losses, strict=True)), acb(0)
+        ((w + s * x).exp() for w, x in zip(moments.log_weights, moments.losses, strict=True)),
+        acb(0),
     )
 
 
-def at(one: Moments, t: float) -> acb:
+def at(moments: Moments, t: float) -> acb:
     """M(c + it)."""
-    return one.row(arb(t), 1)[1]
+    return moments.row(arb(t), 1)[1]

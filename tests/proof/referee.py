@@ -156,7 +156,7 @@ def _ask_engine(drawn: Case, row: dict[str, Any]) -> None:
                     row["epsilon"] = f"{fast.value:.6g}"
             if "epsilon" in row:
                 fast = drawn.node.delta(epsilon=row["epsilon"], method="exact")
-        row["engine"] = _told(fast, "epsilon" in row)
+        row["engine"] = _shown(fast, "epsilon" in row)
     except Exception as error:  # the engine is on trial: whatever it does is recorded
         row["engine"] = repr(error)[:80]
     finally:
@@ -179,7 +179,7 @@ def _short(end: str) -> str:
     return decimal(Fraction(end), 16, up=True)
 
 
-def _told(fast: dp.Answer, of_delta: bool) -> list[str]:
+def _shown(fast: dp.Answer, of_delta: bool) -> list[str]:
     """Value, ends and strength; a delta as logarithms where floats end."""
     ends = [fast.value, fast.lower, fast.upper]
     if of_delta and fast.value < 1e-290 and fast.log_value is not None:

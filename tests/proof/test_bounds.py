@@ -62,8 +62,8 @@ def test_inner_step_eq_4(case: tuple[Step, float]) -> None:
 
 
 def with_nodes(rule: Rule, line: LineRule) -> Rule:
-    (one,) = rule.branches
-    return replace(rule, branches=(replace(one, nodes=line),))
+    (branch,) = rule.branches
+    return replace(rule, branches=(replace(branch, nodes=line),))
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
@@ -95,16 +95,16 @@ def test_layers_eq_7_and_damping_eq_8(case: tuple[Step, float]) -> None:
     """-log|M(c + it)/M(c)| is at least the proven deficit of every earlier t."""
     step, tilt = case
     with precision(BITS):
-        one = fine(step, tilt)
+        moments = fine(step, tilt)
         scale = 1.0 / max(float(step.rate), 0.02)
         ts = [scale * 0.1 * 2.0**k for k in range(12)]
-        sizes = [-(abs(at(one, t)) / one.at_c).log() for t in ts]
+        sizes = [-(abs(at(moments, t)) / moments.at_c).log() for t in ts]
         for i, t in enumerate(ts):
-            for proven in (one.layers.deficit(arb(t)), one.damped(arb(t))):
+            for proven in (moments.layers.deficit(arb(t)), moments.damped(arb(t))):
                 for later in sizes[i:]:
                     assert proven <= later.upper()
-        assert one.layers.deficit(arb(ts[-1])) > 0.05
-        assert one.damped(arb(ts[-1])) > 0.05
+        assert moments.layers.deficit(arb(ts[-1])) > 0.05
+        assert moments.damped(arb(ts[-1])) > 0.05
 
 
 def test_flatness_is_below_one_minus_sinc_and_grows() -> None:
@@ -121,16 +121,18 @@ def test_aliasing_eq_2_is_one_sided(case: tuple[Step, float]) -> None:
     """The sum over a coarse lattice lies above the integral, by no more than eq. (2)."""
     step, tilt = case
     with precision(BITS):
-        one = fine(step, tilt)
+        moments = fine(step, tilt)
         count = 200
-        spread = float(abs(one.moment(arb(tilt)).log())) * count + 1.0
+        spread = float(abs(moments.moment(arb(tilt)).log())) * count + 1.0
         epsilon = arb(0.7 * spread / (tilt + 1))
         reach = 60.0 / max(float(step.rate), 0.02)
-        exact = Line([(one, count)], Contour(tilt, reach / 1200, 1200, 0.4 * tilt, 0.4 * tilt, 2))
+        exact = Line(
+            [(moments, count)], Contour(tilt, reach / 1200, 1200, 0.4 * tilt, 0.4 * tilt, 2)
+        )
         truth = exact.terms(epsilon)["sum"]
         for coarse in (24, 60, 150):
             contour = Contour(tilt, reach / coarse, coarse, 0.3 * tilt, 0.3 * tilt, 2)
-            terms = Line([(one, count)], contour).terms(epsilon)
+            terms = Line([(moments, count)], contour).terms(epsilon)
             gap = terms["sum"] - truth
             rounding = arb(truth) * 1e-20
             assert gap > -rounding
@@ -142,11 +144,11 @@ def test_tail_eq_3(case: tuple[Step, float]) -> None:
     """What stands beyond the last node is below the bound."""
     step, tilt = case
     with precision(BITS):
-        one = fine(step, tilt)
+        moments = fine(step, tilt)
         h = 2.0 / max(float(step.rate), 0.02) / 20
-        long = Line([(one, 30)], Contour(tilt, h, 1200, 0.3 * tilt, 0.3 * tilt, 1))
+        long = Line([(moments, 30)], Contour(tilt, h, 1200, 0.3 * tilt, 0.3 * tilt, 1))
         for count in (5, 20, 80, 300):
-            short = Line([(one, 30)], Contour(tilt, h, count, 0.3 * tilt, 0.3 * tilt, 3))
+            short = Line([(moments, 30)], Contour(tilt, h, count, 0.3 * tilt, 0.3 * tilt, 3))
             left = sum((abs(z) for z in long._table[count + 1 :]), arb(0)) * h / arb.pi()
             assert left <= short._decays
 
@@ -196,8 +198,8 @@ def test_two_ways_to_the_repeated_laplace() -> None:
     step = spaced(2)
     with precision(120):
         for count, epsilon in ((3, 0.8), (8, 2.0)):
-            one = prepared(step, 3, panels(step, 40, 40, 3.0))
-            line = LessAtoms([(one, count)], Contour(3.0, 0.3, 500, 2.0, 2.0, 0))
+            moments = prepared(step, 3, panels(step, 40, 40, 3.0))
+            line = LessAtoms([(moments, count)], Contour(3.0, 0.3, 500, 2.0, 2.0, 0))
             answer, exact = line.delta(arb(epsilon)), repeated(step, count, arb(epsilon))
             assert exact is not None
             assert answer.overlaps(exact)

@@ -86,8 +86,8 @@ def test_a_sharp_end_alone() -> None:
                 assert result.delta(EPSILON).overlaps(exact)
 
 
-def misses(found: FarDraws, exact: arb) -> bool:
-    return not found.delta(EPSILON).overlaps(exact)
+def misses(far: FarDraws, exact: arb) -> bool:
+    return not far.delta(EPSILON).overlaps(exact)
 
 
 def test_without_what_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,8 +168,8 @@ def fine_rule(part: Step) -> Rule:
 
 
 def with_line(rule: Rule, **changes: Any) -> Rule:
-    (one,) = rule.branches
-    return replace(rule, branches=(replace(one, nodes=replace(one.nodes, **changes)),))
+    (branch,) = rule.branches
+    return replace(rule, branches=(replace(branch, nodes=replace(branch.nodes, **changes)),))
 
 
 def line_of(rule: Rule) -> LineRule:
@@ -192,18 +192,20 @@ def test_step_cut_and_damping_eq_21_22_23(window: Window) -> None:
                     first=line.first // factor - 1,
                     last=line.last // factor + 2,
                 )
-                one = part.prepare(arb(TILT), coarse)
-                relative, absolute = one.slack(arb(TILT))
+                moments = part.prepare(arb(TILT), coarse)
+                relative, absolute = moments.slack(arb(TILT))
                 for t in (0.3, 4.0, 15.0):
-                    assert abs(bare(one, t) - bare(exact, t)) <= relative * exact.at_c + absolute
+                    assert (
+                        abs(bare(moments, t) - bare(exact, t)) <= relative * exact.at_c + absolute
+                    )
             for first, last in ((0.5, 1.0), (1.0, 0.6), (1.0, 0.8)):
                 short = with_line(
                     rule, first=line.first + int((1 - first) * 40), last=int(last * line.last)
                 )
-                one = part.prepare(arb(TILT), short)
-                (branch,) = one.law.branches
-                bound = one.cut(branch, line_of(short), arb(TILT))
-                assert abs(bare(one, 2.0) - bare(exact, 2.0)) <= bound + arb(1e-24)
+                moments = part.prepare(arb(TILT), short)
+                (branch,) = moments.law.branches
+                bound = moments.cut(branch, line_of(short), arb(TILT))
+                assert abs(bare(moments, 2.0) - bare(exact, 2.0)) <= bound + arb(1e-24)
             for t in (0.5, 4.0, 12.0):
                 size = -(abs(exact.row(arb(t), 1)[1]) / exact.at_c).log()
                 assert exact.layers.deficit(arb(t)) <= size.upper()
@@ -234,13 +236,13 @@ def test_without_the_lift_of_the_damped_bound_eq_23() -> None:
     """The window's own growth e^{y^2/(2 w^2)} is needed as well as the noise's."""
     with precision(BITS):
         part = parts(Window(2.0, 9.0, 0.7))[1]
-        one = part.prepare(arb(TILT), replace(fine_rule(part), lift=1.2))
-        growth = one.law.branches[0].weight.growth
+        moments = part.prepare(arb(TILT), replace(fine_rule(part), lift=1.2))
+        growth = moments.law.branches[0].weight.growth
         gains = []
         for t in (2.0, 5.0, 8.0, 12.0):
-            size = -(abs(one.row(arb(t), 1)[1]) / one.at_c).log()
-            assert one.damped(arb(t)) <= size
-            gains.append(one.damped(arb(t)) + 1.2**2 * growth > size)
+            size = -(abs(moments.row(arb(t), 1)[1]) / moments.at_c).log()
+            assert moments.damped(arb(t)) <= size
+            gains.append(moments.damped(arb(t)) + 1.2**2 * growth > size)
         assert any(gains)
 
 

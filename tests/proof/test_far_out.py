@@ -36,13 +36,13 @@ def branches(draw: random.Random) -> Branch:
     square = arb(draw.choice([0.0, draw.uniform(0.05, 2)]))
     weight = Weight(arb(0), arb(draw.uniform(-2, 0.5)), square)
     rate = draw.choice([None, arb(10 ** draw.uniform(-7, -0.02))])
-    one = Branch(arb(-2), arb(2), weight, rate, draw.random() < 0.5)
+    branch = Branch(arb(-2), arb(2), weight, rate, draw.random() < 0.5)
     if square > 0 and draw.random() < 0.4:
         near = draw.uniform(-1, 1)
         ends = arb(near), arb(near + draw.uniform(0.5, 2))
         window = Windowed(weight, *ends, arb(draw.uniform(0.2, 1)), draw.random() < 0.5)
-        one = Branch(None, None, window, rate, one.favoured)
-    return one
+        branch = Branch(None, None, window, rate, branch.favoured)
+    return branch
 
 
 def test_the_size_on_an_ellipse_eq_12() -> None:
@@ -50,18 +50,18 @@ def test_the_size_on_an_ellipse_eq_12() -> None:
     draw = random.Random(12)
     with precision(120):
         for _ in range(120):
-            one = branches(draw)
+            branch = branches(draw)
             low = draw.uniform(-2, 1)
             high, height = low + draw.uniform(0.01, 1), draw.uniform(0.01, 2.4)
             y, t = 10 ** draw.uniform(-1, 3), 10 ** draw.uniform(-1, 3)
-            bound = log_size(one, (arb(low), arb(high), arb(height)), arb(y), arb(t))
+            bound = log_size(branch, (arb(low), arb(high), arb(height)), arb(y), arb(t))
             if not bound.is_finite():
                 continue
             for _ in range(25):
                 z = acb(draw.uniform(low, high), draw.uniform(-height, height))
-                log_r = z if one.rate is None else (1 + one.rate * (z.exp() - 1)).log()
+                log_r = z if branch.rate is None else (1 + branch.rate * (z.exp() - 1)).log()
                 s = acb(y, t)
-                value = one.weight(z) + ((s + 1) * log_r if one.favoured else -s * log_r)
+                value = branch.weight(z) + ((s + 1) * log_r if branch.favoured else -s * log_r)
                 if value.is_finite():
                     assert value.real.lower() <= bound.upper() + 1e-20
 
@@ -72,13 +72,13 @@ def test_what_is_left_out_beyond_a_place_eq_5_6_13_22() -> None:
     held = 0
     with precision(120):
         for k in range(90):
-            one = branches(draw)
-            if not one.weight.growth > 0:
+            branch = branches(draw)
+            if not branch.weight.growth > 0:
                 continue
-            power = one.power(arb(10 ** draw.uniform(-1, 1.5)))
+            power = branch.power(arb(10 ** draw.uniform(-1, 1.5)))
             at, side = arb(draw.uniform(-4, 4)), draw.choice([-1, 1])
             step = arb(1) / 16
-            bound = beyond(one, power, at, side, step if k % 2 else None)
+            bound = beyond(branch, power, at, side, step if k % 2 else None)
             if not bound.is_finite():
                 continue
             held += 1
@@ -86,7 +86,7 @@ def test_what_is_left_out_beyond_a_place_eq_5_6_13_22() -> None:
             for j in range(16 * 60):
                 # midpoints: the integrand is smooth
                 z = at + side * step * (j + (0 if k % 2 else arb(1) / 2))
-                total += step * (one.weight(z) + power * one.log_r(z)).exp()
+                total += step * (branch.weight(z) + power * branch.log_r(z)).exp()
             assert total.lower() * (1 - 2e-2) <= bound
     assert held > 30
 

@@ -34,8 +34,8 @@ PLANS = {
 def test_it_decides_what_a_line_proved_and_nothing_false(name: str) -> None:
     node, delta = PLANS[name]
     made = dp.certificate(node, delta=delta, digits=9)
-    assert all(one.holds for one in made.check())
-    assert all(one.holds for one in made.check(independent=True)), made.check(independent=True)
+    assert all(claim.holds for claim in made.check())
+    assert all(claim.holds for claim in made.check(independent=True)), made.check(independent=True)
     for claim in made.contents["claims"]:
         leads = claim["direction"] == made.contents["claims"][-1]["direction"]
         if leads and claim["evidence"]["form"] in ("contour", "contour less atoms"):
@@ -71,7 +71,7 @@ def test_without_theorem_2_it_says_what_is_false(monkeypatch: pytest.MonkeyPatch
 
     def wrong() -> list[bool]:
         said = [within(laws, Fraction(2), bound, 1.5) for bound in bounds]
-        return [one is (bound < truth) for one, bound in zip(said, bounds, strict=True)]
+        return [verdict is (bound < truth) for verdict, bound in zip(said, bounds, strict=True)]
 
     monkeypatch.setattr(independent, "_FARTHEST", 9.0)
     assert not any(wrong())
@@ -112,7 +112,7 @@ def test_made_written_read_and_checked(tmp_path: Path) -> None:
     read = dp.Certificate.read(tmp_path / "laplace.json")
     assert read == made
     assert read.contents["schema"] == 2
-    assert all(one.holds for one in read.check())
+    assert all(claim.holds for claim in read.check())
     output = line(f"verify --certificate {tmp_path / 'laplace.json'} --independent --json")
     assert output.code == 0
     assert "two integrals" in json.loads(output.stdout)["claims"][0]["claim"]

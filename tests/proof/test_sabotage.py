@@ -25,8 +25,8 @@ TRUTH = "0.00001153786734563273811802852884659580"
 GOOD = Contour(TILT, 0.2, 240, 1.0, 1.0, 3)
 
 
-def enclosure(contour: Contour, one: Moments) -> arb:
-    return Line([(one, STEPS)], contour).delta(arb(1.5))
+def enclosure(contour: Contour, moments: Moments) -> arb:
+    return Line([(moments, STEPS)], contour).delta(arb(1.5))
 
 
 def with_line(line: LineRule) -> Moments:
@@ -113,9 +113,9 @@ def test_damping_without_its_neighbours_is_false(monkeypatch: pytest.MonkeyPatch
     rule = replace(fine_rule(step, 0.5), lift=0.02, damped=(grid(step, -9.0, 1.9, 12),))
     with precision(160):
         t = arb(1) / 1000
-        one = prepared(step, 0.5, rule)
-        true = -(abs(fine(step, 0.5).row(t, 1)[1]) / one.at_c).log()
-        assert one.damped(t) <= true
+        step_moments = prepared(step, 0.5, rule)
+        true = -(abs(fine(step, 0.5).row(t, 1)[1]) / step_moments.at_c).log()
+        assert step_moments.damped(t) <= true
         monkeypatch.setattr(
             moments,
             "cell_tops",
@@ -132,10 +132,10 @@ def test_a_taller_envelope_is_false(factor: float) -> None:
         rule = fine_rule(STEP, TILT)
         cells = (grid(STEP, -6.0, 0.1, 150),)
         rule = replace(rule, branches=(replace(rule.branches[0], cells=cells),))
-        one = prepared(STEP, TILT, rule)
+        step_moments = prepared(STEP, TILT, rule)
         t = arb(20)
-        true = -(abs(one.row(t, 1)[1]) / one.at_c).log()
-        proven = one.layers.deficit(t)
+        true = -(abs(step_moments.row(t, 1)[1]) / step_moments.at_c).log()
+        proven = step_moments.layers.deficit(t)
         assert proven <= true
         if factor == 4.0:
             assert proven * factor > true
@@ -145,8 +145,8 @@ LAPLACE = spaced(2)
 
 
 def less_atoms(contour: Contour, each: int = 40, count: int = 40, rho: float = 3.0) -> LessAtoms:
-    one = prepared(LAPLACE, 3, panels(LAPLACE, each, count, rho))
-    return LessAtoms([(one, 6)], contour)
+    step_moments = prepared(LAPLACE, 3, panels(LAPLACE, each, count, rho))
+    return LessAtoms([(step_moments, 6)], contour)
 
 
 def exactly() -> arb:

@@ -30,8 +30,8 @@ from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spa
 def plain_line() -> tuple[Line, arb]:
     """Fifty plain Gaussian steps on a line, and the closed form."""
     step = Step(normal_law, (Fraction(1, 16),))
-    one = Line([(step.prepare(arb(2), None), 50)], Contour(2.0, 0.2, 60, 1.0, 1.0, 2))
-    return one, Step(normal_law, (Fraction(50, 16),)).one_step(arb(3))
+    line = Line([(step.prepare(arb(2), None), 50)], Contour(2.0, 0.2, 60, 1.0, 1.0, 2))
+    return line, Step(normal_law, (Fraction(50, 16),)).one_step(arb(3))
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,18 @@ def plain_line() -> tuple[Line, arb]:
 )
 def test_without_a_factor_of_the_integrand_eq_1(kernel: Callable[[acb], acb]) -> None:
     with precision(120):
-        one, truth = plain_line()
-        assert one.delta(arb(3)).contains(truth)
-        c, h = arb(one.contour.c), arb(one.contour.step)
-        one._table = [value * kernel(acb(c, k * h)) for k, value in enumerate(one._table)]
-        assert not one.delta(arb(3)).overlaps(truth)
+        line, truth = plain_line()
+        assert line.delta(arb(3)).contains(truth)
+        c, h = arb(line.contour.c), arb(line.contour.step)
+        line._table = [value * kernel(acb(c, k * h)) for k, value in enumerate(line._table)]
+        assert not line.delta(arb(3)).overlaps(truth)
 
 
 def test_with_a_whole_first_node_eq_1() -> None:
     with precision(120):
-        one, truth = plain_line()
-        one._table[0] = 2 * one._table[0]
-        assert not one.delta(arb(3)).overlaps(truth)
+        line, truth = plain_line()
+        line._table[0] = 2 * line._table[0]
+        assert not line.delta(arb(3)).overlaps(truth)
 
 
 # --- eq. (8): damping
@@ -68,8 +68,11 @@ def damped(shift: float) -> Moments:
 def test_without_the_lift_of_the_damped_bound_eq_8() -> None:
     """The bound is 5 per cent off the truth here, and e^{y^2/2} is more than that."""
     with precision(160):
-        one = damped(3.0)
-        proven, true = one.damped(arb(30)), -(abs(at(one, 30.0)) / one.at_c).log()
+        step_moments = damped(3.0)
+        proven, true = (
+            step_moments.damped(arb(30)),
+            -(abs(at(step_moments, 30.0)) / step_moments.at_c).log(),
+        )
         assert proven <= true
         assert proven > true * 0.95
         assert proven + 3.0**2 / 2 > true
@@ -80,14 +83,14 @@ def test_with_more_damping_than_proven_the_tail_is_too_small_eq_8(
 ) -> None:
     """Two steps, cut early: e^{-D} claimed without e^{y^2} is below what stands beyond the cut."""
     with precision(160):
-        one = damped(3.0)
+        step_moments = damped(3.0)
         short = Contour(0.5, 0.5, 50, 0.3, 0.3, 6)
-        beyond = Line([(one, 2)], replace(short, count=52))._table[51:]
+        beyond = Line([(step_moments, 2)], replace(short, count=52))._table[51:]
         left = sum((abs(z) for z in beyond), arb(0)) * arb(short.step) / arb.pi()
-        assert left < Line([(one, 2)], short)._decays
-        proven = one.damped
-        monkeypatch.setattr(type(one), "deficit", lambda self, t: proven(t) + 3.0**2 / 2)
-        assert left > Line([(one, 2)], short)._decays
+        assert left < Line([(step_moments, 2)], short)._decays
+        proven = step_moments.damped
+        monkeypatch.setattr(type(step_moments), "deficit", lambda self, t: proven(t) + 3.0**2 / 2)
+        assert left > Line([(step_moments, 2)], short)._decays
 
 
 # --- eq. (9): one step
@@ -250,8 +253,8 @@ STEP = spaced(2)
 
 def spoilt_closed(what: str) -> Callable[[LessAtoms, arb], arb]:
     def closed(self: LessAtoms, epsilon: arb) -> arb:
-        one, count = self._only()
-        atoms = one.law.atoms
+        step_moments, count = self._only()
+        atoms = step_moments.law.atoms
         total = sum((m * stick(epsilon - x) for x, m in folded(atoms, count)), arb(0))
         for loss, mass in folded(atoms, count - 1):
             e = epsilon - loss
@@ -270,9 +273,9 @@ def test_without_a_part_of_what_is_added_back_eq_16(
 ) -> None:
     with precision(120):
         truth = by_every_residue(6, Fraction(2), arb(1.3))
-        one = prepared(STEP, 3, panels(STEP, 40, 40, 3.0))
+        step_moments = prepared(STEP, 3, panels(STEP, 40, 40, 3.0))
         monkeypatch.setattr(LessAtoms, "closed", spoilt_closed(what))
-        result = LessAtoms([(one, 6)], Contour(3.0, 0.3, 400, 2.0, 2.0, 0))
+        result = LessAtoms([(step_moments, 6)], Contour(3.0, 0.3, 400, 2.0, 2.0, 0))
         assert result.delta(arb(1.3)).overlaps(truth) == (what == "nothing")
 
 

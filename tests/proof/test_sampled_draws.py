@@ -57,8 +57,8 @@ def test_one_step_is_the_closed_form(kind: How) -> None:
 def test_many_steps_are_the_contour_less_its_atoms(kind: How) -> None:
     law = spaced(2, Fraction(3, 5), kind)
     with precision(160):
-        one = prepared(law, 4, panels(law, 60, 40, 3.0))
-        line = LessAtoms([(one, 6)], Contour(4.0, 0.35, 700, 3.0, 3.0, 0))
+        moments = prepared(law, 4, panels(law, 60, 40, 3.0))
+        line = LessAtoms([(moments, 6)], Contour(4.0, 0.35, 700, 3.0, 3.0, 0))
         exact, answer = line.delta(arb("0.7")), delta(kind, 2, Fraction(3, 5), 6, 0.7)
         assert answer.overlaps(exact)
         assert exact.rad() < exact * 1e-5
@@ -127,14 +127,14 @@ def test_two_steps_by_integrals(b: int, share: Fraction, at: str) -> None:
 def test_the_polynomial_is_within_its_error_eq_28(kind: How, b: int, parts: int) -> None:
     with precision(120):
         step = Spaced.of(spaced(b, Fraction(2, 5), kind), parts)
-        for one in step.smooth:
-            fit = _fitted(step, one, 8)
+        for part in step.smooth:
+            fit = _fitted(step, part, 8)
             assert fit is not None
             shape, half, error = fit
             worst = arb(0)
             for j in range(-50, 51):
                 u = half * j / 50
-                y = (one.low + one.high) / 2 + u
+                y = (part.low + part.high) / 2 + u
                 x = (y.expm1() / step.rate).log1p()
                 exact = (3 * (y - x) / 2 - step.lam / 2).exp() / (4 * step.rate)
                 worst = max(worst, abs(shape(u) / exact - 1))
@@ -180,16 +180,16 @@ def test_without_the_polynomial_s_error_the_truth_is_missed(
     """Eq. (28) dropped, with a polynomial of low degree."""
     exact = hard(400)
 
-    def coarse(step: Any, one: Any, bits: int) -> Any:
-        fit = _fitted(step, one, 8)
+    def coarse(step: Any, part: Any, bits: int) -> Any:
+        fit = _fitted(step, part, 8)
         assert fit is not None
         return fit
 
     monkeypatch.setattr(between, "_fitted", coarse)
     assert hard().overlaps(exact)
 
-    def exactly(step: Any, one: Any, bits: int) -> Any:
-        shape, half, _ = coarse(step, one, bits)
+    def exactly(step: Any, part: Any, bits: int) -> Any:
+        shape, half, _ = coarse(step, part, bits)
         return shape, half, arb(0)
 
     monkeypatch.setattr(between, "_fitted", exactly)

@@ -61,4 +61,4 @@ def test_every_equation_that_is_cited_is_there_once() -> None:
         for cited in re.findall(
             r"[Ee]q\. ((?:\(\d+\)(?:,| to| and| or)? ?)+)", path.read_text("utf-8")
         ):
-            assert {int(one) for one in re.findall(r"\d+", cited)} <= set(tags), path
+            assert {int(number) for number in re.findall(r"\d+", cited)} <= set(tags), path

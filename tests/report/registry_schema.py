@@ -115,7 +115,7 @@ def complaints(record: Any, schema: Any = SCHEMA, path: str = "") -> Iterator[st
         if record not in schema:
             yield f"{path} is {record!r}"
     elif isinstance(schema, tuple):
-        if all(list(complaints(record, one, path)) for one in schema):
+        if all(list(complaints(record, alternative, path)) for alternative in schema):
             yield f"{path} is {record!r}"
     elif not _is(record, schema):
         yield f"{path} is no {schema}: {record!r}"

@@ -19,7 +19,7 @@ COIN = "each unit was sampled by its own coin"
 RATE = "the sampling rate was at most the accounted one"
 
 
-def found(plan: dp.Node = SGD, checks: list[Assumption] | None = None, **declared: object) -> dict:
+def listed(plan: dp.Node = SGD, checks: list[Assumption] | None = None, **declared: object) -> dict:
     result = read_declared({key.replace("_", "-"): value for key, value in declared.items()})
     made = rows(plan, plan.assumptions(plan.facts.declared), declared=result, checks=checks or [])
     assert len({row.key for row in made if row.key}) == len([row for row in made if row.key])
@@ -31,7 +31,7 @@ def check(text: str, status: str) -> Assumption:
 
 
 def test_what_nobody_said_is_unknown_and_what_the_plan_describes_is_declared() -> None:
-    results = {key: str(row.status) for key, row in found().items()}
+    results = {key: str(row.status) for key, row in listed().items()}
     assert results == {
         "sensitivity": "declared",
         "sampling": "declared",
@@ -42,25 +42,25 @@ def test_what_nobody_said_is_unknown_and_what_the_plan_describes_is_declared() -
         "arithmetic": "unknown",
         "secret-sample": "unknown",
     }
-    assert "arithmetic" not in found(COINS) and "secret-sample" not in found(COINS)
+    assert "arithmetic" not in listed(COINS) and "secret-sample" not in listed(COINS)
 
 
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("key", ["sensitivity", "sampling", "randomness"])
 def test_the_plan_is_believed(key: str, status: str) -> None:
-    assert str(found(**{key: status})[key].status) == status
-    entry = found(**{key: {"status": status, "evidence": "seen"}})[key]
+    assert str(listed(**{key: status})[key].status) == status
+    entry = listed(**{key: {"status": status, "evidence": "seen"}})[key]
     assert (str(entry.status), entry.evidence) == (status, "seen")
 
 
-@pytest.mark.parametrize(("said", "one", "two"), list(itertools.product(STATUSES, repeat=3)))
-def test_the_plan_and_two_checks(said: str, one: str, two: str) -> None:
+@pytest.mark.parametrize(("said", "first", "second"), list(itertools.product(STATUSES, repeat=3)))
+def test_the_plan_and_two_checks(said: str, first: str, second: str) -> None:
     """Violated by anyone is violated; both checks held is held; else the plan's word stands."""
-    row = found(checks=[check(COIN, one), check(RATE, two)], sampling=said)["sampling"]
-    results = {said, one, two}
+    row = listed(checks=[check(COIN, first), check(RATE, second)], sampling=said)["sampling"]
+    results = {said, first, second}
     if "violated" in results:
         assert row.status == "violated"
-    elif {one, two} <= {"held", "declared"}:
+    elif {first, second} <= {"held", "declared"}:
         assert row.status == "held" and "because" in row.evidence
     else:
         assert row.status == said
@@ -68,14 +68,14 @@ def test_the_plan_and_two_checks(said: str, one: str, two: str) -> None:
 
 def test_a_check_of_less_than_everything_does_not_make_it_held() -> None:
     weights = check("no weight raised a unit's contribution above its clip", "held")
-    assert found(checks=[weights])["sensitivity"].status == "declared"
-    assert "held because" in found(checks=[weights])["sensitivity"].evidence
-    assert found(checks=[check(COIN, "held")])["sampling"].status == "declared"
-    assert found(checks=[check(weights.text, "violated")])["sensitivity"].status == "violated"
+    assert listed(checks=[weights])["sensitivity"].status == "declared"
+    assert "held because" in listed(checks=[weights])["sensitivity"].evidence
+    assert listed(checks=[check(COIN, "held")])["sampling"].status == "declared"
+    assert listed(checks=[check(weights.text, "violated")])["sensitivity"].status == "violated"
 
 
 def test_a_check_of_no_kind_is_told() -> None:
-    assert found(checks=[check("the moon was full", "held")])["the moon was full"].status == "held"
+    assert listed(checks=[check("the moon was full", "held")])["the moon was full"].status == "held"
 
 
 def test_the_checks_of_a_ledger_are_recognised() -> None:
@@ -106,18 +106,18 @@ def test_the_assumptions_of_every_mechanism_are_recognised() -> None:
 
 def test_several_of_one_kind_are_numbered() -> None:
     plan = (SGD + dp.Laplace(b=3)).under(unit="client")
-    assert {"sensitivity-1", "sensitivity-2"} <= set(found(plan))
-    result = found(plan, sensitivity_2="held")
+    assert {"sensitivity-1", "sensitivity-2"} <= set(listed(plan))
+    result = listed(plan, sensitivity_2="held")
     assert (result["sensitivity-1"].status, result["sensitivity-2"].status) == ("declared", "held")
-    result = found(plan, sensitivity="unknown", sensitivity_1="held")
+    result = listed(plan, sensitivity="unknown", sensitivity_1="held")
     assert (result["sensitivity-1"].status, result["sensitivity-2"].status) == ("held", "unknown")
     with pytest.raises(dp.InvalidArgument, match="sensitivity-3 names more"):
-        found(plan, sensitivity_3="held")
+        listed(plan, sensitivity_3="held")
     assert base_of("sensitivity-12") == "sensitivity"
 
 
 def test_one_of_the_plans_own() -> None:
-    result = found(sum={"status": "declared", "text": "sums are secure", "effect": "all is seen"})
+    result = listed(sum={"status": "declared", "text": "sums are secure", "effect": "all is seen"})
     assert (result["sum"].text, result["sum"].effect) == ("sums are secure", "all is seen")
 
 

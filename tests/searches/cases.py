@@ -216,26 +216,26 @@ class Part:
     @property
     def node(self) -> Node:
         """All of them."""
-        one, about = self.release, self.numbers
+        release, about = self.release, self.numbers
         rate, inner = about.get("rate", "1"), int(about.get("inner", "1"))
         within = about.get("within", "1")
         if self.sampling == "held":
             batch = dp.Poisson(rate).draw("batch")
-            return batch(one) + dp.PureDP(epsilon="0.01") + batch(one * min(self.steps, 20))
+            return batch(release) + dp.PureDP(epsilon="0.01") + batch(release * min(self.steps, 20))
         makers: dict[str, Callable[[], Node]] = {
-            "none": lambda: one,
-            "poisson": lambda: dp.Poisson(rate)(one),
-            "fixed size": lambda: dp.WithoutReplacement(rate)(one),
-            "participation": lambda: dp.Participation(rate)(one),
-            "records": lambda: dp.RecordsPerUser(about["records"], rate)(one),
-            "bins": lambda: dp.BallsInBins(about["bins"], epochs=about["epochs"])(one),
-            "steps on a coin": lambda: dp.Poisson(rate)(one * inner),
-            "coin of coins": lambda: dp.Poisson(rate)(dp.Poisson(within)(one) * inner),
-            "round": lambda: dp.Participation(rate)(dp.Poisson(within)(one) * inner),
+            "none": lambda: release,
+            "poisson": lambda: dp.Poisson(rate)(release),
+            "fixed size": lambda: dp.WithoutReplacement(rate)(release),
+            "participation": lambda: dp.Participation(rate)(release),
+            "records": lambda: dp.RecordsPerUser(about["records"], rate)(release),
+            "bins": lambda: dp.BallsInBins(about["bins"], epochs=about["epochs"])(release),
+            "steps on a coin": lambda: dp.Poisson(rate)(release * inner),
+            "coin of coins": lambda: dp.Poisson(rate)(dp.Poisson(within)(release) * inner),
+            "round": lambda: dp.Participation(rate)(dp.Poisson(within)(release) * inner),
             "round of fixed size": lambda: dp.Participation(rate)(
-                dp.WithoutReplacement(within)(one) * inner
+                dp.WithoutReplacement(within)(release) * inner
             ),
-            "two kinds on a coin": lambda: dp.Poisson(rate)(one * inner + dp.Laplace(b=3)),
+            "two kinds on a coin": lambda: dp.Poisson(rate)(release * inner + dp.Laplace(b=3)),
         }
         return makers[self.sampling]() * self.steps
 

@@ -41,15 +41,15 @@ def worse_delta(p: dict[Histogram, float], q: dict[Histogram, float], growth: fl
 
 
 def delta(
-    one: Sequence[float],
-    other: Sequence[float],
+    row: Sequence[float],
+    other_row: Sequence[float],
     others: Sequence[Sequence[float]],
     epsilon: float,
 ) -> float:
-    """Delta of a shuffle: the differing client sends by `one` or by `other`, the rest by `others`."""
-    letters = len(one)
-    first = histogram([*others, one], letters)
-    second = histogram([*others, other], letters)
+    """Delta of a shuffle: the differing client sends by `row` or by `other_row`, the rest by `others`."""
+    letters = len(row)
+    first = histogram([*others, row], letters)
+    second = histogram([*others, other_row], letters)
     return worse_delta(first, second, math.exp(epsilon))
 
 

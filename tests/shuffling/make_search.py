@@ -40,7 +40,7 @@ def plan(rng: Random) -> dict[str, Any]:
         else random_rows(rng, rng.randint(2, 4), rng.randint(1, 3), eps0)
     )
     rate = 1.0 if rng.random() < 0.6 else rng.uniform(0.05, 1.0)
-    one, other = rng.sample(range(len(rows)), 2)
+    first, second = rng.sample(range(len(rows)), 2)
     others = [rng.randrange(len(rows)) for _ in range(clients - 1)]
     if rate < 1.0:  # a client that does not take part sends the letter "nothing"
         rows = [[rate * x for x in row] + [1.0 - rate] for row in rows]
@@ -50,8 +50,8 @@ def plan(rng: Random) -> dict[str, Any]:
         "answers": k if kind == "response" else 0,
         "rate": rate,
         "epsilon": eps0 * rng.random() ** 1.5,
-        "one": rows[one],
-        "other": rows[other],
+        "one": rows[first],
+        "other": rows[second],
         "others": [rows[i] for i in others],
     }
 

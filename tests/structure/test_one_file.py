@@ -123,13 +123,13 @@ for name in ("mechanisms", "sampling", "federated"):  # as if the file lay in th
 from dpacct.cli import commands
 from dpacct.cli.main import main
 commands.__path__.append(folder + "/commands")
-told = {}
+outputs = {}
 for line in lines:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(line.split())
-    told[line] = [int(code), out.getvalue(), err.getvalue()]
-print(json.dumps(told))
+    outputs[line] = [int(code), out.getvalue(), err.getvalue()]
+print(json.dumps(outputs))
 """
 PLAN = (
     '[[step]]\nmechanism = "loud"\nloudness = 7\nrate = 0.1\nsampling = "two-coins"\nrepeat = 3\n'

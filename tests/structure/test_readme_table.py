@@ -76,11 +76,11 @@ def shuffled_pair() -> float:
     """Renyi divergence of order 8 of two shuffled binary randomised responses with eps0 = 1."""
     p = math.e / (1.0 + math.e)
     # number of ones, the first client's bit being 1 or 0 and the other's 0 (Lemma 2's worst pair)
-    one = ((1 - p) * p, p * p + (1 - p) ** 2, p * (1 - p))
+    sent = ((1 - p) * p, p * p + (1 - p) ** 2, p * (1 - p))
     none = (p * p, 2 * p * (1 - p), (1 - p) ** 2)
     both = [
         math.log(sum(a**8 * b**-7 for a, b in zip(x, y, strict=True))) / 7.0
-        for x, y in ((one, none), (none, one))
+        for x, y in ((sent, none), (none, sent))
     ]
     return max(both)
 

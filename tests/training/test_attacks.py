@@ -129,8 +129,8 @@ def test_attacks_find_a_known_shift(kind: str, least: float, gaussian: Any) -> N
 def test_lira_is_the_likelihood_ratio(gaussian: Any) -> None:
     fit, signals, strangers, _ = gaussian
     (inside, wide), (outside, broad) = fit.side(True), fit.side(False)
-    one = dp_normal(signals, inside, wide) - dp_normal(signals, outside, broad)
-    np.testing.assert_allclose(fit.lira_online(signals, strangers), one, atol=1e-9)
+    log_ratio = dp_normal(signals, inside, wide) - dp_normal(signals, outside, broad)
+    np.testing.assert_allclose(fit.lira_online(signals, strangers), log_ratio, atol=1e-9)
     np.testing.assert_allclose(inside - outside, 1.0, atol=1.5)
 
 

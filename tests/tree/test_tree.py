@@ -56,14 +56,14 @@ def test_copies_are_equal_and_hash_alike(plan: Node) -> None:
 
 
 @given(plans(), plans())
-def test_composition_commutes(one: Node, two: Node) -> None:
-    assert (one + two).equivalent(two + one)
+def test_composition_commutes(a: Node, b: Node) -> None:
+    assert (a + b).equivalent(b + a)
 
 
 @given(plans(), plans(), plans())
-def test_composition_associates(one: Node, two: Node, three: Node) -> None:
-    assert ((one + two) + three).equivalent(one + (two + three))
-    assert sum([one, two, three]).equivalent(composed(one, two, three))  # type: ignore[arg-type]
+def test_composition_associates(a: Node, b: Node, c: Node) -> None:
+    assert ((a + b) + c).equivalent(a + (b + c))
+    assert sum([a, b, c]).equivalent(composed(a, b, c))  # type: ignore[arg-type]
 
 
 @given(plans(), st.integers(1, 12))
@@ -78,8 +78,8 @@ def test_repetitions_multiply(plan: Node, n: int, m: int) -> None:
 
 
 @given(plans(), plans(), few)
-def test_repetition_distributes(one: Node, two: Node, n: int) -> None:
-    assert ((one + two) * n).equivalent(one * n + two * n)
+def test_repetition_distributes(a: Node, b: Node, n: int) -> None:
+    assert ((a + b) * n).equivalent(a * n + b * n)
 
 
 @given(plans(), few, few)
@@ -307,10 +307,10 @@ def test_against_counting_by_hand(seed: int) -> None:
     rng = random.Random(seed)
     pool: list[tuple[Node, dict[Any, int]]] = [(leaf, {leaf: 1}) for leaf in (A, B, C, STEP)]
     for _ in range(30):
-        (one, first), (two, second) = rng.choice(pool), rng.choice(pool)
+        (left, first), (right, second) = rng.choice(pool), rng.choice(pool)
         n = rng.randint(1, 9)
         try:
-            plan = one * n + two
+            plan = left * n + right
         except DpacctError:
             assert sum(first.values()) * n + sum(second.values()) > 10**15
             continue

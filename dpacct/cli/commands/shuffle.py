@@ -143,9 +143,9 @@ def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, l
     beside = [ask(question, node, method=method) for method in ("rdp", "rdp-mironov")]
     if rounds == 1:
         answer = ask(question, node)
-        listed = [*compare(shuffle, **question.given), *beside]
+        listed = [*compare(shuffle, **question.settings), *beside]
         return answer, [other for other in listed if other.method != answer.method]
-    others = beside + over_rounds(shuffle, rounds, **question.given)
+    others = beside + over_rounds(shuffle, rounds, **question.settings)
     try:
         answer = ask(question, node, method="exact")
     except NotCertified:

@@ -199,7 +199,7 @@ class Progress:
     def __init__(self, total: int, kept: int, *, silent: bool) -> None:
         self._total, self._done, self._kept = total, kept, kept
         self._silent = silent
-        self._begun = self._told = time.monotonic()
+        self._begun = self._last_line = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
 
@@ -241,10 +241,10 @@ class Progress:
             self._bar.update(self._task, completed=self._done)
             return
         now = time.monotonic()
-        wait = _FIRST if self._told == self._begun else _EVERY
-        if self._silent or now - self._told < wait or self._done >= self._total:
+        wait = _FIRST if self._last_line == self._begun else _EVERY
+        if self._silent or now - self._last_line < wait or self._done >= self._total:
             return
-        self._told = now
+        self._last_line = now
         left = (now - self._begun) / (self._done - self._kept) * (self._total - self._done)
         share = 100 * self._done / self._total
         click.echo(

@@ -67,11 +67,13 @@ class _MomentBound:
     def __init__(self, eta: float) -> None:
         self._tilts = np.geomspace(1e-3, 1e5, 160) / eta
         s = self._tilts
-        self._one = log_worst_moment(eta, s) + 1e-15 * (1.0 + s * eta)
+        self._log_moment = log_worst_moment(eta, s) + 1e-15 * (1.0 + s * eta)
         self._share = s * np.log(s) - (1.0 + s) * np.log1p(s)
 
     def __call__(self, steps: int, x: Floats) -> Floats:
-        exponent = (steps * self._one + self._share)[:, None] - np.multiply.outer(self._tilts, x)
+        exponent = (steps * self._log_moment + self._share)[:, None] - np.multiply.outer(
+            self._tilts, x
+        )
         return np.asarray(np.exp(np.minimum(exponent.min(axis=0), 0.0)))
 
 

@@ -58,7 +58,7 @@ class Side:
         others = ", ".join(axis.name for axis in self.partners)
         return f"{self.name} (with {others})" if self.numbers else f"{self.name}, {others}"
 
-    def told(self, place: int) -> str:
+    def sentence(self, place: int) -> str:
         """One value with its name, as a title says it, and those that go with it."""
         first = f"{self.name} {self._value(place)}"
         others = (f"{axis.name} {_typed(axis.values[place])}" for axis in self.partners)
@@ -185,7 +185,7 @@ class GridData:
         return down(value, digits) if below else up(value, digits)
 
     def _at(self, place: tuple[int, ...]) -> str:
-        return ", ".join(s.told(i) for s, i in zip(self.sides, place, strict=True))
+        return ", ".join(s.sentence(i) for s, i in zip(self.sides, place, strict=True))
 
 
 @style()
@@ -232,7 +232,7 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
             axes.set_visible(False)
             continue
         if panel is not None:
-            axes.set_title(panel.told(index), loc="left", color=FAINT)
+            axes.set_title(panel.sentence(index), loc="left", color=FAINT)
         if heat:
             cell_texts = None if words is None else words[index]
             mesh = _heat(axes, sides, values[index], shade, cell_texts, ticks=_TICKS // columns)
@@ -304,7 +304,7 @@ def _curves(
         label, method = quantity, ""
         if len(sides) > 1:
             side, method = sides[1], sides[1].values[index]
-            label = side.short(index) if side.name == "method" else side.told(index)
+            label = side.short(index) if side.name == "method" else side.sentence(index)
             label += "" if np.isfinite(column).any() else " (none)"
         lines.append(Line(label, label, column, tuple(map(Strength.parse, words)), method))
     numbers = across.numbers is not None and bool(x.min() > 0)

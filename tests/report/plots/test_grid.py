@@ -135,6 +135,6 @@ def test_tied_axes_are_told_together() -> None:
     partner = Axis("delta", ("1e-5", "0.0000215443469003"))
     side = Side(Axis("eps", ("1", "2")), partner)
     assert side.label == "eps (with delta)"
-    assert side.told(1) == "eps 2, delta 2.154e-5" and side.short(1) == "2"
+    assert side.sentence(1) == "eps 2, delta 2.154e-5" and side.short(1) == "2"
     words = Side(Axis("mechanism", ("laplace", "gaussian")), Axis("b", ("1", "2")))
     assert words.label == "mechanism, b" and words.short(0) == "laplace, 1"

@@ -50,8 +50,8 @@ def attribute(
     """
     setting = target.prepared.setting
     train, test = setting.federation.train, setting.federation.test
-    known = sources.known()
-    places = known[train.name].attributes if train.name in known else {}
+    catalogue = sources.by_name()
+    places = catalogue[train.name].attributes if train.name in catalogue else {}
     if not places:
         message = f"data must be one with attributes (adult) for kind attribute, got {train.name}"
         raise dp.InvalidArgument(message, argument="kind")
@@ -76,8 +76,8 @@ def attribute(
                     setting.model.scores(flat, guess), y, reduction="none"
                 )
             results.append(loss.numpy())
-        known = np.hstack([others.numpy(), np.eye(train.classes)[y.numpy()]])
-        return (known, np.hstack([known, np.stack(results, axis=1)])), truth
+        features = np.hstack([others.numpy(), np.eye(train.classes)[y.numpy()]])
+        return (features, np.hstack([features, np.stack(results, axis=1)])), truth
 
     teach = seen(setting.samples(test), np.arange(half, 2 * half))
     inside = seen(setting.samples(train), members)

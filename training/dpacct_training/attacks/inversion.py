@@ -148,9 +148,9 @@ def _taking_part(target: Target) -> Target:
     cohort = replace(plan.cohort, rounds=1, rate=Fraction(1), scheme="none")
     records = {
         client: replace(
-            own, rate=Fraction(1), scheme="none", steps=1, coin=Fraction(1), epsilon=None
+            record, rate=Fraction(1), scheme="none", steps=1, coin=Fraction(1), epsilon=None
         )
-        for client, own in plan.records.items()
+        for client, record in plan.records.items()
         if client == target.client
     }
     return _changed(target, replace(plan, cohort=cohort, records=records))

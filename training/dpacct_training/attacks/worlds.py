@@ -124,28 +124,28 @@ class Instead(Around):
 
     plan: Plan
     keys: Keys
-    told: Mapping[int, Vector | None]
+    updates: Mapping[int, Vector | None]
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         """The inner engine's replies, and those of the clients that are told theirs."""
         honest = []
         for task in tasks:
-            rest = tuple(client for client in task.clients if client not in self.told)
+            rest = tuple(client for client in task.clients if client not in self.updates)
             keys = {client: key for client, key in task.keys.items() if client in rest}
             memory = {client: kept for client, kept in task.memory.items() if client in rest}
             if rest:
                 honest.append(replace(task, clients=rest, keys=keys, memory=memory))
             for client in task.clients:
-                if client in self.told:
-                    yield from self._answer(client, self.told[client], task.round)
+                if client in self.updates:
+                    yield from self._answer(client, self.updates[client], task.round)
         yield from self.inner.ask(honest)
 
-    def _answer(self, client: int, told: Vector | None, round: int) -> Iterator[Reply]:
-        if told is None and self.plan.by != EACH:
+    def _answer(self, client: int, update: Vector | None, round: int) -> Iterator[Reply]:
+        if update is None and self.plan.by != EACH:
             return
         part, meters, rows = float(self.plan.part()), Meters(), {}
         for name, noise in self.plan.noise.items():
-            row = told if told is not None and name == UPDATE else np.zeros(noise.size)
+            row = update if update is not None and name == UPDATE else np.zeros(noise.size)
             if part:
                 stream = self.keys.child(round, client).stream("noise share " + name)
                 row = noise.add(noise.bound(row[None])[0], stream, meters[name], part)
@@ -231,8 +231,8 @@ def over_records(
     """
     client, prepared = target.client, target.prepared
     host = Host(prepared.algorithm, prepared.plan, prepared.setting)
-    own = prepared.plan.records[client]
-    settings = {each.name: vars(own)[each.name] for each in fields(own)}
+    record = prepared.plan.records[client]
+    settings = {each.name: vars(record)[each.name] for each in fields(record)}
     records = {w: Partial(**settings, present=there) for w, there in enumerate(present)}
     plan = replace(prepared.plan, records=records)  # the places of this plan's clients are worlds
     runs = [
@@ -244,7 +244,7 @@ def over_records(
         )
         for world in records
     ]
-    samples = own.rate * len(prepared.setting.federation.clients[client])
+    samples = record.rate * len(prepared.setting.federation.clients[client])
     numbers = max(1, int(samples * math.prod(prepared.setting.model.inputs)))
     at_once = min(CHUNK, max(1, _MOST // numbers))
     rounds = prepared.cohort.rounds

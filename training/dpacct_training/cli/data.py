@@ -14,7 +14,7 @@ def listed() -> None:
     """The data sets that can be fetched, and those that are here."""
     from dpacct_training.data import imported, sources
 
-    for name, source in sorted(sources.known().items()):
+    for name, source in sorted(sources.by_name().items()):
         state = "here" if source.path.exists() else f"{source.size / 1e6:.0f} MB to fetch"
         click.echo(f"{name:14} {state:16} {source.licence}")
     for name in imported.names():

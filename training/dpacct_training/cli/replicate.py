@@ -92,7 +92,7 @@ def _fetch(wanted: list[Study]) -> None:
     from dpacct_training.data import sources
     from dpacct_training.replicate import jobs
 
-    fetchable = sources.known()
+    fetchable = sources.by_name()
     data = [job.experiment.sections["data"] for study in wanted for job in jobs(study, 1)]
     for name in sorted({str(d.get(key)) for d in data for key in ("name", "public")}):
         if name in fetchable and not fetchable[name].path.exists():

@@ -147,7 +147,7 @@ def _named(role: str, name: str) -> Pieces:
     if name in imported.names():
         return imported.load(name)
     others = PUBLIC if role == "public" else ("synth",)
-    one_of(role, name, [*others, *sorted(sources.known()), *imported.names()])
+    one_of(role, name, [*others, *sorted(sources.by_name()), *imported.names()])
     return sources.load(name)
 
 

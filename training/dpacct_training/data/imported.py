@@ -13,7 +13,7 @@ from dpacct import DpacctError, InvalidArgument
 from dpacct_training.data import cache
 from dpacct_training.data.dataset import Pieces
 from dpacct_training.data.images import read_idx
-from dpacct_training.data.sources import Arrays, known, pieces
+from dpacct_training.data.sources import Arrays, by_name, pieces
 from dpacct_training.extras import required
 
 _NEEDED = ("x_train", "y_train", "x_test", "y_test")
@@ -49,7 +49,7 @@ def bring(path: Path, name: str) -> Path:
     (EMNIST, USPS); or one with train_32x32.mat and test_32x32.mat (SVHN). Pickles are refused.
     Raises `InvalidArgument`.
     """
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,40}", name) or name in {*known(), "synth"}:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,40}", name) or name in {*by_name(), "synth"}:
         message = "name must be lower-case letters, digits, - and _, and not that of a built-in set"
         raise InvalidArgument(f"{message}, got {name!r:.60}", argument="name")
     if not path.exists():

@@ -47,10 +47,10 @@ class Source:
         return cache.folder() / f"{self.name}-{self.sha256[:12]}.npz"
 
 
-def known() -> dict[str, Source]:
+def by_name() -> dict[str, Source]:
     """All sources.
 
-    >>> sorted(known())[:5]
+    >>> sorted(by_name())[:5]
     ['adult', 'cifar10', 'compas', 'fashion-mnist', 'kdd-census']
     """
     from dpacct_training.data import digits, images, shakespeare, tables  # they make sources
@@ -64,7 +64,7 @@ def fetch(name: str, progress: cache.Progress | None = None) -> Path:
 
     Only the one archive is downloaded, and nothing in it is run. Raises `FetchFailed`.
     """
-    source = known()[one_of("data", name, sorted(known()))]
+    source = by_name()[one_of("data", name, sorted(by_name()))]
     if not source.path.exists():
         arrays = source.read(cache.download(source.url, source.sha256, progress, source.size))
         cache.write(source.path, arrays)
@@ -73,7 +73,7 @@ def fetch(name: str, progress: cache.Progress | None = None) -> Path:
 
 def load(name: str) -> Pieces:
     """A fetched data set. Raises `InvalidArgument` where it was not fetched."""
-    source = known()[one_of("data", name, sorted(known()))]
+    source = by_name()[one_of("data", name, sorted(by_name()))]
     if not source.path.exists():
         message = f"the data set {name} is not here: dpacct-train data fetch {name}"
         raise dp.InvalidArgument(message, argument="data")
