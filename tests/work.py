@@ -1,10 +1,12 @@
-"""Work, counted: what a test may say of speed, whatever the machine does meanwhile."""
+"""Work, counted and limited: what a test may say of speed, whatever the machine does meanwhile."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 
@@ -37,3 +39,22 @@ def memory(run: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@contextmanager
+def limited(seconds: float, stopped: BaseException) -> Iterator[None]:
+    """Raise `stopped` after so many seconds of processor time (a busy machine doesn't count).
+
+    While the alarm is set, Linux counts the process's time in ticks; `time.thread_time` stays fine.
+    """
+
+    def stop(*_: object) -> None:
+        raise stopped
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -1,4 +1,4 @@
-"""How long one epsilon(delta) takes over the whole box: ``python tests/benchmarks/box.py [-n
+"""How long one epsilon(delta) takes over the whole box: ``python -m tests.benchmarks.box [-n
 1000]``.
 
 Draws random plans (steps 1 to 10^12, delta 0.3 to 1e-300, sigma 0.2 to 10^4, rate 1e-8 to 1),
@@ -12,14 +12,13 @@ from __future__ import annotations
 import argparse
 import math
 import random
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import dpacct as dp
+from tests.work import limited
 
 #: What an answer at full strength says of itself.
 FULL_STRENGTH = ("two-sided", "converged")
@@ -96,22 +95,6 @@ class TooSlow(Exception):
     """A plan took more CPU than it is given."""
 
 
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise ``TooSlow`` after so many CPU seconds."""
-
-    def stop(signum: int, frame: object) -> None:
-        raise TooSlow
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
 def time_plan(plan: Plan, again: float = 0.05, repeats: int = 2, limit: float = 10.0) -> Timed:
     """Answer one plan; a slow one is asked again (nudged) and the best time kept.
 
@@ -119,7 +102,7 @@ def time_plan(plan: Plan, again: float = 0.05, repeats: int = 2, limit: float = 
     """
     start = time.thread_time()
     try:
-        with limited(limit):
+        with limited(limit, TooSlow()):
             answer = plan.ask()
     except dp.DpacctError as refusal:
         seconds = time.thread_time() - start

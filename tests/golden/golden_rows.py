@@ -6,7 +6,6 @@ import datetime
 import json
 import pathlib
 import platform
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +18,7 @@ from tests.golden.golden_closed import gaussian, sampled_gaussian, solve_epsilon
 from tests.golden.golden_contour import Plan
 from tests.golden.golden_nodes import PREC_BITS, OracleError, SampledGaussian
 from tests.golden.golden_oracle import Inversion, epsilon
+from tests.work import limited
 
 HERE = pathlib.Path(__file__).parent
 Row = dict[str, Any]
@@ -29,16 +29,9 @@ class Timeout(RuntimeError):
 
 
 def with_limit(seconds: int, work: Callable[[], Row]) -> Row:
-    def ring(*_: object) -> None:
-        raise Timeout(f"more than {seconds} s")
-
-    old = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
-    try:
+    """What `work` returns; `Timeout` after so many seconds of processor time."""
+    with limited(seconds, Timeout(f"more than {seconds} s")):
         return work()
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, old)
 
 
 def digits(x: mpf, n: int = 34) -> str:

@@ -11,9 +11,8 @@ import functools
 import math
 import os
 import random
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -31,6 +30,7 @@ from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.sampling.sampled import Sampler
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Strength
+from tests import work
 from tests.laws.brought import FORMS, Brought
 
 assert settings.default is not None
@@ -42,20 +42,9 @@ SECONDS = float(os.environ.get("DPACCT_LAW_SECONDS", "100"))
 """Processor time after which an example hangs: it is ended there, and takes a tenth of that at worst."""
 
 
-@contextmanager
-def limited() -> Iterator[None]:
-    """Fail after SECONDS of processor time (a busy machine doesn't count)."""
-
-    def stop(*_: object) -> None:
-        raise AssertionError(f"took more than {SECONDS:g} s of processor time")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+def limited() -> AbstractContextManager[None]:
+    """An example fails after SECONDS."""
+    return work.limited(SECONDS, AssertionError(f"took more than {SECONDS:g} s of processor time"))
 
 
 @dataclass(frozen=True, eq=False)

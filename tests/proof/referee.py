@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import signal
 import sys
 import time
 from collections import Counter
@@ -31,6 +30,7 @@ from dpacct.declare.number import ln
 from dpacct.errors import NotCertified
 from dpacct.proof.claims import decimal
 from dpacct.vocabulary import Strength
+from tests.work import limited
 
 TABLE = Path(__file__).with_name("referee.json")
 PLANS = 2000
@@ -106,10 +106,6 @@ def case(k: int) -> Case:
     return Case(kind, sum(parts[1:], parts[0]), delta)
 
 
-def _alarm(*_: object) -> None:
-    raise TimeoutError(f"over {_PATIENCE} s")
-
-
 def judge(k: int) -> dict[str, Any]:
     """One row: what is proven, what the engine says, and whether they are at odds."""
     drawn = case(k)
@@ -146,10 +142,8 @@ def proven_again(row: dict[str, Any]) -> dict[str, Any]:
 
 def _ask_engine(drawn: Case, row: dict[str, Any]) -> None:
     """What the engine says; a third of the plans are asked for delta, near the epsilon it gave."""
-    signal.signal(signal.SIGPROF, _alarm)
-    signal.setitimer(signal.ITIMER_PROF, _PATIENCE)  # CPU time
     try:
-        with np.errstate(all="ignore"):
+        with limited(_PATIENCE, TimeoutError(f"over {_PATIENCE} s")), np.errstate(all="ignore"):
             if "epsilon" not in row:
                 fast = drawn.node.epsilon(delta=drawn.delta, method="exact")
                 if row["k"] % 3 == 2 and 0.0 < fast.value < 1e5:
@@ -159,8 +153,6 @@ def _ask_engine(drawn: Case, row: dict[str, Any]) -> None:
         row["engine"] = _shown(fast, "epsilon" in row)
     except Exception as error:  # the engine is on trial: whatever it does is recorded
         row["engine"] = repr(error)[:80]
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def again(row: dict[str, Any]) -> dict[str, Any]:
