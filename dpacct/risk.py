@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING
 
 from dpacct.answer import Answer
 from dpacct.declare.domain import Real
+from dpacct.declare.notebook import card
 from dpacct.declare.number import Number
+from dpacct.declare.rounding import up
 from dpacct.errors import Unreachable
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Side, Strength
@@ -35,6 +37,7 @@ PROBABILITY = Real(0, 1)
 _TRADEOFF = "Dong, Roth, Su 2022, Proposition 2.13: the trade-off function from delta(epsilon)"
 _BAYES = "the least error of any test at prior p is min(p, 1-p) (1 - delta(|log((1-p)/p)|))"
 _RECONSTRUCTION = "Hayes, Mahloujifar, Balle 2023, Theorem 2: success at most 1 - f(baseline)"
+_RATES = ("0.1", "0.01", "0.001")  # of false positives, as attacks are reported
 _LEAST, _MOST = 1e-6, 1e9
 
 
@@ -54,6 +57,14 @@ class Risk:
 
     node: Node
     adjacency: Adjacency | str | None = None
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the attacks that are possible at most."""
+        facts = {"advantage, at most": up(float(self.advantage()), 4)}
+        for rate in _RATES:
+            success = self.true_positive_rate(rate)
+            facts[f"true positive rate at a false one of {rate}, at most"] = up(float(success), 4)
+        return card(f"Risk of {self.node!r}", facts)
 
     def advantage(self) -> Answer:
         """Largest TPR - FPR of any membership attack: delta at epsilon 0.

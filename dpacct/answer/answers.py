@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     _Floats = NDArray[np.float64]
 
+_SHOWN = 8
+"""More answers than that are not printed one by one."""
+
 
 class Answers(Sequence["Answer"]):
     """The answers at many values: `value`, `lower` and `upper` are arrays of the values' shape.
@@ -79,7 +82,15 @@ class Answers(Sequence["Answer"]):
         return Answers(entry) if isinstance(index, slice) else entry
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self._answers))
+        return "\n".join(map(str, self._some()))
 
     def _repr_html_(self) -> str:
-        return "<br>".join(answer._repr_html_() for answer in self._answers)
+        shown = self._some()
+        return "<br>".join(x if isinstance(x, str) else x._repr_html_() for x in shown)
+
+    def _some(self) -> list[Answer | str]:
+        """All of them, or the first and the last of many."""
+        if len(self) <= _SHOWN:
+            return [*self]
+        half = _SHOWN // 2
+        return [*self._answers[:half], f"... of {len(self)} answers ...", *self._answers[-half:]]

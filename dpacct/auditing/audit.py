@@ -13,6 +13,7 @@ from dpacct.auditing import bounds, scores
 from dpacct.auditing.bounds import Curve
 from dpacct.auditing.scores import Guessed, Rates, Scores
 from dpacct.declare.domain import DELTA, SEED, Real, Word
+from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.errors import InvalidArgument
@@ -104,8 +105,8 @@ class AuditBound:
         return vars(self) | {"assumptions": [each.text for each in self.assumptions]}
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Displayed):
     """What an audit found; made by `dp.audit`.
 
     Attributes:
@@ -175,6 +176,20 @@ class Audit:
         from dpacct.report.plots.audit import audit_chart
 
         return audit_chart(self)
+
+    def __repr__(self) -> str:
+        return f"<Audit: {self}>"
+
+    def heading_shown(self) -> str:
+        """The line that `print` shows."""
+        return str(self)
+
+    def facts_shown(self) -> Facts:
+        """Every bound, and what kind it is."""
+        return {
+            f"by {bound.method}": f"epsilon at least {bound.epsilon:.4g} ({bound.kind})"
+            for bound in self.bounds
+        }
 
     def __str__(self) -> str:
         shown = f"epsilon at least {self.epsilon:.4g} at delta {self.delta:g}"

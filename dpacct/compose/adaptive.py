@@ -27,7 +27,9 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.compose.composition import Composition
 from dpacct.declare.domain import DELTA, EPSILON, ORDER
+from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, exact, ln, shown, text
+from dpacct.declare.rounding import near, up
 from dpacct.errors import BudgetExceeded, InvalidArgument
 from dpacct.pld import conversions
 from dpacct.pld.pair import Moments
@@ -130,7 +132,7 @@ def checked_plan(node: object) -> Node:
     raise InvalidArgument(message, argument="plan")
 
 
-class _Account:
+class _Account(Displayed):
     """What was released so far: its cost at each order, and the part of delta kept for open failures."""
 
     def __init__(
@@ -323,6 +325,13 @@ class Filter(_Account):
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
 
+    def facts_shown(self) -> Facts:
+        """The budget, and how much of it is used."""
+        budget = (
+            f"epsilon {near(self.epsilon, 12)} at delta {near(self.delta, 12)}, {self.adjacency}"
+        )
+        return {"budget": budget, "used": f"{near(100 * self.spent(), 3)} %"}
+
     def guarantee(self) -> Answer:
         """The budget as an answer: an upper bound, however the releases are chosen."""
         value = float(self.epsilon)
@@ -368,6 +377,11 @@ class Odometer(_Account):
                 f"{message}that failures keeps), got {shown(node)}", argument="plan"
             )
         self._record(node, spent)
+
+    def facts_shown(self) -> Facts:
+        """What it reads now."""
+        delta = f"{near(self.delta, 12)}, {self.adjacency}"
+        return {"epsilon so far at most": up(float(self.spent()), 4), "delta": delta}
 
     def spent(self) -> Answer:
         """Epsilon now, an upper bound of the loss so far that held at all earlier times too."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, shown
 from dpacct.errors import InvalidArgument
 from dpacct.tree import Node
@@ -26,11 +27,18 @@ class Statement(NamedTuple):
     holds: bool
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Displayed):
     """An interval for one answer, and what proves both its ends (docs/theory/certificate.md)."""
 
-    contents: Mapping[str, Any] = field(repr=False)
+    contents: Mapping[str, Any]
+
+    def facts_shown(self) -> Facts:
+        """What it states; whether it proves that, `check` says."""
+        stated, (lower, upper) = self.contents, self.interval
+        where = ", ".join(f"{name} {value}" for name, value in stated["question"].items())
+        claims = {"claims": len(stated["claims"])}
+        return {stated["quantity"]: f"in [{lower}, {upper}]", "at": where, **claims}
 
     @property
     def interval(self) -> tuple[str, str]:

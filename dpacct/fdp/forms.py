@@ -82,8 +82,12 @@ class GaussianTradeOff(TradeOff):
     def _grouped(self, size: int) -> TradeOff:
         return GaussianTradeOff(self.mu * size)
 
-    def __repr__(self) -> str:
+    def heading_shown(self) -> str:
+        """How it is made."""
         return f"TradeOff.gaussian({float(self.mu):g})"
+
+    def __repr__(self) -> str:
+        return self.heading_shown()
 
 
 # -- polygons, and functions that are read --------------------------------------------------------
@@ -110,8 +114,12 @@ class PolygonTradeOff(TradeOff):
         """See `TradeOff.node`."""
         return self._node()
 
+    def heading_shown(self) -> str:
+        """How many corners."""
+        return f"trade-off of {len(self.polygon.corners)} corners"
+
     def __repr__(self) -> str:
-        return f"<trade-off of {len(self.polygon.corners)} corners>"
+        return f"<{self.heading_shown()}>"
 
 
 def steepest(polygon: knots.Polygon) -> float:
@@ -339,5 +347,9 @@ class PlanTradeOff(TradeOff):
         """See `TradeOff.node`."""
         return self.plan.under(self.adjacency)
 
-    def __repr__(self) -> str:
+    def heading_shown(self) -> str:
+        """How it is made."""
         return f"TradeOff.of({self.plan!r})"
+
+    def __repr__(self) -> str:
+        return self.heading_shown()

@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import DELTA, EPSILON, STEPS, Real
+from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, shown
+from dpacct.declare.rounding import down
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Side
 
@@ -28,9 +30,10 @@ if TYPE_CHECKING:
 
 ALPHA = Real(0, 1, "both", as_float=False)
 SHARE = Real(0, 1, "both")
+_ALPHAS = (0.001, 0.01, 0.1, 0.5)
 
 
-class TradeOff(ABC):
+class TradeOff(Displayed, ABC):
     """A trade-off function: convex, falling, f(alpha) <= 1 - alpha.
 
     `side` is two-sided where its values are the function itself to rounding, and lower where they
@@ -45,6 +48,21 @@ class TradeOff(ABC):
     """
 
     side: Side = Side.LOWER
+
+    # --- showing
+
+    def heading_shown(self) -> str:
+        """What it is, in the field's word."""
+        return "trade-off function"
+
+    def facts_shown(self) -> Facts:
+        """Its values, from below, where attacks are reported."""
+        read = ((alpha, self(alpha)) for alpha in _ALPHAS)
+        return {f"f({alpha:g}) {self._relation}": down(float(beta), 4) for alpha, beta in read}
+
+    @property
+    def _relation(self) -> str:
+        return "=" if self.side is Side.TWO_SIDED else ">="
 
     # --- making
 

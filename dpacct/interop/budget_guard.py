@@ -34,6 +34,9 @@ class BudgetGuard:
         """Steps taken so far, in this run."""
         self._ahead = 0
 
+    def __repr__(self) -> str:
+        return f"<BudgetGuard: {self.taken} steps taken, of {self.step!r}, in {str(self.ledger.path)!r}>"
+
     @property
     def exhausted(self) -> bool:
         """Whether the next `take` would raise; it may have to count a block to know."""

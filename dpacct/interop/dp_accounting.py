@@ -47,6 +47,9 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         self._means = meaning(adjacency_of(neighboring_relation), noise_multiplier_of)
         self._spent = NOTHING
 
+    def __repr__(self) -> str:
+        return f"<DpacctAccountant: {self.plan}>"
+
     @property
     def plan(self) -> Node | None:
         """What was composed, as a plan; None where nothing was."""

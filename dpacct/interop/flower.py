@@ -43,6 +43,9 @@ class Accountant:
         self._counts: dict[_Event, int] = {}
         self._plan: Node | None = None
 
+    def __repr__(self) -> str:
+        return f"<dpacct's accountant for Flower: {self.num_releases} releases>"
+
     @property
     def config(self) -> Any:
         """The configuration it was made with."""

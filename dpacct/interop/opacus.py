@@ -42,6 +42,9 @@ class Accountant:
     def __init__(self) -> None:
         self.history: list[tuple[float, float, int]] = []
 
+    def __repr__(self) -> str:
+        return f"<dpacct's accountant for Opacus: {len(self)} steps>"
+
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Count one optimiser step."""
         records.merged([(noise_multiplier, sample_rate, 1)])  # refuse it now, not when asked

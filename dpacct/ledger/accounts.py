@@ -9,6 +9,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from dpacct.answer import Answer
+from dpacct.declare.notebook import Displayed, Facts
+from dpacct.declare.rounding import down, near
 from dpacct.errors import InvalidArgument
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.rule import NOTHING, Build, Charges, Rule, epsilon
@@ -123,11 +125,30 @@ class Book:
         return names, {name: plan.to_dict() for name, plan in fresh.items()}
 
 
-class Remaining:
+def measure(rule: str) -> str:
+    """What a rule's shares are shares of."""
+    return "the declared plan" if rule == "planned" else "the budget"
+
+
+def facts_of(state: State) -> dict[str, object]:
+    """Budget, rule and use of an account, for whoever looks at it."""
+    facts: dict[str, object] = {"budget": state.rule.budget, "rule": state.rule.name}
+    if state.rule.name != "none":
+        used = near(100 * state.rule.share(state.charges), 3)
+        facts["used"] = f"{used} % of {measure(state.rule.name)}"
+    return facts
+
+
+class Remaining(Displayed):
     """What is left of a budget, in the ways it can be asked for; asked afresh each time."""
 
     def __init__(self, state: Callable[[], State]) -> None:
         self._state = state
+
+    def facts_shown(self) -> Facts:
+        """Epsilon and share, rounded down."""
+        share = f"{down(100 * self.share, 3)} % of {measure(self._state().rule.name)}"
+        return {"epsilon": down(self.epsilon, 4), "share": share}
 
     @property
     def epsilon(self) -> float:
@@ -163,7 +184,7 @@ class Remaining:
         return state.rule.noise(state.charges, build, steps)
 
 
-class Account:
+class Account(Displayed):
     """One name in a ledger; each question reads what other processes have appended."""
 
     def __init__(self, name: str, state: Callable[[], State]) -> None:
@@ -171,6 +192,14 @@ class Account:
             raise InvalidArgument(f"name must be a text, got {name!r:.60}", argument="name")
         self.name = name
         self._state = state
+
+    def heading_shown(self) -> str:
+        """The name."""
+        return f"Account {self.name!r}"
+
+    def facts_shown(self) -> Facts:
+        """Its budget, and how much of it is used."""
+        return facts_of(self._state())
 
     @property
     def budget(self) -> Budget:

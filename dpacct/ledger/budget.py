@@ -8,6 +8,7 @@ from typing import Any
 
 from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import shown, text
+from dpacct.declare.rounding import near
 from dpacct.errors import InvalidArgument
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Unit
@@ -32,11 +33,11 @@ class Budget:
         """From a pair (epsilon, delta), a mapping with these two keys, (None, delta), or None.
 
         >>> print(Budget.of((8, "1e-5")))
-        epsilon 8 at delta 0.00001 per record, add-remove
+        epsilon 8 at delta 1e-5 per record, add-remove
         >>> print(Budget.of((1, Fraction(1e-7))))  # a float's digits to the end tell nobody more
-        epsilon 1 at delta 1e-07 per record, add-remove
+        epsilon 1 at delta 1e-7 per record, add-remove
         >>> print(Budget.of((None, "1e-5")))
-        any epsilon at delta 0.00001 per record, add-remove
+        any epsilon at delta 1e-5 per record, add-remove
         """
         if isinstance(stated, dict) and set(stated) == {"epsilon", "delta"}:
             stated = (stated["epsilon"], stated["delta"])
@@ -94,4 +95,4 @@ class Budget:
 
 
 def _short(number: Fraction) -> str:
-    return exact if len(exact := text(number)) <= 17 else f"{float(number):.12g}"
+    return near(number, 12)

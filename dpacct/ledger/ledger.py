@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from dpacct.answer import Answer
+from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import shown
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
-from dpacct.ledger.accounts import RUN, Account, Book, Remaining, State
+from dpacct.ledger.accounts import RUN, Account, Book, Remaining, State, facts_of
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.execution import Execution
 from dpacct.ledger.rules import Terms
@@ -50,7 +51,7 @@ class Receipt:
     plan: Node | Mapping[str, Node]
 
 
-class Ledger:
+class Ledger(Displayed):
     """Privacy budgets in a file, shared by every process that opens it.
 
     A release is counted, durably, *before* its noise is drawn: after a crash each intent counts as
@@ -219,6 +220,16 @@ class Ledger:
         """Where the file is; its head is beside it."""
         return self._store.path
 
+    def heading_shown(self) -> str:
+        """The file."""
+        return f"Ledger {str(self.path)!r}"
+
+    def facts_shown(self) -> Facts:
+        """As of the last look at the file: nothing is read."""
+        others = len(self.accounts) - 1
+        facts = facts_of(self._book.state(RUN))
+        return facts | ({"further accounts": others} if others else {})
+
     @property
     def header(self) -> Record:
         """The first line: who made the ledger, when, and its budget."""
@@ -295,7 +306,7 @@ class Ledger:
         return self._run.reading()
 
     def guarantee(self) -> Answer:
-        """The statement that holds whenever the releases stop: the budget, and on what it rests."""
+        """What holds whenever the releases stop: the budget or, of a declared plan, its cost."""
         answer = self._run.guarantee()
         return replace(answer, assumptions=(*answer.assumptions, *self.checks()))
 

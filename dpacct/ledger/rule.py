@@ -151,7 +151,7 @@ class Rule(ABC):
         return self._stated("noise", high, (self.why,))
 
     def guarantee(self, charges: Charges) -> Answer:
-        """The budget itself, as a statement: what holds whenever the releases stop.
+        """What holds whenever the releases stop: the budget, or what a declared plan costs.
 
         Raises `NotCertified` where more was counted than the budget allows.
         """

@@ -83,9 +83,9 @@ class Planned(Rule):
         return reason
 
     def _limit(self, charges: Charges) -> float:
-        if self.budget.epsilon is None:
-            return float(epsilon(self.whole, self.budget))
-        return super()._limit(charges)
+        """What the whole plan costs: releases are drawn from it, however few, and it fits the budget."""
+        cost = float(epsilon(self.whole, self.budget))
+        return cost if self.budget.epsilon is None else min(cost, super()._limit(charges))
 
     def noise(self, charges: Charges, build: Build, steps: int) -> Answer:
         """Raises `Unsupported`: the noise was declared with the plan."""

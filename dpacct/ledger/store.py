@@ -232,7 +232,9 @@ class Store:
     def _refuse_foreign(self) -> None:
         start = disk.read(self._handle, len(_START), 0)
         if not _START.startswith(start):
-            raise self._damaged(f"is not a ledger of dpacct: it begins with {shown(start)}")
+            raise self._damaged(
+                f"is not a ledger of dpacct: it begins with {shown(start.decode(errors='replace').strip())}"
+            )
 
     def _wrong_line(self, line: bytes, what: str, position: int | None = None) -> LedgerDamaged:
         position, claimed = len(self.records) if position is None else position, number(line)

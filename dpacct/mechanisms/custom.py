@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dpacct.declare.domain import did_you_mean
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
@@ -62,6 +63,10 @@ class Custom(Mechanism):
         forms = [name for name in _FORMS if settings.get(name) is not None]
         if len(forms) != 1:
             got = " and ".join(forms) or "none of them"
+            unknown = sorted(set(settings) - {*_FORMS, *_BESIDE})
+            if unknown:
+                got += f", and {unknown[0]}, which it does not know"
+                got += did_you_mean(unknown[0], [*_FORMS])
             message = f"Custom takes exactly one of {', '.join(_FORMS)}, got {got}"
             raise InvalidArgument(message, argument=forms[0] if forms else "rdp")
         for other in set(settings) - {*_FORMS} - set(_BESIDE if forms == ["densities"] else ()):

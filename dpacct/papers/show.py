@@ -51,7 +51,10 @@ def rendered(statement: Statement, width: int = 100, *, latex: bool = False) -> 
         names = [a.name for a in statement.arguments]
         rows = [(*v.inputs.values(), v.formula, v.truth, v.source) for v in statement.values]
         head = (*names, "formula", "truth", "source")
-        lines += ["", "Reference values", *table(rows, head)]
+        text = statement.section("Reference values").partition("|")[0]
+        lines += ["", "Reference values"]
+        lines += [f"  {line}" for line in prose(text, width - 2, formula)]
+        lines += table(rows, head)
     return lines
 
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from dpacct.answer import Answer
 from dpacct.declare.domain import DELTA
+from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, ln
+from dpacct.declare.rounding import near
 from dpacct.pate.bounds import ONE_WAY, Bounds
 from dpacct.pate.exact import MOST_COMPOSED, Exact, ExactCost, converted
 from dpacct.pate.histograms import Histograms
@@ -59,8 +61,8 @@ class Line:
     one_way: bool = False
 
 
-@dataclass(frozen=True)
-class VotingCost:
+@dataclass(frozen=True, repr=False)
+class VotingCost(Displayed):
     """The answers at one delta, and what they were made from.
 
     `data_independent` holds whatever the votes are, also for queries chosen adaptively. `data_dependent`
@@ -82,6 +84,14 @@ class VotingCost:
     order: float
     bounds: Bounds = field(repr=False)
     exact_each: Floats | None = field(repr=False)
+
+    def facts_shown(self) -> Facts:
+        """The votes' shape, and epsilon in each way."""
+        votes = f"{self.votes.queries} queries, {self.votes.classes} classes"
+        ways = {"data-independent": self.data_independent, "data-dependent": self.data_dependent}
+        answers = ways | ({} if self.exact is None else {"exact": self.exact})
+        epsilons = {f"epsilon {name}": f"{answer:.4f}" for name, answer in answers.items()}
+        return {"votes": votes, **epsilons, "delta": near(self.delta, 12)}
 
     @property
     def private(self) -> bool:

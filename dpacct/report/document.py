@@ -61,7 +61,7 @@ class ReportSection:
         return bool(self.paragraphs or self.rows or self.items or self.tree or self.code)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ReportDocument:
     """A title, warnings above everything, a leading sentence, facts at a glance, and sections.
 
@@ -78,6 +78,9 @@ class ReportDocument:
     warnings: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     sections: tuple[ReportSection, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<ReportDocument {self.title!r}: {len(self.sections)} sections>"
 
     def to_text(self) -> str:
         """Plain text of 100 columns, without pictures."""

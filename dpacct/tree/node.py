@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, overload
 
 from dpacct.answer.ask import EFFORT
+from dpacct.declare.notebook import card
 from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.tree.facts import Facts
@@ -239,6 +240,15 @@ class Node(ABC):
     ) -> Answer | None:
         """What a plan knows better than its composition, at this epsilon or delta; None: nothing."""
         return None
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the plan, and what it says of the data."""
+        facts = {
+            "releases": f"{self.facts.total:,}",
+            "adjacency": self.facts.declared or self.facts.fixed or "not said: add-remove",
+            "unit": self.facts.unit or "not said: record",
+        }
+        return card(repr(self), facts)
 
     def rdp(
         self, order: ArrayLike, *, adjacency: Adjacency | str | None = None

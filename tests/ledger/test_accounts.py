@@ -58,7 +58,8 @@ def test_all_or_none(ledger: dp.Ledger) -> None:
     assert not ledger.account(NAMES[0]).would_exceed(STEP)
     assert ledger.account(NAMES[7]).would_exceed(STEP)
     assert ledger.account(NAMES[7]).remaining.steps(STEP) == 0
-    assert ledger.account(NAMES[7]).guarantee().upper == BUDGET[0]
+    cost = (STEP * 10).epsilon(BUDGET[1], method="exact").upper  # of the plan that it declared
+    assert ledger.account(NAMES[7]).guarantee().upper == cost < BUDGET[0]
 
 
 @pytest.mark.parametrize(

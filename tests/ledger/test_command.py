@@ -34,7 +34,7 @@ def test_show(path: Path) -> None:
     assert document["spent"]["upper"] == float(dp.Ledger(path).spent())
     assert dp.from_dict(document["plan"]) == dp.Ledger(path).plan
     shown = run("ledger", "show", str(path)).stdout
-    assert "epsilon 4 at delta 0.00001 per record, add-remove" in shown and "3 intents" in shown
+    assert "epsilon 4 at delta 1e-5 per record, add-remove" in shown and "3 intents" in shown
 
 
 def test_check_prints_a_mark_that_tells_a_rollback(path: Path) -> None:
@@ -65,7 +65,7 @@ def test_report_states_the_budget_and_its_assumptions(path: Path) -> None:
     output = run("ledger", "report", str(path), "--json")
     assert output.code == 0 and output.json["guarantee"]["upper"] == BUDGET[0]
     shown = run("ledger", "report", str(path)).stdout
-    assert "(4, 1e-05)-differentially private" in shown and "assumes: no release" in shown
+    assert "(4, 1e-5)-differentially private" in shown and "assumes: no release" in shown
 
 
 def test_a_violated_assumption_is_exit_code_6(path: Path) -> None:
@@ -93,3 +93,33 @@ def test_reading_leaves_no_trace(path: Path, tmp_path: Path) -> None:
     assert before == {p: p.read_bytes() for p in path.parent.iterdir()}
     missing = run("ledger", "show", str(tmp_path / "none"))
     assert missing.code == 2 and "cannot be opened" in missing.stderr
+
+
+def test_a_clean_run_of_a_plan_looks_clean(tmp_path: Path) -> None:
+    step = dp.Poisson("0.01")(dp.Gaussian(noise_multiplier="1.1", clip=1))
+    whole = (step * 500).epsilon("1e-5", method="exact")
+    path = tmp_path / "planned"
+    with dp.Ledger(path, budget=(3, "1e-5"), plan=step * 500) as ledger:
+        for _ in range(5):
+            ledger.spend(step * 100)
+        assert ledger.guarantee().upper == whole.upper < 3
+    shown = run("ledger", "show", str(path)).stdout
+    assert "5 intents, each before its noise was drawn\n" in shown and "failed" not in shown
+    assert "100 % of the declared plan is used" in shown
+    assert "nothing of the declared plan, which has ended" in shown
+    said = run("ledger", "report", str(path)).stdout
+    assert said.startswith("All that this ledger counts is (1.08259167")
+
+
+def test_ends_that_were_noted_are_counted(path: Path) -> None:
+    with dp.Ledger(path) as ledger, ledger.release(STEP):
+        pass
+    shown = run("ledger", "show", str(path)).stdout
+    assert "4 intents, each before its noise was drawn (1 released, 3 without a noted end)" in shown
+
+
+def test_a_foreign_file_is_quoted_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "keyboard.toml"
+    path.write_text("# A keyboard's\n")
+    refused = run("ledger", "check", str(path))
+    assert refused.code == 9 and 'it begins with "# A keyboard\'s"' in refused.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from dpacct.answer.ask import ask
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result, payload
+from dpacct.cli.progress import Progress
 from dpacct.cli.question import METHOD
 from dpacct.cli.words import sizes
 from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Word
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dpacct.answer import Answer
+    from dpacct.declare.number import Number
     from dpacct.report.plots.chart import Chart
 
 
@@ -201,18 +205,23 @@ def _noise(wish: Curve, delta: Fraction) -> tuple[Chart, list[str]]:
     stated = wish.stated(seeks_noise=True)
     stated.steps.count(wish.option)
     target = Fraction(1) if wish.epsilon is None else wish.epsilon
+    points = _between(wish, float(target) / 10, 10 * float(target), log=True)
+    total = (points.size + 1) * len(wish.methods or kinds.DEFAULT)
+    with Progress(total, silent=not sys.stderr.isatty(), parts="points") as progress:
 
-    made = kinds.noise(
-        stated.sized,
-        epsilons=_between(wish, float(target) / 10, 10 * float(target), log=True),
-        delta=delta,
-        epsilon=target,
-        methods=_named(wish),
-        name=stated.kind.sought,
-        ask=lambda epsilon, method: ask(
-            stated.least(Fraction(epsilon), delta), stated.sized, method=method
-        ),
-    )
+        def least(epsilon: Number, method: str) -> Answer:
+            progress.add(1)
+            return ask(stated.least(Fraction(epsilon), delta), stated.sized, method=method)
+
+        made = kinds.noise(
+            stated.sized,
+            epsilons=points,
+            delta=delta,
+            epsilon=target,
+            methods=_named(wish),
+            name=stated.kind.sought,
+            ask=least,
+        )
     return made, stated.notes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command
@@ -10,6 +11,7 @@ from dpacct.cli.output import Result
 from dpacct.declare.domain import Text, one_of
 from dpacct.declare.number import shown
 from dpacct.declare.record import Maybe, Parameter, Several, Usage
+from dpacct.declare.rounding import down, near, up
 from dpacct.errors import AssumptionViolated, LedgerDamaged
 
 if TYPE_CHECKING:
@@ -84,6 +86,8 @@ def _facts(ledger: Ledger) -> dict[str, Any]:
 
 
 def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
+    from dpacct.ledger.accounts import measure
+
     limited = ledger.budget.delta is not None
     spent, share = (ledger.spent() if limited else None), 1.0 - ledger.remaining.share
     left = ledger.remaining.epsilon
@@ -108,15 +112,15 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
     lines = [
         f"budget   {ledger.budget}",
         f"rule     {ledger.rule}",
-        f"counted  {len(ledger.intents)} intents ({outcomes['released']} released, "
-        f"{outcomes['failed']} failed, {unknown} of which the end was not recorded)",
+        f"counted  {len(ledger.intents)} intents, each before its noise was drawn{_ends(outcomes)}",
         f"plan     {ledger.plan or 'nothing'}",
     ]
     if spent is not None:
         lines += [
             f"spent    {spent}",
-            f"         read as a plan fixed in advance; {100 * share:.4g}% of the budget by its rule",
-            f"left     epsilon {left:.6g}",
+            "         read as a plan fixed in advance; "
+            f"{100 * share:.4g} % of {measure(ledger.rule)} is used",
+            f"left     {_left(ledger)}",
         ]
     for name in names:
         account = ledger.account(name)
@@ -129,6 +133,26 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
         meaning = "before anything was released for it: not counted"
         lines.append(f"note     a crash had cut short line {numbers} {meaning}")
     return body, lines, False
+
+
+def _ends(outcomes: Mapping[str, int]) -> str:
+    """How the intents ended, where anybody noted it: `spend` does not, `release` does."""
+    noted = [f"{count} {end}" for end, count in outcomes.items() if count and end != "unknown"]
+    if not noted:
+        return ""
+    unknown = outcomes["unknown"]
+    return f" ({', '.join(noted)}{f', {unknown} without a noted end' if unknown else ''})"
+
+
+def _left(ledger: Ledger) -> str:
+    """What can still be released, as far as one number says it."""
+    remaining = ledger.remaining
+    epsilon = f"epsilon {down(remaining.epsilon, 6)}"
+    if ledger.rule != "planned":
+        return epsilon
+    if not remaining.share:
+        return f"nothing of the declared plan, which has ended ({epsilon} of the budget is unused)"
+    return f"{down(100 * remaining.share, 4)} % of the declared plan ({epsilon} of the budget)"
 
 
 def _account(ledger: Ledger, name: str) -> dict[str, Any]:
@@ -152,7 +176,7 @@ def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
     budget = ledger.budget
     lines = [
-        f"All that this ledger counts is ({float(answer):.10g}, {float(budget.stated_delta):.10g})"
+        f"All that this ledger counts is ({up(float(answer), 10)}, {near(budget.stated_delta, 10)})"
         f"-differentially private, {budget.adjacency}, per {budget.unit}.",
         f"  rule: {ledger.rule}; {'; '.join(answer.basis)}",
         f"  counted: {ledger.plan or 'nothing'}",

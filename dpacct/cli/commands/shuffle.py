@@ -49,7 +49,9 @@ class Shuffling(Command):
         "NAME",
         default="generic",
     )
-    k: Parameter[int | None] = Maybe(Integer(2, 10**9), "rr: answers; default 2", "K")
+    k: Parameter[int | None] = Maybe(
+        Integer(2, 10**9), "number of possible answers of rr; default 2", "K"
+    )
     rate: Parameter[Fraction] = Parameter(
         RATE,
         "each client takes part in a round with this probability, in secret",

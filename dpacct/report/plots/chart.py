@@ -168,7 +168,7 @@ class Band:
     colour: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chart:
     """Everything that one picture shows.
 
@@ -265,6 +265,13 @@ class Chart:
             for line, count in missing
             if count
         ]
+
+    def __repr__(self) -> str:
+        return f"<Chart: {self.title}>"
+
+    def _repr_svg_(self) -> str:
+        """For a notebook: the picture."""
+        return self.to_svg(standalone=True)
 
     def to_svg(self, *, standalone: bool = False) -> str:
         """An SVG element in the ink of its page; `standalone`: with its title, as a file."""

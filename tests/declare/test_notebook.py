@@ -1,0 +1,125 @@
+"""What a user sees of each object at a prompt and in a notebook cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpacct as dp
+from dpacct.interop.budget_guard import BudgetGuard
+from dpacct.interop.opacus import Accountant
+
+STEP = dp.Poisson("0.01")(dp.Gaussian(noise_multiplier="1.1", clip=1))
+RUN = STEP * 1000
+
+
+def ledger(folder: Path) -> dp.Ledger:
+    made = dp.Ledger(folder / "run.ledger", budget=(3, "1e-5"), plan=RUN)
+    made.spend(STEP * 400)
+    return made
+
+
+def spent_filter() -> dp.Filter:
+    made = dp.Filter(epsilon=2, delta="1e-6")
+    made.spend(dp.Gaussian(sigma=20) * 40)
+    return made
+
+
+def odometer() -> dp.Odometer:
+    made = dp.Odometer(delta="1e-6")
+    made.spend(dp.Gaussian(sigma=20))
+    return made
+
+
+def accountant() -> Accountant:
+    made = Accountant()
+    made.step(noise_multiplier=1.1, sample_rate=0.01)
+    return made
+
+
+def audit() -> dp.Audit:
+    scores = np.linspace(0, 1, 40)
+    return dp.audit(scores + 0.3, scores, delta="1e-5", design="two-worlds")
+
+
+VOTES = dp.Votes(np.array([[3, 1], [2, 2]]))
+OBJECTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "answer": (lambda _: RUN.epsilon("1e-5"), "1.515"),
+    "many answers": (lambda _: RUN.epsilon(["1e-5"] * 40), "40 answers"),
+    "report": (lambda _: dp.Report.of(RUN.under("add-remove", unit="user"), delta="1e-5"), "1.516"),
+    "report document": (lambda _: dp.ReportDocument(title="Run 1", lead="x " * 999), "Run 1"),
+    "plan": (lambda _: RUN + dp.Laplace(b=2), "Laplace(b=2)"),
+    "risk": (lambda _: dp.Risk(RUN), "Gaussian"),
+    "ledger": (ledger, "40 % of the declared plan"),
+    "account": (lambda folder: ledger(folder).account("run"), "40 % of the declared plan"),
+    "remaining": (lambda folder: ledger(folder).remaining, "60 % of the declared plan"),
+    "guard": (lambda folder: BudgetGuard(ledger(folder), STEP), "0 steps taken"),
+    "filter": (lambda _: spent_filter(), "epsilon 2 at delta 1e-6"),
+    "odometer": (lambda _: odometer(), "delta 1e-6"),
+    "Opacus' accountant": (lambda _: accountant(), "1 step"),
+    "curve of a plan": (lambda _: dp.TradeOff.of(RUN), "TradeOff.of("),
+    "curve of a function": (lambda _: dp.TradeOff.numeric(lambda a: (1 - a) ** 2), "0.81"),
+    "larger of two curves": (lambda _: dp.TradeOff.gaussian(1).maximum(dp.TradeOff.pure(1)), "f("),
+    "certificate": (lambda _: dp.certificate(RUN, delta="1e-5"), "1.5153619"),
+    "audit": (lambda _: audit(), "epsilon at least"),
+    "cost of votes": (lambda _: dp.GNMax(sigma=5).cost(VOTES, delta="1e-5"), "2 queries"),
+}
+IN_NOTEBOOKS = sorted(
+    {*OBJECTS} - {"report document", "guard", "Opacus' accountant", "cost of votes"}
+)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_a_prompt_shows_one_short_line_with_what_matters(name: str, tmp_path: Path) -> None:
+    make, expected = OBJECTS[name]
+    shown = repr(make(tmp_path))
+    assert expected in shown and " at 0x" not in shown
+    assert len(shown) <= 400 or name == "many answers"
+    assert shown.count("\n") <= 8
+
+
+class _Balance(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", IN_NOTEBOOKS)
+def test_a_notebook_shows_whole_elements(name: str, tmp_path: Path) -> None:
+    shown = OBJECTS[name][0](tmp_path)._repr_html_()  # type: ignore[attr-defined]
+    parser = _Balance()
+    parser.feed(shown)
+    assert not parser.open and 20 < len(shown) < 8000
+
+
+def test_a_notebook_shows_the_attack_that_a_plan_allows() -> None:
+    shown = dp.Risk(RUN)._repr_html_()
+    assert (
+        "0.1404" in shown and "0.003361" in shown
+    )  # rounded up: advantage; true positives at 0.001
+
+
+def test_a_chart_is_its_picture() -> None:
+    chart = audit().chart()
+    assert repr(chart).startswith("<Chart: ") and len(repr(chart)) < 400
+    assert chart._repr_svg_().startswith("<svg")
+
+
+def test_what_was_closed_is_shown_all_the_same(tmp_path: Path) -> None:
+    closed = ledger(tmp_path)
+    left = closed.remaining
+    closed.close()
+    assert (
+        "run.ledger" in repr(closed) and "closed" in repr(left) and "closed" in left._repr_html_()
+    )
