@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import posixpath
 import re
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -120,3 +121,40 @@ def test_what_the_converter_would_spell_wrongly() -> None:
     assert "$" not in maths.mathml(r"0\text{ if $y_i$ is in $M$}", "inline")
     with pytest.raises(ValueError, match="not understood"):
         maths.mathml(r"\nosuch x", "inline")
+
+
+def test_the_copy_button_copies_what_was_typed(site: Site) -> None:
+    blocks = 0
+    for path in site.folder.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        assert 'language-python highlight"><pre><span></span><code><span class="o">&gt;' not in page
+        for language, copied in re.findall(r'language-(console|pycon) highlight"(.*?)>', page):
+            text = unescape(copied.removeprefix(' data-copy="').removesuffix('"'))
+            assert text.strip() and not re.search(r"^(\$|>>>|\.\.\.) ", text, re.MULTILINE), path
+            if language == "pycon":
+                compile(text, str(path), "exec")
+            blocks += 1
+    assert blocks > 80
+
+
+def test_printed_text_is_wrapped_and_dark_enough() -> None:
+    """WCAG AA: at least 4.5 to 1 between text and its ground, in both colour schemes."""
+    css = (ROOT / "docs" / "assets" / "site.css").read_text(encoding="utf-8")
+    assert re.search(r"pre > code \{[^}]*white-space: pre-wrap", css)
+    grounds = {"default": "#f5f5f5", "slate": "#272a35"}  # the theme's --md-code-bg-color
+    for scheme, ground in grounds.items():
+        rules = re.findall(rf'scheme="{scheme}"\]\[[^]]*\] \{{(.*?)\}}', css, re.DOTALL)
+        colours = re.findall(r"--md-code-hl-\w+-color: (#\w+)", "".join(rules))
+        assert len(colours) == 2 and all(contrast(c, ground) >= 7.0 for c in colours)
+
+
+def contrast(first: str, second: str) -> float:
+    """The ratio of two colours' luminances (WCAG 2)."""
+
+    def luminance(colour: str) -> float:
+        channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted(map(luminance, (first, second)))
+    return (light + 0.05) / (dark + 0.05)

@@ -15,7 +15,7 @@ import pytest
 import dpacct
 from tests.structure.project import PACKAGES, ROOT, modules, pyproject
 
-VERSION = pyproject()["project"]["version"]
+VERSION = dpacct.__version__
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -25,7 +25,7 @@ def test_the_version_is_the_same_everywhere() -> None:
     cited = re.search(r"^version: (\S+)", citation, flags=re.MULTILINE)
     assert newest and newest.group(1) == VERSION
     assert cited and cited.group(1) == VERSION
-    assert dpacct.__version__ == VERSION
+    assert pyproject()["project"]["dynamic"] == ["version"]  # setuptools reads it off the package
     assert metadata.version("dpacct") == VERSION, (
         "an old installation: run 'pip install -e .' again"
     )
