@@ -2,7 +2,9 @@
 
 import os
 import sys
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -19,6 +21,17 @@ settings.register_profile(
 # Hypothesis also draws constants of whatever local modules are loaded, which differs from worker to worker.
 providers.HypothesisProvider._local_constants = providers.GLOBAL_CONSTANTS
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`: neighbours stay in one worker, which makes what a file shares once.
+
+    The default deals tests out in turn, and every worker builds the site, the wheel and the trained models.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None
 
 
 def pytest_runtest_setup() -> None:

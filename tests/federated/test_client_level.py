@@ -172,7 +172,7 @@ def test_shares_of_noise_add_up() -> None:
     )
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(
     kind=st.sampled_from(CLIENT_LEVEL),
     sampling=st.sampled_from(["poisson", "uniform"]),

@@ -53,17 +53,27 @@ def shown(page: Path) -> list[Shown]:
     return results
 
 
+def words_of(command: str) -> list[str]:
+    """What stands behind `dpacct`."""
+    program, *words = shlex.split(command)
+    if program != "dpacct":
+        raise ValueError(f"a console block shows dpacct commands only, not {command!r}")
+    return words
+
+
+def lines(printed: str) -> str:
+    """Without blanks at the ends of lines."""
+    return "".join(line.rstrip() + "\n" for line in printed.splitlines())
+
+
 def run(command: str) -> str:
     """What the command prints, stdout before stderr, on 100 columns without colour."""
-    words = shlex.split(command)
-    if words[0] != "dpacct":
-        raise ValueError(f"a console block shows dpacct commands only, not {command!r}")
     environment = {
         k: v for k, v in os.environ.items() if k not in {"FORCE_COLOR", "CLICOLOR_FORCE"}
     }
     environment |= {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1"}
     done = subprocess.run(
-        [str(BIN / "dpacct"), *words[1:]],
+        [str(BIN / "dpacct"), *words_of(command)],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -72,7 +82,7 @@ def run(command: str) -> str:
         env=environment,
         check=False,
     )
-    return "".join(line.rstrip() + "\n" for line in (done.stdout + done.stderr).splitlines())
+    return lines(done.stdout + done.stderr)
 
 
 def normal(text: str) -> str:

@@ -64,7 +64,7 @@ def mean(epsilon: int, scheme: str, noise: str, smoothing: float) -> float:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("rounds", [8, pytest.param(30, marks=pytest.mark.search)])
+@pytest.mark.parametrize("rounds", [4, pytest.param(30, marks=pytest.mark.search)])
 def test_rounds_are_the_textbook_s(rounds: int) -> None:
     """Equal to the textbook loop to 1e-6.
 
