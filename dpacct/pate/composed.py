@@ -137,22 +137,21 @@ def _losses(log_p: Floats, log_q: Floats) -> tuple[Stack, NDArray[np.bool_]]:
 class Question:
     """Epsilon at a log delta, or log delta at an epsilon.
 
-    `by_moment`: an upper end by a log moment and its tilt. `by_contour`: of loss distributions beside so much
-    P-mass of infinite losses. `by_rows`: of a stack on a lattice, at a tilt. None is below `floor`.
+    `by_moment`: an upper end by a log moment and its tilt, and `tilt`: about the best one for a stack, near a
+    guess. `by_contour`: of loss distributions beside so much
+    P-mass of infinite losses. `by_rows`: of a stack on a lattice, at a tilt, and
+    from below only where that is beyond a number. None is below `floor`.
     """
 
     by_moment: Callable[[float, float], float]
+    tilt: Callable[[Stack, float], float]
     by_contour: Callable[[Sequence[Part], float], Interval]
-    by_rows: Callable[[Stack, float, bool], Interval]
+    by_rows: Callable[[Stack, float, float], Interval]
     floor: float
 
     def bound(self, log_moment: float, c: float) -> float:
         """By a log moment; inf by an infinite one."""
         return self.by_moment(log_moment, c) if math.isfinite(log_moment) else math.inf
-
-    def best_tilt(self, stack: Stack, guess: float) -> float:
-        """About the tilt whose moment gives the least upper end: the saddle."""
-        return stack.best_tilt(self.by_moment, guess)
 
 
 def of_epsilon(log_delta: float) -> Question:
@@ -168,8 +167,9 @@ def of_epsilon(log_delta: float) -> Question:
         lambda log_moment, c: (
             max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
         ),
+        lambda stack, guess: stack.tilt_for_epsilon(log_delta, guess),
         by_contour,
-        lambda stack, tilt, lower: rows.epsilon(stack, log_delta, tilt, lower=lower),
+        lambda stack, tilt, beyond: rows.epsilon(stack, log_delta, tilt, beyond=beyond),
         0.0,
     )
 
@@ -185,8 +185,9 @@ def of_log_delta(epsilon: float) -> Question:
 
     return Question(
         lambda log_moment, c: min(conversions.log_delta(log_moment, c, epsilon) + 1e-13, 0.0),
+        lambda stack, guess: stack.tilt_for_delta(epsilon, guess),
         by_contour,
-        lambda stack, tilt, lower: rows.log_delta(stack, epsilon, tilt, lower=lower),
+        lambda stack, tilt, beyond: rows.log_delta(stack, epsilon, tilt, beyond=beyond),
         -math.inf,
     )
 
@@ -204,15 +205,14 @@ def composed(
         if bound > uppers.get(side.name, -math.inf):
             if not bound < math.inf or side.start.size <= _MOST_HULLS:
                 stack = side.hulls()
-                tilts.append(question.best_tilt(stack, c))
-                least = min(bound, _solved(stack, question, tilts[-1], lower=False).upper)
+                tilts.append(question.tilt(stack, c))
+                least = min(bound, _solved(stack, question, tilts[-1], math.inf).upper)
             uppers[side.name] = max(uppers.get(side.name, -math.inf), least)
         if side in sides and least > (max(uppers.values()) * (1.0 - 1e-9) if slow else lower):
-            value, slow = _least(side, tilts, question)
-            lower = max(lower, value)
+            lower, slow = _least(side, tilts, question, lower)
     for side in sides:
         if side not in granted and side.kinds.size:
-            lower = max(lower, _least(side, [least_renyi(side, question)[1]], question)[0])
+            lower, _ = _least(side, [least_renyi(side, question)[1]], question, lower)
     upper = max(uppers.values())
     return min(lower, upper), upper, uppers["from"]
 
@@ -229,7 +229,7 @@ def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
     # the worst neighbours at a tilt, the best tilt for them, until both stay
     stack, c = side.worst(_START)[0], _START
     for _ in range(4):
-        c = question.best_tilt(stack, c)
+        c = question.tilt(stack, c)
         expected = question.bound(stack.log_moment(c), c)
         stack = bound(c)
         if readings[c] <= expected + 1e-6 * abs(expected) or not math.isfinite(readings[c]):
@@ -243,19 +243,21 @@ def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
     return readings[c], c
 
 
-def _least(side: Neighbours, tilts: list[float], question: Question) -> tuple[float, bool]:
+def _least(
+    side: Neighbours, tilts: list[float], question: Question, known: float
+) -> tuple[float, bool]:
     """From below: what one choice of neighbours costs, those that tell most at a tilt near the saddle.
 
-    And whether it took lattices of many queries.
+    At least what is known; and whether it took lattices of many queries.
     """
-    best, seen = question.floor, set[bytes]()
+    best, seen = known, set[bytes]()
     while tilts:
         c = tilts.pop()
         stack, _ = side.worst(c)
         key = stack.masses.tobytes()
         if key not in seen:
             seen.add(key)
-            answer = _solved(stack, question, question.best_tilt(stack, c), lower=True)
+            answer = _solved(stack, question, question.tilt(stack, c), best)
             best = max(best, answer.lower)
             if answer.tilt > 0.0:  # at the contour's own tilt others may tell more
                 tilts.append(answer.tilt)
@@ -264,15 +266,15 @@ def _least(side: Neighbours, tilts: list[float], question: Question) -> tuple[fl
     return best, False
 
 
-def _solved(stack: Stack, question: Question, tilt: float, *, lower: bool) -> Interval:
-    """Of one choice of laws: by a contour; of few queries on a lattice."""
+def _solved(stack: Stack, question: Question, tilt: float, beyond: float) -> Interval:
+    """Of one choice of laws: by a contour; of few queries on a lattice, from below if beyond a number."""
     queries = float(stack.count.sum())
     if queries == 1.0 or queries > _FEWEST:
         parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
         answer = question.by_contour(parts, stack.infinite)
         if answer.resolved:
             return answer
-    return question.by_rows(stack, tilt, lower)
+    return question.by_rows(stack, tilt, beyond)
 
 
 def hulls(log_p: Floats, log_q: Floats, row: Places, rows: int) -> tuple[Floats, Floats, Floats]:

@@ -24,7 +24,6 @@ from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
 from dpacct.pate.screening import Screening
 from dpacct.pate.spread import box_pair, boxes
-from dpacct.pld import conversions
 from dpacct.pld.stable import Floats
 
 if TYPE_CHECKING:
@@ -169,19 +168,16 @@ class Exact:
             parts.append(np.max([side.divergences(order) for side in sides], axis=0))
             totals = totals + np.array([side.log_moments(orders - 1.0) for side in granted])
         rates = totals / (orders - 1.0) + (0.0 if rest is None else rest(orders))
-        ends = [converted(rate, orders, log_delta) for rate in rates]
+        ends = [float(converted(rate, orders, log_delta).min()) for rate in rates]
         return ExactCost(None, max(ends), max(ends[::2]), np.concatenate(parts))
 
 
-def converted(log_moment_rate: Floats, orders: Floats, log_delta: float) -> float:
-    """The least epsilon over the orders, of Renyi divergences at each; rounded up."""
+def converted(divergences: Floats, orders: Floats, log_delta: float) -> Floats:
+    """Epsilon by each Renyi divergence at its order (`conversions.epsilon`); rounded up."""
     s = orders - 1.0
-    finite = np.isfinite(log_moment_rate)
-    values = [
-        conversions.epsilon(rate * power, power, log_delta)
-        for rate, power in zip(log_moment_rate[finite].tolist(), s[finite].tolist(), strict=True)
-    ]
-    return max(0.0, min(values, default=math.inf)) * (1.0 + 1e-13)
+    log_peak = -np.log1p(s) - s * np.log1p(1.0 / s)
+    values = np.maximum(divergences + (log_peak - log_delta) / s, 0.0) * (1.0 + 1e-13)
+    return np.asarray(np.where(np.isfinite(divergences), values, np.inf))
 
 
 def _changes(moves: Moves, level: Level) -> Iterator[NDArray[np.bool_]]:

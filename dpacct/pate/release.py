@@ -84,10 +84,7 @@ def sanitized(
     bounds = Bounds(histograms, level, aggregator.noise, screening)
     if order is None:
         each = votes.queries * bounds.plain(_ORDERS)
-        values = [
-            converted(each[i : i + 1], _ORDERS[i : i + 1], log_delta) for i in range(each.size)
-        ]
-        chosen = float(_ORDERS[int(np.argmin(values))])
+        chosen = float(_ORDERS[int(np.argmin(converted(each, _ORDERS, log_delta)))])
     else:
         chosen = float(ORDER.check("order", order))
     decay = _SHARE * 0.5 / chosen if beta is None else float(POSITIVE.check("beta", beta))
@@ -103,7 +100,7 @@ def sanitized(
     value = private + smooth * spread * (_draw(seed) + raised)
     most = votes.queries * float(bounds.plain(np.array([chosen]))[0])
     rate = np.array([min(max(value, 0.0), most) + price])
-    epsilon = converted(rate, np.array([chosen]), log_delta)
+    epsilon = float(converted(rate, np.array([chosen]), log_delta)[0])
     answer = Answer(
         quantity="epsilon",
         value=epsilon,

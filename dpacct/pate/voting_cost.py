@@ -213,10 +213,7 @@ def _optimised(total: Callable[[Floats], Floats], log_delta: float) -> tuple[flo
     """The least epsilon over Renyi orders, and the order that gives it."""
     orders = _ORDERS
     for _ in range(2):
-        rates = total(orders)
-        each = np.array(
-            [converted(rates[i : i + 1], orders[i : i + 1], log_delta) for i in range(orders.size)]
-        )
+        each = converted(total(orders), orders, log_delta)
         best = int(np.argmin(each))
         low, high = orders[max(best - 1, 0)], orders[min(best + 1, orders.size - 1)]
         least, order = float(each[best]), float(orders[best])

@@ -7,7 +7,7 @@ Chernoff and taken for infinite. Each law has a lattice of its own, through its 
 common, and the excess falls with its square: a lattice of half as many points tells how large it is.
 
 Grids (brackets) bracket any composition; they are made for few laws that repeat. Of a stack every row is
-another law, hence this: one FFT each.
+another law, hence this: one FFT for a few rows, whose outcomes are listed first; of very few rows all are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from functools import partial
 
 import numpy as np
 
-from . import conversions
 from .brackets import root
 from .interval import Interval
 from .outcomes import Outcomes
@@ -27,7 +26,9 @@ from .stack import Stack
 
 # points on which splitting losses costs about 1e-4 of epsilon, or much less; of few laws fewer
 _FEW, _POINTS, _MORE_POINTS = 64, 1 << 14, 1 << 15
-_GUESS = 3.0  # of a tilt
+# outcomes of all rows together that are listed instead; and of some of them, where that saves transforms
+_LISTED, _GATHERED = 1 << 13, 1 << 10
+_CLOSE = 1e-9  # of what is read: what it is off by besides
 _REACH = 9.0  # standard deviations of the tilted total to each side of its mean
 _NEAREST = 1e-12
 _UNIT = 2.0**-53
@@ -43,29 +44,50 @@ def least(composed: Outcomes, log_target: float) -> float:
     return root(read, log_target, start, 0.0, slope, _NEAREST, up=True)
 
 
-def epsilon(stack: Stack, log_target: float, tilt: float = 0.0, *, lower: bool = True) -> Interval:
+def epsilon(
+    stack: Stack, log_target: float, tilt: float = 0.0, *, beyond: float = -math.inf
+) -> Interval:
     """The least epsilon >= 0 at which log delta is at most the target; `tilt`: about the saddle, if known.
 
-    Without `lower` there is no lower end.
+    There is a lower end only where it lies beyond `beyond`, and none at all where that is inf.
     """
-    c = tilt or stack.best_tilt(lambda m, c: conversions.epsilon(m, c, log_target), _GUESS)
-    return _read(stack, c, lambda composed: least(composed, log_target), lower)
+    c = tilt or stack.tilt_for_epsilon(log_target)
+    return _read(stack, c, lambda composed: least(composed, log_target), beyond)
 
 
-def log_delta(stack: Stack, at: float, tilt: float = 0.0, *, lower: bool = True) -> Interval:
-    """log delta at this epsilon."""
-    c = tilt or stack.best_tilt(lambda m, c: conversions.log_delta(m, c, at), _GUESS)
-    return _read(stack, c, lambda composed: composed.log_delta(at, upper=True), lower)
+def log_delta(stack: Stack, at: float, tilt: float = 0.0, *, beyond: float = -math.inf) -> Interval:
+    """log delta at this epsilon, as `epsilon` has it."""
+    c = tilt or stack.tilt_for_delta(at)
+    return _read(stack, c, lambda composed: composed.log_delta(at, upper=True), beyond)
 
 
-def _read(stack: Stack, c: float, above: Callable[[Outcomes], float], lower: bool) -> Interval:
-    points = _POINTS if float(stack.count.sum()) <= _FEW else _MORE_POINTS
+def _read(stack: Stack, c: float, above: Callable[[Outcomes], float], beyond: float) -> Interval:
+    points = _MORE_POINTS
+    if float(stack.count.sum()) <= _FEW:
+        points, sizes = _POINTS, (stack.masses > -np.inf).sum(axis=1)
+        if float(stack.count @ np.log(sizes)) <= math.log(_LISTED):
+            value = float(above(listed(stack)))
+            return Interval(value, value - _CLOSE * (1.0 + abs(value)), value)
+        stack = stack.together(_GATHERED)
+    coarse = math.inf
+    if beyond < math.inf:
+        coarse = float(above(compose(stack, c, points // 2)))
+        if coarse <= beyond:  # it is an upper end itself
+            return Interval(coarse, -math.inf, coarse)
     fine = float(above(compose(stack, c, points)))
-    if not (lower and math.isfinite(fine)):
+    if not (coarse < math.inf and math.isfinite(fine)):
         return Interval(fine, -math.inf, fine)
-    coarse = float(above(compose(stack, c, points // 2)))
-    excess = 2.0 * abs(fine - coarse) + 1e-9 * (1.0 + abs(fine))
+    excess = 2.0 * abs(fine - coarse) + _CLOSE * (1.0 + abs(fine))
     return Interval(fine, fine - excess, fine)
+
+
+def listed(laws: Stack) -> Outcomes:
+    """All outcomes of a composition of few."""
+    whole = laws.together(_LISTED)
+    order = np.argsort(whole.rows[0])
+    losses, log_p = whole.rows[0][order], whole.masses[0][order]
+    slack, unsure = 1e-13 + 8.0 * _UNIT * np.abs(log_p), 8.0 * _UNIT * (1.0 + np.abs(losses))
+    return Outcomes(losses, log_p, slack, unsure, whole.infinite)
 
 
 @quiet()
@@ -138,8 +160,12 @@ def _convolved(places: Places, split: Floats, count: Floats, points: int) -> tup
         log_total += float(count[part] @ np.log(sums))
         factors = np.fft.rfft(masses / sums[:, None], axis=1)
         many = count[part] > 1.0
-        factors[many] **= count[part][many][:, None]
-        transform += np.log(np.prod(factors, axis=0))
+        if many.any():
+            factors[many] **= count[part][many][:, None]
+        product = np.prod(factors, axis=0)
+        if places.shape[0] <= _CHUNK:
+            return np.fft.irfft(product, n=points), log_total
+        transform += np.log(product)
     return np.fft.irfft(np.exp(transform), n=points), log_total
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from . import conversions
 from .loss import LossDistribution
 from .moments import Cumulants, Unbent
 from .nested import Nested
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 _CELLS = 400_000  # entries of a (frequency, row, atom) table held at once
 _HUGE = 1e250  # M beyond which its logarithm is summed
 _ROWS = 200  # of a portion
+# of the log of a tilt that is searched for: ends, and steps of the search
+_LEAST_TILT, _MOST_TILT = -7.0, 14.0
+_LONGEST_STEP, _SHORTEST_STEP = 1.5, 0.003
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +121,27 @@ class Stack:
             count=self.count[rows],
         )
 
+    def together(self, most: int) -> Stack:
+        """The same in fewer rows: some taken together, as long as their outcomes are at most so many.
+
+        >>> coin = Stack.of([(np.array([1.0, -1.0]), np.log([0.75, 0.25]), 0.0)], np.array([3]))
+        >>> coin.together(10).rows.tolist()
+        [[3.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0, -3.0]]
+        """
+        real = self.masses > -np.inf
+        each = np.repeat(np.arange(self.count.size), self.count.astype(int))
+        laws: list[tuple[Floats, Floats, float]] = []
+        for row in each[np.argsort(real.sum(axis=1)[each], kind="stable")].tolist():
+            losses, log_p = self.rows[row][real[row]], self.masses[row][real[row]]
+            endless = float(self.endless[row])
+            if laws and laws[-1][0].size * losses.size <= most:
+                before = laws.pop()
+                losses = np.add.outer(before[0], losses).ravel()
+                log_p = np.add.outer(before[1], log_p).ravel()
+                endless += before[2] * (1.0 - endless)
+            laws.append((losses, log_p, endless))
+        return Stack.of(laws, np.ones(len(laws)))
+
     def log_moments(self, tilts: Floats) -> Floats:
         """log M of every row at real tilts (rows x tilts), to rounding also where it is tiny."""
         return np.stack([self.log_moment_of_each(c) for c in tilts.tolist()], axis=1)
@@ -147,28 +172,39 @@ class Stack:
             result[large] = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
         return np.asarray(result)
 
-    def best_tilt(self, bound: Callable[[float, float], float], guess: float) -> float:
-        """About the c > 0 at which a bound by the log moment and the tilt is least: the saddle."""
+    def tilt_for_epsilon(self, log_delta: float, guess: float = 3.0) -> float:
+        """About the c > 0 at which `conversions.epsilon` is least, at this log delta."""
 
-        def at(log_c: float) -> float:
-            c = math.exp(log_c)
-            return bound(self.log_moment(c), c)
+        def slope(c: float, k: Cumulants) -> tuple[float, float]:
+            # the sign of d/dc (K + log_peak - log_delta)/c
+            rise = c * (k.mean - math.log1p(1.0 / c)) - k.log_moment - conversions.log_peak(c)
+            return rise + log_delta, c * c * k.variance + c / (1.0 + c)
 
-        centre, step = math.log(guess), 1.0
-        best = at(centre)
-        while step > 0.002:
-            ends = [min(max(centre + move, -7.0), 14.0) for move in (-step, step)]
-            values = [at(end) for end in ends]
-            if min(values) < best:
-                best, centre = min(zip(values, ends, strict=True))
-                continue
-            # the tip of the parabola through the three
-            bend = values[0] - 2.0 * best + values[1]
-            if 0.0 < bend < math.inf:
-                tip = centre + 0.5 * step * (values[0] - values[1]) / bend
-                best, centre = min((best, centre), (at(tip), tip))
-            step *= 0.2
-        return math.exp(centre)
+        return self._tilt(slope, guess)
+
+    def tilt_for_delta(self, epsilon: float, guess: float = 3.0) -> float:
+        """About the c > 0 at which `conversions.log_delta` is least, at this epsilon."""
+
+        def slope(c: float, k: Cumulants) -> tuple[float, float]:
+            return k.mean - math.log1p(1.0 / c) - epsilon, c * k.variance + 1.0 / (1.0 + c)
+
+        return self._tilt(slope, guess)
+
+    def _tilt(
+        self, slope: Callable[[float, Cumulants], tuple[float, float]], guess: float
+    ) -> float:
+        """Newton's steps in log c, halved where they leave what is known; `slope` rises with c."""
+        moments, x, low, high = StackMoments(self), math.log(guess), _LEAST_TILT, _MOST_TILT
+        for _ in range(60):
+            c = math.exp(x)
+            value, rise = slope(c, moments.cumulants(c))
+            low, high = (low, x) if value > 0.0 else (x, high)
+            step = min(max(-value / rise, -_LONGEST_STEP), _LONGEST_STEP)
+            following = x + step if low < x + step < high else 0.5 * (low + high)
+            if abs(following - x) < _SHORTEST_STEP:
+                return math.exp(following)
+            x = following
+        return math.exp(x)
 
     @property
     def stacked(self) -> Stack:

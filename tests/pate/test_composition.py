@@ -36,7 +36,7 @@ def laws(rows: list[Pair]) -> Stack:
 
 
 def best_tilt(stack: Stack, delta: float) -> float:
-    return of_epsilon(math.log(delta)).best_tilt(stack, 4.0)
+    return of_epsilon(math.log(delta)).tilt(stack, 4.0)
 
 
 @pytest.mark.parametrize("at", [0.0, 0.5, 1.5])
