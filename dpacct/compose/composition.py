@@ -236,16 +236,24 @@ class Direction:
         bounded = self.has_contour and self.log_kept == 0.0
         return contour.chernoff(self.parts, epsilon) if bounded else 0.0
 
+    @cached_property
+    def _faded(self) -> dict[float, tuple[float, float, float]]:
+        """By what is faint: an epsilon where delta is not, one where it is, and the bound there."""
+        return {}
+
     def _fades(self, epsilons: Floats, faint: float) -> tuple[int, float]:
-        """From which of the rising epsilons on Chernoff's bound is below this, and the bound there."""
-        first, last, bound = 0, epsilons.size, -math.inf
+        """From which of the rising epsilons on Chernoff's bound is below this, and a bound there."""
+        clear, past, bound = self._faded.get(faint, (-math.inf, math.inf, -math.inf))
+        first, last = map(int, np.searchsorted(epsilons, (clear, past)))
         while first < last:
             middle = (first + last) // 2
-            result = self.chernoff(float(epsilons[middle]))
+            at = float(epsilons[middle])
+            result = self.chernoff(at)
             if result < faint:
-                last, bound = middle, result
+                last, past, bound = middle, at, result
             else:
-                first = middle + 1
+                first, clear = middle + 1, at
+        self._faded[faint] = clear, past, bound
         return last, bound
 
     @cached_property
@@ -266,11 +274,15 @@ class Direction:
     def _on_grids(self) -> Profile:
         return Profile(brackets.Ends(merged(self.sources)))
 
+    @cached_property
+    def _readings(self) -> contour.Readings:
+        return contour.Readings(self.parts)
+
     def _by_contours(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Upper ends of log delta at rising epsilons; the error of one that is not resolved is inf."""
         if not self.parts:
             return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
-        values, errors = contour.log_deltas(self.parts, epsilons)
+        values, errors = self._readings(epsilons)
         resolved = errors < _USABLE
         values += np.where(resolved, np.log1p(np.where(resolved, errors, 0.0)), 0.0)
         if self.log_kept < 0.0:

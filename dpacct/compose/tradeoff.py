@@ -26,8 +26,9 @@ MANY = 128
 _BETWEEN = 5
 # alphas of one block, and lines beside the best ones of its ends that are looked at too
 _BLOCK, _SPARE = 256, 8
-# a gain, as a share of 1 - f, that isn't worth another round; rounds without one after which no more follow
-_LEAST_GAIN, _IDLE = 1e-9, 3
+# a gain, as a share of 1 - f, that isn't worth another round; rounds without one after which no more follow:
+# of few alphas, and of those that stand for many, whose epsilons are made finer still
+_LEAST_GAIN, _IDLE = (1e-9, 1e-7), (3, 2)
 
 
 def _lines(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
@@ -84,7 +85,9 @@ def curve(
     corners = np.array([loss for loss in largest if 0.0 < loss < 700.0])
 
     def refined(alphas: Floats) -> tuple[Floats, Floats, Floats]:
-        return _refined(log_profile, alphas, corners, scale=scale, kinked=kinked)
+        return _refined(
+            log_profile, alphas, corners, scale=scale, kinked=kinked, many=alphas is not alpha
+        )
 
     if alpha.size > MANY:
         few = _representatives(alpha)
@@ -137,7 +140,13 @@ def _envelope(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
 
 
 def _refined(
-    log_profile: LogProfile, alpha: Floats, corners: Floats, *, scale: float, kinked: bool
+    log_profile: LogProfile,
+    alpha: Floats,
+    corners: Floats,
+    *,
+    scale: float,
+    kinked: bool,
+    many: bool,
 ) -> tuple[Floats, Floats, Floats]:
     """Epsilons at which the best lines of these alphas touch, log delta there, and f by those lines."""
     # beyond -log alpha the steep line is below 0, beyond 40 the flat one below 1e-17
@@ -159,7 +168,7 @@ def _refined(
         following = values.max(axis=1)
         gain = float(((following - reached) / np.maximum(1.0 - reached, 1e-300)).max(initial=0.0))
         reached = following
-        idle = idle + 1 if gain < _LEAST_GAIN else 0
-        if idle == _IDLE and not kinked:
+        idle = idle + 1 if gain < _LEAST_GAIN[many] else 0
+        if idle == _IDLE[many] and not kinked:
             break
     return epsilons, log_delta, reached

@@ -10,7 +10,6 @@ all neighbours; from below, the one neighbour with the largest divergence (`comp
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING

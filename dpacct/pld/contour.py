@@ -10,6 +10,7 @@ above eps decay on neither and are taken out (`lines`). What no contour resolves
 from __future__ import annotations
 
 import math
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -30,7 +31,7 @@ _LEAST = -745.0  # log of the smallest float
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
 _STEP = 1e-13  # what the profile of one step is off by
 _USABLE = 1e-3  # a worse reading is no answer
-_SHARED = 1e-10  # nor is a worse one on the line of another epsilon
+_SHARED = 1e-10  # nor is a worse one on the line of another epsilon, unless its own is as bad
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
 
 
@@ -285,38 +286,48 @@ def _with_line(
     return _UNRESOLVED, about, None
 
 
-@quiet()
-def log_deltas(parts: Iterable[Part], epsilons: Floats) -> tuple[Floats, Floats]:
-    """log delta at rising epsilons, and its errors: each line is read at all epsilons near its saddle.
+class Readings:
+    """log delta of a composition at many epsilons: each line is read near its saddle, and kept."""
 
-    Error inf: not resolved, and the value is a bound.
-    """
-    laws = merged(parts)
-    law = _single(laws)
-    if law is not None:
-        return one_step(law, epsilons)
-    values, errors = np.full(epsilons.shape, -math.inf), np.zeros(epsilons.shape)
-    top = sum(n * law.range[1] for law, n in laws)
-    line: Line | None = None
-    far = tilt = 0.0
-    for k, eps in enumerate(epsilons.tolist()):
-        if eps >= top:
-            break
-        if line is not None and eps <= far:
-            values[k], _, errors[k] = line.read(eps)
-            if errors[k] < _SHARED:
-                continue
-        value, _, line = _with_line(laws, eps, tilt)
-        if line is None:
-            tilt = 0.0
-        else:
-            t = line.total
-            tilt, far = (
-                t.c,
-                eps + (2.5 * math.sqrt(t.curvature) if line.closed is None else 3.0 / t.c),
-            )
-        values[k], errors[k] = value.value if value.resolved else min(value.upper, 0.0), value.error
-    return np.minimum(values, 0.0), errors
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self._laws = merged(parts)
+        self._law = _single(self._laws)
+        self._top = sum(n * law.range[1] for law, n in self._laws)
+        self._lines: list[tuple[float, float, float, Line]] = []
+        """(epsilon, how far from there, the largest error of a reading, line), by rising epsilons."""
+
+    @quiet()
+    def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """log delta at rising epsilons, and its errors: inf if not resolved, where the value is a bound."""
+        if self._law is not None:
+            return one_step(self._law, epsilons)
+        values, errors = np.full(epsilons.shape, -math.inf), np.zeros(epsilons.shape)
+        tilt = 0.0
+        for k, eps in enumerate(epsilons[epsilons < self._top].tolist()):
+            known = self._read(eps)
+            if known is None:
+                value, _, line = _with_line(self._laws, eps, tilt)
+                tilt = 0.0 if line is None else line.total.c
+                if line is not None:
+                    self._keep(eps, value.error, line)
+                known = value.value if value.resolved else min(value.upper, 0.0), value.error
+            values[k], errors[k] = known
+        return np.minimum(values, 0.0), errors
+
+    def _read(self, eps: float) -> tuple[float, float] | None:
+        """On the line of one of the nearest epsilons; None where that does not tell."""
+        place = bisect_right(self._lines, eps, key=lambda kept: kept[0])
+        for at, reach, most, line in reversed(self._lines[max(place - 1, 0) : place + 1]):
+            if abs(eps - at) <= reach:
+                value, _, error = line.read(eps)
+                if error < most:
+                    return value, error
+        return None
+
+    def _keep(self, eps: float, error: float, line: Line) -> None:
+        t = line.total
+        reach = 2.5 * math.sqrt(t.curvature) if line.closed is None else 5.0 / t.c
+        insort(self._lines, (eps, reach, max(_SHARED, 8.0 * error), line), key=lambda kept: kept[0])
 
 
 def _cut(laws: list[Part], log_delta: float) -> list[Part]:
