@@ -20,6 +20,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpacct.answer import Answer
+from dpacct.citations import BAYES, RECONSTRUCTION, TRADEOFF
 from dpacct.declare.domain import Real
 from dpacct.declare.notebook import card
 from dpacct.declare.number import Number
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 PROBABILITY = Real(0, 1)
 """A rate or prior probability, strictly between 0 and 1."""
 
-_TRADEOFF = "Dong, Roth, Su 2022, Proposition 2.13: the trade-off function from delta(epsilon)"
-_BAYES = "the least error of any test at prior p is min(p, 1-p) (1 - delta(|log((1-p)/p)|))"
-_RECONSTRUCTION = "Hayes, Mahloujifar, Balle 2023, Theorem 2: success at most 1 - f(baseline)"
 _RATES = ("0.1", "0.01", "0.001")  # of false positives, as attacks are reported
 _LEAST, _MOST = 1e-6, 1e9
 
@@ -88,7 +86,7 @@ class Risk:
         '0.03390'
         """
         result = self._beyond(baseline, "baseline", "reconstruction")
-        return replace(result, basis=(*result.basis, _RECONSTRUCTION))
+        return replace(result, basis=(*result.basis, RECONSTRUCTION))
 
     def precision(self, false_positive_rate: Number, prior: Number = Fraction(1, 2)) -> Answer:
         """Upper bound of the posterior probability that a record which an attack points at is a member."""
@@ -127,7 +125,7 @@ class Risk:
             value=value,
             lower=None if lower is None else math.nextafter(lower, 0.0),
             upper=None if upper is None else math.nextafter(upper, 1.0),
-            basis=(*answer.basis, _BAYES),
+            basis=(*answer.basis, BAYES),
             log_value=None,
         )
 
@@ -143,7 +141,7 @@ class Risk:
             side=Side.UPPER,
             strength=Strength.BOUND,
             method="tradeoff",
-            basis=(_TRADEOFF,),
+            basis=(TRADEOFF,),
             assumptions=self.node.assumptions(adjacency),
             adjacency=adjacency,
             unit=self.node.unit,

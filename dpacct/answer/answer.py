@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dpacct.answer.shown import told_apart
+from dpacct.citations import Citation
 from dpacct.declare.rounding import power_of_ten, rounded
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
@@ -25,6 +26,7 @@ _ABOUT = (
     "adjacency",
     "unit",
     "basis",
+    "basis_ids",
     "assumptions",
     "assumption_ids",
     "plan",
@@ -63,7 +65,7 @@ class Answer:
     side: Side
     strength: Strength
     method: str
-    basis: tuple[str, ...] = ()
+    basis: tuple[Citation, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     unit: Unit = Unit.RECORD
@@ -88,6 +90,8 @@ class Answer:
                     f"{name} of an answer must be a number, got nan", argument=name
                 )
             object.__setattr__(self, name, number)
+        cited = (b if isinstance(b, Citation) else Citation(b) for b in self.basis)
+        object.__setattr__(self, "basis", tuple(cited))
         for name, kind in (
             ("side", Side),
             ("strength", Strength),
@@ -228,17 +232,20 @@ class Answer:
             **self._numbers(),
             "adjacency": str(self.adjacency),
             "unit": str(self.unit),
-            "basis": list(self.basis),
+            **self._basis(),
             "assumptions": [str(assumption) for assumption in self.assumptions],
             "plan": _saved(self.tree),
             "seconds": self.seconds,
             "alternatives": [
-                {**other._numbers(), "basis": list(other.basis), "seconds": other.seconds}
+                {**other._numbers(), **other._basis(), "seconds": other.seconds}
                 for other in self.alternatives
             ],
             "assumption_ids": [assumption.id for assumption in self.assumptions],
         }
         return results | {key: _json(value) for key, value in self.extra.items()}
+
+    def _basis(self) -> dict[str, list[str]]:
+        return {"basis": [*self.basis], "basis_ids": [citation.id for citation in self.basis]}
 
     def _numbers(self) -> dict[str, Any]:
         results: dict[str, Any] = {

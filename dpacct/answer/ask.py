@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpacct.answer.answer import Answer
 from dpacct.answer.answers import Answers
 from dpacct.answer.strict import strict
+from dpacct.citations import ADDED, PURE
 from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, Integer, Real
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
@@ -222,12 +223,6 @@ class Boundary(Question):
         return QUICK
 
 
-_PURE = (
-    "Dwork, McSherry, Nissim, Smith 2006: the largest losses of single releases",
-    "largest losses add up under composition",
-)
-
-
 def pure(plan: Node, adjacency: Adjacency | None = None, method: str = "auto") -> Answer:
     """The epsilon at which a plan is differentially private with delta 0, an upper end.
 
@@ -258,7 +253,7 @@ def pure(plan: Node, adjacency: Adjacency | None = None, method: str = "auto") -
         side=Side.UPPER,
         strength=Strength.BOUND,
         method="pure",
-        basis=_PURE,
+        basis=(PURE, ADDED),
         assumptions=plan.assumptions(word),
         adjacency=word,
         unit=plan.unit,

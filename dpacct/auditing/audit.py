@@ -12,6 +12,15 @@ import numpy as np
 from dpacct.auditing import bounds, scores
 from dpacct.auditing.bounds import Curve
 from dpacct.auditing.scores import Guessed, Rates, Scores
+from dpacct.citations import (
+    BOOTSTRAP,
+    CLOPPER_PEARSON,
+    MAHLOUJIFAR,
+    NASR,
+    STEINKE,
+    ZANELLA,
+    Citation,
+)
 from dpacct.declare.domain import DELTA, SEED, Real, Word
 from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, shown
@@ -40,35 +49,34 @@ _COINS = Assumption(
 _COUNTED = Assumption("how many canaries are guessed was fixed before the release was seen")
 _GAUSSIAN = Assumption("the trade-off curve is a Gaussian's; of any other only mu-GDP is refuted")
 _ALIKE = Assumption("the scores are independent of each other, and enough to be resampled")
-_BOOTSTRAP = "Efron 1979: a quantile of epsilon over 2,000 resamples, at the same thresholds"
-_KNOWN: Mapping[tuple[str, str], tuple[str, tuple[Assumption, ...], str]] = {
+_KNOWN: Mapping[tuple[str, str], tuple[str, tuple[Assumption, ...], Citation]] = {
     ("two-worlds", "clopper-pearson"): (
         "confidence",
         (_WORLDS,),
-        "Clopper and Pearson 1934: both error rates; 1 - beta <= e^epsilon alpha + delta",
+        CLOPPER_PEARSON,
     ),
     ("two-worlds", "gdp"): (
         "confidence",
         (_WORLDS, _GAUSSIAN),
-        "Nasr et al. 2023, Tight Auditing: mu from the bounds of both error rates",
+        NASR,
     ),
     ("two-worlds", "zanella-beguelin"): (
         "credible",
         (_WORLDS,),
-        "Zanella-Beguelin et al. 2023: the posterior of both error rates from Jeffreys' prior",
+        ZANELLA,
     ),
-    ("two-worlds", "bootstrap"): ("estimate", (_WORLDS, _ALIKE), _BOOTSTRAP),
+    ("two-worlds", "bootstrap"): ("estimate", (_WORLDS, _ALIKE), BOOTSTRAP),
     ("one-run", "one-run"): (
         "confidence",
         (_COINS,),
-        "Steinke, Nasr, Jagielski 2023, Theorem 5.2, with the delta term of docs/theory/auditing.md",
+        STEINKE,
     ),
     ("one-run", "gdp"): (
         "confidence",
         (_COINS, _GAUSSIAN),
-        "Mahloujifar, Melis, Chaudhuri 2025, with the curves of mu-GDP",
+        MAHLOUJIFAR,
     ),
-    ("one-run", "bootstrap"): ("estimate", (_COINS, _ALIKE), _BOOTSTRAP),
+    ("one-run", "bootstrap"): ("estimate", (_COINS, _ALIKE), BOOTSTRAP),
 }
 
 
@@ -91,7 +99,7 @@ class AuditBound:
     epsilon: float
     mu: float | None
     kind: str
-    basis: str
+    basis: Citation
     assumptions: tuple[Assumption, ...]
     counts: Mapping[str, int]
 

@@ -25,6 +25,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.citations import CONVERSION, ODOMETER, OPEN_FAILURES, RENYI_FILTER, VILLE, Citation
 from dpacct.compose.composition import Composition
 from dpacct.declare.domain import DELTA, EPSILON, ORDER
 from dpacct.declare.notebook import Displayed, Facts
@@ -37,21 +38,6 @@ from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
-_FELDMAN_ZRNIC = (
-    "Feldman, Zrnic. Individual Privacy Accounting via a Renyi Filter. NeurIPS 2021: fully "
-    "adaptive composition at a fixed order; a share of delta for each order used"
-)
-_WHITEHOUSE = (
-    "Whitehouse, Ramdas, Rogers, Wu. Fully-Adaptive Composition in Differential Privacy. ICML "
-    "2023: open failures count apart"
-)
-_CONVERSION = "Canonne, Kamath, Steinke 2020, Proposition 12"
-_ODOMETER = (
-    "Ville's inequality for the Renyi supermartingale (Feldman, Zrnic 2021), a share of delta for "
-    "each order",
-    "Rogers, Roth, Ullman, Vadhan. Privacy Odometers and Filters. NeurIPS 2016: what an odometer "
-    "is; Whitehouse, Ramdas, Rogers, Wu, ICML 2023: time-uniform, open failures apart",
-)
 _MOST_REPEATS = 10**15
 # failures may exceed their part by the rounding of their sum, which the rest of delta pays for
 _ROUNDED = 1 + Fraction(1, 10**9)
@@ -174,7 +160,7 @@ class _Account(Displayed):
         self._spent = spent
         self.plan = node if self.plan is None else self.plan + node
 
-    def _answer(self, value: float, method: str, basis: tuple[str, ...], rule: str) -> Answer:
+    def _answer(self, value: float, method: str, basis: tuple[Citation, ...], rule: str) -> Answer:
         """An upper bound of epsilon; `rule`: what whoever releases is trusted with."""
         results = () if self.plan is None else self.plan.assumptions(self.adjacency)
         return Answer(
@@ -337,7 +323,7 @@ class Filter(_Account):
         value = float(self.epsilon)
         value = value if value >= self.epsilon else math.nextafter(value, math.inf)
         rule = "each release is recorded with spend before it is made, and none that is refused is"
-        basis = (_FELDMAN_ZRNIC, *((_WHITEHOUSE,) if self.failures else ()), _CONVERSION)
+        basis = (RENYI_FILTER, *((OPEN_FAILURES,) if self.failures else ()), CONVERSION)
         return self._answer(value, "renyi-filter", basis, rule)
 
 
@@ -395,4 +381,4 @@ class Odometer(_Account):
         if self.plan is not None:
             value = max(reading(moments) for moments in self._spent.log_moments) * (1.0 + 1e-13)
         rule = "each release is recorded with spend, in the order in which they were made"
-        return self._answer(value, "renyi-odometer", _ODOMETER, rule)
+        return self._answer(value, "renyi-odometer", (VILLE, ODOMETER), rule)

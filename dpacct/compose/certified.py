@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpacct.answer import Answer
+from dpacct.citations import BALLS
 from dpacct.compose.composition import Composition
 from dpacct.declare.domain import DELTA, EPSILON, Integer
 from dpacct.declare.number import Number, ln, text
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 DIGITS = 12
 """Digits that lower and upper share by default: a relative width of 1e-12."""
 _DIGITS = Integer(3, 300)
-_BASIS = "enclosed in balls, every truncation bounded: docs/theory/certificate.md"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _proven(
         side=Side.TWO_SIDED,
         strength=Strength.PROVED,
         method="certified",
-        basis=(*composition.basis, _BASIS),
+        basis=(*composition.basis, BALLS),
         assumptions=node.assumptions(composition.adjacency),
         adjacency=composition.adjacency,
         unit=node.unit,

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dpacct.citations import Citation
 from dpacct.errors import Unsupported
 from dpacct.pld import brackets, contour
 from dpacct.pld.interval import Interval
@@ -485,7 +486,7 @@ class Composition:
         return math.sqrt(total)
 
     @cached_property
-    def basis(self) -> tuple[str, ...]:
+    def basis(self) -> tuple[Citation, ...]:
         """Which theorems the pairs rest on."""
         return tuple(dict.fromkeys(line for pairs, _ in self.pairs for line in pairs.basis))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.citations import GROUP_GDP, GROUP_PROFILE, GROUP_ZCDP, Citation
 from dpacct.compose.composition import Composition
 from dpacct.compose.questions import log_profile
 from dpacct.declare.domain import Integer
@@ -31,15 +32,6 @@ if TYPE_CHECKING:
 
 SIZE = Integer(1, 10**6)
 """Units in a group."""
-_PROFILE = (
-    "group privacy of a profile: delta_k(eps) <= (e^eps - 1)/(e^{eps/k} - 1) delta(eps/k) (Vadhan, "
-    "The Complexity of Differential Privacy, 2017, Lemma 2.2)"
-)
-GROUPS = (
-    "mu-GDP of one unit is k mu-GDP of k (Dong, Roth, Su 2022, Theorem 2.14), and attained",
-    "rho-zCDP of one unit is k^2 rho of k (Bun, Steinke 2016, Proposition 1.9)",
-    _PROFILE,
-)
 # epsilons at which a bound is read for a composition, the largest, and log delta that is as good as none
 _POINTS, _FARTHEST, _NOTHING = 150, 690.0, -80.0
 
@@ -47,7 +39,7 @@ _POINTS, _FARTHEST, _NOTHING = 150, 690.0, -80.0
 class Profiled(Leaf):
     """A release of which an upper bound of the profile is known, and below it nothing."""
 
-    basis: str
+    basis: Citation
 
     @abstractmethod
     def log_above(self, epsilons: Floats, adjacency: Adjacency) -> Floats:
@@ -110,7 +102,7 @@ class Group(Profiled, kind="group"):
     node: Node
     size: int
 
-    basis = _PROFILE
+    basis = GROUP_PROFILE
 
     def __init__(self, plan: Node, *, size: int, adjacency: Adjacency | str | None = None) -> None:
         anything: object = plan
@@ -199,7 +191,7 @@ class Group(Profiled, kind="group"):
             side=Side.UPPER,
             strength=Strength.BOUND,
             method="group",
-            basis=(_PROFILE,),
+            basis=(GROUP_PROFILE,),
             assumptions=self.assumptions(word),
             adjacency=word,
             unit=self.unit,
@@ -231,9 +223,9 @@ class Group(Profiled, kind="group"):
         """What the plan takes on trust."""
         return self.node.assumptions(adjacency)
 
-    def citations(self) -> tuple[str, ...]:
+    def citations(self) -> tuple[Citation, ...]:
         """The plan's, and the theorems about groups."""
-        return (*self.node.citations(), *GROUPS)
+        return (*self.node.citations(), GROUP_GDP, GROUP_ZCDP, GROUP_PROFILE)
 
     def __repr__(self) -> str:
         return f"Group({self.node!r}, size={self.size})"

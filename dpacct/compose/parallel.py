@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.citations import PARALLEL, Citation
 from dpacct.compose.composition import Composition
 from dpacct.compose.group import Profiled
 from dpacct.compose.questions import log_profile
@@ -48,10 +49,7 @@ class Parallel(Profiled, kind="parallel"):
 
     parts: tuple[Node, ...]
 
-    basis = (
-        "McSherry. Privacy Integrated Queries. SIGMOD 2009: on disjoint data the worst part counts, "
-        "since a unit is in one part only"
-    )
+    basis = PARALLEL
 
     def __init__(self, *plans: Node, adjacency: Adjacency | str | None = None) -> None:
         for plan in plans:
@@ -142,7 +140,7 @@ class Parallel(Profiled, kind="parallel"):
         every = [line for part in self.parts for line in part.assumptions(adjacency)]
         return (_DISJOINT, *dict.fromkeys(every))
 
-    def citations(self) -> tuple[str, ...]:
+    def citations(self) -> tuple[Citation, ...]:
         """The parts', and the theorem's."""
         every = [line for part in self.parts for line in part.citations()]
         return (*dict.fromkeys(every), self.basis)

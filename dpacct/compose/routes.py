@@ -11,6 +11,19 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpacct.citations import (
+    BALLS,
+    CLOSED_FORM,
+    CONVERSION,
+    INVERSION,
+    LATTICE,
+    LIANG_POISSON,
+    LIANG_UNIFORM,
+    LIMIT,
+    MOMENTS_ABOVE,
+    Citation,
+)
+from dpacct.citations import MIRONOV as MIRONOV_CONVERSION
 from dpacct.compose import smallest_noise
 from dpacct.compose.composition import Composition, Direction, log_moments
 from dpacct.declare.domain import Real
@@ -32,16 +45,6 @@ from dpacct.sampling.poisson import Poisson
 from dpacct.sampling.sampled import SampledRelease, Sampler
 from dpacct.vocabulary import Side, Strength
 
-_CANONNE = "Canonne, Kamath, Steinke 2020, Proposition 12"
-_INVERSION = "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments"
-_BRACKET = "moment bound (Canonne, Kamath, Steinke 2020) above, a single step below"
-_LATTICE = (
-    "losses on a lattice, rounded both ways (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022; "
-    "docs/theory/lattice.md)"
-)
-_BALLE_WANG = ("Balle, Wang 2018, Theorem 8",)
-_LIMIT = "central limit: mu-GDP with the limit's mu (Dong, Roth, Su 2022; Bu, Dong, Long, Su 2020)"
-_PROOF = "enclosed in balls, every truncation bounded: docs/theory/certificate.md"
 _UNSPANNED = (
     f"no lattice of {WORK:g} s and {MEMORY >> 30} GB spans the losses of this plan at this target, and the "
     "value is withheld; method='rdp' has an upper bound at any size, and a larger delta or fewer steps "
@@ -70,7 +73,7 @@ class Finding:
     lower: float | None
     upper: float | None
     strength: Strength
-    basis: tuple[str, ...]
+    basis: tuple[Citation, ...]
 
     @property
     def side(self) -> Side:
@@ -102,7 +105,7 @@ class Renyi(Route):
     """Upper bounds from moments; `at_epsilon` and `at_delta` are the conversion, per order."""
 
     name: str
-    basis: str
+    basis: Citation
     at_delta: Callable[[float, float, float], float]  # (log moment, s, log delta) -> epsilon
     at_epsilon: Callable[[float, float, float], float]  # (log moment, s, epsilon) -> log delta
 
@@ -138,13 +141,13 @@ class Renyi(Route):
 
 CANONNE = Renyi(
     "rdp",
-    _CANONNE,
+    CONVERSION,
     conversions.epsilon,
     conversions.log_delta,
 )
 MIRONOV = Renyi(
     "rdp-mironov",
-    "Mironov 2017, Proposition 3",
+    MIRONOV_CONVERSION,
     conversions.mironov_epsilon,
     conversions.mironov_log_delta,
 )
@@ -221,7 +224,7 @@ class Lattice(Route):
             lower=min(lower, value),
             upper=upper.upper,
             strength=Strength.CONVERGED if sharp else Strength.BOUND,
-            basis=(*plan.basis, _LATTICE),
+            basis=(*plan.basis, LATTICE),
         )
 
 
@@ -320,7 +323,7 @@ class Exact(Route):
             lower=min(lower.lower, upper.value),
             upper=upper.upper,
             strength=Strength.CONVERGED if accurate else Strength.BOUND,
-            basis=(*plan.basis, _INVERSION, *(() if resolved else (_BRACKET,))),
+            basis=(*plan.basis, INVERSION, *(() if resolved else (MOMENTS_ABOVE,))),
         )
         return finding, resolved
 
@@ -359,12 +362,12 @@ class CentralLimit(Route):
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
         """That of the Gaussian limit, on either side of the truth."""
         value = contour.epsilon([(self._law(plan), 1.0)], log_delta).value
-        return Finding(value, None, None, Strength.ESTIMATE, (_LIMIT,))
+        return Finding(value, None, None, Strength.ESTIMATE, (LIMIT,))
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         """That of the Gaussian limit, on either side of the truth."""
         value = contour.log_delta([(self._law(plan), 1.0)], epsilon).value
-        return Finding(value, None, None, Strength.ESTIMATE, (_LIMIT,))
+        return Finding(value, None, None, Strength.ESTIMATE, (LIMIT,))
 
 
 class BalleWang(Route):
@@ -394,7 +397,7 @@ class BalleWang(Route):
             return value, error
 
         if read(0.0)[0] <= log_delta:
-            return Finding(0.0, 0.0, 0.0, Strength.CONVERGED, _BALLE_WANG)
+            return Finding(0.0, 0.0, 0.0, Strength.CONVERGED, (CLOSED_FORM,))
         value = decreasing(lambda e: (read(e)[0], math.nan), log_delta, 0.0)
         shift = max(1e-6 * value, 1e-12)
         (at, error), (beyond, _) = read(value), read(value + shift)
@@ -404,7 +407,7 @@ class BalleWang(Route):
             value - margin,
             value + margin,
             self._grade(margin / value),
-            _BALLE_WANG,
+            (CLOSED_FORM,),
         )
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
@@ -414,7 +417,7 @@ class BalleWang(Route):
             message = f"method {self.name!r} cancels to nothing at epsilon = {epsilon:.6g}"
             raise Unsupported(message, argument="method")
         ends = value + math.log1p(-error), value + math.log1p(error)
-        return Finding(value, *ends, self._grade(error), _BALLE_WANG)
+        return Finding(value, *ends, self._grade(error), (CLOSED_FORM,))
 
 
 class Certified(Route):
@@ -427,7 +430,7 @@ class Certified(Route):
     name = "certified"
 
     def _finding(self, plan: Composition, value: float, lower: float, upper: float) -> Finding:
-        basis = (*plan.basis, _PROOF)
+        basis = (*plan.basis, BALLS)
         return Finding(value, lower, upper, Strength.PROVED, basis)
 
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
@@ -477,7 +480,7 @@ class ClosedGuarantee(Route):
     name: str
     theorem: smallest_noise.Guarantee
     sampler: type[Sampler]
-    basis: str
+    basis: Citation
 
     def sigma(self, plan: Composition, epsilon: float, log_delta: float) -> float:
         """Smallest standard deviation / sensitivity; raises `Unreachable` where no lambda exists.
@@ -549,13 +552,10 @@ class ClosedGuarantee(Route):
         return Finding(value, None, value, Strength.PUBLISHED, (self.basis,))
 
 
-_PAPER = "Liang, Wang, Gu, Osher, Yao 2020"
 THEOREM1 = ClosedGuarantee(
-    "dp_fed_ls.theorem1", smallest_noise.UNIFORM, WithoutReplacement, f"{_PAPER}, Theorem 1"
+    "dp_fed_ls.theorem1", smallest_noise.UNIFORM, WithoutReplacement, LIANG_UNIFORM
 )
-THEOREM2 = ClosedGuarantee(
-    "dp_fed_ls.theorem2", smallest_noise.POISSON, Poisson, f"{_PAPER}, Theorem 2"
-)
+THEOREM2 = ClosedGuarantee("dp_fed_ls.theorem2", smallest_noise.POISSON, Poisson, LIANG_POISSON)
 PUBLISHED = {route.name: route for route in (THEOREM1, THEOREM2)}
 """The theorems that answer by name; they are never the default."""
 

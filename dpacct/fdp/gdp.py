@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.citations import GDP, REGRET
 from dpacct.declare.domain import Real
 from dpacct.declare.number import Number
 from dpacct.errors import Unsupported
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating[Any]]
 
 SLACK = Real(0, 1, "left")
-_BASIS = (
-    "Dong, Roth, Su 2022: G_mu <= f is delta_f <= delta_mu at every epsilon; chords of delta_f "
-    "against delta_mu, both convex in e^epsilon"
-)
-_REGRET = "regret: Gomez et al. 2025, on a grid of alphas"
 _WIDTH = 1e-7
 _LEAST, _MOST = 1e-9, 1e6  # nothing is learnt, or hardly anything; and everything
 _GRID = np.concatenate(([0.0], np.geomspace(1e-3, 1.0, 32)))
@@ -150,7 +146,7 @@ def _answer(mu: float, lower: float | None, lost: float, slack: float) -> Answer
         side=Side.UPPER if lower is None else Side.TWO_SIDED,
         strength=Strength.BOUND if lower is None else Strength.CONVERGED,
         method="gdp",
-        basis=(_BASIS, _REGRET),
+        basis=(GDP, REGRET),
         extra={"regret": lost, "slack": slack},
     )
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, Self
 
 from dpacct.answer import Answer
 from dpacct.answer.calibration import calibrate
+from dpacct.citations import Citation, statement
 from dpacct.declare.number import Number
 from dpacct.declare.record import Record
 from dpacct.errors import DpacctError
@@ -149,11 +150,11 @@ def published(answer: Answer, theorem: str, value: float | None = None) -> Answe
         side=Side.UPPER,
         strength=strength,
         method=theorem,
-        basis=(theorem, *answer.basis),
+        basis=(statement(theorem), *answer.basis),
     )
 
 
-def estimate(answer: Answer, method: str, *basis: str) -> Answer:
+def estimate(answer: Answer, method: str, *basis: Citation) -> Answer:
     """A number that bounds nothing."""
     return replace(
         answer,

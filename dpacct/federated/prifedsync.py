@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from dpacct.answer import Answer
+from dpacct.citations import LAST_ROUND, statement
 from dpacct.declare.domain import DELTA, RATE, Integer, Real, Word
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter
@@ -214,7 +215,7 @@ class PriFedSync(FederatedPlan):
             side=Side.UPPER,
             strength=Strength.weakest((most.strength, Strength.BOUND)),
             method="last-sync",
-            basis=(*most.basis, "one observer sees nothing after its own last round"),
+            basis=(*most.basis, LAST_ROUND),
             tree=None,
         )
 
@@ -347,9 +348,9 @@ def _shift(mu: float) -> Node:
 
 def _limit(answer: Answer) -> Answer:
     """What Theorem 2's limit gives."""
-    return estimate(answer, "clt", "federated_fdp.theorem2_clt")
+    return estimate(answer, "clt", statement("federated_fdp.theorem2_clt"))
 
 
 def _resting(answer: Answer, theorem: str) -> Answer:
     """With the statement of the paper that it is an instance of."""
-    return replace(answer, basis=(*answer.basis, theorem))
+    return replace(answer, basis=(*answer.basis, statement(theorem)))

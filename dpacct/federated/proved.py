@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpacct.answer import Answer
+from dpacct.citations import MEAN_OF_ROUNDS
 from dpacct.errors import NotCertified
 from dpacct.tree import Node
 from dpacct.vocabulary import Strength
@@ -22,7 +23,6 @@ MOST_TERMS = 600
 """The most terms of one sum: each needs a proof for its number of rounds."""
 _HAIR = Fraction(1, 10**8)
 _LEFT_OUT = 1e-9  # of delta: what may be left out of a sum
-_BASIS = "the mean over the number of rounds that took place, each delta enclosed in balls"
 
 
 @dataclass(frozen=True)
@@ -110,5 +110,5 @@ class Rounds:
             upper=upper,
             strength=Strength.PROVED,
             method="certified",
-            basis=(*answer.basis, _BASIS),
+            basis=(*answer.basis, MEAN_OF_ROUNDS),
         )

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from dpacct.answer import Answer
+from dpacct.citations import Citation
 from dpacct.compose.decision import Decision, cost, decide
 from dpacct.declare.domain import STEPS
 from dpacct.declare.number import shown
@@ -102,7 +103,7 @@ class Rule(ABC):
     """Decides about charges; it keeps none of its own, so that equal accounts are decided once."""
 
     name: ClassVar[str]
-    why: ClassVar[str]
+    why: ClassVar[Citation]
     assumption: ClassVar[Assumption | None] = None
 
     def __init__(self, budget: Budget) -> None:
@@ -173,7 +174,9 @@ class Rule(ABC):
         assert self.budget.epsilon is not None
         return float(self.budget.epsilon)
 
-    def _stated(self, quantity: str, value: float, basis: tuple[str, ...], **more: Any) -> Answer:
+    def _stated(
+        self, quantity: str, value: float, basis: tuple[Citation, ...], **more: Any
+    ) -> Answer:
         return Answer(
             quantity=quantity,
             value=value,

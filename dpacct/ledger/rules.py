@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpacct.answer import Answer
+from dpacct.citations import DECLARED_PLAN, FILTER_RULE, FIXED_IN_ADVANCE, ODOMETER_RULE
 from dpacct.compose.decision import excess
 from dpacct.declare.number import shown
 from dpacct.errors import BudgetExceeded, InvalidArgument, LedgerDamaged, Unsupported
@@ -34,7 +35,7 @@ class Planned(Rule):
     """
 
     name = "planned"
-    why = "the releases are part of a plan declared before the first of them (decision 0008)"
+    why = DECLARED_PLAN
 
     def __init__(self, budget: Budget, plan: Node) -> None:
         super().__init__(budget)
@@ -103,7 +104,7 @@ class Fixed(Rule):
     """Nothing depends on earlier outputs, as the user declares: exact composition decides."""
 
     name = "fixed"
-    why = "composition of releases whose parameters were fixed in advance"
+    why = FIXED_IN_ADVANCE
     assumption = Assumption(
         "no release, nor its parameters, was chosen after looking at earlier outputs",
         source="adaptive=False",
@@ -177,7 +178,7 @@ class Adaptive(Rule):
     """Anything may depend on earlier outputs: a privacy filter decides."""
 
     name = "adaptive"
-    why = "privacy filter over Renyi orders fixed in advance: docs/theory/adaptive.md"
+    why = FILTER_RULE
 
     def __init__(self, budget: Budget, expecting: Node | None = None) -> None:
         super().__init__(budget)
@@ -237,7 +238,7 @@ class Unlimited(Rule):
     """Nothing is refused: what was spent is stated by an odometer, whatever was chosen on the way."""
 
     name = "none"
-    why = "no budget: a privacy odometer bounds what was spent (docs/theory/adaptive.md)"
+    why = ODOMETER_RULE
 
     def holds(self, charges: Charges) -> bool:
         """Always: there is no budget."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from dpacct.citations import DENSITIES
 from dpacct.declare.number import Number, exact, shown
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, failure, listed
@@ -151,4 +152,4 @@ class CustomDensities(Custom, kind="custom-densities"):
 
         source = Densities(_Log(self.p, "p"), _Log(self.q, "q"), self.breaks)
         ways = (source,) if self.symmetric else (source, backwards(source))
-        return Pair(ways, ("the given densities, integrated",))
+        return Pair(ways, (DENSITIES,))

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+from dpacct.citations import worst_pair
 from dpacct.declare.number import exact, shown, text
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 Point: TypeAlias = tuple[float, float]
 Curve: TypeAlias = Callable[[float], float] | Sequence[Point]
 
-_BASIS = "the worst pair that the given {} allows (Dong, Roth, Su 2022, Proposition 2.12)"
 # points at which a function is read; between them the safe side of its convexity is taken
 _POINTS = 1500
 # e^epsilon must be a double, with room to square a ratio
@@ -119,7 +119,7 @@ class CustomProfile(Custom, kind="custom-profile"):
         from dpacct.pld.pair import Pair
 
         epsilons, deltas = zip(*self.points, strict=True)
-        basis = _BASIS.format(self.what)
+        basis = worst_pair(self.what)
         if self.function is None:
             return Pair.of(above_profile(epsilons, deltas), basis)
         # what was computed is rounded
@@ -203,7 +203,7 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
 
         alphas = [alpha for alpha, _ in self.points]
         betas = [min(max(beta, 0.0), 1.0 - alpha) for alpha, beta in self.points]
-        line, basis = knots.through(alphas, betas), _BASIS.format(self.what)
+        line, basis = knots.through(alphas, betas), worst_pair(self.what)
         if self.function is None:
             return Pair.of(knots.of_tradeoff(line, 0.0), basis)
         upper = knots.of_tradeoff(knots.below(alphas, betas), _ROUNDING)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
+from dpacct.citations import BOTH_WAYS, TABLES
 from dpacct.declare.number import Number, exact, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.custom import Custom, listed
@@ -17,8 +18,6 @@ from dpacct.vocabulary import Adjacency
 if TYPE_CHECKING:
     from dpacct.pld.pair import Pair, Stated
 
-_BASIS = "the given tables, outcome by outcome"
-_BOTH_WAYS = "the larger of both directions' profiles, which is one pair"
 _MOST_PROVED = 2000
 _SUM = Fraction(1, 10**9)
 _LEAST = Fraction(1, 10**300)  # less is no double, or not all of its digits
@@ -108,10 +107,10 @@ class CustomTables(Custom, kind="custom-tables"):
 
         p, q = np.array([*map(float, self.p)]), np.array([*map(float, self.q)])
         cut = Cut(knots.table(p, q))
-        tables = Pair((cut, backwards(cut)), (_BASIS,))
+        tables = Pair((cut, backwards(cut)), (TABLES,))
         if adjacency is not Adjacency.REPLACE_ONE:
             return tables
-        either = Pair.of(knots.of_either(p, q), _BASIS, _BOTH_WAYS)
+        either = Pair.of(knots.of_either(p, q), TABLES, BOTH_WAYS)
         return replace(either, below=tables.at)
 
     def fields(self) -> Fields:

@@ -40,9 +40,7 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
         Real("0.05", 10**9, "both", typical=(0.2, 50)), "sigma, in whole units", "S", kw_only=False
     )
     sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", "D", default=1)
-    references = (
-        "Canonne, Kamath, Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020",
-    )
+    references = ("canonne2020discrete",)
 
     def _complaint(self) -> InvalidArgument | None:
         ratio = self.scale / self.sensitivity

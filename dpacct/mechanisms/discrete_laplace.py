@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpacct.citations import DISCRETE_LAPLACE
 from dpacct.declare.domain import Integer, Real
 from dpacct.declare.number import literal
 from dpacct.declare.record import Parameter
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from dpacct.pld.loss import LossDistribution
     from dpacct.pld.pair import Stated
 
-_BASIS = (
-    "discrete Laplace noise at the full shift: among log-concave noises the largest shift is the "
-    "worst (Dong, Roth, Su 2022, Appendix A)"
-)
 SHIFT = Integer(1, 10_000)
 """The sensitivity of a whole number."""
 
@@ -48,11 +45,7 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         kw_only=False,
     )
     sensitivity: Parameter[int] = Parameter(SHIFT, "sensitivity, a whole number", "D", default=1)
-    references = (
-        "Ghosh, Roughgarden, Sundararajan. Universally Utility-Maximizing Privacy Mechanisms. STOC "
-        "2009",
-        "Canonne, Kamath, Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020",
-    )
+    references = ("ghosh2009universally", "canonne2020discrete")
 
     def _complaint(self) -> InvalidArgument | None:
         ratio = self.scale / self.sensitivity
@@ -70,8 +63,8 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         from dpacct.pld.pair import Stated
 
         unit, shift = 1 / self.scale, int(self.sensitivity)
-        near = Stated(_moved, (unit, max(1, shift // 2)), _BASIS, unit)
-        return Stated(_moved, (unit, shift), _BASIS, unit, near)
+        near = Stated(_moved, (unit, max(1, shift // 2)), DISCRETE_LAPLACE, unit)
+        return Stated(_moved, (unit, shift), DISCRETE_LAPLACE, unit, near)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, which the accountant cannot see."""

@@ -34,13 +34,7 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
     sought, between = "eps0", (1e-6, 500.0)
     trust = "one {unit} moves each score by at most the score's sensitivity"
     eps0: Parameter[Fraction] = Parameter(EPS0, "range of one choice's losses", "L", kw_only=False)
-    references = (
-        "McSherry, Talwar. Mechanism Design via Differential Privacy. FOCS 2007",
-        "Dong, Durfee, Rogers. Optimal Differential Privacy Composition for Exponential Mechanisms. "
-        "ICML 2020",
-        "Cesar, Rogers. Bounding, Concentrating, and Truncating: Unifying Privacy Loss Composition "
-        "for Data Analytics. ALT 2021",
-    )
+    references = ("mcsherry2007mechanism", "dong2020optimal", "cesar2021bounding")
 
     def zcdp(self) -> ZCDP:
         """What it also is: (eps0^2/8)-zCDP (Cesar, Rogers 2021), an upper bound."""

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from dpacct.pld.pair import Pair, Scheme, Stated
     from dpacct.tree.node import Leaf
 
-_DWORK_ROTH = "Dwork, Roth. The Algorithmic Foundations of Differential Privacy. 2014. Appendix A"
-_BALLE_WANG = "Balle, Wang. Improving the Gaussian Mechanism for Differential Privacy. ICML 2018"
-_DONG = "Dong, Roth, Su. Gaussian Differential Privacy. J. R. Stat. Soc. B 2022. Corollary 3.3"
-
 
 class _Normal(Mechanism):
     """Normal noise whose precision (1/sigma^2) is a + b * clip_factor^2, a and b exact."""
@@ -107,7 +103,11 @@ class Gaussian(_Normal, kind="gaussian"):
     ways = "sigma | noise_multiplier clip?"
     sought = "sigma"
     trust = "each {unit}'s contribution is clipped ({how})"
-    references = (_DWORK_ROTH, _BALLE_WANG, _DONG)
+    references = (
+        "dwork2014algorithmic, Appendix A",
+        "balle2018improving",
+        "dong2022gaussian, Corollary 3.3",
+    )
 
     def precision(self) -> tuple[Fraction, Fraction]:
         """(a, b) of 1/sigma^2 = a + b * clip_factor^2."""
@@ -202,8 +202,9 @@ def normal_pair(sigma: float) -> Pair:
     Raises `OutsideDomain` where 1/sigma^2 leaves the range of floats; on a sample also where one release
     loses more than any use would bear (below 0.01 it is epsilon 5000), or less than doubles can tell.
     """
+    from dpacct.citations import APART, FIXED_SIZE, GAUSSIAN, POISSON, REALISABLE
     from dpacct.pld.loss import gaussian
-    from dpacct.pld.pair import FIXED_SIZE, POISSON, Pair
+    from dpacct.pld.pair import Pair
     from dpacct.pld.pieces import Cut
 
     if not 1e-100 <= sigma <= 1e100:
@@ -217,12 +218,9 @@ def normal_pair(sigma: float) -> Pair:
 
     return Pair(
         (Cut(gaussian(1.0 / sigma)),),
-        ("Gaussian loss law, closed form",),
-        (POISSON, "add and remove composed apart, the worse reported"),
-        (
-            f"{FIXED_SIZE}, composed exactly (upper)",
-            "the realisable pair ((1-q) N(0) + q N(1), N(0)), composed exactly (lower)",
-        ),
+        (GAUSSIAN,),
+        (POISSON, APART),
+        (FIXED_SIZE, REALISABLE),
         near=lambda: normal_pair(2.0 * sigma),
         limit=lambda scheme, rate: _limit(1.0 / sigma, scheme, rate),
         check=check,

@@ -44,10 +44,7 @@ class Laplace(Mechanism, kind="laplace"):
     ways = "b | noise_multiplier clip?"
     sought = "b"
     trust = "each {unit}'s contribution moves the value by at most the l1 sensitivity"
-    references = (
-        "Dwork, McSherry, Nissim, Smith. Calibrating Noise to Sensitivity in Private Data "
-        "Analysis. TCC 2006",
-    )
+    references = ("dwork2006calibrating",)
 
     def b_under(self, adjacency: Adjacency) -> Fraction:
         """Scale / sensitivity under this adjacency, exactly."""
@@ -105,15 +102,16 @@ class Laplace(Mechanism, kind="laplace"):
 
 def _pair(b: float) -> Pair:
     """Laplace(1, b) against Laplace(0, b). Raises `OutsideDomain` for an absurd b."""
+    from dpacct.citations import FIXED_SIZE, LAPLACE, POISSON
     from dpacct.pld.loss import laplace
-    from dpacct.pld.pair import FIXED_SIZE, POISSON, Pair
+    from dpacct.pld.pair import Pair
     from dpacct.pld.pieces import Cut
 
     if not 1e-100 <= b <= 1e100:
         raise OutsideDomain(f"b must be in [1e-100, 1e100], got {b:g}", argument="b")
     return Pair(
         (Cut(laplace(1.0 / b)),),
-        ("Laplace loss law, closed form",),
+        (LAPLACE,),
         (POISSON,),
         (FIXED_SIZE,),
         near=lambda: _pair(2.0 * b),

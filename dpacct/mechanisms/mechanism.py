@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dpacct.bibliography import reference
+from dpacct.citations import Citation
 from dpacct.declare.number import text
 from dpacct.declare.record import Record
 from dpacct.errors import Unsupported
@@ -64,9 +66,9 @@ class Mechanism(Record, Leaf):
         """What an answer about it takes on trust: nothing, unless a subclass says so."""
         return ()
 
-    def citations(self) -> tuple[str, ...]:
+    def citations(self) -> tuple[Citation, ...]:
         """Where the mechanism comes from."""
-        return self.references
+        return tuple(map(reference, self.references))
 
     def fields(self) -> Fields:
         """The parameters that have a value, as exact text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from dpacct.citations import STEP
 from dpacct.declare.domain import EPSILON, Real
 from dpacct.declare.record import Parameter
 from dpacct.errors import Unsupported
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from dpacct.pld.pair import Stated
     from dpacct.tree.node import Leaf
 
-_KAIROUZ = "Kairouz, Oh, Viswanath. The Composition Theorem for Differential Privacy. ICML 2015"
 
 GUARANTEE = Real(0, typical=(1e-2, 10))
 """A guarantee's epsilon or rho: positive."""
@@ -50,7 +50,7 @@ class PureDP(_Opaque, kind="pure-dp"):
     eps0: Parameter[Fraction] = Parameter(
         GUARANTEE, "epsilon of one release", alias="epsilon", kw_only=False
     )
-    references = (_KAIROUZ,)
+    references = ("kairouz2015composition",)
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """The epsilon that was stated: every adjacency has the same."""
@@ -58,9 +58,9 @@ class PureDP(_Opaque, kind="pure-dp"):
 
     def stated(self, adjacency: Adjacency) -> Stated:
         """Randomised response: log-likelihood ratios of +epsilon and -epsilon."""
-        from dpacct.pld.pair import KAIROUZ, Stated, guarantee
+        from dpacct.pld.pair import Stated, guarantee
 
-        return Stated(guarantee, (self.eps0,), KAIROUZ, self.eps0)
+        return Stated(guarantee, (self.eps0,), STEP, self.eps0)
 
 
 class ApproxDP(_Opaque, kind="approx-dp"):
@@ -76,7 +76,7 @@ class ApproxDP(_Opaque, kind="approx-dp"):
     label = "a mechanism known only by its epsilon and delta"
     eps0: Parameter[Fraction] = Parameter(EPSILON, "epsilon of one release", alias="epsilon")
     delta0: Parameter[Fraction] = Parameter(FAILURE, "delta of one release", alias="delta")
-    references = (_KAIROUZ,)
+    references = ("kairouz2015composition",)
 
     def largest_loss(self, adjacency: Adjacency) -> Fraction:
         """The guarantee's epsilon: beyond it only the failure is left."""
@@ -89,9 +89,9 @@ class ApproxDP(_Opaque, kind="approx-dp"):
 
     def stated(self, adjacency: Adjacency) -> Stated:
         """Randomised response beside two atoms of infinite loss, of mass delta each way."""
-        from dpacct.pld.pair import KAIROUZ, Stated, guarantee
+        from dpacct.pld.pair import Stated, guarantee
 
-        return Stated(guarantee, (self.eps0, self.delta0), KAIROUZ, self.eps0)
+        return Stated(guarantee, (self.eps0, self.delta0), STEP, self.eps0)
 
 
 class ZCDP(_Opaque, kind="zcdp"):
@@ -106,10 +106,7 @@ class ZCDP(_Opaque, kind="zcdp"):
 
     label = "a mechanism known only by its zero-concentrated DP"
     rho: Parameter[Fraction] = Parameter(GUARANTEE, "rho of one release", kw_only=False)
-    references = (
-        "Bun, Steinke. Concentrated Differential Privacy: Simplifications, Extensions, and Lower "
-        "Bounds. TCC 2016",
-    )
+    references = ("bun2016concentrated",)
     has_pairs = False
 
     def pair(self, adjacency: Adjacency) -> NoReturn:

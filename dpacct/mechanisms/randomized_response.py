@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpacct.citations import STEP, TWO_ANSWERS
 from dpacct.declare.domain import Integer
 from dpacct.declare.number import shown
 from dpacct.declare.record import Parameter
@@ -21,17 +22,6 @@ if TYPE_CHECKING:
     from dpacct.pld.loss import LossDistribution
     from dpacct.pld.pair import Stated
 
-_WARNER = (
-    "Warner. Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias. JASA "
-    "1965; k answers: Kairouz, Bonawitz, Ramage. Discrete Distribution Estimation under Local "
-    "Privacy. ICML 2016"
-)
-_LOSSES = "randomised response: the two answers, and all others alike"
-_KAIROUZ = (
-    "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every epsilon-DP step is post-processed randomised "
-    "response"
-)
-
 
 class RandomizedResponse(Mechanism, kind="randomized-response"):
     """One of `k` answers: the true one e^eps0 times as likely as each other one.
@@ -47,7 +37,7 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
     trust = "each {unit} answers once a step, with coins of its own"
     eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one answer", "L", kw_only=False)
     k: Parameter[int] = Parameter(Integer(2, 10**9), "number of possible answers", "K", default=2)
-    references = (_WARNER,)
+    references = ("warner1965randomized", "kairouz2016discrete")
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """The epsilon that was stated: every adjacency has the same."""
@@ -57,7 +47,7 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
         """Two true answers: losses eps0, -eps0, and 0 for every other answer."""
         from dpacct.pld.pair import Stated
 
-        return Stated(_answers, (self.eps0, self.k), _LOSSES, self.eps0)
+        return Stated(_answers, (self.eps0, self.k), TWO_ANSWERS, self.eps0)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """Whose answer it is."""
@@ -110,11 +100,7 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
     sought, between = "eps0", (1e-6, 500.0)
     trust = "each {unit} reports once a step, by a randomizer that is eps0-DP in its value"
     eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one report", "L", kw_only=False)
-    references = (
-        "Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith. What Can We Learn Privately? FOCS "
-        "2008",
-        "Kairouz, Oh, Viswanath. The Composition Theorem for Differential Privacy. ICML 2015",
-    )
+    references = ("kasiviswanathan2008what", "kairouz2015composition")
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """The epsilon that was stated: every adjacency has the same."""
@@ -124,7 +110,7 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
         """Randomised response at eps0."""
         from dpacct.pld.pair import Stated, guarantee
 
-        return Stated(guarantee, (self.eps0,), _KAIROUZ, self.eps0)
+        return Stated(guarantee, (self.eps0,), STEP, self.eps0)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """What it is taken to be."""

@@ -9,6 +9,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpacct.citations import STAIRCASE, STAIRCASE_TWICE
 from dpacct.declare.domain import POSITIVE, SHARE, Real
 from dpacct.declare.number import text
 from dpacct.declare.record import Parameter
@@ -30,14 +31,6 @@ if TYPE_CHECKING:
 
     from dpacct.pld.pair import Stated
 
-_ONE_STEP = (
-    "Geng, Viswanath 2014: staircase noise; its pair at the full shift dominates every smaller one "
-    "(docs/mechanisms.md)"
-)
-_TWO_STEPS = (
-    "Geng, Viswanath 2014: staircase noise moved by two of its steps, which dominates every smaller move "
-    "(docs/mechanisms.md)"
-)
 EPS0 = Real(0, 500, "right", typical=(1e-2, 10))
 """The epsilon of one release, of noise or of one person's answer; beyond 500 nothing is private."""
 
@@ -71,10 +64,7 @@ class Staircase(Mechanism, kind="staircase"):
     clip: Parameter[Fraction | None] = Parameter(
         POSITIVE, "size to which each number is clipped, and the width of a step", "C", default=None
     )
-    references = (
-        "Geng, Viswanath. The Optimal Mechanism in Differential Privacy. ISIT 2014; Geng, Kairouz, "
-        "Oh, Viswanath. The Staircase Mechanism in Differential Privacy. IEEE JSTSP 2015",
-    )
+    references = ("geng2014optimal", "geng2015staircase")
 
     def _complaint(self) -> InvalidArgument | None:
         if self.clip is None or self.eps0 <= 250:  # a move may be two clips
@@ -111,10 +101,10 @@ class Staircase(Mechanism, kind="staircase"):
 
         numbers = (self.eps0,) if self.nu is None else (self.eps0, self.nu)
         if self._steps(adjacency) == 2:
-            near = Stated(moved, numbers, _ONE_STEP, self.eps0)
-            return Stated(moved_twice, numbers, _TWO_STEPS, self.eps0, near)
-        near = Stated(moved_half, numbers, _ONE_STEP, self.eps0)
-        return Stated(moved, numbers, _ONE_STEP, self.eps0, near)
+            near = Stated(moved, numbers, STAIRCASE, self.eps0)
+            return Stated(moved_twice, numbers, STAIRCASE_TWICE, self.eps0, near)
+        near = Stated(moved_half, numbers, STAIRCASE, self.eps0)
+        return Stated(moved, numbers, STAIRCASE, self.eps0, near)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The sensitivity, and that a single number is released."""

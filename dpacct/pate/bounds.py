@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpacct.citations import Citation, statement
 from dpacct.pate.histograms import Histograms, alike
 from dpacct.pate.level import Level
 from dpacct.pate.noise import Noise
@@ -99,9 +100,11 @@ class Bounds:
         return np.concatenate(values)[self._near.which]
 
     @property
-    def theorems(self) -> tuple[str, ...]:
-        """The ids of the theorems that are used."""
-        return tuple(self.noise.tables(np.array([-1.0]), np.array([2.0]), self.level))
+    def theorems(self) -> tuple[Citation, ...]:
+        """The theorems that are used, by their ids."""
+        return tuple(
+            map(statement, self.noise.tables(np.array([-1.0]), np.array([2.0]), self.level))
+        )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.citations import CONVERSION, statement
 from dpacct.declare.domain import DELTA, POSITIVE, Real
 from dpacct.declare.number import Number, ln
 from dpacct.errors import InvalidArgument
@@ -23,7 +24,7 @@ from dpacct.pate.histograms import Histograms
 from dpacct.pate.published import publication
 from dpacct.pate.sensitivity import Steps, smooth_sensitivity
 from dpacct.pate.votes import Votes
-from dpacct.pate.voting_cost import CONVERSION, FIXED
+from dpacct.pate.voting_cost import FIXED
 from dpacct.pld.roots import halved
 from dpacct.vocabulary import Assumption, Side, Strength
 
@@ -108,7 +109,7 @@ def sanitized(
         side=Side.UPPER,
         strength=Strength.BOUND,
         method="smooth-sensitivity",
-        basis=(*bounds.theorems, "papernot2018.theorem23_corrected", CONVERSION),
+        basis=(*bounds.theorems, statement("papernot2018.theorem23_corrected"), CONVERSION),
         assumptions=(
             Assumption(level.sentence, source=f"{aggregator.level} level"),
             FIXED,

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.citations import LABELS, SPREAD, Citation
 from dpacct.declare.number import ln, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.pate.composed import Neighbours, composed, least_renyi, of_epsilon, of_log_delta
 from dpacct.pate.exact import MOST_COMPOSED
 from dpacct.pate.votes import Votes
-from dpacct.pate.voting_cost import EXACT, FIXED, PRIVATE, SPREAD, protected
+from dpacct.pate.voting_cost import FIXED, PRIVATE, protected
 from dpacct.pld.pair import Moments, Pairs
 from dpacct.pld.stack import Together
 from dpacct.tree.combine import know
@@ -92,8 +93,8 @@ class Voted(Leaf, kind="voted"):
         return Pairs(upper, self._basis, lower, math.inf)
 
     @property
-    def _basis(self) -> tuple[str, ...]:
-        return (EXACT,) if self.aggregator.neighbouring.proven else (EXACT, SPREAD)
+    def _basis(self) -> tuple[Citation, ...]:
+        return (LABELS,) if self.aggregator.neighbouring.proven else (LABELS, SPREAD)
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The pairs of all queries together."""
@@ -150,7 +151,7 @@ class Voted(Leaf, kind="voted"):
         """Whose votes may change, and that no query depended on another's label."""
         return (protected(self.aggregator), FIXED)
 
-    def citations(self) -> tuple[str, ...]:
+    def citations(self) -> tuple[Citation, ...]:
         """The sources of the aggregator."""
         return self.aggregator.citations()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.citations import CONVERSION, COUNTS, LABELS, SPREAD, Citation
 from dpacct.declare.domain import DELTA
 from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, ln
@@ -36,13 +37,6 @@ _WORK = 1.2e9  # about what three seconds of quadrature and divergences amount t
 _COMPOSED, _ADDED = 200.0, 600.0  # of a neighbour's class: at a few orders, or at all of them
 _LEAST = 5
 
-CONVERSION = "Canonne, Kamath, Steinke 2020, Proposition 12"
-EXACT = (
-    "probabilities of each label by quadrature, at the votes and at every neighbour"
-    " (docs/theory/voting.md)"
-)
-SPREAD = "above: each label's probability between those of votes for one class (a voter may spread its vote)"
-_DOMINATED = "the noisy counts, which the labels are computed from"
 FIXED = Assumption(
     "the queries were fixed beforehand: none was chosen after seeing another's label"
 )
@@ -135,13 +129,13 @@ def voting_cost(
         lower=None,
         side=Side.UPPER,
         method="data-independent",
-        basis=(*plan.basis, _DOMINATED),
+        basis=(*plan.basis, COUNTS),
         assumptions=(whose,),
         alternatives=(),
     )
     start = replace(plain, tree=None, seconds=0.0, strength=Strength.BOUND)
 
-    def answer(epsilon: float, method: str, *basis: str) -> Answer:
+    def answer(epsilon: float, method: str, *basis: Citation) -> Answer:
         return replace(
             start,
             value=epsilon,
@@ -176,9 +170,9 @@ def voting_cost(
         if result is not None:
             # where bounds stand in for some queries, or all cost the most they can, the bound may be less
             upper = min(result.upper, float(bound))
-            basis = (EXACT,) if level.proven else (EXACT, SPREAD)
+            basis = (LABELS,) if level.proven else (LABELS, SPREAD)
             if result.lower is None:
-                outcome = answer(upper, "exact-rdp", EXACT, *names, CONVERSION, *basis[1:])
+                outcome = answer(upper, "exact-rdp", LABELS, *names, CONVERSION, *basis[1:])
             else:
                 outcome = answer(upper, "exact", *basis)
                 outcome = replace(outcome, lower=min(result.lower, upper), side=Side.TWO_SIDED)

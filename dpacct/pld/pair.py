@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from dpacct.citations import BINS, COIN, FIXED_SIZE, ON_THE_SAMPLE, POISSON, RECORDS, Citation
 from dpacct.errors import OutsideDomain, Unsupported
 from dpacct.vocabulary import Adjacency
 
@@ -36,16 +37,6 @@ from .pieces import Cut, Source
 from .scalar import exp
 from .stable import Floats, TooFine
 
-POISSON = "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair"
-FIXED_SIZE = "Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function"
-BINS = "Chua et al. 2025; Feldman, Shenfeld 2025: a mean of lognormals, over the bin that the unit is in"
-RECORDS = "Ganesh 2024: a mixture of Gaussians, over how many of the user's records are sampled"
-COIN = "joint convexity: one coin for both neighbours, in the open or not"
-_COMPOSED = "the plan on the sample composed as one pair, bounded from both sides"
-KAIROUZ = (
-    "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every (epsilon, delta)-DP step is post-processed "
-    "randomised response"
-)
 # e^-epsilon of a guarantee must be a double
 _LARGEST = 700.0
 _LEAST_SIGMA = 0.1  # of units in bins: the law of less takes more than seconds
@@ -71,7 +62,7 @@ class Pairs:
     """
 
     upper: Ways
-    basis: tuple[str, ...]
+    basis: tuple[Citation, ...]
     lower: Ways | None = None
     limit: float | None = None
 
@@ -124,7 +115,7 @@ class Stated:
 
     formula: Callable[..., LossDistribution]
     numbers: tuple[Fraction | int, ...]
-    basis: str = ""
+    basis: Citation | None = None
     unit: Fraction | None = None
     near: Stated | None = None
     below: Stated | None = None
@@ -136,9 +127,8 @@ class Stated:
 
     def pair(self) -> Pair:
         """One that is its own mirror image, and realised, in floats."""
-        return Pair(
-            (Cut(self.of()),), (self.basis,), near=None if self.near is None else self.near.pair
-        )
+        basis = () if self.basis is None else (self.basis,)
+        return Pair((Cut(self.of()),), basis, near=None if self.near is None else self.near.pair)
 
 
 @dataclass(frozen=True)
@@ -152,16 +142,16 @@ class Pair:
     """
 
     ways: Ways
-    basis: tuple[str, ...]
-    poisson_basis: tuple[str, ...] | None = None
-    fixed_basis: tuple[str, ...] | None = None
+    basis: tuple[Citation, ...]
+    poisson_basis: tuple[Citation, ...] | None = None
+    fixed_basis: tuple[Citation, ...] | None = None
     near: Callable[[], Pair] | None = None
     below: Callable[[float], Ways] | None = None
     limit: Callable[[Scheme, float], float | None] | None = None
     check: Callable[[], None] | None = None
 
     @classmethod
-    def of(cls, loss: LossDistribution, *basis: str) -> Pair:
+    def of(cls, loss: LossDistribution, *basis: Citation) -> Pair:
         """A pair that is its own mirror image."""
         return cls((Cut(loss),), basis)
 
@@ -177,7 +167,7 @@ class Pair:
         nothing = cls.of(LossDistribution.of_outcomes([0.0], [1.0]))
         return cls(
             composed([(pairs.upper, n) for pairs, n in parts]),
-            (*basis, _COMPOSED),
+            (*basis, ON_THE_SAMPLE),
             near=lambda: nothing,
             below=below,
             limit=lambda scheme, rate: math.inf,
@@ -221,7 +211,7 @@ class Pair:
             lower = tuple(thinned(source, rate) for source in self.below(1.0))
         upper = tuple(thinned(source, rate) for source in self.ways)
         whole = all(source.distribution is not None for source in upper)
-        basis = tuple(line for line in self.basis if not (whole and line == _COMPOSED))
+        basis = tuple(line for line in self.basis if not (whole and line == ON_THE_SAMPLE))
         return Pairs(upper, (*basis, COIN), lower, math.inf)
 
     def by_records(self, records: int, rate: float) -> Pairs:

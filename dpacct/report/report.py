@@ -201,6 +201,7 @@ class Report:
             "not_covered": list(uncovered(self.answer, self.about)),
             "sources": [
                 {
+                    "id": cited.citation.id,
                     "citation": cited.citation,
                     "use": cited.use,
                     "theorems": list(cited.theorems),
@@ -228,9 +229,10 @@ class Report:
 
     def to_bibtex(self) -> str:
         """The works that the report cites."""
-        from dpacct.report.sources import bibliography, works
+        from dpacct.bibliography import bibtex
+        from dpacct.report.sources import works
 
-        return bibliography(works(self.sources)) + "\n"
+        return bibtex(works(self.sources)) + "\n"
 
 
 def must_declare(plan: Node) -> None:

@@ -36,11 +36,7 @@ class BallsInBins(Sampler, kind="balls-in-bins"):
         Integer(1, 1_000_000), "passes over the same bins", default=1
     )
     fixed_adjacency = Adjacency.ADD_REMOVE
-    references = (
-        "Chua, Ghazi, Harrison, Kamath, Kumar, Leeman, Manurangsi, Sinha, Zhang. Balls-and-Bins Sampling "
-        "for DP-SGD. AISTATS 2025",
-        "Feldman, Shenfeld. Privacy amplification by random allocation. 2025",
-    )
+    references = ("chua2025balls", "feldman2025privacy")
     drawing = "each unit is put into one of the bins, uniformly and independently of all others"
 
     @property

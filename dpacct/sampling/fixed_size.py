@@ -32,9 +32,7 @@ class WithoutReplacement(Sampler, kind="without-replacement"):
     drawn = "each on a random {rate} of the {unit}s, of fixed size"
     trust = "every step draws a fresh random subset of fixed size (one shuffled epoch is not that)"
     fixed_adjacency = Adjacency.REPLACE_ONE
-    references = (
-        "Dong, Roth, Su. Gaussian Differential Privacy. J. R. Stat. Soc. B 2022. Theorem 4.2",
-    )
+    references = ("dong2022gaussian, Theorem 4.2",)
     drawing = "each sample is a uniformly random subset of the stated share, drawn afresh"
 
     def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:

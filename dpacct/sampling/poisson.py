@@ -31,10 +31,7 @@ class Poisson(Sampler, kind="poisson"):
     rate: Parameter[Fraction] = Parameter(
         RATE, "probability that a unit is in a step", "Q", kw_only=False
     )
-    references = (
-        "Zhu, Dong, Wang. Optimal Accounting of Differential Privacy via Characteristic Function. "
-        "AISTATS 2022",
-    )
+    references = ("zhu2022optimal",)
     drawn = "each {unit} in a step with probability {rate}"
     trust = "batches are drawn by coin (Opacus: poisson_sampling=True; shuffle=True is not that)"
     drawing = "each unit is sampled independently, with the stated rate, afresh at each release"

@@ -34,10 +34,7 @@ class RecordsPerUser(Sampler, kind="records-per-user"):
         Real(0, 1), "probability that a record is in a step", "Q", kw_only=False
     )
     fixed_adjacency = Adjacency.ADD_REMOVE
-    references = (
-        "Ganesh. Tight Group-Level DP Guarantees for DP-SGD with Sampling via Mixture of Gaussians "
-        "Mechanisms. 2024",
-    )
+    references = ("ganesh2024tight",)
     drawing = "each record is sampled independently, with the stated rate, afresh at each release"
 
     def within(self, outer: Sampler) -> None:

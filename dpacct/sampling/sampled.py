@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dpacct.bibliography import reference
+from dpacct.citations import Citation
 from dpacct.declare.number import literal, shown, text
 from dpacct.declare.record import Record
 from dpacct.declare.words import SAMPLING
@@ -213,9 +215,9 @@ class SampledRelease(OnSample, Leaf):
         drawn = Assumption(self.sampler.drawing, id="sampling")
         return (*self.node.assumptions(adjacency), drawn)
 
-    def citations(self) -> tuple[str, ...]:
+    def citations(self) -> tuple[Citation, ...]:
         """The mechanism's, and the amplification's."""
-        return (*self.node.citations(), *self.sampler.references)
+        return (*self.node.citations(), *map(reference, self.sampler.references))
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,9 +253,9 @@ class NestedRelease(OnSample, Leaf):
         )
         return (*self.node.assumptions(adjacency), drawn)
 
-    def citations(self) -> tuple[str, ...]:
+    def citations(self) -> tuple[Citation, ...]:
         """The plan's, and the amplification's."""
-        return (*self.node.citations(), *self.sampler.references)
+        return (*self.node.citations(), *map(reference, self.sampler.references))
 
 
 def on_one_sample(sampler: Sampler, node: Node) -> NestedRelease:

@@ -7,19 +7,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
+from dpacct.citations import (
+    BENNETT,
+    BLANKET,
+    CLONES,
+    ERLINGSSON,
+    FELDMAN_2020,
+    FELDMAN_2022,
+    FEWER_CLONES,
+    GIRGIS,
+    HOEFFDING,
+    UNAMPLIFIED,
+    Citation,
+)
 from dpacct.pld import conversions
 from dpacct.pld.roots import crossing, halved
 
 from . import hidden, published
 from .letters import Letters, mixture
-from .pair import BLANKET, GENERIC
 
 BLOCKS = 1000
 MANY_BLOCKS = 4800
 _SAFE = 1.0 + 1e-12
 _TINY = -745.0
-_GIRGIS = "Girgis et al. 2021, simplified bound, with its condition; Canonne, Kamath, Steinke 2020"
-_BALLE = "Balle, Bell, Gascon, Nissim 2019"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +41,7 @@ class Bound:
     """
 
     name: str
-    basis: str
+    basis: Citation
     eps0: float
     of_epsilon: Callable[[float], float]
     stated: Callable[[float], float] | None = None
@@ -55,10 +65,10 @@ class Bound:
 def numeric(letters: Letters, *, upper: bool) -> Bound:
     """The pair of these letters, counted: an upper bound, or (a realised one, not `upper`) a lower one."""
     mixed = mixture(letters, upper, MANY_BLOCKS if letters.other > 0.0 else BLOCKS)
-    name, basis = "feldman2022.clones", GENERIC
+    name, basis = "feldman2022.clones", CLONES
     if letters.clones:
         name = "feldman2020.clones"
-        basis = "Feldman, McMillan, Talwar 2020: a response among Bin(n-1, e^-eps0) fair coins"
+        basis = FEWER_CLONES
     elif letters.answers:
         name, basis = "balle2019.blanket", BLANKET
     read = lru_cache(8)(partial(hidden.log_delta, mixed, upper=upper))
@@ -77,11 +87,10 @@ def local(eps0: float) -> Bound:
         kept = -math.expm1(log_target) - math.exp(log_target - eps0)
         return max(0.0, eps0 + math.log(kept)) * _SAFE if kept > 0.0 else 0.0
 
-    basis = "no amplification: each message is eps0-DP by itself"
-    return Bound("local", basis, eps0, log_delta, epsilon)
+    return Bound("local", UNAMPLIFIED, eps0, log_delta, epsilon)
 
 
-def _of_delta(name: str, basis: str, at: Callable[[float], float], eps0: float) -> Bound:
+def _of_delta(name: str, basis: Citation, at: Callable[[float], float], eps0: float) -> Bound:
     """From a formula for delta at an epsilon in (0, eps0), falling in epsilon."""
 
     def log_delta(epsilon: float) -> float:
@@ -91,7 +100,9 @@ def _of_delta(name: str, basis: str, at: Callable[[float], float], eps0: float) 
     return Bound(name, basis, eps0, log_delta)
 
 
-def _of_epsilon(name: str, basis: str, at: Callable[[float], float | None], eps0: float) -> Bound:
+def _of_epsilon(
+    name: str, basis: Citation, at: Callable[[float], float | None], eps0: float
+) -> Bound:
     """From a formula for epsilon at a delta, None outside its domain; without it eps0 holds."""
 
     def epsilon(log_target: float) -> float:
@@ -150,12 +161,12 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
         return published.hoeffding(eps0, epsilon, clients)
 
     for name, basis, at in (
-        ("feldman2022.closed", "Feldman, McMillan, Talwar 2022, closed form", feldman2022),
-        ("feldman2020.theorem3_1", "Feldman, McMillan, Talwar 2020, Theorem 3.1", feldman2020),
-        ("girgis2021.upper", _GIRGIS, girgis),
-        ("erlingsson2019.closed", "Erlingsson et al. 2019, closed form", erlingsson),
+        ("feldman2022.closed", FELDMAN_2022, feldman2022),
+        ("feldman2020.theorem3_1", FELDMAN_2020, feldman2020),
+        ("girgis2021.upper", GIRGIS, girgis),
+        ("erlingsson2019.closed", ERLINGSSON, erlingsson),
     ):
         yield _of_epsilon(name, basis, at, eps0)
     if eps0 <= 20.0:
-        yield _of_delta("balle2019.bennett", f"{_BALLE}, Bennett", bennett, eps0)
-        yield _of_delta("balle2019.hoeffding", f"{_BALLE}, Hoeffding", hoeffding, eps0)
+        yield _of_delta("balle2019.bennett", BENNETT, bennett, eps0)
+        yield _of_delta("balle2019.hoeffding", HOEFFDING, hoeffding, eps0)

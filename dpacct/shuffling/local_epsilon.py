@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from dpacct.answer import Answer
+from dpacct.citations import BLANKET, CLONES, COUNTED
 from dpacct.declare.domain import DELTA, EPSILON, Integer
 from dpacct.declare.number import Number, ln
 from dpacct.errors import Unreachable
@@ -16,8 +17,8 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 
 from . import bounds
 from .letters import Letters
-from .pair import BLANKET, GENERIC, ShuffleSource
-from .questions import COUNTED, inputs_of
+from .pair import ShuffleSource
+from .questions import inputs_of
 from .shuffle import Shuffle
 
 _MOST = 500.0
@@ -76,7 +77,7 @@ def largest_eps0(
         message = f"no eps0 above {_LEAST:g} is known to meet epsilon {float(target):g} at delta "
         raise Unreachable(f"{message}{float(failure):g}", argument="epsilon")
     best = Shuffle(eps0=result, clients=clients, k=k, rate=rate)
-    method, basis = ("balle2019.blanket", BLANKET) if k else ("feldman2022.clones", GENERIC)
+    method, basis = ("balle2019.blanket", BLANKET) if k else ("feldman2022.clones", CLONES)
     if times == 1 and inputs_of(best) is not None:
         method, basis = "count", COUNTED
     return Answer(

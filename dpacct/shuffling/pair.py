@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from dpacct.citations import Citation
 from dpacct.errors import Unsupported
 from dpacct.pld.binomial import HALF, LOG_CUT, reach
 from dpacct.pld.derived import backwards, sampled
@@ -20,16 +21,6 @@ from .count import Count
 from .hidden import loss, outcomes
 from .leftover import leftover
 from .letters import Letters, Mixture, mixture
-
-GENERIC = (
-    "Feldman, McMillan, Talwar 2022: a response among Bin(n-1, 2/(e^eps0+1)) fair coins "
-    "(docs/theory/shuffling.md)"
-)
-BLANKET = (
-    "privacy blanket (Balle, Bell, Gascon, Nissim 2019) of randomised response, its telling answers "
-    "counted exactly (docs/theory/shuffling.md)"
-)
-REALISED = "below: shuffled randomised response, the others' answers fixed"
 
 # outcomes that are looked at, about, and losses of a table: at most
 _POINTS, _NODES = 1 << 21, 1 << 16
@@ -46,7 +37,11 @@ class ShufflePair(Pair):
 
     @classmethod
     def of_letters(
-        cls, letters: Letters, least: Letters | None, count: Count | None, basis: tuple[str, ...]
+        cls,
+        letters: Letters,
+        least: Letters | None,
+        count: Count | None,
+        basis: tuple[Citation, ...],
     ) -> ShufflePair:
         """Every client's message is in the shuffle, or is by its own coin."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.answer import Answer
+from dpacct.citations import ALONE, COUNTED, GIRGIS_ROUNDS, NOT_COUNTED_ON, REALISED, Citation
 from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import Number, ln
 from dpacct.mechanisms.randomized_response import LocalRandomizer
@@ -23,21 +24,13 @@ from .bounds import Bound
 from .count import Count
 from .inputs import BUDGET, Inputs
 from .letters import Letters
-from .pair import REALISED
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from .shuffle import Shuffle
 
-COUNTED = (
-    "the count of ones at the worst of all inputs of the others, both directions "
-    "(docs/theory/shuffling.md)"
-)
 _PROFILE_BUDGET = BUDGET // 20  # of each epsilon, where many are asked
-_MISSED = "no bound is below the randomiser's own eps0: shuffling is not counted on"
-_ALONE = "no amplification: the messages of one client, composed"
-_GIRGIS = "Girgis et al. 2021, simplified bound, composed; Canonne, Kamath, Steinke 2020"
 
 
 @lru_cache(maxsize=8)  # an answer is printed beside all its bounds
@@ -112,7 +105,7 @@ class Question:
         return value > self.by(bounds.local(float(self.shuffle.eps0)))
 
     def answer(
-        self, bound: Bound, value: float, lower: float | None, started: float, *basis: str
+        self, bound: Bound, value: float, lower: float | None, started: float, *basis: Citation
     ) -> Answer:
         """The value in words; without a lower end it is an upper bound."""
         log_value = None
@@ -154,14 +147,16 @@ def sharper(
     if method in named:
         value, chosen = question.by(named[method]), named[method]
         if method != "local" and question.useless(value):
-            return question.answer(chosen, question.by(named["local"]), None, started, _MISSED)
+            return question.answer(
+                chosen, question.by(named["local"]), None, started, NOT_COUNTED_ON
+            )
         return question.answer(chosen, value, None, started)
     if method != "auto":
         return None
     values = {name: question.by(bound) for name, bound in named.items()}
     best = min(values, key=values.__getitem__)
     lower = max(map(question.by, lower_bounds(shuffle)))
-    basis = (_MISSED, REALISED) if best == "local" else (REALISED,)
+    basis = (NOT_COUNTED_ON, REALISED) if best == "local" else (REALISED,)
     return question.answer(named[best], values[best], lower, started, *basis)
 
 
@@ -215,7 +210,7 @@ def over_rounds(shuffle: Shuffle, rounds: int, **asked: Fraction) -> list[Answer
         side=Side.UPPER,
         strength=Strength.weakest((composed.strength, Strength.BOUND)),
         method="local",
-        basis=(_ALONE, *composed.basis),
+        basis=(ALONE, *composed.basis),
         assumptions=node.assumptions(Adjacency.REPLACE_ONE),
         adjacency=Adjacency.REPLACE_ONE,
         unit=node.unit,
@@ -229,5 +224,7 @@ def over_rounds(shuffle: Shuffle, rounds: int, **asked: Fraction) -> list[Answer
     if value is None:
         return [start]
     upper, seconds = value * (1.0 + 1e-12), time.perf_counter() - started
-    girgis = replace(start, value=upper, upper=upper, method="girgis2021.upper", basis=(_GIRGIS,))
+    girgis = replace(
+        start, value=upper, upper=upper, method="girgis2021.upper", basis=(GIRGIS_ROUNDS,)
+    )
     return [start, replace(girgis, strength=Strength.BOUND, seconds=seconds)]

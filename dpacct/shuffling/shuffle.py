@@ -54,11 +54,7 @@ class Shuffle(Mechanism, kind="shuffle"):
     )
     in_files = False
     facts = Facts(fixed=Adjacency.REPLACE_ONE, unit=Unit.CLIENT)
-    references = (
-        "Feldman, McMillan, Talwar. Stronger Privacy Amplification by Shuffling for Renyi and "
-        "Approximate Differential Privacy. SODA 2023",
-        "Balle, Bell, Gascon, Nissim. The Privacy Blanket of the Shuffle Model. CRYPTO 2019",
-    )
+    references = ("feldman2022", "balle2019")
 
     @staticmethod
     def of(randomizer: Mechanism, *, clients: Number, rate: Number = 1) -> Shuffle:
@@ -82,16 +78,18 @@ class Shuffle(Mechanism, kind="shuffle"):
 
     def pair(self, adjacency: Adjacency) -> ShufflePair:
         """The pair of the reduction, and what randomised response realises."""
+        from dpacct.citations import BLANKET, CLONES, REALISED
+
         from .count import Count
         from .letters import Letters
-        from .pair import BLANKET, GENERIC, REALISED, ShufflePair
+        from .pair import ShufflePair
 
         n, eps0, rate = int(self.clients), float(self.eps0), float(self.rate)
         answers = int(self.k or 0)
         letters = Letters(n, eps0, answers, rate)
         least = None if answers == 2 else Letters(n, eps0, answers, rate, realised=True)
         count = Count(n, eps0, rate) if answers == 2 else None
-        basis = (BLANKET if answers else GENERIC, REALISED)
+        basis = (BLANKET if answers else CLONES, REALISED)
         return ShufflePair.of_letters(letters, least, count, basis)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, overload
 
 from dpacct.answer.ask import EFFORT
+from dpacct.citations import Citation
 from dpacct.declare.notebook import card
 from dpacct.declare.number import Number
 from dpacct.errors import InvalidArgument, Unsupported
@@ -140,7 +141,7 @@ class Node(ABC):
         results = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]
         return tuple(dict.fromkeys(assumption for some in results for assumption in some))
 
-    def citations(self) -> tuple[str, ...]:
+    def citations(self) -> tuple[Citation, ...]:
         """Where the plan's mechanisms and samplers come from."""
         results = [leaf.citations() for leaf, _ in self.releases()]
         return tuple(dict.fromkeys(citation for some in results for citation in some))

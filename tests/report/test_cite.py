@@ -9,10 +9,13 @@ import pytest
 import yaml
 
 import dpacct as dp
+from dpacct import citations
+from dpacct.bibliography import bibtex, itself, latex, reference, works
+from dpacct.citations import CONVERSION, Citation, by_id
 from dpacct.compose.routes import OFFERED, ROUTES
 from dpacct.errors import Unsupported
 from dpacct.papers.registry import get, ids, papers
-from dpacct.report.sources import all_works, bibliography, find, itself, latex, of_paper, source
+from dpacct.report.sources import of_paper, source, works_of
 from tests.cli.runner import run
 from tests.report.plans import EXAMPLE, OPAQUE, example
 from tests.structure.project import ROOT
@@ -61,16 +64,32 @@ def test_every_theorem_and_paper_can_be_cited() -> None:
 
 
 def test_keys_are_unique_and_titles_known() -> None:
-    works = [*all_works(), *map(of_paper, papers().values()), itself()]
-    keys = [work.key for work in dict.fromkeys(works)]
+    every = [*works().values(), *map(of_paper, papers().values()), itself()]
+    keys = [work.key for work in dict.fromkeys(every)]
     assert len(keys) == len(set(keys))
-    for work in all_works():
-        assert work in find(f"{work.families}. {work.title}. {work.venue} {work.year}")
+    assert [*works()] == sorted(works())
+    for key, work in works().items():
+        assert works_of(reference(key)) == (work,)
         assert work.paper in ("", *papers())
 
 
+def test_every_citation_has_an_id_and_its_works() -> None:
+    """Each once; one that names a year says of which works, and its id can be cited."""
+    named = [name for name, value in vars(citations).items() if isinstance(value, Citation)]
+    assert len(by_id()) == len(named) > 70 and len({*by_id().values()}) == len(named)
+    for name, citation in by_id().items():
+        paper, _, rest = name.partition(".")
+        assert (paper == "dpacct" and rest) or paper in works() or paper in papers(), name
+        dated = re.search(r"\b(19|20)\d\d\b", citation)
+        assert bool(works_of(citation)) or not dated, name
+        if citation.link:
+            assert citation.link in citation and (ROOT / citation.link).is_file()
+    done = run("cite", *by_id(), "--json")
+    assert done.code == 0 and {each["id"] for each in done.json["used"]} == {*by_id()}
+
+
 def test_no_basis_and_no_citation_is_lost() -> None:
-    """Whatever names a year is recognised as a work, over mechanisms, samplers and methods."""
+    """Each has an id that can be cited, over mechanisms, samplers and methods."""
     step = dp.Gaussian(sigma=2)
     plans = [
         *(
@@ -87,23 +106,29 @@ def test_no_basis_and_no_citation_is_lost() -> None:
     for plan in plans:
         for method in ROUTES:
             try:
-                results |= set(plan.epsilon(delta="1e-6", method=method).basis)
+                answer = plan.epsilon(delta="1e-6", method=method)
+                assert answer.to_dict()["basis_ids"] == [cited.id for cited in answer.basis]
+                results |= set(answer.basis)
             except (Unsupported, dp.NotCertified):
                 continue
     results |= set(dp.Risk(step).true_positive_rate(0.1).basis)
     assert len(results) > 20
-    dated = [citation for citation in results if re.search(r"\b(19|20)\d\d\b", citation)]
-    assert not [citation for citation in dated if not find(citation)]
+    for citation in results:
+        work = works().get(citation.id.partition(".")[0])
+        assert citation.id in (*by_id(), *ids()) or (work and citation.startswith(work.line()))
+        assert works_of(citation) or not re.search(r"\b(19|20)\d\d\b", citation)
 
 
 def test_the_registrys_word_is_told() -> None:
-    result = source("Canonne, Kamath, Steinke 2020, Proposition 12", "epsilon")
+    result = source(CONVERSION, "epsilon")
     assert result.theorems == ("canonne2020.proposition12",)
     statement = get("canonne2020.proposition12")
     assert result.status == f"{statement.id}: {statement.verdict}, {statement.evidence}"
     assert "canonne2020.proposition12" in {t for s in example().sources for t in s.theorems}
-    assert source("a thought of nobody, 2020", "x").works == ()
-    (other,) = source("Doe, Roe. On Something New in Noise. PODS 2031, Theorem 2", "x").works
+    assert source(Citation("a thought of nobody, 2020"), "x").works == ()
+    (other,) = source(
+        Citation("Doe, Roe. On Something New in Noise. PODS 2031, Theorem 2"), "x"
+    ).works
     assert (other.key, other.year, other.venue) == ("doe2031", 2031, "PODS")
     assert (other.authors, other.title) == (("Doe", "Roe"), "On Something New in Noise")
     assert OPAQUE.citations()
@@ -147,5 +172,5 @@ def test_letters_beyond_ascii() -> None:
     """They stay as they are: every engine of today reads UTF-8."""
     assert latex("Clément Erdős İnci Søren Łukasz") == "Clément Erdős İnci Søren Łukasz"
     assert latex("a~b^c_d & 5 %") == r"a\textasciitilde{}b\textasciicircum{}c\_d \& 5 \%"
-    title = read(bibliography(all_works()))["mironov2017renyi"]["title"]
+    title = read(bibtex(works().values()))["mironov2017renyi"]["title"]
     assert title == "{Rényi Differential Privacy}"

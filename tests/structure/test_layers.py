@@ -14,8 +14,8 @@ import pytest
 
 from tests.structure.project import ROOT, modules, relative
 
-FOUNDATION = {"vocabulary", "errors", "declare", "answer", "tree"}
-LOSS = {"vocabulary", "errors", "declare", "pld"}
+FOUNDATION = {"vocabulary", "errors", "declare", "citations", "bibliography", "answer", "tree"}
+LOSS = {"vocabulary", "errors", "declare", "citations", "pld"}
 STATED = FOUNDATION | LOSS
 MECHANISMS = STATED | {"mechanisms"}
 SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}

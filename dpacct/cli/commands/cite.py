@@ -19,7 +19,7 @@ _SUFFIXES = (".toml", ".json")
 
 
 class Cite(Command):
-    """Print BibTeX for a plan in a file, theorems and papers of the registry, or methods.
+    """Print BibTeX for a plan in a file, what an answer stands on (its basis_ids), papers, or methods.
 
     A plan cites its mechanisms, and what the strongest answer about it stands on. The software itself
     is always the last entry; without arguments it is the only one.
@@ -28,7 +28,7 @@ class Cite(Command):
     words: Parameter[tuple[str, ...]] = Several(
         Text(),
         "what to cite",
-        "[PLAN | THEOREM | PAPER | METHOD ...]",
+        "[PLAN | ID | PAPER | METHOD ...]",
         default=(),
         kw_only=False,
     )
@@ -41,13 +41,14 @@ class Cite(Command):
 
     def answer(self) -> Result:
         """Find the sources."""
-        from dpacct.report.sources import bibliography, entry, itself, merged, works
+        from dpacct.bibliography import bibtex, entry, itself
+        from dpacct.report.sources import merged, works
 
         sources = merged(source for word in self.words for source in _sources(word))
         cited = sorted(works(sources), key=lambda work: work.key)
         # BibTeX skips what stands outside of entries, so what is known of a theorem can stand there.
         remarks = [f"% {source.status}" for source in sources if source.theorems]
-        text = "\n".join([*remarks, *([""] if remarks else []), bibliography(cited)])
+        text = "\n".join([*remarks, *([""] if remarks else []), bibtex(cited)])
         if self.output is not None:
             write_file(f"{text}\n".encode(), self.output)
 
@@ -65,6 +66,7 @@ class Cite(Command):
             ]
             used = [
                 {
+                    "id": s.citation.id,
                     "citation": s.citation,
                     "use": s.use,
                     "theorems": list(s.theorems),
@@ -83,24 +85,31 @@ class Cite(Command):
 
 def _sources(word: str) -> list[Source]:
     """What one argument cites."""
+    from dpacct.bibliography import reference
+    from dpacct.bibliography import works as bibliography
+    from dpacct.citations import Citation, by_id
     from dpacct.compose.routes import OFFERED
     from dpacct.papers.registry import UnknownName, ids, named, papers
-    from dpacct.report.sources import Source, of_answer, of_paper, of_theorem
+    from dpacct.report.sources import of_answer, of_paper, of_theorem, source
 
     if word == "-" or word.lower().endswith(_SUFFIXES):
         return _plan(word)
+    if word in by_id():
+        return [source(by_id()[word], "the statement")]
     if word in ids():
         return of_theorem(word, "the theorem")
     if word in OFFERED:
         return of_answer(_example(word), f"method {word}")
+    if word in bibliography():
+        return [source(reference(word), "the work")]
     try:
         work = of_paper(named(word))
-        return [Source(work.line(), "the paper", (work,), (), "")]
+        return [source(Citation(work.line(), work.key, works=(work.paper,)), "the paper")]
     except UnknownName as unknown:
         if len(unknown.candidates) > 1:
             raise
-    citable = [*OFFERED, *papers(), *ids()]
-    message = "cite takes a plan file (.toml, .json), a theorem's id, a paper's key or a method;"
+    citable = [*OFFERED, *papers(), *ids(), *by_id(), *bibliography()]
+    message = "cite takes a plan file (.toml, .json), an id that an answer stands on, a paper or a method;"
     raise Usage(f"{message} got {shown(word)}" + did_you_mean(word, citable), argument="WORDS")
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.answer.ask import Delta, Epsilon, Question, ask
+from dpacct.citations import UNSPANNED
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.cli.question import DETAILS, QUIET
@@ -153,7 +154,7 @@ def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, l
     except NotCertified:
         # hundreds of nats beside rare clones are more than the lattice spans: the other bounds hold
         answer = min(others, key=lambda a: a.value)
-        answer = replace(answer, basis=(*answer.basis, "no lattice spans this composition"))
+        answer = replace(answer, basis=(*answer.basis, UNSPANNED))
         return answer, [other for other in others if other.method != answer.method]
     best = min([answer, *others], key=lambda a: a.value if a is not answer else float(a))
     if best is not answer and best.value < float(answer):

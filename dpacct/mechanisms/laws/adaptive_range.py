@@ -26,6 +26,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from dpacct.citations import ADAPTIVE_RANGE, BLOCKS
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.pair import Pair, Pairs
 from dpacct.pld.pieces import Cut
@@ -34,13 +35,6 @@ from dpacct.pld.stable import Floats
 from .bounded_range import bounded_range_pair, log_worst_moment, two_points, worst_place
 from .knots import above_profile
 
-_BASIS = (
-    "Dong, Durfee, Rogers 2020: steps of bounded range chosen adaptively, by the recursion on a "
-    "lattice (above by chords, below by what is chosen on it)"
-)
-_IN_BLOCKS = (
-    "blocks of such steps composed, each with its largest profile; below, one step repeated"
-)
 LONGEST = 512
 """Steps of one block; a longer sequence is blocks of about this many."""
 _LARGEST = 600.0  # a block's largest loss: its odds must be doubles
@@ -238,7 +232,7 @@ def _block(eta: float, steps: int) -> Pairs:
         upper = Pair.of(above_profile(x.tolist(), deltas.tolist())).ways
     first, *others = _below(eta, steps, steps)
     best = BestStrategy(first.losses, first.log_q, eta=eta, steps=steps)
-    return Pairs(upper, (_BASIS,), (Cut(best), *map(Cut, others)))
+    return Pairs(upper, (ADAPTIVE_RANGE,), (Cut(best), *map(Cut, others)))
 
 
 def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
@@ -260,5 +254,5 @@ def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
             law = Cut(whole.of, contour=False)
             lower = tuple(map(Cut, _below(eta, steps, count)))
             limit = _block(eta, steps).clt_mu_squared
-            results.append((Pairs((law,), (_BASIS, _IN_BLOCKS), lower, limit), times))
+            results.append((Pairs((law,), (ADAPTIVE_RANGE, BLOCKS), lower, limit), times))
     return tuple(results)

@@ -18,16 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from dpacct.citations import BOUNDED_RANGE, FIXED_SIZE, POISSON
 from dpacct.pld.loss import LossDistribution, between
-from dpacct.pld.pair import FIXED_SIZE, POISSON, Pair, Ways, guarantee
+from dpacct.pld.pair import Pair, Ways, guarantee
 from dpacct.pld.pieces import Cut
 from dpacct.pld.scalar import expm1, log
 from dpacct.pld.stable import Floats
 
-_BASIS = (
-    "Dong, Durfee, Rogers 2020: losses of a bounded-range step; the two-point pairs' largest "
-    "profile is one pair (upper), a two-point pair repeated (lower)"
-)
 # places of the two-point pair tried for the lower end, as shares of eta; half is best for many steps
 _PLACES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.995, 0.9995)
 
@@ -91,8 +88,8 @@ def bounded_range_pair(eta: float) -> Pair:
 
     return Pair(
         (Cut(bounded_range_loss(eta)),),
-        (_BASIS,),
-        (_BASIS, POISSON),
-        (_BASIS, FIXED_SIZE),
+        (BOUNDED_RANGE,),
+        (BOUNDED_RANGE, POISSON),
+        (BOUNDED_RANGE, FIXED_SIZE),
         below=below,
     )

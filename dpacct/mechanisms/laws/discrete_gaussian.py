@@ -38,19 +38,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpacct.citations import DISCRETE_GAUSSIAN, WIDE_DISCRETE_GAUSSIAN
 from dpacct.errors import OutsideDomain
 from dpacct.mechanisms.gaussian import normal_pair
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.pair import Pair, Scheme
 
-_SUMMED = (
-    "discrete Gaussian loss law, summed; among log-concave noises the largest shift is the worst "
-    "(Dong, Roth, Su 2022, Appendix A)"
-)
-_BETWEEN = (
-    "discrete Gaussian noise of scale s: a post-processing of continuous Gaussian noise of variance s^2 - 4, "
-    "of which that of variance s^2 + 4 is one (Poisson summation)"
-)
 # scales up to which noise is summed: e^{-5000}, below any delta that a question may name
 _FAR = 100.0
 WIDEST = 2000.0
@@ -75,7 +68,7 @@ def summed(scale: float, shift: int) -> Pair:
         raise OutsideDomain(message, argument="scale")
     square = (shift / scale) ** 2
     return replace(
-        Pair.of(_law(scale, shift), _SUMMED),
+        Pair.of(_law(scale, shift), DISCRETE_GAUSSIAN),
         near=lambda: summed(scale, max(1, shift // 2)),
         limit=lambda scheme, rate: square if scheme is Scheme.PLAIN else None,
     )
@@ -96,9 +89,9 @@ def wide(scale: float, shift: int) -> Pair:
     above = normal_pair(math.sqrt(scale * scale - _VARIANCE) / shift * (1.0 - _OUTWARDS))
     return replace(
         above,
-        basis=(_BETWEEN, *above.basis),
-        poisson_basis=(_BETWEEN, *(above.poisson_basis or ())),
-        fixed_basis=(_BETWEEN, *(above.fixed_basis or ())),
+        basis=(WIDE_DISCRETE_GAUSSIAN, *above.basis),
+        poisson_basis=(WIDE_DISCRETE_GAUSSIAN, *(above.poisson_basis or ())),
+        fixed_basis=(WIDE_DISCRETE_GAUSSIAN, *(above.fixed_basis or ())),
         below=below(shift).at,
         # a unit that is absent or present, at half the distance rounded down to a whole number
         near=lambda: below(max(1, shift // 2)),

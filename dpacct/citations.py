@@ -1,0 +1,355 @@
+"""Everything that answers stand on, once: each citation has an id, the works it is of, and its words.
+
+An id is that of a statement of the papers (`dpacct theorems show canonne2020.proposition12`), else a work
+of the bibliography and the place in it, else "dpacct." and a word for what is derived in the docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Self
+
+
+class Citation(str):
+    """What an answer stands on, in words; as text it is those words.
+
+    Attributes:
+        id: see above; "" for words of somebody else's that have none.
+        works: keys of the bibliography, or of papers of the registry.
+        link: the page that derives it, which the words name, too.
+
+    >>> print(LATTICE.id, LATTICE.works, LATTICE.link)
+    dpacct.lattice ('doroshenko2022connect',) docs/theory/lattice.md
+    """
+
+    id: str
+    works: tuple[str, ...]
+    link: str
+
+    def __new__(
+        cls, text: str, id: str = "", works: Iterable[str] | None = None, link: str = ""
+    ) -> Self:
+        """The words with their link; the work is the one that the id begins with, unless others are named."""
+        made = super().__new__(cls, f"{text} ({link})" if link else text)
+        first = id.partition(".")[0]
+        made.id, made.link = id, link
+        made.works = (
+            tuple(works) if works is not None else () if first in ("", "dpacct") else (first,)
+        )
+        return made
+
+
+def statement(name: str) -> Citation:
+    """The statement of a paper that has this id."""
+    return Citation(name, name)
+
+
+@cache
+def by_id() -> dict[str, Citation]:
+    """All of this page."""
+    every = [each for each in globals().values() if isinstance(each, Citation)]
+    return {each.id: each for each in every}
+
+
+# --- the laws of single releases
+
+GAUSSIAN = Citation("Gaussian loss law, closed form", "dpacct.gaussian")
+LAPLACE = Citation("Laplace loss law, closed form", "dpacct.laplace")
+TWO_ANSWERS = Citation(
+    "randomised response: the two answers, and all others alike", "dpacct.two_answers"
+)
+STAIRCASE = Citation(
+    "Geng, Viswanath 2014: staircase noise; its pair at the full shift dominates every smaller one",
+    "geng2014.full_shift",
+    link="docs/mechanisms.md",
+)
+STAIRCASE_TWICE = Citation(
+    "Geng, Viswanath 2014: staircase noise moved by two of its steps, which dominates every smaller move",
+    "geng2014.two_steps",
+    link="docs/mechanisms.md",
+)
+DISCRETE_LAPLACE = Citation(
+    "discrete Laplace noise at the full shift: among log-concave noises the largest shift is the worst"
+    " (Dong, Roth, Su 2022, Appendix A)",
+    "dong2022gaussian.appendix_a.laplace",
+)
+DISCRETE_GAUSSIAN = Citation(
+    "discrete Gaussian loss law, summed; among log-concave noises the largest shift is the worst"
+    " (Dong, Roth, Su 2022, Appendix A)",
+    "dong2022gaussian.appendix_a.gaussian",
+)
+WIDE_DISCRETE_GAUSSIAN = Citation(
+    "discrete Gaussian noise of scale s: a post-processing of continuous Gaussian noise of variance s^2 - 4,"
+    " of which that of variance s^2 + 4 is one (Poisson summation)",
+    "dpacct.poisson_summation",
+)
+BOUNDED_RANGE = Citation(
+    "Dong, Durfee, Rogers 2020: losses of a bounded-range step; the two-point pairs' largest"
+    " profile is one pair (upper), a two-point pair repeated (lower)",
+    "dong2020optimal.bounded_range",
+)
+ADAPTIVE_RANGE = Citation(
+    "Dong, Durfee, Rogers 2020: steps of bounded range chosen adaptively, by the recursion on a"
+    " lattice (above by chords, below by what is chosen on it)",
+    "dong2020optimal.adaptive",
+)
+BLOCKS = Citation(
+    "blocks of such steps composed, each with its largest profile; below, one step repeated",
+    "dpacct.blocks",
+)
+STEP = Citation(
+    "Kairouz, Oh, Viswanath 2015, Theorem 3.3: every (epsilon, delta)-DP step is post-processed"
+    " randomised response",
+    "kairouz2015.theorem3_3",
+)
+TABLES = Citation("the given tables, outcome by outcome", "dpacct.tables")
+BOTH_WAYS = Citation(
+    "the larger of both directions' profiles, which is one pair", "dpacct.both_ways"
+)
+DENSITIES = Citation("the given densities, integrated", "dpacct.densities")
+
+
+def worst_pair(what: str) -> Citation:
+    """The pair of a profile, or of a trade-off function."""
+    words = f"the worst pair that the given {what} allows (Dong, Roth, Su 2022, Proposition 2.12)"
+    return Citation(words, "dong2022gaussian.proposition2_12")
+
+
+# --- samples
+
+POISSON = Citation(
+    "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair",
+    "zhu2022optimal.theorem11",
+)
+APART = Citation("add and remove composed apart, the worse reported", "dpacct.apart")
+FIXED_SIZE = Citation(
+    "Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function", "dong2019.theorem4_2"
+)
+REALISABLE = Citation(
+    "the realisable pair ((1-q) N(0) + q N(1), N(0)), composed exactly (lower)",
+    "dpacct.realisable",
+)
+BINS = Citation(
+    "Chua et al. 2025; Feldman, Shenfeld 2025: a mean of lognormals, over the bin that the unit is in",
+    "chua2025balls",
+    works=("chua2025balls", "feldman2025privacy"),
+)
+RECORDS = Citation(
+    "Ganesh 2024: a mixture of Gaussians, over how many of the user's records are sampled",
+    "ganesh2024tight",
+)
+COIN = Citation("joint convexity: one coin for both neighbours, in the open or not", "dpacct.coin")
+ON_THE_SAMPLE = Citation(
+    "the plan on the sample composed as one pair, bounded from both sides", "dpacct.on_the_sample"
+)
+
+# --- compositions and their questions
+
+CONVERSION = Citation("Canonne, Kamath, Steinke 2020, Proposition 12", "canonne2020.proposition12")
+MIRONOV = Citation("Mironov 2017, Proposition 3", "mironov2017.proposition3")
+INVERSION = Citation(
+    "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments",
+    "alghamdi2023saddle.theorem3_1",
+)
+MOMENTS_ABOVE = Citation(
+    "moment bound (Canonne, Kamath, Steinke 2020) above, a single step below",
+    "dpacct.moments_above",
+    works=("canonne2020",),
+)
+LATTICE = Citation(
+    "losses on a lattice, rounded both ways: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022",
+    "dpacct.lattice",
+    works=("doroshenko2022connect",),
+    link="docs/theory/lattice.md",
+)
+CLOSED_FORM = Citation("Balle, Wang 2018, Theorem 8", "balle_wang.theorem8")
+LIMIT = Citation(
+    "central limit: mu-GDP with the limit's mu (Dong, Roth, Su 2022; Bu, Dong, Long, Su 2020)",
+    "bu2020deep",
+    works=("dong2022gaussian", "bu2020deep"),
+)
+BALLS = Citation(
+    "enclosed in balls, every truncation bounded",
+    "dpacct.balls",
+    works=("johansson2017arb",),
+    link="docs/theory/certificate.md",
+)
+PURE = Citation(
+    "Dwork, McSherry, Nissim, Smith 2006: the largest losses of single releases",
+    "dwork2006calibrating.largest_losses",
+)
+ADDED = Citation("largest losses add up under composition", "dpacct.losses_add_up")
+GROUP_PROFILE = Citation(
+    "group privacy of a profile: delta_k(eps) <= (e^eps - 1)/(e^{eps/k} - 1) delta(eps/k) (Vadhan,"
+    " The Complexity of Differential Privacy, 2017, Lemma 2.2)",
+    "vadhan2017complexity.lemma2_2",
+)
+GROUP_GDP = Citation(
+    "mu-GDP of one unit is k mu-GDP of k (Dong, Roth, Su 2022, Theorem 2.14), and attained",
+    "dong2022gaussian.theorem2_14",
+)
+GROUP_ZCDP = Citation(
+    "rho-zCDP of one unit is k^2 rho of k (Bun, Steinke 2016, Proposition 1.9)",
+    "bun2016concentrated.proposition1_9",
+)
+PARALLEL = Citation(
+    "McSherry. Privacy Integrated Queries. SIGMOD 2009: on disjoint data the worst part counts,"
+    " since a unit is in one part only",
+    "mcsherry2009privacy",
+)
+LIANG_UNIFORM = Citation("Liang, Wang, Gu, Osher, Yao 2020, Theorem 1", "dp_fed_ls.theorem1")
+LIANG_POISSON = Citation("Liang, Wang, Gu, Osher, Yao 2020, Theorem 2", "dp_fed_ls.theorem2")
+
+# --- what is decided while it runs
+
+RENYI_FILTER = Citation(
+    "Feldman, Zrnic. Individual Privacy Accounting via a Renyi Filter. NeurIPS 2021: fully"
+    " adaptive composition at a fixed order; a share of delta for each order used",
+    "feldman2021individual.filter",
+)
+OPEN_FAILURES = Citation(
+    "Whitehouse, Ramdas, Rogers, Wu. Fully-Adaptive Composition in Differential Privacy. ICML"
+    " 2023: open failures count apart",
+    "whitehouse2023fully.failures",
+)
+VILLE = Citation(
+    "Ville's inequality for the Renyi supermartingale (Feldman, Zrnic 2021), a share of delta for"
+    " each order",
+    "feldman2021individual.odometer",
+)
+ODOMETER = Citation(
+    "Rogers, Roth, Ullman, Vadhan. Privacy Odometers and Filters. NeurIPS 2016: what an odometer"
+    " is; Whitehouse, Ramdas, Rogers, Wu, ICML 2023: time-uniform, open failures apart",
+    "rogers2016odometers",
+    works=("rogers2016odometers", "whitehouse2023fully"),
+)
+DECLARED_PLAN = Citation(
+    "the releases are part of a plan declared before the first of them (decision 0008)",
+    "dpacct.declared_plan",
+)
+FIXED_IN_ADVANCE = Citation(
+    "composition of releases whose parameters were fixed in advance", "dpacct.fixed_in_advance"
+)
+FILTER_RULE = Citation(
+    "privacy filter over Renyi orders fixed in advance",
+    "dpacct.filter",
+    works=("feldman2021individual",),
+    link="docs/theory/adaptive.md",
+)
+ODOMETER_RULE = Citation(
+    "no budget: a privacy odometer bounds what was spent",
+    "dpacct.odometer",
+    works=("rogers2016odometers",),
+    link="docs/theory/adaptive.md",
+)
+
+# --- shuffles
+
+CLONES = Citation(
+    "Feldman, McMillan, Talwar 2022: a response among Bin(n-1, 2/(e^eps0+1)) fair coins",
+    "feldman2022.clones",
+    link="docs/theory/shuffling.md",
+)
+FEWER_CLONES = Citation(
+    "Feldman, McMillan, Talwar 2020: a response among Bin(n-1, e^-eps0) fair coins",
+    "feldman2020.clones",
+)
+BLANKET = Citation(
+    "privacy blanket (Balle, Bell, Gascon, Nissim 2019) of randomised response, its telling answers"
+    " counted exactly",
+    "balle2019.blanket",
+    link="docs/theory/shuffling.md",
+)
+REALISED = Citation(
+    "below: shuffled randomised response, the others' answers fixed", "dpacct.shuffled_responses"
+)
+COUNTED = Citation(
+    "the count of ones at the worst of all inputs of the others, both directions",
+    "dpacct.counted",
+    link="docs/theory/shuffling.md",
+)
+NOT_COUNTED_ON = Citation(
+    "no bound is below the randomiser's own eps0: shuffling is not counted on",
+    "dpacct.shuffling_unused",
+)
+UNSPANNED = Citation("no lattice spans this composition", "dpacct.unspanned")
+ALONE = Citation("no amplification: the messages of one client, composed", "dpacct.alone")
+UNAMPLIFIED = Citation("no amplification: each message is eps0-DP by itself", "dpacct.unamplified")
+GIRGIS = Citation(
+    "Girgis et al. 2021, simplified bound, with its condition; Canonne, Kamath, Steinke 2020",
+    "girgis2021.upper",
+    works=("girgis2021", "canonne2020"),
+)
+GIRGIS_ROUNDS = Citation(
+    "Girgis et al. 2021, simplified bound, composed; Canonne, Kamath, Steinke 2020",
+    "girgis2021.upper.composed",
+    works=("girgis2021", "canonne2020"),
+)
+FELDMAN_2022 = Citation("Feldman, McMillan, Talwar 2022, closed form", "feldman2022.closed")
+FELDMAN_2020 = Citation("Feldman, McMillan, Talwar 2020, Theorem 3.1", "feldman2020.theorem3_1")
+ERLINGSSON = Citation("Erlingsson et al. 2019, closed form", "erlingsson2019.closed")
+BENNETT = Citation("Balle, Bell, Gascon, Nissim 2019, Bennett", "balle2019.bennett")
+HOEFFDING = Citation("Balle, Bell, Gascon, Nissim 2019, Hoeffding", "balle2019.hoeffding")
+
+# --- votes and federated plans
+
+LABELS = Citation(
+    "probabilities of each label by quadrature, at the votes and at every neighbour",
+    "dpacct.labels",
+    link="docs/theory/voting.md",
+)
+SPREAD = Citation(
+    "above: each label's probability between those of votes for one class (a voter may spread its vote)",
+    "dpacct.spread_votes",
+)
+COUNTS = Citation("the noisy counts, which the labels are computed from", "dpacct.noisy_counts")
+MEAN_OF_ROUNDS = Citation(
+    "the mean over the number of rounds that took place, each delta enclosed in balls",
+    "dpacct.mean_of_rounds",
+    works=("johansson2017arb",),
+)
+LAST_ROUND = Citation("one observer sees nothing after its own last round", "dpacct.last_round")
+
+# --- attacks, trade-off curves, audits
+
+TRADEOFF = Citation(
+    "Dong, Roth, Su 2022, Proposition 2.13: the trade-off function from delta(epsilon)",
+    "dong2022gaussian.proposition2_13",
+)
+BAYES = Citation(
+    "the least error of any test at prior p is min(p, 1-p) (1 - delta(|log((1-p)/p)|))",
+    "dpacct.least_error",
+)
+RECONSTRUCTION = Citation(
+    "Hayes, Mahloujifar, Balle 2023, Theorem 2: success at most 1 - f(baseline)",
+    "hayes2023bounding.theorem2",
+)
+GDP = Citation(
+    "Dong, Roth, Su 2022: G_mu <= f is delta_f <= delta_mu at every epsilon; chords of delta_f"
+    " against delta_mu, both convex in e^epsilon",
+    "dong2022gaussian.gdp",
+)
+REGRET = Citation("regret: Gomez et al. 2025, on a grid of alphas", "gomez2025gaussian.regret")
+CLOPPER_PEARSON = Citation(
+    "Clopper and Pearson 1934: both error rates; 1 - beta <= e^epsilon alpha + delta",
+    "clopper1934use",
+)
+NASR = Citation(
+    "Nasr et al. 2023, Tight Auditing: mu from the bounds of both error rates", "nasr2023tight"
+)
+ZANELLA = Citation(
+    "Zanella-Beguelin et al. 2023: the posterior of both error rates from Jeffreys' prior",
+    "zanella2023bayesian",
+)
+BOOTSTRAP = Citation(
+    "Efron 1979: a quantile of epsilon over 2,000 resamples, at the same thresholds",
+    "efron1979bootstrap",
+)
+STEINKE = Citation(
+    "Steinke, Nasr, Jagielski 2023, Theorem 5.2, with the delta term of docs/theory/auditing.md",
+    "steinke2023privacy.theorem5_2",
+)
+MAHLOUJIFAR = Citation(
+    "Mahloujifar, Melis, Chaudhuri 2025, with the curves of mu-GDP", "mahloujifar2025auditing"
+)
