@@ -115,7 +115,8 @@ class Answer:
                     f"an answer of side {self.side} must have {end}, got None", argument=end
                 )
         if self.strength is Strength.REFUTED:
-            raise InvalidArgument("a refuted number is never an answer", argument="strength")
+            message = "strength of an answer must not be refuted, got refuted"
+            raise InvalidArgument(message, argument="strength")
         if self.safe_end not in ("upper", "lower"):
             message = f"safe_end must be 'upper' or 'lower', got {self.safe_end!r}"
             raise InvalidArgument(message, argument="safe_end")

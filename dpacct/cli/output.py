@@ -154,7 +154,7 @@ def _internal(error: BaseException) -> Failure:
     return Failure(
         ExitStatus.INTERNAL,
         "internal",
-        f"dpacct failed inside itself ({type(error).__name__}: {text}), which is a bug: please"
+        f"internal error ({type(error).__name__}: {text}), which is a bug in dpacct: please"
         " report this command with the traceback that DPACCT_DEBUG=1 prints.",
     )
 

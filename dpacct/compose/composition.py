@@ -405,9 +405,9 @@ class Composition:
         return epsilon >= total
 
     def promised(self, delta: Fraction) -> float | None:
-        """The least epsilon that a lone release promises at exactly this delta, in so many words.
+        """The least epsilon that a lone release is stated to have at exactly this delta.
 
-        Where delta is all that fails openly, what is left of it is 0, which doubles can't tell.
+        Where delta is all that fails openly, what is left of it is 0, which doubles cannot resolve.
         """
         if len(self.releases) != 1 or self.releases[0][1] != 1:
             return None

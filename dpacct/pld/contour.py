@@ -376,7 +376,8 @@ def _off(error: float, slope: float) -> float:
 
     -delta'(eps) e^{-eps} = E_P[e^{-L}; L > eps] falls, so that to the left of it delta rises by at least
     -delta'(eps) (1 - e^{-h}) over a way h, which need be no longer than where that is e^error - 1 of delta.
-    Near delta 1 the slope is next to nothing, and changes over the way: the error over it is no bound there.
+    Near delta 1 the slope is next to nothing, and changes over the way: there the error over the slope
+    is not a bound.
     """
     share = math.expm1(error) / -slope if slope < 0.0 and error < 1.0 else 1.0
     return -math.log1p(-share) if share < 1.0 else math.inf

@@ -47,7 +47,7 @@ def _facts(report: Report) -> tuple[tuple[str, str], ...]:
     answer = report.answer
     wrong = len(report.violated)
     return (
-        ("epsilon, were it so" if wrong else "epsilon, at most", up(float(answer), SHORT)),
+        ("epsilon, if it held" if wrong else "epsilon, at most", up(float(answer), SHORT)),
         ("delta", up(report.delta, SHORT)),
         ("one unit", str(answer.unit)),
         ("adjacency", str(answer.adjacency)),
@@ -61,7 +61,7 @@ def _facts(report: Report) -> tuple[tuple[str, str], ...]:
 
 def _numbers(report: Report) -> ReportSection:
     answer = report.answer
-    holds = "the guarantee" if not report.violated else "it would be"
+    holds = "the guarantee" if not report.violated else "if it held"
     rows = [_row("epsilon", answer, holds)]
     rows += [("delta", up(report.delta, DIGITS), "chosen", "", "")]
     rows += [_row(name, risk, "attack success", SHORT) for name, risk in report.risks]
@@ -155,7 +155,7 @@ def _assumptions(report: Report) -> ReportSection:
         title="Assumptions",
         paragraphs=(
             f"The guarantee rests on {len(rows)} assumptions: {', '.join(counted)}. Held means"
-            " checked, declared is the word of whoever wrote the plan, unknown is nobody's word.",
+            " checked, declared is the word of whoever wrote the plan, unknown: nobody has said.",
         ),
         head=("assumption", "status", "evidence", "if it is false", "name"),
         rows=rows,

@@ -358,7 +358,7 @@ class Leaf(Node):
 
     @property
     def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """(epsilon, delta) that a release is stated to have, in so many words; none of most."""
+        """(epsilon, delta) that a release is stated to have; most state none."""
         return ()
 
     def together(

@@ -105,7 +105,11 @@ def test_no_calculator_answers_with_what_is_false(statement: Statement) -> None:
     [
         ("theorems show dp_fed_ls.lema2", 2, "did you mean 'dp_fed_ls.lemma2'"),
         ("theorems show", 2, "theorems show needs the id of a theorem"),
-        ("theorems prove", 2, "must be told list, show, search, eval or errata"),
+        (
+            "theorems prove",
+            2,
+            "theorems has the actions list, show, search, eval or errata, got 'prove'",
+        ),
         ("theorems search", 2, "needs words that the paper prints"),
         ("theorems search xyzzy", 2, "nothing that the papers state matches"),
         ("theorems list nosuchpaper", 2, "must be that of a theorem"),

@@ -50,7 +50,7 @@ class LedgerFile(Command):
         """Read the file."""
         if len(self.actions) != 2 or self.actions[0] not in ACTIONS:
             got = shown(" ".join(self.actions))
-            message = f"ledger must be told {one_of(ACTIONS)} and a file, got {got}"
+            message = f"ledger takes an action ({one_of(ACTIONS)}) and a file, got {got}"
             raise Usage(message, argument="WORDS")
         if self.mark is not None and self.actions[0] != "check":
             raise Usage("--mark is for ledger check only", argument="--mark")

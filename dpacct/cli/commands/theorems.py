@@ -86,7 +86,7 @@ class Theorems(Command):
             return _evaluate(rest[0], rest[1:], self.as_printed)
         if action in _WANTS:
             raise Usage(f"theorems {action} needs {_WANTS[action]} after it", argument=action)
-        message = f"theorems must be told {one_of(ACTIONS)}, got {shown(action)}"
+        message = f"theorems has the actions {one_of(ACTIONS)}, got {shown(action)}"
         raise Usage(message, argument="WORDS")
 
 
