@@ -170,8 +170,8 @@ def calibrate_risk(
     >>> f"{float(sigma):.4f}"  # 1/(z(0.999) - z(0.99))
     '1.3091'
     """
-    from dpacct.compose.boundary import real
     from dpacct.compose.search import making_plans
+    from dpacct.pld.roots import real
 
     started = time.perf_counter()
     build = making_plans(build)

@@ -32,7 +32,7 @@ from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, exact, ln, shown, text
 from dpacct.declare.rounding import near, up
 from dpacct.errors import BudgetExceeded, InvalidArgument
-from dpacct.pld import conversions
+from dpacct.pld import conversions, roots
 from dpacct.pld.pair import Moments
 from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
@@ -298,18 +298,10 @@ class Filter(_Account):
         """How often the plan still fits (10^15 at most); after `steps` of a fresh budget, if given."""
         spent = self._spent if steps is None else self._after(nothing(self.orders), steps)
 
-        def fits(times: int) -> bool:
-            return self._share(self._after(spent, {node: times})) <= 1.0
+        def excess(times: int) -> float:
+            return self._share(self._after(spent, {node: times})) - 1.0
 
-        low, high = 0, 1
-        while fits(high):
-            if high >= _MOST_REPEATS:
-                return _MOST_REPEATS
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return low
+        return int(roots.whole(excess, 1, _MOST_REPEATS)[0] or 0)
 
     def facts_shown(self) -> Facts:
         """The budget, and how much of it is used."""

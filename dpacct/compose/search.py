@@ -13,13 +13,13 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from dpacct.answer import Answer
-from dpacct.compose.boundary import WIDTH, near_root, real, whole
 from dpacct.compose.composition import Composition
 from dpacct.compose.questions import safe_log_delta
 from dpacct.compose.trials import Trials, score
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.pld.budget import WORK, metered, spent
+from dpacct.pld.roots import WIDTH, near_root, real, whole
 from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength

@@ -30,6 +30,7 @@ from .interval import Interval
 from .layout import TAILS, Layouts
 from .outcomes import Outcomes, outcomes
 from .pieces import Sources, ever
+from .roots import falls
 from .stable import Floats, TooFine
 
 _ROUNDS = 12
@@ -217,6 +218,10 @@ _OPEN = 4e-15
 _NEAR = 0.02
 # and where readings are cheap: relative
 _NEAREST, _LONG = 1e-12, 1 << 12
+# nats that a step to an end may go for at once
+_FARTHEST = 44.0
+# of what is accepted: the end that is returned lies hardly farther from the root
+_HAIR = 0.002
 
 
 def surely_below(sources: Sources, epsilon: float, log_target: float) -> bool:
@@ -416,10 +421,6 @@ def _among(listed: tuple[Outcomes, Outcomes], log_target: float, floor: float) -
 
 # -- where a reading meets a target ---------------------------------------------------------------
 
-# share of the way to the nearer end that is read beyond the secant's guess, so that both ends close in; ten
-# times more each time that it was not enough
-_BEYOND = 0.01
-
 
 def root(
     read: Callable[[float], float],
@@ -440,60 +441,14 @@ def root(
     """
     if up and read(floor) <= target:
         return floor
-    x, low, high = start, -math.inf, math.inf
-    f_low = f_high = math.nan
-    beyond = _BEYOND
-    last: tuple[float, float] | None = None
-    before = math.inf  # how wide the bracket was three readings ago
-    for trial in range(200):
-        f = read(x) - target
-        same = last is not None and (f > 0.0) == (last[1] > 0.0)
-        if f > 0.0:
-            low, f_low = x, f
-        else:
-            high, f_high = x, f
-        if low == -math.inf and x <= floor:
-            return high if up else floor
-        if high - low < math.inf and high - low <= max(
-            accuracy * (high - floor), 2e-16 * abs(high)
-        ):
-            break
-        if same and last is not None:
-            # the other side is further off than the slope, or the secant, has it
-            slope *= 0.6
-            chord = (last[1] - f) / (x - last[0])
-            if 0.0 < chord < slope:
-                slope = chord
-            beyond = min(10.0 * beyond, 0.5)
-        else:
-            beyond = _BEYOND
-        last = x, f
-        x = max(_next(low, f_low, high, f_high, slope, beyond), floor)
-        if trial % 3 == 2:
-            if 0.25 * before < high - low < math.inf:
-                x = 0.5 * (low + high)  # a step, or a kink: secants don't close in
-            before = high - low
-        if x in (low, high) and high - low < math.inf:
-            x = 0.5 * (low + high)
-        if x in (low, high):
-            break  # no doubles between
-    else:
-        return high if up else max(low, floor)
-    return high if up else low
-
-
-def _next(
-    low: float, f_low: float, high: float, f_high: float, slope: float, beyond: float
-) -> float:
-    """Where to read next: by this share beyond the secant's guess, from the end that is nearer to it."""
-    if high == math.inf:
-        return low + 1.1 * min(f_low, 40.0) / slope + 1e-15 * abs(low)
-    if low == -math.inf:
-        return high - 1.1 * min(-f_high, 40.0) / slope - 1e-15 * abs(high)
-    wide = high - low
-    if not (f_low < 1e6 and f_high > -1e6):
-        return 0.5 * (low + high)
-    share = f_low / (f_low - f_high)
-    further = beyond * min(share, 1.0 - share) + 1e-9
-    share += further if share < 0.5 else -further
-    return low + min(max(share, 1e-3), 1.0 - 1e-3) * wide
+    ends = falls(
+        lambda epsilon: read(epsilon) - target,
+        max(start, floor),
+        -slope,
+        lambda a, b: max(accuracy * (b - floor), 2e-16 * abs(b)),
+        low=floor,
+        longest=_FARTHEST / slope,
+        hair=_HAIR,
+    )
+    end = ends.under if up else ends.over
+    return end if end is not None else (math.inf if up else floor)

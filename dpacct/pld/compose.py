@@ -19,6 +19,7 @@ import numpy.typing as npt
 from .budget import MOST_TERMS, most_places
 from .conversions import log_peak
 from .grid import GridLaw, dot
+from .roots import LOG, falls
 from .saddle import Totals
 from .spectrum import NIL, UNIT, Part, Spectrum, nil_from, transform
 from .stable import Complexes, Floats, TooFine, log1p
@@ -43,6 +44,8 @@ def tilted_sum(laws: Laws, c: float) -> Sum:
 
 LEAST_TILT, MOST_TILT = 1e-9, 1e12
 """Between which a saddle is looked for."""
+# a gap, in nats, and logs of tilts that are as good as the saddle's: of both delta is flat to second order
+_NO_GAP, _SAME_TILT = 1e-6, 1e-4
 
 
 def saddle_for_epsilon(laws: Laws, epsilon: float, guess: float) -> Sum:
@@ -58,39 +61,19 @@ def saddle_for_log_delta(laws: Laws, log_delta: float, guess: float) -> Sum:
 
 def saddle(laws: Laws, guess: float, gap: Callable[[Sum], float]) -> Sum:
     """The tilt where an increasing gap vanishes, about; clipped to a wide range."""
-    low, high = math.log(LEAST_TILT), math.log(MOST_TILT)
-    x = min(max(math.log(guess), low), high)
-    # a bracket that grows from the guess, then secants within it
-    step, total = 1.0, tilted_sum(laws, math.exp(x))
-    value = gap(total)
-    direction = -1.0 if value > 0.0 else 1.0
-    ends = {direction < 0.0: (x, value)}
-    while True:
-        y = min(max(x + direction * step, low), high)
-        total = tilted_sum(laws, math.exp(y))
-        value = gap(total)
-        if (value > 0.0) == (direction > 0.0) or y in (low, high):
-            ends[direction > 0.0] = (y, value)
-            break
-        ends[direction < 0.0] = (y, value)
-        step, x = 2.0 * step, y
-    if False not in ends or True not in ends:
-        return total
-    (a, f_a), (b, f_b) = ends[False], ends[True]
-    if (f_a > 0.0) == (f_b > 0.0):
-        return total
-    for trial in range(60):
-        if b - a < 1e-4 or abs(value) < 1e-6:
-            break
-        x = b - f_b * (b - a) / (f_b - f_a) if trial % 3 < 2 else 0.5 * (a + b)
-        x = min(max(x, a + 0.02 * (b - a)), b - 0.02 * (b - a))
-        total = tilted_sum(laws, math.exp(x))
-        value = gap(total)
-        if value > 0.0:
-            b, f_b = x, value
-        else:
-            a, f_a = x, value
-    return total
+    last: list[tuple[Sum, float]] = []
+
+    def fall(c: float) -> float:
+        total = tilted_sum(laws, c)
+        last[:] = [(total, gap(total))]
+        return -last[0][1]
+
+    def accepted(a: float, b: float) -> float:
+        return math.inf if abs(last[0][1]) < _NO_GAP else _SAME_TILT
+
+    start = min(max(guess, LEAST_TILT), MOST_TILT)
+    falls(fall, start, -1.0, accepted, axis=LOG, low=LEAST_TILT, high=MOST_TILT, longest=1.0)
+    return last[0][0]
 
 
 @dataclass(frozen=True)

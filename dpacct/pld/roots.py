@@ -1,37 +1,205 @@
-"""The root of a falling function, from either side of it, and the minimum of one with a single valley."""
+"""Where a falling function is 0: two numbers on either side of it, closed in; and the valley of another.
+
+Two loops do all of it. `_reached` walks from a start to where the sign differs, `_closed_in` narrows the two
+ends. A function falls along an `Axis` on which it is nearly a line. What comes back is no mere root: at one
+of the numbers the function is known to be above 0, at the other not, and whoever asks takes the safe one.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
-Reading = Callable[[float], tuple[float, float]]
+Reading = tuple[float, float]
+"""The value of a function and its slope, nan where that is not known."""
+Function = Callable[[float], float]
+
+# trials at most: by halves alone 200 of them tell any two doubles apart
+_MOST = 200
+# how far beyond a secant's root the next trial lies, so that the other end closes in too: a share of the step
+_BEYOND = 0.02
+HAIR = 0.3
+"""And a share of the accepted width."""
+# of so many trials the last one halves, unless steps or the distance of the ends have shrunk to this share
+_OFTEN, _CLOSER = 3, 0.25
+# how far beyond a line's root a walk steps, and what is left of a slope that did not reach
+_AHEAD, _FLATTER = 1.1, 0.6
+# the rounding of a number, relative
+_ULP = 2e-16
 
 
-def decreasing(read: Reading, target: float, low: float, high: float = math.inf) -> float:
+class Axis(NamedTuple):
+    """The places of numbers on an axis along which a function falls, and is nearly a line."""
+
+    place: Callable[[float], float]
+    number: Callable[[float], float]
+
+
+LINEAR = Axis(float, float)
+LOG = Axis(math.log, math.exp)
+LOG_DOWN = Axis(lambda x: -math.log(x), lambda u: math.exp(-u))
+"""Of a function that rises with the number."""
+_DOWN = Axis(lambda x: -x, lambda u: -u)
+_WHOLE_LOG_DOWN = Axis(LOG_DOWN.place, lambda u: float(round(math.exp(-u))))
+_WHOLE_DOWN = Axis(_DOWN.place, lambda u: float(round(-u)))
+
+
+class _Place(NamedTuple):
+    """A place on the axis, the number there, and what the function is."""
+
+    u: float
+    number: float
+    value: float
+    slope: float = math.nan
+
+
+class Ends(NamedTuple):
+    """A number where a function is above 0, and one where it is not; None where there is none of the kind."""
+
+    over: float | None
+    under: float | None
+
+
+class _Asked:
+    """A function on its axis, between two numbers."""
+
+    def __init__(
+        self, read: Callable[[float], Reading], axis: Axis, low: float, high: float
+    ) -> None:
+        self.read, self.axis, self.low, self.high = read, axis, low, high
+
+    def number(self, u: float) -> float:
+        """Of a place: none beyond the ends, which are themselves whatever their logarithms round to."""
+        return min(max(self.axis.number(u), self.low), self.high)
+
+    def at(self, number: float) -> _Place:
+        """The function there."""
+        return _Place(self.axis.place(number), number, *self.read(number))
+
+
+def _reached(
+    asked: _Asked, start: _Place, slope: float, longest: float, least: float = 0.0
+) -> tuple[_Place | None, _Place | None]:
+    """The last place above 0 and the first that is not, on the way from `start` to where the sign differs.
+
+    `slope` < 0: about that at the start, by which steps go. The first is no longer than `longest`.
+    """
+    edge = start
+    for _ in range(_MOST):
+        size = abs(_AHEAD * edge.value / slope)
+        size = max(size if size < longest else longest, least, 1e-15 * abs(edge.u))
+        down = edge.value > 0.0
+        number = asked.number(edge.u + size if down else edge.u - size)
+        if number == edge.number:
+            break
+        place = asked.at(number)
+        if (place.value > 0.0) != down:
+            return (edge, place) if down else (place, edge)
+        # the sign changes farther out than the slope, or a line through these two, has it
+        chord = (place.value - edge.value) / (place.u - edge.u)
+        slope = max(_FLATTER * slope, chord) if chord < 0.0 else _FLATTER * slope
+        longest, edge = 2.0 * longest, place
+    return (edge, None) if edge.value > 0.0 else (None, edge)
+
+
+def _closed_in(
+    asked: _Asked,
+    over: _Place,
+    under: _Place,
+    accepted: Callable[[float, float], float],
+    hair: float = HAIR,
+    trusted: float = 0.0,
+) -> tuple[_Place, _Place, float]:
+    """Both ends moved until they are no farther apart than is `accepted`, and about where the root is.
+
+    By secants through the last two trials (by Newton's step where the slope is known), a hair beyond their
+    root, so that both ends close in; by halves where they do not. `trusted`: a step that is so short, beside
+    its place, is taken for the error, and so no hair is added.
+    """
+    older, newer = (over, under) if abs(under.value) < abs(over.value) else (under, over)
+    before = last = math.inf
+    for trial in range(_MOST):
+        wide, width = under.u - over.u, accepted(over.u, under.u)
+        if wide <= width:
+            break
+        rise = newer.slope
+        if math.isnan(rise) and newer.u != older.u:
+            rise = (newer.value - older.value) / (newer.u - older.u)
+        step = -newer.value / rise if -math.inf < rise < 0.0 else math.inf
+        if trusted and abs(step) <= trusted * abs(newer.u) + 1e-300:
+            return over, under, newer.u + step
+        u, middle = newer.u + step, over.u + 0.5 * wide
+        if not trusted:
+            u += math.copysign(_BEYOND * abs(step) + hair * width, step)
+        if trial % _OFTEN == _OFTEN - 1:
+            if wide > _CLOSER * before and not abs(step) <= _CLOSER * last:
+                u = middle  # a jump, or a kink: secants don't close in
+            before, last = wide, abs(step)
+        number = asked.number(u if over.u < u < under.u else middle)
+        if number in (over.number, under.number):
+            number = asked.number(middle)
+        if number in (over.number, under.number):
+            break  # no numbers between
+        older, newer = newer, asked.at(number)
+        over, under = (newer, under) if newer.value > 0.0 else (over, newer)
+    return over, under, over.u + 0.5 * (under.u - over.u)
+
+
+# -- what is asked -----------------------------------------------------------------------------------
+
+
+def falls(
+    function: Callable[[float], float],
+    start: float,
+    slope: float,
+    accepted: Callable[[float, float], float],
+    *,
+    axis: Axis = LINEAR,
+    low: float = -math.inf,
+    high: float = math.inf,
+    longest: float = math.inf,
+    least: float = 0.0,
+    hair: float = HAIR,
+) -> Ends:
+    """Where a function that falls along the axis is 0, looked for from a start.
+
+    `slope` < 0: about its slope there, along the axis. `accepted`: of two places, how far apart they may
+    stay; `hair`: the share of that by which trials lie beyond where the root is thought to be. The first
+    step is no longer than `longest` and no shorter than `least`.
+
+    >>> falls(lambda x: 2.0 - x * x, 1.0, -2.0, lambda a, b: 1e-9, low=0.0).under > 2.0**0.5
+    True
+    """
+    asked = _Asked(lambda x: (function(x), math.nan), axis, low, high)
+    over, under = _reached(asked, asked.at(start), slope, longest, least)
+    if over is not None and under is not None:
+        over, under, _ = _closed_in(asked, over, under, accepted, hair)
+    return Ends(None if over is None else over.number, None if under is None else under.number)
+
+
+def decreasing(
+    read: Callable[[float], Reading], target: float, low: float, high: float = math.inf
+) -> float:
     """x in [low, high] with read(x)[0] = target, read -> (value, slope or nan) falling; or `low`."""
-    value, slope = read(low)
-    if value <= target:
-        return low
-    step = max(abs(low), 1.0) * 0.5
-    if not math.isfinite(high):
-        high = low + step
-        while read(high)[0] > target:
-            low, step, high = high, 2.0 * step, high + 2.0 * step
-    x = 0.5 * (low + high)
-    last = math.inf
-    for _ in range(200):
+
+    def above(x: float) -> Reading:
         value, slope = read(x)
-        low, high = (x, high) if value > target else (low, x)
-        move = (target - value) / slope if slope < 0.0 and math.isfinite(value) else math.nan
-        new = x + move
-        if not low < new < high or not abs(move) < 0.7 * last:
-            new = 0.5 * (low + high)
-        last = abs(new - x) if math.isfinite(move) else math.inf
-        if abs(new - x) <= 1e-15 * abs(x) + 1e-300 or high - low <= 2e-16 * abs(high):
-            return new
-        x = new
-    return x
+        return value - target, slope
+
+    asked = _Asked(above, LINEAR, low, high)
+    over = asked.at(low)
+    if not over.value > 0.0:
+        return low
+    if math.isfinite(high):
+        under: _Place | None = _Place(high, high, -math.inf)
+    else:
+        start, under = _reached(asked, over, -1e-300, 0.5 * max(abs(low), 1.0))
+        over = start or over
+    if under is None:
+        return high
+    return _closed_in(asked, over, under, lambda a, b: _ULP * abs(b), trusted=1e-15)[2]
 
 
 def crossing(
@@ -39,30 +207,18 @@ def crossing(
 ) -> tuple[float, float]:
     """Two numbers in [low, most], a part in 1e12 apart, between which a falling function becomes 0 or less.
 
-    It is nearly a line but where it is -inf, as at `most`: Dowell and Jarratt's false position (Illinois),
-    with trials kept off both ends, and halves where it knows no slope.
+    It is nearly a line but where it is -inf, as at `most`.
 
     >>> [round(end, 11) for end in crossing(lambda x: 2.0 - x * x, 9.0)]
     [1.41421356237, 1.41421356237]
     """
-    high, above, below = most, excess(low), -math.inf
-    if above <= 0.0:
+    asked = _Asked(lambda x: (excess(x), math.nan), LINEAR, low, most)
+    over = asked.at(low)
+    if over.value <= 0.0:
         return low, low
-    moved = 0
-    while high - low > 1e-12 * high:
-        margin = 4e-13 * high
-        share = above / (above - below) if below > -math.inf else 0.5
-        trial = min(max(low + share * (high - low), low + margin), high - margin)
-        if not low < trial < high:
-            break
-        value = excess(trial)
-        if value > 0.0:
-            low, above, below = trial, value, 0.5 * below if moved > 0 else below
-            moved = 1
-        else:
-            high, below, above = trial, value, 0.5 * above if moved < 0 else above
-            moved = -1
-    return low, high
+    under = _Place(most, most, -math.inf)
+    over, under, _ = _closed_in(asked, over, under, lambda a, b: 1e-12 * b)
+    return over.number, under.number
 
 
 def first_miss(
@@ -88,12 +244,15 @@ def halved(
     >>> halved(lambda x: x * x < 2.0, 1.0, 2.0, 1e-3)
     (1.4140625, 1.4150390625)
     """
-    while abs(outside - inside) > width * max(abs(inside), abs(outside)):
-        middle = 0.5 * (inside + outside)
-        if middle in (inside, outside):
-            break
-        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
-    return inside, outside
+    axis = LINEAR if inside < outside else _DOWN
+    # values of which no secant is made
+    asked = _Asked(
+        lambda x: (math.inf if holds(x) else -math.inf, math.nan), axis, -math.inf, math.inf
+    )
+    over = _Place(axis.place(inside), inside, math.inf)
+    under = _Place(axis.place(outside), outside, -math.inf)
+    over, under, _ = _closed_in(asked, over, under, lambda a, b: width * max(abs(a), abs(b)))
+    return over.number, under.number
 
 
 def minimum(function: Callable[[float], float], low: float, high: float) -> float:
@@ -137,3 +296,90 @@ def minimum(function: Callable[[float], float], low: float, high: float) -> floa
             f2 = function(x2)
         best = min(best, f1, f2)
     return best
+
+
+# -- the boundary of a monotone condition on one number -----------------------------------------------
+#
+# `excess` is positive where the condition is missed, and nearly linear in the logarithm of the number.
+
+WIDTH = 2e-10
+"""Relative width of the final bracket of a real parameter."""
+# where more than one number is seen to be as far from safe as another: how much farther out the next lies
+_PLATEAU = 1.0
+# steps of the walk, in logs: the shortest, and the longest to begin with
+_LEAST_STEP, _FIRST_STEP = 0.05, math.log(4.0)
+
+
+def real(
+    excess: Function,
+    low: float,
+    high: float,
+    *,
+    start: float = 1.0,
+    width: float = WIDTH,
+    enough: Callable[[], bool] = lambda: False,
+) -> tuple[float | None, float | None]:
+    """(safe, unsafe) ends of a bracket of relative width `width`, looked for from `start`.
+
+    It is left wider where `enough` says that no more trials are to be made.
+    """
+    at = cache(excess)
+    x = min(max(start, low), high)
+    # which way is safe: look a little further
+    other, jump = x * (2.0 if x * 2.0 <= high else 0.5), _PLATEAU
+    while at(other) == at(x):  # delta is 1 at both, or 0: look further, both ways
+        below, above = max(low, x * math.exp(-jump)), min(high, x * math.exp(jump))
+        other = below if at(below) != at(x) else above
+        if at(other) == at(x) and below == low and above == high:
+            return (None, None) if at(x) > 0.0 else (x, None)
+        jump *= 2.0
+    rising = (at(other) > at(x)) == (other > x)  # larger is riskier
+    axis = LOG_DOWN if rising else LOG
+    slope = -abs((at(other) - at(x)) / math.log(other / x))
+    nearest = min(x, other, key=lambda number: abs(at(number)))
+    ends = falls(
+        at,
+        nearest,
+        slope if slope > -math.inf else -1.0,
+        lambda a, b: math.inf if enough() else width,
+        axis=axis,
+        low=low,
+        high=high,
+        longest=_FIRST_STEP,
+        least=_LEAST_STEP,
+    )
+    return ends.under, ends.over if ends.under is not None else None
+
+
+def whole(excess: Callable[[int], float], low: int, high: int) -> tuple[float | None, float | None]:
+    """(safe, unsafe) neighbouring whole numbers from 1 on; more is riskier."""
+
+    def asked(axis: Axis) -> _Asked:
+        return _Asked(lambda n: (excess(int(n)), math.nan), axis, low, high)
+
+    far = asked(_WHOLE_LOG_DOWN)
+    over, under = _reached(far, far.at(low), -1.0, math.log(9.0), math.log(2.0))
+    if over is None or under is None:
+        return (None, None) if under is None else (under.number, None)
+    # their logarithms don't tell neighbours apart from 1e13 on
+    over, under = (place._replace(u=-place.number) for place in (over, under))
+    over, under, _ = _closed_in(asked(_WHOLE_DOWN), over, under, lambda a, b: 1.0)
+    return under.number, over.number
+
+
+def near_root(f: Function, x: float, slope: float, within: float) -> tuple[float, float] | None:
+    """About a root, and the slope in log x there: secant steps until one is below `within`, or None.
+
+    `slope` is about that of f at x, for the first step.
+    """
+    value = f(x)
+    for _ in range(12):
+        move = -value / slope if slope else math.nan
+        if not abs(move) < 3.0:
+            return None
+        following = x * math.exp(move)
+        if abs(move) < within:
+            return following, slope
+        before, value, x = value, f(following), following
+        slope = (value - before) / move
+    return None
