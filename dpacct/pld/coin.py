@@ -262,6 +262,13 @@ class RoundMoments:
             ratio += n * moments.log_ratio(c, z)
         return self._mixed(c, z, ratio)
 
+    def noise(self, c: float, z: Complexes) -> Floats:
+        """The parts' added up."""
+        total = np.zeros(z.shape)
+        for moments, n in self.parts:
+            total += n * moments.noise(c, z)
+        return total
+
     def lean(self, c: float) -> float:
         """The least of the parts'."""
         # away from the rounds without a loss, which lie below every epsilon

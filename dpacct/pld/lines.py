@@ -24,6 +24,7 @@ _MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it wa
 _MOST_ODD_NODES, _MOST_ODD, _FEW_ATOMS = 4096, 600, 64
 # of stacks: frequencies at which a revival of |M| is looked for, log|M| that is nil, and what that leaves out
 _FREQUENCIES, _NIL, _LEFT_OUT = 96, -26.0, 1e-10
+_SEEN = 24  # places of a line at which its noise is looked at
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
 
@@ -179,6 +180,7 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
         stalled = 0.3 * last < change < 1e-9  # rounding, of which it is a sample
         if change < 1e-12 or stalled:
             error = 10.0 * max(change, min(last, 1e-9)) if stalled else change
+            error += _noise(saddle, c, z, np.abs(weight * value) * step) / abs(now)
             return Line(total, z, weight * step, value, error=error * abs(now), halved=True)
         if z.size > _MOST:
             return None
@@ -189,6 +191,15 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
             for a, b in zip((z, weight, value), middle, strict=True)
         )
         step *= 0.5
+
+
+def _noise(saddle: Saddle, c: float, z: Complexes, size: Floats) -> float:
+    """What terms of this size at these places are off by together, from what their logs are."""
+    some = slice(0, None, max(1, z.size // _SEEN))
+    noise = np.zeros(z[some].shape)
+    for moments, n in saddle.moments:
+        noise += n * moments.noise(c, z[some])
+    return float(size.sum() * (noise @ size[some]) / size[some].sum())
 
 
 # -- atoms -----------------------------------------------------------------------------------------

@@ -223,6 +223,20 @@ class Branch:
         return min(2.0 if self.curve else 6.0, 8.0 / max(steepest, 1e-300))
 
     @cached_property
+    def poles(self) -> Floats:
+        """Places of the axis beside which, off it, the loss is infinite: 1 - r + r e^l = 0 at Im l = pi."""
+        places = []
+        for k, operator in enumerate(self.chain):
+            if isinstance(operator, Sampled):
+                rate = float(operator.rate)
+                loss = np.array([math.log1p(-rate) - math.log(rate)])
+                for before in reversed(self.chain[:k]):
+                    loss = before.undo(loss)
+                places.append(self.plain_where(loss))
+        found = np.concatenate(places) if places else _none()
+        return np.asarray(found[np.isfinite(found)])
+
+    @cached_property
     def panel(self) -> float:
         """Width of a Gauss-Legendre panel of 24 points, to rounding."""
         return min(self.smooth, 3.0 / self.steep)

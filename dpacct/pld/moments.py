@@ -3,8 +3,7 @@
     log M(c) keeps its relative accuracy where M is near 1, with P- and Q-mass stated apart:
     M(s) - 1 = s (lost - infinite) - infinite + E[e^{sL} - 1 - sL] + s E[e^{-L} - 1 + L]
 
-A rule is the trapezoid rule on a branch without ends, geometric in the strip of analyticity, and panels of
-Gauss and Legendre between ends; atoms are nodes of any rule.
+By the `rules` of its branches; atoms are nodes of any rule.
 """
 
 from __future__ import annotations
@@ -17,19 +16,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from .budget import prepared, tabulated
-from .loss import Branch, LossDistribution
+from .loss import ULPS, LossDistribution
+from .rules import NEGLIGIBLE, Nodes, rule_for
 from .stable import (
-    Array,
     Complexes,
     Floats,
     TooFine,
     expm1_linear,
     log1p,
     product,
-    quiet,
     sin_linear,
 )
 
@@ -37,14 +34,6 @@ if TYPE_CHECKING:
     from .coin import Round
     from .stack import Stack
 
-Bools = npt.NDArray[np.bool_]
-Nodes = tuple[Array, Array]  # losses, and logs of their P-weights
-
-_GAUSS = np.polynomial.legendre.leggauss(24)
-_NEGLIGIBLE = 42.0  # nats below the peak of a tilted integrand, on its P-mass or on L^2 of it
-_MOST_NODES = 40_000
-_MOST_PANELS = 4000
-_MOST_WINDOW = 4000  # panels' widths that a trapezoid rule may have to look at
 _MOST_DAMPED = 3000  # damped nodes: a thousand frequencies of them take a second
 _CHUNK = 1 << 17  # entries of a (frequency, node) table held at once
 _LARGE = 600.0
@@ -95,6 +84,10 @@ class Moments(Protocol):
         """log(M(c+z)/M(c)) - z m at any z with Im z >= 0."""
         ...
 
+    def noise(self, c: float, z: Complexes) -> Floats:
+        """What `log_ratio` at each z may be off by, by rounding: on a path off the axis sums cancel."""
+        ...
+
     def lean(self, c: float) -> float:
         """Slope, with its sign, at which a contour may leave the vertical upwards; 0 where it may not."""
         ...
@@ -102,224 +95,6 @@ class Moments(Protocol):
     def at_the_top(self, c: float) -> float:
         """The share of the law tilted by c that lies next to its largest loss."""
         ...
-
-
-# -- rules on a branch ---------------------------------------------------------------------------
-
-
-def _live(values: Floats, loss: Floats, scale: float) -> Bools:
-    """Where any of these logs of integrands matters, as it is or weighted by the square of the loss."""
-    with quiet():
-        small = 2.0 * np.log(np.minimum(scale * np.abs(loss) + 1e-300, 1.0))
-    both = np.concatenate((values, values + small))
-    kept: Bools = both > both.max(axis=1, keepdims=True) - _NEGLIGIBLE
-    return kept
-
-
-class Panels:
-    """Gauss-Legendre between the ends of a branch, finer towards finite ends, where steep tilts live.
-
-    `by_loss`: turns are counted by what the loss does, and not as if it were as steep everywhere.
-    """
-
-    def __init__(self, branch: Branch, by_loss: bool) -> None:
-        self.branch, self.by_loss = branch, by_loss
-
-    def nodes(self, tilts: Floats, frequency: float, scale: float, nats: float = 20.0) -> Nodes:
-        """A rule to rounding at these tilts and up to this frequency; `scale`: of L^2 beside 1."""
-        left, width = self._panels(tilts, frequency, scale, nats)
-        x = (left[:, None] + width[:, None] * (0.5 + 0.5 * _GAUSS[0])).ravel()
-        loss, log_q = self.branch.at(x)
-        log_w = np.log(0.5 * width[:, None] * _GAUSS[1]).ravel()
-        return loss, log_q + loss + log_w
-
-    def coarse(self, low: float, high: float) -> Nodes:
-        """A rule to search with, at tilts in [low, high]."""
-        return self.nodes(np.array([-1.0, 0.0, low, high]), 0.0, max(1.0, high), nats=50.0)
-
-    def damped(self, c: float, frequency: float) -> Nodes:
-        """A rule on a path where e^{itL}, t > 0, is damped: up where the loss rises, down where it falls."""
-        branch = self.branch
-        left, width = self._panels(np.array([c]), 0.0, max(1.0, c) + frequency, 20.0, raised=True)
-        x = (left[:, None] + width[:, None] * (0.5 + 0.5 * _GAUSS[0])).ravel()
-        turn = min(1.0, 1.0 / branch.steep)
-        a = 1.0 - np.exp((branch.low - x) / turn)
-        b = 1.0 - np.exp((x - branch.high) / turn)
-        slope = branch.height * ((1.0 - a) * b - a * (1.0 - b)) / turn
-        loss, log_q = branch.at(x + 1j * branch.sign * branch.height * a * b)
-        log_w = np.log(0.5 * width[:, None] * _GAUSS[1]).ravel() + log1p(1j * branch.sign * slope)
-        return loss, log_q + loss + log_w
-
-    def _panels(
-        self, tilts: Floats, frequency: float, scale: float, nats: float, raised: bool = False
-    ) -> tuple[Floats, Floats]:
-        """(left end, width) of the panels that hold all that is not negligible under any tilt.
-
-        `raised`: for a path off the axis.
-        """
-        x, loss, kept = self._scan(tilts, scale)
-        both = kept[:, :-1] | kept[:, 1:]
-        # frequencies and steep tilts matter where those tilts are at home
-        steep: Bools = np.asarray(both[np.tile(tilts > 0.0, 2)].any(axis=0))
-        if tilts.size > 1 and tilts[-1] > tilts[-2] and steep.any():  # and where one between may be
-            live = np.flatnonzero(steep)
-            steep[live[0] : live[-1] + 1] = True
-        # beside the axis a loss moves as if it were steep; on it little more than between the panel's ends
-        steepest = np.diff(x) * self.branch.steep
-        turns = steepest
-        if self.by_loss and not raised:
-            turns = np.minimum(2.5 * np.abs(np.diff(loss)), steepest)
-        wanted = turns * (frequency + 0.5 * float(tilts.max())) / nats
-        parts = np.where(steep, np.ceil(wanted).clip(1.0), np.where(both.any(axis=0), 1.0, 0.0))
-        if not parts.sum() < _MOST_PANELS:
-            raise TooFine
-        count = parts.astype(int)
-        width = np.repeat(np.diff(x) / np.maximum(count, 1), count)
-        index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        return np.repeat(x[:-1], count) + index * width, width
-
-    def _scan(self, tilts: Floats, scale: float) -> tuple[Floats, Floats, Bools]:
-        """Places that hold all there is, their losses, and where each tilt is felt, plain and by L^2."""
-        branch = self.branch
-        low, high, unit = branch.low, branch.high, branch.panel
-        ends = [end for end in (low, high) if math.isfinite(end)]
-        reach = max(16.0, self._far(float(tilts.max())), *(abs(e) for e in ends if abs(e) < 300.0))
-        reach = max(reach, low + 16.0, 16.0 - high)
-        while True:
-            a, b = max(low, -reach), min(high, reach)
-            count = max(1, math.ceil((b - a) / unit))
-            if count > _MOST_NODES:
-                raise TooFine
-            x = np.linspace(a, b, count + 1)
-            if ends:
-                depth = max(2, math.ceil(math.log2(unit * branch.steep * (scale + 1.0))))
-                halves = unit * 0.5 ** np.arange(1, depth)
-                graded = [end + (halves if end == low else -halves) for end in ends]
-                x = np.unique(np.concatenate([x, *graded]))
-                x = x[(x >= a) & (x <= b)]
-            with quiet():
-                loss, log_q = branch.at(x)
-                values = np.multiply.outer(tilts, loss) + (log_q + loss)
-            kept = _live(np.where(np.isnan(values), -np.inf, values), loss, scale)
-            open_low, open_high = kept[:, 0].any() and a > low, kept[:, -1].any() and b < high
-            if reach > 1e6 or not (open_low or open_high):
-                return x, loss, kept
-            reach *= 2.0
-
-    def _far(self, c: float) -> float:
-        """Up to where a steep tilt may have a peak of its own, beyond a valley, as losses rise."""
-        branch = self.branch
-        top = branch.high if branch.sign > 0.0 else branch.low
-        if math.isfinite(top) or c * branch.steep < 10.0:
-            return 0.0
-        x = np.geomspace(10.0, 1e7, 300)
-        with quiet():
-            loss, log_q = branch.at(np.concatenate((np.linspace(-10.0, 10.0, 81), branch.sign * x)))
-            value = log_q + (1.0 + c) * loss
-        value = np.where(np.isnan(value), -np.inf, value)
-        live = np.flatnonzero(value[81:] > value.max() - _NEGLIGIBLE)
-        return float(x[min(live[-1] + 1, 299)]) if live.size else 0.0
-
-
-class Even:
-    """The trapezoid rule on a branch without ends.
-
-    One look along the axis, and at heights above it, tells where anything is and which step it takes.
-    """
-
-    _HEIGHTS = np.array([0.3, 0.6, 1.0])
-
-    def __init__(self, branch: Branch, high: float) -> None:
-        self.branch = branch
-        unit, reach = branch.panel, 12.0 + (1.0 + max(0.0, high)) * branch.steep
-        if not reach < _MOST_WINDOW * unit:
-            raise TooFine
-        near = 12.0 + branch.steep  # the tilts of interest push one way
-        left, right = (near, reach) if branch.sign > 0.0 else (reach, near)
-        spacing = 0.5 * unit
-        self.x = spacing * np.arange(-math.ceil(left / spacing), math.ceil(right / spacing) + 1.0)
-        self.loss, log_q = branch.at(self.x)
-        self.log_p = log_q + self.loss
-        self._above: tuple[Floats, Floats, Floats] | None = None
-
-    def coarse(self, low: float, high: float) -> Nodes:
-        """The nodes of the first look, whatever the tilts."""
-        return self.loss, self.log_p + math.log(0.5 * self.branch.panel)
-
-    def nodes(self, tilts: Floats, frequency: float, scale: float) -> Nodes:
-        """Evenly spaced nodes where anything matters under these tilts."""
-        values = self._values(tilts)
-        height = min(8.0, 0.97 * math.pi / self.branch.steep)
-        above = self._above
-        if above is None:
-            peak = values.max(axis=1, keepdims=True)
-            live = np.flatnonzero((values > peak - _NEGLIGIBLE - 10.0).any(axis=0))
-            x = self.x[max(live[0] - 1, 0) : live[-1] + 2]
-            above = self._above = self._raised(x, height * self._HEIGHTS)
-        step = self._step(values, above, tilts, frequency, height * self._HEIGHTS)
-        return self._at(values, scale, step, 0.0)
-
-    def damped(self, c: float, frequency: float) -> Nodes:
-        """The rule on a line off the axis."""
-        tilts, shift = np.array([c]), self.branch.height
-        if Even(self.branch, c).x.size > self.x.size:  # made for smaller tilts
-            return Even(self.branch, c).damped(c, frequency)
-        values, heights = self._values(tilts), np.array([2.0 * shift])
-        # beside the axis 1 - r + r e^l is less, and a steep tilt of a reversed law grows and reaches farther
-        step = 0.5 * self._step(values, self._raised(self.x, heights), tilts, 0.0, heights)
-        loss, log_q = self.branch.at(self.x + 1j * self.branch.sign * shift)
-        reached = np.maximum(values, (log_q + (1.0 + c) * loss).real)
-        return self._at(reached, max(1.0, c), step, shift)
-
-    def _values(self, tilts: Floats) -> Floats:
-        values: Floats = np.multiply.outer(tilts, self.loss)
-        values += self.log_p
-        return values
-
-    def _at(self, values: Floats, scale: float, step: float, shift: float) -> Nodes:
-        live = np.flatnonzero(_live(values, self.loss, scale).any(axis=0))
-        first, last = max(int(live[0]) - 1, 0), min(int(live[-1]) + 1, self.x.size - 1)
-        low, high = math.floor(float(self.x[first]) / step), math.ceil(float(self.x[last]) / step)
-        if high - low > _MOST_NODES:
-            raise TooFine
-        x = step * np.arange(low, high + 1.0)
-        loss, log_q = self.branch.at(x + 1j * self.branch.sign * shift if shift else x)
-        return loss, log_q + loss + math.log(step)
-
-    def _raised(self, x: Floats, heights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Log of the size of P's density, real and imaginary part of the loss, at heights above the axis."""
-        loss, log_q = self.branch.at(x + 1j * heights[:, None])
-        return (log_q + loss).real, loss.real, np.abs(loss.imag)
-
-    @staticmethod
-    def _step(
-        values: Floats,
-        above: tuple[Floats, Floats, Floats],
-        tilts: Floats,
-        frequency: float,
-        heights: Floats,
-    ) -> float:
-        """2 pi d / (41 + log of how much any tilted integrand grows from the axis to Im x = d).
-
-        41 nats, not 37: what matters is the error relative to M - 1, which is as E[L^2]; and the growth at
-        all tilts of the rule, as that of the highest is no bound for the low ones.
-        """
-        log_p, loss, turn = above
-        if frequency:
-            log_p = log_p + frequency * turn
-        growth = np.multiply.outer(tilts, loss)
-        growth += log_p
-        rise = (growth.max(axis=2) - values.max(axis=1)[:, None]).max(axis=0)
-        steps = 2.0 * math.pi * heights / (41.0 + np.maximum(rise, 0.0))
-        step = float(np.fmax.reduce(steps))
-        if not step > 1e-6:
-            raise TooFine
-        return step
-
-
-def rule_for(branch: Branch, high: float, by_loss: bool) -> Panels | Even:
-    """A rule for tilts up to `high`."""
-    return Even(branch, high) if branch.whole else Panels(branch, by_loss)
 
 
 # -- M of a law that is summed by a rule -------------------------------------------------------------
@@ -494,7 +269,7 @@ def _seen(losses: Floats, log_p: Floats, low: float, high: float) -> tuple[Float
     if losses.size <= _MANY_ATOMS:
         return losses, log_p
     values = np.multiply.outer(np.array([-1.0, 0.0, low, high]), losses) + log_p
-    live = losses[(values > values.max(axis=1, keepdims=True) - 2.0 * _NEGLIGIBLE).any(axis=0)]
+    live = losses[(values > values.max(axis=1, keepdims=True) - 2.0 * NEGLIGIBLE).any(axis=0)]
     kept = (losses >= live.min()) & (losses <= live.max())
     return losses[kept], log_p[kept]
 
@@ -631,15 +406,34 @@ class SummedMoments:
     def _damped(self, c: float, z: Complexes, frequency: float) -> Complexes:
         """On paths where e^{itL} is damped, and all of it about the mean."""
         here = self.cumulants(c)
+        loss, log_w = self._path(c, frequency)
+        tabulated(z.size * loss.size)
+        w = np.exp(log_w + c * loss - here.log_moment)
+        u = np.multiply.outer(z, loss - here.mean)
+        return log1p(np.einsum("ij,j->i", expm1_linear(u), w))
+
+    def _path(self, c: float, frequency: float) -> tuple[Complexes, Complexes]:
+        """Nodes of all branches on their paths, and the atoms."""
         nodes = [rule.damped(c, frequency) for rule in self.rules]
         nodes.append((self.atoms[0] + 0j, self.atoms[1] + 0j))
         loss, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
         if loss.size > _MOST_DAMPED:
             raise TooFine
-        tabulated(z.size * loss.size)
-        w = np.exp(log_w + c * loss - here.log_moment)
+        return loss, log_w
+
+    def noise(self, c: float, z: Complexes) -> Floats:
+        """Of the logs that the nodes' weights are exponentials of."""
+        here = self.cumulants(c)
+        loss, log_w = self._path(c, float(np.abs(z.imag).max()))
+        logs = log_w + c * loss
+        off = np.exp(logs.real - here.log_moment) * (
+            ULPS * (np.abs(log_w) + c * np.abs(loss) + 1.0)
+        )
         u = np.multiply.outer(z, loss - here.mean)
-        return log1p(np.einsum("ij,j->i", expm1_linear(u), w))
+        terms = expm1_linear(u)
+        # rounded nodes move apart: their squares add up
+        size = np.sqrt(np.square(np.abs(terms)) @ np.square(off))
+        return np.asarray(size / np.abs(1.0 + terms @ np.exp(logs - here.log_moment)))
 
     def lean(self, c: float) -> float:
         """By which way the law's branches may be damped."""
@@ -647,7 +441,7 @@ class SummedMoments:
         low, high = law.range
         if not law.branches or (low > -math.inf and high < math.inf):
             return 0.0
-        angle = min(b.height * b.steep for b in law.branches)
+        angle = min(rule.shift(c) * rule.branch.steep for rule in self.rules)
         losses, log_w = self.coarse
         weights = c * losses + log_w
         live = losses[weights > weights.max() - 60.0]
@@ -688,6 +482,10 @@ class Unbent(ABC):
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
         """By `turned`: off the vertical nothing is known."""
         return self.turned(c, z.imag)
+
+    def noise(self, c: float, z: Complexes) -> Floats:
+        """None: no path is left."""
+        return np.zeros(z.shape)
 
     def lean(self, c: float) -> float:
         """0: contours stay vertical."""

@@ -20,8 +20,9 @@ import numpy as np
 
 from .lines import Line, even_line
 from .loss import LossDistribution
-from .moments import Cumulants, Moments, Nodes, SummedMoments, Tilted, Unbent, tilted
+from .moments import Cumulants, Moments, SummedMoments, Tilted, Unbent, tilted
 from .rare_law import Counted, SampledLaw, near
+from .rules import Nodes
 from .saddle import Saddle, Totals
 from .stable import Complexes, Floats, TooFine, expm1_linear, log1p
 

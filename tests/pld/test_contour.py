@@ -20,8 +20,10 @@ from dpacct.pld.interval import Interval
 from dpacct.pld.loss import LossDistribution, between, gaussian
 from dpacct.pld.moments import prepare
 from dpacct.pld.pair import guarantee
+from tests.pld.make_two_steps import Step
 
 Row = dict[str, Any]
+TWO_STEPS = pathlib.Path(__file__).with_name("two_steps.json")
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
 
@@ -274,6 +276,20 @@ def test_two_steps_by_brute_force(name: str) -> None:
         assert log_delta.resolved
     if log_delta.resolved:
         assert math.exp(log_delta.value) == pytest.approx(total, rel=1e-10)
+
+
+def test_a_line_knows_what_its_path_off_the_axis_leaves() -> None:
+    """A steep tilt of a reversed law grows off the axis, where sums then cancel: 1e-9 was called 1e-12."""
+    law = gaussian(1.0 / 1.5).sampled(0.5).reversed()
+    result = contour.log_delta([(law, 2)], 1.3173450550782722)
+    assert abs(result.value + 30.99999999995652) <= result.error < 1e-11
+    missed = []
+    for *steps, epsilon, log_delta in json.loads(TWO_STEPS.read_text()):
+        laws = [(Step(*words).law, 1) for words in steps]
+        result = contour.log_delta(laws, epsilon)
+        if not result.lower - 1e-13 <= log_delta <= result.upper + 1e-13:
+            missed.append((steps, epsilon, result.value - log_delta, result.error))
+    assert not missed
 
 
 def test_randomised_response_against_the_binomial_sum() -> None:
