@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -38,31 +37,6 @@ def bits(run: Run) -> Any:
         for name, array in arrays.items()
     }
     return {name: array.tobytes() for name, array in run.state.server.items()}, memory
-
-
-def test_adding_an_algorithm_is_adding_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is found by being there, and its fields are settings with no parser of its own."""
-    source = Path(algorithms.__path__[0]) / "fedprox.py"
-    text = source.read_text(encoding="utf-8").replace("FedProx", "Nearby").replace("mu", "nearness")
-    (tmp_path / "nearby.py").write_text(text.replace('"fedprox"', '"nearby"'), encoding="utf-8")
-    monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(tmp_path)])
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, f"{algorithms.__name__}.nearby", None)
-        patch.delitem(sys.modules, f"{algorithms.__name__}.nearby")
-        patch.setattr(algorithms, "_algorithms", algorithms.found_in(algorithms.__path__))
-        assert "nearby" in algorithms.names()
-        prepared = system("fedprox", algorithm={"name": "nearby", "nearness": 0.5})
-        assert bits(_finished(prepared)) == bits(_finished(system("fedprox")))
-        with pytest.raises(dp.InvalidArgument, match="did you mean 'nearness'"):
-            system("fedprox", algorithm={"name": "nearby", "nearnes": 0.5})
-
-
-def _finished(prepared: Any) -> Run:
-    run, engine = begun(prepared)
-    run.finish(engine)
-    return run
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
