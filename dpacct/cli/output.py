@@ -39,6 +39,7 @@ class ExitStatus(IntEnum):
     WITHHELD = 8
     EVIDENCE_DAMAGED = 9
     NOT_JUDGED = 10
+    CHECK_FAILED = 11
     INTERRUPTED = 130  # 128 + SIGINT, the shell's own convention
     BROKEN_PIPE = 141  # 128 + SIGPIPE: what `cat` and `grep` report in the same place
 

@@ -28,6 +28,7 @@ ORDER = (
         "sweep",
         "compose",
         "report",
+        "check",
         "cite",
         "theorems",
         "tables",

@@ -13,13 +13,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.structure import console
 from tests.structure.project import ROOT, relative
 
 FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})(?P<kind>[^\n]*)\n(?P<text>.*?)^(?P=mark)$", re.M | re.S)
 RUN = {"python", "pycon", "console"}
-READ = {"toml": tomllib.loads, "json": json.loads}
+READ = {"toml": tomllib.loads, "json": json.loads, "yaml": yaml.safe_load}
 PAGES = [*console.pages(), ROOT / "CONTRIBUTING.md"]
 BLOCKS = [
     pytest.param(page, block, id=f"{relative(page)}:{block['kind']}{i}")

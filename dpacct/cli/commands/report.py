@@ -203,7 +203,7 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
         sections=sections[:1],
         method=wish.method,
         assumptions=file.assumptions,
-        checks=() if wish.ledger is None else _checks(wish.ledger, node),
+        checks=() if wish.ledger is None else ledger_checks(wish.ledger, node),
         about=file.about,
         appendix=sections[1:],
         command=shlex.join(["dpacct", "report", *words]),
@@ -211,7 +211,7 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
     )
 
 
-def _checks(path: str, plan: Node) -> tuple[Assumption, ...]:
+def ledger_checks(path: str, plan: Node) -> tuple[Assumption, ...]:
     """What a ledger found, and whether it counted no more than the plan."""
     from dpacct import Ledger
     from dpacct.vocabulary import Assumption, AssumptionStatus
