@@ -177,3 +177,19 @@ def test_what_is_clipped_is_what_the_unit_contributes() -> None:
     assert "each record's contribution is clipped (gradients: per example)" in line(asked).stdout
     other = line(f"{asked} --unit client").stdout
     assert "each client's contribution is clipped (all of it together, not by record)" in other
+
+
+@pytest.mark.parametrize("sampling", ["poisson", "uniform"])
+@pytest.mark.parametrize("noise", ["--clip 0.5", "", "--mechanism laplace --clip 0.5"])
+def test_noise_that_was_looked_for_is_saved_as_it_is_typed(
+    tmp_path: Path, noise: str, sampling: str
+) -> None:
+    """With a clip, sigma would not go together with it: the file was one that no command reads."""
+    path = tmp_path / "plan.toml"
+    asked = f"--delta 1e-5 --rate 0.1 --steps 10 --sampling {sampling}"
+    line(f"noise --eps 3 {noise} {asked} --quiet --save {path}")
+    assert float(line(f"compose {path} --quiet").stdout) == pytest.approx(3, rel=1e-9)
+    gaussian = "laplace" not in noise
+    assert ("noise multiplier" in line(f"report {path} --quiet").stdout) == (
+        gaussian or "clip" in noise
+    )

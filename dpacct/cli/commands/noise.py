@@ -69,6 +69,15 @@ def _in_other_words(answer: Answer, stated: Stated) -> dict[str, float]:
     return sizes
 
 
+def _to_save(answer: Answer, stated: Stated) -> dict[str, float]:
+    """The noise as a plan file has it: Gaussian noise as libraries take it, and whatever goes with a clip."""
+    if stated.kind.kind == "gaussian" or (
+        stated.kind.kind == "laplace" and stated.clip is not None
+    ):
+        return {"noise_multiplier": answer.adjacency.clip_factor * float(answer)}
+    return {stated.kind.sought: float(answer)}
+
+
 class Noise(AskedOfPlan):
     """Compute the smallest noise with which a plan is (epsilon, delta)-private.
 
@@ -121,7 +130,7 @@ class Noise(AskedOfPlan):
         answer = replace(answer, extra={**answer.extra, **_in_other_words(answer, stated)})
         screen = of_noise(answer, goal, stated)
         screen = replace(screen, details=alternatives(answer))
-        return self.answered(screen, stated, asked, **{stated.kind.sought: float(answer)})
+        return self.answered(screen, stated, asked, **_to_save(answer, stated))
 
     def _guarantee(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta; an advantage is the delta at epsilon 0."""
