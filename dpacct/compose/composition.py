@@ -446,12 +446,14 @@ class Composition:
 
     def _divergence(self, way: list[tuple[Moments, int]], order: float) -> float:
         s = order - 1.0
+        if any(moments.infinite for moments, _ in way):
+            return math.inf
         try:
             with np.errstate(all="ignore"):  # what is no number is looked for below
                 value = float(log_moments(way, np.array([s]))[0]) / s
         except TooFine:
             value = math.nan
-        if math.isfinite(value) or any(moments.infinite for moments, _ in way):
+        if math.isfinite(value):
             return value
         # the moment is no double, or out of reach, at an order where the divergence may well be known
         if self.renyi_only:

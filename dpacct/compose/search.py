@@ -211,6 +211,8 @@ class Search:
         trials = Trials(self.epsilon, self.adjacency, tilts=self._tilts)
 
         def rough(x: float) -> float:
+            if not self.low <= x <= self.high:
+                return math.nan
             return self._aim - score(trials.rough(self.build(x)))
 
         def leading(x: float) -> float:

@@ -139,6 +139,8 @@ def finite_mass(laws: Laws) -> tuple[float, float]:
     finite = whole = 0.0
     for law, count in laws:
         mass = float(law.masses.sum())
+        if mass == 0.0:
+            raise TooFine("masses below all floats")
         finite += count * math.log(mass)
         whole += count * math.log(mass + law.infinite)
     return finite, whole

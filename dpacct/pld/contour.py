@@ -90,7 +90,12 @@ def chernoff(parts: Iterable[Part], eps: float) -> float:
         total = saddle.rough(saddle.start * _FAN)
     except _FAILED:
         return math.inf
-    return float(np.fmin.reduce(total.bound(eps - _slips(laws, eps)))) + 1e-3
+    past = eps - _slips(laws, eps)
+    best = float(np.fmin.reduce(total.bound(past)))
+    if not best < 0.0:  # losses may be far from the normal ones of the first guess
+        with suppress(*_FAILED):
+            best = saddle.bound(past)
+    return best + 1e-3
 
 
 @quiet()
@@ -196,7 +201,7 @@ def _one_step(law: Summand, eps: float) -> Interval:
         result = log_delta(law.inner.parts, eps)
         return result.moved(math.log(law.inner.rate))
     value, below, above = (float(log[0]) for log in _read(law, np.array([eps])))
-    return Interval(value, below, min(above, 0.0))
+    return Interval(min(value, 0.0), below, min(above, 0.0))
 
 
 @quiet()

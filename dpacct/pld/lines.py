@@ -10,7 +10,7 @@ import numpy as np
 
 from .atoms import Atoms, convolved, power, spacing
 from .moments import Moments, Summand
-from .saddle import FEW, Plan, Saddle, Totals, aliasing, reach
+from .saddle import FEW, Plan, Saddle, Totals, aliasing, atomic_share, reach
 from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 
 Reading = tuple[float, float, float]  # log delta, its slope in epsilon, its relative error
@@ -22,6 +22,7 @@ _MOST_SEEN = 4e6
 _MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it was halved
 # of the expansion of an odd atom: nodes, terms, and atoms of its law
 _MOST_ODD_NODES, _MOST_ODD, _FEW_ATOMS = 4096, 600, 64
+_MOST_BESIDE = 1 << 17  # of the vertical, where atoms lie beside little noise
 # of stacks: frequencies at which a revival of |M| is looked for, log|M| that is nil, and what that leaves out
 _FREQUENCIES, _NIL, _LEFT_OUT = 96, -26.0, 1e-10
 _SEEN = 24  # places of a line at which its noise is looked at
@@ -211,10 +212,7 @@ def atomic_mass(saddle: Saddle, total: Totals[float]) -> float:
     for (law, n), (moments, _) in zip(saddle.parts, saddle.moments, strict=True):
         if not law.losses.size:
             return -math.inf
-        tilted = law.log_q + (1.0 + total.c) * law.losses
-        peak = float(tilted.max())
-        own = peak + math.log(float(np.exp(tilted - peak).sum()))
-        log_mass += n * min(0.0, own - moments.cumulants(total.c).log_moment)
+        log_mass += n * atomic_share(law, moments, total.c)
     return log_mass
 
 
@@ -454,7 +452,7 @@ def line_for(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
         except TooFine:
             return None
     if not same:
-        return even_line(saddle, total, eps)
+        return even_line(saddle, total, eps, _MOST_BESIDE)
     if all_atoms and (not harmless or atomic_mass(saddle, total) < -38.0):
         line = even_line(saddle, total, eps, FEW)
         if line is not None:

@@ -227,7 +227,8 @@ class Fine(Tilted):
         total = float(tilted.sum())
         log_moment = peak + math.log(total)
         mean = float(tilted @ loss) / total
-        if abs(log_moment) < 0.5 and float(y.max()) < _LARGE:
+        sure = c * (law.lost + law.infinite) < 1.0  # else their difference has no digits for this
+        if sure and abs(log_moment) < 0.5 and float(y.max()) < _LARGE:
             w = np.exp(self.log_w)
             rise = expm1_linear(y)
             divergence = _divergence(loss, self.log_w)

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from .moments import Moments, Parts, prepare
+from .moments import Moments, Parts, Summand, prepare
 from .stable import Floats, TooFine, log_peak
 
 Number = TypeVar("Number", float, Floats)
@@ -20,7 +20,7 @@ _WARM = np.geomspace(0.7, 1.4, 9)
 _WIDE_FAN = np.geomspace(0.02, 3.0, 40)
 FEW = 2048  # nodes that the vertical may have and still be the first choice
 
-_PROBE = 2.5 ** np.arange(1.5, 11.5)
+_PROBE, _FARTHER = 2.5 ** np.arange(1.5, 11.5), 2.5 ** np.arange(1.5, 13.5)
 _SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
 _SIGNS = np.array([1.0] * 7 + [-1.0] * 6)
 
@@ -293,14 +293,34 @@ def aliasing(
     return about, min(float(steps[1:7].max()), max(float(steps[7:].max()), from_one))
 
 
+def atomic_share(law: Summand, moments: Moments, c: float) -> float:
+    """log of the share of one law's M(c) that its atoms are; 0 where there is nothing else."""
+    tilted = law.log_q + (1.0 + c) * law.losses
+    peak = float(tilted.max())
+    atoms = peak + math.log(float(np.exp(tilted - peak).sum()))
+    return min(0.0, atoms - moments.cumulants(c).log_moment)
+
+
 def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
-    """For how many nodes the integrand matters: its decay at some frequencies, by the coarse rule."""
-    c, t = about.c, step * _PROBE
+    """For how many nodes the integrand matters: its decay at some frequencies, by the coarse rule.
+
+    Atoms bring |M| back between these frequencies, up to their share of it: beside a law that has none
+    they are granted that share throughout.
+    """
+    stacked = any(law.stacked is not None for law, _ in saddle.parts)
+    sizes = [law.losses.size for law, _ in saddle.parts if not stacked]
+    beside = bool(sizes) and min(sizes) == 0 < max(sizes)
+    cheap = beside and all(law.gaussian is not None or not law.branches for law, _ in saddle.parts)
+    probe = _FARTHER if cheap else _PROBE
+    c, t = about.c, step * probe
     squares = (t / c) ** 2
     ratio = (1.0 + squares) * (1.0 + squares * (c / (1.0 + c)) ** 2) / np.maximum(squares, 1.0)
     level = -0.5 * np.log(ratio)
-    for moments, n in saddle.moments:
-        level += n * moments.turned(c, t).real
+    for k, (moments, n) in enumerate(saddle.moments):
+        decay = moments.turned(c, t).real
+        if beside and sizes[k]:
+            decay = np.maximum(decay, atomic_share(saddle.parts[k][0], moments, c))
+        level += n * decay
     fall = np.maximum(-level, 1e-9)
     left = 0.1 * math.pi * saddle.tolerance / c
     wanted = 0.5 * math.log(2.0 * math.pi * about.curvature) - math.log(left)
@@ -311,7 +331,7 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
     # as a power of t in between
     a, b = math.log(float(fall[k - 1]) / wanted), math.log(float(fall[k]) / wanted)
     share = min(1.0, max(0.0, -a / (b - a)))
-    return math.ceil(1.04 * float(_PROBE[k - 1] * (_PROBE[k] / _PROBE[k - 1]) ** share)) + 2
+    return math.ceil(1.04 * float(probe[k - 1] * (probe[k] / probe[k - 1]) ** share)) + 2
 
 
 # -- first guesses ------------------------------------------------------------------------------

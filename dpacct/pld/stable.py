@@ -130,8 +130,7 @@ def mixed_loss(rate: float, loss: Array) -> Array:
         mixed *= rate
         mixed = log1p(mixed)
         if rate > 0.5 and loss.size and loss.real.min() < -1.0:  # little of Q is left: in full
-            deep = loss.real < -0.5
-            mixed[deep] = np.log((1.0 - rate) + rate * np.exp(loss[deep]))
+            mixed = np.where(loss.real < -0.5, np.log((1.0 - rate) + rate * np.exp(loss)), mixed)
         return mixed
     large = loss.real > _HUGE
     below = log1p(rate * np.expm1(np.where(large, 0.0, loss)))

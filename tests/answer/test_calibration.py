@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import dpacct as dp
+from dpacct.compose.search import Search
 from dpacct.compose.trials import Trials, score
 from dpacct.pld.stable import TooFine
 
@@ -168,3 +170,39 @@ def test_the_other_end_of_a_quick_search_surely_misses_the_target() -> None:
     assert plan(answer.upper).delta(epsilon=4, method="exact").upper <= 1e-5
     if answer.lower is not None:
         assert plan(answer.lower).delta(epsilon=4, method="exact").lower > 1e-5
+
+
+def test_a_surely_missed_value_lies_on_the_unsafe_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More noise is safe: the value whose lower end misses the target is looked for at less of it."""
+    asked: list[float] = []
+
+    def answer(search: Search, sigma: float) -> dp.Answer:
+        asked.append(sigma)
+        lower = 1e-5 * (1.0 - 3e-9 + (1.0 - sigma))  # above the target from 3e-9 below 1 on
+        answer = dp.Gaussian(sigma=1).delta(epsilon=1, method="exact")
+        return replace(answer, value=lower, lower=lower, upper=lower, log_value=None)
+
+    monkeypatch.setattr(Search, "answer", answer)
+    target = math.log(1e-5)
+    search = Search(dp.Gaussian, 1.0, target, "exact", None, 1e-3, 1e3, integer=False)
+    missed = search._surely_missed(1.0 + 1e-10, 1.0)
+    assert missed == pytest.approx(1.0 - 1e-8, abs=1e-12) and max(asked) == 1.0
+
+
+def test_a_rate_is_looked_for_among_rates() -> None:
+    """Secant steps from the normal law's guess went to a rate of 1.009, which is none."""
+    plan = dp.Gaussian(sigma="1.309")
+    found = dp.calibrate(
+        lambda rate: dp.WithoutReplacement(float(rate))(plan),
+        name="rate",
+        epsilon="5.07",
+        delta="1.841e-11",
+        adjacency="replace-one",
+        method="exact",
+        bounds=(1e-12, 1.0),
+    )
+    safe, other = found.lower, found.upper
+    assert safe is not None and 0.0 < safe <= 1.0
+    sampled = dp.WithoutReplacement(safe)(plan).delta(epsilon="5.07", adjacency="replace-one")
+    assert sampled.upper is not None and sampled.upper <= 1.841e-11 * (1.0 + 1e-9)
+    assert other is None or safe < other <= 1.0

@@ -150,6 +150,23 @@ def test_what_is_spent_is_no_less_than_the_moments() -> None:
             assert exact <= Fraction(moment) <= exact * (1 + Fraction(2, 10**12))
 
 
+def test_an_odometer_reads_no_less_than_its_moments_say() -> None:
+    """Without the hair that is added to the quotient, floats are below it for some of these."""
+    decided = 0
+    for k in range(40):
+        odometer = dp.Odometer(delta="1e-6")
+        odometer.spend(dp.Gaussian(sigma=f"{1 + 0.37 * k:.2f}") * (3 * k + 1))
+        reading = odometer.spent().upper
+        assert reading is not None
+        with mpmath.workdps(40):
+            log_inverse = mpmath.log(len(odometer.orders) / mpmath.mpf("1e-6"))
+            pairs = zip(odometer._spent.log_moments[0], odometer.orders, strict=True)
+            exact = min((mpmath.mpf(m) + log_inverse) / (mpmath.mpf(a) - 1) for m, a in pairs)
+            assert exact <= mpmath.mpf(reading) <= exact * (1 + mpmath.mpf("2e-13"))
+            decided += mpmath.mpf(reading / (1.0 + 1e-13)) < exact
+    assert decided > 3
+
+
 def test_a_refused_release_is_not_recorded() -> None:
     budget = dp.Filter(epsilon=1, delta=1e-6)
     step = dp.Gaussian(sigma=30)

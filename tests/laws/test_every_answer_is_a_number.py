@@ -167,3 +167,10 @@ def test_at_the_largest_delta_nothing_is_left() -> None:
     """tanh(1/2), at which randomised response of epsilon 1 costs nothing: a proof divided by zero."""
     answer = dp.PureDP(epsilon=1).epsilon(delta=0.46211715726000974)
     assert 0.0 <= float(answer) <= 1e-15
+
+
+def test_what_fails_openly_has_no_divergence_whatever_stands_beside_it() -> None:
+    """Little noise first gave nan, the other order inf."""
+    little = dp.Poisson("5.091e-8")(dp.Gaussian(sigma="0.01133")) * 753_300_000
+    failing = dp.Poisson("0.003124")(dp.ApproxDP(epsilon="0.3982", delta="1.651e-8"))
+    assert (little + failing).rdp(13) == (failing + little).rdp(13) == float("inf")

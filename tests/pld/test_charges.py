@@ -15,11 +15,16 @@ import pytest
 
 import dpacct as dp
 from dpacct.compose.questions import _power
-from dpacct.pld.compose import Composed, compose, tilted_sum, window
+from dpacct.pld import contour
+from dpacct.pld.coin import Round
+from dpacct.pld.compose import Composed, compose, finite_mass, tilted_sum, window
 from dpacct.pld.grid import Grid, GridLaw, optimistic, pessimistic
+from dpacct.pld.interval import Interval
+from dpacct.pld.loss import LossDistribution, gaussian
+from dpacct.pld.moments import Parts
 from dpacct.pld.outcomes import Outcomes
-from dpacct.pld.pieces import Pieces
-from dpacct.pld.stable import Floats
+from dpacct.pld.pieces import Cut, Pieces, atom_masses
+from dpacct.pld.stable import Floats, TooFine
 
 EPSILONS = np.linspace(-1.5, 1.5, 31)
 
@@ -256,3 +261,67 @@ def test_a_probability_is_more_than_its_logarithm_tells() -> None:
         bare = math.exp(log_value)
         apart += not math.nextafter(bare, 0.0) <= value <= math.nextafter(bare, 1.0)
     assert apart > 100  # and one unit of the last place is not enough
+
+
+def test_one_step_is_read_with_its_rounding() -> None:
+    """Of some of these readings the float is below the truth, and only its error is not."""
+    epsilons = np.linspace(0.05, 6.0, 60)
+    values, errors = contour.one_step(gaussian(1.0), epsilons)
+    below = 0
+    with mpmath.workdps(40):
+        for epsilon, value, error in zip(epsilons, values, errors, strict=True):
+            e = mpmath.mpf(float(epsilon))
+            above, shifted = mpmath.ncdf(mpmath.mpf(0.5) - e), mpmath.ncdf(mpmath.mpf(-0.5) - e)
+            exact = mpmath.log(above - mpmath.exp(e) * shifted)
+            below += mpmath.mpf(float(value)) < exact
+            assert mpmath.mpf(float(value)) + mpmath.log1p(float(error)) >= exact
+    assert below
+
+
+ROUND = Round(((gaussian(0.5), 30.0),), 0.2)
+"""Thirty releases, of which both neighbours know whether they were made: one Gaussian on a coin."""
+
+
+def test_a_round_s_profile_is_that_of_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    mu = mpmath.sqrt(30) / 2
+    for epsilon in (0.5, 2.0, 6.0):
+        exact = mpmath.ncdf(mu / 2 - epsilon / mu)
+        exact -= mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
+        assert ROUND.profile(np.array([epsilon]))[0][0] == pytest.approx(
+            0.2 * float(exact), rel=1e-12
+        )
+
+    def unresolved(parts: Parts, epsilon: float) -> Interval:
+        return Interval.of_log(-1.0, 1e-6)
+
+    monkeypatch.setattr(contour, "log_delta", unresolved)
+    with pytest.raises(TooFine):  # a delta off by a millionth is no profile
+        ROUND.profile(np.array([0.5]))
+
+
+def test_a_round_s_cumulants_are_those_of_its_moments() -> None:
+    moments = ROUND.prepare(0.1, 1.0)
+
+    def log_moment(c: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.log(mpmath.mpf("0.8") + mpmath.exp(mpmath.mpf("3.75") * c * (c + 1)) / 5)
+
+    for c in (0.2, 0.6, 0.9):
+        found = moments.cumulants(c)
+        assert found.log_moment == pytest.approx(float(log_moment(c)), rel=1e-12)
+        for k, cumulant in enumerate((found.mean, found.variance, found.third), 1):
+            assert cumulant == pytest.approx(float(mpmath.diff(log_moment, c, k)), rel=1e-9)
+
+
+def test_each_atom_has_its_own_mass() -> None:
+    """Far from 0, where a cell's middle is off by a share of the atom itself if it is off at all."""
+    probabilities = np.array([0.3, 0.2, 0.5])
+    law = LossDistribution.of_outcomes([10.0, 10.5, -0.2], probabilities)
+    order = np.argsort([10.0, 10.5, -0.2])
+    assert np.exp(atom_masses(Cut(law))) == pytest.approx(probabilities[order], rel=1e-12)
+
+
+def test_a_law_without_mass_is_no_law() -> None:
+    """Of masses below all floats the sum was 0, and its logarithm a raw error."""
+    law = pessimistic(off("slack", 0.0), Grid.uniform(-1.5, 0.125, 0, 1, 25))
+    with pytest.raises(TooFine):
+        finite_mass([(replace(law, masses=np.zeros(law.masses.shape)), 2.0)])
