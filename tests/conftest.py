@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,32 @@ settings.register_profile(
 # Hypothesis also draws constants of whatever local modules are loaded, which differs from worker to worker.
 providers.HypothesisProvider._local_constants = providers.GLOBAL_CONSTANTS
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+INNER = 2
+"""Cases of each test function in the inner loop."""
+DEAR = Path(__file__).with_name("dear.txt")
+"""Test functions of which one of these cases takes a second or more (`--durations=100` lists them)."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    about = f"the inner loop: {INNER} cases of each test, without those of tests/dear.txt"
+    parser.addoption("--inner", action="store_true", help=about)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--inner`, under two minutes on two cores; all of it is `-n 2`, searches are `-m search`."""
+    if not config.getoption("--inner"):
+        return
+    seen = Counter(DEAR.read_text(encoding="utf-8").split() * INNER)
+    kept, left_out = [], []
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        (kept if seen[function] < INNER else left_out).append(item)
+        seen[function] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(optionalhook=True)

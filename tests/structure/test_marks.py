@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import DEAR
 from tests.structure.project import ROOT, relative, sources
 
 # Spelt in pieces, so that this file does not contain what it looks for.
@@ -88,3 +89,10 @@ def test_the_data_files_are_small() -> None:
         if p.is_file() and "__pycache__" not in p.parts and p.stat().st_size > 2_000_000
     ]
     assert not big, big
+
+
+def test_the_dear_tests_of_the_inner_loop_exist() -> None:
+    """`tests/dear.txt` names test functions; one that was renamed would come back unseen."""
+    for name in DEAR.read_text(encoding="utf-8").split():
+        path, _, function = name.partition("::")
+        assert f"\ndef {function}(" in (ROOT / path).read_text(encoding="utf-8"), name
