@@ -122,11 +122,11 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         left.set_yscale("log")
         left.set_ylim(1e-16, 10)
         left.set_xlim(-0.5, 1.12 * x[-1])
-        left.set_xlabel("imaginary part of s")
+        left.set_xlabel("place on the line of integration: imaginary part of s")
         left.set_ylabel("size of a term / delta")
         left.axvspan(x[-1], 2 * x[-1], color=BROKEN, linewidth=0, zorder=0)
         left.text(
-            1.11 * x[-1], 1, "left out", ha="right", rotation=90, color=style.VERMILION, va="top"
+            1.11 * x[-1], 1, "left out", ha="right", rotation=90, color=style.WARNING, va="top"
         )
         left.set_title("the sum", fontsize=style.SIZE, loc="left")
         shown = {ERRORS[name]: size for name, size in errors.items()} | {"margin below delta": room}
@@ -134,9 +134,9 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         for k, size in enumerate(reversed(shown.values())):
             colour = style.GREEN if k == 0 else style.VERMILION
             if size > floor:
-                right.barh(k, size, left=floor, color=colour, height=0.6)
+                right.plot(size, k, marker="o", markersize=7, color=colour)
             value = words.near(size, 2) + ("" if size > floor else ", far left of this axis")
-            right.text(2 * max(size, floor), k, value, va="center")
+            right.text(3 * max(size, floor), k, value, va="center")
         right.set_yticks(range(len(shown)), list(reversed(shown)))
         log_ticks(right.xaxis, (1e-18, 1e-15, 1e-12, 1e-9))
         right.set_xlim(floor, 1e-8)

@@ -105,25 +105,23 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         for (batch, records, sigma), look in zip(SWEEPS, style.LOOKS, strict=False):
             at = [r for r in swept if (r["records"], f"{r['sigma']:g}") == (records, sigma)]
             ratio = [r["limit"] / r["lower"] for r in at]
-            style.plot_line(
-                right, STEPS, ratio, label=sigma, look=look, strength="estimate", markers=8
-            )
-            first = next(i for i, value in enumerate(ratio) if value > 0.3)
-            right.annotate(
-                f"rate {batch / records:g}\nnoise {sigma}",
-                (STEPS[first], ratio[first]),
-                (5, -2) if sigma == "0.6" else (-2, 34),
-                textcoords="offset points",
+            right.plot(
+                STEPS,
+                ratio,
+                linestyle=style.LINES[dp.Strength.ESTIMATE],
                 color=look.colour,
-                va="top" if sigma == "0.6" else "bottom",
-                fontsize=style.SIZE - 1,
+                marker=look.marker,
+                markerfacecolor="white",
+                markevery=2,
+                label=f"rate {batch / records:g}, noise {sigma}",
             )
         right.axhspan(1e-3, 1, color=BROKEN, linewidth=0, zorder=0)
-        right.text(25_000, 0.165, "claims too much privacy", color=style.VERMILION, ha="right")
+        right.text(9, 0.068, "claims too\nmuch privacy", color=style.WARNING)
+        right.legend(loc="lower right", fontsize=style.SIZE - 2)
         right.set_xscale("log")
         right.minorticks_off()
-        log_ticks(right.yaxis, (0.2, 0.3, 0.5, 0.7, 1, 1.5))
-        right.set_ylim(0.15, 2)
+        log_ticks(right.yaxis, (0.1, 0.2, 0.5, 1, 1.5))
+        right.set_ylim(0.06, 2)
         right.set_xlabel("steps")
         right.set_ylabel("epsilon of the limit / true epsilon")
         right.set_title("smaller sampling rates", fontsize=style.SIZE, loc="left")

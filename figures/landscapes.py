@@ -64,8 +64,10 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             low, high = ([float(r[end]) for r in line] for end in ("least", "largest"))
             axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
             axes.plot(x, [float(r["loss"]) for r in line], color=look.colour, label=variant)
-        axes.set_xlabel("distance from the last model")
-        axes.set_ylabel("loss")
+        axes.set_xlabel(
+            "distance from the last model (Euclidean norm of the change of its weights)"
+        )
+        axes.set_ylabel("cross-entropy on test samples (nats)")
         axes.legend()
     return made, title
 

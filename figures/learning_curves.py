@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 RESULTS = FOLDER.parent / "training" / "experiments" / "results"
 STUDIES = {
-    "dp_fed_ls_claims": "DP-Fed-LS",
+    "dp_fed_ls_claims": "DP-Fed-LS, claimed epsilon 6",
     "prifedsync_claims": "PriFedSync, global model",
-    "udp_fl_claims": "UDP-FL",
-    "dp_fedsam_tables": "DP-FedSAM",
+    "udp_fl_claims": "UDP-FL, claimed epsilon 2",
+    "dp_fedsam_tables": "DP-FedSAM, true epsilon 4",
 }
 SHOWN = {
     "dp_fedsam_tables": {

@@ -88,14 +88,14 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             )
             x = np.geomspace(least, VARIANCES[-1], 200)
             y = np.array([largest_order(v) for v in x]) - 1
-            ax.plot([least, *x], [ORDERS[0] - 1, *y], color=style.INK, linewidth=1.6)
+            ax.plot([least, *x], [ORDERS[0] - 1, *y], color=style.ON_LIGHT, linewidth=1.6)
             for at, value in (
                 ((x[90], 0.45 * y[90]), "holds"),
                 ((6.0, 5.0), "outside"),
             ):
-                words_on = ax.text(*at, value, ha="center", color=style.INK)
-                words_on.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
-            ax.set_xlabel("variance of the noise")
+                words_on = ax.text(*at, value, ha="center", color=style.ON_LIGHT)
+                words_on.set_path_effects([withStroke(linewidth=2.5, foreground=style.ON_DARK)])
+            ax.set_xlabel("variance of the noise / sensitivity²")
             named = "Lemma 2: uniform sample" if lemma == "lemma2" else "Lemma 3: Poisson sample"
             ax.set_title(named, fontsize=style.SIZE, loc="left")
             shares = ("1/4", "1/2", "1", "2", "4", "8", "16")
@@ -105,7 +105,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         axes[0].set_ylabel("Rényi order alpha")
         bar = made.colorbar(filled, ax=axes, shrink=0.95, pad=0.02, ticks=LEVELS)
         bar.ax.set_yticklabels([f"1/{1 / v:g}" if v < 1 else f"{v:g}" for v in LEVELS])
-        bar.ax.axhline(1, color=style.INK, linewidth=1.2)
+        bar.ax.axhline(1, color=style.ON_LIGHT, linewidth=1.2)
     return made, title
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cache
-from itertools import product
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
-from figures.panels import legend_below, log_ticks
 from figures.record import FOLDER, Record, Row
 
 if TYPE_CHECKING:
@@ -59,30 +57,36 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         f"The most accurate at a true epsilon of {epsilons[0]:g} is {least['method']} "
         f"({least['accuracy']:.1f} %), at {epsilons[-1]:g} {most['method']} ({most['accuracy']:.1f} %)"
     )
-    made, ax = figure(
+    made, axes = figure(
         title,
         "Test accuracy, mean and standard deviation over seeds; MNIST, logistic regression, whole clients "
-        "protected, Poisson samples, the least noise for each epsilon",
-        height=3.9,
+        "protected, Poisson samples, the least noise for each epsilon. Each panel has its own scale",
+        height=3.6,
+        columns=len(epsilons),
+        sharey=True,
     )
-    methods = list(dict.fromkeys(str(r["method"]) for r in rows))
+    methods = sorted(
+        {str(r["method"]) for r in rows},
+        key=lambda name: mean(float(r["accuracy"]) for r in rows if r["method"] == name),
+    )
     with style.style():
-        for method, (line, look) in zip(methods, product(LINES, style.LOOKS), strict=False):
-            mine = [r for r in rows if r["method"] == method]
-            ax.errorbar(
-                [r["epsilon"] for r in mine],
-                [r["accuracy"] for r in mine],
-                [r["spread"] for r in mine],
-                color=look.colour,
-                marker=look.marker,
-                linestyle=line,
-                capsize=2,
-                label=method,
-            )
-        log_ticks(ax.xaxis, epsilons)
-        ax.set_xlabel("true epsilon")
-        ax.set_ylabel("test accuracy, %")
-        legend_below(made, ax, columns=4)
+        for ax, epsilon in zip(axes, epsilons, strict=True):
+            for place, method in enumerate(methods):
+                (at,) = (r for r in rows if (r["method"], r["epsilon"]) == (method, epsilon))
+                best_here = at is best[epsilon]
+                ax.errorbar(
+                    at["accuracy"],
+                    place,
+                    xerr=at["spread"],
+                    color=style.VERMILION if best_here else style.BLUE,
+                    marker="s" if best_here else "o",
+                    capsize=2,
+                    label="most accurate" if best_here else "_",
+                )
+            ax.set_title(f"true epsilon {epsilon:g}", fontsize=style.SIZE, loc="left")
+            ax.set_xlabel("test accuracy, %")
+        axes[0].legend(loc="upper left", fontsize=style.SIZE - 2, borderaxespad=0.1)
+        axes[0].set_yticks(range(len(methods)), methods)
     return made, title
 
 

@@ -120,8 +120,9 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     )
     made, (left, right) = figure(
         title,
-        "Noise on one number, sensitivity 1. Left: mean absolute noise 1. Right: mean absolute noise for a "
-        f"bound at order {ORDER}, over the Gaussian's; the staircase lines nearly coincide",
+        "Noise on one number, sensitivity 1. Left: mean absolute noise 1 (best nu: right only). "
+        f"Right: mean absolute noise for a bound at order {ORDER}, over the Gaussian's; the staircase lines "
+        "nearly coincide",
         height=3.4,
         columns=2,
     )

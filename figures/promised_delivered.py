@@ -92,7 +92,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ax.set_xlim(*ends)
             ax.set_ylim(0.08, 100)
             ax.set_xlabel("claimed epsilon")
-            ax.text(1.15, 60, "actual exceeds claimed", color=style.VERMILION, va="center")
+            ax.text(1.15, 60, "actual exceeds claimed", color=style.WARNING, va="center")
             ax.text(1.15, 0.11, "more noise than needed", color=style.FAINT, va="center")
         headings = list(SETTINGS.values())
         finish(made, dict(zip(axes, headings, strict=True)), "actual epsilon", columns=4)

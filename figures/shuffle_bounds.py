@@ -112,7 +112,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                     strength="refuted" if name == PRINTED else "bound",
                     markers=9,
                 )
-            ax.text(130, 1.35e-3 * eps0 / 0.4, "below the truth", color=style.VERMILION)
+            ax.text(130, 1.35e-3 * eps0 / 0.4, "below the truth", color=style.WARNING)
             ax.set_xscale("log")
             ax.set_yscale("log")
             ax.set_ylim(1e-3 * eps0 / 0.4, 1.6 * eps0)

@@ -110,11 +110,12 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         "or leaves",
         height=3.5,
         columns=2,
+        sharey=True,
     )
     with style.style():
+        top = max(3 * line(rows, sigma, "independent")[1][0] for sigma in PANELS)
+        low = min(3e-4 * line(rows, sigma, "independent")[1][0] for sigma in PANELS)
         for ax, sigma in zip(axes, PANELS, strict=True):
-            top = 3 * line(rows, sigma, "independent")[1][0]
-            low = top * 1e-4
             for route, (label, look, strength) in ROUTES.items():
                 at_margin, values = line(rows, sigma, route)
                 shown = np.where((values > 30 * top) | (values < low / 30), np.nan, values)
@@ -124,7 +125,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             ax.set_yscale("log")
             ax.set_ylim(low, top)
             ax.set_xlim(-0.02 * at_margin[-1], 1.02 * at_margin[-1])
-            ax.set_xlabel("margin in votes")
+            ax.set_xlabel("votes of the winner less those of the other")
         headings = [f"noise {sigma}, {votes} votes" for sigma, votes in PANELS.items()]
         vertical = "Rényi divergence of one answer"
         finish(made, dict(zip(axes, headings, strict=True)), vertical, columns=3)

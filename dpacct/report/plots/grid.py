@@ -15,7 +15,16 @@ from dpacct.errors import InvalidArgument
 from dpacct.report.plots.chart import Axis, Chart, Line
 from dpacct.report.plots.draw import figure, plain, show
 from dpacct.report.plots.kinds import span_of
-from dpacct.report.plots.style import FAINT, INK, LOOKS, PAGE, SIZE, method_name, style
+from dpacct.report.plots.style import (
+    FAINT,
+    LOOKS,
+    ON_DARK,
+    ON_LIGHT,
+    PAGE,
+    SIZE,
+    method_name,
+    style,
+)
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -369,7 +378,7 @@ def _heat(
     if words is not None:
         for (row, column), value in np.ndenumerate(shown):
             if np.isfinite(value):
-                colour = "white" if float(shade(value)) > 0.5 else INK
+                colour = ON_DARK if float(shade(value)) > 0.5 else ON_LIGHT
                 _write(axes, row, column, words[column, row], colour)
     elif np.isfinite(shown).all():
         _lines(axes, shown, shade)
@@ -404,7 +413,7 @@ def _lines(axes: Axes, shown: NDArray[Any], shade: Any) -> None:
         levels = levels[:: -(-len(levels) // 9)]
     if not levels or min(shown.shape) < 3:
         return
-    colours = ["white" if shade(level) > 0.5 else INK for level in levels]
+    colours = [ON_DARK if shade(level) > 0.5 else ON_LIGHT for level in levels]
     across, upward = (np.arange(n) + 0.5 for n in reversed(shown.shape))
     heights, marks = shown, np.array(levels)
     if isinstance(shade, LogNorm):  # between two cells the lines go as the colours do

@@ -33,6 +33,10 @@ FORMATS = (".svg", ".pdf", ".png")
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
 INK, FAINT, RULE, ALARM = "#222222", "#595959", "#D9D9D9", "#F6E3D8"
+WARNING = "#9C3D00"
+"""Words on ALARM: 5.4 times as bright a ground as they are, where VERMILION has 3.1 (WCAG asks 4.5)."""
+ON_LIGHT, ON_DARK = "#212121", "#FEFEFE"
+"""Words and lines on a ground that stays as it is on a dark page: a heat map's cells."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,7 @@ _DARK = {  # the paper, the ink and the shades of a picture on a dark page; line
     FAINT: "#a8b0b8",
     RULE: "#39414a",
     ALARM: "#43302a",
+    WARNING: "#ffb184",
 }
 _REMARKS = {Strength.ESTIMATE: "estimate", Strength.REFUTED: "refuted"}
 _SETTINGS: Any = {

@@ -122,7 +122,7 @@ def curve(result: Membership) -> dp.plot.Chart:
     alphas, plot = _grid(), dp.plot
     reached = np.interp(alphas, *result.roc).clip(_FLOOR)
     lines = [
-        plot.Line("attack", result.kind, reached),
+        plot.Line("attack", f"attack {result.kind}", reached),
         plot.Line("guessing", "guessing", alphas),
     ]
     bands: tuple[plot.Band, ...] = ()
