@@ -278,7 +278,7 @@ class Asked(Record):
     delta: Parameter[Fraction | None] = Maybe(PURE_DELTA, "delta to ask about")
 
 
-_BESIDE = ("step", "assumptions", "report")
+_BESIDE = ("step", "plan", "assumptions", "report")
 _TOP = {**Asked.parameters, **Meaning.parameters}
 KEYS = (*_BESIDE, *_TOP)
 """What may stand at the top of a plan file."""
@@ -293,10 +293,18 @@ def plan_of_text(text: str, name: str) -> PlanFile:
         message = f"{name} is a federated plan, which dpacct federated and dpacct report read"
         raise InvalidArgument(message, argument="PLAN")
     said, call = texts(table, _TOP, name, dict.fromkeys(_BESIDE, ""))
-    if "step" not in table:
-        raise InvalidArgument(f"{name} has no [[step]]", argument="step")
-    node = sum_of_steps(table["step"], f"{name}:", "step")
+    if ("step" in table) == ("plan" in table):
+        message = f"{name} has no [[step]]"
+        if "step" in table:
+            message = f"{name} has both [[step]] and [plan]: a plan is stated by one of them"
+        raise InvalidArgument(message, argument="step")
+    if "step" in table:
+        node = sum_of_steps(table["step"], f"{name}:", "step")
     with at(name):
+        if "plan" in table:
+            from dpacct import from_dict
+
+            node = from_dict(table["plan"])
         asked = Asked.read({key: said[key] for key in Asked.parameters if key in said}, call)
         meaning = Meaning.read({key: said[key] for key in Meaning.parameters if key in said}, call)
         node = repeated(node, ONCE, meaning, call)
@@ -321,7 +329,9 @@ def _of_json(text: str) -> PlanFile:
 
 def is_federated(table: Mapping[str, Any]) -> bool:
     """Whether a file is one of `dpacct federated`."""
-    return "step" not in table and bool(table.keys() & {"algorithm", "clients", "client"})
+    return not table.keys() & {"step", "plan"} and bool(
+        table.keys() & {"algorithm", "clients", "client"}
+    )
 
 
 def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], About | None]:

@@ -7,7 +7,7 @@ steps are, so that rounds have a contour though their losses have no closed dens
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,7 +30,9 @@ def thinned(source: Source, rate: float) -> Source:
     """A coin that both neighbours share, around one release or a composition."""
     if rate == 1.0:
         return source
-    return Cut(source.of.thinned(rate)) if isinstance(source, Cut) else Thinned(source, rate)
+    if isinstance(source, Cut):
+        return replace(source, of=source.of.thinned(rate))
+    return Thinned(source, rate)
 
 
 def _level(rate: float, log_moment: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,14 +19,20 @@ def sampled(source: Source, rate: float) -> Source:
     """(1-r) Q + r P against Q."""
     if rate == 1.0:
         return source
-    return Cut(source.of.sampled(rate)) if isinstance(source, Cut) else Sampled(source, rate)
+    return (
+        replace(source, of=source.of.sampled(rate))
+        if isinstance(source, Cut)
+        else Sampled(source, rate)
+    )
 
 
 def backwards(source: Source) -> Source:
     """Q against P; twice is nothing."""
     if isinstance(source, Backwards):
         return source.base
-    return Cut(source.of.reversed()) if isinstance(source, Cut) else Backwards(source)
+    return (
+        replace(source, of=source.of.reversed()) if isinstance(source, Cut) else Backwards(source)
+    )
 
 
 def mirrored(source: Source, rate: float) -> Source:
@@ -34,7 +40,7 @@ def mirrored(source: Source, rate: float) -> Source:
     if rate == 1.0:
         return source
     if isinstance(source, Cut):
-        return Cut(source.of.sampled(rate).mirrored())
+        return replace(source, of=source.of.sampled(rate).mirrored())
     return Mirrored(Sampled(source, rate))
 
 

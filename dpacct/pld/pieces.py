@@ -265,6 +265,11 @@ class Source(ABC):
         return None
 
     @property
+    def summed(self) -> Summand | None:
+        """What moments are those of, worth a contour or not; None where there are only pieces."""
+        return self.distribution
+
+    @property
     def apart(self) -> Sources:
         """The sources that grids take for it."""
         return [(self, 1.0)]
@@ -317,7 +322,7 @@ class Source(ABC):
 
         Raises `TooFine` where no rule reaches these tilts.
         """
-        law = self.distribution
+        law = self.summed
         if law is None:
             from .grid import rough
 
@@ -340,8 +345,8 @@ class Source(ABC):
     @property
     def variance(self) -> float:
         """About that of the loss."""
-        if self.distribution is not None:
-            return self.distribution.variance
+        if self.summed is not None:
+            return self.summed.variance
         from .grid import rough
 
         return rough(self).cumulants(0.0).variance
@@ -349,7 +354,7 @@ class Source(ABC):
     @property
     def ceiling(self) -> float:
         """What no finite loss exceeds; inf where nothing is known."""
-        return math.inf if self.distribution is None else self.distribution.range[1]
+        return math.inf if self.summed is None else self.summed.range[1]
 
 
 Sources = Sequence[tuple[Source, float]]
@@ -395,6 +400,11 @@ class Cut(Source):
     def distribution(self) -> LossDistribution | None:
         """The distribution, unless only grids are to see it."""
         return self.of if self.contour else None
+
+    @property
+    def summed(self) -> LossDistribution | None:
+        """The distribution, of atoms in any case."""
+        return self.of if self.pointed else self.distribution
 
     @cached_property
     def _points(self) -> Pieces:

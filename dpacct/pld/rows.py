@@ -62,9 +62,10 @@ def log_delta(stack: Stack, at: float, tilt: float = 0.0, *, beyond: float = -ma
 
 
 def _read(stack: Stack, c: float, above: Callable[[Outcomes], float], beyond: float) -> Interval:
-    points = _MORE_POINTS
-    if float(stack.count.sum()) <= _FEW:
-        points, sizes = _POINTS, (stack.masses > -np.inf).sum(axis=1)
+    points, queries = _MORE_POINTS, float(stack.count.sum())
+    if queries <= _FEW:
+        points = _POINTS if 2.0 * queries <= _FEW else _MORE_POINTS
+        sizes = (stack.masses > -np.inf).sum(axis=1)
         if float(stack.count @ np.log(sizes)) <= math.log(_LISTED):
             value = float(above(listed(stack)))
             return Interval(value, value - _CLOSE * (1.0 + abs(value)), value)

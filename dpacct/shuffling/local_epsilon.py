@@ -17,7 +17,7 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 
 from . import bounds
 from .letters import Letters
-from .pair import ShuffleSource
+from .pair import atoms
 from .questions import inputs_of
 from .shuffle import Shuffle
 
@@ -67,8 +67,9 @@ def largest_eps0(
     def meets(eps0: float) -> bool:
         if eps0 * times <= target:
             return True
-        source = ShuffleSource(letters(eps0), upper=True)
-        return brackets.epsilon([(source, float(times))], log_delta).upper <= float(target)
+        return brackets.epsilon(
+            [(atoms(letters(eps0), upper=True), float(times))], log_delta
+        ).upper <= float(target)
 
     result = _largest(meets_once, float(target), _MOST, _STEP)
     if result is not None and times > 1:  # more rounds never allow more

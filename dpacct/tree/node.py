@@ -154,6 +154,22 @@ class Node(ABC):
         """The plan as JSON text; `from_json` reads it back."""
         return json.dumps(self.to_dict(), indent=indent)
 
+    def to_toml(self) -> str:
+        """The plan as a plan file, which `dpacct compose`, `report` and `curve` read.
+
+        >>> import dpacct as dp
+        >>> print((dp.Poisson("0.01")(dp.Gaussian(sigma=1.1)) * 1000).to_toml(), end="")
+        [plan]
+        schema = 1
+        node = "repeat"
+        steps = 1000
+        of = {node = "poisson", rate = "0.01", of = {node = "gaussian", sigma = "1.1"}}
+        """
+        from dpacct.tree.saved import as_toml
+
+        lines = (f"{key} = {as_toml(value)}\n" for key, value in self.to_dict().items())
+        return "".join(["[plan]\n", *lines])
+
     # --- questions, answered by compose (the one edge that points up)
 
     @overload

@@ -113,3 +113,12 @@ def _collect() -> None:
 
 def _wrong(message: str, argument: str = "plan") -> InvalidArgument:
     return InvalidArgument(message, argument=argument)
+
+
+def as_toml(value: Any) -> str:
+    """A value of a plan's JSON in one line of TOML."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {as_toml(of)}" for key, of in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

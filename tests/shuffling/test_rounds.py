@@ -13,8 +13,9 @@ from dpacct.papers.formulas import girgis2021
 from dpacct.pld.binomial import LOG_CUT
 from dpacct.shuffling import published
 from dpacct.shuffling.bounds import girgis_epsilon
-from dpacct.shuffling.letters import Letters
-from dpacct.shuffling.pair import ShuffleSource
+from dpacct.shuffling.leftover import leftover
+from dpacct.shuffling.letters import Letters, mixture
+from dpacct.shuffling.pair import atoms, tabulated
 from tests.shuffling.enumeration import histogram, response, worse_delta
 
 
@@ -63,7 +64,7 @@ def test_tables_enclose_each_other(letters: Letters) -> None:
     for epsilon in (0.0, 0.04):
         ends = []
         for upper in (False, True):
-            table = ShuffleSource(letters, upper).table
+            table = atoms(letters, upper=upper).of
             excess = np.exp(table.log_p) - math.exp(epsilon) * np.exp(table.log_q)
             ends.append(float(np.maximum(excess, 0.0).sum()))
         counted = math.exp(bounds.numeric(letters, upper=True).log_delta(epsilon))
@@ -72,17 +73,22 @@ def test_tables_enclose_each_other(letters: Letters) -> None:
 
 
 def test_tables_sum_to_one() -> None:
+    """But for what they are rounded by to their side."""
     for letters in (Letters(30, 1.0), Letters(10**6, 2.0), Letters(10**5, 3.0, 4, 0.5)):
         for upper in (False, True):
-            table = ShuffleSource(letters, upper).table
-            assert np.exp(table.log_p).sum() == pytest.approx(1.0, abs=1e-9)
-            assert np.exp(table.log_q).sum() == pytest.approx(1.0, abs=1e-9)
-            assert np.all(np.diff(table.loss) > 0.0)
+            mixed = mixture(letters, upper, 400)
+            losses, log_p = tabulated(mixed, upper=upper)
+            log_p = log_p - mixed.rounding * (1.0 if upper else -1.0)
+            assert np.exp(log_p).sum() == pytest.approx(1.0, abs=1e-9)
+            assert np.exp(log_p - losses).sum() == pytest.approx(1.0, abs=1e-9)
+            assert np.all(np.diff(losses) > 0.0)
 
 
 def test_what_a_table_leaves_out_is_little_and_tells_at_most_eps0() -> None:
-    losses, logs = ShuffleSource(Letters(10**6, 2.0, rate=0.1), True).left
-    assert losses.size > 0 and np.all(logs <= LOG_CUT + 3.0) and np.all(losses <= 2.0)
+    letters = Letters(10**6, 2.0, rate=0.1)
+    _, logs = leftover(letters)
+    assert logs.size > 0 and np.all(logs <= LOG_CUT + 3.0)
+    assert np.all(atoms(letters, upper=True).of.losses <= 2.0)
 
 
 def renyi(p: np.ndarray, q: np.ndarray, alpha: float) -> float:  # type: ignore[type-arg]
@@ -176,9 +182,9 @@ def test_a_renyi_level_is_no_eps0() -> None:
 
 
 def test_a_law_has_the_moments_of_its_table() -> None:
-    source = ShuffleSource(Letters(20, 1.0), True)
-    table = source.table
-    direct = math.log(float(np.sum(np.exp(table.log_p + 3.0 * table.loss))))
+    source = atoms(Letters(20, 1.0), upper=True)
+    table = source.of
+    direct = math.log(float(np.sum(np.exp(table.log_p + 3.0 * table.losses))))
     assert source.log_moments(np.array([3.0]))[0] == pytest.approx(direct, rel=1e-9)
 
 
